@@ -1,0 +1,74 @@
+//! Documents and the events that change them.
+//!
+//! A corpus is what is left after a sequence of events: the last event of an id wins, by its [`Position`].
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// The name of a document: UTF-8, 1 to [`DocId::MAX_BYTES`] bytes, kept verbatim from input to output.
+///
+/// Ordered by bytes. Clones share the text, so that an id is stored once however many operators hold it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct DocId(Arc<str>);
+
+impl DocId {
+    /// The longest id, in bytes, inclusive.
+    pub const MAX_BYTES: usize = 1024;
+
+    /// Accepts an id of 1 to [`Self::MAX_BYTES`] bytes; `None` for any other length.
+    pub fn new(id: &str) -> Option<Self> {
+        (1..=Self::MAX_BYTES).contains(&id.len()).then(|| Self(id.into()))
+    }
+
+    /// The id as it was given.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for DocId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for DocId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for DocId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+/// Where an event stands in its source: records are numbered from 0 over all inputs in order, bad ones included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Position(pub u64);
+
+/// One event, borrowing its text from the buffer that it was read into.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocEvent<'a> {
+    /// Whose event it is.
+    pub id: DocId,
+    /// The text now in force, or `None` for a delete.
+    pub text: Option<std::borrow::Cow<'a, str>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_one_to_1024_bytes() {
+        assert!(DocId::new("").is_none());
+        assert!(DocId::new("a").is_some());
+        assert!(DocId::new(&"é".repeat(512)).is_some());
+        assert!(DocId::new(&"é".repeat(513)).is_none());
+    }
+}

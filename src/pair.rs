@@ -1,0 +1,104 @@
+//! Pairs of documents, their similarity, and the changes of both that leave the dataflow.
+
+use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
+
+use serde::{Deserialize, Serialize};
+
+use crate::doc::DocId;
+
+/// A similarity in `0.0..=1.0`, with the total order and the identity that a dataflow record needs.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Similarity(f64);
+
+impl Similarity {
+    /// The similarity of a text to its copy.
+    pub const ONE: Self = Self(1.0);
+
+    /// Clamps an estimate to `0.0..=1.0`; a NaN becomes 0.
+    pub fn clamped(estimate: f64) -> Self {
+        // `max` first: it turns a NaN and a negative zero into 0.
+        Self(if estimate > 0.0 { estimate.min(1.0) } else { 0.0 })
+    }
+
+    /// The value, in `0.0..=1.0`.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl Ord for Similarity {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Similarity {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Similarity {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Similarity {}
+
+impl Hash for Similarity {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.to_bits().hash(state);
+    }
+}
+
+/// Two different things in order: `lo < hi`, by construction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Pair<T> {
+    lo: T,
+    hi: T,
+}
+
+impl<T: Ord> Pair<T> {
+    /// Orders two things; `None` if they are equal.
+    pub fn new(a: T, b: T) -> Option<Self> {
+        match a.cmp(&b) {
+            Ordering::Less => Some(Self { lo: a, hi: b }),
+            Ordering::Equal => None,
+            Ordering::Greater => Some(Self { lo: b, hi: a }),
+        }
+    }
+
+    /// The smaller one.
+    pub fn lo(&self) -> &T {
+        &self.lo
+    }
+
+    /// The greater one.
+    pub fn hi(&self) -> &T {
+        &self.hi
+    }
+}
+
+/// Why a pair was accepted: a pure function of the two sketches, so that a retraction carries the same values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Block keys that the two sketches have in common, dead blocks included; 0 for copies of one sketch.
+    pub blocks: u16,
+    /// The look that decided, from 1; 0 for copies, which are not compared.
+    pub look: u16,
+    /// Components that the filter read before it decided.
+    pub components: u32,
+}
+
+/// An accepted pair of documents with its similarity and its evidence.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct DocPair {
+    /// The two documents, `lo < hi` by bytes.
+    pub pair: Pair<DocId>,
+    /// Their similarity by the pipeline.
+    pub similarity: Similarity,
+    /// Why they were accepted.
+    pub evidence: Evidence,
+}
