@@ -77,25 +77,30 @@ pub fn bytes(seed: u64, data: &[u8]) -> u64 {
 ///
 /// Among n distinct sketches the chance of one accidental collision is about n²/2^129 (10^9 sketches: 2e-21).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct SketchId(u128);
+pub struct SketchId {
+    // Two words and not one of 128 bits, whose alignment would pad every record that holds it.
+    high: u64,
+    low: u64,
+}
 
 impl SketchId {
     /// Hashes the compared words under a scheme's fingerprint.
+    #[expect(clippy::cast_possible_truncation, reason = "the two halves are meant")]
     pub fn of(scheme: u64, words: &[u64]) -> Self {
-        Self(xxh3_128_with_seed(bytemuck::cast_slice(words), scheme))
+        let hash = xxh3_128_with_seed(bytemuck::cast_slice(words), scheme);
+        Self { high: (hash >> 64) as u64, low: hash as u64 }
     }
 
     /// 64 well-mixed bits, for routing and for tables.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "the low half is meant")]
     pub fn low(self) -> u64 {
-        self.0 as u64
+        self.low
     }
 }
 
 impl fmt::Debug for SketchId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
+        write!(f, "{:016x}{:016x}", self.high, self.low)
     }
 }
 

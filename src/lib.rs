@@ -2,6 +2,7 @@
 
 pub mod doc;
 pub mod hash;
+pub mod metrics;
 pub mod pair;
 pub mod time;
 
@@ -11,3 +12,5 @@ pub mod sketch;
 
 pub mod block;
 pub mod filter;
+
+pub mod dataflow;

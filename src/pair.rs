@@ -82,7 +82,7 @@ impl<T: Ord> Pair<T> {
 }
 
 /// Why a pair was accepted: a pure function of the two sketches, so that a retraction carries the same values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Evidence {
     /// Block keys that the two sketches have in common, dead blocks included; 0 for copies of one sketch.
     pub blocks: u16,

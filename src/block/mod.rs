@@ -1,5 +1,7 @@
 //! Blocking: which pairs of sketches are compared at all. Two sketches that share a *live* block are candidates.
 
+pub mod index;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

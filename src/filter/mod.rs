@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::pair::Similarity;
-use crate::sketch::Sketch;
+use crate::sketch::SketchRef;
 
 /// The answer of a filter about two sketches; a pure function of the two, symmetric.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,7 +24,7 @@ pub trait PairFilter: Send + Sync + fmt::Debug {
     fn first_word(&self, a: u64, b: u64) -> bool;
 
     /// The verdict on a pair, the first word's test included.
-    fn decide(&self, a: &Sketch, b: &Sketch) -> Verdict;
+    fn decide(&self, a: SketchRef<'_>, b: SketchRef<'_>) -> Verdict;
 
     /// Number of looks; a verdict's `look` is in `1..=looks()`.
     fn looks(&self) -> usize;

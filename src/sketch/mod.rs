@@ -6,6 +6,7 @@
 //! first component in the lowest bit) and `groups = ceil(K / 64)`. Hence the first `groups` words of a sketch *are* the one-bit
 //! fingerprint of the same text, and one kernel compares sketches of any b.
 
+mod bits;
 mod fss;
 pub mod kernel;
 mod minhash;
@@ -18,7 +19,7 @@ pub use fss::Fss;
 pub use minhash::MinHash;
 
 use crate::hash::{self, SketchId};
-use crate::text::TextRules;
+use crate::text::{Featurizer, TextRules};
 
 /// The sketches that can be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,15 +55,45 @@ impl Scheme {
     pub fn groups(&self) -> usize {
         self.size.div_ceil(64)
     }
+
+    /// Stable 64-bit hash of all fields: equal schemes have equal fingerprints, on every machine.
+    pub fn fingerprint(&self) -> u64 {
+        hash::bytes(0, format!("{self:?}").as_bytes())
+    }
 }
 
 /// The sketch of one text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sketch {
     /// Bit planes; `bits * groups` words.
+    #[serde(with = "words")]
     pub words: Box<[u64]>,
     /// The distinct features, ascending, where the scheme keeps them; otherwise empty.
+    #[serde(with = "words")]
     pub features: Box<[u64]>,
+}
+
+impl Sketch {
+    /// The sketch, borrowed.
+    pub fn view(&self) -> SketchRef<'_> {
+        SketchRef { words: &self.words, features: &self.features }
+    }
+}
+
+/// A borrowed [`Sketch`].
+#[derive(Clone, Copy, Debug)]
+pub struct SketchRef<'a> {
+    /// See [`Sketch::words`].
+    pub words: &'a [u64],
+    /// See [`Sketch::features`].
+    pub features: &'a [u64],
+}
+
+impl SketchRef<'_> {
+    /// A copy that owns its words.
+    pub fn to_owned(self) -> Sketch {
+        Sketch { words: self.words.into(), features: self.features.into() }
+    }
 }
 
 /// Makes the components of a sketch.
@@ -72,4 +103,94 @@ pub struct Sketch {
 pub trait Sketcher: Send + fmt::Debug {
     /// Writes the full-width components.
     fn components(&mut self, features: &[u64], out: &mut [u64]);
+}
+
+/// Texts to sketches by one scheme; keeps its buffers between texts.
+#[derive(Debug)]
+pub struct SketchMaker {
+    fingerprint: u64,
+    bits: usize,
+    exact: bool,
+    featurizer: Featurizer,
+    sketcher: Box<dyn Sketcher>,
+    components: Vec<u64>,
+    words: Vec<u64>,
+}
+
+impl SketchMaker {
+    /// Prepares a scheme.
+    pub fn new(scheme: &Scheme) -> Self {
+        let sketcher: Box<dyn Sketcher> = match scheme.kind {
+            SketchKind::Fss => Box::new(Fss::new(scheme.size, scheme.seed)),
+            SketchKind::MinHash => Box::new(MinHash::new(scheme.size, scheme.seed)),
+        };
+        Self {
+            fingerprint: scheme.fingerprint(),
+            bits: scheme.bits,
+            exact: scheme.exact,
+            featurizer: Featurizer::new(scheme.text.clone()),
+            sketcher,
+            components: vec![0; scheme.size],
+            words: Vec::new(),
+        }
+    }
+
+    /// The sketch of a text and its id; `None` for a text without a token.
+    ///
+    /// The id covers what is compared: the stored components or, where features are kept, the set of features.
+    pub fn sketch(&mut self, text: &str) -> Option<(SketchId, Sketch)> {
+        let features = self.featurizer.features(text);
+        if features.is_empty() {
+            return None;
+        }
+        self.sketcher.components(features, &mut self.components);
+        self.words.clear();
+        bits::pack(&self.components, self.bits, &mut self.words);
+        let mut kept = Vec::new();
+        if self.exact {
+            kept.extend_from_slice(features);
+            kept.sort_unstable();
+            kept.dedup();
+        }
+        let id = SketchId::of(self.fingerprint, if self.exact { &kept } else { &self.words });
+        Some((id, Sketch { words: self.words.as_slice().into(), features: kept.into() }))
+    }
+}
+
+/// Words as one block of little-endian bytes: element by element, bincode takes ten times as long.
+mod words {
+    use std::fmt;
+
+    use serde::de::{Deserializer, Error, Visitor};
+    use serde::ser::Serializer;
+
+    pub(super) fn serialize<S: Serializer>(words: &[u64], serializer: S) -> Result<S::Ok, S::Error> {
+        if cfg!(target_endian = "little") {
+            serializer.serialize_bytes(bytemuck::cast_slice(words))
+        } else {
+            let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+            serializer.serialize_bytes(&bytes)
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<[u64]>, D::Error> {
+        struct Words;
+        impl Visitor<'_> for Words {
+            type Value = Box<[u64]>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("bytes, eight to a word")
+            }
+
+            fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Self::Value, E> {
+                let (words, rest) = bytes.as_chunks();
+                if rest.is_empty() {
+                    Ok(words.iter().map(|w| u64::from_le_bytes(*w)).collect())
+                } else {
+                    Err(E::invalid_length(bytes.len(), &self))
+                }
+            }
+        }
+        deserializer.deserialize_bytes(Words)
+    }
 }

@@ -1,0 +1,129 @@
+//! Ingest: each worker pulls its share of the events and sketches them before anything travels: sketches, not texts,
+//! leave this operator.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
+use timely::container::CapacityContainerBuilder;
+use timely::dataflow::operators::generic::OutputBuilder;
+use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
+use timely::dataflow::{Scope, Stream};
+use timely::scheduling::Activator;
+
+use super::Stages;
+use crate::doc::{DocEvent, DocId, Position};
+use crate::hash::{self, SketchId};
+use crate::metrics::Counter;
+use crate::sketch::{Sketch, SketchMaker};
+use crate::time::Epoch;
+
+/// Epochs that may be open at once: enough to keep every stage busy, few enough to bound what is held.
+const EPOCHS_IN_FLIGHT: Epoch = 4;
+
+/// What a worker finds when it asks for events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pull {
+    /// Events of this epoch are ready to be read.
+    Batch(Epoch),
+    /// None for now; none of an epoch before this one will come.
+    Idle(Epoch),
+    /// None will come.
+    Done,
+}
+
+/// Where a worker's events come from.
+///
+/// Contract: epochs never go back; each `Batch` is followed by one `read`; whoever has events or an end to tell after an
+/// `Idle` calls what `wake_with` was given. `pull` never blocks.
+pub trait Intake {
+    /// Asks for events of an epoch up to `limit`, inclusive.
+    fn pull(&mut self, limit: Epoch) -> Pull;
+
+    /// Reads the events of the batch just pulled.
+    fn read(&mut self, each: &mut dyn FnMut(Position, DocEvent<'_>));
+
+    /// Hands over what wakes this worker.
+    fn wake_with(&mut self, wake: Box<dyn Fn() + Send>);
+}
+
+/// What an event asks for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Change {
+    /// The document ends.
+    Delete,
+    /// The text in force has no token.
+    Empty,
+    /// The text in force has this sketch.
+    Sketch(SketchId, Box<Sketch>),
+}
+
+/// A sketched event.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Arrival {
+    /// Hash of the id: routes the record, finds the document.
+    pub(super) hash: u64,
+    pub(super) id: DocId,
+    pub(super) position: Position,
+    pub(super) change: Change,
+}
+
+/// Sketches the events of this worker. `closed` is the first epoch that is not closed everywhere, kept by the output.
+pub(super) fn ingest<'scope>(
+    scope: Scope<'scope, Epoch>,
+    stages: &Stages,
+    mut intake: Box<dyn Intake>,
+    closed: Rc<Cell<Epoch>>,
+) -> (Stream<'scope, Epoch, Vec<Arrival>>, Activator) {
+    let mut builder = OperatorBuilder::new("Ingest".to_owned(), scope);
+    let (output, stream) = builder.new_output();
+    let mut output = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(output);
+    let address = builder.operator_info().address;
+    let activator = scope.activator_for(Rc::clone(&address));
+    let wake = scope.worker().sync_activator_for(address.to_vec());
+    // A worker that is gone needs no waking.
+    intake.wake_with(Box::new(move || wake.activate().unwrap_or(())));
+
+    let mut maker = SketchMaker::new(&stages.scheme);
+    let metrics = std::sync::Arc::clone(&stages.metrics);
+    let again = scope.activator_for(address);
+    builder.build(move |capabilities| {
+        let mut capability = capabilities.into_iter().next();
+        move |_| {
+            let Some(held) = &mut capability else { return };
+            match intake.pull(closed.get().max(1) + EPOCHS_IN_FLIGHT - 1) {
+                Pull::Done => capability = None,
+                Pull::Idle(epoch) => held.downgrade(&epoch),
+                Pull::Batch(epoch) => {
+                    held.downgrade(&epoch);
+                    let mut output = output.activate();
+                    let mut session = output.session(&*held);
+                    let (mut events, mut bytes, mut empty) = (0, 0, 0);
+                    intake.read(&mut |position, event| {
+                        events += 1;
+                        let change = match event.text {
+                            None => Change::Delete,
+                            Some(text) => {
+                                bytes += text.len() as u64;
+                                match maker.sketch(&text) {
+                                    Some((id, sketch)) => Change::Sketch(id, Box::new(sketch)),
+                                    None => {
+                                        empty += 1;
+                                        Change::Empty
+                                    }
+                                }
+                            }
+                        };
+                        let hash = hash::bytes(0, event.id.as_str().as_bytes());
+                        session.give(Arrival { hash, id: event.id, position, change });
+                    });
+                    metrics.add(Counter::Events, events);
+                    metrics.add(Counter::Bytes, bytes);
+                    metrics.add(Counter::Empty, empty);
+                    again.activate();
+                }
+            }
+        }
+    });
+    (stream, activator)
+}
