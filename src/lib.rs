@@ -14,3 +14,4 @@ pub mod block;
 pub mod filter;
 
 pub mod dataflow;
+pub mod oracle;

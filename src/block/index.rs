@@ -381,7 +381,7 @@ mod tests {
                 // Words that differ in parity are not worth a meeting.
                 index.apply(
                     &mut postings,
-                    |a, b| a % 2 == b % 2,
+                    |a, b, _| a % 2 == b % 2,
                     |pair, diff| {
                         *met.entry(pair).or_default() += i64::from(diff);
                     },
@@ -396,12 +396,15 @@ mod tests {
                     }
                 }
                 assert_eq!(met, expected, "cap {cap}");
-                let dead: Vec<_> = truth.values().map(BTreeSet::len).filter(|n| *n > cap).collect();
-                assert_eq!(index.dead().len(), dead.len());
-                assert_eq!(
-                    index.dead().values().map(|d| d.sketches).sum::<usize>(),
-                    dead.iter().sum::<usize>()
-                );
+                for (key, death) in index.deaths() {
+                    match death {
+                        Some(block) => dead.insert(key, block),
+                        None => dead.remove(&key),
+                    };
+                }
+                let sizes: Vec<_> = truth.values().map(BTreeSet::len).filter(|n| *n > cap).collect();
+                assert_eq!(dead.len(), sizes.len());
+                assert_eq!(dead.values().map(|d| d.sketches).sum::<usize>(), sizes.iter().sum::<usize>());
             }
             let live: BTreeSet<u64> = truth.values().flatten().copied().collect();
             assert_eq!(index.slots.by_id.len(), live.len());

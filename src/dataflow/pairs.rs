@@ -19,7 +19,9 @@ pub(super) fn expand<'scope>(
     let members = members.as_collection().arrange_by_key_named("Members");
     accepted
         .as_collection()
-        .distinct_total()
+        .arrange_by_self_named("Accepted")
+        // Not `distinct_total`: in differential 0.25.1 it takes a count of zero for one, and retracts nothing.
+        .threshold_total(|_, blocks| isize::from(*blocks > 0))
         .map(|(pair, accepted)| (*pair.lo(), (*pair.hi(), accepted)))
         .arrange_by_key_named("Pairs by x")
         .join_core(members.clone(), |_x, (y, accepted), a: &DocId| Some((*y, (a.clone(), *accepted))))

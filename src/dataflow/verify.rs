@@ -79,9 +79,12 @@ pub(super) fn verify<'scope>(
                         if diff > 0 {
                             stages.metrics.add(Counter::Accepted, 1);
                         }
-                        let blocks = shared.blocks(&*stages.blocking, a, b);
-                        let evidence =
-                            Evidence { blocks, look: verdict.look, components: verdict.components };
+                        let evidence = if stages.evidence {
+                            let blocks = shared.blocks(&*stages.blocking, a, b);
+                            Evidence { blocks, look: verdict.look, components: verdict.components }
+                        } else {
+                            Evidence::default()
+                        };
                         let pair = Pair::new(visit.x, y).expect("x < y since they met");
                         session.give(((pair, Accepted { similarity, evidence }), *time.time(), diff));
                     }

@@ -1,0 +1,64 @@
+//! Brute force, to hold the dataflow against. Two oracles that are never mixed: [`exact`] takes the same sketches, blocks
+//! and filter, and its result must be *identical*; the statistical one compares with the true similarity of the texts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::block::{BlockKey, Blocking};
+use crate::doc::DocId;
+use crate::filter::PairFilter;
+use crate::hash::SketchId;
+use crate::pair::{DocPair, Evidence, Pair, Similarity};
+use crate::sketch::Sketch;
+
+/// D(C): the pairs of a corpus by definition, without regard to how it came about.
+///
+/// Two sketches that share a live block and that the filter accepts give the pairs of their visible members; the members
+/// of one sketch are pairs at similarity 1, or a star about the smallest if they are more than `expand_limit`, when only
+/// the smallest is visible. Evidence is left out (zero). Texts without a token are not in `corpus`.
+pub fn exact<'a>(
+    corpus: impl IntoIterator<Item = (&'a DocId, &'a (SketchId, Sketch))>,
+    blocking: &dyn Blocking,
+    filter: &dyn PairFilter,
+    expand_limit: usize,
+) -> BTreeSet<DocPair> {
+    let mut members: BTreeMap<SketchId, (&Sketch, BTreeSet<&DocId>)> = BTreeMap::new();
+    for (document, (id, sketch)) in corpus {
+        members.entry(*id).or_insert_with(|| (sketch, BTreeSet::new())).1.insert(document);
+    }
+    let mut blocks: BTreeMap<BlockKey, Vec<SketchId>> = BTreeMap::new();
+    let mut keys = Vec::new();
+    for (id, (sketch, _)) in &members {
+        blocking.keys(&sketch.words, &mut keys);
+        for key in keys.drain(..) {
+            blocks.entry(key).or_default().push(*id);
+        }
+    }
+    let candidates: BTreeSet<Pair<SketchId>> = blocks
+        .values()
+        .filter(|sketches| sketches.len() <= blocking.cap())
+        .flat_map(|sketches| sketches.iter().flat_map(|x| sketches.iter().filter_map(|y| Pair::new(*x, *y))))
+        .collect();
+
+    let visible = |id: &SketchId| {
+        let documents = &members[id].1;
+        documents.iter().take(if documents.len() <= expand_limit { usize::MAX } else { 1 }).copied()
+    };
+    let pair = |a: &DocId, b: &DocId, similarity| {
+        let pair = Pair::new(a.clone(), b.clone())?;
+        Some(DocPair { pair, similarity, evidence: Evidence::default() })
+    };
+    let mut pairs = BTreeSet::new();
+    for candidate in candidates {
+        let (x, y) = (candidate.lo(), candidate.hi());
+        let Some(similarity) = filter.decide(members[x].0.view(), members[y].0.view()).accepted else {
+            continue;
+        };
+        pairs.extend(visible(x).flat_map(|a| visible(y).filter_map(move |b| pair(a, b, similarity))));
+    }
+    for (id, (_, documents)) in &members {
+        for a in visible(id) {
+            pairs.extend(documents.iter().filter_map(|b| pair(a, b, Similarity::ONE)));
+        }
+    }
+    pairs
+}

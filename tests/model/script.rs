@@ -1,0 +1,111 @@
+//! Runs the dataflow over events in memory.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+
+use dupflow::dataflow::{Emit, Intake, Pull, Stages, build};
+use dupflow::doc::{DocEvent, DocId, Position};
+use dupflow::pair::DocPair;
+use dupflow::time::Epoch;
+use timely::CommunicationConfig;
+
+/// An id and the text now in force, or a delete.
+pub type Event = (DocId, Option<String>);
+
+/// How a history is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    pub workers: usize,
+    /// Whether records are serialized between workers, as they are between processes.
+    pub serialized: bool,
+    /// Which worker reads which event.
+    pub seed: u64,
+}
+
+/// The deltas of a history that is cut into epochs 1, 2, …; the events of an epoch are dealt out to the workers at
+/// random.
+pub fn deltas(stages: &Stages, epochs: &[Vec<Event>], run: Run) -> Vec<(Epoch, DocPair, isize)> {
+    let mut shares: Vec<VecDeque<Batch>> = vec![VecDeque::new(); run.workers];
+    let mut position = 0;
+    for (epoch, events) in (1..).zip(epochs) {
+        let mut dealt = vec![Vec::new(); run.workers];
+        for event in events {
+            let worker = dupflow::hash::mix(run.seed ^ position) as usize % run.workers;
+            dealt[worker].push((Position(position), event.clone()));
+            position += 1;
+        }
+        for (share, mut events) in shares.iter_mut().zip(dealt) {
+            // A worker may see its events in any order, and in several batches.
+            events.reverse();
+            let rest = events.split_off(events.len() / 2);
+            share.extend(
+                [(epoch, events), (epoch, rest)].into_iter().filter(|(_, events)| !events.is_empty()),
+            );
+        }
+    }
+
+    let (sender, receiver) = channel();
+    let shares = Mutex::new(shares.into_iter().map(Some).collect::<Vec<_>>());
+    let (stages, sender) = (stages.clone(), Mutex::new(sender));
+    let communication = match (run.workers, run.serialized) {
+        (1, false) => CommunicationConfig::Thread,
+        (n, false) => CommunicationConfig::Process(n),
+        (n, true) => CommunicationConfig::ProcessBinary(n),
+    };
+    let config = timely::Config { communication, worker: timely::WorkerConfig::default() };
+    let guards = timely::execute(config, move |worker| {
+        let batches = shares.lock().unwrap()[worker.index()].take().unwrap();
+        let sender = sender.lock().unwrap().clone();
+        worker.dataflow(|scope| build(scope, &stages, Box::new(Script(batches)), Box::new(Tape(sender))));
+        while worker.step_or_park(None) {}
+    })
+    .unwrap();
+    for result in guards.join() {
+        result.unwrap();
+    }
+    receiver.into_iter().collect()
+}
+
+type Batch = (Epoch, Vec<(Position, Event)>);
+
+struct Script(VecDeque<Batch>);
+
+impl Intake for Script {
+    fn pull(&mut self, limit: Epoch) -> Pull {
+        match self.0.front() {
+            None => Pull::Done,
+            Some((epoch, _)) if *epoch > limit => Pull::Idle(*epoch),
+            Some((epoch, _)) => Pull::Batch(*epoch),
+        }
+    }
+
+    fn read(&mut self, each: &mut dyn FnMut(Position, DocEvent<'_>)) {
+        for (position, (id, text)) in self.0.pop_front().unwrap().1 {
+            each(position, DocEvent { id, text: text.map(Into::into) });
+        }
+    }
+
+    fn wake_with(&mut self, _: Box<dyn Fn() + Send>) {
+        // A script always knows its next batch; only the output has to wake its worker.
+    }
+}
+
+struct Tape(Sender<(Epoch, DocPair, isize)>);
+
+impl Emit for Tape {
+    fn deltas(&mut self, epoch: Epoch, deltas: &[(DocPair, isize)]) {
+        for (pair, diff) in deltas {
+            self.0.send((epoch, pair.clone(), *diff)).unwrap();
+        }
+    }
+
+    fn closed(&mut self, _: Option<Epoch>) {}
+}
+
+/// Counts in a fresh place.
+pub fn stages(mut stages: Stages) -> Stages {
+    stages.metrics = Arc::new(dupflow::metrics::Metrics::new(stages.filter.looks()));
+    stages.dead_blocks = Arc::default();
+    stages
+}
