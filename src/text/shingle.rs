@@ -34,9 +34,11 @@ impl<const W: usize> Short<W> {
 impl<const W: usize> Roll for Short<W> {
     #[inline(always)]
     fn next(&mut self, token: u64) -> u64 {
-        self.0.rotate_left(1);
-        self.0[W - 1] = token;
-        mix(self.0.iter().fold(0, |sum: u64, t| sum.wrapping_mul(FACTOR).wrapping_add(*t)))
+        for i in (1..W).rev() {
+            self.0[i] = self.0[i - 1].wrapping_mul(FACTOR).wrapping_add(token);
+        }
+        self.0[0] = token;
+        mix(self.0[W - 1])
     }
 }
 
