@@ -5,7 +5,7 @@
 
 use crate::hash;
 
-/// A set of token hashes: open addressing with linear probing, at most a quarter full.
+/// A set of token hashes: open addressing with linear probing, at most an eighth full.
 #[derive(Debug)]
 pub(super) struct StopWords {
     /// A power of two of places; 0 is an empty one.
@@ -14,7 +14,7 @@ pub(super) struct StopWords {
 
 impl StopWords {
     pub(super) fn new(words: &[String]) -> Self {
-        let places = vec![0; (4 * words.len()).next_power_of_two()].into();
+        let places = vec![0; (8 * words.len()).next_power_of_two()].into();
         let mut set = Self { places };
         for word in words {
             let token = hash::token(word.as_bytes());

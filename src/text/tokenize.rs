@@ -47,8 +47,7 @@ impl Lowered {
         let mut at = 0;
         while at < text.len() {
             let rest = &text.as_bytes()[at..];
-            let ascii =
-                rest.first_chunk().map_or(rest[0].is_ascii(), |&eight| u64::from_le_bytes(eight) & HIGH == 0);
+            let ascii = rest.first_chunk::<8>().map_or(rest[0].is_ascii(), |eight| eight.is_ascii());
             at += if ascii { self.push_ascii(rest) } else { self.push_char(text, at) };
         }
     }
@@ -94,18 +93,13 @@ impl Lowered {
             &padded
         });
         let out = self.bytes[self.len..].first_chunk_mut::<64>().expect("the buffer has slack");
-        let (mut high, mut inside) = (0, 0);
-        for (i, (from, to)) in block.as_chunks().0.iter().zip(out.as_chunks_mut().0).enumerate() {
-            let word = u64::from_le_bytes(*from);
-            let letters = between(word | splat(0x20), b'a', b'z');
-            high |= word;
-            inside |= gather(letters | between(word, b'0', b'9')) << (8 * i);
-            *to = (word | letters >> 2).to_le_bytes();
+        let mut parts = [0; 64];
+        for ((&from, to), part) in block.iter().zip(out).zip(&mut parts) {
+            *to = from.to_ascii_lowercase();
+            *part = u8::from(to.is_ascii_lowercase() | from.is_ascii_digit());
         }
-        let count = match high & HIGH {
-            0 => rest.len().min(64),
-            _ => block.iter().take_while(|byte| byte.is_ascii()).count(),
-        };
+        let count = if block.is_ascii() { rest.len().min(64) } else { ascii_prefix(block) };
+        let inside = parts.as_chunks().0.iter().rev().fold(0, |bits, part| bits << 8 | gather(*part));
         self.push(inside & (!0 >> (64 - count)), count);
         count
     }
@@ -183,9 +177,6 @@ pub(super) fn hash_at(bytes: &[u8], first: usize, end: usize) -> u64 {
     hash::token_step(state, a & keep_a, b & keep_b, len)
 }
 
-/// The high bit of each byte of a word.
-const HIGH: u64 = splat(0x80);
-
 /// The masks of the first `len` bytes (0 to 16) of two words.
 const KEEP: [(u64, u64); 17] = {
     let mut keep = [(0, 0); 17];
@@ -198,20 +189,14 @@ const KEEP: [(u64, u64); 17] = {
     keep
 };
 
-const fn splat(byte: u8) -> u64 {
-    u64::from_le_bytes([byte; 8])
+/// How many bytes come before the first that is not ASCII. Kept apart, or else it is computed where nobody asks.
+#[inline(never)]
+fn ascii_prefix(block: &[u8; 64]) -> usize {
+    block.iter().take_while(|byte| byte.is_ascii()).count()
 }
 
-/// The high bit of every ASCII byte in `first..=last`. A byte that is not ASCII spoils its own bit and later ones only.
+/// Eight bytes of 0 or 1 as bits, the first lowest.
 #[inline(always)]
-fn between(word: u64, first: u8, last: u8) -> u64 {
-    let from_first = word.wrapping_add(splat(0x80 - first));
-    let after_last = word.wrapping_add(splat(0x7f - last));
-    from_first & !after_last & HIGH
-}
-
-/// The high bits of the eight bytes as the low eight bits.
-#[inline(always)]
-fn gather(high: u64) -> u64 {
-    (high >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
+fn gather(bytes: [u8; 8]) -> u64 {
+    u64::from_le_bytes(bytes).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
