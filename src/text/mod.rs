@@ -1,6 +1,41 @@
 //! Text to features: tokens, shingles, and their 64-bit hashes.
 //!
-//! (stub: the tokenizer replaces the body of `Featurizer`)
+//! A UTF-8 text and [`TextRules`] -> a feature for each shingle, in text order, repeats included.
+//!
+//! The rules, in this order: Unicode normalization, if asked for; **tokens** are maximal runs of
+//! [`char::is_alphanumeric`], a character of a script written without spaces being a token of its own if so ruled; each
+//! token is lowercased by itself; stop words are removed; **shingles** are windows of tokens, or of characters of the
+//! tokens joined by one space; a **feature** is a shingle's hash.
+//!
+//! Invariants: features are the same on every machine and in every release (golden values in the tests), but for
+//! characters that a later Unicode version adds; they do not depend on texts seen before. [`Featurizer`] is the fast
+//! path, [`tokens`] and [`shingles`] say the same with strings.
+//!
+//! ```
+//! use dupflow::text::{Featurizer, TextRules, shingles};
+//!
+//! let rules = TextRules::default();
+//! assert_eq!(shingles("Near-duplicates, in a stream!", &rules), ["near duplicates in", "duplicates in a", "in a stream"]);
+//! assert_eq!(Featurizer::new(rules).features("Near-duplicates, in a stream!").len(), 3);
+//! ```
+//!
+//! Not done here: weights, stemming, and dropping repeats, which sketches do not notice.
+
+mod normalize;
+mod plain;
+mod shingle;
+mod stop;
+#[cfg(test)]
+mod tests;
+mod tokenize;
+mod unicode;
+
+pub use plain::{shingles, tokens};
+
+use normalize::normalized;
+use shingle::{Long, Roll, Short};
+use stop::StopWords;
+use tokenize::{Lowered, SLACK, hash_at};
 
 use serde::{Deserialize, Serialize};
 
@@ -63,32 +98,75 @@ impl Default for TextRules {
 #[derive(Debug)]
 pub struct Featurizer {
     rules: TextRules,
+    stop_words: StopWords,
+    normalized: String,
+    lowered: Lowered,
+    joined: Vec<u8>,
     features: Vec<u64>,
 }
 
 impl Featurizer {
     /// Prepares the rules.
+    ///
+    /// # Panics
+    /// If the shingle size is 0.
     pub fn new(rules: TextRules) -> Self {
-        Self { rules, features: Vec::new() }
+        let (Shingle::Words(size) | Shingle::Chars(size)) = rules.shingle;
+        assert!(size > 0, "a shingle has one token or character at least");
+        Self {
+            stop_words: StopWords::new(&rules.stop_words),
+            normalized: String::new(),
+            lowered: Lowered::new(rules.spaceless == Spaceless::Char),
+            joined: Vec::new(),
+            features: Vec::new(),
+            rules,
+        }
     }
 
     /// The hashed shingles of a text in text order, repeats included; empty if it has no token.
     pub fn features(&mut self, text: &str) -> &[u64] {
+        self.lowered.fill(normalized(text, self.rules.normalize, &mut self.normalized));
         self.features.clear();
-        let tokens: Vec<u64> = text
-            .split(|c: char| !c.is_alphanumeric())
-            .filter(|t| !t.is_empty())
-            .map(|t| crate::hash::token(t.to_lowercase().as_bytes()))
-            .collect();
-        let w = match self.rules.shingle {
-            Shingle::Words(w) | Shingle::Chars(w) => w,
-        };
-        if !tokens.is_empty() && tokens.len() < w {
-            self.features.push(tokens.iter().fold(0, |h, t| crate::hash::fold(h ^ t, crate::hash::PI[2])));
+        match self.rules.shingle {
+            Shingle::Words(1) => self.words(1, Short::<1>::new()),
+            Shingle::Words(2) => self.words(2, Short::<2>::new()),
+            Shingle::Words(3) => self.words(3, Short::<3>::new()),
+            Shingle::Words(size) => self.words(size, Long::new(size)),
+            Shingle::Chars(size) => self.chars(size),
         }
-        for window in tokens.windows(w) {
-            self.features.push(window.iter().fold(0, |h, t| crate::hash::fold(h ^ t, crate::hash::PI[2])));
+    }
+
+    fn words(&mut self, size: usize, mut roll: impl Roll) -> &[u64] {
+        let features = &mut self.features;
+        each_token(&self.lowered, &self.stop_words, |token, _, _| features.push(roll.next(token)));
+        // Before the first full window stand the windows that were not full: see `shingle`.
+        &features[size.min(features.len()).saturating_sub(1)..]
+    }
+
+    fn chars(&mut self, size: usize) -> &[u64] {
+        self.joined.clear();
+        each_token(&self.lowered, &self.stop_words, |_, first, end| {
+            self.joined.extend_from_slice(&self.lowered.bytes()[first..end]);
+            self.joined.push(b' ');
+        });
+        if self.joined.pop().is_some() {
+            let len = self.joined.len();
+            self.joined.resize(len + SLACK, 0);
+            shingle::chars(&self.joined, len, size, &mut self.features);
         }
         &self.features
     }
+}
+
+/// Calls `then` with the hash, the first and the end byte of each token that is no stop word.
+#[inline(always)]
+fn each_token(lowered: &Lowered, stop_words: &StopWords, mut then: impl FnMut(u64, usize, usize)) {
+    let token = |first, end| hash_at(lowered.bytes(), first, end);
+    if stop_words.is_empty() {
+        return lowered.runs(|first, end| then(token(first, end), first, end));
+    }
+    lowered.runs(|first, end| match token(first, end) {
+        stop if stop_words.contains(stop) => {}
+        token => then(token, first, end),
+    });
 }

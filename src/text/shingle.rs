@@ -1,0 +1,95 @@
+//! Shingles: hashes of token windows, and of character windows.
+//!
+//! Token hashes t, in text order -> features. The feature of w tokens is
+//! `mix(t1 C^(w-1) + t2 C^(w-2) + ... + tw)` modulo 2^64: it depends on the order, one multiplication and one
+//! subtraction roll it on by a token, and for w = 1 it is `mix(t)`. A window of characters is one token in this sense. C is 5
+//! modulo 8, so that C - 1 and C^2 - 1 have few factors of two: tokens that change places d = 1 or 2 apart collide by chance
+//! with 2^-62 or 2^-61, no more.
+//!
+//! The roller starts with zeros, so the values it gives before w tokens are there are those of the shorter windows from the
+//! first token on: of a text of fewer than w tokens the last value is its one shingle, of others the first w - 1 are dropped.
+
+use super::tokenize::hash_at;
+use crate::hash::{self, mix};
+
+/// C.
+const FACTOR: u64 = hash::PI[5];
+const _: () = assert!(FACTOR % 8 == 5);
+
+/// Rolls over token hashes.
+pub(super) trait Roll {
+    /// The feature of the window that ends with this token.
+    fn next(&mut self, token: u64) -> u64;
+}
+
+/// A short window, its size known to the compiler.
+pub(super) struct Short<const W: usize>([u64; W]);
+
+impl<const W: usize> Short<W> {
+    pub(super) fn new() -> Self {
+        Self([0; W])
+    }
+}
+
+impl<const W: usize> Roll for Short<W> {
+    #[inline(always)]
+    fn next(&mut self, token: u64) -> u64 {
+        for i in (1..W).rev() {
+            self.0[i] = self.0[i - 1].wrapping_mul(FACTOR).wrapping_add(token);
+        }
+        self.0[0] = token;
+        mix(self.0[W - 1])
+    }
+}
+
+/// A window of any size.
+pub(super) struct Long {
+    /// The last w tokens, the oldest at `at`.
+    ring: Box<[u64]>,
+    at: usize,
+    sum: u64,
+    /// C^w.
+    power: u64,
+}
+
+impl Long {
+    /// A window of `size` tokens, 1 or more.
+    pub(super) fn new(size: usize) -> Self {
+        let power = (0..size).fold(1, |power: u64, _| power.wrapping_mul(FACTOR));
+        Self { ring: vec![0; size].into(), at: 0, sum: 0, power }
+    }
+}
+
+impl Roll for Long {
+    #[inline(always)]
+    fn next(&mut self, token: u64) -> u64 {
+        let oldest = std::mem::replace(&mut self.ring[self.at], token);
+        self.at = if self.at + 1 == self.ring.len() { 0 } else { self.at + 1 };
+        let gone = oldest.wrapping_mul(self.power);
+        self.sum = self.sum.wrapping_mul(FACTOR).wrapping_add(token).wrapping_sub(gone);
+        mix(self.sum)
+    }
+}
+
+/// Appends the features of the windows of `size` characters (1 or more) of the first `len` bytes of `text`, which is UTF-8,
+/// not empty, and has [`SLACK`](super::tokenize::SLACK) bytes after it. A shorter text is one window.
+pub(super) fn chars(text: &[u8], len: usize, size: usize, features: &mut Vec<u64>) {
+    let after = |at: usize| at + width(text[at]);
+    let (mut first, mut end) = (0, 0);
+    for _ in 0..size {
+        end = if end < len { after(end) } else { end };
+    }
+    loop {
+        features.push(mix(hash_at(text, first, end)));
+        if end == len {
+            return;
+        }
+        (first, end) = (after(first), after(end));
+    }
+}
+
+/// The bytes of a character, by its first.
+#[inline(always)]
+fn width(first: u8) -> usize {
+    1 + usize::from(first >= 0xc0) + usize::from(first >= 0xe0) + usize::from(first >= 0xf0)
+}

@@ -1,0 +1,117 @@
+//! The fast path against the plain one, and the golden values of the scheme.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::hash::{self, mix};
+
+/// Features from strings: the formulas of `shingle` on the tokens and shingles of `plain`.
+fn reference(text: &str, rules: &TextRules) -> Vec<u64> {
+    let (Shingle::Words(size) | Shingle::Chars(size)) = rules.shingle;
+    match rules.shingle {
+        Shingle::Chars(_) => shingles(text, rules).iter().map(|s| mix(hash::token(s.as_bytes()))).collect(),
+        Shingle::Words(_) => {
+            let tokens: Vec<u64> = tokens(text, rules).iter().map(|t| hash::token(t.as_bytes())).collect();
+            let powers = |window: &[u64]| {
+                window.iter().fold(0, |sum: u64, t| sum.wrapping_mul(hash::PI[5]).wrapping_add(*t))
+            };
+            tokens.windows(size.min(tokens.len()).max(1)).map(|window| mix(powers(window))).collect()
+        }
+    }
+}
+
+fn rules() -> impl Strategy<Value = TextRules> {
+    let shingle = prop_oneof![(1_usize..8).prop_map(Shingle::Words), (1_usize..40).prop_map(Shingle::Chars)];
+    let spaceless = prop_oneof![Just(Spaceless::Char), Just(Spaceless::Run)];
+    let normalize = prop_oneof![Just(Normalize::None), Just(Normalize::Nfc), Just(Normalize::Nfkc)];
+    let stop_words = prop_oneof![Just(""), Just("a the ος 中 é")];
+    (shingle, spaceless, normalize, stop_words).prop_map(|(shingle, spaceless, normalize, stop_words)| {
+        TextRules {
+            shingle,
+            spaceless,
+            normalize,
+            stop_words: stop_words.split_whitespace().map(str::to_owned).collect(),
+        }
+    })
+}
+
+/// Texts that meet the edges: of 8, 16 and 64 bytes, of scripts, of case mappings that depend on context or change length.
+fn text() -> impl Strategy<Value = String> {
+    let separators = prop_oneof!["[ -/]{0,3}", " {40,70}", "[\u{300}-\u{304}\u{200b}—]", "\\PC{1,2}"];
+    let piece = prop_oneof![
+        4 => "[a-zA-Z0-9]{1,9}",
+        2 => prop_oneof!["[aZ]{7}", "[aZ]{8}", "[aZ]{9}", "[aZ]{15,17}", "[aZ]{31,33}", "[aZ]{60,70}", "[aZ]{120,200}"],
+        1 => "(the|The|a|É|é|e\u{301}|ος|中)",
+        1 => "[ΟΣσςaAʰ'\u{301}]{1,6}",
+        1 => "[İıßẞŒǅﬁΐȺȾ]{1,4}",
+        1 => "[А-яЁё]{1,12}",
+        1 => "[ऀ-ॿ]{1,6}",
+        1 => "[一-龥ぁ-んァ-ヶーก-๛ກ-ໆក-៩က-႟]{1,9}",
+        1 => "[\u{10400}-\u{1044f}\u{20000}-\u{20010}\u{1f600}-\u{1f610}𝒳]{1,3}",
+        1 => "\\PC{0,8}",
+    ];
+    let biased = prop::collection::vec((piece, separators), 0..24)
+        .prop_map(|pieces| pieces.into_iter().flat_map(|(piece, separator)| [piece, separator]).collect());
+    prop_oneof![4 => biased, 1 => any::<String>()]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn fast_equals_plain(rules in rules(), texts in prop::collection::vec(text(), 1..4)) {
+        let mut featurizer = Featurizer::new(rules.clone());
+        for text in &texts {
+            prop_assert_eq!(featurizer.features(text), reference(text, &rules), "{:?}", text);
+            prop_assert_eq!(featurizer.features(text).len(), shingles(text, &rules).len());
+        }
+    }
+}
+
+#[test]
+fn every_length_of_text_and_token() {
+    let mut featurizer = Featurizer::new(TextRules::default());
+    for letter in ["a", "É", "ж", "中", "𐐀"] {
+        for len in 0..150 {
+            for text in [
+                letter.repeat(len),
+                format!("{}{letter}", "x ".repeat(len)),
+                format!("{letter} ").repeat(len),
+            ] {
+                assert_eq!(featurizer.features(&text), reference(&text, &TextRules::default()), "{text:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_character() {
+    let rules = TextRules { shingle: Shingle::Words(1), ..TextRules::default() };
+    let mut featurizer = Featurizer::new(rules.clone());
+    for c in '\0'..=char::MAX {
+        let text = format!("a{c}b{c}");
+        assert_eq!(featurizer.features(&text), reference(&text, &rules), "{c:?}");
+    }
+}
+
+#[test]
+fn text_of_sigmas_alone() {
+    let text = "Σ".repeat(100_000);
+    let rules = TextRules::default();
+    assert_eq!(Featurizer::new(rules.clone()).features(&text), reference(&text, &rules));
+}
+
+#[test]
+fn order_matters_and_repeats_stay() {
+    let mut featurizer = Featurizer::new(TextRules { shingle: Shingle::Words(2), ..TextRules::default() });
+    let features = featurizer.features("a b a b").to_vec();
+    assert_eq!(features.len(), 3);
+    assert_eq!(features[0], features[2]);
+    assert_ne!(features[0], features[1]);
+}
+
+#[test]
+#[should_panic(expected = "at least")]
+fn shingles_of_nothing() {
+    let _ = Featurizer::new(TextRules { shingle: Shingle::Words(0), ..TextRules::default() });
+}
