@@ -6,6 +6,7 @@
 //! first component in the lowest bit) and `groups = ceil(K / 64)`. Hence the first `groups` words of a sketch *are* the one-bit
 //! fingerprint of the same text, and one kernel compares sketches of any b.
 
+pub mod estimate;
 mod fss;
 pub mod kernel;
 mod minhash;
