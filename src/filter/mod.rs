@@ -1,6 +1,20 @@
 //! The staged filter: decides whether a candidate pair is a pair, reading as little of the two sketches as it can.
 
+pub mod binomial;
+mod exact;
+mod schedule;
+mod sequential;
+mod staged;
+mod target;
+
 use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+pub use exact::Exact;
+pub use schedule::{Look, Operation, Schedule, Spent, Stop};
+pub use staged::Staged;
+pub use target::Target;
 
 use crate::pair::Similarity;
 use crate::sketch::SketchRef;
@@ -16,6 +30,13 @@ pub struct Verdict {
     pub components: u32,
 }
 
+impl Verdict {
+    /// The verdict on a pair that the first word's test turns down.
+    fn first_word_rejects() -> Self {
+        Self { accepted: None, look: 1, components: 64 }
+    }
+}
+
 /// Decides candidate pairs.
 ///
 /// Contract: pure and symmetric; `decide` implies `first_word`: a pair that `first_word` turns down is never accepted.
@@ -28,4 +49,92 @@ pub trait PairFilter: Send + Sync + fmt::Debug {
 
     /// Number of looks; a verdict's `look` is in `1..=looks()`.
     fn looks(&self) -> usize;
+}
+
+/// How early looks decide.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FilterKind {
+    /// Exact sequential bounds.
+    #[default]
+    Staged,
+    /// Binomial bounds for each look by itself (Yuan et al. 2019, corrected).
+    Paper,
+    /// No early stop.
+    Full,
+}
+
+/// What decides about the pairs that no look rejects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verify {
+    /// The estimate from the sketches.
+    #[default]
+    Sketch,
+    /// The exact similarity of the features, which are kept for that.
+    Exact,
+}
+
+/// The table `[filter]` of a pipeline.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FilterParams {
+    /// How early looks decide; default `staged`.
+    pub kind: FilterKind,
+    /// The error of the early looks, above 0 and at most 0.1: the most that they may change, each way (kind `staged`), or each
+    /// look by itself (kind `paper`). Default 1e-5, and 1e-3 with `verify = "exact"`, where only recall is at stake.
+    pub error: Option<f64>,
+    /// Components after which to look, ascending; default [`Target::default_looks`].
+    pub looks: Option<Vec<usize>>,
+    /// What decides about the survivors; default `sketch`.
+    pub verify: Verify,
+}
+
+impl FilterParams {
+    /// The error in force: as configured, or the default.
+    ///
+    /// # Errors
+    /// If it is outside its range.
+    pub fn error(&self) -> Result<f64, FilterError> {
+        let default = match self.verify {
+            Verify::Sketch => 1e-5,
+            Verify::Exact => 1e-3,
+        };
+        let error = self.error.unwrap_or(default);
+        if error > 0.0 && error <= 0.1 { Ok(error) } else { Err(FilterError::Error { found: error }) }
+    }
+}
+
+/// What is wrong with a filter's parameters.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum FilterError {
+    /// Threshold outside its range.
+    #[error("threshold {found} is outside its range: above 0 and at most 1")]
+    Threshold {
+        /// As configured.
+        found: f64,
+    },
+    /// Error outside its range.
+    #[error("filter error {found} is outside its range: above 0 and at most 0.1")]
+    Error {
+        /// As configured.
+        found: f64,
+    },
+    /// Looks that are no schedule.
+    #[error(
+        "filter looks {found:?} must ascend, from {first} components on to at most {size}, the sketch's size"
+    )]
+    Looks {
+        /// As configured.
+        found: Vec<usize>,
+        /// Least components of a look.
+        first: usize,
+        /// K.
+        size: usize,
+    },
+    /// A kind that has no form with exact verification.
+    #[error(
+        "filter kind \"paper\" decides by the sketches alone; verify = \"exact\" goes with \"staged\" or \"full\""
+    )]
+    PaperExact,
 }

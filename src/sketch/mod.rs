@@ -7,6 +7,7 @@
 //! fingerprint of the same text, and one kernel compares sketches of any b.
 
 mod bits;
+pub mod estimate;
 mod fss;
 pub mod kernel;
 mod minhash;

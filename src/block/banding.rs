@@ -1,0 +1,173 @@
+//! Banding: b bands of r rows; two sketches share the block of a band iff all its r components are equal.
+//!
+//! In: the bit planes of a sketch. Out: one [`BlockKey`] a band: its number, and 32 bits of a hash of its r b-bit components.
+//! What is stored decides, never the components before they were cut to b bits, so a sketch alone rebuilds its blocks.
+//! A pair of similarity s is a candidate with probability `1 - (1 - p^r)^b`, `p = s + (1 - s) / 2^bits`: see
+//! [`design`](super::design).
+//!
+//! Band i reads the components `K - (i + 1) r .. K - i r`: bands are cut from the *last* component on, the filter looks
+//! from the first. Candidates are equal where they were selected, so a look at the same components would learn little.
+//!
+//! Reference: A. Rajaraman and J. D. Ullman, *Mining of Massive Datasets*, section 3.4.
+
+use super::{BlockKey, Blocking};
+use crate::hash::{PI, fold, mix};
+
+/// Cuts sketches of one shape into bands.
+#[derive(Clone, Debug)]
+pub struct Banding {
+    /// Words of a plane.
+    groups: usize,
+    rows: usize,
+    cap: usize,
+    bands: Box<[Band]>,
+}
+
+/// Where the rows of a band lie in a plane.
+#[derive(Clone, Copy, Debug)]
+struct Band {
+    table: u16,
+    /// The word with the first row, and the row's bit in it.
+    word: usize,
+    shift: u32,
+    /// Start of the hash, different for each band.
+    salt: u64,
+}
+
+impl Banding {
+    /// `bands` bands of `rows` rows on sketches of `size` components of any bits; at most `cap` sketches in a live block,
+    /// inclusive.
+    ///
+    /// # Panics
+    /// If there are no rows or more than 64, or the bands need more than `size` components: [`design`](super::design) yields
+    /// none such.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "at most 32768 components, so no more bands; a shift is below 64"
+    )]
+    pub fn new(size: usize, bands: usize, rows: usize, cap: usize) -> Self {
+        assert!(
+            (1..=64).contains(&rows) && bands * rows <= size,
+            "{bands} bands of {rows} rows on {size} components"
+        );
+        let band = |i: usize| {
+            let first = size - (i + 1) * rows;
+            Band {
+                table: i as u16,
+                word: first / 64,
+                shift: (first % 64) as u32,
+                salt: mix(PI[2] ^ i as u64),
+            }
+        };
+        Self { groups: size.div_ceil(64), rows, cap, bands: (0..bands).map(band).collect() }
+    }
+}
+
+impl Band {
+    /// The band's rows in one plane, in the lowest bits.
+    #[inline]
+    fn rows(self, plane: &[u64], mask: u64) -> u64 {
+        let low = plane[self.word] >> self.shift;
+        // Two shifts, since a shift by 64 would not give 0.
+        let high = plane.get(self.word + 1).map_or(0, |next| next << 1 << (63 - self.shift));
+        (low | high) & mask
+    }
+}
+
+impl Blocking for Banding {
+    fn keys(&self, words: &[u64], out: &mut Vec<BlockKey>) {
+        let mask = !0 >> (64 - self.rows);
+        out.extend(self.bands.iter().map(|band| {
+            let (mut state, mut packed, mut filled) = (band.salt, 0, 0);
+            // As many planes as fit go into one word, and one multiplication hashes a word.
+            for plane in words.chunks_exact(self.groups) {
+                if filled + self.rows > 64 {
+                    state = fold(packed ^ state, PI[1]) ^ packed;
+                    (packed, filled) = (0, 0);
+                }
+                packed |= band.rows(plane, mask) << filled;
+                filled += self.rows;
+            }
+            let hash = mix(fold(packed ^ state, PI[1]) ^ packed) >> 32;
+            #[expect(clippy::cast_possible_truncation, reason = "32 bits are left")]
+            BlockKey { table: band.table, hash: hash as u32 }
+        }));
+    }
+
+    fn tables(&self) -> usize {
+        self.bands.len()
+    }
+
+    fn cap(&self) -> usize {
+        self.cap
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(banding: &Banding, words: &[u64]) -> Vec<BlockKey> {
+        let mut out = Vec::new();
+        banding.keys(words, &mut out);
+        out
+    }
+
+    /// A repeatable word.
+    fn word(i: u64) -> u64 {
+        mix(i ^ 0x5eed)
+    }
+
+    #[test]
+    fn a_key_changes_iff_a_row_of_its_band_does() {
+        for (size, bits, bands, rows) in
+            [(200, 1, 9, 22), (128, 2, 2, 64), (100, 8, 12, 8), (65, 64, 65, 1), (16, 4, 3, 5)]
+        {
+            let groups = size_of_plane(size);
+            let banding = Banding::new(size, bands, rows, 512);
+            let words: Vec<u64> = (0..bits * groups as u64).map(word).collect();
+            let before = keys(&banding, &words);
+            assert_eq!(before.len(), banding.tables());
+            for component in 0..size {
+                for plane in 0..bits as usize {
+                    let mut changed = words.clone();
+                    changed[plane * groups + component / 64] ^= 1 << (component % 64);
+                    // Bands count from the end.
+                    let band = (size - 1 - component) / rows;
+                    let after = keys(&banding, &changed);
+                    let differ: Vec<usize> = (0..bands).filter(|&i| before[i] != after[i]).collect();
+                    let expected: Vec<usize> = if band < bands { vec![band] } else { vec![] };
+                    assert_eq!(
+                        differ, expected,
+                        "size {size} bits {bits} component {component} plane {plane}"
+                    );
+                }
+            }
+        }
+    }
+
+    fn size_of_plane(size: usize) -> usize {
+        size.div_ceil(64)
+    }
+
+    #[test]
+    fn tables_ascend_and_equal_contents_differ_by_band() {
+        let banding = Banding::new(64, 8, 8, 2);
+        let keys = keys(&banding, &[0]);
+        assert!(keys.iter().map(|key| key.table).eq(0..8));
+        let hashes: std::collections::BTreeSet<u32> = keys.iter().map(|key| key.hash).collect();
+        assert_eq!(hashes.len(), 8);
+    }
+
+    #[test]
+    fn golden_keys() {
+        let keys = keys(&Banding::new(256, 2, 8, 512), &[word(0), word(1), word(2), word(3)]);
+        assert_eq!(keys.iter().map(|key| key.hash).collect::<Vec<_>>(), [3_725_941_335, 2_456_565_615]);
+    }
+
+    #[test]
+    #[should_panic(expected = "5 bands of 4 rows on 16 components")]
+    fn bands_beyond_the_sketch() {
+        Banding::new(16, 5, 4, 2);
+    }
+}

@@ -1,0 +1,230 @@
+//! A schedule: where a comparison looks, and how few or how many matches end it there.
+//!
+//! In: two sketches of K components. Out: a [`Stop`]: the look at which the comparison ended, and on which side. Looks go
+//! from the first component on; a look at k components rejects with fewer than `reject_below` matches and accepts
+//! with `accept_from` or more. A pair that no look rejects is accepted.
+//!
+//! Four ways to set the bounds, all around `M0 = ceil(p(T) * K)`, the least number of matches that a full comparison accepts:
+//!
+//! | constructor | early looks | last look, at K | promises |
+//! |---|---|---|---|
+//! | [`full`](Schedule::full) | none | reject below M0 | the full comparison |
+//! | [`sequential`](Schedule::sequential) | exact sequential bounds, *sketch* | reject below M0 | the full comparison's answer, but for a probability of at most `error` each way |
+//! | [`per_look`](Schedule::per_look) | binomial bounds at p(T), look by look | reject below M0 | each look errs with at most `error` relative to the true similarity |
+//! | [`verify`](Schedule::verify) | exact sequential bounds, *true*, reject only | the same | a pair of true similarity at least T survives with at least `1 - error` |
+//!
+//! Invariants: looks ascend strictly; `reject_below <= accept_from`.
+//!
+//! References: the per-look bounds are those of the staged CWS filter (Yuan et al. 2019, sections 5.1 and 5.2) with its table of
+//! tails corrected: its columns hold P[X < m] and P[X >= m], one off from their headings. It is BayesLSH (Satuluri and
+//! Parthasarathy 2012) with k for k + 1 trials. See [`sequential`](super::sequential) for the exact bounds.
+
+use super::binomial::Binomial;
+use super::sequential::{Bounds, FirstWord, Model, Paths};
+use super::target::Target;
+use crate::sketch::estimate::match_probability;
+use crate::sketch::kernel::Kernel;
+
+/// A point where the comparison may end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// k, components read by then, from the first on.
+    pub components: u32,
+    /// Reject with fewer matches, exclusive; 0 = never.
+    pub reject_below: u32,
+    /// Accept with as many matches or more, inclusive; k + 1 = never.
+    pub accept_from: u32,
+}
+
+/// Looks and bounds for sketches of one shape and one threshold.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    target: Target,
+    first_word: Option<u32>,
+    looks: Vec<Look>,
+    spent: Spent,
+}
+
+/// The probability of an early decision against the rule, worst case.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spent {
+    /// Of rejecting a pair that should be accepted.
+    pub reject: f64,
+    /// Of accepting a pair that should be rejected.
+    pub accept: f64,
+}
+
+/// What a schedule does to pairs of one similarity.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Operation {
+    /// Components read before the decision, on average.
+    pub components: f64,
+    /// Share of pairs that are rejected.
+    pub rejected: f64,
+    /// Share of pairs that are not: accepted, or left to the exact check.
+    pub accepted: f64,
+}
+
+/// Where a comparison ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// The look, from 1; the first word's test is look 1 where there is one.
+    pub look: u16,
+    /// Components read.
+    pub components: u32,
+    /// How many of them match.
+    pub matches: u32,
+    /// Whether too few of them do.
+    pub rejected: bool,
+}
+
+/// Counts of components and of looks fit: K is at most 32768.
+fn narrow<T: TryFrom<usize, Error: std::fmt::Debug>>(count: usize) -> T {
+    T::try_from(count).expect("a sketch has at most 32768 components")
+}
+
+/// What the looks decide, one after the other, at match probability `p`.
+fn total(p: f64, looks: &[usize], decide: impl Fn(&mut Paths, usize) -> f64) -> f64 {
+    let mut paths = Paths::new(p);
+    let look = |(i, &k): (usize, &usize)| {
+        paths.advance(k);
+        decide(&mut paths, i)
+    };
+    looks.iter().enumerate().map(look).sum()
+}
+
+impl Schedule {
+    /// One look, at all components.
+    pub fn full(target: Target) -> Self {
+        Self::new(target, &[target.size()], &[], &[], Spent::default())
+    }
+
+    /// No look at all: every pair is left to the exact check.
+    pub fn none(target: Target) -> Self {
+        Self::new(target, &[], &[], &[], Spent::default())
+    }
+
+    /// Per-look binomial bounds: each early look errs with probability at most `error`, at any similarity on the wrong side
+    /// of the threshold. [`spent`](Self::spent) holds what that adds up to over the looks.
+    pub fn per_look(target: Target, looks: &[usize], error: f64) -> Self {
+        let p = target.probability();
+        let early: Vec<usize> = looks.iter().copied().filter(|&k| k < target.size()).collect();
+        let tails: Vec<Binomial> = early.iter().map(|&k| Binomial::new(k, p)).collect();
+        let below: Vec<usize> = tails.iter().map(|tail| tail.reject_below(error)).collect();
+        let from: Vec<usize> = tails.iter().map(|tail| tail.accept_from(error)).collect();
+        let reject = total(p, &early, |paths, i| paths.reject(below[i]));
+        let accept = total(p, &early, |paths, i| paths.accept(from[i]));
+        Self::new(target, looks, &below, &from, Spent { reject, accept })
+    }
+
+    /// Exact sequential bounds relative to the full comparison: whatever the similarity of a pair is, an early look
+    /// changes the full comparison's answer with probability at most `error`, each way. With `first_word`, the
+    /// first word's test comes before the looks and has its share of the error.
+    pub fn sequential(target: Target, looks: &[usize], first_word: bool, error: f64) -> Self {
+        let (size, least) = (target.size(), target.least_matches());
+        let early: Vec<usize> = looks.iter().copied().filter(|&k| k < size).collect();
+        let word = first_word.then(|| target.first_word());
+        let reject = Bounds::new(Model::sketch(size, least), word, &early, error);
+        // Mirrored: a pair that has one match too few has this many differences, and few of them early on mislead.
+        let accept = Bounds::new(Model::sketch(size, size - (least - 1)), None, &early, error);
+        let from: Vec<usize> = early.iter().zip(&accept.below).map(|(k, below)| k + 1 - below).collect();
+        let spent = Spent { reject: reject.spent, accept: accept.spent };
+        Self::new(target, looks, &reject.below, &from, spent).with_first_word(word, reject.first_word)
+    }
+
+    /// Reject bounds relative to the true similarity, the look at K included: whatever survives is for an exact check.
+    /// The components must match independently, as they do for MinHash and for darts; smaller variance (fast
+    /// similarity sketching) is expected to be on the safe side; not for densified one-permutation sketches of short texts.
+    pub fn verify(target: Target, looks: &[usize], first_word: bool, error: f64) -> Self {
+        let word = first_word.then(|| target.first_word());
+        let bounds = Bounds::new(Model::truth(target.size(), target.probability()), word, looks, error);
+        let never: Vec<usize> = looks.iter().map(|k| k + 1).collect();
+        Self::new(target, looks, &bounds.below, &never, Spent { reject: bounds.spent, accept: 0.0 })
+            .with_first_word(word, bounds.first_word)
+    }
+
+    /// Puts looks and bounds together; a look beyond the given bounds is the last one and decides by M0.
+    fn new(target: Target, looks: &[usize], below: &[usize], from: &[usize], spent: Spent) -> Self {
+        let least = target.least_matches();
+        let look = |(i, &k): (usize, &usize)| Look {
+            components: narrow(k),
+            reject_below: narrow(below.get(i).copied().unwrap_or(least)),
+            accept_from: narrow(from.get(i).copied().unwrap_or(least)),
+        };
+        Self { target, first_word: None, looks: looks.iter().enumerate().map(look).collect(), spent }
+    }
+
+    fn with_first_word(self, word: Option<FirstWord>, below: usize) -> Self {
+        Self { first_word: word.map(|_| narrow(below)), ..self }
+    }
+
+    /// The threshold and the shape that it is made for.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// The first word's bound, where it is tested: reject if fewer of the 64 bits agree, exclusive; 0 = never.
+    pub fn first_word(&self) -> Option<u32> {
+        self.first_word
+    }
+
+    /// The looks after the first word's test, ascending.
+    pub fn looks(&self) -> &[Look] {
+        &self.looks
+    }
+
+    /// Number of looks, the first word's test included.
+    pub fn count(&self) -> u16 {
+        narrow(self.looks.len() + usize::from(self.first_word.is_some()))
+    }
+
+    /// The worst-case probability of an early decision against the rule; at most `error` each way, but for
+    /// [`per_look`](Self::per_look), where it is what the looks add up to at a similarity of exactly T.
+    pub fn spent(&self) -> Spent {
+        self.spent
+    }
+
+    /// Whether a pair survives the first word's test.
+    #[inline]
+    pub fn passes(&self, a: u64, b: u64) -> bool {
+        self.first_word.is_none_or(|below| 64 - (a ^ b).count_ones() >= below)
+    }
+
+    /// Compares two sketches look by look, the first word's test not included.
+    pub fn walk(&self, kernel: &Kernel, a: &[u64], b: &[u64]) -> Stop {
+        let mut look = u16::from(self.first_word.is_some());
+        let (mut components, mut matches) = (0, 0);
+        for at in &self.looks {
+            let differing = kernel.differing(a, b, components as usize, at.components as usize);
+            matches += at.components - components - differing;
+            components = at.components;
+            look += 1;
+            let rejected = matches < at.reject_below;
+            if rejected || matches >= at.accept_from {
+                return Stop { look, components, matches, rejected };
+            }
+        }
+        Stop { look, components, matches, rejected: false }
+    }
+
+    /// What happens to pairs of this similarity, by the binomial model.
+    pub fn operation(&self, similarity: f64) -> Operation {
+        let mut paths = Paths::new(match_probability(similarity, self.target.bits()));
+        let (mut components, mut rejected, mut accepted) = (0.0, 0.0, 0.0);
+        if let Some(below) = self.first_word {
+            let word = self.target.first_word();
+            paths.advance(word.components);
+            rejected = word.reject(&mut paths, below as usize);
+            components = rejected * word.components as f64;
+        }
+        for look in &self.looks {
+            paths.advance(look.components as usize);
+            let (reject, accept) =
+                (paths.reject(look.reject_below as usize), paths.accept(look.accept_from as usize));
+            components += f64::from(look.components) * (reject + accept);
+            (rejected, accepted) = (rejected + reject, accepted + accept);
+        }
+        let (left, all) = (paths.undecided(), self.looks.last().map_or(0, |look| look.components));
+        Operation { components: components + left * f64::from(all), rejected, accepted: accepted + left }
+    }
+}
