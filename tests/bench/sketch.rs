@@ -1,0 +1,26 @@
+//! Features to sketches: the default beside the reference, for short and long texts.
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use dupflow::hash::mix;
+use dupflow::sketch::{Fss, MinHash, Sketcher};
+
+fn sketch(c: &mut Criterion) {
+    for features in [20u64, 70, 300, 1000, 4000] {
+        let mut group = c.benchmark_group(format!("sketch/{features} features"));
+        group.throughput(Throughput::Elements(1));
+        let texts: Vec<Vec<u64>> =
+            (0..64).map(|text| (0..features).map(|i| mix(text << 32 | i)).collect()).collect();
+        let mut out = vec![0; 448];
+        let sketchers: [(&str, Box<dyn Sketcher>); 2] =
+            [("fss", Box::new(Fss::new(448, 1))), ("minhash", Box::new(MinHash::new(448, 1)))];
+        for (name, mut sketcher) in sketchers {
+            let mut next = texts.iter().cycle();
+            group.bench_function(BenchmarkId::from_parameter(name), |b| {
+                b.iter(|| next.next().map(|text| sketcher.components(text, &mut out)));
+            });
+        }
+    }
+}
+
+criterion_group!(benches, sketch);
+criterion_main!(benches);
