@@ -2,7 +2,7 @@
 //!
 //! Text -> runs of lowercased bytes, each a token. Two steps, so that neither has a branch that texts make hard to
 //! predict: [`Lowered::fill`] writes the lowercased text and, beside it, a bitmap of the bytes that are inside tokens
-//! (ASCII 64 bytes at a time, eight to a machine word; other characters one by one through the class table of
+//! (ASCII 64 bytes at a time, in plain loops that the compiler turns into vectors; other characters one by one through the class table of
 //! [`unicode`]); [`Lowered::runs`] then walks the edges of the bitmap. [`hash_at`] hashes a token
 //! where it lies.
 //!
@@ -60,19 +60,13 @@ impl Lowered {
             let base = word * 64;
             let previous = inside << 1 | before;
             let (mut starts, mut ends) = (inside & !previous, previous & !inside);
-            let next_start = |starts: &mut u64| {
-                let at = base + starts.trailing_zeros() as usize;
-                *starts &= starts.wrapping_sub(1);
-                at
-            };
             if before == 0 {
-                first = next_start(&mut starts);
+                first = base + pop(&mut starts);
             }
             while ends != 0 {
-                token(first, base + ends.trailing_zeros() as usize);
-                ends &= ends - 1;
+                token(first, base + pop(&mut ends));
                 // Meaningless after the last start, and not used then: the next word begins outside a token.
-                first = next_start(&mut starts);
+                first = base + pop(&mut starts);
             }
             before = inside >> 63;
         }
@@ -159,35 +153,37 @@ impl Lowered {
 
 /// [`hash::token`] of `bytes[first..end]`, read where it lies: at least 16 bytes must follow, of any value.
 #[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "the low half is meant")]
 pub(super) fn hash_at(bytes: &[u8], first: usize, end: usize) -> u64 {
-    let load = |at: usize| {
-        let both = u128::from_le_bytes(*bytes[at..].first_chunk().expect("16 bytes follow"));
-        (both as u64, (both >> 64) as u64)
-    };
+    let load = |at: usize| u128::from_le_bytes(*bytes[at..].first_chunk().expect("16 bytes follow"));
     let len = end - first;
-    let (mut state, mut at, mut rest) = (0, first, len);
-    while rest > 16 {
-        let (a, b) = load(at);
-        state = hash::token_step(state, a, b, len);
+    let step = |state, piece: u128| hash::token_step(state, piece as u64, (piece >> 64) as u64, len);
+    let (mut state, mut at) = (0, first);
+    while end - at > 16 {
+        state = step(state, load(at));
         at += 16;
-        rest -= 16;
     }
-    let (a, b) = load(at);
-    let (keep_a, keep_b) = KEEP[rest];
-    hash::token_step(state, a & keep_a, b & keep_b, len)
+    step(state, load(at) & KEEP[end - at])
 }
 
-/// The masks of the first `len` bytes (0 to 16) of two words.
-const KEEP: [(u64, u64); 17] = {
-    let mut keep = [(0, 0); 17];
+/// The masks of the first `len` (0 to 16) of 16 bytes.
+const KEEP: [u128; 17] = {
+    let mut keep = [0; 17];
     let mut len = 1;
     while len < keep.len() {
-        let both = u128::MAX >> (128 - 8 * len);
-        keep[len] = (both as u64, (both >> 64) as u64);
+        keep[len] = u128::MAX >> (128 - 8 * len);
         len += 1;
     }
     keep
 };
+
+/// Takes the lowest one out of `bits`: its place, or 64 if there is none.
+#[inline(always)]
+fn pop(bits: &mut u64) -> usize {
+    let at = bits.trailing_zeros() as usize;
+    *bits &= bits.wrapping_sub(1);
+    at
+}
 
 /// How many bytes come before the first that is not ASCII. Kept apart, or else it is computed where nobody asks.
 #[inline(never)]
