@@ -17,11 +17,11 @@ const CORPUS_BYTES: usize = 256 * 1024;
 /// sixteen begins with a capital, one is a number, one in ten ends a clause.
 fn pages(page_bytes: usize, syllables: &[&str], space: &str) -> Vec<String> {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let mut word = |rank: usize| {
+    let mut make = |rank: usize| {
         let count = rng.random_range(1..=2 + rank / 1500);
         (0..count).map(|_| syllables[rng.random_range(0..syllables.len())]).collect::<String>()
     };
-    let words: Vec<String> = (0..4000).map(&mut word).collect();
+    let words: Vec<String> = (0..4000).map(&mut make).collect();
     let mut page = || {
         let mut text = String::new();
         while text.len() < page_bytes {
@@ -29,7 +29,8 @@ fn pages(page_bytes: usize, syllables: &[&str], space: &str) -> Vec<String> {
             let word = &words[rng.random_range(0..most)];
             match rng.random_range(0..16) {
                 0 => {
-                    text.extend(word.chars().take(1).flat_map(char::to_uppercase).chain(word.chars().skip(1)))
+                    text.extend(word.chars().take(1).flat_map(char::to_uppercase));
+                    text.extend(word.chars().skip(1));
                 }
                 1 => text.push_str(&rng.random_range(0..5000).to_string()),
                 _ => text.push_str(word),
