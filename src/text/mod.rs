@@ -21,6 +21,7 @@
 //!
 //! Not done here: weights, stemming, and dropping repeats, which sketches do not notice.
 
+mod lower;
 mod normalize;
 mod plain;
 mod shingle;

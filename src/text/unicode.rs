@@ -112,8 +112,8 @@ mod tests {
 
     #[test]
     fn lowercase_is_the_whole_change() {
-        for (code, &class) in table().iter().enumerate() {
-            let Some(c) = char::from_u32(code as u32) else { continue };
+        for (code, &class) in (0..).zip(table()) {
+            let Some(c) = char::from_u32(code) else { continue };
             assert_eq!(class != Class::Separator, c.is_alphanumeric(), "{c:?}");
             let lower = c.to_string().to_lowercase();
             assert_eq!(class == Class::Upper, c.is_alphanumeric() && lower != c.to_string(), "{c:?}");

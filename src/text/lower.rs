@@ -1,0 +1,150 @@
+//! Lowercasing, and telling tokens from what lies between them: the one pass over a text.
+//!
+//! Text -> its lowercased bytes, and a bitmap of those that are inside tokens. Bytes outside tokens are of any value. ASCII
+//! goes 64 bytes at a time, in plain loops that the compiler turns into vectors; other characters go one by one through
+//! the class table of [`unicode`](super::unicode).
+//!
+//! A lowercase depends on the whole token only for the capital sigma, which is final or not: on meeting one, the rest of
+//! its token is left to [`str::to_lowercase`].
+
+use super::unicode::{self, Class};
+
+/// Writes one text. It lives on the stack while it does, so that its fields are registers.
+pub(super) struct Writer<'a> {
+    classes: &'static unicode::Table,
+    /// Whether characters of scripts without spaces are tokens of their own.
+    alone: bool,
+    bytes: &'a mut [u8],
+    /// Bit `i % 64` of word `i / 64` tells of byte i. Bits from `len` to the end of the word after it are zero.
+    inside: &'a mut [u64],
+    len: usize,
+}
+
+impl<'a> Writer<'a> {
+    /// `bytes` must have room for twice the text and [`SLACK`](super::tokenize::SLACK), `inside` a bit for each and a word
+    /// more.
+    #[inline(always)]
+    pub(super) fn new(
+        classes: &'static unicode::Table,
+        alone: bool,
+        bytes: &'a mut [u8],
+        inside: &'a mut [u64],
+    ) -> Self {
+        inside[0] = 0;
+        Self { classes, alone, bytes, inside, len: 0 }
+    }
+
+    /// Writes the text; returns the length of what was written.
+    #[inline(always)]
+    pub(super) fn write(mut self, text: &str) -> usize {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let done = if begins_with_ascii(rest) {
+                self.push_ascii(rest.as_bytes())
+            } else {
+                self.push_chars(text, text.len() - rest.len())
+            };
+            rest = &rest[done..];
+        }
+        self.len
+    }
+
+    /// Appends the ASCII characters at the start of `rest`, which has one, up to 64; returns how many.
+    #[inline(always)]
+    fn push_ascii(&mut self, rest: &[u8]) -> usize {
+        let mut padded = [0; 64];
+        let block = rest.first_chunk().unwrap_or_else(|| {
+            padded[..rest.len()].copy_from_slice(rest);
+            &padded
+        });
+        let out = self.bytes[self.len..].first_chunk_mut::<64>().expect("the buffer has slack");
+        let mut parts = [0; 64];
+        for ((&from, to), part) in block.iter().zip(out).zip(&mut parts) {
+            *to = from.to_ascii_lowercase();
+            *part = u8::from(to.is_ascii_lowercase() | from.is_ascii_digit());
+        }
+        let count = if block.is_ascii() { rest.len().min(64) } else { ascii_prefix(block) };
+        let inside = parts.as_chunks().0.iter().rev().fold(0, |bits, part| bits << 8 | gather(*part));
+        self.push(inside & (!0 >> (64 - count)), count);
+        count
+    }
+
+    /// Appends characters from byte `from` on, up to the next stretch of ASCII; returns how many bytes of `text`.
+    #[inline(always)]
+    fn push_chars(&mut self, text: &str, from: usize) -> usize {
+        let mut rest = text[from..].chars();
+        while let Some(c) = rest.next() {
+            match self.class(c) {
+                class @ (Class::Separator | Class::Lower) => self.push_char(c, class == Class::Lower),
+                Class::Upper if c == 'Σ' => {
+                    let at = text.len() - rest.as_str().len() - c.len_utf8();
+                    let (lowered, end) = self.from_sigma(text, at);
+                    lowered.chars().for_each(|c| self.push_char(c, true));
+                    rest = text[end..].chars();
+                }
+                Class::Upper => c.to_lowercase().for_each(|c| self.push_char(c, true)),
+                Class::Spaceless => {
+                    if self.len > 0 && self.inside[(self.len - 1) / 64] >> ((self.len - 1) % 64) & 1 == 1 {
+                        self.push(0, 1);
+                    }
+                    self.push_char(c, true);
+                    self.push(0, 1);
+                }
+            }
+            if begins_with_ascii(rest.as_str()) {
+                break;
+            }
+        }
+        text.len() - from - rest.as_str().len()
+    }
+
+    /// The rest of the token from the sigma at byte `at`, lowercased, and where in `text` it ends.
+    #[cold]
+    fn from_sigma(&self, text: &str, at: usize) -> (String, usize) {
+        let is_part = |c: char| matches!(self.class(c), Class::Lower | Class::Upper);
+        let first = text[..at].trim_end_matches(is_part).len();
+        let end = text.len() - text[at..].trim_start_matches(is_part).len();
+        let before = text[first..at].to_lowercase().len();
+        (text[first..end].to_lowercase().split_off(before), end)
+    }
+
+    #[inline(always)]
+    fn class(&self, c: char) -> Class {
+        let class = self.classes.get(c as usize).copied().unwrap_or_else(|| unicode::class(c));
+        if class == Class::Spaceless && !self.alone { Class::Lower } else { class }
+    }
+
+    #[inline(always)]
+    fn push_char(&mut self, c: char, inside: bool) {
+        let count = c.encode_utf8(&mut self.bytes[self.len..]).len();
+        self.push(u64::from(inside).wrapping_neg() & !(!0 << count), count);
+    }
+
+    /// Appends `count` bytes (1 to 64) that are written already, with their bits.
+    #[inline(always)]
+    fn push(&mut self, inside: u64, count: usize) {
+        let (word, shift) = (self.len / 64, self.len % 64);
+        self.inside[word] |= inside << shift;
+        self.inside[word + 1] = (inside >> 1) >> (63 - shift);
+        self.len += count;
+    }
+}
+
+/// Whether a text goes on with ASCII for so long (8 bytes, or at its end one) that a block is worth its while.
+#[inline(always)]
+fn begins_with_ascii(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.first_chunk::<8>().map_or(bytes.first().is_some_and(u8::is_ascii), |eight| eight.is_ascii())
+}
+
+/// How many bytes come before the first that is not ASCII. Kept apart, or else it is computed where nobody asks.
+#[inline(never)]
+fn ascii_prefix(block: &[u8; 64]) -> usize {
+    block.iter().take_while(|byte| byte.is_ascii()).count()
+}
+
+/// Eight bytes of 0 or 1 as bits, the first lowest.
+#[inline(always)]
+fn gather(bytes: [u8; 8]) -> u64 {
+    u64::from_le_bytes(bytes).wrapping_mul(0x0102_0408_1020_4080) >> 56
+}

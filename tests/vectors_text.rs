@@ -1,0 +1,97 @@
+//! The golden vectors of tokens and of exact similarities, under the plain rule for scripts without spaces.
+
+use std::collections::BTreeSet;
+
+use dupflow::text::{Featurizer, Shingle, Spaceless, TextRules, shingles, tokens};
+use serde::Deserialize;
+
+fn rules(shingle: Shingle) -> TextRules {
+    TextRules { shingle, spaceless: Spaceless::Run, ..TextRules::default() }
+}
+
+mod token_rule {
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct File {
+        cases: Vec<Case>,
+    }
+
+    #[derive(Deserialize)]
+    struct Case {
+        text: String,
+        tokens: Vec<String>,
+    }
+
+    #[test]
+    fn tokens_are_as_expected() {
+        let file: File = serde_json::from_str(include_str!("vectors/tokens.json")).unwrap();
+        let mut featurizer = Featurizer::new(rules(Shingle::Words(1)));
+        assert!(file.cases.len() >= 15);
+        for case in &file.cases {
+            assert_eq!(tokens(&case.text, &rules(Shingle::Words(3))), case.tokens, "{:?}", case.text);
+            // The same tokens between single spaces must give the fast path the same features.
+            let features = featurizer.features(&case.text).to_vec();
+            assert_eq!(features.len(), case.tokens.len());
+            if !case.text.contains('İ') {
+                assert_eq!(featurizer.features(&case.tokens.join(" ")), features, "{:?}", case.text);
+            }
+        }
+    }
+}
+
+mod similarity {
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct File {
+        cases: Vec<Case>,
+    }
+
+    /// The measures of sets; those of weights are left to the weighted features.
+    #[derive(Deserialize)]
+    struct Case {
+        a: String,
+        b: String,
+        jaccard_tokens: f64,
+        jaccard_word_shingles_2: f64,
+        jaccard_word_shingles_3: f64,
+        jaccard_char_shingles_5: f64,
+    }
+
+    /// |A ∩ B| / |A ∪ B|; 1 for two empty sets.
+    fn jaccard<T: Ord>(a: &BTreeSet<T>, b: &BTreeSet<T>) -> f64 {
+        let all = a.union(b).count();
+        if all == 0 { 1.0 } else { a.intersection(b).count() as f64 / all as f64 }
+    }
+
+    #[test]
+    fn jaccard_of_strings_and_of_features() {
+        let file: File = serde_json::from_str(include_str!("vectors/pair_similarities.json")).unwrap();
+        assert!(!file.cases.is_empty());
+        for case in &file.cases {
+            for (shingle, expected) in [
+                (Shingle::Words(1), case.jaccard_tokens),
+                (Shingle::Words(2), case.jaccard_word_shingles_2),
+                (Shingle::Words(3), case.jaccard_word_shingles_3),
+                (Shingle::Chars(5), case.jaccard_char_shingles_5),
+            ] {
+                let rules = rules(shingle);
+                let strings = |text: &str| BTreeSet::from_iter(shingles(text, &rules));
+                let mut featurizer = Featurizer::new(rules.clone());
+                let mut features =
+                    |text: &str| BTreeSet::from_iter(featurizer.features(text).iter().copied());
+                let by_strings = jaccard(&strings(&case.a), &strings(&case.b));
+                let by_features = jaccard(&features(&case.a), &features(&case.b));
+                for found in [by_strings, by_features] {
+                    assert!(
+                        (found - expected).abs() <= 1e-12,
+                        "{shingle:?} {:?} {:?}: {found}",
+                        case.a,
+                        case.b
+                    );
+                }
+            }
+        }
+    }
+}
