@@ -11,3 +11,7 @@ pub mod sketch;
 
 pub mod block;
 pub mod filter;
+
+pub mod feed;
+pub mod sink;
+pub mod source;
