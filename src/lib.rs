@@ -15,3 +15,8 @@ pub mod filter;
 
 pub mod dataflow;
 pub mod oracle;
+pub mod feed;
+pub mod sink;
+pub mod source;
+
+pub mod pipeline;
