@@ -14,8 +14,8 @@ pub mod block;
 pub mod filter;
 
 pub mod dataflow;
-pub mod oracle;
 pub mod feed;
+pub mod oracle;
 pub mod sink;
 pub mod source;
 

@@ -64,10 +64,11 @@ const QUEUE_BATCHES: usize = 256;
 pub fn run(job: Job) -> Result<Summary, RunError> {
     let Job { stages, files, bad, sink, workers, clock } = job;
     let queue = Arc::new(Queue::new(QUEUE_BYTES, QUEUE_BATCHES));
-    let shared = Arc::new(worker::Shared::new(Arc::clone(&queue), Arc::clone(&bad), Arc::clone(&clock), sink));
+    let shared =
+        Arc::new(worker::Shared::new(Arc::clone(&queue), Arc::clone(&bad), Arc::clone(&clock), sink));
 
     let reader = {
-        let bad = Arc::clone(&bad);
+        let (bad, clock) = (Arc::clone(&bad), Arc::clone(&clock));
         std::thread::Builder::new()
             .name("reader".into())
             .spawn(move || files.run(&queue, &bad, &*clock))
@@ -87,7 +88,10 @@ pub fn run(job: Job) -> Result<Summary, RunError> {
 
 impl std::fmt::Debug for Job {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Job").field("stages", &self.stages).field("files", &self.files).finish_non_exhaustive()
+        f.debug_struct("Job")
+            .field("stages", &self.stages)
+            .field("files", &self.files)
+            .finish_non_exhaustive()
     }
 }
 

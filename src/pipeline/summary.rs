@@ -149,7 +149,8 @@ impl Summary {
 /// The high-water mark of resident memory, from `/proc`; 0 where there is none.
 fn peak_rss_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let kib = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse().ok());
+    let kib =
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse().ok());
     kib.unwrap_or(0) * 1024
 }
 

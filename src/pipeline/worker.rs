@@ -37,7 +37,15 @@ impl Shared {
         sink: Box<dyn Sink + Send>,
     ) -> Self {
         let sink = Mutex::new(Some(sink));
-        Self { queue, bad, clock, sink, failure: Mutex::default(), begun: Mutex::default(), latencies: Mutex::default() }
+        Self {
+            queue,
+            bad,
+            clock,
+            sink,
+            failure: Mutex::default(),
+            begun: Mutex::default(),
+            latencies: Mutex::default(),
+        }
     }
 
     /// Ends the run with an error, unless it already has one.

@@ -105,6 +105,11 @@ impl BadRecords {
         self.report(at, line.to_string().as_bytes(), &mut io::empty())
     }
 
+    /// Whether a bad record has ended the run.
+    pub fn failed(&self) -> bool {
+        self.on_error == OnError::Fail && !self.counts.lock().expect("counting does not panic").is_empty()
+    }
+
     /// Bad records so far, by reason.
     pub fn counts(&self) -> BTreeMap<&'static str, u64> {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,5 @@
-//! Comparison kernels: how many components differ between two sketches.
+//! Inner loops that are compiled for certain processors; above all, comparison: how many components differ between two
+//! sketches.
 //!
 //! A component differs iff one of its b bits does, so 64 components differ where the OR over the planes of `a ^ b` has a
 //! one. The engine is chosen once, when a [`Kernel`] is made; every engine equals [`scalar`] (tested on all lengths).
@@ -12,6 +13,14 @@ mod x86;
 pub struct Kernel {
     shape: Shape,
     engine: Engine,
+}
+
+/// The fastest way of this machine to fill the bins of `fss`, if any is faster than the portable one.
+pub(super) fn fill() -> Option<super::fss::Fill> {
+    #[cfg(target_arch = "x86_64")]
+    return x86::fill();
+    #[cfg(not(target_arch = "x86_64"))]
+    None
 }
 
 /// How a sketch's words are laid out: bit planes, one after the other.

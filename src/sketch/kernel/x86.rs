@@ -11,6 +11,7 @@
 
 #![expect(unsafe_code, reason = "calls of functions compiled for features that `detect` has found")]
 
+use super::super::fss::{self, Fill};
 use super::{Engine, Shape, scalar};
 
 /// The fastest engine that this processor has, if any is faster than the portable one.
@@ -43,3 +44,32 @@ macro_rules! engine {
 
 engine!(avx2_engine, avx2, "avx2,popcnt");
 engine!(avx512_engine, avx512, "avx512f,avx512vpopcntdq,avx2,popcnt");
+
+/// The fastest way of this processor to fill the bins of [`fss`], if any is faster than the portable one.
+pub(super) fn fill() -> Option<Fill> {
+    let avx2 = is_x86_feature_detected!("avx2");
+    let avx512 = avx2
+        && is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512bw");
+    let all: [(bool, Fill); 2] = [(avx512, avx512_fill), (avx2, avx2_fill)];
+    all.into_iter().find(|(has, _)| *has).map(|(_, fill)| fill)
+}
+
+/// A [`Fill`] for one set of features.
+macro_rules! fill {
+    ($name:ident, $inner:ident, $features:literal) => {
+        fn $name(salts: &[u64], features: &[u64], bins: &mut [u64]) {
+            #[target_feature(enable = $features)]
+            fn $inner(salts: &[u64], features: &[u64], bins: &mut [u64]) {
+                fss::fill(salts, features, bins);
+            }
+            // SAFETY: `fill` hands this function out only where the processor has the features.
+            unsafe { $inner(salts, features, bins) }
+        }
+    };
+}
+
+fill!(avx2_fill, fill_avx2, "avx2");
+fill!(avx512_fill, fill_avx512, "avx512f,avx512dq,avx512vl,avx512bw,avx2");
