@@ -2,7 +2,7 @@
 //!
 //! Text -> its lowercased bytes, and a bitmap of those that are inside tokens. Bytes outside tokens are of any value. ASCII
 //! goes 64 bytes at a time, in plain loops that the compiler turns into vectors; other characters go one by one through
-//! the class table of [`unicode`](super::unicode).
+//! the class table of [`unicode`].
 //!
 //! A lowercase depends on the whole token only for the capital sigma, which is final or not: on meeting one, the rest of
 //! its token is left to [`str::to_lowercase`].
@@ -78,11 +78,11 @@ impl<'a> Writer<'a> {
                 class @ (Class::Separator | Class::Lower) => self.push_char(c, class == Class::Lower),
                 Class::Upper if c == 'Σ' => {
                     let at = text.len() - rest.as_str().len() - c.len_utf8();
-                    let (lowered, end) = self.from_sigma(text, at);
-                    lowered.chars().for_each(|c| self.push_char(c, true));
+                    let (lowered, end) = self.sigma_and_rest(text, at);
+                    lowered.chars().for_each(|lower| self.push_char(lower, true));
                     rest = text[end..].chars();
                 }
-                Class::Upper => c.to_lowercase().for_each(|c| self.push_char(c, true)),
+                Class::Upper => c.to_lowercase().for_each(|lower| self.push_char(lower, true)),
                 Class::Spaceless => {
                     if self.len > 0 && self.inside[(self.len - 1) / 64] >> ((self.len - 1) % 64) & 1 == 1 {
                         self.push(0, 1);
@@ -100,7 +100,7 @@ impl<'a> Writer<'a> {
 
     /// The rest of the token from the sigma at byte `at`, lowercased, and where in `text` it ends.
     #[cold]
-    fn from_sigma(&self, text: &str, at: usize) -> (String, usize) {
+    fn sigma_and_rest(&self, text: &str, at: usize) -> (String, usize) {
         let is_part = |c: char| matches!(self.class(c), Class::Lower | Class::Upper);
         let first = text[..at].trim_end_matches(is_part).len();
         let end = text.len() - text[at..].trim_start_matches(is_part).len();
