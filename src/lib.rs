@@ -14,4 +14,7 @@ pub mod block;
 pub mod filter;
 
 pub mod dataflow;
+pub mod feed;
 pub mod oracle;
+pub mod sink;
+pub mod source;

@@ -1,0 +1,106 @@
+//! Why a record is bad.
+
+use std::fmt;
+
+/// The reason why a record is not an event. A small fixed set, so that records can be counted by reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BadRecord {
+    /// The bytes are not UTF-8.
+    NotUtf8,
+    /// The line is not one complete JSON value.
+    NotJson,
+    /// The line is JSON, but not an object.
+    NotAnObject,
+    /// There is no `id`.
+    MissingId,
+    /// The id is not a string of 1 to 1,024 bytes.
+    BadId,
+    /// `op` is not a string.
+    BadOp,
+    /// `op` is a string, but no operation.
+    UnknownOp,
+    /// `ts` is not a number.
+    BadTs,
+    /// An upsert has no `text`.
+    MissingText,
+    /// The text of an upsert is not a string.
+    BadText,
+    /// The record is longer than [`MAX_RECORD_BYTES`](crate::source::MAX_RECORD_BYTES).
+    TooLong,
+    /// A compressed input ends early or is damaged; what came before it counts.
+    Truncated,
+    /// An input, a file or a folder cannot be read.
+    Unreadable,
+}
+
+impl BadRecord {
+    /// Every reason, in the order in which a record is examined.
+    pub const ALL: [Self; 13] = [
+        Self::NotUtf8,
+        Self::NotJson,
+        Self::NotAnObject,
+        Self::MissingId,
+        Self::BadId,
+        Self::BadOp,
+        Self::UnknownOp,
+        Self::BadTs,
+        Self::MissingText,
+        Self::BadText,
+        Self::TooLong,
+        Self::Truncated,
+        Self::Unreadable,
+    ];
+
+    /// The name under which it is counted.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::NotUtf8 => "not_utf8",
+            Self::NotJson => "not_json",
+            Self::NotAnObject => "not_an_object",
+            Self::MissingId => "missing_id",
+            Self::BadId => "bad_id",
+            Self::BadOp => "bad_op",
+            Self::UnknownOp => "unknown_op",
+            Self::BadTs => "bad_ts",
+            Self::MissingText => "missing_text",
+            Self::BadText => "bad_text",
+            Self::TooLong => "too_long",
+            Self::Truncated => "truncated",
+            Self::Unreadable => "unreadable",
+        }
+    }
+}
+
+impl fmt::Display for BadRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotUtf8 => "not UTF-8 text",
+            Self::NotJson => "not a complete JSON value",
+            Self::NotAnObject => "JSON, but not an object with an \"id\"",
+            Self::MissingId => "no field \"id\"",
+            Self::BadId => "the id is not a string of 1 to 1,024 bytes",
+            Self::BadOp => "\"op\" is not a string",
+            Self::UnknownOp => "\"op\" is neither \"upsert\" nor \"delete\"",
+            Self::BadTs => "\"ts\" is not a number of seconds",
+            Self::MissingText => "an upsert without the field \"text\"",
+            Self::BadText => "\"text\" is not a string",
+            Self::TooLong => "longer than 64 MiB",
+            Self::Truncated => "the compressed input ends early or is damaged here",
+            Self::Unreadable => "cannot be read",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn reasons_are_distinct_snake_case() {
+        let reasons: BTreeSet<_> = BadRecord::ALL.iter().map(|bad| bad.reason()).collect();
+        assert_eq!(reasons.len(), BadRecord::ALL.len());
+        assert!(reasons.iter().all(|r| r.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'))));
+    }
+}

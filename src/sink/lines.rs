@@ -1,0 +1,201 @@
+//! Deltas and pairs as JSON Lines.
+//!
+//! ```text
+//! {"epoch":7,"diff":1,"a":"…","b":"…","similarity":0.912109375}      DeltaLines: every change
+//! {"a":"…","b":"…","similarity":0.912109375}                         PairLines: what is left at the end
+//! ```
+//!
+//! The keys stand in this order; a similarity has the fewest digits that read back to the same f64, and always a
+//! fraction. With evidence, a line goes on with `"blocks":3,"look":2,"components":128,"standard_error":0.02`.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io::{self, Write};
+
+use super::Sink;
+use crate::pair::DocPair;
+use crate::time::Epoch;
+
+/// The standard error of a pair's similarity by the pipeline, a pure function of the pair.
+pub type StandardError = Box<dyn Fn(&DocPair) -> f64 + Send>;
+
+/// Writes every delta, epoch by epoch; flushes after each epoch, so that a reader sees whole epochs.
+pub struct DeltaLines<W> {
+    out: W,
+    evidence: Option<StandardError>,
+}
+
+impl<W: Write> DeltaLines<W> {
+    /// Writes to `out`, which should be buffered; with evidence if there is a standard error to give.
+    pub fn new(out: W, evidence: Option<StandardError>) -> Self {
+        Self { out, evidence }
+    }
+}
+
+impl<W: Write> Sink for DeltaLines<W> {
+    fn epoch(&mut self, epoch: Epoch, deltas: &[(DocPair, isize)]) -> io::Result<()> {
+        for (pair, diff) in deltas {
+            write!(self.out, "{{\"epoch\":{epoch},\"diff\":{diff},")?;
+            write_pair(&mut self.out, pair, self.evidence.as_ref())?;
+        }
+        self.out.flush()
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Holds the pairs that the deltas accumulate to, and writes them at the end, sorted.
+pub struct PairLines<W> {
+    out: W,
+    evidence: Option<StandardError>,
+    alive: BTreeSet<DocPair>,
+}
+
+impl<W: Write> PairLines<W> {
+    /// As [`DeltaLines::new`].
+    pub fn new(out: W, evidence: Option<StandardError>) -> Self {
+        Self { out, evidence, alive: BTreeSet::new() }
+    }
+}
+
+impl<W: Write> Sink for PairLines<W> {
+    fn epoch(&mut self, _: Epoch, deltas: &[(DocPair, isize)]) -> io::Result<()> {
+        for (pair, diff) in deltas {
+            let changed = if *diff > 0 { self.alive.insert(pair.clone()) } else { self.alive.remove(pair) };
+            debug_assert!(changed, "every pair accumulates to 0 or 1");
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        for pair in &self.alive {
+            self.out.write_all(b"{")?;
+            write_pair(&mut self.out, pair, self.evidence.as_ref())?;
+        }
+        self.out.flush()
+    }
+}
+
+/// From the key `a` to the end of the line.
+fn write_pair(out: &mut impl Write, found: &DocPair, evidence: Option<&StandardError>) -> io::Result<()> {
+    out.write_all(b"\"a\":")?;
+    serde_json::to_writer(&mut *out, found.pair.lo().as_str())?;
+    out.write_all(b",\"b\":")?;
+    serde_json::to_writer(&mut *out, found.pair.hi().as_str())?;
+    out.write_all(b",\"similarity\":")?;
+    serde_json::to_writer(&mut *out, &found.similarity.get())?;
+    if let Some(standard_error) = evidence {
+        let crate::pair::Evidence { blocks, look, components } = found.evidence;
+        write!(out, ",\"blocks\":{blocks},\"look\":{look},\"components\":{components},\"standard_error\":")?;
+        serde_json::to_writer(&mut *out, &standard_error(found))?;
+    }
+    out.write_all(b"}\n")
+}
+
+impl<W> fmt::Debug for DeltaLines<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeltaLines").field("evidence", &self.evidence.is_some()).finish_non_exhaustive()
+    }
+}
+
+impl<W> fmt::Debug for PairLines<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PairLines").field("alive", &self.alive.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doc::DocId;
+    use crate::pair::{Evidence, Pair, Similarity};
+    use crate::sink::Memory;
+
+    fn pair(a: &str, b: &str, similarity: f64) -> DocPair {
+        let id = |id| DocId::new(id).unwrap();
+        let evidence = Evidence { blocks: 3, look: 2, components: 128 };
+        DocPair {
+            pair: Pair::new(id(a), id(b)).unwrap(),
+            similarity: Similarity::clamped(similarity),
+            evidence,
+        }
+    }
+
+    fn text(out: Vec<u8>) -> String {
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_delta_is_written_to_the_letter() {
+        let mut out = Vec::new();
+        let mut sink = DeltaLines::new(&mut out, None);
+        sink.epoch(7, &[(pair("b", "a", 0.912109375), 1)]).unwrap();
+        sink.epoch(8, &[(pair("a", "b", 0.912109375), -1), (pair("a", "b", 1.0), 1)]).unwrap();
+        sink.finish().unwrap();
+        let expected = r#"{"epoch":7,"diff":1,"a":"a","b":"b","similarity":0.912109375}
+{"epoch":8,"diff":-1,"a":"a","b":"b","similarity":0.912109375}
+{"epoch":8,"diff":1,"a":"a","b":"b","similarity":1.0}
+"#;
+        assert_eq!(text(out), expected);
+    }
+
+    #[test]
+    fn ids_and_similarities_read_back() {
+        for similarity in [0.1 + 0.2, 1.0 / 3.0, 0.0, f64::MIN_POSITIVE, 1.0] {
+            let mut out = Vec::new();
+            let written = pair("q\"\\\n\0", "é\u{7f}😀", similarity);
+            DeltaLines::new(&mut out, None).epoch(1, &[(written.clone(), 1)]).unwrap();
+            assert_eq!(out.iter().filter(|&&b| b == b'\n').count(), 1);
+            let read: serde_json::Value = serde_json::from_slice(&out).unwrap();
+            assert_eq!(read["a"], written.pair.lo().as_str());
+            assert_eq!(read["b"], written.pair.hi().as_str());
+            assert_eq!(read["similarity"].as_f64().map(f64::to_bits), Some(similarity.to_bits()));
+        }
+    }
+
+    #[test]
+    fn evidence_follows() {
+        let mut out = Vec::new();
+        let mut sink = DeltaLines::new(&mut out, Some(Box::new(|pair| pair.similarity.get() / 10.0)));
+        sink.epoch(1, &[(pair("a", "b", 0.5), 1)]).unwrap();
+        drop(sink);
+        let expected = r#"{"epoch":1,"diff":1,"a":"a","b":"b","similarity":0.5,"blocks":3,"look":2,"components":128,"standard_error":0.05}"#;
+        assert_eq!(text(out).trim_end(), expected);
+    }
+
+    #[test]
+    fn pairs_are_those_left_at_the_end_in_order() {
+        let mut out = Vec::new();
+        let mut sink = PairLines::new(&mut out, None);
+        sink.epoch(1, &[(pair("b", "c", 0.5), 1), (pair("x", "y", 0.5), 1)]).unwrap();
+        sink.epoch(2, &[(pair("a", "z", 0.25), 1), (pair("b", "c", 0.5), -1), (pair("b", "c", 1.0), 1)])
+            .unwrap();
+        sink.epoch(4, &[(pair("x", "y", 0.5), -1)]).unwrap();
+        sink.finish().unwrap();
+        drop(sink);
+        let expected =
+            "{\"a\":\"a\",\"b\":\"z\",\"similarity\":0.25}\n{\"a\":\"b\",\"b\":\"c\",\"similarity\":1.0}\n";
+        assert_eq!(text(out), expected);
+    }
+
+    #[test]
+    fn errors_of_the_destination_are_passed_on() {
+        let mut full = [0; 10];
+        let mut sink = DeltaLines::new(&mut full[..], None);
+        assert_eq!(sink.epoch(1, &[(pair("a", "b", 0.5), 1)]).unwrap_err().kind(), io::ErrorKind::WriteZero);
+    }
+
+    #[test]
+    fn memory_accumulates() {
+        let mut sink = Memory::default();
+        sink.epoch(1, &[(pair("a", "b", 0.5), 1)]).unwrap();
+        sink.epoch(3, &[(pair("a", "b", 0.5), -1), (pair("a", "b", 0.75), 1)]).unwrap();
+        sink.finish().unwrap();
+        let values =
+            |epoch| sink.accumulated(epoch).into_iter().map(|((_, s), n)| (s.get(), n)).collect::<Vec<_>>();
+        assert_eq!((values(0), values(2), values(3)), (vec![], vec![(0.5, 1)], vec![(0.75, 1)]));
+        assert!(sink.finished);
+    }
+}

@@ -1,0 +1,214 @@
+//! What becomes of bad records: counted by reason, logged once per reason, kept on request.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::SourceError;
+use crate::feed::BadRecord;
+
+/// What a bad record does to the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnError {
+    /// It is counted.
+    #[default]
+    Count,
+    /// It is counted, and the run ends with it as the error.
+    Fail,
+}
+
+/// A bad record and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub struct BadRecordAt {
+    /// What is wrong.
+    pub reason: BadRecord,
+    /// The input as the user named it, or the file of a folder.
+    pub input: Arc<str>,
+    /// The line, from 1; `None` if the record is a file or the input itself.
+    pub line: Option<u64>,
+    /// What the system or the decompressor says, if it was asked.
+    pub cause: Option<String>,
+}
+
+impl fmt::Display for BadRecordAt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "bad record in \"{}\"", self.input)?;
+        if let Some(line) = self.line {
+            write!(f, ", line {line}")?;
+        }
+        write!(f, ": {} ({})", self.reason, self.reason.reason())?;
+        if let Some(cause) = &self.cause {
+            write!(f, ": {cause}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The run's one place for bad records, shared by the reader and the workers.
+#[derive(Debug, Default)]
+pub struct BadRecords {
+    on_error: OnError,
+    dead_letter: Option<DeadLetter>,
+    counts: Mutex<BTreeMap<BadRecord, u64>>,
+}
+
+impl BadRecords {
+    /// Counts from zero.
+    pub fn new(on_error: OnError, dead_letter: Option<DeadLetter>) -> Self {
+        Self { on_error, dead_letter, counts: Mutex::default() }
+    }
+
+    /// Counts a record, logs the first one of its reason, and keeps it: `head`, then all of `tail`, without the end of
+    /// its line. `tail` is read to its end in any case, and must not fail.
+    ///
+    /// # Errors
+    /// The record itself under [`OnError::Fail`], and a dead-letter file that cannot be written.
+    pub fn report(&self, at: BadRecordAt, head: &[u8], tail: &mut dyn Read) -> Result<(), SourceError> {
+        let first = {
+            let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            let count = counts.entry(at.reason).or_default();
+            *count += 1;
+            *count == 1
+        };
+        if first {
+            let starts = beginning(head);
+            tracing::warn!(
+                reason = at.reason.reason(),
+                starts,
+                "{at}; further ones of this reason are only counted"
+            );
+        }
+        match &self.dead_letter {
+            Some(letter) => letter.keep(head, tail)?,
+            // From memory or from an input that holds back its errors, to nowhere.
+            None => drop(io::copy(tail, &mut io::sink())),
+        }
+        match self.on_error {
+            OnError::Count => Ok(()),
+            OnError::Fail => Err(at.into()),
+        }
+    }
+
+    /// As [`Self::report`], for a record that is a file or an input: `{"file":…,"reason":…}` stands for it.
+    ///
+    /// # Errors
+    /// As [`Self::report`].
+    pub fn report_file(&self, at: BadRecordAt) -> Result<(), SourceError> {
+        let line = serde_json::json!({ "file": &*at.input, "reason": at.reason.reason() });
+        self.report(at, line.to_string().as_bytes(), &mut io::empty())
+    }
+
+    /// Bad records so far, by reason.
+    pub fn counts(&self) -> BTreeMap<&'static str, u64> {
+        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.iter().map(|(bad, &count)| (bad.reason(), count)).collect()
+    }
+
+    /// Writes out what the dead-letter file still buffers.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn finish(&self) -> Result<(), SourceError> {
+        self.dead_letter.as_ref().map_or(Ok(()), |letter| letter.writing(|out| out.flush()))
+    }
+}
+
+/// The file that keeps bad records whole, one a line.
+#[derive(Debug)]
+pub struct DeadLetter {
+    path: PathBuf,
+    out: Mutex<BufWriter<File>>,
+}
+
+impl DeadLetter {
+    /// Creates or empties the file.
+    ///
+    /// # Errors
+    /// If that is not possible.
+    pub fn create(path: PathBuf) -> Result<Self, SourceError> {
+        match File::create(&path) {
+            Ok(file) => Ok(Self { path, out: Mutex::new(BufWriter::new(file)) }),
+            Err(source) => Err(SourceError::DeadLetter { path, source }),
+        }
+    }
+
+    fn keep(&self, head: &[u8], tail: &mut dyn Read) -> Result<(), SourceError> {
+        self.writing(|out| {
+            out.write_all(head)?;
+            io::copy(tail, out)?;
+            out.write_all(b"\n")
+        })
+    }
+
+    fn writing(&self, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<(), SourceError> {
+        write(&mut self.out.lock().unwrap_or_else(PoisonError::into_inner))
+            .map_err(|source| SourceError::DeadLetter { path: self.path.clone(), source })
+    }
+}
+
+/// The first bytes for a log line: at most 80 characters, escaped.
+fn beginning(record: &[u8]) -> String {
+    // 80 characters are at most 320 bytes, so that a character cut at the end is not shown.
+    let start = &record[..record.len().min(4 * 80)];
+    String::from_utf8_lossy(start).chars().flat_map(char::escape_debug).take(80).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(reason: BadRecord, line: u64) -> BadRecordAt {
+        BadRecordAt { reason, input: "feed.jsonl".into(), line: Some(line), cause: None }
+    }
+
+    #[test]
+    fn records_are_counted_by_reason_and_kept_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("dead");
+        let bad = BadRecords::new(OnError::Count, Some(DeadLetter::create(path.clone()).unwrap()));
+        bad.report(at(BadRecord::NotJson, 3), b"{oops\r", &mut io::empty()).unwrap();
+        bad.report(at(BadRecord::NotJson, 4), b"", &mut io::empty()).unwrap();
+        bad.report(at(BadRecord::TooLong, 5), b"\xff\xfe", &mut &b" and the rest"[..]).unwrap();
+        let file = BadRecordAt { line: None, input: "a \"b\"".into(), ..at(BadRecord::NotUtf8, 0) };
+        bad.report_file(file).unwrap();
+        bad.finish().unwrap();
+        assert_eq!(bad.counts(), BTreeMap::from([("not_json", 2), ("not_utf8", 1), ("too_long", 1)]));
+        let kept = b"{oops\r\n\n\xff\xfe and the rest\n{\"file\":\"a \\\"b\\\"\",\"reason\":\"not_utf8\"}\n";
+        assert_eq!(std::fs::read(path).unwrap(), kept);
+    }
+
+    #[test]
+    fn the_record_is_the_error_where_none_is_allowed() {
+        let bad = BadRecords::new(OnError::Fail, None);
+        let error = bad.report(at(BadRecord::MissingId, 7), b"{}", &mut io::empty()).unwrap_err();
+        assert_eq!(error.to_string(), "bad record in \"feed.jsonl\", line 7: no field \"id\" (missing_id)");
+        assert_eq!(bad.counts(), BTreeMap::from([("missing_id", 1)]));
+    }
+
+    #[test]
+    fn the_tail_is_read_even_if_nothing_keeps_it() {
+        let mut tail = &b"rest"[..];
+        BadRecords::default().report(at(BadRecord::TooLong, 1), b"", &mut tail).unwrap();
+        assert!(tail.is_empty());
+    }
+
+    #[test]
+    fn a_dead_letter_that_cannot_be_made_is_an_error() {
+        let error = DeadLetter::create("/nowhere/at/all".into()).unwrap_err();
+        assert!(error.to_string().contains("\"/nowhere/at/all\""));
+    }
+
+    #[test]
+    fn beginnings_are_short_and_printable() {
+        assert_eq!(beginning(b"a\0\n\xff\"b"), "a\\0\\n\u{fffd}\\\"b");
+        assert_eq!(beginning("é".repeat(1000).as_bytes()), "é".repeat(80));
+        assert_eq!(beginning(&[0; 1000]), "\\0".repeat(40));
+    }
+}
