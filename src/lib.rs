@@ -18,3 +18,5 @@ pub mod feed;
 pub mod oracle;
 pub mod sink;
 pub mod source;
+
+pub mod config;
