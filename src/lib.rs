@@ -19,4 +19,8 @@ pub mod oracle;
 pub mod sink;
 pub mod source;
 
+pub mod config;
+
 pub mod pipeline;
+
+pub mod cli;

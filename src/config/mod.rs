@@ -1,0 +1,40 @@
+//! Configuration: what the user typed, checked as a whole, and turned into a plan with nothing left open.
+//!
+//! Two kinds of files, both TOML. A **pipeline** says what is computed and becomes a [`Plan`]; it is built in and chosen by its bare name,
+//! or read from a path, and `key=value` overrides go on top. A **deployment** says where: inputs, outputs, workers, logging; only
+//! there the environment is looked at.
+//!
+//! Invariants: all problems of a configuration are reported together, each with its place and with what was expected; an
+//! unknown key is a problem, and so is a key without effect; a [`Plan`] that exists can be run.
+//!
+//! Keys, ranges and defaults are explained to users in `pipelines/minhash.toml` and `config/local.toml`, which name
+//! every key (tested).
+
+mod deployment;
+mod pipeline;
+mod problem;
+mod raw;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::path::Path;
+
+pub use deployment::{Deployment, EmitKind, LogFormat, LogLevel};
+pub use pipeline::{BlockingPlan, FilterPlan, Plan};
+pub use problem::{Origin, PlanError, Problem, What};
+
+/// The pipelines that come with the program, by name; the first one is the default.
+pub const BUILT_IN: &[(&str, &str)] = &[
+    ("minhash", include_str!("../../pipelines/minhash.toml")),
+    ("exact", include_str!("../../pipelines/exact.toml")),
+    ("tour", include_str!("../../pipelines/tour.toml")),
+];
+
+/// The text of a file.
+///
+/// # Errors
+/// If it cannot be read or is not UTF-8.
+fn read(path: &Path) -> Result<String, PlanError> {
+    std::fs::read_to_string(path).map_err(|source| PlanError::Unreadable { path: path.to_owned(), source })
+}

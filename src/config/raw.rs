@@ -1,0 +1,268 @@
+//! What the TOML says: settings by dotted key, each with the place where it was found.
+//!
+//! In: a file and any number of `key=value` overrides, later ones replacing earlier ones. Out: values of the wanted types,
+//! and every [`Problem`] there is: a value that cannot be read is noted and the default stands in, so that one pass finds them all.
+//!
+//! Not a `serde` derive, since that stops at the first problem.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::problem::{Origin, Problem, What};
+use super::value::Value;
+
+/// A key that a file may have.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Key {
+    /// The dotted name, as in `sketch.size`.
+    pub(super) name: &'static str,
+    /// What may stand there, with its range: completes "expected …".
+    pub(super) expected: &'static str,
+}
+
+/// A setting.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) value: Value,
+    /// The value as it was typed.
+    typed: String,
+    pub(super) at: Origin,
+}
+
+/// The settings of one kind of file, and what is wrong with them.
+#[derive(Debug)]
+pub(super) struct Settings {
+    keys: &'static [Key],
+    /// Keys of the design that this version does not have; a table stands for all its keys.
+    later: &'static [&'static str],
+    entries: BTreeMap<String, Entry>,
+    problems: Vec<Problem>,
+    /// Keys with a problem: what depends on them is not examined.
+    unsound: BTreeSet<&'static str>,
+    /// For each layer the folder that its relative paths start from.
+    folders: Vec<PathBuf>,
+    /// The first file's name, for what is missing there.
+    name: Arc<str>,
+}
+
+/// A text that settings are read from.
+struct Source<'t> {
+    text: &'t str,
+    name: Arc<str>,
+    layer: usize,
+    /// Whether its lines count.
+    lines: bool,
+}
+
+impl Source<'_> {
+    fn at(&self, span: Range<usize>) -> Origin {
+        let line = self.lines.then(|| 1 + self.text[..span.start].matches('\n').count());
+        Origin { layer: self.layer, line, source: Arc::clone(&self.name) }
+    }
+
+    /// The first line of what was typed there.
+    fn typed(&self, span: Range<usize>) -> String {
+        self.text[span].lines().next().unwrap_or_default().to_owned()
+    }
+}
+
+impl Settings {
+    pub(super) fn new(keys: &'static [Key], later: &'static [&'static str]) -> Self {
+        Self {
+            keys,
+            later,
+            entries: BTreeMap::new(),
+            problems: Vec::new(),
+            unsound: BTreeSet::new(),
+            folders: Vec::new(),
+            name: "".into(),
+        }
+    }
+
+    /// Reads a TOML document; relative paths in it start from `folder`.
+    pub(super) fn add_file(&mut self, name: &str, text: &str, folder: &Path) {
+        self.name = name.into();
+        let source = Source { text, name: Arc::clone(&self.name), layer: self.layer(folder), lines: true };
+        let (table, errors) = DeTable::parse_recoverable(text);
+        for error in errors {
+            let at = source.at(error.span().unwrap_or_default());
+            self.problem_at(at, "", What::Syntax(error.message().replace('\n', ", ")));
+        }
+        for (key, value) in table.get_ref() {
+            self.insert(key.get_ref(), key.span(), value, &source);
+        }
+    }
+
+    /// Reads a `key=value` override: the value is TOML, or text without quotes.
+    pub(super) fn add_override(&mut self, typed: &str) {
+        let name = format!("--set {typed}").into();
+        let layer = self.layer(Path::new(""));
+        let Some((key, text)) = typed.split_once('=').map(|(key, value)| (key.trim(), value.trim())) else {
+            let at = Origin { layer, line: None, source: name };
+            return self.problem_at(at, "", What::Syntax("expected key=value".to_owned()));
+        };
+        let source = Source { text, name, layer, lines: false };
+        let text = || Spanned::new(0..text.len(), DeValue::String(text.into()));
+        self.insert(key, 0..0, &DeValue::parse(source.text).unwrap_or_else(|_| text()), &source);
+    }
+
+    fn layer(&mut self, folder: &Path) -> usize {
+        self.folders.push(folder.to_owned());
+        self.folders.len() - 1
+    }
+
+    /// Puts a value in its place: a table as the keys that it has.
+    fn insert(&mut self, key: &str, span: Range<usize>, value: &Spanned<DeValue<'_>>, source: &Source<'_>) {
+        match value.get_ref() {
+            DeValue::Table(table) if !table.is_empty() || self.below(key).next().is_some() => {
+                for (name, inner) in table {
+                    self.insert(&format!("{key}.{}", name.get_ref()), name.span(), inner, source);
+                }
+            }
+            plain => {
+                let entry =
+                    Entry { value: Value::of(plain), typed: source.typed(value.span()), at: source.at(span) };
+                self.entries.insert(key.to_owned(), entry);
+            }
+        }
+    }
+
+    /// The last parts of the known keys in a table.
+    fn below(&self, table: &str) -> impl Iterator<Item = &'static str> {
+        let keys = self.keys;
+        keys.iter().filter_map(move |key| key.name.strip_prefix(table)?.strip_prefix('.'))
+    }
+
+    /// Replaces `${VAR}` and `${VAR:-default}` in all texts by what `environment` holds; the default also stands for an empty
+    /// variable.
+    pub(super) fn interpolate(&mut self, environment: &dyn Fn(&str) -> Option<String>) {
+        let mut problems = Vec::new();
+        for (key, entry) in &mut self.entries {
+            if let Err(what) = entry.value.interpolate(environment) {
+                problems.push((entry.at.clone(), key.clone(), what));
+            }
+        }
+        for (at, key, what) in problems {
+            self.problem_at(at, &key, What::Contradiction(what));
+        }
+    }
+
+    /// Notes every key that is not known.
+    pub(super) fn reject_unknown(&mut self) {
+        let mut found = Vec::new();
+        for (name, entry) in &self.entries {
+            let is_later = |later: &&str| {
+                name.strip_prefix(*later).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            let inside: Vec<&str> = self.below(name).collect();
+            let what = if self.keys.iter().any(|key| key.name == name) {
+                continue;
+            } else if self.later.iter().any(is_later) {
+                What::NotAvailable { thing: "this key".to_owned(), available: Vec::new() }
+            } else if inside.is_empty() {
+                What::UnknownKey { nearest: self.nearest(name) }
+            } else {
+                let expected = format!("a table with the keys {}", inside.join(", "));
+                What::Unexpected { found: entry.typed.clone(), expected }
+            };
+            found.push((entry.at.clone(), name.clone(), what));
+        }
+        for (at, name, what) in found {
+            self.problem_at(at, &name, what);
+        }
+    }
+
+    /// The known key that looks most like `name`: as a whole, or in its last part if that stands in the wrong table.
+    fn nearest(&self, name: &str) -> Option<String> {
+        let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
+        let distance = |key: &Key| {
+            let whole = strsim::damerau_levenshtein(name, key.name);
+            whole.min(1 + strsim::damerau_levenshtein(&last(name), &last(key.name)))
+        };
+        let (distance, key) = self.keys.iter().map(|key| (distance(key), key.name)).min()?;
+        (distance <= 1 + last(name).len() / 4).then(|| key.to_owned())
+    }
+
+    /// The value of a known key, if it is set and `read` takes it. If it is set to something else, that is noted.
+    pub(super) fn read<T>(&mut self, key: &'static str, read: impl FnOnce(&Value) -> Option<T>) -> Option<T> {
+        let entry = self.entries.get(key)?;
+        let found = read(&entry.value);
+        if found.is_none() {
+            let what = What::Unexpected { found: entry.typed.clone(), expected: self.expected(key) };
+            self.problem(key, what);
+        }
+        found
+    }
+
+    /// The value of a key that takes one of a few names; `later` are those that this version does not have.
+    pub(super) fn choose<T: Copy>(
+        &mut self,
+        key: &'static str,
+        choices: &[(&'static str, T)],
+        later: &[&str],
+    ) -> Option<T> {
+        let choice = |name: &str| choices.iter().find(|(known, _)| *known == name).map(|(_, choice)| *choice);
+        if let Some(Entry { value: Value::Text(name, _), typed, .. }) = self.entries.get(key)
+            && later.contains(&name.as_str())
+        {
+            let available = choices.iter().map(|(known, _)| *known).collect();
+            self.problem(key, What::NotAvailable { thing: typed.clone(), available });
+            return None;
+        }
+        self.read(key, |value| choice(value.text()?))
+    }
+
+    /// Notes a problem with a key; where the key is not set, with the file as a whole.
+    pub(super) fn problem(&mut self, key: &'static str, what: What) {
+        self.unsound.insert(key);
+        let at = self.entries.get(key).map(|entry| entry.at.clone());
+        let whole = || Origin { layer: 0, line: None, source: Arc::clone(&self.name) };
+        self.problem_at(at.unwrap_or_else(whole), key, what);
+    }
+
+    /// Notes that a key must be set and is not.
+    pub(super) fn missing(&mut self, key: &'static str) {
+        let expected = self.expected(key);
+        self.problem(key, What::Unexpected { found: "nothing".to_owned(), expected });
+    }
+
+    fn expected(&self, key: &str) -> String {
+        self.keys.iter().find(|known| known.name == key).map_or("", |known| known.expected).to_owned()
+    }
+
+    fn problem_at(&mut self, at: Origin, key: &str, what: What) {
+        self.problems.push(Problem { at, key: key.to_owned(), what });
+    }
+
+    /// Whether no problem is known of these keys.
+    pub(super) fn sound(&self, keys: &[&str]) -> bool {
+        keys.iter().all(|key| !self.unsound.contains(key))
+    }
+
+    /// Whether a key is set, and not in the file while `other` is overridden.
+    pub(super) fn is_set_beside(&self, key: &str, other: &str) -> bool {
+        let overridden = |name: &str| self.entries.get(name).map(|entry| entry.at.layer > 0);
+        overridden(key).is_some_and(|key_is| key_is || overridden(other) != Some(true))
+    }
+
+    /// Takes a setting away, as if it had never been typed.
+    pub(super) fn forget(&mut self, key: &str) {
+        self.entries.remove(key);
+    }
+
+    /// The folder from which a relative path in this key starts.
+    pub(super) fn folder(&self, key: &str) -> PathBuf {
+        self.entries.get(key).map(|entry| self.folders[entry.at.layer].clone()).unwrap_or_default()
+    }
+
+    /// All problems, in the order of their places.
+    pub(super) fn finish(mut self) -> Vec<Problem> {
+        self.problems.sort_by(|a, b| (&a.at, &a.key).cmp(&(&b.at, &b.key)));
+        self.problems
+    }
+}

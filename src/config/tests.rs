@@ -1,0 +1,312 @@
+//! A table of bad inputs and what is said about them; the shipped files; what is documented against what is accepted.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::raw::Key;
+use super::{BUILT_IN, BlockingPlan, Deployment, Plan, PlanError, deployment, pipeline};
+use crate::block::design::Curve;
+use crate::sketch::estimate::standard_error;
+use crate::text::{Shingle, Spaceless};
+
+const MINHASH: &str = include_str!("../../pipelines/minhash.toml");
+const LOCAL: &str = include_str!("../../config/local.toml");
+
+fn plan(text: &str, overrides: &[&str]) -> Result<Plan, PlanError> {
+    let overrides: Vec<String> = overrides.iter().map(|&typed| typed.to_owned()).collect();
+    Plan::parse("p.toml", text, Path::new(""), &overrides)
+}
+
+/// What is said about a pipeline, line by line.
+fn said(text: &str, overrides: &[&str]) -> Vec<String> {
+    match plan(text, overrides) {
+        Ok(plan) => panic!("accepted: {plan:?}"),
+        Err(error) => error.to_string().lines().map(str::to_owned).collect(),
+    }
+}
+
+#[test]
+fn values_out_of_range_or_of_the_wrong_type() {
+    for (typed, expected) in [
+        ("threshold = 0", "threshold: found 0, expected a number above 0 and at most 1"),
+        ("threshold = 1.01", "threshold: found 1.01, expected a number above 0 and at most 1"),
+        ("threshold = nan", "threshold: found nan, expected a number above 0 and at most 1"),
+        ("threshold = \"0.8\"", "threshold: found \"0.8\", expected a number above 0 and at most 1"),
+        ("threshold = 2020-01-01", "threshold: found 2020-01-01, expected a number above 0 and at most 1"),
+        ("sketch.size = 15", "sketch.size: found 15, expected a whole number from 16 to 32768"),
+        ("sketch.size = 32769", "sketch.size: found 32769, expected a whole number from 16 to 32768"),
+        ("sketch.size = 448.0", "sketch.size: found 448.0, expected a whole number from 16 to 32768"),
+        ("sketch.bits = 3", "sketch.bits: found 3, expected 1, 2, 4, 8, 16, 32 or 64"),
+        ("sketch.seed = -1", "sketch.seed: found -1, expected a whole number from 0 to 2^63 - 1"),
+        ("blocking.rows = 65", "blocking.rows: found 65, expected a whole number from 1 to 64"),
+        ("blocking.recall = 1.0", "blocking.recall: found 1.0, expected a number above 0 and below 1"),
+        ("blocking.cap = 1", "blocking.cap: found 1, expected a whole number from 2 to 1000000"),
+        ("filter.error = 0.2", "filter.error: found 0.2, expected a number above 0 and at most 0.1"),
+        ("filter.looks = 64", "filter.looks: found 64, expected a list of whole numbers from 1 to 32768"),
+        (
+            "text.shingle = 3",
+            "text.shingle: found 3, expected \"words:N\" or \"chars:N\" with N from 1 to 100",
+        ),
+        (
+            "text.shingle = \"words:0\"",
+            "text.shingle: found \"words:0\", expected \"words:N\" or \"chars:N\" with N from 1 to 100",
+        ),
+        ("text.normalize = \"NFC\"", "text.normalize: found \"NFC\", expected \"none\", \"nfc\" or \"nfkc\""),
+        ("output.on_error = true", "output.on_error: found true, expected \"count\" or \"fail\""),
+        (
+            "text.stop_words = [\"the\", \"don't\", \"two words\"]",
+            "text.stop_words: found \"don't\" and 1 more, expected words that are one token each by the rules of [text]",
+        ),
+    ] {
+        assert_eq!(said(typed, &[]), [format!("p.toml:1: {expected}")]);
+    }
+}
+
+#[test]
+fn unknown_keys_name_the_nearest_known_one() {
+    for (typed, expected) in [
+        ("treshold = 0.8", "treshold: unknown key; did you mean \"threshold\"?"),
+        ("size = 448", "size: unknown key; did you mean \"sketch.size\"?"),
+        ("[blocking]\nrow = 7", "blocking.row: unknown key; did you mean \"blocking.rows\"?"),
+        ("[filter]\nseed = 7", "filter.seed: unknown key; did you mean \"sketch.seed\"?"),
+        ("[blocks]", "blocks: unknown key"),
+        ("colour = 1", "colour: unknown key"),
+        ("sketch = 448", "sketch: found 448, expected a table with the keys kind, size, bits, seed"),
+        ("threshold.value = 1", "threshold.value: unknown key"),
+    ] {
+        let line = typed.lines().count();
+        assert_eq!(said(typed, &[]), [format!("p.toml:{line}: {expected}")]);
+    }
+}
+
+#[test]
+fn what_other_versions_have_is_told_apart() {
+    for (typed, expected) in [
+        (
+            "sketch.kind = \"dart\"",
+            "sketch.kind: \"dart\" is not available in this version; available: fss, minhash",
+        ),
+        (
+            "blocking.kind = \"permuted\"",
+            "blocking.kind: \"permuted\" is not available in this version; available: banding, scan",
+        ),
+        (
+            "filter.kind = \"hamming\"",
+            "filter.kind: \"hamming\" is not available in this version; available: staged, paper, full",
+        ),
+        ("measure = \"cosine\"", "measure: \"cosine\" is not available in this version; available: jaccard"),
+        ("retention.days = 30", "retention.days: this key is not available in this version"),
+        ("blocking.tables = 4", "blocking.tables: this key is not available in this version"),
+    ] {
+        assert_eq!(said(typed, &[]), [format!("p.toml:1: {expected}")]);
+    }
+    assert_eq!(
+        said("measure = \"color\"", &[]),
+        ["p.toml:1: measure: found \"color\", expected \"jaccard\""]
+    );
+}
+
+#[test]
+fn contradictions() {
+    for (typed, expected) in [
+        (
+            "blocking.bands = 64\nblocking.rows = 8",
+            "p.toml:2: blocking.rows: 64 bands of 8 rows need 512 components of a sketch that has 448; a band has 1 to 64 rows",
+        ),
+        (
+            "blocking.recall = 0.99\nblocking.bands = 18\nblocking.rows = 9",
+            "p.toml:1: blocking.recall: 18 bands of 9 rows reach a recall of at most 0.9511 at similarity 0.8, not 0.99; ",
+        ),
+        (
+            "blocking.kind = \"scan\"\nblocking.cap = 9",
+            "p.toml:2: blocking.cap: has no effect with blocking.kind = \"scan\"",
+        ),
+        (
+            "[filter]\nkind = \"full\"\nlooks = [64]",
+            "p.toml:3: filter.looks: has no effect with filter.kind = \"full\"",
+        ),
+        (
+            "filter.verify = \"exact\"\nfilter.kind = \"paper\"",
+            "p.toml:1: filter.verify: filter kind \"paper\" decides by the sketches alone; ",
+        ),
+        ("filter.looks = [128, 64]", "p.toml:1: filter.looks: filter looks [128, 64] must ascend, "),
+    ] {
+        let said = said(typed, &[]);
+        assert!(said.len() == 1 && said[0].starts_with(expected), "{said:?}");
+    }
+}
+
+#[test]
+fn all_problems_at_once_in_the_order_of_their_places() {
+    let text = "threshold = 2\n[sketch]\nkind = \"dart\"\nsise = 4\n[blocking]\nrows = 0\nbands = 1000000\n";
+    let said = said(text, &["sketch.bits=5", "output.onerror=fail", "nonsense"]);
+    assert_eq!(
+        said,
+        [
+            "p.toml:1: threshold: found 2, expected a number above 0 and at most 1",
+            "p.toml:3: sketch.kind: \"dart\" is not available in this version; available: fss, minhash",
+            "p.toml:4: sketch.sise: unknown key; did you mean \"sketch.size\"?",
+            "p.toml:6: blocking.rows: found 0, expected a whole number from 1 to 64",
+            "p.toml:7: blocking.bands: found 1000000, expected a whole number from 1 to 32768",
+            "--set sketch.bits=5: sketch.bits: found 5, expected 1, 2, 4, 8, 16, 32 or 64",
+            "--set output.onerror=fail: output.onerror: unknown key; did you mean \"output.on_error\"?",
+            "--set nonsense: expected key=value",
+        ]
+    );
+}
+
+#[test]
+fn broken_toml_has_a_line_too() {
+    let lines = said("threshold = 0.8\n[sketch\nsize = = 4\n", &[]);
+    assert!(lines.len() >= 2, "{lines:?}");
+    assert!(lines[0].starts_with("p.toml:2: "), "{lines:?}");
+    assert!(lines[1].starts_with("p.toml:3: "), "{lines:?}");
+}
+
+#[test]
+fn overrides_are_toml_or_bare_words() {
+    let plan = plan(
+        MINHASH,
+        &[
+            "threshold=0.70",
+            "text.shingle=chars:5",
+            "text={spaceless=\"run\"}",
+            "text.stop_words=[\"The\", \"of\", \"the\"]",
+            " filter.verify = exact ",
+            "sketch.size=0x200",
+            "sketch.size=512",
+        ],
+    )
+    .unwrap();
+    assert_eq!(plan.threshold.to_string(), "0.7");
+    assert_eq!((plan.scheme.size, plan.scheme.exact), (512, true));
+    assert_eq!((plan.scheme.text.shingle, plan.scheme.text.spaceless), (Shingle::Chars(5), Spaceless::Run));
+    assert_eq!(plan.scheme.text.stop_words, ["of", "the"]);
+}
+
+#[test]
+fn another_kind_drops_what_the_file_says_about_the_old_one() {
+    assert!(matches!(plan(MINHASH, &["blocking.kind=scan"]).unwrap().blocking, BlockingPlan::Scan));
+    assert!(plan(MINHASH, &["filter.kind=full"]).is_ok());
+    assert_eq!(
+        said(MINHASH, &["blocking.cap=9", "blocking.kind=scan"]),
+        ["--set blocking.cap=9: blocking.cap: has no effect with blocking.kind = \"scan\""]
+    );
+}
+
+#[test]
+fn stop_words_from_a_file_beside_the_pipeline() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("stop.txt"), "The\n\n of \n").unwrap();
+    let path = folder.path().join("mine.toml");
+    std::fs::write(&path, "text.stop_words = \"stop.txt\"").unwrap();
+    let plan = Plan::load(path.to_str().unwrap(), &[]).unwrap();
+    assert_eq!(plan.scheme.text.stop_words, ["of", "the"]);
+    std::fs::write(&path, "text.stop_words = \"other.txt\"").unwrap();
+    let error = Plan::load(path.to_str().unwrap(), &[]).unwrap_err().to_string();
+    assert!(error.contains(":1: text.stop_words: cannot read \""), "{error}");
+    assert!(error.contains("other.txt\": "), "{error}");
+}
+
+#[test]
+fn pipelines_by_name_and_by_path() {
+    for (name, _) in BUILT_IN {
+        assert_eq!(Plan::load(name, &[]).unwrap().name, *name);
+    }
+    let error = Plan::load("minhsh", &[]).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "no pipeline \"minhsh\", did you mean \"minhash\"?; built in: minhash, exact, tour; a file is named with a \"/\" or \
+         ends in \".toml\""
+    );
+    let unreadable = Plan::load("no/such.toml", &[]).unwrap_err();
+    assert_eq!(unreadable.to_string(), "cannot read \"no/such.toml\"");
+}
+
+#[test]
+fn the_default_pipeline_keeps_its_promises() {
+    let plan = Plan::load(BUILT_IN[0].0, &[]).unwrap();
+    let BlockingPlan::Banding { design, cap } = &plan.blocking else { panic!("{plan:?}") };
+    assert_eq!((design.curve, *cap), (Curve { bands: 18, rows: 7, bits: 4 }, 512));
+    assert!(design.recall >= 0.99);
+    assert!(standard_error(plan.threshold, plan.scheme.size, plan.scheme.bits) <= 0.02);
+    // `exact` differs in what decides, and in nothing else.
+    let exact = Plan::load("exact", &[]).unwrap();
+    assert_eq!(crate::sketch::Scheme { exact: false, ..exact.scheme }, plan.scheme);
+    assert!(matches!(&exact.blocking, BlockingPlan::Banding { design: other, .. } if other == design));
+}
+
+/// The keys that a commented file names: those that it sets, and those in comments of the form `# key = value`.
+fn named_in(text: &str) -> BTreeSet<String> {
+    let mut table = String::new();
+    let mut keys = BTreeSet::new();
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            table = format!("{name}.");
+        }
+        let setting = line.strip_prefix("# ").unwrap_or(line).split_once(" = ");
+        if let Some((key, _)) = setting
+            && !key.contains([' ', ','])
+        {
+            keys.insert(format!("{table}{key}"));
+        }
+    }
+    keys
+}
+
+#[test]
+fn documented_keys_are_the_accepted_keys() {
+    let accepted = |keys: &[Key]| keys.iter().map(|key| key.name.to_owned()).collect::<BTreeSet<_>>();
+    assert_eq!(named_in(MINHASH), accepted(pipeline::KEYS));
+    assert_eq!(named_in(LOCAL), accepted(deployment::KEYS));
+}
+
+#[test]
+fn defaults_are_those_of_the_commented_file() {
+    // Bands are the exception that the file states.
+    let (written, default) = (plan(MINHASH, &[]).unwrap(), plan("blocking.bands = 18", &[]).unwrap());
+    assert_eq!(format!("{written:?}"), format!("{default:?}"));
+}
+
+#[test]
+fn a_deployment_takes_variables() {
+    let none = |_: &str| None;
+    let local = Deployment::parse("local.toml", LOCAL, &none).unwrap();
+    assert_eq!((local.workers, local.output.as_deref()), (None, None));
+    assert_eq!(local.inputs, [Path::new("-")]);
+    let some = |name: &str| match name {
+        "DUPFLOW_WORKERS" => Some("2".to_owned()),
+        "DUPFLOW_INPUT" => Some("a b.jsonl".to_owned()),
+        _ => Some(String::new()),
+    };
+    let set = Deployment::parse("local.toml", LOCAL, &some).unwrap();
+    assert_eq!((set.workers.map(usize::from), set.output), (Some(2), None));
+    assert_eq!(set.inputs, [Path::new("a b.jsonl")]);
+}
+
+#[test]
+fn what_a_variable_holds_is_never_said() {
+    let text = "workers = \"${SECRET}\"\nstate.path = \"x\"\n[source]\ninputs = [\"${MISSING}\"]\nkind = \"kafka\"\n\
+                epoch = \"${SECRET}\"\n[sink]\nemit = \"${SECRET}\"\npath = \"${SECRET\"\n";
+    let secret = |name: &str| (name == "SECRET").then(|| "hunter2".to_owned());
+    let error = Deployment::parse("l.toml", text, &secret).unwrap_err().to_string();
+    let said: Vec<&str> = error.lines().collect();
+    assert_eq!(
+        said,
+        [
+            "l.toml:1: workers: found \"${SECRET}\", expected a whole number from 1 to 1024, or \"cores\"",
+            "l.toml:2: state.path: this key is not available in this version",
+            "l.toml:4: source.inputs: the variable MISSING of the environment is not set; \"${MISSING:-default}\" gives a \
+             default",
+            "l.toml:5: source.kind: \"kafka\" is not available in this version; available: files",
+            "l.toml:6: source.epoch: found \"${SECRET}\", expected \"events:N\", \"ts\" or \"all\"",
+            "l.toml:8: sink.emit: found \"${SECRET}\", expected \"deltas\" or \"pairs\"",
+            "l.toml:9: sink.path: \"${\" without a \"}\"",
+        ]
+    );
+    let empty = Deployment::parse("l.toml", "", &secret).unwrap_err().to_string();
+    assert_eq!(
+        empty,
+        "l.toml: source.inputs: found nothing, expected a list of paths, at least one; \"-\" is standard input"
+    );
+}

@@ -1,0 +1,108 @@
+//! A value as it stands in a file, read as what a key wants.
+//!
+//! A text that came out of the environment stands for a value of any type, since TOML has no place for a variable outside of
+//! quotes: `workers = "${WORKERS:-2}"` is a number.
+
+use std::ops::RangeInclusive;
+
+use toml::de::DeValue;
+
+/// The value of a setting.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value {
+    /// Text, and whether it came out of the environment: then it stands for a value of any type.
+    Text(String, bool),
+    Integer(i128),
+    Float(f64),
+    Boolean(bool),
+    List(Vec<Value>),
+    /// A date, or a table where none has keys.
+    Other,
+}
+
+impl Value {
+    pub(super) fn of(value: &DeValue<'_>) -> Self {
+        match value {
+            DeValue::String(text) => Self::Text(text.clone().into_owned(), false),
+            DeValue::Integer(digits) => {
+                i128::from_str_radix(digits.as_str(), digits.radix()).map_or(Self::Other, Self::Integer)
+            }
+            DeValue::Float(digits) => digits.as_str().parse().map_or(Self::Other, Self::Float),
+            DeValue::Boolean(value) => Self::Boolean(*value),
+            DeValue::Array(values) => {
+                Self::List(values.iter().map(|inner| Self::of(inner.get_ref())).collect())
+            }
+            DeValue::Datetime(_) | DeValue::Table(_) => Self::Other,
+        }
+    }
+
+    pub(super) fn text(&self) -> Option<&str> {
+        if let Self::Text(text, _) = self { Some(text) } else { None }
+    }
+
+    /// A value from the environment as the TOML that it holds.
+    fn parsed(&self) -> Option<Self> {
+        match self {
+            Self::Text(text, true) => DeValue::parse(text).ok().map(|value| Self::of(value.get_ref())),
+            Self::Text(_, false) => None,
+            plain => Some(plain.clone()),
+        }
+    }
+
+    /// A whole number within `range`, both ends inclusive.
+    pub(super) fn integer<T: TryFrom<i128> + PartialOrd>(&self, range: RangeInclusive<T>) -> Option<T> {
+        let Self::Integer(number) = self.parsed()? else { return None };
+        T::try_from(number).ok().filter(|number| range.contains(number))
+    }
+
+    /// A number; a whole one need not have a point.
+    pub(super) fn number(&self) -> Option<f64> {
+        match self.parsed()? {
+            Self::Float(number) => Some(number),
+            // Digits as typed: an integer that a number cannot hold exactly is out of every range here.
+            Self::Integer(number) => i32::try_from(number).ok().map(f64::from),
+            _ => None,
+        }
+    }
+
+    pub(super) fn boolean(&self) -> Option<bool> {
+        if let Self::Boolean(value) = self.parsed()? { Some(value) } else { None }
+    }
+
+    /// A list whose elements are all taken by `read`.
+    pub(super) fn list<T>(&self, read: impl Fn(&Self) -> Option<T>) -> Option<Vec<T>> {
+        if let Self::List(values) = self { values.iter().map(read).collect() } else { None }
+    }
+
+    pub(super) fn interpolate(&mut self, environment: &dyn Fn(&str) -> Option<String>) -> Result<(), String> {
+        match self {
+            Self::List(values) => values.iter_mut().try_for_each(|value| value.interpolate(environment)),
+            Self::Text(text, from_environment) if text.contains("${") => {
+                *from_environment = true;
+                *text = interpolated(text, environment)?;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A text with its variables replaced.
+fn interpolated(mut rest: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+    let mut out = String::new();
+    while let Some((before, after)) = rest.split_once("${") {
+        let (inside, tail) = after.split_once('}').ok_or("\"${\" without a \"}\"")?;
+        let (name, default) =
+            inside.split_once(":-").map_or((inside, None), |(name, text)| (name, Some(text)));
+        let held = environment(name).filter(|held| default.is_none() || !held.is_empty());
+        out.push_str(before);
+        out.push_str(&held.or_else(|| default.map(str::to_owned)).ok_or_else(|| {
+            format!(
+                "the variable {name} of the environment is not set; \"${{{name}:-default}}\" gives a default"
+            )
+        })?);
+        rest = tail;
+    }
+    out.push_str(rest);
+    Ok(out)
+}
