@@ -12,6 +12,8 @@ pub mod sketch;
 pub mod block;
 pub mod filter;
 
+pub mod oracle;
+
 pub mod feed;
 pub mod sink;
 pub mod source;

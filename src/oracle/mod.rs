@@ -1,0 +1,3 @@
+//! What the dataflow's results are held against.
+
+pub mod truth;
