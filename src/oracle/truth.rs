@@ -92,7 +92,7 @@ impl Set {
 fn rank(documents: impl IntoIterator<Item = (DocId, Vec<u64>)>) -> (Vec<DocId>, Vec<Set>, usize) {
     let mut holders = Counts::default();
     let mut ids = Vec::new();
-    let mut features = Vec::new();
+    let mut sets = Vec::new();
     for (id, mut set) in documents {
         set.sort_unstable();
         set.dedup();
@@ -103,7 +103,7 @@ fn rank(documents: impl IntoIterator<Item = (DocId, Vec<u64>)>) -> (Vec<DocId>, 
             *holders.entry(feature).or_default() += 1;
         }
         ids.push(id);
-        features.push(set);
+        sets.push(set);
     }
     holders.retain(|_, holders| *holders > 1);
     let mut order: Vec<(usize, u64)> =
@@ -113,13 +113,13 @@ fn rank(documents: impl IntoIterator<Item = (DocId, Vec<u64>)>) -> (Vec<DocId>, 
         holders.insert(*feature, rank);
     }
     let ranks = holders;
-    let set = |features: Vec<u64>| {
+    let ranked = |features: Vec<u64>| {
         let mut shared: Vec<usize> =
             features.iter().filter_map(|feature| ranks.get(feature).copied()).collect();
         shared.sort_unstable();
         Set { size: features.len(), shared }
     };
-    (ids, features.into_iter().map(set).collect(), order.len())
+    (ids, sets.into_iter().map(ranked).collect(), order.len())
 }
 
 /// The least whole number that is not below `x`, or one less where rounding leaves it open: to ask for less overlap

@@ -127,7 +127,7 @@ enum Body {
 }
 
 impl Generator {
-    /// Prepares vocabularies and boilerplate.
+    /// Prepares vocabularies and boilerplate. Here and later it panics on params outside of the ranges that [`Params`] states.
     pub fn new(params: Params) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(params.seed);
         let vocabularies: Vec<_> = SCRIPTS

@@ -198,9 +198,9 @@ mod tests {
             counts[zipf.sample(&mut rng) as usize] += 1;
         }
         // The harmonic number of 100 is 5.187; 5 standard deviations around the expected counts.
-        for k in [1, 2, 3, 10, 50, 100] {
-            let expected = 1e6 / f64::from(k) / 5.187_377_518;
-            let error = f64::from(counts[k as usize - 1]) - expected;
+        for k in [1_usize, 2, 3, 10, 50, 100] {
+            let expected = 1e6 / k as f64 / 5.187_377_518;
+            let error = f64::from(counts[k - 1]) - expected;
             assert!(error.abs() < 5.0 * expected.sqrt(), "{k}: {error}");
         }
     }
