@@ -22,5 +22,3 @@ pub mod source;
 pub mod config;
 
 pub mod pipeline;
-
-pub mod cli;

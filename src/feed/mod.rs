@@ -17,6 +17,7 @@
 //! What it does not do: cut the input into lines, count, or log; that is [`crate::source`]'s part.
 
 mod bad;
+pub mod generate;
 mod record;
 
 pub use bad::BadRecord;

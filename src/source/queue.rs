@@ -15,7 +15,8 @@ use std::time::Duration;
 use super::batch::Batch;
 use crate::time::Epoch;
 
-/// See the [module](self).
+/// The bounded hand-over from one reader, which waits for room, to the workers, which never wait: where there is nothing
+/// for them they park, and are called after a batch, an advance or the end has come.
 pub struct Queue {
     state: Mutex<State>,
     /// Signalled when batches are taken, and when the queue is closed.

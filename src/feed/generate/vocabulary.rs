@@ -1,0 +1,226 @@
+//! The words of a script and how often they are met.
+
+use rand::Rng;
+
+/// A way of writing.
+#[derive(Debug)]
+pub(super) struct Script {
+    pub(super) name: &'static str,
+    letters: Letters,
+}
+
+#[derive(Debug)]
+enum Letters {
+    /// Words are syllables of one of the first and one of the second, separated by spaces.
+    Syllables(&'static str, &'static str),
+    /// Words are one or two Han characters, or some Hiragana, and nothing separates them.
+    Ideographs,
+}
+
+/// The scripts, in the order in which sites take them.
+pub(super) const SCRIPTS: [Script; 6] = [
+    Script { name: "latin", letters: Letters::Syllables("bcdfghjklmnprstvwz", "aeiouéöü") },
+    Script {
+        name: "cyrillic", letters: Letters::Syllables("бвгджзклмнпрстфхцчшщ", "аеёиоуыэюя")
+    },
+    Script {
+        name: "greek", letters: Letters::Syllables("βγδζθκλμνξπρστφχψ", "αεηιουωάέήίό")
+    },
+    // The vowels are combining signs.
+    Script {
+        name: "devanagari", letters: Letters::Syllables("कखगघचछजझटठडढतथदधनपफबभमयरलवशसह", "ािीुूेो")
+    },
+    Script {
+        name: "arabic", letters: Letters::Syllables("بتثجحخدذرزسشصضطظعغفقكلمنه", "اوي")
+    },
+    Script { name: "han", letters: Letters::Ideographs },
+];
+
+/// Numbered words, the frequent ones first.
+#[derive(Debug)]
+pub(super) struct Vocabulary {
+    plain: Arena,
+    capitals: Arena,
+    space: &'static str,
+    stop: &'static str,
+    zipf: Zipf,
+}
+
+impl Vocabulary {
+    /// Makes up `size` words, 1 or more, of which the k-th is met in proportion to `1 / k^exponent`.
+    pub(super) fn new(script: &Script, size: usize, exponent: f64, rng: &mut impl Rng) -> Self {
+        let (mut plain, mut capitals) = (Arena::default(), Arena::default());
+        for k in 0..size {
+            // As in any language, what is said often is short.
+            let syllables = if k < 32 { 1 } else { rng.random_range(2..5) };
+            let word = script.word(syllables, rng);
+            let mut letters = word.chars();
+            capitals.push(letters.next().into_iter().flat_map(char::to_uppercase).chain(letters));
+            plain.push(word.chars());
+        }
+        let (space, stop) = match script.letters {
+            Letters::Syllables(..) => (" ", ". "),
+            Letters::Ideographs => ("", "。"),
+        };
+        Self { plain, capitals, space, stop, zipf: Zipf::new(size, exponent) }
+    }
+
+    /// A word by Zipf's law.
+    pub(super) fn sample(&self, rng: &mut impl Rng) -> u32 {
+        self.zipf.sample(rng)
+    }
+
+    /// Words are numbered below it.
+    pub(super) fn size(&self) -> u32 {
+        self.zipf.size()
+    }
+
+    pub(super) fn word(&self, word: u32) -> &str {
+        self.plain.get(word)
+    }
+
+    /// The word as it begins a sentence.
+    pub(super) fn capital(&self, word: u32) -> &str {
+        self.capitals.get(word)
+    }
+
+    /// What stands between words.
+    pub(super) fn space(&self) -> &'static str {
+        self.space
+    }
+
+    /// What stands between sentences.
+    pub(super) fn stop(&self) -> &'static str {
+        self.stop
+    }
+}
+
+impl Script {
+    fn word(&self, syllables: usize, rng: &mut impl Rng) -> String {
+        let mut pick = |letters: &str| {
+            let place = rng.random_range(0..letters.chars().count());
+            letters.chars().nth(place)
+        };
+        match self.letters {
+            Letters::Syllables(first, second) => {
+                (0..syllables).flat_map(|_| [pick(first), pick(second)]).flatten().collect()
+            }
+            Letters::Ideographs if rng.random_ratio(1, 3) => {
+                (0..syllables.min(3)).map(|_| rng.random_range('あ'..='ん')).collect()
+            }
+            Letters::Ideographs => (0..syllables.min(2)).map(|_| rng.random_range('一'..='忿')).collect(),
+        }
+    }
+}
+
+/// Strings in one piece of memory.
+#[derive(Debug, Default)]
+struct Arena {
+    text: String,
+    ends: Vec<usize>,
+}
+
+impl Arena {
+    fn push(&mut self, letters: impl Iterator<Item = char>) {
+        self.text.extend(letters);
+        self.ends.push(self.text.len());
+    }
+
+    fn get(&self, n: u32) -> &str {
+        let n = n as usize;
+        let start = n.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.text[start..self.ends[n]]
+    }
+}
+
+/// Zipf's law in constant time: every column of a table of equal columns holds two numbers, and where between them it is
+/// divided.
+///
+/// Reference: A. J. Walker, *An efficient method for generating discrete random variables with general distributions*
+/// (ACM TOMS 3, 1977).
+#[derive(Debug)]
+struct Zipf {
+    /// Below this share of 2^32 the column means itself, else its alias.
+    columns: Vec<(u32, u32)>,
+}
+
+impl Zipf {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "shares of 2^32"
+    )]
+    fn new(size: usize, exponent: f64) -> Self {
+        let weights: Vec<f64> = (1..=size).map(|k| (k as f64).powf(-exponent)).collect();
+        let mean = weights.iter().sum::<f64>() / size as f64;
+        let mut shares: Vec<f64> = weights.iter().map(|weight| weight / mean).collect();
+        let mut columns: Vec<(u32, u32)> = (0..size as u32).map(|k| (u32::MAX, k)).collect();
+        // Weights descend: the small ones are at the end, and a large one that has become small joins them there.
+        let (mut large, mut small): (Vec<usize>, Vec<usize>) = (0..size).partition(|&k| shares[k] >= 1.0);
+        while let (Some(&l), Some(s)) = (large.last(), small.pop()) {
+            columns[s] = ((shares[s] * 4_294_967_296.0) as u32, l as u32);
+            shares[l] -= 1.0 - shares[s];
+            if shares[l] < 1.0 {
+                large.pop();
+                small.push(l);
+            }
+        }
+        Self { columns }
+    }
+
+    fn size(&self) -> u32 {
+        u32::try_from(self.columns.len()).unwrap_or(u32::MAX)
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the two halves of a word")]
+    fn sample(&self, rng: &mut impl Rng) -> u32 {
+        let word: u64 = rng.random();
+        let column = ((word >> 32) * self.columns.len() as u64) >> 32;
+        let (share, alias) = self.columns[column as usize];
+        if (word as u32) < share { column as u32 } else { alias }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+
+    #[test]
+    fn words_are_met_by_zipfs_law() {
+        let zipf = Zipf::new(100, 1.0);
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let mut counts = [0_u32; 100];
+        for _ in 0..1_000_000 {
+            counts[zipf.sample(&mut rng) as usize] += 1;
+        }
+        // The harmonic number of 100 is 5.187; 5 standard deviations around the expected counts.
+        for k in [1_usize, 2, 3, 10, 50, 100] {
+            let expected = 1e6 / k as f64 / 5.187_377_518;
+            let error = f64::from(counts[k - 1]) - expected;
+            assert!(error.abs() < 5.0 * expected.sqrt(), "{k}: {error}");
+        }
+    }
+
+    #[test]
+    fn every_script_has_its_letters() {
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let samples = SCRIPTS.map(|script| {
+            let vocabulary = Vocabulary::new(&script, 1000, 1.0, &mut rng);
+            assert_eq!(vocabulary.size(), 1000);
+            assert!(
+                (0..1000).all(|k| vocabulary.word(k).chars().all(char::is_alphanumeric)),
+                "{}",
+                script.name
+            );
+            assert!((0..1000).all(|k| vocabulary.capital(k).to_lowercase() == vocabulary.word(k)));
+            vocabulary.word(999).chars().next().unwrap()
+        });
+        let blocks = samples.map(|c| u32::from(c) >> 8);
+        assert_eq!(blocks[..5], [0x00, 0x04, 0x03, 0x09, 0x06]);
+        assert!(matches!(blocks[5], 0x30 | 0x4e..=0x5f));
+    }
+}

@@ -1,0 +1,232 @@
+//! The true similarities: every pair of documents whose feature sets have a Jaccard similarity of a floor or more.
+//!
+//! Documents with their features (in any order, repeats allowed) come in; pairs with `|x ∩ y| / |x ∪ y| >= floor`
+//! (inclusive) go out, sorted. Documents without a feature are in no pair. Sketches, blocks and filters have no part in
+//! it: this is what recall and precision are measured by.
+//!
+//! Exact and far from quadratic by the *prefix filter*: with all features in one order, rarest first, two sets that
+//! share at least o features share one among the first `|x| - o + 1` of x and the first `|y| - o + 1` of y. For
+//! `J >= t` and `|y| <= |x|`, o is at least `t |x|`, and at least `2 t / (1 + t) |y|`; sets of less than `t |x|` features
+//! cannot reach it. Sets are taken by ascending size, looked up by their first features among those before them, and
+//! then compared in full.
+//!
+//! Reference: R. J. Bayardo, Y. Ma and R. Srikant, *Scaling up all pairs similarity search* (WWW 2007), section 4; C. Xiao,
+//! W. Wang, X. Lin and J. X. Yu, *Efficient similarity joins for near duplicate detection* (WWW 2008), section 3.
+
+use std::hash::{BuildHasherDefault, Hasher};
+
+use hashbrown::HashMap;
+
+use crate::doc::DocId;
+use crate::pair::Pair;
+
+/// Every pair with a similarity of `floor` or more, sorted by ids. Ids must be distinct.
+///
+/// # Panics
+/// Unless `0 < floor <= 1`, and beyond 2^32 documents or distinct shared features.
+pub fn pairs(documents: impl IntoIterator<Item = (DocId, Vec<u64>)>, floor: f64) -> Vec<(Pair<DocId>, f64)> {
+    assert!(floor > 0.0 && floor <= 1.0, "the floor {floor} is not in (0, 1]");
+    let (ids, sets, ranks) = rank(documents);
+    let mut by_size: Vec<usize> = (0..sets.len()).collect();
+    by_size.sort_by_key(|&x| sets[x].size);
+
+    let mut index: Vec<Vec<usize>> = vec![Vec::new(); ranks];
+    // The last set that each set was compared with, so that each pair is compared once.
+    let mut met = vec![usize::MAX; sets.len()];
+    let mut found = Vec::new();
+    for x in by_size {
+        let set = &sets[x];
+        let smallest = at_least(floor * float(set.size));
+        for &feature in set.prefix(smallest) {
+            let list = &mut index[feature];
+            // Sizes in a list ascend and those that are looked up do too: what is too small now stays so.
+            let passed = list.partition_point(|&y| sets[y].size < smallest);
+            list.drain(..passed);
+            for &y in &*list {
+                if met[y] == x {
+                    continue;
+                }
+                met[y] = x;
+                let similarity = set.jaccard(&sets[y]);
+                if similarity >= floor {
+                    found.extend(Pair::new(ids[x].clone(), ids[y].clone()).map(|pair| (pair, similarity)));
+                }
+            }
+        }
+        for &feature in set.prefix(at_least(2.0 * floor / (1.0 + floor) * float(set.size))) {
+            index[feature].push(x);
+        }
+    }
+    found.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+    found
+}
+
+/// A document's feature set.
+struct Set {
+    /// Distinct features.
+    size: usize,
+    /// The ranks, ascending, of those that other documents have too. The rest come before all of them.
+    shared: Vec<usize>,
+}
+
+impl Set {
+    /// The shared ones of the first features, of which `overlap` common features must include one.
+    fn prefix(&self, overlap: usize) -> &[usize] {
+        let first = self.size + 1 - overlap.max(1);
+        let unshared = self.size - self.shared.len();
+        &self.shared[..first.saturating_sub(unshared)]
+    }
+
+    fn jaccard(&self, other: &Self) -> f64 {
+        let (mut i, mut j, mut common) = (0, 0, 0);
+        while let (Some(x), Some(y)) = (self.shared.get(i), other.shared.get(j)) {
+            common += usize::from(x == y);
+            (i, j) = (i + usize::from(x <= y), j + usize::from(x >= y));
+        }
+        float(common) / float(self.size + other.size - common)
+    }
+}
+
+/// Replaces features by ranks, rarest first; returns ids, sets and the number of ranks. Documents without a feature are
+/// left out.
+fn rank(documents: impl IntoIterator<Item = (DocId, Vec<u64>)>) -> (Vec<DocId>, Vec<Set>, usize) {
+    let mut holders = Counts::default();
+    let mut ids = Vec::new();
+    let mut sets = Vec::new();
+    for (id, mut set) in documents {
+        set.sort_unstable();
+        set.dedup();
+        if set.is_empty() {
+            continue;
+        }
+        for &feature in &set {
+            *holders.entry(feature).or_default() += 1;
+        }
+        ids.push(id);
+        sets.push(set);
+    }
+    holders.retain(|_, holders| *holders > 1);
+    let mut order: Vec<(usize, u64)> =
+        holders.iter().map(|(&feature, &holders)| (holders, feature)).collect();
+    order.sort_unstable();
+    for (rank, (_, feature)) in order.iter().enumerate() {
+        holders.insert(*feature, rank);
+    }
+    let ranks = holders;
+    let ranked = |features: Vec<u64>| {
+        let mut shared: Vec<usize> =
+            features.iter().filter_map(|feature| ranks.get(feature).copied()).collect();
+        shared.sort_unstable();
+        Set { size: features.len(), shared }
+    };
+    (ids, sets.into_iter().map(ranked).collect(), order.len())
+}
+
+/// The least whole number that is not below `x`, or one less where rounding leaves it open: to ask for less overlap
+/// costs a comparison, to ask for more would lose a pair.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to a set's size")]
+fn at_least(x: f64) -> usize {
+    (x - 1e-6).ceil().max(0.0) as usize
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no set has 2^53 features")]
+fn float(n: usize) -> f64 {
+    n as f64
+}
+
+type Counts = HashMap<u64, usize, BuildHasherDefault<Hashed>>;
+
+/// Features are hashes already.
+#[derive(Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = crate::hash::bytes(self.0, bytes);
+    }
+
+    fn write_u64(&mut self, feature: u64) {
+        self.0 = feature;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::{ProptestConfig, any, prop, proptest};
+
+    use super::*;
+
+    fn id(n: usize) -> DocId {
+        DocId::new(&format!("{n:03}")).unwrap()
+    }
+
+    /// By the definition, pair by pair.
+    fn brute_force(sets: &[Vec<u64>], floor: f64) -> Vec<(Pair<DocId>, f64)> {
+        let sets: Vec<BTreeSet<u64>> = sets.iter().map(|set| set.iter().copied().collect()).collect();
+        let mut found = Vec::new();
+        for (i, x) in sets.iter().enumerate() {
+            for (j, y) in sets.iter().enumerate().skip(i + 1) {
+                let similarity = x.intersection(y).count() as f64 / x.union(y).count().max(1) as f64;
+                if similarity >= floor && !x.is_empty() {
+                    found.push((Pair::new(id(i), id(j)).unwrap(), similarity));
+                }
+            }
+        }
+        found
+    }
+
+    fn check(sets: &[Vec<u64>], floor: f64) -> usize {
+        let documents = sets.iter().enumerate().map(|(n, set)| (id(n), set.clone()));
+        let found = pairs(documents, floor);
+        assert_eq!(found, brute_force(sets, floor), "floor {floor}");
+        found.len()
+    }
+
+    #[test]
+    fn the_floor_is_inclusive() {
+        let sets = [vec![1, 2, 3, 4], vec![3, 4, 1, 2, 2], vec![1, 2], vec![2, 3, 4, 5], vec![]];
+        assert_eq!(check(&sets, 0.5), 5, "2 of 4 is exactly 0.5");
+        assert_eq!(check(&sets, 0.6), 3, "3 of 5 is exactly 0.6");
+        assert_eq!(check(&sets, 1.0), 1);
+        assert_eq!(check(&[vec![], vec![]], 0.1), 0);
+    }
+
+    #[test]
+    fn overlaps_that_rounding_could_miss() {
+        // All of n features and one more: J = n / (n + 1), against floors equal to it.
+        for n in 1..200_u64 {
+            let sets = [(0..n).collect::<Vec<_>>(), (0..=n).collect()];
+            assert_eq!(check(&sets, n as f64 / (n + 1) as f64), 1);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+        #[test]
+        fn equals_brute_force(
+            bases in prop::collection::vec(prop::collection::vec(0..60_u64, 0..25), 1..6),
+            edits in prop::collection::vec((any::<usize>(), prop::collection::vec(0..80_u64, 0..8)), 0..30),
+            floor in 1..=20_u32,
+        ) {
+            // Edits toggle features of a base, so that all similarities are common.
+            let mut sets = bases.clone();
+            for (base, toggled) in edits {
+                let mut set: BTreeSet<u64> = bases[base % bases.len()].iter().copied().collect();
+                for feature in toggled {
+                    if !set.remove(&feature) {
+                        set.insert(feature);
+                    }
+                }
+                sets.push(set.into_iter().collect());
+            }
+            check(&sets, f64::from(floor) / 20.0);
+        }
+    }
+}
