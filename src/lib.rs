@@ -22,3 +22,5 @@ pub mod source;
 pub mod config;
 
 pub mod pipeline;
+
+pub mod cli;

@@ -1,0 +1,57 @@
+//! `dupflow check`: validates a pipeline, and a deployment file, without running anything.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use super::PipelineArgs;
+use crate::config::{Deployment, PlanError};
+
+/// What `check` takes.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Which pipeline.
+    #[command(flatten)]
+    pub pipeline: PipelineArgs,
+
+    /// A deployment file to validate too, such as config/local.toml.
+    #[arg(short, long, value_name = "CONFIG")]
+    pub config: Option<PathBuf>,
+
+    /// Also reach what the deployment connects to. This version connects to nothing.
+    #[arg(long)]
+    pub connect: bool,
+}
+
+/// Says what is fine, or everything that is wrong.
+///
+/// # Errors
+/// The problems of the pipeline and of the deployment, together.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let plan = args.pipeline.load();
+    let environment = |name: &str| std::env::var(name).ok();
+    let deployment = args.config.as_ref().map(|path| Deployment::load(path, &environment)).transpose();
+    let (plan, deployment) = match (plan, deployment) {
+        (Ok(plan), Ok(deployment)) => (plan, deployment),
+        (Err(PlanError::Problems(mut problems)), Err(PlanError::Problems(more))) => {
+            problems.extend(more);
+            return Err(PlanError::Problems(problems).into());
+        }
+        (Err(error), _) | (_, Err(error)) => return Err(error.into()),
+    };
+
+    let mut report = format!("pipeline {}: ok, scheme {:016x}\n", plan.name, plan.scheme.fingerprint());
+    if let (Some(path), Some(deployment)) = (&args.config, deployment) {
+        let inputs = deployment.inputs.len();
+        let counted = if inputs == 1 { "1 input".to_owned() } else { format!("{inputs} inputs") };
+        let workers = deployment
+            .workers
+            .map_or_else(|| "as many workers as cores".to_owned(), |n| format!("{n} workers"));
+        writeln!(report, "deployment {}: ok, {counted}, {workers}", path.display())?;
+    }
+    if args.connect {
+        report.push_str("connect: nothing to reach, this version reads files and has no broker\n");
+    }
+    super::print(&report)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,146 @@
+//! The command line: one file for each command, and what they share.
+//!
+//! Data goes to standard output, everything else to standard error. Exit codes: 0 done, 1 failed while running, 2 wrong usage or
+//! configuration. An output that nobody reads on ends a command quietly, with 0.
+
+pub mod check;
+pub mod plan;
+pub mod replay;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::config::{BUILT_IN, LogFormat, Plan, PlanError};
+
+/// Finds near-duplicate documents while the corpus changes.
+///
+/// A feed of upserts and deletes goes in; out comes every pair of documents that becomes near-duplicate ("+") or ceases to
+/// be ("-"). The pairs at any time are those that a fresh run on the documents alive would find.
+#[derive(Debug, Parser)]
+#[command(name = "dupflow", version)]
+#[command(after_help = "Start with:  dupflow generate -o feed.jsonl  &&  dupflow replay feed.jsonl\n\
+    Exit codes:  0 done, 1 failed while running, 2 wrong usage or configuration")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// How messages are written on standard error.
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
+    pub log_format: LogFormat,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Read a recorded feed and write the changes of its near-duplicate pairs.
+    Replay(replay::Args),
+    /// Show what a pipeline will do: its parameters and why, its recall, its errors, its memory.
+    Plan(plan::Args),
+    /// Validate a pipeline and a deployment file without running anything.
+    Check(check::Args),
+}
+
+/// Which pipeline: shared by all commands that need one.
+#[derive(Clone, Debug, clap::Args)]
+pub struct PipelineArgs {
+    /// A built-in pipeline (minhash, exact, tour) or the path of a pipeline file (with a "/" or ending in ".toml").
+    #[arg(short, long, value_name = "PIPELINE", default_value = BUILT_IN[0].0)]
+    pub pipeline: String,
+
+    /// Override one setting of the pipeline, as in --set threshold=0.7 or --set sketch.size=512; repeatable, the last one
+    /// of a key counts.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub overrides: Vec<String>,
+}
+
+impl PipelineArgs {
+    /// The plan of the chosen pipeline.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn load(&self) -> Result<Plan, PlanError> {
+        Plan::load(&self.pipeline, &self.overrides)
+    }
+}
+
+/// How a report is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object.
+    Json,
+}
+
+/// Runs a command.
+///
+/// # Errors
+/// Whatever it fails with; see [`exit_code`].
+pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    match cli.command {
+        Command::Replay(args) => replay::run(&args),
+        Command::Plan(args) => plan::run(&args),
+        Command::Check(args) => check::run(&args),
+    }
+}
+
+/// What a failed command exits with: 2 for a wrong configuration, 0 for an output that nobody reads on, otherwise 1.
+pub fn exit_code(error: &anyhow::Error) -> u8 {
+    let is_closed_pipe = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+    if error.downcast_ref::<PlanError>().is_some() {
+        2
+    } else if error.chain().any(|cause| cause.downcast_ref().is_some_and(is_closed_pipe)) {
+        0
+    } else {
+        1
+    }
+}
+
+/// Writes a report to standard output.
+fn print(report: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(report.as_bytes())?;
+    out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::config::EmitKind;
+
+    #[test]
+    fn the_commands_are_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn defaults_of_replay() {
+        let cli = Cli::try_parse_from(["dupflow", "replay", "feed.jsonl"]).unwrap();
+        let Command::Replay(args) = cli.command else { panic!("{cli:?}") };
+        assert_eq!((args.pipeline.pipeline.as_str(), args.emit), ("minhash", EmitKind::Deltas));
+        assert_eq!(
+            (args.epoch.to_string().as_str(), args.speed.to_string().as_str()),
+            ("events:1000", "max")
+        );
+        assert_eq!((args.workers, args.output.to_str()), (None, Some("-")));
+        assert!(Cli::try_parse_from(["dupflow", "replay"]).is_err(), "an input is required");
+        assert!(Cli::try_parse_from(["dupflow", "replay", "--workers", "0", "x"]).is_err());
+    }
+
+    #[test]
+    fn failures_have_exit_codes() {
+        let code = |error: anyhow::Error| exit_code(&error);
+        assert_eq!(code(Plan::load("nothing", &[]).unwrap_err().into()), 2);
+        assert_eq!(
+            code(anyhow::Error::from(io::Error::from(io::ErrorKind::BrokenPipe)).context("writing")),
+            0
+        );
+        assert_eq!(code(anyhow::anyhow!("broken")), 1);
+    }
+}

@@ -1,0 +1,61 @@
+//! What a document costs: an estimate from the layout of the state, for documents that are all different.
+//!
+//! In: a plan and the number of workers. Out: bytes for each kind of state, per document, not counting its id's own bytes. Copies
+//! of one text share all but the two entries by id.
+//!
+//! The rule is entry size over table load; vectors that grow by doubling and the allocator's own share are in [`SLACK`].
+
+use serde::Serialize;
+
+use crate::config::Plan;
+
+/// How full a hash table is on average: between 7/16 just after growing and 7/8 just before.
+const TABLE_LOAD: f64 = 0.65;
+/// The control byte that a table holds for each entry.
+const CONTROL_BYTES: f64 = 1.0;
+/// A block of one sketch: 32 bits of its hash, and who is in it.
+const POSTING_BYTES: f64 = 8.0;
+/// A sketch in the block index, on each worker: id, first word, users.
+const SLOT_BYTES: f64 = 32.0;
+/// A place in a vector, as tables by id hold it.
+const PLACE_BYTES: f64 = 4.0;
+/// The id of a sketch and its members.
+const SKETCH_ENTRY_BYTES: f64 = 40.0;
+/// A list of features: pointer and length.
+const FEATURES_ENTRY_BYTES: f64 = 16.0;
+/// A document: pointer to its id, its sketch.
+const DOCUMENT_BYTES: f64 = 40.0;
+/// What an id costs besides its bytes: two counters.
+const ID_BYTES: f64 = 16.0;
+/// A membership, arranged twice: once by each side of the joins. Key, document, time, diff and offsets.
+const MEMBER_BYTES: f64 = 64.0;
+/// Vectors that have room to grow, on average, and what the allocator adds.
+const SLACK: f64 = 1.25;
+/// Distinct shingles of a text, where they are kept and none says how many they are: a page of some 500 words.
+pub(super) const ASSUMED_FEATURES: usize = 500;
+
+/// The bytes of one kind of state, for one document.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Part {
+    pub(super) what: &'static str,
+    pub(super) bytes: f64,
+}
+
+/// The parts of a document's state, on all `workers` together, when blocks have `tables` tables.
+pub(super) fn per_document(plan: &Plan, tables: usize, workers: usize) -> Vec<Part> {
+    let table = |entry: f64| (entry + CONTROL_BYTES) / TABLE_LOAD;
+    // The blocks of a sketch are spread over the workers; each that has one holds a slot.
+    let holders = tables.min(workers) as f64;
+    let sketch = (plan.scheme.groups() * plan.scheme.bits * 8) as f64;
+    let features = FEATURES_ENTRY_BYTES + (ASSUMED_FEATURES * 8) as f64;
+    let parts = [
+        ("sketch", SLACK * sketch),
+        ("features", if plan.scheme.exact { features } else { 0.0 }),
+        ("sketch by id", SLACK * SKETCH_ENTRY_BYTES + table(PLACE_BYTES)),
+        ("postings", tables as f64 * table(POSTING_BYTES)),
+        ("block slots", holders * (SLACK * SLOT_BYTES + table(PLACE_BYTES))),
+        ("document by id", table(DOCUMENT_BYTES) + ID_BYTES),
+        ("member", MEMBER_BYTES),
+    ];
+    parts.into_iter().filter(|(_, bytes)| *bytes > 0.0).map(|(what, bytes)| Part { what, bytes }).collect()
+}

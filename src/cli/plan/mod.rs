@@ -1,0 +1,48 @@
+//! `dupflow plan`: what a pipeline will do, before it does it.
+
+mod memory;
+mod plot;
+mod report;
+mod text;
+
+use std::num::NonZeroUsize;
+use std::process::ExitCode;
+
+use super::{PipelineArgs, ReportFormat};
+use report::Report;
+
+/// What `plan` takes.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Which pipeline.
+    #[command(flatten)]
+    pub pipeline: PipelineArgs,
+
+    /// Estimate the memory for this many documents, all different.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    pub documents: u64,
+
+    /// Estimate the memory for this many worker threads [default: as many as the machine has cores].
+    #[arg(long, value_name = "N")]
+    pub workers: Option<NonZeroUsize>,
+
+    /// How the plan is written.
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub format: ReportFormat,
+}
+
+/// Prints the plan.
+///
+/// # Errors
+/// Everything that is wrong with the pipeline.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let plan = args.pipeline.load()?;
+    let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let report = Report::new(&plan, args.documents, args.workers.unwrap_or_else(cores).get());
+    let written = match args.format {
+        ReportFormat::Text => report.to_string(),
+        ReportFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
+    };
+    super::print(&written)?;
+    Ok(ExitCode::SUCCESS)
+}

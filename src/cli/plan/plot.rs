@@ -1,0 +1,94 @@
+//! The S-curve as a picture of characters.
+
+use std::fmt::Write as _;
+
+/// Columns, each a range of similarities.
+const WIDTH: usize = 60;
+/// Rows, each a range of probabilities.
+const HEIGHT: usize = 12;
+/// An eighth, two eighths, ... of a cell.
+const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// What is compared and not reported.
+const SHADE: char = '░';
+
+/// Draws two probabilities over the similarities 0 to 1, the greater one as shade, the smaller one as bars, and marks the
+/// threshold.
+pub(super) fn plot(threshold: f64, shade: impl Fn(f64) -> f64, bar: impl Fn(f64) -> f64) -> String {
+    let similarity = |column: usize| (column as f64 + 0.5) / WIDTH as f64;
+    let columns: Vec<(f64, f64)> =
+        (0..WIDTH).map(similarity).map(|s| (shade(s) * HEIGHT as f64, bar(s) * HEIGHT as f64)).collect();
+    let mut out = String::new();
+    for row in (0..HEIGHT).rev() {
+        let label = match row {
+            _ if row + 1 == HEIGHT => "1.0 ┤",
+            _ if row == HEIGHT / 2 => "0.5 ┤",
+            _ => "    │",
+        };
+        let cells: String =
+            columns.iter().map(|(upper, lower)| cell(upper - row as f64, lower - row as f64)).collect();
+        let _ = writeln!(out, "  {label}{}", cells.trim_end());
+    }
+    let at = mark(threshold);
+    let axis: String = (0..WIDTH).map(|column| if column == at { '┴' } else { '─' }).collect();
+    let _ = writeln!(out, "  0.0 └{axis}");
+    let mut labels = vec![' '; WIDTH + 4];
+    for (label, place) in [("0.0", 0), ("0.5", WIDTH / 2 - 1), ("1.0", WIDTH - 2)] {
+        put(&mut labels, place, label);
+    }
+    // The threshold's label goes over the others.
+    put(&mut labels, at.saturating_sub(1), &format!(" T={threshold} "));
+    let _ = writeln!(out, "       {}", labels.iter().collect::<String>().trim_end());
+    out
+}
+
+/// One cell, `shade` and `bar` counted in rows from its lower edge.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 8")]
+fn cell(shade: f64, bar: f64) -> char {
+    match (bar.clamp(0.0, 1.0) * 8.0).round() as usize {
+        0 if shade >= 0.5 => SHADE,
+        eighths => EIGHTHS[eighths],
+    }
+}
+
+/// The column of a similarity.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a similarity is in 0..=1")]
+fn mark(similarity: f64) -> usize {
+    ((similarity * WIDTH as f64) as usize).min(WIDTH - 1)
+}
+
+fn put(line: &mut Vec<char>, place: usize, label: &str) {
+    let end = place + label.chars().count();
+    line.resize(line.len().max(end), ' ');
+    line.splice(place..end, label.chars());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_shade_and_mark() {
+        let plot = plot(0.8, |s| f64::from(u8::from(s > 0.5)), |s| if s > 0.8 { 0.5 } else { 0.0 });
+        let lines: Vec<&str> = plot.lines().collect();
+        assert_eq!(lines.len(), HEIGHT + 2);
+        assert_eq!(lines[0], format!("  1.0 ┤{}{}", " ".repeat(30), "░".repeat(30)));
+        assert_eq!(
+            lines[11],
+            format!("    │{}{}{}", " ".repeat(30), "░".repeat(18), "█".repeat(12)).replacen(
+                "    │",
+                "      │",
+                1
+            )
+        );
+        assert_eq!(lines[12], format!("  0.0 └{}┴{}", "─".repeat(48), "─".repeat(11)));
+        assert!(lines[13].contains("T=0.8"));
+    }
+
+    #[test]
+    fn part_of_a_cell_is_drawn_in_eighths() {
+        assert_eq!(cell(1.0, 0.5), '▄');
+        assert_eq!(cell(1.0, 2.0), '█');
+        assert_eq!(cell(0.5, 0.0), '░');
+        assert_eq!(cell(0.4, -1.0), ' ');
+    }
+}

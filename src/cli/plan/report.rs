@@ -1,0 +1,217 @@
+//! The numbers of a plan.
+//!
+//! A pair of similarity s is *compared* if it shares a block, with the probability of the blocking's curve, and *reported* if the
+//! filter then accepts it, by the binomial model of its looks. The two are taken as independent: the filter looks from the
+//! first component on, bands are cut from the last.
+
+use serde::Serialize;
+
+use super::memory::{self, Part};
+use super::plot::plot;
+use crate::block::design::Curve;
+use crate::config::{BlockingPlan, FilterPlan, Plan};
+use crate::filter::FilterKind;
+use crate::sketch::Scheme;
+use crate::sketch::estimate::standard_error;
+use crate::source::OnError;
+
+/// Similarities below the threshold at which false candidates are counted.
+const BELOW: [f64; 3] = [0.2, 0.3, 0.5];
+/// Similarities at which recall is told, where they are above the threshold.
+const ABOVE: [f64; 4] = [0.8, 0.85, 0.9, 0.95];
+
+/// Everything that `plan` says.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Report {
+    pub(super) pipeline: String,
+    /// The fingerprint, 16 hexadecimal digits.
+    pub(super) fingerprint: String,
+    pub(super) threshold: f64,
+    pub(super) scheme: Scheme,
+    pub(super) sketch_bytes: usize,
+    /// Of an estimate at the threshold.
+    pub(super) standard_error: f64,
+    /// None = every pair is compared.
+    pub(super) banding: Option<Banding>,
+    pub(super) filter: Filter,
+    pub(super) points: Vec<Point>,
+    /// The curve, drawn.
+    #[serde(skip)]
+    pub(super) picture: String,
+    pub(super) expand_limit: usize,
+    pub(super) on_error: OnError,
+    pub(super) memory: Memory,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Banding {
+    pub(super) bands: usize,
+    pub(super) rows: usize,
+    pub(super) cap: usize,
+    pub(super) recall_at_threshold: f64,
+    pub(super) half_point: f64,
+    pub(super) reason: String,
+    #[serde(skip)]
+    pub(super) curve: Curve,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Filter {
+    pub(super) kind: FilterKind,
+    pub(super) exact: bool,
+    /// Worst-case probability of rejecting early what should be accepted, and of the opposite.
+    pub(super) reject_error: f64,
+    pub(super) accept_error: f64,
+    pub(super) looks: Vec<LookRow>,
+}
+
+/// One row of the table of bounds; no bound = this look never decides so.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct LookRow {
+    pub(super) components: u32,
+    /// Whether only the lowest bit of each component is read.
+    pub(super) one_bit: bool,
+    /// Reject with so many equal components or fewer.
+    pub(super) reject_at_most: Option<u32>,
+    /// Accept with so many equal components or more.
+    pub(super) accept_at_least: Option<u32>,
+}
+
+/// What happens to pairs of one similarity.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Point {
+    pub(super) similarity: f64,
+    /// The probability of sharing a block.
+    pub(super) compared: f64,
+    /// The probability of sharing a block and being accepted.
+    pub(super) reported: f64,
+    /// Components read of a pair that is compared, on average.
+    pub(super) components: f64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Memory {
+    pub(super) documents: u64,
+    pub(super) workers: usize,
+    /// Bytes for each document, its id's own bytes not counted.
+    pub(super) parts: Vec<Part>,
+    pub(super) bytes_per_document: f64,
+    pub(super) total_bytes: f64,
+}
+
+impl Report {
+    pub(super) fn new(plan: &Plan, documents: u64, workers: usize) -> Self {
+        let banding = match &plan.blocking {
+            BlockingPlan::Banding { design, cap } => Some(Banding {
+                bands: design.curve.bands,
+                rows: design.curve.rows,
+                cap: *cap,
+                recall_at_threshold: design.recall,
+                half_point: design.curve.half_point(),
+                reason: design.reason.clone(),
+                curve: design.curve,
+            }),
+            BlockingPlan::Scan => None,
+        };
+        let parts = memory::per_document(plan, banding.as_ref().map_or(1, |banding| banding.bands), workers);
+        let bytes_per_document = parts.iter().map(|part| part.bytes).sum();
+        let above = ABOVE.into_iter().filter(|s| *s > plan.threshold);
+        let below = BELOW.into_iter().filter(|s| *s < plan.threshold);
+        let points = below.chain([plan.threshold]).chain(above);
+        let at = |similarity| Point::new(plan, banding.as_ref(), similarity);
+        Self {
+            pipeline: plan.name.clone(),
+            fingerprint: format!("{:016x}", plan.scheme.fingerprint()),
+            threshold: plan.threshold,
+            scheme: plan.scheme.clone(),
+            sketch_bytes: plan.scheme.groups() * plan.scheme.bits * 8,
+            standard_error: standard_error(plan.threshold, plan.scheme.size, plan.scheme.bits),
+            points: points.map(at).collect(),
+            picture: plot(plan.threshold, |s| at(s).compared, |s| at(s).reported),
+            banding,
+            filter: Filter::new(plan),
+            expand_limit: plan.expand_limit,
+            on_error: plan.on_error,
+            memory: Memory {
+                documents,
+                workers,
+                parts,
+                bytes_per_document,
+                total_bytes: bytes_per_document * documents as f64,
+            },
+        }
+    }
+}
+
+impl Filter {
+    fn new(plan: &Plan) -> Self {
+        let (kind, exact) = match plan.filter {
+            FilterPlan::Sketch(kind, _) => (kind, false),
+            FilterPlan::Exact(kind, _) => (kind, true),
+        };
+        let schedule = plan.schedule();
+        let first = schedule.first_word().map(|below| LookRow {
+            components: 64,
+            one_bit: plan.scheme.bits > 1,
+            reject_at_most: below.checked_sub(1),
+            accept_at_least: None,
+        });
+        let looks = schedule.looks().iter().map(|look| LookRow {
+            components: look.components,
+            one_bit: false,
+            reject_at_most: look.reject_below.checked_sub(1),
+            accept_at_least: Some(look.accept_from).filter(|from| *from <= look.components),
+        });
+        Self {
+            kind,
+            exact,
+            reject_error: schedule.spent().reject,
+            accept_error: schedule.spent().accept,
+            looks: first.into_iter().chain(looks).collect(),
+        }
+    }
+}
+
+impl Point {
+    pub(super) fn new(plan: &Plan, banding: Option<&Banding>, similarity: f64) -> Self {
+        let compared = banding.map_or(1.0, |banding| banding.curve.probability(similarity));
+        let operation = plan.schedule().operation(similarity);
+        let passes = match plan.filter {
+            FilterPlan::Exact(..) if similarity < plan.threshold => 0.0,
+            _ => operation.accepted,
+        };
+        Self { similarity, compared, reported: compared * passes, components: operation.components }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_plan_by_hand() {
+        let report = Report::new(&Plan::load("minhash", &[]).unwrap(), 1000, 2);
+        let row = |s: f64| report.points.iter().find(|point| point.similarity.total_cmp(&s).is_eq()).unwrap();
+        // p = 0.8 + 0.2 / 16, P = 1 - (1 - p^7)^18.
+        let recall = 1.0 - (1.0 - 0.8125_f64.powi(7)).powi(18);
+        assert!((row(0.8).compared - recall).abs() < 1e-12);
+        // At the threshold half of the estimates lie below it; well above it none do.
+        assert!(row(0.8).reported > 0.4 && row(0.8).reported < 0.6);
+        assert!(row(0.9).reported > 0.9999 && row(0.5).reported < 1e-9);
+        // Most pairs are told apart by the first word.
+        assert!(row(0.2).components < 65.0);
+        assert!(report.filter.reject_error <= 1e-5 && report.filter.accept_error <= 1e-5);
+        let last = report.filter.looks.last().unwrap();
+        assert_eq!((last.reject_at_most, last.accept_at_least), (Some(363), Some(364)));
+        assert!(report.memory.bytes_per_document < 1024.0);
+    }
+
+    #[test]
+    fn nothing_below_the_threshold_is_reported_by_exact_similarity() {
+        let report = Report::new(&Plan::load("exact", &[]).unwrap(), 1000, 2);
+        for point in &report.points {
+            assert_eq!(point.reported > 0.0, point.similarity >= 0.8, "{point:?}");
+        }
+        assert!(report.points.iter().any(|point| point.similarity < 0.8));
+    }
+}

@@ -1,0 +1,183 @@
+//! The plan in words, tables and a picture.
+
+use std::fmt::{self, Display, Formatter};
+
+use super::memory::ASSUMED_FEATURES;
+use super::report::{Filter, Report};
+use crate::filter::FilterKind;
+use crate::sketch::SketchKind;
+use crate::source::OnError;
+use crate::text::{Normalize, Shingle, Spaceless, TextRules};
+
+/// A probability: four places, or its order of magnitude where they would all be 0. What is not certain does not read as 1.
+struct Probability(f64);
+
+impl Display for Probability {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let text = match self.0 {
+            p if (0.9999..1.0).contains(&p) => "0.9999".to_owned(),
+            p if p >= 0.0005 => format!("{p:.4}"),
+            p if p >= 1e-12 => format!("{p:.0e}"),
+            _ => "0".to_owned(),
+        };
+        f.pad(&text)
+    }
+}
+
+impl Display for Report {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "pipeline  {}, scheme {}", self.pipeline, self.fingerprint)?;
+        writeln!(f, "pairs     of similarity {} or more", self.threshold)?;
+        writeln!(f, "text      {}", Rules(&self.scheme.text))?;
+        let kind = match self.scheme.kind {
+            SketchKind::Fss => "fss",
+            SketchKind::MinHash => "minhash",
+        };
+        let (size, bits, seed) = (self.scheme.size, self.scheme.bits, self.scheme.seed);
+        writeln!(
+            f,
+            "sketch    {kind}: {size} components of {bits} bits, {} bytes, seed {seed}",
+            self.sketch_bytes
+        )?;
+        writeln!(
+            f,
+            "          the standard error of an estimate at the threshold is {:.4}",
+            self.standard_error
+        )?;
+        self.blocking(f)?;
+        self.filter.fmt(f)?;
+        writeln!(
+            f,
+            "output    of more than {} copies of one text each is paired with the smallest id only",
+            self.expand_limit
+        )?;
+        match self.on_error {
+            OnError::Count => writeln!(f, "          a bad record is counted")?,
+            OnError::Fail => writeln!(f, "          a bad record ends the run")?,
+        }
+        self.points(f)?;
+        self.filter.bounds(f)?;
+        self.memory(f)
+    }
+}
+
+impl Report {
+    fn blocking(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Some(banding) = &self.banding else {
+            return writeln!(f, "blocking  scan: every pair is compared");
+        };
+        writeln!(f, "blocking  {} bands of {} rows: {}", banding.bands, banding.rows, banding.reason)?;
+        let (half, recall) = (banding.half_point, Probability(banding.recall_at_threshold));
+        writeln!(f, "          compares {recall} of the pairs at the threshold, half of those at {half:.2}")?;
+        writeln!(
+            f,
+            "          a block of more than {} distinct sketches is dead while it has more",
+            banding.cap
+        )
+    }
+
+    fn points(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\nPairs that are compared (░) and reported (█), by their similarity:\n")?;
+        f.write_str(&self.picture)?;
+        writeln!(f, "\n  similarity  compared  reported  components read")?;
+        for point in &self.points {
+            let (compared, reported) = (Probability(point.compared), Probability(point.reported));
+            let (similarity, components) = (point.similarity, point.components);
+            // As typed, and to the right.
+            let mark = if similarity.total_cmp(&self.threshold).is_eq() { "T" } else { " " };
+            writeln!(f, "{mark} {similarity:>10}  {compared:>8}  {reported:>8}  {components:>15.0}")?;
+        }
+        Ok(())
+    }
+
+    fn memory(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let memory = &self.memory;
+        let workers =
+            if memory.workers == 1 { "1 worker".to_owned() } else { format!("{} workers", memory.workers) };
+        writeln!(f, "\nMemory with {workers}, if no text is a copy (an estimate), besides the ids:\n")?;
+        for part in &memory.parts {
+            writeln!(f, "  {:<16}{:>6.0} bytes a document", part.what, part.bytes)?;
+        }
+        writeln!(f, "  {:<16}{:>6.0} bytes a document", "together", memory.bytes_per_document)?;
+        let mib = memory.total_bytes / f64::from(1 << 20);
+        writeln!(f, "  {:<16}{mib:>6.0} MiB for {} documents", "", memory.documents)?;
+        if self.filter.exact {
+            writeln!(f, "  (features: for texts of {ASSUMED_FEATURES} distinct shingles)")?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for Filter {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            FilterKind::Staged => "staged",
+            FilterKind::Paper => "paper",
+            FilterKind::Full => "full",
+        };
+        let verify =
+            if self.exact { "the exact similarity of what no look rejects" } else { "the sketches alone" };
+        writeln!(f, "filter    {kind}, decides by {verify}")?;
+        let (reject, accept) = (Probability(self.reject_error), Probability(self.accept_error));
+        match (self.kind, self.exact) {
+            (FilterKind::Full, false) => writeln!(f, "          reads all components of every pair"),
+            (FilterKind::Full, true) => writeln!(f, "          without a look at the sketches"),
+            (FilterKind::Staged, true) => {
+                writeln!(f, "          turns down what is similar enough with probability {reject} at most")
+            }
+            (FilterKind::Staged, false) => {
+                writeln!(
+                    f,
+                    "          stops early against the full comparison with probability {reject} (turning down) and"
+                )?;
+                writeln!(f, "          {accept} (accepting) at most")
+            }
+            (FilterKind::Paper, _) => {
+                writeln!(
+                    f,
+                    "          stops early at the threshold with probability {reject} (turning down) and {accept}"
+                )?;
+                writeln!(f, "          (accepting)")
+            }
+        }
+    }
+}
+
+impl Filter {
+    fn bounds(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\n  look  components  reject if equal <=  accept if equal >=")?;
+        let bound = |bound: Option<u32>| bound.map_or_else(|| "-".to_owned(), |bound| bound.to_string());
+        for (i, look) in self.looks.iter().enumerate() {
+            let (reject, accept) = (bound(look.reject_at_most), bound(look.accept_at_least));
+            let note = if look.one_bit { "  (of their lowest bits)" } else { "" };
+            writeln!(f, "  {:>4}  {:>10}  {reject:>18}  {accept:>18}{note}", i + 1, look.components)?;
+        }
+        Ok(())
+    }
+}
+
+/// Text rules in words.
+struct Rules<'r>(&'r TextRules);
+
+impl Display for Rules<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.0.shingle {
+            Shingle::Words(n) => write!(f, "shingles of {n} words")?,
+            Shingle::Chars(n) => write!(f, "shingles of {n} characters")?,
+        }
+        f.write_str(match self.0.spaceless {
+            Spaceless::Char => ", characters of spaceless scripts are words",
+            Spaceless::Run => ", spaceless scripts run together",
+        })?;
+        f.write_str(match self.0.normalize {
+            Normalize::None => "",
+            Normalize::Nfc => ", normalized by NFC",
+            Normalize::Nfkc => ", normalized by NFKC",
+        })?;
+        match self.0.stop_words.len() {
+            0 => Ok(()),
+            1 => f.write_str(", 1 stop word"),
+            n => write!(f, ", {n} stop words"),
+        }
+    }
+}
