@@ -4,7 +4,9 @@
 //! configuration. An output that nobody reads on ends a command quietly, with 0.
 
 pub mod check;
+pub mod generate;
 pub mod plan;
+mod problems;
 pub mod replay;
 mod summary;
 
@@ -14,8 +16,9 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
+use problems::WrongUsage;
+
 use crate::config::{BUILT_IN, LogFormat, Plan, PlanError};
-use crate::source::SourceError;
 
 /// Finds near-duplicate documents while the corpus changes.
 ///
@@ -44,6 +47,8 @@ pub enum Command {
     Plan(plan::Args),
     /// Validate a pipeline and a deployment file without running anything.
     Check(check::Args),
+    /// Make a feed to try things with: texts in several scripts, with copies, near-duplicates, updates and deletes.
+    Generate(generate::Args),
 }
 
 /// Which pipeline: shared by all commands that need one.
@@ -89,16 +94,14 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Replay(args) => replay::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Generate(args) => generate::run(&args),
     }
 }
 
 /// What a failed command exits with: 2 for a wrong configuration, 0 for an output that nobody reads on, otherwise 1.
 pub fn exit_code(error: &anyhow::Error) -> u8 {
     let is_closed_pipe = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
-    let is_configuration = |cause: &(dyn std::error::Error + 'static)| {
-        cause.is::<PlanError>() || matches!(cause.downcast_ref(), Some(SourceError::Inputs(_)))
-    };
-    if error.downcast_ref::<PlanError>().is_some() || error.chain().any(is_configuration) {
+    if error.is::<PlanError>() || error.is::<WrongUsage>() {
         2
     } else if error.chain().any(|cause| cause.downcast_ref().is_some_and(is_closed_pipe)) {
         0

@@ -14,6 +14,7 @@ use anyhow::Context;
 use indicatif::{HumanCount, ProgressBar};
 
 use super::PipelineArgs;
+use super::problems::Problems;
 use crate::config::{EmitKind, Plan};
 use crate::dataflow::Stages;
 use crate::metrics::Counter;
@@ -75,12 +76,10 @@ pub struct Args {
 /// Everything that is wrong with the pipeline and the inputs, together; then what the run fails with.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let clock = Arc::new(SystemClock::start());
-    let (plan, inputs) = match (args.pipeline.load(), Input::resolve(&args.inputs)) {
-        (Ok(plan), Ok(inputs)) => (plan, inputs),
-        (Err(plan), Err(inputs)) => return Err(anyhow::Error::from(inputs).context(plan)),
-        (Err(plan), Ok(_)) => return Err(plan.into()),
-        (Ok(_), Err(inputs)) => return Err(inputs.into()),
-    };
+    let mut problems = Problems::default();
+    let plan = problems.take(args.pipeline.load());
+    let inputs = problems.take(Input::resolve(&args.inputs));
+    let (plan, inputs) = problems.settle(plan.zip(inputs))?;
     let dead_letter = args.dead_letter.clone().map(DeadLetter::create).transpose()?;
     let stages = Stages::of(&plan, args.evidence);
     let workers =
