@@ -118,9 +118,8 @@ pub struct Shape {
 ///
 /// # Errors
 /// Everything that is out of its range, together; then what cannot be written.
-pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
     let params = params(args);
-    let mut problems = Problems::default();
     for (field, problem) in params.problems() {
         problems.note(format_args!("--{}: {problem}", field.replace('_', "-")));
     }

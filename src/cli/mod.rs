@@ -3,6 +3,7 @@
 //! Data goes to standard output, everything else to standard error. Exit codes: 0 done, 1 failed while running, 2 wrong usage or
 //! configuration. An output that nobody reads on ends a command quietly, with 0.
 
+mod arguments;
 pub mod check;
 pub mod generate;
 pub mod plan;
@@ -10,6 +11,8 @@ mod problems;
 pub mod replay;
 mod summary;
 
+use std::convert::identity;
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -84,17 +87,20 @@ pub enum ReportFormat {
     Json,
 }
 
-/// Runs a command.
+/// Runs a command as it was typed, the program's name first.
 ///
 /// # Errors
 /// Whatever it fails with; see [`exit_code`].
-pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+pub fn run(typed: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode> {
+    // A call for help exits here.
+    let (cli, problems) = arguments::read(typed.into_iter().collect())
+        .map_err(|error| error.downcast().map_or_else(identity, |error: clap::Error| error.exit()))?;
     start_logging(cli.log_format);
     match cli.command {
-        Command::Replay(args) => replay::run(&args),
-        Command::Plan(args) => plan::run(&args),
-        Command::Check(args) => check::run(&args),
-        Command::Generate(args) => generate::run(&args),
+        Command::Replay(args) => replay::run(&args, problems),
+        Command::Plan(args) => plan::run(&args, problems),
+        Command::Check(args) => check::run(&args, problems),
+        Command::Generate(args) => generate::run(&args, problems),
     }
 }
 

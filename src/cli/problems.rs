@@ -7,6 +7,10 @@ use std::fmt;
 pub(super) struct Problems(Vec<String>);
 
 impl Problems {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Notes a problem; each line of its text is one.
     pub(super) fn note(&mut self, problem: impl fmt::Display) {
         self.0.extend(problem.to_string().lines().map(str::to_owned));
