@@ -24,18 +24,19 @@ pub(crate) fn folder(what: &str) -> Option<PathBuf> {
     }
     let skipped = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
     // Not by `eprintln!`, which the test harness keeps to itself when a test passes.
-    writeln!(std::io::stderr(), "SKIPPED {what}: set DUPFLOW_DATA ({skipped} skipped in this run)").unwrap();
+    let message = format!("SKIPPED {what}: set DUPFLOW_DATA ({skipped} skipped in this run)\n");
+    std::io::stderr().write_all(message.as_bytes()).unwrap();
     None
 }
 
 /// The lines of a file compressed with zstd.
-pub(crate) fn lines(path: &Path) -> impl Iterator<Item = String> {
+pub(crate) fn lines(path: &Path) -> impl Iterator<Item = String> + use<> {
     let file = File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     BufReader::new(zstd::Decoder::new(file).unwrap()).lines().map(Result::unwrap)
 }
 
 /// The events of a recorded feed, compressed with zstd.
-pub(crate) fn feed(path: &Path) -> impl Iterator<Item = Event> {
+pub(crate) fn feed(path: &Path) -> impl Iterator<Item = Event> + use<> {
     let mut parser = Parser::new();
     lines(path).map(move |line| {
         let event = parser.parse(line.as_bytes()).unwrap().event;

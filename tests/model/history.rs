@@ -66,10 +66,10 @@ enum Change {
 
 /// Events in order. Deletes come whether the id is alive or not.
 pub(crate) fn events(count: impl Into<SizeRange>) -> impl Strategy<Value = Vec<Event>> {
-    let id = (0..IDS.len()).prop_map(|i| DocId::new(IDS[i]).unwrap());
-    let change =
+    let ids = (0..IDS.len()).prop_map(|i| DocId::new(IDS[i]).unwrap());
+    let changes =
         prop_oneof![6 => text().prop_map(Change::Text), 1 => Just(Change::Again), 2 => Just(Change::Delete)];
-    vec((id, change), count).prop_map(|changes| {
+    vec((ids, changes), count).prop_map(|history| {
         let mut last: BTreeMap<DocId, String> = BTreeMap::new();
         let event = |(id, change): (DocId, Change)| {
             let text = match change {
@@ -82,7 +82,7 @@ pub(crate) fn events(count: impl Into<SizeRange>) -> impl Strategy<Value = Vec<E
             };
             (id, text)
         };
-        changes.into_iter().map(event).collect()
+        history.into_iter().map(event).collect()
     })
 }
 

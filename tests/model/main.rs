@@ -9,6 +9,8 @@
 //! emitted; a result that depends on the order of arrival, on the cut into epochs, on the number of workers or on the
 //! codec; what dies and comes back within the epochs in flight.
 
+#![cfg(test)]
+
 #[path = "../data/mod.rs"]
 mod data;
 mod history;

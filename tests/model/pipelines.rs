@@ -54,7 +54,7 @@ fn assert_books(stages: &Stages, events: &[Event]) {
         stages.dead_blocks().iter().map(|(key, block)| (*key, block.sketches)).collect();
     assert_eq!(dead, crowds(&corpus, stages));
 
-    let count = |counter| stages.metrics.get(counter) as usize;
+    let count = |counter| usize::try_from(stages.metrics.get(counter)).unwrap();
     let (mut alive, mut vain) = (BTreeSet::new(), 0);
     for (id, text) in events {
         match text {

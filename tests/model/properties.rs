@@ -48,7 +48,7 @@ fn the_order_of_documents_within_an_epoch_does_not_matter() {
     let plan = plan(CROWDED);
     check(100, (events(0..120), sizes(), runs()), |(events, sizes, run)| {
         let mut epochs = cut(&events, &sizes);
-        let result = |epochs: &[Vec<Event>]| deltas(&Stages::of(&plan, false), epochs, run);
+        let result = |history: &[Vec<Event>]| deltas(&Stages::of(&plan, false), history, run);
         let expected = result(&epochs);
         for epoch in &mut epochs {
             // A stable sort: the events of one document keep their order.

@@ -59,7 +59,7 @@ fn doc_pair(a: &DocId, b: &DocId, similarity: Similarity) -> Option<DocPair> {
 }
 
 /// The deltas, sorted as the product sorts them.
-fn deltas(stages: &Stages, Memberships { changes, sketches }: Memberships) -> Vec<Delta> {
+fn deltas(stages: &Stages, Memberships { changes: epochs, sketches }: Memberships) -> Vec<Delta> {
     let (blocking, filter) = (Arc::clone(&stages.blocking), Arc::clone(&stages.filter));
     let (cap, limit) = (blocking.cap(), stages.expand_limit);
     let (sender, receiver) = channel();
@@ -78,9 +78,9 @@ fn deltas(stages: &Stages, Memberships { changes, sketches }: Memberships) -> Ve
                     blocking.keys(&bodies[&sketch].words, &mut keys);
                     keys.into_iter().map(move |key| (key, sketch))
                 })
-                .reduce_named("Live", move |_, sketches, live| {
-                    if sketches.len() <= cap {
-                        live.extend(sketches.iter().map(|(sketch, count)| (**sketch, *count)));
+                .reduce_named("Live", move |_, block, out| {
+                    if block.len() <= cap {
+                        out.extend(block.iter().map(|(sketch, count)| (**sketch, *count)));
                     }
                 })
                 .arrange_by_key_named("Blocks");
@@ -117,7 +117,7 @@ fn deltas(stages: &Stages, Memberships { changes, sketches }: Memberships) -> Ve
                 .inspect(move |(pair, epoch, diff)| sender.send((*epoch, pair.clone(), *diff)).unwrap());
             input
         });
-        for (epoch, changes) in (1..).zip(changes) {
+        for (epoch, changes) in (1..).zip(epochs) {
             input.advance_to(epoch);
             changes.into_iter().for_each(|(membership, diff)| input.update(membership, diff));
         }

@@ -30,11 +30,11 @@ pub(crate) struct Run {
 pub(crate) fn deltas(stages: &Stages, epochs: &[Vec<Event>], run: Run) -> Vec<Delta> {
     let mut shares: Vec<VecDeque<Batch>> = vec![VecDeque::new(); run.workers];
     let mut position = 0;
-    for (epoch, events) in (1..).zip(epochs) {
+    for (epoch, whole) in (1..).zip(epochs) {
         let mut dealt = vec![Vec::new(); run.workers];
-        for event in events {
-            let worker = dupflow::hash::mix(run.seed ^ position) as usize % run.workers;
-            dealt[worker].push((Position(position), event.clone()));
+        for event in whole {
+            let worker = dupflow::hash::mix(run.seed ^ position) % run.workers as u64;
+            dealt[usize::try_from(worker).unwrap()].push((Position(position), event.clone()));
             position += 1;
         }
         for (share, mut events) in shares.iter_mut().zip(dealt) {
