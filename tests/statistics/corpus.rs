@@ -77,7 +77,7 @@ impl Corpus {
 
     /// A synthetic feed, written into `folder`.
     pub(crate) fn generated(folder: &Path) -> Self {
-        let params = Params { documents: 5_000, ..Params::default() };
+        let params = Params { documents: 10_000, ..Params::default() };
         let path = folder.join("generated.jsonl");
         let mut lines = Vec::new();
         let mut events = Vec::new();
@@ -87,7 +87,7 @@ impl Corpus {
         }
         std::fs::write(&path, lines).unwrap();
         let mut corpus =
-            Self { name: "generated", path, cuts: vec![2_000, 4_000, events.len()], truth: vec![], events };
+            Self { name: "generated", path, cuts: vec![4_000, 8_000, events.len()], truth: vec![], events };
         corpus.truth = corpus.cuts.iter().map(|cut| corpus.pairs(*cut)).collect();
         corpus
     }
