@@ -4,8 +4,11 @@
 //! configuration. An output that nobody reads on ends a command quietly, with 0.
 
 pub mod check;
+pub mod compare;
+mod examine;
 pub mod plan;
 pub mod replay;
+pub mod trace;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -37,10 +40,14 @@ pub struct Cli {
 pub enum Command {
     /// Read a recorded feed and write the changes of its near-duplicate pairs.
     Replay(replay::Args),
+    /// Compare two texts: exact similarity beside the estimate, shared blocks, the filter's verdict.
+    Compare(compare::Args),
     /// Show what a pipeline will do: its parameters and why, its recall, its errors, its memory.
     Plan(plan::Args),
     /// Validate a pipeline and a deployment file without running anything.
     Check(check::Args),
+    /// Follow one document of a feed through every stage, with values.
+    Trace(trace::Args),
 }
 
 /// Which pipeline: shared by all commands that need one.
@@ -83,14 +90,16 @@ pub enum ReportFormat {
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Replay(args) => replay::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Trace(args) => trace::run(&args),
     }
 }
 
 /// What a failed command exits with: 2 for a wrong configuration, 0 for an output that nobody reads on, otherwise 1.
 pub fn exit_code(error: &anyhow::Error) -> u8 {
-    let is_closed_pipe = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+    let is_closed_pipe = |cause: &io::Error| cause.kind() == io::ErrorKind::BrokenPipe;
     if error.downcast_ref::<PlanError>().is_some() {
         2
     } else if error.chain().any(|cause| cause.downcast_ref().is_some_and(is_closed_pipe)) {
