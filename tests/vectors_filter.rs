@@ -1,5 +1,8 @@
-//! The golden vectors of blocking, of the filters, and of the estimators for b-bit sketches. Each file says what it holds
-//! and its tolerance. The vectors write bounds as "reject if <= m" with -1 for never; ours are "reject below m + 1".
+//! The golden vectors of blocking, of the filters, and of the estimators for b-bit sketches. Each file says what it
+//! holds and its tolerance. The vectors write bounds as "reject if <= m" with -1 for never; ours are "reject below
+//! m + 1".
+
+#![expect(clippy::unwrap_used, reason = "a vector that does not parse fails its test")]
 
 use dupflow::block::BlockingParams;
 use dupflow::block::design::{Curve, areas, design};
@@ -222,20 +225,20 @@ fn banding_of_most_rows() {
 fn banding_of_least_area() {
     for case in cases("banding_optimum").iter().filter(|case| case["objective"] == "weighted_area") {
         let (size, threshold) = (count(&case["K"]), number(&case["T"]));
-        let cost = |bands, rows| {
+        let cost = |(bands, rows)| {
             let (accepted, missed) = areas(bands, rows, threshold);
             number(&case["w_fp"]) * accepted + number(&case["w_fn"]) * missed
         };
-        let (bands, rows) = (count(&case["b"]), count(&case["r"]));
-        let (accepted, missed) = areas(bands, rows, threshold);
+        let best = (count(&case["b"]), count(&case["r"]));
+        let (accepted, missed) = areas(best.0, best.1, threshold);
         absolute(accepted, &case["fp_area"], 1e-6);
         absolute(missed, &case["fn_area"], 1e-6);
-        absolute(cost(bands, rows), &case["cost"], 1e-6);
+        absolute(cost(best), &case["cost"], 1e-6);
         let least = (1..=size)
             .flat_map(|rows| (1..=size / rows).map(move |bands| (bands, rows)))
-            .map(|(bands, rows)| cost(bands, rows))
+            .map(cost)
             .fold(f64::INFINITY, f64::min);
-        assert!(cost(bands, rows) - least <= 1e-9, "{case}: {least}");
+        assert!(cost(best) - least <= 1e-9, "{case}: {least}");
     }
 }
 

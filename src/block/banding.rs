@@ -1,12 +1,13 @@
 //! Banding: b bands of r rows; two sketches share the block of a band iff all its r components are equal.
 //!
-//! In: the bit planes of a sketch. Out: one [`BlockKey`] a band: its number, and 32 bits of a hash of its r b-bit components.
-//! What is stored decides, never the components before they were cut to b bits, so a sketch alone rebuilds its blocks.
-//! A pair of similarity s is a candidate with probability `1 - (1 - p^r)^b`, `p = s + (1 - s) / 2^bits`: see
-//! [`design`](super::design).
+//! In: the bit planes of a sketch. Out: one [`BlockKey`] a band: its number, and 32 bits of a hash of its r b-bit
+//! components. What is stored decides, never the components before they were cut to b bits, so a sketch alone
+//! rebuilds its blocks. A pair of similarity s is a candidate with probability `1 - (1 - p^r)^b`, `p = s + (1 - s)
+//! / 2^bits`: see [`design`](super::design).
 //!
-//! Band i reads the components `K - (i + 1) r .. K - i r`: bands are cut from the *last* component on, the filter looks
-//! from the first. Candidates are equal where they were selected, so a look at the same components would learn little.
+//! Band i reads the components `K - (i + 1) r .. K - i r`: bands are cut from the *last* component on, the filter
+//! looks from the first. Candidates are equal where they were selected, so a look at the same components would
+//! learn little.
 //!
 //! Reference: A. Rajaraman and J. D. Ullman, *Mining of Massive Datasets*, section 3.4.
 
@@ -35,12 +36,12 @@ struct Band {
 }
 
 impl Banding {
-    /// `bands` bands of `rows` rows on sketches of `size` components of any bits; at most `cap` sketches in a live block,
-    /// inclusive.
+    /// `bands` bands of `rows` rows on sketches of `size` components of any bits; at most `cap` sketches in a live
+    /// block, inclusive.
     ///
     /// # Panics
-    /// If there are no rows or more than 64, or the bands need more than `size` components: [`design`](super::design) yields
-    /// none such.
+    /// If there are no rows or more than 64, or the bands need more than `size` components:
+    /// [`design`](super::design) yields none such.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "at most 32768 components, so no more bands; a shift is below 64"
@@ -89,7 +90,6 @@ impl Blocking for Banding {
                 filled += self.rows;
             }
             let hash = mix(fold(packed ^ state, PI[1]) ^ packed) >> 32;
-            #[expect(clippy::cast_possible_truncation, reason = "32 bits are left")]
             BlockKey { table: band.table, hash: hash as u32 }
         }));
     }
@@ -123,13 +123,13 @@ mod tests {
         for (size, bits, bands, rows) in
             [(200, 1, 9, 22), (128, 2, 2, 64), (100, 8, 12, 8), (65, 64, 65, 1), (16, 4, 3, 5)]
         {
-            let groups = size_of_plane(size);
+            let groups = usize::div_ceil(size, 64);
             let banding = Banding::new(size, bands, rows, 512);
-            let words: Vec<u64> = (0..bits * groups as u64).map(word).collect();
+            let words: Vec<u64> = (0..(bits * groups) as u64).map(word).collect();
             let before = keys(&banding, &words);
             assert_eq!(before.len(), banding.tables());
             for component in 0..size {
-                for plane in 0..bits as usize {
+                for plane in 0..bits {
                     let mut changed = words.clone();
                     changed[plane * groups + component / 64] ^= 1 << (component % 64);
                     // Bands count from the end.
@@ -144,10 +144,6 @@ mod tests {
                 }
             }
         }
-    }
-
-    fn size_of_plane(size: usize) -> usize {
-        size.div_ceil(64)
     }
 
     #[test]

@@ -1,15 +1,17 @@
 //! How many bands of how many rows: the S-curve of banding, and the choice of a point on it.
 //!
-//! In: sketch size and bits, a threshold T, and what the user fixed of bands, rows and recall. Out: a [`Design`], which says
-//! what was chosen and why.
+//! In: sketch size and bits, a threshold T, and what the user fixed of bands, rows and recall. Out: a [`Design`],
+//! which says what was chosen and why.
 //!
-//! A component of b bits is equal with probability `p = s + (1 - s) / 2^b` at similarity s, a band of r rows with p^r, one of
-//! n bands at least with `P(s) = 1 - (1 - p^r)^n`. More rows make the curve steeper and candidates fewer, more bands raise it.
-//! Rule: the most rows with which the bands that fit reach `P(T) >= recall` (inclusive), then the fewest such bands.
+//! A component of b bits is equal with probability `p = s + (1 - s) / 2^b` at similarity s, a band of r rows with
+//! p^r, one of n bands at least with `P(s) = 1 - (1 - p^r)^n`. More rows make the curve steeper and candidates
+//! fewer, more bands raise it. Rule: the most rows with which the bands that fit reach `P(T) >= recall`
+//! (inclusive), then the fewest such bands.
 //!
-//! References: *Mining of Massive Datasets*, section 3.4.2 for the curve. Hassanian-esfahani and Kargar (2018) print it
-//! without the exponent r; and (1/n)^(1/r), the usual half point, is an approximation of the one here. Fast similarity
-//! sketching's components are slightly dependent for short texts, so there P(T) is a good approximation.
+//! References: *Mining of Massive Datasets*, section 3.4.2 for the curve. Hassanian-esfahani and Kargar (2018)
+//! print it without the exponent r; and (1/n)^(1/r), the usual half point, is an approximation of the one here.
+//! Fast similarity sketching's components are slightly dependent for short texts, so there P(T) is a good
+//! approximation.
 
 use super::BlockingParams;
 use crate::sketch::estimate::{self, match_probability};
@@ -68,7 +70,10 @@ pub enum DesignError {
         found: f64,
     },
     /// Bands or rows outside their ranges.
-    #[error("{bands} bands of {rows} rows need {} components of a sketch that has {size}; a band has 1 to 64 rows", bands * rows)]
+    #[error(
+        "bands = {bands} and rows = {rows} do not fit: a band has 1 to 64 rows, \
+         and all of them at most {size} components"
+    )]
     Size {
         /// As configured.
         bands: usize,
@@ -79,12 +84,15 @@ pub enum DesignError {
     },
     /// The recall is not reached with what is fixed.
     #[error(
-        "{fixed} reach a recall of at most {reached:.4} at similarity {threshold}, not {recall}; {possible}"
+        "bands = {bands} and rows = {rows} reach a recall of only {reached:.4} at similarity {threshold}, \
+         not {recall}; {possible}"
     )]
     Unreachable {
-        /// What the user fixed.
-        fixed: String,
-        /// The most that it can reach.
+        /// As configured, or the most that fit.
+        bands: usize,
+        /// As configured, or the fewest.
+        rows: usize,
+        /// The recall of these, the most within what is fixed.
         reached: f64,
         /// T.
         threshold: f64,
@@ -95,8 +103,8 @@ pub enum DesignError {
     },
 }
 
-/// Derives bands and rows for sketches of `size` components of `bits` bits at threshold `threshold`, keeping what `params`
-/// fixes; `kind` and `cap` have no part in it.
+/// Derives bands and rows for sketches of `size` components of `bits` bits at threshold `threshold`, keeping what
+/// `params` fixes; `kind` and `cap` have no part in it.
 ///
 /// # Errors
 /// If bands and rows do not fit into the sketch, or the recall cannot be reached.
@@ -106,52 +114,38 @@ pub fn design(
     threshold: f64,
     params: &BlockingParams,
 ) -> Result<Design, DesignError> {
-    let asked = params.recall;
-    if let Some(found) = asked.filter(|recall| !(*recall > 0.0 && *recall < 1.0)) {
+    if let Some(found) = params.recall.filter(|recall| !(*recall > 0.0 && *recall < 1.0)) {
         return Err(DesignError::Recall { found });
     }
-    let recall = asked.unwrap_or(DEFAULT_RECALL);
-    let space = Space { size, bits, threshold, recall };
-    let (given_bands, given_rows) = (params.bands, params.rows);
-    let (bands, rows) = (given_bands.unwrap_or(1), given_rows.unwrap_or(1));
-    if bands == 0 || !(1..=MAX_ROWS).contains(&rows) || bands.saturating_mul(rows) > size {
-        return Err(DesignError::Size { bands, rows, size });
+    let least = (params.bands.unwrap_or(1), params.rows.unwrap_or(1));
+    if least.0 == 0 || !(1..=MAX_ROWS).contains(&least.1) || least.0.saturating_mul(least.1) > size {
+        return Err(DesignError::Size { bands: least.0, rows: least.1, size });
     }
-    let (curve, reason) = match (given_bands, given_rows) {
+    let recall = params.recall.unwrap_or(DEFAULT_RECALL);
+    let space = Space { size, bits, threshold, recall };
+    // What is chosen, if anything reaches the recall; what comes nearest; why.
+    let (chosen, nearest, reason) = match (params.bands, params.rows) {
         (Some(bands), Some(rows)) => {
-            let curve = Curve { bands, rows, bits };
-            if asked.is_some() && curve.probability(threshold) < recall {
-                return Err(space.unreachable(format!("{bands} bands of {rows} rows"), curve));
-            }
-            (curve, "bands and rows as configured".to_owned())
+            let both = space.curve(bands, rows);
+            let stands = params.recall.is_none() || space.reaches(&both);
+            (stands.then_some(both), both, "bands and rows as configured".to_owned())
         }
         (Some(bands), None) => {
-            let widest = space
-                .most_rows(|_| bands)
-                .ok_or_else(|| space.unreachable(format!("{bands} bands"), Curve { bands, rows: 1, bits }))?;
-            (widest, format!("the most rows with which {bands} bands reach recall {recall}"))
+            let reason = format!("the most rows with which {bands} bands reach recall {recall}");
+            (space.most_rows(|_| bands), space.curve(bands, 1), reason)
         }
         (None, Some(rows)) => {
-            let most = Curve { bands: size / rows, rows, bits };
-            let fewest = space
-                .fewest_bands(rows)
-                .ok_or_else(|| space.unreachable(format!("{} bands of {rows} rows", most.bands), most))?;
-            (fewest, format!("the fewest bands with which {rows} rows reach recall {recall}"))
+            let reason = format!("the fewest bands with which {rows} rows reach recall {recall}");
+            (space.fewest_bands(rows), space.curve(size / rows, rows), reason)
         }
         (None, None) => {
-            let most = Curve { bands: size, rows: 1, bits };
-            let widest = space
-                .most_rows(|rows| size / rows)
-                .and_then(|widest| space.fewest_bands(widest.rows))
-                .ok_or_else(|| space.unreachable(format!("{size} bands of 1 row"), most))?;
-            (
-                widest,
-                format!(
-                    "the most rows that reach recall {recall} with {size} components, then the fewest bands"
-                ),
-            )
+            let reason = format!(
+                "the most rows that reach recall {recall} with {size} components, then the fewest bands"
+            );
+            (space.steepest(), space.curve(size, 1), reason)
         }
     };
+    let curve = chosen.ok_or_else(|| space.unreachable(&nearest))?;
     Ok(Design { curve, recall: curve.probability(threshold), reason })
 }
 
@@ -164,38 +158,48 @@ struct Space {
 }
 
 impl Space {
+    fn curve(&self, bands: usize, rows: usize) -> Curve {
+        Curve { bands, rows, bits: self.bits }
+    }
+
     fn reaches(&self, curve: &Curve) -> bool {
         curve.probability(self.threshold) >= self.recall
     }
 
     /// The most rows that reach the recall with `bands(rows)` bands.
     fn most_rows(&self, bands: impl Fn(usize) -> usize) -> Option<Curve> {
-        let curves =
-            (1..=MAX_ROWS.min(self.size)).map(|rows| Curve { bands: bands(rows), rows, bits: self.bits });
+        let curves = (1..=MAX_ROWS.min(self.size)).map(|rows| self.curve(bands(rows), rows));
         curves.filter(|curve| curve.bands * curve.rows <= self.size && self.reaches(curve)).last()
     }
 
     /// The fewest bands of `rows` rows that reach the recall.
     fn fewest_bands(&self, rows: usize) -> Option<Curve> {
-        (1..=self.size / rows)
-            .map(|bands| Curve { bands, rows, bits: self.bits })
-            .find(|curve| self.reaches(curve))
+        (1..=self.size / rows).map(|bands| self.curve(bands, rows)).find(|curve| self.reaches(curve))
     }
 
-    fn unreachable(&self, fixed: String, curve: Curve) -> DesignError {
-        let possible = self
-            .most_rows(|rows| self.size / rows)
-            .and_then(|widest| self.fewest_bands(widest.rows))
-            .map_or_else(
-                || "no bands of this sketch do, a larger sketch is needed".to_owned(),
-                |Curve { bands, rows, .. }| format!("{bands} bands of {rows} rows would"),
-            );
-        let (threshold, recall) = (self.threshold, self.recall);
-        DesignError::Unreachable { fixed, reached: curve.probability(threshold), threshold, recall, possible }
+    /// The rule where nothing is fixed.
+    fn steepest(&self) -> Option<Curve> {
+        self.most_rows(|rows| self.size / rows).and_then(|widest| self.fewest_bands(widest.rows))
+    }
+
+    fn unreachable(&self, nearest: &Curve) -> DesignError {
+        let possible = self.steepest().map_or_else(
+            || "no bands of this sketch do, a larger sketch is needed".to_owned(),
+            |curve| format!("bands = {} and rows = {} would", curve.bands, curve.rows),
+        );
+        DesignError::Unreachable {
+            bands: nearest.bands,
+            rows: nearest.rows,
+            reached: nearest.probability(self.threshold),
+            threshold: self.threshold,
+            recall: self.recall,
+            possible,
+        }
     }
 }
 
-/// The areas on the wrong side of the curve of full-width components: `(of P below the threshold, of 1 - P above it)`.
+/// The areas on the wrong side of the curve of full-width components: `(of P below the threshold, of 1 - P above
+/// it)`.
 ///
 /// With `I_n(t)` the integral of `(1 - s^r)^n` from 0 to t, `I_0 = t` and by parts
 /// `I_n = (t (1 - t^r)^n + r n I_(n-1)) / (1 + r n)`: exact, and every term is positive.
@@ -209,4 +213,93 @@ pub fn areas(bands: usize, rows: usize, threshold: f64) -> (f64, f64) {
         (1..=bands).fold((t, 1.0), step).0
     };
     (threshold - missed(threshold), missed(1.0) - missed(threshold))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choose(
+        size: usize,
+        bits: usize,
+        threshold: f64,
+        bands: Option<usize>,
+        rows: Option<usize>,
+        recall: Option<f64>,
+    ) -> Result<Design, String> {
+        let params = BlockingParams { bands, rows, recall, ..BlockingParams::default() };
+        design(size, bits, threshold, &params).map_err(|error| error.to_string())
+    }
+
+    /// Bands and rows of a design.
+    fn shape(design: &Design) -> (usize, usize) {
+        (design.curve.bands, design.curve.rows)
+    }
+
+    #[test]
+    fn the_curve_by_hand() {
+        let curve = Curve { bands: 2, rows: 2, bits: 64 };
+        assert!((curve.probability(0.5) - (1.0 - 0.75 * 0.75)).abs() < 1e-15);
+        assert!((curve.probability(1.0) - 1.0).abs() < 1e-15);
+        assert!((curve.probability(curve.half_point()) - 0.5).abs() < 1e-12);
+        let one_bit = Curve { bits: 1, ..curve };
+        assert!((one_bit.probability(0.0) - (1.0 - 0.75 * 0.75)).abs() < 1e-15);
+        assert!(Curve { bands: 100, ..one_bit }.half_point() <= 0.0);
+    }
+
+    #[test]
+    fn recall_chooses_the_most_rows_then_the_fewest_bands() {
+        let found = choose(256, 64, 0.8, None, None, None).unwrap();
+        assert_eq!(shape(&found), (26, 8));
+        assert!((found.recall - 0.9916).abs() < 5e-5 && (found.curve.probability(0.5) - 0.097).abs() < 5e-4);
+        assert!(found.reason.contains("recall 0.99 "), "{}", found.reason);
+        assert_eq!(shape(&choose(512, 64, 0.7, None, None, None).unwrap()), (54, 7));
+        // One-bit components agree by accident, so a band needs more of them.
+        let one_bit = choose(1024, 1, 0.8, None, None, None).unwrap();
+        assert!(one_bit.curve.rows > 16 && one_bit.recall >= 0.99, "{one_bit:?}");
+    }
+
+    #[test]
+    fn what_is_fixed_stays() {
+        assert_eq!(shape(&choose(256, 64, 0.8, Some(26), None, None).unwrap()), (26, 8));
+        assert_eq!(shape(&choose(256, 64, 0.8, Some(13), None, None).unwrap()), (13, 5));
+        assert_eq!(shape(&choose(256, 64, 0.8, None, Some(5), None).unwrap()), (12, 5));
+        // Both, and no recall: as they are, however little they find.
+        let both = choose(256, 64, 0.8, Some(2), Some(64), None).unwrap();
+        assert!(shape(&both) == (2, 64) && both.recall < 1e-5);
+        assert_eq!(shape(&choose(256, 64, 0.8, Some(26), Some(8), Some(0.99)).unwrap()), (26, 8));
+        assert_eq!(shape(&choose(100, 8, 1.0, None, None, None).unwrap()), (1, 64));
+    }
+
+    #[test]
+    fn contradictions_say_what_was_found_and_what_would_do() {
+        let refused = |bands, rows, recall| choose(256, 64, 0.8, bands, rows, recall).unwrap_err();
+        assert_eq!(
+            refused(Some(40), Some(8), None),
+            "bands = 40 and rows = 8 do not fit: a band has 1 to 64 rows, and all of them at most 256 components"
+        );
+        let only = |shape, reached| {
+            let rest = "at similarity 0.8, not 0.99; bands = 26 and rows = 8 would";
+            format!("{shape} reach a recall of only {reached} {rest}")
+        };
+        assert_eq!(refused(Some(20), Some(8), Some(0.99)), only("bands = 20 and rows = 8", "0.9746"));
+        assert_eq!(refused(Some(2), None, None), only("bands = 2 and rows = 1", "0.9600"));
+        assert_eq!(refused(None, Some(12), None), only("bands = 21 and rows = 12", "0.7758"));
+        assert_eq!(
+            refused(None, None, Some(1.0)),
+            "blocking recall 1 is outside its range: above 0 and below 1"
+        );
+        for (bands, rows) in [(Some(0), None), (None, Some(0)), (None, Some(65)), (Some(300), None)] {
+            assert!(refused(bands, rows, None).contains("do not fit"), "{bands:?} {rows:?}");
+        }
+        let small = choose(16, 64, 0.01, None, None, None).unwrap_err();
+        assert!(small.ends_with("no bands of this sketch do, a larger sketch is needed"), "{small}");
+    }
+
+    #[test]
+    fn areas_of_one_band_of_one_row() {
+        // P(s) = s: half of T² below, half of (1 - T)² above.
+        let (accepted, missed) = areas(1, 1, 0.8);
+        assert!((accepted - 0.32).abs() < 1e-15 && (missed - 0.02).abs() < 1e-15);
+    }
 }

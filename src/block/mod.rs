@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 pub use banding::Banding;
 pub use scan::Scan;
 
-/// What shares a block: a table (band) and a 32-bit hash within it. Two different contents of a band may fall into one
-/// block (with probability 2^-32); the filter tells them apart.
+/// What shares a block: a table (band) and a 32-bit hash within it. Two different contents of a band may fall into
+/// one block (with probability 2^-32); the filter tells them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct BlockKey {
     /// Band or table, from 0.

@@ -1,14 +1,16 @@
 //! The filter that decides by exact similarity, after the sketches have turned away what is hopeless.
 //!
-//! In: two sketches with their features. Out: a [`Verdict`] with the exact Jaccard similarity J = a / u of an accepted pair, a
-//! features in common among u. Accepted iff J >= T, inclusive: precision is 1, and recall among candidates of J >= T is at
-//! least `1 - error` ([`Schedule::verify`]).
+//! In: two sketches with their features. Out: a [`Verdict`] with the exact Jaccard similarity J = a / u of an
+//! accepted pair, a features in common among u. Accepted iff J >= T, inclusive, and no look rejects: precision is 1,
+//! and a pair of J >= T is lost here with probability at most `error` ([`Schedule::verify`]), whether or not blocking
+//! finds it.
 //!
-//! Order of the looks: the first word's test; the sizes; the looks of the schedule; the features. With n and m features J >= T
-//! holds iff `a >= needed(n + m) = ceil(T / (1 + T) * (n + m))`; since a is at most min(n, m), the sizes alone reject a pair
-//! of min / max < T, without error. The merge of the two sorted lists stops as soon as more features of one are
-//! missing from the other than may be: features are hashes, so a prefix is a sample, and a pair of J = 0.3 against
-//! T = 0.8 ends after about a sixth of its features. Galloping would not help: the sizes are alike by then.
+//! Order of the looks: the first word's test; the sizes; the looks of the schedule; the features. With n and m
+//! features J >= T holds iff `a >= needed(n + m) = ceil(T / (1 + T) * (n + m))`; since a is at most min(n, m), the
+//! sizes alone reject a pair of min / max < T, without error. The merge of the two sorted lists stops as soon as
+//! more features of one are missing from the other than may be: features are hashes, so a prefix is a sample, and a
+//! pair of J = 0.3 against T = 0.8 ends after about a fifth of its features. Galloping would not help: the sizes
+//! are alike by then.
 
 use super::binomial::least_count;
 use super::schedule::Schedule;
@@ -79,7 +81,7 @@ impl PairFilter for Exact {
         if stop.rejected {
             return Verdict { accepted: None, look: stop.look + 1, components: stop.components };
         }
-        let accepted = common(a.features, b.features, needed)
+        let accepted = shared_features(&a.features, &b.features, needed)
             .map(|common| Similarity::clamped(common as f64 / (total - common) as f64));
         Verdict { accepted, look: stop.look + 2, components: stop.components }
     }
@@ -92,22 +94,35 @@ impl PairFilter for Exact {
 /// Steps of the merge between two questions whether to go on.
 const STRIDE: usize = 32;
 
-/// How many elements two strictly ascending lists have in common, if at least `needed`.
-fn common(a: &[u64], b: &[u64], needed: usize) -> Option<usize> {
-    let (mut i, mut j, mut common) = (0, 0, 0);
-    while i < a.len() && j < b.len() {
-        // All that is left of the shorter rest would not do.
-        if common + (a.len() - i).min(b.len() - j) < needed {
+/// How many features two strictly ascending lists have in common, if at least `needed`.
+///
+/// No branch within a stride depends on the data, since which list moves on is a coin toss to a branch predictor; but
+/// the survivors of the sketches are mostly near copies, so each stride first tries whether all of it is equal.
+pub fn shared_features(mut a: &[u64], mut b: &[u64], needed: usize) -> Option<usize> {
+    let mut shared = 0;
+    while let (Some(x), Some(y)) = (a.first_chunk::<STRIDE>(), b.first_chunk::<STRIDE>()) {
+        if shared + a.len().min(b.len()) < needed {
             return None;
         }
-        // No branch depends on the data: which list moves on is a coin toss for a predictor.
-        let steps = STRIDE.min(a.len() - i).min(b.len() - j);
-        for _ in 0..steps {
-            let (x, y) = (a[i], b[j]);
-            common += usize::from(x == y);
-            i += usize::from(x <= y);
-            j += usize::from(y <= x);
-        }
+        let (i, j, equal) = if x == y { (STRIDE, STRIDE, STRIDE) } else { merge(x, y, STRIDE) };
+        (a, b, shared) = (&a[i..], &b[j..], shared + equal);
     }
-    (common >= needed).then_some(common)
+    while !a.is_empty() && !b.is_empty() {
+        let (i, j, equal) = merge(a, b, 1);
+        (a, b, shared) = (&a[i..], &b[j..], shared + equal);
+    }
+    (shared >= needed).then_some(shared)
+}
+
+/// Merges `steps` steps, at most as many as the shorter list is long: how far each list moves, and how many are equal.
+#[inline(always)]
+fn merge(a: &[u64], b: &[u64], steps: usize) -> (usize, usize, usize) {
+    let (mut i, mut j, mut equal) = (0, 0, 0);
+    for _ in 0..steps {
+        let (x, y) = (a[i], b[j]);
+        equal += usize::from(x == y);
+        i += usize::from(x <= y);
+        j += usize::from(y <= x);
+    }
+    (i, j, equal)
 }

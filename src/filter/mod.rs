@@ -1,4 +1,12 @@
 //! The staged filter: decides whether a candidate pair is a pair, reading as little of the two sketches as it can.
+//!
+//! In: two sketches. Out: a [`Verdict`]. A [`Schedule`] says where to look and which counts decide; a [`Target`] is what all
+//! bounds are derived from, a threshold for sketches of one shape. [`Staged`] decides by the sketches alone, [`Exact`]
+//! only rejects by them and accepts by the features. What a filter will read and how often it errs are functions of its
+//! schedule: [`Schedule::operation`] and [`Schedule::spent`].
+//!
+//! The sketches are compared from their first component on. The first word, one bit each of 64 components, is kept
+//! where the pairs are made, so [`PairFilter::first_word`] turns most of them down before a sketch is fetched.
 
 pub mod binomial;
 mod exact;
@@ -7,11 +15,14 @@ mod sequential;
 mod staged;
 mod target;
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use exact::Exact;
+pub use exact::{Exact, shared_features};
 pub use schedule::{Look, Operation, Schedule, Spent, Stop};
 pub use staged::Staged;
 pub use target::Target;
@@ -39,7 +50,8 @@ impl Verdict {
 
 /// Decides candidate pairs.
 ///
-/// Contract: pure and symmetric; `decide` implies `first_word`: a pair that `first_word` turns down is never accepted.
+/// Contract: pure and symmetric; `decide` implies `first_word`: a pair that `first_word` turns down is never
+/// accepted.
 pub trait PairFilter: Send + Sync + fmt::Debug {
     /// Whether a pair survives a look at the first fingerprint words alone (bit 0 of components 0 to 63).
     fn first_word(&self, a: u64, b: u64) -> bool;
@@ -81,8 +93,9 @@ pub enum Verify {
 pub struct FilterParams {
     /// How early looks decide; default `staged`.
     pub kind: FilterKind,
-    /// The error of the early looks, above 0 and at most 0.1: the most that they may change, each way (kind `staged`), or each
-    /// look by itself (kind `paper`). Default 1e-5, and 1e-3 with `verify = "exact"`, where only recall is at stake.
+    /// The error of the early looks, above 0 and at most 0.1: the most that they may change, each way (kind
+    /// `staged`), or each look by itself (kind `paper`). Default 1e-5, and 1e-3 with `verify = "exact"`, where only
+    /// recall is at stake.
     pub error: Option<f64>,
     /// Components after which to look, ascending; default [`Target::default_looks`].
     pub looks: Option<Vec<usize>>,

@@ -1,10 +1,11 @@
 //! A schedule: where a comparison looks, and how few or how many matches end it there.
 //!
-//! In: two sketches of K components. Out: a [`Stop`]: the look at which the comparison ended, and on which side. Looks go
-//! from the first component on; a look at k components rejects with fewer than `reject_below` matches and accepts
-//! with `accept_from` or more. A pair that no look rejects is accepted.
+//! In: two sketches of K components. Out: a [`Stop`]: the look at which the comparison ended, and on which side.
+//! Looks go from the first component on; a look at k components rejects with fewer than `reject_below` matches and
+//! accepts with `accept_from` or more. A pair that no look rejects is accepted.
 //!
-//! Four ways to set the bounds, all around `M0 = ceil(p(T) * K)`, the least number of matches that a full comparison accepts:
+//! Four ways to set the bounds, all around `M0 = ceil(p(T) * K)`, the least number of matches that a full
+//! comparison accepts:
 //!
 //! | constructor | early looks | last look, at K | promises |
 //! |---|---|---|---|
@@ -15,9 +16,10 @@
 //!
 //! Invariants: looks ascend strictly; `reject_below <= accept_from`.
 //!
-//! References: the per-look bounds are those of the staged CWS filter (Yuan et al. 2019, sections 5.1 and 5.2) with its table of
-//! tails corrected: its columns hold P[X < m] and P[X >= m], one off from their headings. It is BayesLSH (Satuluri and
-//! Parthasarathy 2012) with k for k + 1 trials. See [`sequential`](super::sequential) for the exact bounds.
+//! References: the per-look bounds are those of the staged CWS filter (Yuan et al. 2019, sections 5.1 and 5.2) with
+//! its table of tails corrected: its columns hold P[X < m] and P[X >= m], one off from their headings. It is
+//! BayesLSH (Satuluri and Parthasarathy 2012) with k for k + 1 trials. See [`sequential`](super::sequential) for
+//! the exact bounds.
 
 use super::binomial::Binomial;
 use super::sequential::{Bounds, FirstWord, Model, Paths};
@@ -36,7 +38,7 @@ pub struct Look {
     pub accept_from: u32,
 }
 
-/// Looks and bounds for sketches of one shape and one threshold.
+/// Looks and bounds for sketches of one shape and one threshold; a pair that no look rejects is accepted.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     target: Target,
@@ -104,8 +106,8 @@ impl Schedule {
         Self::new(target, &[], &[], &[], Spent::default())
     }
 
-    /// Per-look binomial bounds: each early look errs with probability at most `error`, at any similarity on the wrong side
-    /// of the threshold. [`spent`](Self::spent) holds what that adds up to over the looks.
+    /// Per-look binomial bounds: each early look errs with probability at most `error`, at any similarity on the
+    /// wrong side of the threshold. [`spent`](Self::spent) holds what that adds up to over the looks.
     pub fn per_look(target: Target, looks: &[usize], error: f64) -> Self {
         let p = target.probability();
         let early: Vec<usize> = looks.iter().copied().filter(|&k| k < target.size()).collect();
@@ -132,9 +134,10 @@ impl Schedule {
         Self::new(target, looks, &reject.below, &from, spent).with_first_word(word, reject.first_word)
     }
 
-    /// Reject bounds relative to the true similarity, the look at K included: whatever survives is for an exact check.
-    /// The components must match independently, as they do for MinHash and for darts; smaller variance (fast
-    /// similarity sketching) is expected to be on the safe side; not for densified one-permutation sketches of short texts.
+    /// Reject bounds relative to the true similarity, the look at K included: whatever survives is for an exact
+    /// check. The components must match independently, as they do for MinHash and for darts; smaller variance (fast
+    /// similarity sketching) is expected to be on the safe side; not for densified one-permutation sketches of
+    /// short texts.
     pub fn verify(target: Target, looks: &[usize], first_word: bool, error: f64) -> Self {
         let word = first_word.then(|| target.first_word());
         let bounds = Bounds::new(Model::truth(target.size(), target.probability()), word, looks, error);

@@ -1,14 +1,14 @@
 //! The filter that decides by the sketches alone: look by look, and stop as soon as the outcome is certain enough.
 //!
-//! In: two sketches. Out: a [`Verdict`], with the estimate from *all* components for an accepted pair, so that the reported
-//! similarity does not depend on where the filter stopped. (An accepted pair is therefore read to its end; what a filter
-//! saves, it saves on the many that are not.)
+//! In: two sketches. Out: a [`Verdict`], with the estimate from *all* components for an accepted pair, so that the
+//! reported similarity does not depend on where the filter stopped. (An accepted pair is therefore read to its end;
+//! what a filter saves, it saves on the many that are not.)
 //!
-//! Rule: a full comparison accepts iff at least `M0 = ceil(p(T) K)` of K components match. Kind `staged` reaches the same answer
-//! with probability at least `1 - error` each way, for every pair, whatever its similarity; see
-//! [`Schedule::sequential`]. The first word's test is part of that: it is the first look and has its share of the error.
-//! With b = 1 it is nothing but the look at 64 components; with b > 1 the word holds one bit of each and says less, so a
-//! look at the same 64 components may follow. Kinds `paper` and `full` pass every first word.
+//! Rule: a full comparison accepts iff at least `M0 = ceil(p(T) K)` of K components match. Kind `staged` reaches
+//! the same answer with probability at least `1 - error` each way, for every pair, whatever its similarity; see
+//! [`Schedule::sequential`]. The first word's test is part of that: it is the first look and has its share of the
+//! error. With b = 1 it is nothing but the look at 64 components; with b > 1 the word holds one bit of each and
+//! says less, so a look at the same 64 components may follow. Kinds `paper` and `full` pass every first word.
 //!
 //! The guarantee is about pairs, not about candidates: the probability that a pair is a candidate *and* is wrongly
 //! turned down is at most `error`, which therefore adds to the loss of recall by blocking.

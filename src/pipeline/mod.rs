@@ -54,7 +54,7 @@ pub enum RunError {
 }
 
 /// Bytes and batches that may wait between the reader and the workers: enough that neither waits for the other.
-const QUEUE_BYTES: u64 = 16 << 20;
+const QUEUE_BYTES: u64 = 2 << 20;
 const QUEUE_BATCHES: usize = 256;
 
 /// Runs a job to the end of its input. An output that nobody reads on ends it early, and well.

@@ -1,9 +1,15 @@
 //! Full-width components to b-bit fingerprints (P. Li and A. C. König, *b-bit minwise hashing*, WWW 2010).
 //!
-//! A component j of value s is stored as the low b bits of `mix(s ^ j)`: an independent re-hash, so that unequal
-//! components collide with probability 2^-b exactly (truncating the value itself would not give that).
+//! A component of value s is stored as the low b bits of a re-hash of s: a bijection of 64-bit words, so that unequal
+//! components collide with probability 2^-b (truncating the value itself, a minimum, would not give that).
 
-use crate::hash::mix;
+use crate::hash::PI;
+
+/// The re-hash: the low bits of the result are the high bits of a product, which depend on all bits of the value.
+#[inline(always)]
+fn rehash(value: u64) -> u64 {
+    value.wrapping_mul(PI[5]).swap_bytes()
+}
 
 /// Appends the `bits` planes of `components`, `ceil(K / 64)` words each; unused bits of the last words are 0.
 pub(super) fn pack(components: &[u64], bits: usize, planes: &mut Vec<u64>) {
@@ -11,14 +17,10 @@ pub(super) fn pack(components: &[u64], bits: usize, planes: &mut Vec<u64>) {
     let start = planes.len();
     planes.resize(start + bits * groups, 0);
     let planes = &mut planes[start..];
-    for (e, eight) in components.chunks(8).enumerate() {
-        let mut hashed = [0; 8];
-        for (i, (h, s)) in hashed.iter_mut().zip(eight).enumerate() {
-            *h = mix(s ^ (8 * e + i) as u64);
-        }
-        // Eight bits of eight components at a time: row i of a bit matrix is component i, a column is a plane.
-        for byte in 0..bits.div_ceil(8) {
-            let rows = hashed.iter().rev().fold(0, |m, h| m << 8 | (h >> (8 * byte) & 0xff));
+    // Eight bits of eight components at a time: row i of a bit matrix is component i, a column is a plane.
+    for byte in 0..bits.div_ceil(8) {
+        for (e, eight) in components.chunks(8).enumerate() {
+            let rows = eight.iter().rev().fold(0, |m, s| m << 8 | (rehash(*s) >> (8 * byte) & 0xff));
             let columns = transpose(rows);
             for p in 8 * byte..bits.min(8 * byte + 8) {
                 planes[p * groups + e / 8] |= (columns >> (8 * (p % 8)) & 0xff) << (8 * (e % 8));
@@ -41,6 +43,7 @@ fn transpose(mut x: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hash::mix;
 
     #[test]
     fn every_plane_holds_its_bit_of_every_component() {
@@ -54,7 +57,7 @@ mod tests {
                 for p in 0..bits {
                     for j in 0..groups * 64 {
                         let stored = planes[1 + p * groups + j / 64] >> (j % 64) & 1;
-                        let expected = components.get(j).map_or(0, |s| mix(s ^ j as u64) >> p & 1);
+                        let expected = components.get(j).map_or(0, |s| rehash(*s) >> p & 1);
                         assert_eq!(stored, expected, "size {size} bits {bits} plane {p} component {j}");
                     }
                 }

@@ -1,23 +1,30 @@
+//! Comparing two sketches with every engine of this machine: one word, some words, all.
+
+#![expect(missing_docs, reason = "criterion's macros make undocumented items")]
+
+use std::hint::black_box;
+
 use criterion::{Criterion, criterion_group, criterion_main};
 use dupflow::hash::mix;
 use dupflow::sketch::kernel::Kernel;
-use std::hint::black_box;
 
-fn bench(c: &mut Criterion) {
-    for (size, bits) in [(1024, 1), (256, 8), (256, 64), (512, 1)] {
-        let n = size / 64 * bits;
-        let a: Vec<u64> = (0..n as u64).map(mix).collect();
-        let b: Vec<u64> = (0..n as u64).map(|i| mix(i + 1000)).collect();
-        for (from, to) in [(0, 64), (64, 128), (128, 256), (0, size)] {
-            let mut group = c.benchmark_group(format!("kernel {size}x{bits} {from}..{to}"));
+fn engines(c: &mut Criterion) {
+    for (size, bits) in [(512, 1), (1024, 1), (256, 8), (256, 64)] {
+        let words = |salt| -> Vec<u64> { (0..(size / 64 * bits) as u64).map(|i| mix(i ^ salt)).collect() };
+        let (a, b) = (words(1 << 32), words(2 << 32));
+        for (from, to) in [(64, 128), (128, 256), (0, size)] {
+            let mut group = c.benchmark_group(format!("kernel/{size} of {bits} bits, {from}..{to}"));
             for (name, kernel) in Kernel::engines(size, bits) {
-                group.bench_function(name, |be| {
-                    be.iter(|| kernel.differing(black_box(&a), black_box(&b), black_box(from), black_box(to)))
+                group.bench_function(name, |bench| {
+                    bench.iter(|| {
+                        kernel.differing(black_box(&a), black_box(&b), black_box(from), black_box(to))
+                    });
                 });
             }
             group.finish();
         }
     }
 }
-criterion_group!(benches, bench);
+
+criterion_group!(benches, engines);
 criterion_main!(benches);

@@ -2,7 +2,8 @@
 //! sketches.
 //!
 //! A component differs iff one of its b bits does, so 64 components differ where the OR over the planes of `a ^ b` has a
-//! one. The engine is chosen once, when a [`Kernel`] is made; every engine equals [`scalar`] (tested on all lengths).
+//! one. The engine is chosen once, when a [`Kernel`] is made; every engine equals the
+//! portable one (tested on all lengths).
 
 mod scalar;
 #[cfg(target_arch = "x86_64")]
@@ -72,8 +73,8 @@ impl Kernel {
             // Both ends lie within one word.
             return self.within(a, b, last, (!0 << (from % 64)) & !(!0 << (to % 64)));
         }
-        let head = if from % 64 == 0 { 0 } else { self.within(a, b, from / 64, !0 << (from % 64)) };
-        let tail = if to % 64 == 0 { 0 } else { self.within(a, b, last, !(!0 << (to % 64))) };
+        let head = if from.is_multiple_of(64) { 0 } else { self.within(a, b, from / 64, !0 << (from % 64)) };
+        let tail = if to.is_multiple_of(64) { 0 } else { self.within(a, b, last, !(!0 << (to % 64))) };
         head + (self.engine)(a, b, self.shape, first, last) + tail
     }
 

@@ -1,0 +1,339 @@
+//! The exact bounds against enumeration; every kind of filter against a reading component by component.
+
+use super::exact::shared_features;
+use super::sequential::{Bounds, FirstWord, Model};
+use super::{Exact, FilterError, FilterKind, FilterParams, PairFilter, Schedule, Staged, Target, Verify};
+use crate::hash::mix;
+use crate::pair::Similarity;
+use crate::sketch::Sketch;
+use crate::sketch::estimate::estimate;
+
+/// The probability that these bounds reject a pair whose components match where `pattern` has a one.
+fn rejected(pattern: u32, word: Option<FirstWord>, looks: &[usize], bounds: &Bounds) -> f64 {
+    let matches = |k: usize| (pattern & ((1 << k) - 1)).count_ones() as usize;
+    if looks.iter().zip(&bounds.below).any(|(&k, &below)| matches(k) < below) {
+        return 1.0;
+    }
+    word.map_or(0.0, |FirstWord { components, agree }| {
+        let x = matches(components);
+        // Any of the differing components may agree in its low bit, each by itself.
+        (0..1_u32 << (components - x))
+            .map(|lucky| (lucky.count_ones() as usize, components - x - lucky.count_ones() as usize))
+            .filter(|(lucky, _)| x + lucky < bounds.first_word)
+            .map(|(lucky, not)| {
+                (0..lucky).map(|_| agree).chain((0..not).map(|_| 1.0 - agree)).product::<f64>()
+            })
+            .sum()
+    })
+}
+
+const WORDS: [Option<FirstWord>; 3] = [
+    None,
+    Some(FirstWord { components: 4, agree: 0.0 }),
+    Some(FirstWord { components: 4, agree: 1.0 / 3.0 }),
+];
+
+#[test]
+fn sketch_mode_errs_within_delta_whatever_the_full_count_is() {
+    let (size, looks) = (10, [4, 6, 7, 9]);
+    let mut rejecting = 0;
+    for (word, least, delta) in
+        WORDS.into_iter().flat_map(|w| (1..=10).flat_map(move |m| [0.01, 0.1].map(|d| (w, m, d))))
+    {
+        let bounds = Bounds::new(Model::sketch(size, least), word, &looks, delta);
+        assert!(bounds.spent <= delta);
+        let mut worst = 1.0;
+        for total in least..=size {
+            let patterns: Vec<u32> =
+                (0..1 << size).filter(|p: &u32| p.count_ones() as usize == total).collect();
+            let sum: f64 = patterns.iter().map(|&pattern| rejected(pattern, word, &looks, &bounds)).sum();
+            let error = sum / patterns.len() as f64;
+            assert!(error <= worst + 1e-12, "the error falls with the count");
+            worst = error;
+            if total == least {
+                assert!((error - bounds.spent).abs() < 1e-12, "{error} is not the declared {}", bounds.spent);
+            }
+        }
+        rejecting += usize::from(bounds.spent > 0.0);
+    }
+    assert!(rejecting > 20, "only {rejecting} bounds reject at all");
+}
+
+#[test]
+fn true_mode_errs_within_delta_at_and_above_its_probability() {
+    let (size, looks) = (10, [4, 6, 8, 10]);
+    for (word, p) in WORDS.into_iter().flat_map(|w| [0.5, 0.8, 0.95].map(|p| (w, p))) {
+        let bounds = Bounds::new(Model::truth(size, p), word, &looks, 0.1);
+        let error = |q: f64| -> f64 {
+            let chance = |pattern: u32| {
+                (0..size).map(|j| if pattern >> j & 1 == 1 { q } else { 1.0 - q }).product::<f64>()
+            };
+            (0..1 << size).map(|pattern| chance(pattern) * rejected(pattern, word, &looks, &bounds)).sum()
+        };
+        assert!((error(p) - bounds.spent).abs() < 1e-12 && bounds.spent <= 0.1 && bounds.spent > 0.0);
+        assert!(error(p + 0.02) < error(p));
+    }
+}
+
+#[test]
+fn true_mode_meets_the_vectors_that_also_have_accept_bounds() {
+    let file: serde_json::Value =
+        serde_json::from_str(include_str!("../../tests/vectors/filter_schedules.json")).unwrap();
+    let cases: Vec<_> =
+        file["cases"].as_array().unwrap().iter().filter(|case| case["rule"] == "true").collect();
+    assert_eq!(cases.len(), 3);
+    for case in cases {
+        let numbers = |key: &str| -> Vec<i64> {
+            case[key].as_array().unwrap().iter().map(|n| n.as_i64().unwrap()).collect()
+        };
+        let fraction = |key: &str| {
+            let (p, q) = case[key].as_str().unwrap().split_once('/').unwrap();
+            p.parse::<f64>().unwrap() / q.parse::<f64>().unwrap()
+        };
+        let mut looks: Vec<usize> = numbers("looks").iter().map(|&k| usize::try_from(k).unwrap()).collect();
+        let size = looks.pop().unwrap();
+        let bounds = Bounds::new(Model::truth(size, fraction("T_b")), None, &looks, fraction("delta"));
+        let expected = &numbers("reject_if_le")[..looks.len()];
+        let found: Vec<i64> = bounds.below.iter().map(|&b| i64::try_from(b).unwrap() - 1).collect();
+        assert_eq!(found, expected, "{}", case["name"]);
+    }
+}
+
+#[test]
+fn with_one_bit_the_first_word_is_the_look_at_64() {
+    for (threshold, below) in [(0.8, 44), (0.7, 39)] {
+        let target = Target::new(threshold, 1024, 1).unwrap();
+        let words: Vec<usize> = (1..=16).map(|word| word * 64).collect();
+        let plain = Schedule::sequential(target, &words, false, 1e-5);
+        let tested = Schedule::sequential(target, &words[1..], true, 1e-5);
+        assert_eq!((tested.first_word(), plain.looks()[0].reject_below), (Some(below), below));
+        assert!(plain.looks()[1..].iter().zip(tested.looks()).all(|(a, b)| a.reject_below == b.reject_below));
+        assert_eq!((tested.count(), tested.spent().reject), (16, plain.spent().reject));
+    }
+}
+
+#[test]
+fn the_papers_looks_add_up() {
+    let target = Target::new(0.8, 1000, 64).unwrap();
+    let spent = Schedule::per_look(target, &[100, 200, 400, 600, 800, 1000], 1e-5).spent();
+    assert!((spent.reject - 3.4e-5).abs() < 5e-7 && (spent.accept - 3.2e-5).abs() < 5e-7, "{spent:?}");
+}
+
+#[test]
+fn operation_at_the_threshold_is_the_declared_error() {
+    for bits in [1, 2, 8] {
+        let target = Target::new(0.8, 512, bits).unwrap();
+        let schedule = Schedule::verify(target, &target.looks_after_first_word(None).unwrap(), true, 1e-3);
+        let operation = schedule.operation(0.8);
+        assert!((operation.rejected - schedule.spent().reject).abs() < 1e-12);
+        assert!((operation.rejected + operation.accepted - 1.0).abs() < 1e-9);
+        assert!(operation.components > 500.0 && operation.components <= 512.0);
+        let far = schedule.operation(0.02);
+        assert!((far.components - 64.0).abs() < 0.1 && far.accepted < 1e-20, "{far:?}");
+    }
+}
+
+#[test]
+fn looks_by_default_and_as_configured() {
+    let default = |size, bits| Target::new(0.8, size, bits).unwrap().default_looks();
+    assert_eq!(default(1024, 1), [64, 128, 192, 256, 384, 512, 768, 1024]);
+    assert_eq!(default(200, 8), [64, 128, 192, 200]);
+    assert_eq!((default(64, 1), default(16, 1)), (vec![64], vec![16]));
+    let target = Target::new(0.8, 256, 1).unwrap();
+    assert_eq!(target.looks(Some(&[16, 100])), Ok(vec![16, 100, 256]));
+    assert_eq!(target.looks_after_first_word(Some(&[64, 128])), Ok(vec![128, 256]));
+    let refused = |found: &[usize]| target.looks_after_first_word(Some(found)).unwrap_err().to_string();
+    let message = "must ascend, from 64 components on to at most 256, the sketch's size";
+    for (looks, found) in
+        [(&[16, 100][..], "[16, 100]"), (&[128, 128], "[128, 128]"), (&[64, 300], "[64, 300]")]
+    {
+        assert_eq!(refused(looks), format!("filter looks {found} {message}"));
+    }
+}
+
+#[test]
+fn ranges_are_inclusive_or_exclusive_as_documented() {
+    assert!(Target::new(1.0, 64, 1).is_ok());
+    assert_eq!(Target::new(0.0, 64, 1), Err(FilterError::Threshold { found: 0.0 }));
+    assert!(Target::new(1.0 + 1e-9, 64, 1).is_err() && Target::new(f64::NAN, 64, 1).is_err());
+    let error = |error| FilterParams { error: Some(error), ..FilterParams::default() }.error();
+    assert_eq!((error(0.1), error(0.0)), (Ok(0.1), Err(FilterError::Error { found: 0.0 })));
+    assert!(error(0.11).is_err() && error(f64::NAN).is_err());
+    let exact = FilterParams { verify: Verify::Exact, ..FilterParams::default() };
+    assert_eq!((FilterParams::default().error(), exact.error()), (Ok(1e-5), Ok(1e-3)));
+    let paper = FilterParams { kind: FilterKind::Paper, ..exact };
+    assert!(matches!(Exact::new(Target::new(0.8, 64, 1).unwrap(), &paper), Err(FilterError::PaperExact)));
+}
+
+/// A repeatable stream of numbers.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 += 1;
+        mix(self.0)
+    }
+
+    fn chance(&mut self, p: f64) -> bool {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64 <= p
+    }
+}
+
+/// Two sketches of which each component is equal with probability `similarity`, the rest random; and features in
+/// proportion.
+fn sketches(numbers: &mut Numbers, size: usize, bits: usize, similarity: f64) -> (Sketch, Sketch) {
+    let groups = size.div_ceil(64);
+    let blank = Sketch { words: vec![0; groups * bits].into(), features: [].into() };
+    let (mut a, mut b) = (blank.clone(), blank);
+    for j in 0..size {
+        let x = numbers.next();
+        let y = if numbers.chance(similarity) { x } else { numbers.next() };
+        for plane in 0..bits {
+            let at = plane * groups + j / 64;
+            a.words[at] |= (x >> plane & 1) << (j % 64);
+            b.words[at] |= (y >> plane & 1) << (j % 64);
+        }
+    }
+    let mut union: Vec<(u64, u64)> = (0..1 + numbers.next() % 80)
+        .map(|_| (numbers.next(), if numbers.chance(similarity) { 0 } else { 1 + numbers.next() % 2 }))
+        .collect();
+    union.sort_unstable();
+    let side = |other| union.iter().filter(|(_, side)| *side != other).map(|(x, _)| *x).collect();
+    (a.features, b.features) = (side(1), side(2));
+    (a, b)
+}
+
+/// Components that are equal in `bits` bits, one at a time.
+fn equal(a: &Sketch, b: &Sketch, size: usize, bits: usize) -> Vec<bool> {
+    let groups = size.div_ceil(64);
+    let bit = |sketch: &Sketch, plane: usize, j: usize| sketch.words[plane * groups + j / 64] >> (j % 64) & 1;
+    (0..size).map(|j| (0..bits).all(|plane| bit(a, plane, j) == bit(b, plane, j))).collect()
+}
+
+fn count(bits: &[bool]) -> usize {
+    bits.iter().filter(|&&bit| bit).count()
+}
+
+/// What the schedule says, read component by component: the look, the components read, and whether it rejects.
+fn naive(schedule: &Schedule, a: &Sketch, b: &Sketch) -> (usize, usize, bool) {
+    let (size, bits) = (schedule.target().size(), schedule.target().bits());
+    let mut look = 0;
+    if let Some(below) = schedule.first_word() {
+        look += 1;
+        if count(&equal(a, b, size, 1)[..64]) < below as usize {
+            return (look, 64, true);
+        }
+    }
+    let matches = equal(a, b, size, bits);
+    for at in schedule.looks() {
+        look += 1;
+        let k = at.components as usize;
+        let x = count(&matches[..k]);
+        if x < at.reject_below as usize {
+            return (look, k, true);
+        }
+        if x >= at.accept_from as usize {
+            return (look, k, false);
+        }
+    }
+    (look, schedule.looks().last().map_or(0, |last| last.components as usize), false)
+}
+
+/// All kinds on all shapes, with pairs of every similarity.
+fn each_case(mut check: impl FnMut(Target, &FilterParams, &Sketch, &Sketch)) {
+    let mut numbers = Numbers(7);
+    for (size, bits) in [(16, 1), (16, 64), (64, 1), (64, 2), (100, 8), (256, 1), (256, 2), (1000, 4)] {
+        for kind in [FilterKind::Staged, FilterKind::Paper, FilterKind::Full] {
+            let target = Target::new(0.8, size, bits).unwrap();
+            let params = FilterParams { kind, error: Some(0.01), ..FilterParams::default() };
+            for similarity in [0.0, 0.3, 0.6, 0.75, 0.8, 0.85, 0.95, 1.0] {
+                for _ in 0..25 {
+                    let (a, b) = sketches(&mut numbers, size, bits, similarity);
+                    check(target, &params, &a, &b);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn staged_is_what_its_schedule_says() {
+    let (mut accepted, mut early) = (0, 0);
+    each_case(|target, params, a, b| {
+        let filter = Staged::new(target, params).unwrap();
+        let verdict = filter.decide(a.view(), b.view());
+        assert_eq!(verdict, filter.decide(b.view(), a.view()));
+        assert!(verdict.accepted.is_none() || filter.first_word(a.words[0], b.words[0]));
+        let (look, components, rejected) = naive(filter.schedule(), a, b);
+        assert_eq!(
+            (usize::from(verdict.look), verdict.components as usize, verdict.accepted.is_none()),
+            (look, components, rejected),
+        );
+        assert!((1..=filter.looks()).contains(&look));
+        if let Some(similarity) = verdict.accepted {
+            let (size, bits) = (target.size(), target.bits());
+            let full = estimate(count(&equal(a, b, size, bits)), size, bits);
+            assert_eq!(similarity, Similarity::clamped(full));
+            accepted += 1;
+        }
+        early += usize::from(components < target.size());
+    });
+    assert!(accepted > 1000 && early > 500, "{accepted} accepted, {early} early");
+}
+
+#[test]
+fn exact_is_its_schedule_and_then_the_features() {
+    let (mut accepted, mut by_features) = (0, 0);
+    each_case(|target, params, a, b| {
+        let Ok(filter) = Exact::new(target, params) else { return };
+        let verdict = filter.decide(a.view(), b.view());
+        assert_eq!(verdict, filter.decide(b.view(), a.view()));
+        assert!((1..=filter.looks()).contains(&usize::from(verdict.look)));
+        let common = a.features.iter().filter(|x| b.features.contains(x)).count();
+        let union = a.features.len() + b.features.len() - common;
+        let (_, _, rejected) = naive(filter.schedule(), a, b);
+        let similar = common * 10 >= union * 8;
+        assert_eq!(verdict.accepted.is_some(), !rejected && similar, "{common} of {union}");
+        if let Some(similarity) = verdict.accepted {
+            assert_eq!(similarity, Similarity::clamped(common as f64 / union as f64));
+            assert!(filter.first_word(a.words[0], b.words[0]));
+            accepted += 1;
+        }
+        by_features += usize::from(!similar && usize::from(verdict.look) == filter.looks());
+    });
+    assert!(accepted > 300 && by_features > 100, "{accepted} accepted, {by_features} by features");
+}
+
+#[test]
+fn exact_threshold_is_inclusive() {
+    let target = Target::new(0.8, 64, 1).unwrap();
+    let filter =
+        Exact::new(target, &FilterParams { verify: Verify::Exact, ..FilterParams::default() }).unwrap();
+    let sketch = |features: &[u64]| Sketch { words: [0].into(), features: features.into() };
+    let decide = |a: &[u64], b: &[u64]| {
+        let verdict = filter.decide(sketch(a).view(), sketch(b).view());
+        (verdict.accepted.map(|similarity| similarity.get()), verdict.look)
+    };
+    // Looks: the first word, the sizes, all 64 components, the features.
+    assert_eq!(filter.looks(), 4);
+    assert_eq!(decide(&[1, 2, 3, 4, 5], &[1, 2, 3, 4]), (Some(0.8), 4));
+    assert_eq!(decide(&[1, 2, 3, 4, 5, 6, 7, 8, 9], &[1, 2, 3, 4, 5, 6, 7, 8, 10]), (Some(0.8), 4));
+    assert_eq!(decide(&[1, 2, 3, 4, 5, 6, 7, 8], &[1, 2, 3, 4, 5, 6, 7, 9]), (None, 4));
+    assert_eq!(decide(&[1, 2, 3, 4, 5], &[1, 2, 3]), (None, 2));
+    assert_eq!(decide(&[9], &[9]), (Some(1.0), 4));
+}
+
+#[test]
+fn shared_features_are_those_of_the_sets() {
+    let mut numbers = Numbers(11);
+    for similarity in [0.0, 0.5, 0.9, 1.0] {
+        for _ in 0..50 {
+            let (a, b) = sketches(&mut numbers, 16, 1, similarity);
+            let expected = a.features.iter().filter(|x| b.features.contains(x)).count();
+            assert_eq!(shared_features(&a.features, &b.features, 0), Some(expected));
+            assert_eq!(shared_features(&a.features, &b.features, expected), Some(expected));
+            assert_eq!(shared_features(&a.features, &b.features, expected + 1), None);
+        }
+    }
+    assert_eq!(shared_features(&[], &[], 0), Some(0));
+}
