@@ -8,14 +8,17 @@ pub mod compare;
 mod examine;
 pub mod plan;
 pub mod replay;
+mod summary;
 pub mod trace;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use tracing_subscriber::EnvFilter;
 
 use crate::config::{BUILT_IN, LogFormat, Plan, PlanError};
+use crate::source::SourceError;
 
 /// Finds near-duplicate documents while the corpus changes.
 ///
@@ -88,6 +91,7 @@ pub enum ReportFormat {
 /// # Errors
 /// Whatever it fails with; see [`exit_code`].
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    start_logging(cli.log_format);
     match cli.command {
         Command::Replay(args) => replay::run(&args),
         Command::Compare(args) => compare::run(&args),
@@ -100,13 +104,28 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
 /// What a failed command exits with: 2 for a wrong configuration, 0 for an output that nobody reads on, otherwise 1.
 pub fn exit_code(error: &anyhow::Error) -> u8 {
     let is_closed_pipe = |cause: &io::Error| cause.kind() == io::ErrorKind::BrokenPipe;
-    if error.downcast_ref::<PlanError>().is_some() {
+    let is_configuration = |cause: &(dyn std::error::Error + 'static)| {
+        cause.is::<PlanError>() || matches!(cause.downcast_ref(), Some(SourceError::Inputs(_)))
+    };
+    if error.downcast_ref::<PlanError>().is_some() || error.chain().any(is_configuration) {
         2
     } else if error.chain().any(|cause| cause.downcast_ref().is_some_and(is_closed_pipe)) {
         0
     } else {
         1
     }
+}
+
+/// Sends messages to standard error; `RUST_LOG` chooses which (default `info`).
+fn start_logging(format: LogFormat) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let messages =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_target(false);
+    // A second call in one process, as in tests, keeps the first.
+    drop(match format {
+        LogFormat::Text => messages.compact().with_ansi(io::stderr().is_terminal()).try_init(),
+        LogFormat::Json => messages.json().flatten_event(true).try_init(),
+    });
 }
 
 /// Writes a report to standard output.

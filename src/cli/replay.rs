@@ -1,12 +1,27 @@
 //! `dupflow replay`: a recorded feed in, the changes of its near-duplicate pairs out.
 
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::Context;
+use indicatif::{HumanCount, ProgressBar};
 
 use super::PipelineArgs;
-use crate::config::EmitKind;
-use crate::source::{EpochRule, Speed};
+use crate::config::{EmitKind, Plan};
+use crate::dataflow::Stages;
+use crate::metrics::Counter;
+use crate::pipeline::{self, Job};
+use crate::sink::{DeltaLines, PairLines, Sink, StandardError};
+use crate::sketch::estimate::standard_error;
+use crate::source::{BadRecords, DeadLetter, EpochRule, Files, Input, Speed};
+use crate::time::SystemClock;
 
 /// What `replay` takes.
 #[derive(Debug, clap::Args)]
@@ -54,10 +69,116 @@ pub struct Args {
     pub inputs: Vec<PathBuf>,
 }
 
-/// Runs a feed.
+/// Replays the inputs, tells on standard error what it came to, and writes the counts if asked.
 ///
 /// # Errors
-/// Always, until the run is connected.
-pub fn run(_: &Args) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("replay is not part of this build")
+/// Everything that is wrong with the pipeline and the inputs, together; then what the run fails with.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let clock = Arc::new(SystemClock::start());
+    let (plan, inputs) = match (args.pipeline.load(), Input::resolve(&args.inputs)) {
+        (Ok(plan), Ok(inputs)) => (plan, inputs),
+        (Err(plan), Err(inputs)) => return Err(anyhow::Error::from(inputs).context(plan)),
+        (Err(plan), Ok(_)) => return Err(plan.into()),
+        (Ok(_), Err(inputs)) => return Err(inputs.into()),
+    };
+    let dead_letter = args.dead_letter.clone().map(DeadLetter::create).transpose()?;
+    let stages = Stages::of(&plan, args.evidence);
+    let workers =
+        args.workers.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+    tracing::info!(
+        pipeline = plan.name,
+        scheme = format!("{:016x}", plan.scheme.fingerprint()),
+        workers,
+        "replay"
+    );
+
+    let progress = Progress::start(&stages, !(is_stdout(&args.output) && io::stdout().is_terminal()));
+    let job = Job {
+        files: Files { inputs, epochs: args.epoch, speed: args.speed },
+        bad: Arc::new(BadRecords::new(plan.on_error, dead_letter)),
+        sink: sink(args, &plan)?,
+        workers,
+        clock,
+        stages,
+    };
+    let summary = pipeline::run(job);
+    progress.end();
+    let summary = summary?;
+    if let Some(path) = &args.stats {
+        let stats = serde_json::to_vec_pretty(&summary).map_err(io::Error::from);
+        stats
+            .and_then(|stats| std::fs::write(path, stats))
+            .with_context(|| format!("the stats file {path:?}"))?;
+    }
+    io::stderr().write_all(super::summary::text(&summary).as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Where the result goes, and in which form.
+fn sink(args: &Args, plan: &Plan) -> anyhow::Result<Box<dyn Sink + Send>> {
+    let out: Box<dyn Write + Send> = if is_stdout(&args.output) {
+        Box::new(io::stdout())
+    } else {
+        let file =
+            File::create(&args.output).with_context(|| format!("the output file {:?}", args.output))?;
+        Box::new(file)
+    };
+    let out = BufWriter::with_capacity(1 << 16, out);
+    let (size, bits, exact) = (plan.scheme.size, plan.scheme.bits, plan.scheme.exact);
+    let standard_error: StandardError = Box::new(move |pair| {
+        // Copies and exact similarities are no estimates.
+        let similarity = pair.similarity.get();
+        if exact || pair.evidence.look == 0 { 0.0 } else { standard_error(similarity, size, bits) }
+    });
+    let evidence = args.evidence.then_some(standard_error);
+    Ok(match args.emit {
+        EmitKind::Deltas => Box::new(DeltaLines::new(out, evidence)),
+        EmitKind::Pairs => Box::new(PairLines::new(out, evidence)),
+    })
+}
+
+/// A line on the terminal that shows how far the run is; nothing where there is no terminal.
+struct Progress {
+    end: Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Progress {
+    fn start(stages: &Stages, visible: bool) -> Self {
+        let metrics = Arc::clone(&stages.metrics);
+        let (end, ended) = channel();
+        let thread = std::thread::spawn(move || {
+            if !visible {
+                return;
+            }
+            // Hides itself if standard error is no terminal.
+            let bar = ProgressBar::new_spinner();
+            while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(Duration::from_millis(100)) {
+                let events = metrics.get(Counter::Events);
+                let documents = metrics.get(Counter::Inserted) - metrics.get(Counter::Deleted);
+                let pairs = metrics.get(Counter::Added).saturating_sub(metrics.get(Counter::Removed));
+                let rate = events as f64 / bar.elapsed().as_secs_f64();
+                bar.set_message(format!(
+                    "{} events, {} a second, {} documents, {} pairs",
+                    HumanCount(events),
+                    HumanCount(rate as u64),
+                    HumanCount(documents),
+                    HumanCount(pairs)
+                ));
+                bar.tick();
+            }
+            bar.finish_and_clear();
+        });
+        Self { end, thread }
+    }
+
+    fn end(self) {
+        drop(self.end);
+        // A progress line that failed is no reason to fail.
+        drop(self.thread.join());
+    }
 }

@@ -8,6 +8,7 @@
 //! The reader cuts the inputs into batches, workers pull them as they can, worker 0 writes. A sink that fails closes the
 //! queue, so that the reader ends and the workers run dry.
 
+mod assemble;
 mod summary;
 mod worker;
 
@@ -16,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use thiserror::Error;
 
-pub use summary::{HotBlock, Summary};
+pub use summary::{HotBlock, Quantiles, Summary};
 
 use crate::dataflow::Stages;
 use crate::sink::Sink;
