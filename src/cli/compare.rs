@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 
-use super::PipelineArgs;
 use super::examine::{Comparison, Examiner, Specimen, said};
+use super::{PipelineArgs, Usage};
 use crate::config::Plan;
 
 /// What `compare` takes.
@@ -33,10 +33,9 @@ pub struct Args {
 /// Everything that is wrong with the pipeline, and a text that cannot be read.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let plan = args.pipeline.load()?;
-    anyhow::ensure!(
-        args.a != Path::new("-") || args.b != Path::new("-"),
-        "only one of the two texts can be \"-\""
-    );
+    if args.a == Path::new("-") && args.b == Path::new("-") {
+        return Err(Usage("only one of the two texts can be \"-\"".to_owned()).into());
+    }
     let (a, b) = (read(&args.a)?, read(&args.b)?);
     super::print(&report(&plan, [(&args.a.to_string_lossy(), &a), (&args.b.to_string_lossy(), &b)]))?;
     Ok(ExitCode::SUCCESS)

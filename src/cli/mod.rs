@@ -6,6 +6,7 @@
 pub mod check;
 pub mod compare;
 mod examine;
+pub mod generate;
 pub mod plan;
 pub mod replay;
 mod summary;
@@ -51,6 +52,8 @@ pub enum Command {
     Check(check::Args),
     /// Follow one document of a feed through every stage, with values.
     Trace(trace::Args),
+    /// Write a synthetic feed with planted near-duplicates, and the truth about it.
+    Generate(generate::Args),
 }
 
 /// Which pipeline: shared by all commands that need one.
@@ -98,6 +101,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Plan(args) => plan::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Trace(args) => trace::run(&args),
+        Command::Generate(args) => generate::run(&args),
     }
 }
 
@@ -105,9 +109,11 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
 pub fn exit_code(error: &anyhow::Error) -> u8 {
     let is_closed_pipe = |cause: &io::Error| cause.kind() == io::ErrorKind::BrokenPipe;
     let is_configuration = |cause: &(dyn std::error::Error + 'static)| {
-        cause.is::<PlanError>() || matches!(cause.downcast_ref(), Some(SourceError::Inputs(_)))
+        cause.is::<PlanError>()
+            || cause.is::<Usage>()
+            || matches!(cause.downcast_ref(), Some(SourceError::Inputs(_)))
     };
-    if error.downcast_ref::<PlanError>().is_some() || error.chain().any(is_configuration) {
+    if error.chain().any(is_configuration) {
         2
     } else if error.chain().any(|cause| cause.downcast_ref().is_some_and(is_closed_pipe)) {
         0
@@ -127,6 +133,11 @@ fn start_logging(format: LogFormat) {
         LogFormat::Json => messages.json().flatten_event(true).try_init(),
     });
 }
+
+/// Arguments that contradict each other.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Usage(String);
 
 /// Writes a report to standard output.
 fn print(report: &str) -> io::Result<()> {

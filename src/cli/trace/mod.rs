@@ -10,10 +10,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context;
-
-use super::PipelineArgs;
 use super::examine::{Comparison, Examiner, Sketched, Specimen, said};
+use super::{PipelineArgs, Usage};
 use crate::block::BlockKey;
 use crate::config::Plan;
 use crate::doc::{DocId, Position};
@@ -47,7 +45,8 @@ const SHOWN: usize = 12;
 /// Everything that is wrong with the pipeline, an input that cannot be read, and a document that the input does not name.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let plan = args.pipeline.load()?;
-    let id = DocId::new(&args.doc).with_context(|| format!("an id has 1 to {} bytes", DocId::MAX_BYTES))?;
+    let id = DocId::new(&args.doc)
+        .ok_or_else(|| Usage(format!("--doc: an id has 1 to {} bytes", DocId::MAX_BYTES)))?;
     let corpus = Corpus::read(&args.inputs, &id)?;
     anyhow::ensure!(!corpus.events.is_empty(), "the input has no event of document \"{id}\"");
     super::print(&report(&plan, &corpus, &id))?;
