@@ -4,9 +4,13 @@
 //! configuration. An output that nobody reads on ends a command quietly, with 0.
 
 pub mod check;
+pub mod compare;
+mod examine;
+pub mod generate;
 pub mod plan;
 pub mod replay;
 mod summary;
+pub mod trace;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -40,10 +44,16 @@ pub struct Cli {
 pub enum Command {
     /// Read a recorded feed and write the changes of its near-duplicate pairs.
     Replay(replay::Args),
+    /// Compare two texts: exact similarity beside the estimate, shared blocks, the filter's verdict.
+    Compare(compare::Args),
     /// Show what a pipeline will do: its parameters and why, its recall, its errors, its memory.
     Plan(plan::Args),
     /// Validate a pipeline and a deployment file without running anything.
     Check(check::Args),
+    /// Follow one document of a feed through every stage, with values.
+    Trace(trace::Args),
+    /// Write a synthetic feed with planted near-duplicates, and the truth about it.
+    Generate(generate::Args),
 }
 
 /// Which pipeline: shared by all commands that need one.
@@ -87,18 +97,23 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     start_logging(cli.log_format);
     match cli.command {
         Command::Replay(args) => replay::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Trace(args) => trace::run(&args),
+        Command::Generate(args) => generate::run(&args),
     }
 }
 
 /// What a failed command exits with: 2 for a wrong configuration, 0 for an output that nobody reads on, otherwise 1.
 pub fn exit_code(error: &anyhow::Error) -> u8 {
-    let is_closed_pipe = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+    let is_closed_pipe = |cause: &io::Error| cause.kind() == io::ErrorKind::BrokenPipe;
     let is_configuration = |cause: &(dyn std::error::Error + 'static)| {
-        cause.is::<PlanError>() || matches!(cause.downcast_ref(), Some(SourceError::Inputs(_)))
+        cause.is::<PlanError>()
+            || cause.is::<Usage>()
+            || matches!(cause.downcast_ref(), Some(SourceError::Inputs(_)))
     };
-    if error.downcast_ref::<PlanError>().is_some() || error.chain().any(is_configuration) {
+    if error.chain().any(is_configuration) {
         2
     } else if error.chain().any(|cause| cause.downcast_ref().is_some_and(is_closed_pipe)) {
         0
@@ -118,6 +133,11 @@ fn start_logging(format: LogFormat) {
         LogFormat::Json => messages.json().flatten_event(true).try_init(),
     });
 }
+
+/// Arguments that contradict each other.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Usage(String);
 
 /// Writes a report to standard output.
 fn print(report: &str) -> io::Result<()> {
