@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use dupflow::config::Plan;
-use dupflow::dataflow::{Emit, Intake, Pull, Stages, build};
+use dupflow::dataflow::{Emit, Intake, Pull, Stages, Workers};
 use dupflow::doc::{DocEvent, DocId, Position};
 use dupflow::feed::generate::{Generator, Params};
 use dupflow::pair::DocPair;
@@ -85,14 +85,10 @@ fn main() {
         Arc::new(Mutex::new(Desk { batches: vec![VecDeque::new(); workers], reading: 1, ..Desk::default() }));
     let (bell, closed) = channel();
     let (shared, metrics, bell) = (Arc::clone(&desk), Arc::clone(&stages.metrics), Mutex::new(bell));
-    let config = if workers == 1 { timely::Config::thread() } else { timely::Config::process(workers) };
-    let guards = timely::execute(config, move |worker| {
-        let place = Place { desk: Arc::clone(&shared), worker: worker.index(), events: Vec::new() };
-        let bell = Bell((worker.index() == 0).then(|| bell.lock().unwrap().clone()));
-        worker.dataflow(|scope| build(scope, &stages, Box::new(place), Box::new(bell)));
-        while worker.step_or_park(None) {}
-    })
-    .unwrap();
+    let at_work = Workers::start(&stages, workers, move |worker| {
+        let bell = Bell((worker == 0).then(|| bell.lock().unwrap().clone()));
+        (Box::new(Place { desk: Arc::clone(&shared), worker, events: Vec::new() }), Box::new(bell))
+    });
 
     let params = Params { documents: documents as u64 + (events * epochs) as u64, ..Params::default() };
     let mut feed = (0..).map(Position).zip(Generator::new(params)).map(|(position, record)| {
@@ -133,5 +129,5 @@ fn main() {
     desk.done = true;
     desk.wakers.iter().for_each(|wake| wake());
     drop(desk);
-    guards.join().into_iter().for_each(|result| result.unwrap());
+    at_work.and_then(Workers::join).unwrap();
 }
