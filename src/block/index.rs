@@ -327,6 +327,7 @@ fn index(place: usize) -> u32 {
 }
 
 #[cfg(test)]
+#[expect(clippy::cast_possible_truncation, reason = "small numbers")]
 mod tests {
     use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use indicatif::{BinaryBytes, HumanCount};
+use indicatif::{BinaryBytes, HumanCount, HumanFloatCount};
 
 use crate::pipeline::Summary;
 
@@ -24,7 +24,7 @@ fn write(out: &mut String, s: &Summary) -> std::fmt::Result {
         "read        {} events in {:.2} s: {} a second, {:.0} MB/s of text; {} epochs, {} workers",
         n(s.events),
         s.seconds,
-        n(rate(s.events) as u64),
+        HumanFloatCount(rate(s.events).round()),
         rate(s.bytes) / 1e6,
         n(s.epochs),
         s.workers

@@ -5,6 +5,8 @@
 //! events an epoch, 2,000 epochs, as many workers as cores. The last epochs of the feed are the small ones: inserts,
 //! updates and deletes as the generator mixes them.
 
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a bench panics where it fails, and prints")]
+
 use std::collections::VecDeque;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -67,7 +69,7 @@ impl Emit for Bell {
     fn deltas(&mut self, _: Epoch, _: &[(DocPair, isize)]) {}
 
     fn closed(&mut self, open: Option<Epoch>) {
-        self.0.iter().for_each(|bell| drop(bell.send(open)));
+        self.0.iter().for_each(|bell| bell.send(open).unwrap_or(()));
     }
 }
 
@@ -95,14 +97,14 @@ fn main() {
         (position, record.event.id, record.event.text.map(|text| text.into_owned()))
     });
     let mut epoch = 0;
-    let mut run = |events: usize| {
+    let mut run = |size: usize| {
         epoch += 1;
         let mut dealt = vec![Vec::new(); workers];
-        feed.by_ref().take(events).enumerate().for_each(|(i, event)| dealt[i % workers].push(event));
+        feed.by_ref().take(size).enumerate().for_each(|(i, event)| dealt[i % workers].push(event));
         let start = Instant::now();
         let mut desk = desk.lock().unwrap();
-        for (worker, events) in dealt.into_iter().enumerate() {
-            desk.batches[worker].push_back((epoch, events));
+        for (batches, share) in desk.batches.iter_mut().zip(dealt) {
+            batches.push_back((epoch, share));
         }
         desk.reading = epoch + 1;
         desk.wakers.iter().for_each(|wake| wake());
