@@ -50,7 +50,10 @@ fn allowed() -> BTreeMap<String, BTreeSet<String>> {
             imports.extend(below.iter().map(|m| (*m).to_owned()));
         }
         for module in modules {
-            assert!(allowed.insert((*module).to_owned(), imports.clone()).is_none(), "{module} stands on two floors");
+            assert!(
+                allowed.insert((*module).to_owned(), imports.clone()).is_none(),
+                "{module} stands on two floors"
+            );
         }
     }
     allowed
@@ -70,7 +73,13 @@ fn imports(source: &str) -> BTreeSet<String> {
             None => rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap(),
         };
         let is_module = |name: &&str| name.starts_with(char::is_lowercase);
-        found.extend(names.split(',').map(|n| n.trim().split("::").next().unwrap()).filter(is_module).map(str::to_owned));
+        found.extend(
+            names
+                .split(',')
+                .map(|n| n.trim().split("::").next().unwrap())
+                .filter(is_module)
+                .map(str::to_owned),
+        );
     }
     found
 }
@@ -85,7 +94,8 @@ fn modules_import_from_lower_floors_only() {
         if module == "lib" || module == "main" {
             continue;
         }
-        let may = allowed.get(module).unwrap_or_else(|| panic!("{module} stands on no floor of ARCHITECTURE.md"));
+        let may =
+            allowed.get(module).unwrap_or_else(|| panic!("{module} stands on no floor of ARCHITECTURE.md"));
         for import in imports(&fs::read_to_string(&path).unwrap()) {
             assert!(import == module || may.contains(&import), "{} imports {import}", relative.display());
         }

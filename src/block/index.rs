@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::BlockKey;
 use super::table::Table;
+use crate::doc::DocId;
 use crate::hash::SketchId;
 use crate::pair::Pair;
 
@@ -31,12 +32,14 @@ pub struct Posting {
 }
 
 /// A block above the cap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadBlock {
     /// Its sketches.
     pub sketches: usize,
     /// One of them.
     pub example: SketchId,
+    /// A document with that sketch, once somebody who knows its members has said so: the index does not.
+    pub document: Option<DocId>,
 }
 
 /// The blocks of one worker.
@@ -132,7 +135,7 @@ impl BlockIndex {
         match crowd.first() {
             Some(slot) if !is_live => {
                 let example = self.slots.entries[slot as usize].id;
-                self.deaths.push((key, Some(DeadBlock { sketches: after, example })));
+                self.deaths.push((key, Some(DeadBlock { sketches: after, example, document: None })));
             }
             _ if !was_live => self.deaths.push((key, None)),
             _ => {}

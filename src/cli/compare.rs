@@ -7,8 +7,9 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 
+use super::PipelineArgs;
 use super::examine::{Comparison, Examiner, Specimen, said};
-use super::{PipelineArgs, Usage};
+use super::problems::Problems;
 use crate::config::Plan;
 
 /// What `compare` takes.
@@ -31,11 +32,12 @@ pub struct Args {
 ///
 /// # Errors
 /// Everything that is wrong with the pipeline, and a text that cannot be read.
-pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let plan = args.pipeline.load()?;
+pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
+    let plan = problems.take(args.pipeline.load());
     if args.a == Path::new("-") && args.b == Path::new("-") {
-        return Err(Usage("only one of the two texts can be \"-\"".to_owned()).into());
+        problems.note("only one of the two texts can be \"-\"");
     }
+    let plan = problems.settle(plan)?;
     let (a, b) = (read(&args.a)?, read(&args.b)?);
     super::print(&report(&plan, [(&args.a.to_string_lossy(), &a), (&args.b.to_string_lossy(), &b)]))?;
     Ok(ExitCode::SUCCESS)

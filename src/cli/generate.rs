@@ -1,4 +1,4 @@
-//! `dupflow generate`: a synthetic feed with planted near-duplicates, and the truth about it.
+//! `dupflow generate`: a synthetic feed, and the truth about it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -7,165 +7,261 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
+use indicatif::{BinaryBytes, HumanCount};
 
-use super::{PipelineArgs, Usage};
-use crate::doc::DocId;
-use crate::feed::generate::{Generator, Params};
+use super::problems::Problems;
+use crate::doc::{DocEvent, DocId};
+use crate::feed::generate::{Generator, Params, Script};
+use crate::feed::{self, Record};
 use crate::oracle;
-use crate::pair::{DocPair, Evidence, Similarity};
-use crate::sink::{PairLines, Sink};
-use crate::text::Featurizer;
+use crate::pair::Pair;
+use crate::text::{Featurizer, TextRules};
 
 /// What `generate` takes.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "The same options give the same feed, to the byte.\n\n\
+    Try:  dupflow generate --documents 1000 -o feed.jsonl --truth truth.tsv  &&  dupflow replay feed.jsonl")]
 pub struct Args {
-    /// Documents that the feed brings; updates, repeats and deletes come on top.
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    /// Documents that the feed brings; with updates and deletes there are more events than documents.
+    #[arg(long, value_name = "N", default_value_t = Params::default().documents)]
     pub documents: u64,
 
-    /// The same seed makes the same feed.
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    /// Another seed makes another feed.
+    #[arg(long, value_name = "SEED", default_value_t = Params::default().seed)]
     pub seed: u64,
-
-    /// Share of new documents that are edits of an earlier one, from 0 to 0.9.
-    #[arg(long, value_name = "SHARE", default_value_t = Params::default().near, value_parser = share)]
-    pub near: f64,
-
-    /// Share of new documents that are exact copies of an earlier one, from 0 to 0.9.
-    #[arg(long, value_name = "SHARE", default_value_t = Params::default().copies, value_parser = share)]
-    pub copies: f64,
-
-    /// Share of events that edit a document in place, from 0 to 0.9.
-    #[arg(long, value_name = "SHARE", default_value_t = Params::default().updates, value_parser = share)]
-    pub updates: f64,
-
-    /// Share of events that are deletes, from 0 to 0.9.
-    #[arg(long, value_name = "SHARE", default_value_t = Params::default().deletes, value_parser = share)]
-    pub deletes: f64,
 
     /// Where the feed goes; "-" is standard output.
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: PathBuf,
 
-    /// Also write all pairs of documents alive at the end whose exact similarity is at least --floor, one JSON object a
-    /// line.
+    /// Also write which documents are similar at the end of the feed: "a<TAB>b<TAB>similarity" a line, exactly computed
+    /// from the texts' word 3-grams.
     #[arg(long, value_name = "FILE")]
     pub truth: Option<PathBuf>,
 
-    /// The least similarity of a pair in the truth, above 0 and at most 1.
-    #[arg(long, value_name = "J", default_value_t = 0.5, value_parser = similarity)]
+    /// The least similarity in the truth, inclusive; above 0, at most 1.
+    #[arg(long, value_name = "SIMILARITY", default_value_t = 0.5)]
     pub floor: f64,
 
-    /// The pipeline whose rules make texts into shingles, for the truth.
+    /// What the feed is made of.
     #[command(flatten)]
-    pub pipeline: PipelineArgs,
+    pub shape: Shape,
 }
 
-/// The largest share, inclusive: the rest is new texts, without which a feed would not end.
-const MOST: f64 = 0.9;
+/// What a feed is made of: [`Params`] as options. Shares are from 0 to 1.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "What the feed is made of (shares are from 0 to 1)")]
+pub struct Shape {
+    /// Of new documents, those that copy another one.
+    #[arg(long, value_name = "SHARE", default_value_t = Params::default().copies)]
+    pub copies: f64,
 
-fn share(typed: &str) -> Result<f64, String> {
-    let found = typed.parse().ok().filter(|share| (0.0..=MOST).contains(share));
-    found.ok_or_else(|| "expected a number from 0 to 0.9".to_owned())
+    /// Of new documents, those that edit another one: the near-duplicates.
+    #[arg(long, value_name = "SHARE", default_value_t = Params::default().near)]
+    pub near: f64,
+
+    /// Near-duplicates and updates change a share of the words, drawn evenly between 0 and this.
+    #[arg(long, value_name = "SHARE", default_value_t = Params::default().max_edit_rate)]
+    pub max_edit_rate: f64,
+
+    /// Of events, those that edit a document in place.
+    #[arg(long, value_name = "SHARE", default_value_t = Params::default().updates)]
+    pub updates: f64,
+
+    /// Of events, those that send a document again as it is.
+    #[arg(long, value_name = "SHARE", default_value_t = Params::default().repeats)]
+    pub repeats: f64,
+
+    /// Of events, deletes.
+    #[arg(long, value_name = "SHARE", default_value_t = Params::default().deletes)]
+    pub deletes: f64,
+
+    /// Of new documents, those without a word.
+    #[arg(long, value_name = "SHARE", default_value_t = Params::default().empty)]
+    pub empty: f64,
+
+    /// Of new documents, those of one to four words.
+    #[arg(long, value_name = "SHARE", default_value_t = Params::default().short)]
+    pub short: f64,
+
+    /// The fewest words of other documents, inclusive.
+    #[arg(long, value_name = "N", default_value_t = Params::default().min_words)]
+    pub min_words: usize,
+
+    /// The most words of other documents, exclusive; boilerplate comes on top.
+    #[arg(long, value_name = "N", default_value_t = Params::default().max_words)]
+    pub max_words: usize,
+
+    /// Sites, each with boilerplate and a script of its own.
+    #[arg(long, value_name = "N", default_value_t = Params::default().sites)]
+    pub sites: usize,
+
+    /// The scripts that sites are written in, in turn [default: all].
+    #[arg(long, value_name = "SCRIPT,...", value_delimiter = ',', value_enum, hide_default_value = true,
+        default_values_t = Params::default().scripts)]
+    pub scripts: Vec<Script>,
+
+    /// Different words of each script.
+    #[arg(long, value_name = "N", default_value_t = Params::default().vocabulary)]
+    pub vocabulary: usize,
+
+    /// The k-th most frequent word is met in proportion to 1 / k^EXPONENT.
+    #[arg(long, value_name = "EXPONENT", default_value_t = Params::default().zipf)]
+    pub zipf: f64,
+
+    /// Documents that can still be copied, edited, repeated or deleted; others stay as they are.
+    #[arg(long, value_name = "N", default_value_t = Params::default().window)]
+    pub window: usize,
 }
 
-fn similarity(typed: &str) -> Result<f64, String> {
-    let found = typed.parse().ok().filter(|similarity| *similarity > 0.0 && *similarity <= 1.0);
-    found.ok_or_else(|| "expected a number above 0 and at most 1".to_owned())
-}
-
-/// Writes the feed, and the truth if it is asked for.
+/// Writes the feed, then the truth if it is asked for, and tells on standard error what came out.
 ///
 /// # Errors
-/// If a file cannot be written, and everything that is wrong with the pipeline.
-pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let plan = args.pipeline.load()?;
-    let Args { documents, seed, near, copies, updates, deletes, floor, .. } = *args;
-    for (names, sum) in
-        [("--near and --copies", near + copies), ("--updates and --deletes", updates + deletes)]
-    {
-        if sum > MOST {
-            return Err(Usage(format!("{names} are {sum} together, at most {MOST} is left for them")).into());
-        }
+/// Everything that is out of its range, together; then what cannot be written.
+pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
+    let params = params(args);
+    for (field, problem) in params.problems() {
+        problems.note(format_args!("--{}: {problem}", field.replace('_', "-")));
     }
-    let params = Params { documents, seed, near, copies, updates, deletes, ..Params::default() };
+    if !(args.floor > 0.0 && args.floor <= 1.0) {
+        problems.note(format_args!("--floor: found {}, expected a number above 0 and at most 1", args.floor));
+    }
+    if args.truth.as_ref() == Some(&args.output) {
+        problems.note(format_args!("--truth: the feed itself goes to {:?}", args.output));
+    }
+    problems.settle(Some(()))?;
 
-    let mut featurizer = Featurizer::new(plan.scheme.text);
-    let mut alive: BTreeMap<DocId, Vec<u64>> = BTreeMap::new();
-    let mut out = create(&args.output)?;
-    let told = |path: &Path| format!("cannot write \"{}\"", path.display());
+    let mut out = open(&args.output)?;
+    let mut truth = args.truth.as_ref().map(|path| open(path)).transpose()?;
+    let mut corpus = Corpus::new(truth.is_some());
     for record in Generator::new(params) {
-        crate::feed::write(&mut out, &record).with_context(|| told(&args.output))?;
-        if args.truth.is_some() {
-            let features = record.event.text.map(|text| featurizer.features(&text).to_vec());
-            match features {
-                Some(features) => drop(alive.insert(record.event.id, features)),
-                None => drop(alive.remove(&record.event.id)),
-            }
-        }
+        feed::write(&mut out, &record).context("the feed cannot be written")?;
+        corpus.apply(record);
     }
-    out.flush().with_context(|| told(&args.output))?;
-    if let Some(path) = &args.truth {
-        write_truth(create(path)?, alive, floor).with_context(|| told(path))?;
+    out.flush().context("the feed cannot be written")?;
+    tell(&corpus.summary())?;
+    if let Some(out) = &mut truth {
+        let pairs = oracle::pairs(corpus.alive, args.floor);
+        write_truth(out, &pairs).context("the truth cannot be written")?;
+        tell(&by_band(&pairs, args.floor))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn write_truth(out: impl Write, alive: BTreeMap<DocId, Vec<u64>>, floor: f64) -> io::Result<()> {
-    let mut lines = PairLines::new(out, None);
-    let found = |(pair, similarity)| {
-        let similarity = Similarity::clamped(similarity);
-        (DocPair { pair, similarity, evidence: Evidence::default() }, 1)
-    };
-    let pairs: Vec<_> = oracle::pairs(alive, floor).into_iter().map(found).collect();
-    lines.epoch(1, &pairs)?;
-    lines.finish()
+fn tell(line: &str) -> io::Result<()> {
+    writeln!(io::stderr(), "{line}")
 }
 
-/// A file, or standard output for "-".
-fn create(path: &Path) -> anyhow::Result<Box<dyn Write>> {
+fn params(args: &Args) -> Params {
+    let Shape {
+        copies,
+        near,
+        max_edit_rate,
+        updates,
+        repeats,
+        deletes,
+        empty,
+        short,
+        min_words,
+        max_words,
+        sites,
+        ref scripts,
+        vocabulary,
+        zipf,
+        window,
+    } = args.shape;
+    Params {
+        documents: args.documents,
+        seed: args.seed,
+        vocabulary,
+        zipf,
+        min_words,
+        max_words,
+        sites,
+        scripts: scripts.clone(),
+        window,
+        max_edit_rate,
+        copies,
+        near,
+        empty,
+        short,
+        updates,
+        repeats,
+        deletes,
+    }
+}
+
+fn open(path: &Path) -> anyhow::Result<Box<dyn Write>> {
     if path == Path::new("-") {
         return Ok(Box::new(BufWriter::new(io::stdout().lock())));
     }
-    let file = File::create(path).with_context(|| format!("cannot create \"{}\"", path.display()))?;
+    let file = File::create(path).with_context(|| format!("the file {path:?}"))?;
     Ok(Box::new(BufWriter::new(file)))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::BUILT_IN;
+/// What is alive, and how it came about.
+struct Corpus {
+    /// Only where the features are of use.
+    featurizer: Option<Featurizer>,
+    alive: BTreeMap<DocId, Vec<u64>>,
+    upserts: u64,
+    deletes: u64,
+    bytes: u64,
+}
 
-    #[test]
-    fn the_truth_is_about_the_documents_alive() {
-        let folder = tempfile::tempdir().unwrap();
-        let (feed, truth) = (folder.path().join("feed.jsonl"), folder.path().join("truth.jsonl"));
-        let args = Args {
-            documents: 300,
-            seed: 7,
-            near: 0.3,
-            copies: 0.1,
-            updates: 0.1,
-            deletes: 0.1,
-            output: feed.clone(),
-            truth: Some(truth.clone()),
-            floor: 0.5,
-            pipeline: PipelineArgs { pipeline: BUILT_IN[0].0.to_owned(), overrides: Vec::new() },
-        };
-        run(&args).unwrap();
-        let feed = std::fs::read_to_string(feed).unwrap();
-        let last_of = |id: &str| feed.lines().rfind(|line| line.starts_with(&format!("{{\"id\":\"{id}\",")));
-        let truth = std::fs::read_to_string(truth).unwrap();
-        assert!(truth.lines().count() > 30, "{truth}");
-        for line in truth.lines() {
-            let pair: serde_json::Value = serde_json::from_str(line).unwrap();
-            for id in ["a", "b"] {
-                let last = last_of(pair[id].as_str().unwrap()).unwrap();
-                assert!(last.contains("\"op\":\"upsert\""), "{last}");
-            }
-            assert!(pair["similarity"].as_f64().unwrap() >= 0.5, "{line}");
-        }
-        let refused = run(&Args { near: 0.6, copies: 0.6, ..args }).unwrap_err();
-        assert_eq!(super::super::exit_code(&refused), 2);
+impl Corpus {
+    /// Empty; with the features of its texts or without.
+    fn new(with_features: bool) -> Self {
+        let featurizer = with_features.then(|| Featurizer::new(TextRules::default()));
+        Self { featurizer, alive: BTreeMap::new(), upserts: 0, deletes: 0, bytes: 0 }
     }
+
+    fn apply(&mut self, Record { event: DocEvent { id, text }, .. }: Record<'_>) {
+        let Some(text) = text else {
+            self.deletes += 1;
+            self.alive.remove(&id);
+            return;
+        };
+        self.upserts += 1;
+        self.bytes += text.len() as u64;
+        let features = self.featurizer.as_mut().map_or(&[][..], |featurizer| featurizer.features(&text));
+        self.alive.insert(id, features.to_vec());
+    }
+
+    fn summary(&self) -> String {
+        format!(
+            "made        {} events: {} upserts, {} deletes; {} of text; {} documents alive at the end",
+            HumanCount(self.upserts + self.deletes),
+            HumanCount(self.upserts),
+            HumanCount(self.deletes),
+            BinaryBytes(self.bytes),
+            HumanCount(self.alive.len() as u64)
+        )
+    }
+}
+
+/// One pair a line, sorted by ids. Ids that are generated hold no tab and no newline.
+fn write_truth(out: &mut impl Write, pairs: &[(Pair<DocId>, f64)]) -> io::Result<()> {
+    for (pair, similarity) in pairs {
+        writeln!(out, "{}\t{}\t{similarity:.9}", pair.lo(), pair.hi())?;
+    }
+    out.flush()
+}
+
+/// How many pairs there are from each tenth of similarity to the next; the last band is 1.0 itself.
+fn by_band(pairs: &[(Pair<DocId>, f64)], floor: f64) -> String {
+    let mut bands = BTreeMap::<u32, u64>::new();
+    for (_, similarity) in pairs {
+        // What a tenth is as a decimal must not fall below it as a float.
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 10")]
+        let tenths = (similarity * 10.0 + 1e-9) as u32;
+        *bands.entry(tenths).or_default() += 1;
+    }
+    let bands: Vec<_> = bands
+        .iter()
+        .rev()
+        .map(|(tenths, pairs)| format!("{}.{}: {}", tenths / 10, tenths % 10, HumanCount(*pairs)))
+        .collect();
+    let pairs = HumanCount(pairs.len() as u64);
+    format!("truth       {pairs} pairs of similarity {floor} or more; by band from {}", bands.join(", "))
 }

@@ -59,7 +59,7 @@ pub struct Stages {
     pub evidence: bool,
     /// Where it is counted.
     pub metrics: Arc<Metrics>,
-    /// The dead blocks of all workers, kept current.
+    /// The dead blocks of all workers, kept current; their documents are named when the input has ended.
     pub dead_blocks: Arc<Mutex<BTreeMap<BlockKey, DeadBlock>>>,
 }
 

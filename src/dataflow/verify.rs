@@ -90,8 +90,10 @@ pub(super) fn verify<'scope>(
                     }
                 }
             });
-            if let Some(open) = frontier.frontier().first() {
-                sketches.borrow_mut().release(*open);
+            match frontier.frontier().first() {
+                Some(open) => sketches.borrow_mut().release(*open),
+                // No worker has a change of its blocks left to tell.
+                None => sketches.borrow().name_examples(&mut stages.dead_blocks()),
             }
         }
     })

@@ -10,8 +10,9 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use super::PipelineArgs;
 use super::examine::{Comparison, Examiner, Sketched, Specimen, said};
-use super::{PipelineArgs, Usage};
+use super::problems::Problems;
 use crate::block::BlockKey;
 use crate::config::Plan;
 use crate::doc::{DocId, Position};
@@ -43,10 +44,13 @@ const SHOWN: usize = 12;
 ///
 /// # Errors
 /// Everything that is wrong with the pipeline, an input that cannot be read, and a document that the input does not name.
-pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let plan = args.pipeline.load()?;
-    let id = DocId::new(&args.doc)
-        .ok_or_else(|| Usage(format!("--doc: an id has 1 to {} bytes", DocId::MAX_BYTES)))?;
+pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
+    let plan = problems.take(args.pipeline.load());
+    let id = DocId::new(&args.doc);
+    if id.is_none() {
+        problems.note(format_args!("--doc: an id has 1 to {} bytes", DocId::MAX_BYTES));
+    }
+    let (plan, id) = problems.settle(plan.zip(id))?;
     let corpus = Corpus::read(&args.inputs, &id)?;
     anyhow::ensure!(!corpus.events.is_empty(), "the input has no event of document \"{id}\"");
     super::print(&report(&plan, &corpus, &id))?;
