@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use dupflow::cli;
 
 /// Records are made by one worker and freed by another, which the system's allocator is slow at.
@@ -11,7 +10,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[expect(clippy::print_stderr, reason = "the one place where an error is told")]
 fn main() -> ExitCode {
-    match cli::run(cli::Cli::parse()) {
+    match cli::run(std::env::args_os()) {
         Ok(code) => code,
         Err(error) => {
             let code = cli::exit_code(&error);

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::PipelineArgs;
-use crate::config::{Deployment, PlanError};
+use super::problems::Problems;
+use crate::config::Deployment;
 
 /// What `check` takes.
 #[derive(Debug, clap::Args)]
@@ -27,18 +28,12 @@ pub struct Args {
 ///
 /// # Errors
 /// The problems of the pipeline and of the deployment, together.
-pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let plan = args.pipeline.load();
+pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
+    let plan = problems.take(args.pipeline.load());
     let environment = |name: &str| std::env::var(name).ok();
     let deployment = args.config.as_ref().map(|path| Deployment::load(path, &environment)).transpose();
-    let (plan, deployment) = match (plan, deployment) {
-        (Ok(plan), Ok(deployment)) => (plan, deployment),
-        (Err(PlanError::Problems(mut problems)), Err(PlanError::Problems(more))) => {
-            problems.extend(more);
-            return Err(PlanError::Problems(problems).into());
-        }
-        (Err(error), _) | (_, Err(error)) => return Err(error.into()),
-    };
+    let deployment = problems.take(deployment);
+    let (plan, deployment) = problems.settle(plan.zip(deployment))?;
 
     let mut report = format!("pipeline {}: ok, scheme {:016x}\n", plan.name, plan.scheme.fingerprint());
     if let (Some(path), Some(deployment)) = (&args.config, deployment) {

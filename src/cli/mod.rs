@@ -3,19 +3,28 @@
 //! Data goes to standard output, everything else to standard error. Exit codes: 0 done, 1 failed while running, 2 wrong usage or
 //! configuration. An output that nobody reads on ends a command quietly, with 0.
 
+mod arguments;
 pub mod check;
+pub mod compare;
+mod examine;
+pub mod generate;
 pub mod plan;
+mod problems;
 pub mod replay;
 mod summary;
+pub mod trace;
 
+use std::convert::identity;
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
+use problems::WrongUsage;
+
 use crate::config::{BUILT_IN, LogFormat, Plan, PlanError};
-use crate::source::SourceError;
 
 /// Finds near-duplicate documents while the corpus changes.
 ///
@@ -40,10 +49,16 @@ pub struct Cli {
 pub enum Command {
     /// Read a recorded feed and write the changes of its near-duplicate pairs.
     Replay(replay::Args),
+    /// Compare two texts: exact similarity beside the estimate, shared blocks, the filter's verdict.
+    Compare(compare::Args),
     /// Show what a pipeline will do: its parameters and why, its recall, its errors, its memory.
     Plan(plan::Args),
     /// Validate a pipeline and a deployment file without running anything.
     Check(check::Args),
+    /// Follow one document of a feed through every stage, with values.
+    Trace(trace::Args),
+    /// Make a feed to try things with: texts in several scripts, with copies, near-duplicates, updates and deletes.
+    Generate(generate::Args),
 }
 
 /// Which pipeline: shared by all commands that need one.
@@ -79,26 +94,29 @@ pub enum ReportFormat {
     Json,
 }
 
-/// Runs a command.
+/// Runs a command as it was typed, the program's name first.
 ///
 /// # Errors
 /// Whatever it fails with; see [`exit_code`].
-pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+pub fn run(typed: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode> {
+    // A call for help exits here.
+    let (cli, problems) = arguments::read(typed.into_iter().collect())
+        .map_err(|error| error.downcast().map_or_else(identity, |error: clap::Error| error.exit()))?;
     start_logging(cli.log_format);
     match cli.command {
-        Command::Replay(args) => replay::run(&args),
-        Command::Plan(args) => plan::run(&args),
-        Command::Check(args) => check::run(&args),
+        Command::Replay(args) => replay::run(&args, problems),
+        Command::Compare(args) => compare::run(&args, problems),
+        Command::Plan(args) => plan::run(&args, problems),
+        Command::Check(args) => check::run(&args, problems),
+        Command::Trace(args) => trace::run(&args, problems),
+        Command::Generate(args) => generate::run(&args, problems),
     }
 }
 
 /// What a failed command exits with: 2 for a wrong configuration, 0 for an output that nobody reads on, otherwise 1.
 pub fn exit_code(error: &anyhow::Error) -> u8 {
     let is_closed_pipe = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
-    let is_configuration = |cause: &(dyn std::error::Error + 'static)| {
-        cause.is::<PlanError>() || matches!(cause.downcast_ref(), Some(SourceError::Inputs(_)))
-    };
-    if error.downcast_ref::<PlanError>().is_some() || error.chain().any(is_configuration) {
+    if error.is::<PlanError>() || error.is::<WrongUsage>() {
         2
     } else if error.chain().any(|cause| cause.downcast_ref().is_some_and(is_closed_pipe)) {
         0

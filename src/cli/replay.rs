@@ -11,9 +11,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context;
-use indicatif::{HumanCount, ProgressBar};
+use indicatif::{HumanCount, HumanFloatCount, ProgressBar};
 
 use super::PipelineArgs;
+use super::arguments::at_least_one;
+use super::problems::Problems;
 use crate::config::{EmitKind, Plan};
 use crate::dataflow::Stages;
 use crate::metrics::Counter;
@@ -35,7 +37,7 @@ pub struct Args {
     pub output: PathBuf,
 
     /// What the result is: "deltas", the changes of every epoch, or "pairs", all pairs at the end of the input.
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub emit: EmitKind,
 
     /// Where the input is cut into epochs: "events:N" after every N events, "ts" whenever the time stamp changes, or "all".
@@ -44,7 +46,7 @@ pub struct Args {
     pub epoch: EpochRule,
 
     /// Worker threads [default: as many as the machine has cores].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub workers: Option<NonZeroUsize>,
 
     /// Write the counts of the run to this file, as one JSON object.
@@ -73,14 +75,11 @@ pub struct Args {
 ///
 /// # Errors
 /// Everything that is wrong with the pipeline and the inputs, together; then what the run fails with.
-pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
     let clock = Arc::new(SystemClock::start());
-    let (plan, inputs) = match (args.pipeline.load(), Input::resolve(&args.inputs)) {
-        (Ok(plan), Ok(inputs)) => (plan, inputs),
-        (Err(plan), Err(inputs)) => return Err(anyhow::Error::from(inputs).context(plan)),
-        (Err(plan), Ok(_)) => return Err(plan.into()),
-        (Ok(_), Err(inputs)) => return Err(inputs.into()),
-    };
+    let plan = problems.take(args.pipeline.load());
+    let inputs = problems.take(Input::resolve(&args.inputs));
+    let (plan, inputs) = problems.settle(plan.zip(inputs))?;
     let dead_letter = args.dead_letter.clone().map(DeadLetter::create).transpose()?;
     let stages = Stages::of(&plan, args.evidence);
     let workers =
@@ -165,7 +164,7 @@ impl Progress {
                 bar.set_message(format!(
                     "{} events, {} a second, {} documents, {} pairs",
                     HumanCount(events),
-                    HumanCount(rate as u64),
+                    HumanFloatCount(rate.round()),
                     HumanCount(documents),
                     HumanCount(pairs)
                 ));

@@ -1,6 +1,6 @@
 //! The summary of a run, for people.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 use indicatif::{BinaryBytes, HumanCount};
 
@@ -17,84 +17,181 @@ pub(super) fn text(summary: &Summary) -> String {
 }
 
 fn write(out: &mut String, s: &Summary) -> std::fmt::Result {
-    let n = HumanCount;
-    let rate = |amount: u64| amount as f64 / s.seconds.max(1e-9);
+    let second = s.seconds.max(1e-9);
     writeln!(
         out,
-        "read        {} events in {:.2} s: {} a second, {:.0} MB/s of text; {} epochs, {} workers",
-        n(s.events),
+        "read        {} with {} of text in {:.2} s, {} and {}: {:.0} events/s, {:.1} MB/s",
+        count(s.events, "event"),
+        BinaryBytes(s.bytes),
         s.seconds,
-        n(rate(s.events) as u64),
-        rate(s.bytes) / 1e6,
-        n(s.epochs),
-        s.workers
+        count(s.epochs, "epoch"),
+        count(s.workers as u64, "worker"),
+        s.events as f64 / second,
+        s.bytes as f64 / second / 1e6,
     )?;
     let bad: u64 = s.bad_records.values().sum();
     if bad > 0 {
-        let reasons: Vec<_> =
-            s.bad_records.iter().map(|(reason, count)| format!("{} {reason}", n(*count))).collect();
-        writeln!(out, "bad         {} records are no events: {}", n(bad), reasons.join(", "))?;
+        let reasons = s.bad_records.iter().map(|(reason, n)| format!("{} {reason}", HumanCount(*n)));
+        let (what, reasons) = (count(bad, "record"), list(reasons));
+        let verb = if bad == 1 { "is no event" } else { "are no events" };
+        writeln!(out, "bad         {what} {verb}: {reasons}")?;
     }
-    let counted = [
-        (s.unchanged, "upserts that changed nothing"),
-        (s.unknown_deletes, "deletes of unknown ids"),
-        (s.empty, "texts without a token"),
+    let odd = [
+        (s.unchanged, "upsert", "that changed nothing"),
+        (s.unknown_deletes, "delete", "of an unknown id"),
+        (s.empty, "text", "without a token"),
     ];
-    let counted: Vec<_> = counted
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("; {} {what}", n(*count)))
-        .collect();
-    writeln!(
-        out,
-        "documents   {} alive, {} distinct sketches{}",
-        n(s.documents),
-        n(s.sketches),
-        counted.concat()
-    )?;
-    writeln!(out, "pairs       {} alive, {} deltas", n(s.pairs), n(s.deltas))?;
+    let odd =
+        odd.iter().filter(|(n, ..)| *n > 0).map(|(n, noun, odd)| format!("; {} {odd}", count(*n, noun)));
+    let (alive, sketches) = (HumanCount(s.documents), count(s.sketches, "distinct sketch"));
+    writeln!(out, "documents   {alive} alive, {sketches}{}", odd.collect::<String>())?;
+    writeln!(out, "pairs       {} alive, {} written", HumanCount(s.pairs), count(s.deltas, "delta"))?;
     let compared: u64 = s.compared_by_stage.iter().skip(1).sum();
     writeln!(
         out,
-        "candidates  {} ({:.2} an event), {} ended by the first word; {} pairs compared, {:.0} components each, {} accepted",
-        n(s.candidates),
-        s.candidates as f64 / (s.events.max(1)) as f64,
-        n(s.compared_by_stage.first().copied().unwrap_or(0)),
-        n(compared),
+        "candidates  {} in blocks, {} ended by the first word; {} compared by {:.0} components each, {} accepted",
+        count(s.candidates, "meeting"),
+        HumanCount(s.compared_by_stage.first().copied().unwrap_or(0)),
+        count(compared, "pair"),
         s.components_compared as f64 / compared.max(1) as f64,
-        n(s.accepted)
+        HumanCount(s.accepted)
     )?;
-    if let Some(largest) = s.hot_blocks.first() {
-        writeln!(
-            out,
-            "hot blocks  {} dead (more sketches than blocking.cap); the largest has {}. Pairs in them are found through other \
-             blocks or not at all:",
-            n(s.hot_blocks.len() as u64),
-            n(largest.sketches as u64)
-        )?;
-        for block in s.hot_blocks.iter().take(NAMED_BLOCKS) {
-            writeln!(
-                out,
-                "            block {}:{}, {} sketches, such as that of {:?}",
-                block.table,
-                block.hash,
-                n(block.sketches as u64),
-                block.example
-            )?;
-        }
-    }
+    hot_blocks(out, s)?;
     if s.starred_groups > 0 {
         writeln!(
             out,
-            "copies      {} times a group of copies outgrew output.expand_limit and became a star about its smallest id",
-            n(s.starred_groups)
+            "copies      {} a group of copies outgrew output.expand_limit: its pairs are those with its smallest id",
+            count(s.starred_groups, "time")
         )?;
     }
     let times = s.epoch_milliseconds;
     writeln!(
         out,
-        "epochs      {:.2} ms median, {:.2} ms 99th percentile, {:.2} ms at most",
-        times.p50, times.p99, times.max
+        "latency     {} from an epoch's first event to its deltas, 99th percentile {}, at most {}",
+        milliseconds(times.p50),
+        milliseconds(times.p99),
+        milliseconds(times.max)
     )?;
     writeln!(out, "memory      {} at most; scheme {}", BinaryBytes(s.peak_rss_bytes), s.scheme)
+}
+
+fn hot_blocks(out: &mut String, s: &Summary) -> std::fmt::Result {
+    if s.hot_blocks.is_empty() {
+        return Ok(());
+    }
+    let dead = count(s.hot_blocks.len() as u64, "dead block");
+    writeln!(
+        out,
+        "hot blocks  {dead}, of more sketches than blocking.cap; pairs in them are found through other blocks or not at all:"
+    )?;
+    for block in s.hot_blocks.iter().take(NAMED_BLOCKS) {
+        let sketches = count(block.sketches as u64, "sketch");
+        let (band, hash, example) = (block.table, &block.hash, &block.example);
+        writeln!(out, "            band {band}, block {hash}: {sketches}, such as that of {example:?}")?;
+    }
+    match s.hot_blocks.len().saturating_sub(NAMED_BLOCKS) as u64 {
+        0 => Ok(()),
+        more => writeln!(out, "            and {} more, which --stats lists", HumanCount(more)),
+    }
+}
+
+/// A number and a noun, in the plural unless it is one.
+fn count(n: u64, noun: &str) -> String {
+    let ending = match noun.as_bytes() {
+        _ if n == 1 => "",
+        [.., b't', b'c', b'h'] => "es",
+        _ => "s",
+    };
+    format!("{} {noun}{ending}", HumanCount(n))
+}
+
+fn list(parts: impl Iterator<Item = impl Display>) -> String {
+    parts.map(|part| part.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// A time in the unit that suits it.
+fn milliseconds(ms: f64) -> String {
+    if ms < 1000.0 { format!("{ms:.2} ms") } else { format!("{:.2} s", ms / 1000.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::pipeline::{HotBlock, Quantiles};
+
+    fn summary() -> Summary {
+        Summary {
+            events: 1,
+            documents: 1,
+            sketches: 1,
+            bytes: 2_000_000,
+            empty: 0,
+            unchanged: 0,
+            unknown_deletes: 0,
+            bad_records: BTreeMap::new(),
+            epochs: 1,
+            deltas: 1,
+            pairs: 0,
+            candidates: 1,
+            compared_by_stage: vec![0, 1],
+            components_compared: 64,
+            accepted: 0,
+            starred_groups: 0,
+            hot_blocks: vec![],
+            seconds: 0.5,
+            epoch_milliseconds: Quantiles { p50: 1.5, p99: 20.0, max: 1500.0 },
+            peak_rss_bytes: 10 << 20,
+            scheme: "0123456789abcdef".to_owned(),
+            workers: 1,
+        }
+    }
+
+    #[test]
+    fn one_is_singular() {
+        let expected = "\
+read        1 event with 1.91 MiB of text in 0.50 s, 1 epoch and 1 worker: 2 events/s, 4.0 MB/s
+documents   1 alive, 1 distinct sketch
+pairs       0 alive, 1 delta written
+candidates  1 meeting in blocks, 0 ended by the first word; 1 pair compared by 64 components each, 0 accepted
+latency     1.50 ms from an epoch's first event to its deltas, 99th percentile 20.00 ms, at most 1.50 s
+memory      10.00 MiB at most; scheme 0123456789abcdef
+";
+        assert_eq!(text(&summary()), expected);
+    }
+
+    #[test]
+    fn what_is_odd_is_told() {
+        let block = |sketches| HotBlock {
+            sketches,
+            table: 3,
+            hash: "0badcafe".to_owned(),
+            example: format!("of {sketches}"),
+        };
+        let told = text(&Summary {
+            events: 3000,
+            epochs: 2,
+            sketches: 2,
+            bad_records: BTreeMap::from([("bad_id", 1), ("not_json", 1200)]),
+            unchanged: 2,
+            unknown_deletes: 1,
+            hot_blocks: (0..7).map(|n| block(600 - n)).collect(),
+            starred_groups: 2,
+            ..summary()
+        });
+        for line in [
+            "read        3,000 events with",
+            " 2 epochs and 1 worker: ",
+            "bad         1,201 records are no events: 1 bad_id, 1,200 not_json\n",
+            "documents   1 alive, 2 distinct sketches; 2 upserts that changed nothing; 1 delete of an unknown id\n",
+            "hot blocks  7 dead blocks, of more",
+            "            band 3, block 0badcafe: 600 sketches, such as that of \"of 600\"\n",
+            "            and 2 more, which --stats lists\n",
+            "copies      2 times a group",
+        ] {
+            assert!(told.contains(line), "{line}\nis not in\n{told}");
+        }
+        assert_eq!(told.matches("0badcafe").count(), NAMED_BLOCKS);
+    }
 }

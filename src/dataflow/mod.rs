@@ -19,6 +19,7 @@ mod pairs;
 mod sketches;
 mod upsert;
 mod verify;
+mod workers;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -33,6 +34,7 @@ use timely::progress::frontier::MutableAntichain;
 
 pub use ingest::{Intake, Pull};
 pub use output::Emit;
+pub use workers::Workers;
 
 use crate::block::index::DeadBlock;
 use crate::block::{BlockKey, Blocking};
@@ -57,7 +59,7 @@ pub struct Stages {
     pub evidence: bool,
     /// Where it is counted.
     pub metrics: Arc<Metrics>,
-    /// The dead blocks of all workers, kept current.
+    /// The dead blocks of all workers, kept current; their documents are named when the input has ended.
     pub dead_blocks: Arc<Mutex<BTreeMap<BlockKey, DeadBlock>>>,
 }
 

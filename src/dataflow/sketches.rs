@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hashbrown::HashTable;
 
+use crate::block::BlockKey;
+use crate::block::index::DeadBlock;
 use crate::doc::DocId;
 use crate::hash::SketchId;
 use crate::pair::Pair;
@@ -37,6 +39,7 @@ pub(super) enum Members {
     /// None since this epoch.
     Nobody(Epoch),
     One(DocId),
+    #[expect(clippy::box_collection, reason = "makes every entry 8 bytes smaller, and groups are few")]
     Many(Box<BTreeSet<DocId>>),
 }
 
@@ -117,6 +120,15 @@ impl Sketches {
         }
         self.by_id.insert_unique(table_hash(id), place as u32, |e| table_hash(self.entries[*e as usize].id));
         place
+    }
+
+    /// Names a document of each dead block whose example is held here.
+    pub(super) fn name_examples(&self, blocks: &mut BTreeMap<BlockKey, DeadBlock>) {
+        for block in blocks.values_mut() {
+            if let Some(entry) = self.find(block.example) {
+                block.document = self.entries[entry].members.first().cloned();
+            }
+        }
     }
 
     /// A sketch lost its last member in this epoch.

@@ -67,7 +67,7 @@ pub struct HotBlock {
     pub table: u16,
     /// Its hash, 8 hexadecimal digits.
     pub hash: String,
-    /// The id of one of its sketches.
+    /// A document in it.
     pub example: String,
 }
 
@@ -113,7 +113,10 @@ impl Summary {
                 sketches: block.sketches,
                 table: key.table,
                 hash: format!("{:08x}", key.hash),
-                example: block.example.to_string(),
+                example: block
+                    .document
+                    .as_ref()
+                    .map_or_else(|| block.example.to_string(), ToString::to_string),
             })
             .collect();
         hot_blocks.sort_unstable_by(|a, b| b.cmp(a));

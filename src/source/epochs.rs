@@ -34,10 +34,10 @@ impl FromStr for EpochRule {
             "all" => Ok(Self::All),
             _ => match rule.strip_prefix("events:").map(str::parse) {
                 Some(Ok(events)) => Ok(Self::Events(events)),
-                Some(Err(_)) => Err(format!(
-                    "\"{rule}\": expected a whole number of events, 1 or more, after \"events:\""
-                )),
-                None => Err(format!("\"{rule}\": expected \"events:N\", \"ts\" or \"all\"")),
+                Some(Err(_)) => {
+                    Err("expected a whole number of events, 1 or more, after \"events:\"".to_owned())
+                }
+                None => Err("expected \"events:N\", \"ts\" or \"all\"".to_owned()),
             },
         }
     }

@@ -34,7 +34,7 @@ impl FromStr for Speed {
                 .filter(|times: &f64| *times > 0.0 && times.is_finite())
                 .map(Self::Times)
                 .ok_or_else(|| {
-                    format!("\"{speed}\": expected \"max\", \"real\" or \"Nx\" with N greater than 0, as in \"10x\"")
+                    "expected \"max\", \"real\" or \"Nx\" with N greater than 0, as in \"10x\"".to_owned()
                 }),
         }
     }

@@ -8,6 +8,8 @@ mod text;
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
+use super::arguments::at_least_one;
+use super::problems::Problems;
 use super::{PipelineArgs, ReportFormat};
 use report::Report;
 
@@ -23,7 +25,7 @@ pub struct Args {
     pub documents: u64,
 
     /// Estimate the memory for this many worker threads [default: as many as the machine has cores].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub workers: Option<NonZeroUsize>,
 
     /// How the plan is written.
@@ -35,8 +37,9 @@ pub struct Args {
 ///
 /// # Errors
 /// Everything that is wrong with the pipeline.
-pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let plan = args.pipeline.load()?;
+pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
+    let plan = problems.take(args.pipeline.load());
+    let plan = problems.settle(plan)?;
     let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let report = Report::new(&plan, args.documents, args.workers.unwrap_or_else(cores).get());
     let written = match args.format {

@@ -24,7 +24,8 @@ use std::fmt::Write;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use self::vocabulary::{SCRIPTS, Vocabulary};
+pub use self::vocabulary::Script;
+use self::vocabulary::Vocabulary;
 use self::words::Words;
 use super::Record;
 use crate::doc::{DocEvent, DocId};
@@ -36,16 +37,18 @@ pub struct Params {
     pub documents: u64,
     /// Everything random depends on it.
     pub seed: u64,
-    /// Words of each script, 1 or more.
+    /// Words of each script, 1 to 10 million.
     pub vocabulary: usize,
     /// The exponent of Zipf's law: the k-th word is met in proportion to `1 / k^zipf`.
     pub zipf: f64,
-    /// The shortest body in words, inclusive.
+    /// The shortest body in words, inclusive; 1 or more.
     pub min_words: usize,
-    /// The longest body in words, exclusive; more than `min_words`.
+    /// The longest body in words, exclusive; more than `min_words`, at most a million.
     pub max_words: usize,
     /// Sites, each with its own boilerplate and script; 1 or more.
     pub sites: usize,
+    /// The scripts, which sites take in turn; 1 or more.
+    pub scripts: Vec<Script>,
     /// Documents that may still be copied, edited or deleted; 1 or more.
     pub window: usize,
     /// The greatest edit rate, exclusive, in edits per word.
@@ -66,6 +69,56 @@ pub struct Params {
     pub deletes: f64,
 }
 
+impl Params {
+    /// What is out of its range: the field, and what it has to be. A feed can be made if there is nothing.
+    pub fn problems(&self) -> Vec<(&'static str, String)> {
+        let mut problems = Vec::new();
+        let mut require = |field, found: String, fine: bool, expected: &str| {
+            if !fine {
+                problems.push((field, format!("found {found}, expected {expected}")));
+            }
+        };
+        for (field, found, most) in [
+            ("vocabulary", self.vocabulary, 10_000_000),
+            ("min_words", self.min_words, 1_000_000),
+            ("max_words", self.max_words, 1_000_000),
+            ("sites", self.sites, 1_000_000),
+            ("window", self.window, 10_000_000),
+        ] {
+            let expected = format!("a whole number from 1 to {most}");
+            require(field, found.to_string(), (1..=most).contains(&found), &expected);
+        }
+        let expected = format!("more than the shortest, {}", self.min_words);
+        require("max_words", self.max_words.to_string(), self.max_words > self.min_words, &expected);
+        require("scripts", "none".to_owned(), !self.scripts.is_empty(), "one or more");
+        require("zipf", self.zipf.to_string(), (0.0..=10.0).contains(&self.zipf), "a number from 0 to 10");
+        let shares = [
+            ("max_edit_rate", self.max_edit_rate),
+            ("copies", self.copies),
+            ("near", self.near),
+            ("empty", self.empty),
+            ("short", self.short),
+            ("updates", self.updates),
+            ("repeats", self.repeats),
+            ("deletes", self.deletes),
+        ];
+        let is_share = |share: f64| (0.0..=1.0).contains(&share);
+        for (field, share) in shares {
+            require(field, share.to_string(), is_share(share), "a number from 0 to 1");
+        }
+        if shares.iter().all(|(_, share)| is_share(*share)) {
+            let (near, related) = (self.near.to_string(), self.copies + self.near);
+            require("near", near, related <= 1.0, "at most 1 together with the copies");
+            let (short, odd) = (self.short.to_string(), self.empty + self.short);
+            require("short", short, odd <= 1.0, "at most 1 together with the empty texts");
+            let (deletes, old) = (self.deletes.to_string(), self.updates + self.repeats + self.deletes);
+            let expected = "less than 1 together with updates and repeats, for documents to be new";
+            require("deletes", deletes, old < 1.0, expected);
+        }
+        problems
+    }
+}
+
 impl Default for Params {
     fn default() -> Self {
         Self {
@@ -76,6 +129,7 @@ impl Default for Params {
             min_words: 40,
             max_words: 400,
             sites: 60,
+            scripts: Script::ALL.to_vec(),
             window: 1_000,
             max_edit_rate: 0.16,
             copies: 0.05,
@@ -127,16 +181,18 @@ enum Body {
 }
 
 impl Generator {
-    /// Prepares vocabularies and boilerplate. Here and later it panics on params outside of the ranges that [`Params`] states.
+    /// Prepares vocabularies and boilerplate. Here and later it may panic on params that have
+    /// [problems](Params::problems).
     pub fn new(params: Params) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(params.seed);
-        let vocabularies: Vec<_> = SCRIPTS
+        let vocabularies: Vec<_> = params
+            .scripts
             .iter()
-            .map(|script| Vocabulary::new(script, params.vocabulary, params.zipf, &mut rng))
+            .map(|&script| Vocabulary::new(script, params.vocabulary, params.zipf, &mut rng))
             .collect();
         let sites = (0..params.sites)
             .map(|site| {
-                let script = site % SCRIPTS.len();
+                let script = site % vocabularies.len();
                 let mut boilerplate = |least| {
                     let length = rng.random_range(least..least + 8);
                     Words::sample(&vocabularies[script], length, &mut rng)
@@ -172,7 +228,7 @@ impl Generator {
             };
             (site, body)
         };
-        let script = SCRIPTS[self.sites[site].script].name;
+        let script = self.params.scripts[self.sites[site].script].name();
         let id = DocId::new(&format!("{script}/{site}/{}", self.made)).expect("short, and not empty");
         self.made += 1;
         Page { id, site, body }

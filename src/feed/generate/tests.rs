@@ -114,3 +114,42 @@ fn the_window_bounds_what_is_kept() {
     }
     assert_eq!(generator.made, 2_000);
 }
+
+#[test]
+fn params_out_of_range_are_named_all_of_them() {
+    assert_eq!(Params::default().problems(), []);
+    let wrong = Params {
+        vocabulary: 0,
+        sites: 0,
+        scripts: vec![],
+        min_words: 10,
+        max_words: 10,
+        zipf: f64::NAN,
+        near: 1.5,
+        deletes: -0.1,
+        ..Params::default()
+    };
+    let fields: Vec<_> = wrong.problems().into_iter().map(|(field, _)| field).collect();
+    assert_eq!(fields, ["vocabulary", "sites", "max_words", "scripts", "zipf", "near", "deletes"]);
+    // Shares that are fine by themselves.
+    let wrong = Params {
+        copies: 0.5,
+        near: 0.6,
+        empty: 0.5,
+        short: 0.6,
+        updates: 0.9,
+        deletes: 0.1,
+        repeats: 0.0,
+        ..wrong
+    };
+    let fields: Vec<_> = wrong.problems().into_iter().map(|(field, _)| field).collect();
+    assert_eq!(fields[5..], ["near", "short", "deletes"]);
+}
+
+#[test]
+fn sites_write_in_the_scripts_that_were_asked_for() {
+    let params = Params { documents: 50, scripts: vec![Script::Han, Script::Greek], ..Params::default() };
+    let ids: Vec<_> = generate(&params).iter().map(|record| record.event.id.to_string()).collect();
+    assert!(ids.iter().all(|id| id.starts_with("han/") || id.starts_with("greek/")), "{ids:?}");
+    assert!(ids.iter().any(|id| id.starts_with("han/")) && ids.iter().any(|id| id.starts_with("greek/")));
+}

@@ -3,10 +3,20 @@
 use rand::Rng;
 
 /// A way of writing.
-#[derive(Debug)]
-pub(super) struct Script {
-    pub(super) name: &'static str,
-    letters: Letters,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Script {
+    /// With accents.
+    Latin,
+    /// Russian letters.
+    Cyrillic,
+    /// With accents.
+    Greek,
+    /// With vowels that are combining signs.
+    Devanagari,
+    /// From right to left.
+    Arabic,
+    /// Han and Hiragana, without spaces.
+    Han,
 }
 
 #[derive(Debug)]
@@ -16,25 +26,6 @@ enum Letters {
     /// Words are one or two Han characters, or some Hiragana, and nothing separates them.
     Ideographs,
 }
-
-/// The scripts, in the order in which sites take them.
-pub(super) const SCRIPTS: [Script; 6] = [
-    Script { name: "latin", letters: Letters::Syllables("bcdfghjklmnprstvwz", "aeiouéöü") },
-    Script {
-        name: "cyrillic", letters: Letters::Syllables("бвгджзклмнпрстфхцчшщ", "аеёиоуыэюя")
-    },
-    Script {
-        name: "greek", letters: Letters::Syllables("βγδζθκλμνξπρστφχψ", "αεηιουωάέήίό")
-    },
-    // The vowels are combining signs.
-    Script {
-        name: "devanagari", letters: Letters::Syllables("कखगघचछजझटठडढतथदधनपफबभमयरलवशसह", "ािीुूेो")
-    },
-    Script {
-        name: "arabic", letters: Letters::Syllables("بتثجحخدذرزسشصضطظعغفقكلمنه", "اوي")
-    },
-    Script { name: "han", letters: Letters::Ideographs },
-];
 
 /// Numbered words, the frequent ones first.
 #[derive(Debug)]
@@ -48,7 +39,7 @@ pub(super) struct Vocabulary {
 
 impl Vocabulary {
     /// Makes up `size` words, 1 or more, of which the k-th is met in proportion to `1 / k^exponent`.
-    pub(super) fn new(script: &Script, size: usize, exponent: f64, rng: &mut impl Rng) -> Self {
+    pub(super) fn new(script: Script, size: usize, exponent: f64, rng: &mut impl Rng) -> Self {
         let (mut plain, mut capitals) = (Arena::default(), Arena::default());
         for k in 0..size {
             // As in any language, what is said often is short.
@@ -58,7 +49,7 @@ impl Vocabulary {
             capitals.push(letters.next().into_iter().flat_map(char::to_uppercase).chain(letters));
             plain.push(word.chars());
         }
-        let (space, stop) = match script.letters {
+        let (space, stop) = match script.letters() {
             Letters::Syllables(..) => (" ", ". "),
             Letters::Ideographs => ("", "。"),
         };
@@ -96,12 +87,39 @@ impl Vocabulary {
 }
 
 impl Script {
-    fn word(&self, syllables: usize, rng: &mut impl Rng) -> String {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Latin, Self::Cyrillic, Self::Greek, Self::Devanagari, Self::Arabic, Self::Han];
+
+    /// Its name, in lower case.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Latin => "latin",
+            Self::Cyrillic => "cyrillic",
+            Self::Greek => "greek",
+            Self::Devanagari => "devanagari",
+            Self::Arabic => "arabic",
+            Self::Han => "han",
+        }
+    }
+
+    fn letters(self) -> Letters {
+        match self {
+            Self::Latin => Letters::Syllables("bcdfghjklmnprstvwz", "aeiouéöü"),
+            Self::Cyrillic => Letters::Syllables("бвгджзклмнпрстфхцчшщ", "аеёиоуыэюя"),
+            Self::Greek => Letters::Syllables("βγδζθκλμνξπρστφχψ", "αεηιουωάέήίό"),
+            Self::Devanagari => Letters::Syllables("कखगघचछजझटठडढतथदधनपफबभमयरलवशसह", "ािीुूेो"),
+            Self::Arabic => Letters::Syllables("بتثجحخدذرزسشصضطظعغفقكلمنه", "اوي"),
+            Self::Han => Letters::Ideographs,
+        }
+    }
+
+    fn word(self, syllables: usize, rng: &mut impl Rng) -> String {
         let mut pick = |letters: &str| {
             let place = rng.random_range(0..letters.chars().count());
             letters.chars().nth(place)
         };
-        match self.letters {
+        match self.letters() {
             Letters::Syllables(first, second) => {
                 (0..syllables).flat_map(|_| [pick(first), pick(second)]).flatten().collect()
             }
@@ -208,13 +226,13 @@ mod tests {
     #[test]
     fn every_script_has_its_letters() {
         let mut rng = ChaCha8Rng::seed_from_u64(7);
-        let samples = SCRIPTS.map(|script| {
-            let vocabulary = Vocabulary::new(&script, 1000, 1.0, &mut rng);
+        let samples = Script::ALL.map(|script| {
+            let vocabulary = Vocabulary::new(script, 1000, 1.0, &mut rng);
             assert_eq!(vocabulary.size(), 1000);
             assert!(
                 (0..1000).all(|k| vocabulary.word(k).chars().all(char::is_alphanumeric)),
                 "{}",
-                script.name
+                script.name()
             );
             assert!((0..1000).all(|k| vocabulary.capital(k).to_lowercase() == vocabulary.word(k)));
             vocabulary.word(999).chars().next().unwrap()

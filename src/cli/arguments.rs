@@ -1,0 +1,121 @@
+//! The command line, read with all of its problems.
+//!
+//! clap stops at the first argument that it does not understand. Here such an argument is noted, replaced by the one that was
+//! probably meant or left out, and the rest is read again, until all of it is understood.
+
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::ops::Range;
+
+use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::Cli;
+use super::problems::Problems;
+
+/// What was typed, the program's name first, as far as it is understood, and what is not.
+///
+/// # Errors
+/// A call for help, and a command line that says too little to go on: clap's own error if it is the only problem.
+pub(super) fn read(mut typed: Vec<OsString>) -> anyhow::Result<(Cli, Problems)> {
+    let mut problems = Problems::default();
+    loop {
+        let error = match Cli::try_parse_from(&typed) {
+            Ok(cli) => return Ok((cli, problems)),
+            Err(error) => error,
+        };
+        let Some(wrong) = wrong_part(&error, &typed) else {
+            if problems.is_empty() || !error.use_stderr() {
+                return Err(error.into());
+            }
+            problems.note(in_short(&error));
+            return problems.settle(None).map_err(Into::into);
+        };
+        problems.note(in_short(&error));
+        let meant = text(&error, ContextKind::SuggestedArg).map(OsString::from);
+        typed.splice(wrong, meant);
+    }
+}
+
+/// The argument, or the option with its value, that is the whole problem; `None` if there is no such.
+fn wrong_part(error: &clap::Error, typed: &[OsString]) -> Option<Range<usize>> {
+    let name = text(error, ContextKind::InvalidArg)?;
+    let place_of = |argument: &str| typed.iter().position(|typed| typed == argument);
+    match error.kind() {
+        ErrorKind::UnknownArgument => place_of(name).map(|place| place..place + 1),
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
+            // An option is named with what it takes, as in `--epoch <RULE>`.
+            let name = name.split(' ').next()?;
+            let value = text(error, ContextKind::InvalidValue)?;
+            let apart = typed.windows(2).position(|pair| pair[0] == name && pair[1] == value);
+            let joined = || place_of(&format!("{name}={value}")).map(|place| place..place + 1);
+            apart.map(|place| place..place + 2).or_else(joined)
+        }
+        _ => None,
+    }
+}
+
+fn text(error: &clap::Error, kind: ContextKind) -> Option<&str> {
+    match error.get(kind)? {
+        ContextValue::String(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// The error without what clap says around it, in one line.
+fn in_short(error: &clap::Error) -> String {
+    let rendered = error.render().to_string();
+    let lines = rendered.lines().map(str::trim).filter(|line| !line.is_empty());
+    let told: Vec<_> =
+        lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more")).collect();
+    told.join("; ").replace("; [", " [").replace(":; ", ": ").trim_start_matches("error: ").to_owned()
+}
+
+/// The value of an option that counts.
+///
+/// # Errors
+/// What is expected, if it is anything else.
+pub(super) fn at_least_one(typed: &str) -> Result<NonZeroUsize, String> {
+    typed.parse().map_err(|_| "expected a whole number, 1 or more".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(typed: &str) -> String {
+        let typed = typed.split(' ').map(OsString::from).collect();
+        let (_, problems) = read(typed).unwrap();
+        problems.settle(Some(())).map_or_else(|error| error.to_string(), |()| String::new())
+    }
+
+    #[test]
+    fn what_is_right_has_no_problem() {
+        assert_eq!(told("dupflow replay --epoch ts --workers 2 feed"), "");
+    }
+
+    #[test]
+    fn every_wrong_argument_is_told() {
+        let told =
+            told("dupflow replay --epoch hourly --emit=clusters --worker 0 --log-format xml --no-such feed");
+        let expected = [
+            "6 problems",
+            "invalid value 'hourly' for '--epoch <RULE>': expected \"events:N\", \"ts\" or \"all\"",
+            "invalid value 'clusters' for '--emit <WHAT>' [possible",
+            "unexpected argument '--worker' found; tip: a similar argument exists: '--workers'",
+            "invalid value '0' for '--workers <N>': expected a whole number, 1 or more",
+        ];
+        assert!(expected.iter().all(|line| told.contains(line)), "{told}");
+    }
+
+    #[test]
+    fn what_says_too_little_ends_with_what_is_missing() {
+        let read = |typed: &[&str]| read(typed.iter().map(OsString::from).collect()).unwrap_err();
+        let told = read(&["dupflow", "replay", "--epoch", "hourly"]).to_string();
+        assert!(told.starts_with("2 problems\n  invalid value 'hourly'"), "{told}");
+        assert!(told.ends_with("required arguments were not provided: <INPUT>..."), "{told}");
+        for typed in [&["dupflow", "replay"][..], &["dupflow", "replay", "--epoch", "hourly", "--help"]] {
+            assert!(read(typed).is::<clap::Error>(), "{typed:?}");
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! `dupflow generate`: a synthetic feed, and the truth about it.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use indicatif::{BinaryBytes, HumanCount};
+
+use super::problems::Problems;
+use crate::doc::{DocEvent, DocId};
+use crate::feed::generate::{Generator, Params, Script};
+use crate::feed::{self, Record};
+use crate::oracle;
+use crate::pair::Pair;
+use crate::text::{Featurizer, TextRules};
+
+/// What `generate` takes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "The same options give the same feed, to the byte.\n\n\
+    Try:  dupflow generate --documents 1000 -o feed.jsonl --truth truth.tsv  &&  dupflow replay feed.jsonl")]
+pub struct Args {
+    /// Documents that the feed brings; with updates and deletes there are more events than documents.
+    #[arg(long, value_name = "N", default_value_t = Params::default().documents)]
+    pub documents: u64,
+
+    /// Another seed makes another feed.
+    #[arg(long, value_name = "SEED", default_value_t = Params::default().seed)]
+    pub seed: u64,
+
+    /// Where the feed goes; "-" is standard output.
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub output: PathBuf,
+
+    /// Also write which documents are similar at the end of the feed: "a<TAB>b<TAB>similarity" a line, exactly computed
+    /// from the texts' word 3-grams.
+    #[arg(long, value_name = "FILE")]
+    pub truth: Option<PathBuf>,
+
+    /// The least similarity in the truth, inclusive; above 0, at most 1.
+    #[arg(long, value_name = "SIMILARITY", default_value_t = 0.5)]
+    pub floor: f64,
+
+    /// What the feed is made of.
+    #[command(flatten)]
+    pub shape: Shape,
+}
+
+/// What a feed is made of: [`Params`] as options. Shares are from 0 to 1.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "What the feed is made of (shares are from 0 to 1)")]
+pub struct Shape {
+    /// Of new documents, those that copy another one.
+    #[arg(long, value_name = "SHARE", default_value_t = Params::default().copies)]
+    pub copies: f64,
+
+    /// Of new documents, those that edit another one: the near-duplicates.
+    #[arg(long, value_name = "SHARE", default_value_t = Params::default().near)]
+    pub near: f64,
+
+    /// Near-duplicates and updates change a share of the words, drawn evenly between 0 and this.
+    #[arg(long, value_name = "SHARE", default_value_t = Params::default().max_edit_rate)]
+    pub max_edit_rate: f64,
+
+    /// Of events, those that edit a document in place.
+    #[arg(long, value_name = "SHARE", default_value_t = Params::default().updates)]
+    pub updates: f64,
+
+    /// Of events, those that send a document again as it is.
+    #[arg(long, value_name = "SHARE", default_value_t = Params::default().repeats)]
+    pub repeats: f64,
+
+    /// Of events, deletes.
+    #[arg(long, value_name = "SHARE", default_value_t = Params::default().deletes)]
+    pub deletes: f64,
+
+    /// Of new documents, those without a word.
+    #[arg(long, value_name = "SHARE", default_value_t = Params::default().empty)]
+    pub empty: f64,
+
+    /// Of new documents, those of one to four words.
+    #[arg(long, value_name = "SHARE", default_value_t = Params::default().short)]
+    pub short: f64,
+
+    /// The fewest words of other documents, inclusive.
+    #[arg(long, value_name = "N", default_value_t = Params::default().min_words)]
+    pub min_words: usize,
+
+    /// The most words of other documents, exclusive; boilerplate comes on top.
+    #[arg(long, value_name = "N", default_value_t = Params::default().max_words)]
+    pub max_words: usize,
+
+    /// Sites, each with boilerplate and a script of its own.
+    #[arg(long, value_name = "N", default_value_t = Params::default().sites)]
+    pub sites: usize,
+
+    /// The scripts that sites are written in, in turn [default: all].
+    #[arg(long, value_name = "SCRIPT,...", value_delimiter = ',', value_enum, hide_default_value = true,
+        default_values_t = Params::default().scripts)]
+    pub scripts: Vec<Script>,
+
+    /// Different words of each script.
+    #[arg(long, value_name = "N", default_value_t = Params::default().vocabulary)]
+    pub vocabulary: usize,
+
+    /// The k-th most frequent word is met in proportion to 1 / k^EXPONENT.
+    #[arg(long, value_name = "EXPONENT", default_value_t = Params::default().zipf)]
+    pub zipf: f64,
+
+    /// Documents that can still be copied, edited, repeated or deleted; others stay as they are.
+    #[arg(long, value_name = "N", default_value_t = Params::default().window)]
+    pub window: usize,
+}
+
+/// Writes the feed, then the truth if it is asked for, and tells on standard error what came out.
+///
+/// # Errors
+/// Everything that is out of its range, together; then what cannot be written.
+pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
+    let params = params(args);
+    for (field, problem) in params.problems() {
+        problems.note(format_args!("--{}: {problem}", field.replace('_', "-")));
+    }
+    if !(args.floor > 0.0 && args.floor <= 1.0) {
+        problems.note(format_args!("--floor: found {}, expected a number above 0 and at most 1", args.floor));
+    }
+    if args.truth.as_ref() == Some(&args.output) {
+        problems.note(format_args!("--truth: the feed itself goes to {:?}", args.output));
+    }
+    problems.settle(Some(()))?;
+
+    let mut out = open(&args.output)?;
+    let mut truth = args.truth.as_ref().map(|path| open(path)).transpose()?;
+    let mut corpus = Corpus::new(truth.is_some());
+    for record in Generator::new(params) {
+        feed::write(&mut out, &record).context("the feed cannot be written")?;
+        corpus.apply(record);
+    }
+    out.flush().context("the feed cannot be written")?;
+    tell(&corpus.summary())?;
+    if let Some(out) = &mut truth {
+        let pairs = oracle::pairs(corpus.alive, args.floor);
+        write_truth(out, &pairs).context("the truth cannot be written")?;
+        tell(&by_band(&pairs, args.floor))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tell(line: &str) -> io::Result<()> {
+    writeln!(io::stderr(), "{line}")
+}
+
+fn params(args: &Args) -> Params {
+    let Shape {
+        copies,
+        near,
+        max_edit_rate,
+        updates,
+        repeats,
+        deletes,
+        empty,
+        short,
+        min_words,
+        max_words,
+        sites,
+        ref scripts,
+        vocabulary,
+        zipf,
+        window,
+    } = args.shape;
+    Params {
+        documents: args.documents,
+        seed: args.seed,
+        vocabulary,
+        zipf,
+        min_words,
+        max_words,
+        sites,
+        scripts: scripts.clone(),
+        window,
+        max_edit_rate,
+        copies,
+        near,
+        empty,
+        short,
+        updates,
+        repeats,
+        deletes,
+    }
+}
+
+fn open(path: &Path) -> anyhow::Result<Box<dyn Write>> {
+    if path == Path::new("-") {
+        return Ok(Box::new(BufWriter::new(io::stdout().lock())));
+    }
+    let file = File::create(path).with_context(|| format!("the file {path:?}"))?;
+    Ok(Box::new(BufWriter::new(file)))
+}
+
+/// What is alive, and how it came about.
+struct Corpus {
+    /// Only where the features are of use.
+    featurizer: Option<Featurizer>,
+    alive: BTreeMap<DocId, Vec<u64>>,
+    upserts: u64,
+    deletes: u64,
+    bytes: u64,
+}
+
+impl Corpus {
+    /// Empty; with the features of its texts or without.
+    fn new(with_features: bool) -> Self {
+        let featurizer = with_features.then(|| Featurizer::new(TextRules::default()));
+        Self { featurizer, alive: BTreeMap::new(), upserts: 0, deletes: 0, bytes: 0 }
+    }
+
+    fn apply(&mut self, Record { event: DocEvent { id, text }, .. }: Record<'_>) {
+        let Some(text) = text else {
+            self.deletes += 1;
+            self.alive.remove(&id);
+            return;
+        };
+        self.upserts += 1;
+        self.bytes += text.len() as u64;
+        let features = self.featurizer.as_mut().map_or(&[][..], |featurizer| featurizer.features(&text));
+        self.alive.insert(id, features.to_vec());
+    }
+
+    fn summary(&self) -> String {
+        format!(
+            "made        {} events: {} upserts, {} deletes; {} of text; {} documents alive at the end",
+            HumanCount(self.upserts + self.deletes),
+            HumanCount(self.upserts),
+            HumanCount(self.deletes),
+            BinaryBytes(self.bytes),
+            HumanCount(self.alive.len() as u64)
+        )
+    }
+}
+
+/// One pair a line, sorted by ids. Ids that are generated hold no tab and no newline.
+fn write_truth(out: &mut impl Write, pairs: &[(Pair<DocId>, f64)]) -> io::Result<()> {
+    for (pair, similarity) in pairs {
+        writeln!(out, "{}\t{}\t{similarity:.9}", pair.lo(), pair.hi())?;
+    }
+    out.flush()
+}
+
+/// How many pairs there are from each tenth of similarity to the next; the last band is 1.0 itself.
+fn by_band(pairs: &[(Pair<DocId>, f64)], floor: f64) -> String {
+    let mut bands = BTreeMap::<u32, u64>::new();
+    for (_, similarity) in pairs {
+        // What a tenth is as a decimal must not fall below it as a float.
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 10")]
+        let tenths = (similarity * 10.0 + 1e-9) as u32;
+        *bands.entry(tenths).or_default() += 1;
+    }
+    let bands: Vec<_> = bands
+        .iter()
+        .rev()
+        .map(|(tenths, pairs)| format!("{}.{}: {}", tenths / 10, tenths % 10, HumanCount(*pairs)))
+        .collect();
+    let pairs = HumanCount(pairs.len() as u64);
+    format!("truth       {pairs} pairs of similarity {floor} or more; by band from {}", bands.join(", "))
+}

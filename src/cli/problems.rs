@@ -1,0 +1,73 @@
+//! What is wrong with what was typed: gathered as it is found, and told as one error, a line for each problem.
+
+use std::fmt;
+
+/// Problems so far; none of them has ended the command yet.
+#[derive(Debug, Default)]
+pub(super) struct Problems(Vec<String>);
+
+impl Problems {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Notes a problem; each line of its text is one.
+    pub(super) fn note(&mut self, problem: impl fmt::Display) {
+        self.0.extend(problem.to_string().lines().map(str::to_owned));
+    }
+
+    /// The value, or `None` and its error, with its causes, noted.
+    pub(super) fn take<T>(&mut self, result: Result<T, impl Into<anyhow::Error>>) -> Option<T> {
+        result.map_err(|error| self.note(format_args!("{:#}", error.into()))).ok()
+    }
+
+    /// The value, if there is one and no problem.
+    ///
+    /// # Errors
+    /// All problems.
+    pub(super) fn settle<T>(self, value: Option<T>) -> Result<T, WrongUsage> {
+        match value {
+            Some(value) if self.0.is_empty() => Ok(value),
+            _ => Err(WrongUsage(self.0)),
+        }
+    }
+}
+
+/// A command that cannot begin as it was typed. Exits with 2.
+#[derive(Debug)]
+pub(super) struct WrongUsage(Vec<String>);
+
+impl fmt::Display for WrongUsage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0[..] {
+            [problem] => f.write_str(problem),
+            problems => {
+                write!(f, "{} problems", problems.len())?;
+                problems.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
+            }
+        }
+    }
+}
+
+impl std::error::Error for WrongUsage {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_problem_is_told_in_one_line_and_more_in_a_list() {
+        let mut problems = Problems::default();
+        assert_eq!(problems.take(Ok::<_, std::io::Error>(1)), Some(1));
+        problems.note("first");
+        assert_eq!(WrongUsage(problems.0.clone()).to_string(), "first");
+        problems.take(Err::<(), _>(anyhow::anyhow!("cause").context("second\nthird")));
+        let error = problems.settle(Some(())).unwrap_err();
+        assert_eq!(error.to_string(), "3 problems\n  first\n  second\n  third: cause");
+    }
+
+    #[test]
+    fn a_value_without_problems() {
+        assert_eq!(Problems::default().settle(Some(7)).unwrap(), 7);
+    }
+}
