@@ -63,8 +63,8 @@ fn features() -> Answers {
         ),
         ("stop words", TextRules { stop_words: vec!["over".into(), "the".into()], ..default }),
     ];
-    let of = |(name, rules): (&str, TextRules)| {
-        let mut featurizer = Featurizer::new(rules);
+    let of = |(name, text_rules): (&str, TextRules)| {
+        let mut featurizer = Featurizer::new(text_rules);
         texts().map(|(text_name, text)| {
             let features = featurizer.features(&text);
             // The sum stands for the rest.

@@ -20,9 +20,9 @@ pub(crate) fn sketches(
     };
     let a = text([0..common, common..common + own / 2]);
     let b = text([0..common, common + own / 2..union]);
-    let text = TextRules { shingle: Shingle::Words(1), ..TextRules::default() };
-    let scheme = Scheme { version: 1, text, kind, size, bits: 64, seed: trial, exact: false };
+    let rules = TextRules { shingle: Shingle::Words(1), ..TextRules::default() };
+    let scheme = Scheme { version: 1, text: rules, kind, size, bits: 64, seed: trial, exact: false };
     let mut maker = SketchMaker::new(&scheme);
-    let mut sketch = |text: &str| maker.sketch(text).unwrap().1;
+    let mut sketch = |words: &str| maker.sketch(words).unwrap().1;
     (sketch(&a), sketch(&b))
 }
