@@ -13,6 +13,7 @@ use hashbrown::HashTable;
 use serde::{Deserialize, Serialize};
 
 use super::BlockKey;
+use super::table::Table;
 use crate::doc::DocId;
 use crate::hash::SketchId;
 use crate::pair::Pair;
@@ -47,7 +48,7 @@ pub struct BlockIndex {
     cap: usize,
     slots: Slots,
     /// For each table, block hash to who is in the block.
-    tables: Vec<HashTable<(u32, Holder)>>,
+    tables: Vec<Table>,
     crowds: Vec<Crowd>,
     free_crowds: Vec<u32>,
     /// Blocks that died, revived, or changed while dead, since they were last taken.
@@ -60,7 +61,7 @@ impl BlockIndex {
         Self {
             cap,
             slots: Slots::default(),
-            tables: (0..tables).map(|_| HashTable::new()).collect(),
+            tables: (0..tables).map(|_| Table::default()).collect(),
             crowds: Vec::new(),
             free_crowds: Vec::new(),
             deaths: Vec::new(),
@@ -104,7 +105,7 @@ impl BlockIndex {
         come: &[Posting],
         mut meet: impl FnMut(&Slot, &Slot, i8),
     ) {
-        let mut crowd = self.detach(key);
+        let mut crowd = self.take(key);
         let before = crowd.len();
         let after = before + come.len() - gone.len();
         // Who stays, comes or goes meets the others only if the block lives before and after; a block that dies or
@@ -139,41 +140,36 @@ impl BlockIndex {
             _ if !was_live => self.deaths.push((key, None)),
             _ => {}
         }
-        self.attach(key, crowd);
+        self.put(key, crowd);
     }
 
-    /// Takes a block out of its table.
-    fn detach(&mut self, key: BlockKey) -> Crowd {
-        let table = &mut self.tables[usize::from(key.table)];
-        let Ok(entry) = table.find_entry(spread(key.hash), |(hash, _)| *hash == key.hash) else {
-            return Crowd::Few(Vec::new());
-        };
-        match entry.remove().0.1.open() {
-            Ok(slot) => Crowd::Few(vec![slot]),
-            Err(crowd) => {
+    /// Takes the members out of a block; what its table says is stale until they are [put back](Self::put).
+    fn take(&mut self, key: BlockKey) -> Crowd {
+        match self.tables[usize::from(key.table)].get(key.hash).map(|holder| Holder(holder).open()) {
+            None => Crowd::Few(Vec::new()),
+            Some(Ok(slot)) => Crowd::Few(vec![slot]),
+            Some(Err(crowd)) => {
                 self.free_crowds.push(crowd);
                 std::mem::take(&mut self.crowds[crowd as usize])
             }
         }
     }
 
-    /// Puts a block that is not in its table there, unless it is empty.
-    fn attach(&mut self, key: BlockKey, crowd: Crowd) {
+    fn put(&mut self, key: BlockKey, crowd: Crowd) {
+        let table = &mut self.tables[usize::from(key.table)];
         let holder = match &crowd {
-            Crowd::Few(slots) if slots.is_empty() => return,
+            Crowd::Few(slots) if slots.is_empty() => return table.remove(key.hash),
             Crowd::Few(slots) if slots.len() == 1 => Holder::one(slots[0]),
             _ => {
-                let crowd = crowd.fitting(self.cap);
                 let place = self.free_crowds.pop().unwrap_or_else(|| {
                     self.crowds.push(Crowd::default());
                     index(self.crowds.len() - 1)
                 });
-                self.crowds[place as usize] = crowd;
+                self.crowds[place as usize] = crowd.fitting(self.cap);
                 Holder::crowd(place)
             }
         };
-        let table = &mut self.tables[usize::from(key.table)];
-        table.insert_unique(spread(key.hash), (key.hash, holder), |(hash, _)| spread(*hash));
+        table.insert(key.hash, holder.0);
     }
 }
 
@@ -325,11 +321,6 @@ impl Slots {
     }
 }
 
-/// A block hash as a table's hash: the table reads its lowest and its highest bits.
-fn spread(hash: u32) -> u64 {
-    u64::from(hash) << 32 | u64::from(hash)
-}
-
 /// A place in a vector of less than 2^31 entries, about a hundred times what fits in memory.
 fn index(place: usize) -> u32 {
     u32::try_from(place)
@@ -339,6 +330,7 @@ fn index(place: usize) -> u32 {
 }
 
 #[cfg(test)]
+#[expect(clippy::cast_possible_truncation, reason = "small numbers")]
 mod tests {
     use std::collections::BTreeMap;
 

@@ -4,6 +4,7 @@ mod banding;
 pub mod design;
 pub mod index;
 mod scan;
+mod table;
 
 use std::fmt;
 

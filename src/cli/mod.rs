@@ -5,11 +5,14 @@
 
 mod arguments;
 pub mod check;
+pub mod compare;
+mod examine;
 pub mod generate;
 pub mod plan;
 mod problems;
 pub mod replay;
 mod summary;
+pub mod trace;
 
 use std::convert::identity;
 use std::ffi::OsString;
@@ -46,10 +49,14 @@ pub struct Cli {
 pub enum Command {
     /// Read a recorded feed and write the changes of its near-duplicate pairs.
     Replay(replay::Args),
+    /// Compare two texts: exact similarity beside the estimate, shared blocks, the filter's verdict.
+    Compare(compare::Args),
     /// Show what a pipeline will do: its parameters and why, its recall, its errors, its memory.
     Plan(plan::Args),
     /// Validate a pipeline and a deployment file without running anything.
     Check(check::Args),
+    /// Follow one document of a feed through every stage, with values.
+    Trace(trace::Args),
     /// Make a feed to try things with: texts in several scripts, with copies, near-duplicates, updates and deletes.
     Generate(generate::Args),
 }
@@ -98,8 +105,10 @@ pub fn run(typed: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
     start_logging(cli.log_format);
     match cli.command {
         Command::Replay(args) => replay::run(&args, problems),
+        Command::Compare(args) => compare::run(&args, problems),
         Command::Plan(args) => plan::run(&args, problems),
         Command::Check(args) => check::run(&args, problems),
+        Command::Trace(args) => trace::run(&args, problems),
         Command::Generate(args) => generate::run(&args, problems),
     }
 }

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context;
-use indicatif::{HumanCount, ProgressBar};
+use indicatif::{HumanCount, HumanFloatCount, ProgressBar};
 
 use super::PipelineArgs;
 use super::arguments::at_least_one;
@@ -164,7 +164,7 @@ impl Progress {
                 bar.set_message(format!(
                     "{} events, {} a second, {} documents, {} pairs",
                     HumanCount(events),
-                    HumanCount(rate as u64),
+                    HumanFloatCount(rate.round()),
                     HumanCount(documents),
                     HumanCount(pairs)
                 ));

@@ -150,13 +150,13 @@ impl Change<'_> {
             }
             return;
         }
-        let centre = self.members.first().cloned();
-        let stays = |centre: &DocId| {
+        let before_first = self.members.first().cloned();
+        let stays = |first: &DocId| {
             before.min(after) > self.limit
-                && leave.clone().all(|d| d != centre)
-                && join.clone().all(|d| d > centre)
+                && leave.clone().all(|d| d != first)
+                && join.clone().all(|d| d > first)
         };
-        match centre.filter(stays) {
+        match before_first.filter(stays) {
             // A star before and after, about the same centre: its edges change one by one.
             Some(centre) => {
                 for document in leave {

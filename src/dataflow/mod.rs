@@ -19,6 +19,7 @@ mod pairs;
 mod sketches;
 mod upsert;
 mod verify;
+mod workers;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -33,6 +34,7 @@ use timely::progress::frontier::MutableAntichain;
 
 pub use ingest::{Intake, Pull};
 pub use output::Emit;
+pub use workers::Workers;
 
 use crate::block::index::DeadBlock;
 use crate::block::{BlockKey, Blocking};

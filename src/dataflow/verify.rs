@@ -27,7 +27,7 @@ use crate::time::Epoch;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Visit {
     /// The worker.
-    to: usize,
+    to: u64,
     x: SketchId,
     sketch: Sketch,
     partners: Vec<(SketchId, isize)>,
@@ -40,7 +40,7 @@ pub(super) fn verify<'scope>(
     stages: &Stages,
 ) -> Deltas<'scope, (Pair<SketchId>, Accepted)> {
     let peers = meetings.scope().peers() as u64;
-    let owner = move |id: SketchId| (id.low() % peers) as usize;
+    let owner = move |id: SketchId| id.low() % peers;
     let visitors = Rc::clone(&sketches);
 
     let to_x = Exchange::new(|m: &Meetings| m.pair.lo().low());
@@ -60,7 +60,7 @@ pub(super) fn verify<'scope>(
     });
 
     let stages = stages.clone();
-    visits.unary_frontier(Exchange::new(|v: &Visit| v.to as u64), "Compare", move |_, _| {
+    visits.unary_frontier(Exchange::new(|v: &Visit| v.to), "Compare", move |_, _| {
         let mut shared = Shared::default();
         move |(input, frontier), output| {
             input.for_each_time(|time, data| {

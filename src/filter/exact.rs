@@ -81,7 +81,7 @@ impl PairFilter for Exact {
         if stop.rejected {
             return Verdict { accepted: None, look: stop.look + 1, components: stop.components };
         }
-        let accepted = shared_features(&a.features, &b.features, needed)
+        let accepted = shared_features(a.features, b.features, needed)
             .map(|common| Similarity::clamped(common as f64 / (total - common) as f64));
         Verdict { accepted, look: stop.look + 2, components: stop.components }
     }

@@ -19,7 +19,7 @@ use thiserror::Error;
 
 pub use summary::{HotBlock, Quantiles, Summary};
 
-use crate::dataflow::Stages;
+use crate::dataflow::{Stages, Workers};
 use crate::sink::Sink;
 use crate::source::{BadRecords, Files, Queue, SourceError};
 use crate::time::Clock;
@@ -75,10 +75,7 @@ pub fn run(job: Job) -> Result<Summary, RunError> {
             .spawn(move || files.run(&queue, &bad, &*clock))
             .map_err(|error| RunError::Worker(error.to_string()))?
     };
-    let guards = worker::start(&stages, workers, &shared).map_err(RunError::Worker)?;
-    for result in guards.join() {
-        result.map_err(RunError::Worker)?;
-    }
+    worker::start(&stages, workers, &shared).and_then(Workers::join).map_err(RunError::Worker)?;
     let read = reader.join().map_err(|_| RunError::Worker("the reader panicked".to_owned()))?;
     // What failed first closed the queue and thereby ended the rest.
     shared.outcome()?;

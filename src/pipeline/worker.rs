@@ -1,15 +1,12 @@
-//! One worker: the dataflow between the queue and the sink, stepped until the input ends.
+//! The workers' ends: events from the queue, deltas to the sink.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use timely::WorkerConfig;
-use timely::communication::WorkerGuards;
-
 use super::{RunError, lock};
-use crate::dataflow::{Emit, Intake, Pull, Stages, build};
+use crate::dataflow::{Emit, Intake, Pull, Stages, Workers};
 use crate::doc::{DocEvent, Position};
 use crate::pair::DocPair;
 use crate::sink::Sink;
@@ -69,34 +66,13 @@ impl Shared {
 }
 
 /// Starts the worker threads.
-pub(super) fn start(
-    stages: &Stages,
-    workers: usize,
-    shared: &Arc<Shared>,
-) -> Result<WorkerGuards<()>, String> {
-    let communication = match workers {
-        1 => timely::CommunicationConfig::Thread,
-        n => timely::CommunicationConfig::Process(n),
-    };
-    let (stages, shared) = (stages.clone(), Arc::clone(shared));
-    timely::execute(timely::Config { communication, worker: WorkerConfig::default() }, move |worker| {
-        let _end = EndWithWorker;
-        let intake = Box::new(Events { shared: Arc::clone(&shared), decoder: Decoder::new(), batch: None });
-        let emit = Box::new(Deltas { shared: Arc::clone(&shared), sink: None, worker: worker.index() });
-        worker.dataflow(|scope| build(scope, &stages, intake, emit));
-        while worker.step_or_park(None) {}
+pub(super) fn start(stages: &Stages, workers: usize, shared: &Arc<Shared>) -> Result<Workers, String> {
+    let shared = Arc::clone(shared);
+    Workers::start(stages, workers, move |worker| {
+        let events = Events { shared: Arc::clone(&shared), decoder: Decoder::new(), batch: None };
+        let deltas = Deltas { shared: Arc::clone(&shared), sink: None, worker };
+        (Box::new(events), Box::new(deltas))
     })
-}
-
-/// A worker that panics ends the process: its peers would wait for it for ever, and a broken promise must not go on.
-struct EndWithWorker;
-
-impl Drop for EndWithWorker {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            std::process::exit(1);
-        }
-    }
 }
 
 /// This worker's events, from the queue.

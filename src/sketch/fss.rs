@@ -58,7 +58,6 @@ impl Sketcher for Fss {
 
 /// The portable [`Fill`], and the body of those that are compiled for certain processors.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "a bin is below K")]
 pub(super) fn fill(salts: &[u64], features: &[u64], bins: &mut [u64]) {
     bins.fill(u64::MAX);
     let size = bins.len() as u64;

@@ -1,5 +1,7 @@
 //! Features to sketches: the default beside the reference, for short and long texts.
 
+#![expect(missing_docs, reason = "criterion's macros make an item")]
+
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use dupflow::hash::mix;
 use dupflow::sketch::{Fss, MinHash, Sketcher};

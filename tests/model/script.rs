@@ -1,38 +1,40 @@
 //! Runs the dataflow over events in memory.
 
 use std::collections::VecDeque;
+use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex};
 
 use dupflow::dataflow::{Emit, Intake, Pull, Stages, build};
-use dupflow::doc::{DocEvent, DocId, Position};
+use dupflow::doc::{DocEvent, Position};
 use dupflow::pair::DocPair;
 use dupflow::time::Epoch;
 use timely::CommunicationConfig;
 
-/// An id and the text now in force, or a delete.
-pub type Event = (DocId, Option<String>);
+use crate::data::Event;
+
+/// When, what, and whether it comes (1) or goes (-1).
+pub(crate) type Delta = (Epoch, DocPair, isize);
 
 /// How a history is run.
 #[derive(Clone, Copy, Debug)]
-pub struct Run {
-    pub workers: usize,
+pub(crate) struct Run {
+    pub(crate) workers: usize,
     /// Whether records are serialized between workers, as they are between processes.
-    pub serialized: bool,
+    pub(crate) serialized: bool,
     /// Which worker reads which event.
-    pub seed: u64,
+    pub(crate) seed: u64,
 }
 
 /// The deltas of a history that is cut into epochs 1, 2, …; the events of an epoch are dealt out to the workers at
 /// random.
-pub fn deltas(stages: &Stages, epochs: &[Vec<Event>], run: Run) -> Vec<(Epoch, DocPair, isize)> {
+pub(crate) fn deltas(stages: &Stages, epochs: &[Vec<Event>], run: Run) -> Vec<Delta> {
     let mut shares: Vec<VecDeque<Batch>> = vec![VecDeque::new(); run.workers];
     let mut position = 0;
-    for (epoch, events) in (1..).zip(epochs) {
+    for (epoch, whole) in (1..).zip(epochs) {
         let mut dealt = vec![Vec::new(); run.workers];
-        for event in events {
-            let worker = dupflow::hash::mix(run.seed ^ position) as usize % run.workers;
-            dealt[worker].push((Position(position), event.clone()));
+        for event in whole {
+            let worker = dupflow::hash::mix(run.seed ^ position) % run.workers as u64;
+            dealt[usize::try_from(worker).unwrap()].push((Position(position), event.clone()));
             position += 1;
         }
         for (share, mut events) in shares.iter_mut().zip(dealt) {
@@ -91,7 +93,7 @@ impl Intake for Script {
     }
 }
 
-struct Tape(Sender<(Epoch, DocPair, isize)>);
+struct Tape(Sender<Delta>);
 
 impl Emit for Tape {
     fn deltas(&mut self, epoch: Epoch, deltas: &[(DocPair, isize)]) {
@@ -101,11 +103,4 @@ impl Emit for Tape {
     }
 
     fn closed(&mut self, _: Option<Epoch>) {}
-}
-
-/// Counts in a fresh place.
-pub fn stages(mut stages: Stages) -> Stages {
-    stages.metrics = Arc::new(dupflow::metrics::Metrics::new(stages.filter.looks()));
-    stages.dead_blocks = Arc::default();
-    stages
 }

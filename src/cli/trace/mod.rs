@@ -1,0 +1,209 @@
+//! `dupflow trace`: one document through every stage, with values, and its pairs at the end of the input.
+//!
+//! Reads the whole input into memory, without the dataflow: what a document's pairs are is a function of the corpus.
+
+mod corpus;
+mod neighbourhood;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use super::PipelineArgs;
+use super::examine::{Comparison, Examiner, Sketched, Specimen, said};
+use super::problems::Problems;
+use crate::block::BlockKey;
+use crate::config::Plan;
+use crate::doc::{DocId, Position};
+use crate::hash::SketchId;
+use crate::text::Featurizer;
+use corpus::Corpus;
+use neighbourhood::{Meeting, Neighbourhood};
+
+/// What `trace` takes.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Which pipeline.
+    #[command(flatten)]
+    pub pipeline: PipelineArgs,
+
+    /// The id of the document.
+    #[arg(long, value_name = "ID")]
+    pub doc: String,
+
+    /// Feed files, folders, or "-" for standard input, as for `replay`; they are held in memory.
+    #[arg(value_name = "INPUT", required = true)]
+    pub inputs: Vec<PathBuf>,
+}
+
+/// Values shown of a long list.
+const SHOWN: usize = 12;
+
+/// Prints the trace.
+///
+/// # Errors
+/// Everything that is wrong with the pipeline, an input that cannot be read, and a document that the input does not name.
+pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
+    let plan = problems.take(args.pipeline.load());
+    let id = DocId::new(&args.doc);
+    if id.is_none() {
+        problems.note(format_args!("--doc: an id has 1 to {} bytes", DocId::MAX_BYTES));
+    }
+    let (plan, id) = problems.settle(plan.zip(id))?;
+    let corpus = Corpus::read(&args.inputs, &id)?;
+    anyhow::ensure!(!corpus.events.is_empty(), "the input has no event of document \"{id}\"");
+    super::print(&report(&plan, &corpus, &id))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn report(plan: &Plan, corpus: &Corpus, id: &DocId) -> String {
+    let mut out = format!("pipeline {}, scheme {:016x}\n", plan.name, plan.scheme.fingerprint());
+    let mut section = |name: &str, lines: &[String]| {
+        let _ = write!(out, "\n{name}\n");
+        lines.iter().for_each(|line| {
+            let _ = writeln!(out, "  {line}");
+        });
+    };
+    let events = corpus.events.iter().map(|(Position(at), text)| match text {
+        Some(bytes) => format!("record {at}: upsert, {bytes} bytes of text"),
+        None => format!("record {at}: delete"),
+    });
+    section(&format!("events of {id:?}, records counted from 0"), &events.collect::<Vec<_>>());
+    let Some(text) = corpus.alive.get(id) else {
+        section("end", &["not alive at the end of the input, so in no pair".to_owned()]);
+        return out;
+    };
+
+    let mut examiner = Examiner::new(plan);
+    let specimen = examiner.examine(text);
+    section("text", &text_lines(plan, &specimen, text));
+    let Some(traced) = &specimen.sketched else {
+        section("end", &["a text without a token has no sketch and is in no pair".to_owned()]);
+        return out;
+    };
+    section("sketch", &sketch_lines(plan, &examiner, traced));
+    let around = Neighbourhood::of(id, traced, &corpus.alive, &mut examiner);
+    section("blocks", &block_lines(&around, examiner.cap()));
+    let meetings = around.meetings(&examiner);
+    let verdicts = meetings.iter().map(|meeting| {
+        let (common, either) = specimen.overlap(&examiner.examine(&corpus.alive[&meeting.other]));
+        meeting_line(meeting, common as f64 / either as f64, examiner.looks())
+    });
+    section("documents that share a block", &or_none(verdicts));
+    let pairs = around.pairs(&meetings, plan.expand_limit);
+    section(
+        "pairs at the end of the input",
+        &or_none(
+            pairs
+                .iter()
+                .map(|(pair, similarity)| format!("{:?} {:?} {}", pair.lo(), pair.hi(), similarity.get())),
+        ),
+    );
+    out
+}
+
+/// The first values of a list, and how many there are.
+fn first<T>(values: &[T], show: impl Fn(&T) -> String) -> String {
+    let shown: Vec<String> = values.iter().take(SHOWN).map(show).collect();
+    let more = if values.len() > SHOWN { " ..." } else { "" };
+    format!("{}{more}", shown.join(" "))
+}
+
+fn text_lines(plan: &Plan, specimen: &Specimen, text: &str) -> Vec<String> {
+    let mut featurizer = Featurizer::new(plan.scheme.text.clone());
+    let Specimen { tokens, shingles, .. } = specimen;
+    vec![
+        format!("{} tokens: {}", tokens.len(), first(tokens, Clone::clone)),
+        format!(
+            "{} shingles, {} distinct: {}",
+            shingles.len(),
+            specimen.distinct().len(),
+            first(shingles, |s| format!("{s:?}"))
+        ),
+        format!("their features: {}", first(featurizer.features(text), |feature| format!("{feature:016x}"))),
+    ]
+}
+
+fn sketch_lines(plan: &Plan, examiner: &Examiner, traced: &Sketched) -> Vec<String> {
+    let (size, bits) = (plan.scheme.size, plan.scheme.bits);
+    let components: Vec<u64> = (0..size).map(|j| examiner.component(&traced.sketch, j)).collect();
+    let digits = bits.div_ceil(4);
+    vec![
+        format!("id {}", traced.id),
+        format!("{size} components of {bits} bits: {}", first(&components, |c| format!("{c:0digits$x}"))),
+        format!(
+            "{} words: {}",
+            traced.sketch.words.len(),
+            first(&traced.sketch.words, |word| format!("{word:016x}"))
+        ),
+    ]
+}
+
+fn block_lines(around: &Neighbourhood, cap: usize) -> Vec<String> {
+    let line = |(key, sketches): (&BlockKey, &BTreeSet<SketchId>)| {
+        let (n, is_dead) = (sketches.len(), sketches.len() > cap);
+        let note = match (n, is_dead) {
+            (1, _) => "alone".to_owned(),
+            (_, false) => format!("{n} sketches"),
+            (_, true) => format!("{n} sketches, dead"),
+        };
+        format!("band {:>2}, hash {:08x}: {note}", key.table, key.hash)
+    };
+    around.blocks.iter().map(line).collect()
+}
+
+fn meeting_line(meeting: &Meeting, exact: f64, looks: usize) -> String {
+    let Meeting { other, compared, live, .. } = meeting;
+    let verdict = match (meeting.is_copy, live) {
+        (true, _) => "a copy, never compared".to_owned(),
+        (false, 0) => "never compared, no shared block is live".to_owned(),
+        (false, _) => said(&compared.verdict, looks),
+    };
+    let Comparison { estimate, standard_error, shared, .. } = compared;
+    format!(
+        "{other:?}: {} blocks, {live} live; exact {exact:.4}, estimate {estimate:.4} (standard error \
+         {standard_error:.4}); {verdict}",
+        shared.len()
+    )
+}
+
+fn or_none(lines: impl Iterator<Item = String>) -> Vec<String> {
+    let lines: Vec<_> = lines.collect();
+    if lines.is_empty() { vec!["none".to_owned()] } else { lines }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_that_changes_and_one_that_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let feed = folder.path().join("feed.jsonl");
+        let lines = [
+            r#"{"id":"a","text":"the quick brown fox jumps over the lazy dog"}"#,
+            r#"{"id":"b","text":"something else entirely"}"#,
+            r#"{"id":"b","text":"The quick brown fox jumps over a lazy dog!"}"#,
+            r#"{"id":"c","text":"?"}"#,
+            r#"{"id":"d","text":"the quick brown fox"}"#,
+            r#"{"id":"d","op":"delete"}"#,
+        ];
+        std::fs::write(&feed, lines.join("\n")).unwrap();
+        let plan = Plan::load("tour", &[]).unwrap();
+        let said = |id: &str| {
+            let id = DocId::new(id).unwrap();
+            report(&plan, &Corpus::read(std::slice::from_ref(&feed), &id).unwrap(), &id)
+        };
+        let b = said("b");
+        assert!(
+            b.contains("  record 1: upsert, 23 bytes of text\n  record 2: upsert, 42 bytes of text\n"),
+            "{b}"
+        );
+        assert!(b.contains("  9 tokens: the quick brown fox jumps over a lazy dog\n"), "{b}");
+        assert!(b.contains("; exact 0.6000, estimate "), "{b}");
+        assert!(b.ends_with("pairs at the end of the input\n  \"a\" \"b\" 0.6\n"), "{b}");
+        assert!(said("c").ends_with("a text without a token has no sketch and is in no pair\n"));
+        assert!(said("d").ends_with("not alive at the end of the input, so in no pair\n"));
+    }
+}

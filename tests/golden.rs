@@ -1,0 +1,148 @@
+//! Our own known answers, for everything that a stored sketch depends on: hashes, features, schemes, sketches, block keys.
+//!
+//! A value that changes here means that sketches of old and new programs are no longer alike: raise the scheme's version and record
+//! the new values beside it; never just update them.
+#![cfg(test)]
+
+use std::collections::BTreeMap;
+
+use dupflow::block::{Banding, Blocking};
+use dupflow::config::{BUILT_IN, Plan};
+use dupflow::hash::{bytes, fold, mix, token};
+use dupflow::sketch::{Scheme, SketchKind, SketchMaker};
+use dupflow::text::{Featurizer, Normalize, Shingle, Spaceless, TextRules};
+
+/// Names with values; hexadecimal, since JSON has no whole numbers of 64 bits.
+type Answers = BTreeMap<String, String>;
+
+/// From one token to more features than a sketch has components, in several scripts.
+fn texts() -> [(&'static str, String); 4] {
+    let long: Vec<_> = (0..500_u64).map(|i| format!("w{}", mix(i) % 1000)).collect();
+    [
+        ("one token", "Word".to_owned()),
+        ("a sentence", "The quick brown fox jumps over the lazy dog, twice: 3.14 and a_b.".to_owned()),
+        ("scripts", "Ünïcode ΑΣ Straße ﬁn 日本語の文 ภาษาไทย مرحبا नमस्ते İstanbul".to_owned()),
+        ("500 words", long.join(" ")),
+    ]
+}
+
+fn hex(words: impl IntoIterator<Item = u64>) -> String {
+    words.into_iter().map(|word| format!("{word:016x}")).collect::<Vec<_>>().join(" ")
+}
+
+fn hashes() -> Answers {
+    let key: Vec<u8> = (0..40).map(|i| i * 6 + 1).collect();
+    let tokens =
+        [0, 1, 7, 8, 9, 15, 16, 17, 32, 40].map(|n| (format!("token of {n} bytes"), token(&key[..n])));
+    let words = [0, 1, 0xdead_beef, u64::MAX];
+    let mixed = words.map(|w| (format!("mix {w:x}"), mix(w)));
+    let folded = words.map(|w| (format!("fold {w:x}"), fold(w, 0x9e37_79b9_7f4a_7c15)));
+    let data = [("bytes, seed 0", bytes(0, &key)), ("bytes, seed 1", bytes(1, &key))]
+        .map(|(n, h)| (n.to_owned(), h));
+    tokens
+        .into_iter()
+        .chain(mixed)
+        .chain(folded)
+        .chain(data)
+        .map(|(name, hash)| (name, hex([hash])))
+        .collect()
+}
+
+fn features() -> Answers {
+    let default = TextRules::default();
+    let rules = [
+        ("words:3", default.clone()),
+        (
+            "words:1 run",
+            TextRules { shingle: Shingle::Words(1), spaceless: Spaceless::Run, ..default.clone() },
+        ),
+        ("words:5", TextRules { shingle: Shingle::Words(5), ..default.clone() }),
+        (
+            "chars:5 nfkc",
+            TextRules { shingle: Shingle::Chars(5), normalize: Normalize::Nfkc, ..default.clone() },
+        ),
+        ("stop words", TextRules { stop_words: vec!["over".into(), "the".into()], ..default }),
+    ];
+    let of = |(name, text_rules): (&str, TextRules)| {
+        let mut featurizer = Featurizer::new(text_rules);
+        texts().map(|(text_name, text)| {
+            let features = featurizer.features(&text);
+            // The sum stands for the rest.
+            let sum = features.iter().fold(0, |sum: u64, feature| sum.wrapping_add(mix(*feature)));
+            let few = features.iter().copied().take(3).chain([sum]);
+            (format!("{name}, {text_name}, {}", features.len()), hex(few))
+        })
+    };
+    rules.into_iter().flat_map(of).collect()
+}
+
+fn schemes() -> Answers {
+    let fingerprint =
+        |pipeline: &str| Plan::load(pipeline, &[]).map(|plan| plan.scheme.fingerprint()).unwrap();
+    BUILT_IN.iter().map(|(name, _)| ((*name).to_owned(), hex([fingerprint(name)]))).collect()
+}
+
+/// Of each sketch the id, which covers all its words, and the first word.
+fn sketches() -> Answers {
+    let mut answers = Answers::new();
+    for kind in [SketchKind::Fss, SketchKind::MinHash] {
+        for (size, bits, exact) in [1, 2, 4, 8, 16, 32, 64]
+            .map(|bits| (100, bits, false))
+            .into_iter()
+            .chain([(448, 4, false), (448, 4, true)])
+        {
+            let scheme = Scheme { version: 1, text: TextRules::default(), kind, size, bits, seed: 7, exact };
+            let mut maker = SketchMaker::new(&scheme);
+            for (name, text) in texts() {
+                let (id, sketch) = maker.sketch(&text).unwrap();
+                let verify = if exact { ", exact" } else { "" };
+                answers.insert(
+                    format!("{kind:?}, K {size}, b {bits}{verify}, {name}"),
+                    format!("{id} {}", hex([sketch.words[0]])),
+                );
+            }
+        }
+    }
+    answers
+}
+
+fn blocks() -> Answers {
+    let mut answers = Answers::new();
+    for (size, bits, bands, rows) in [(448, 4, 18, 7), (64, 1, 8, 8), (200, 64, 3, 64), (100, 8, 33, 3)] {
+        let text = TextRules::default();
+        let scheme = Scheme { version: 1, text, kind: SketchKind::Fss, size, bits, seed: 7, exact: false };
+        let (_, sketch) = SketchMaker::new(&scheme).sketch(&texts()[1].1).unwrap();
+        let mut keys = Vec::new();
+        Banding::new(size, bands, rows, 512).keys(&sketch.words, &mut keys);
+        let keys: Vec<_> = keys.iter().map(|key| format!("{}:{:08x}", key.table, key.hash)).collect();
+        answers.insert(format!("K {size}, b {bits}, {bands} x {rows}"), keys.join(" "));
+    }
+    answers
+}
+
+#[test]
+fn known_answers() {
+    let expected: BTreeMap<String, Answers> =
+        serde_json::from_str(include_str!("golden/scheme_1.json")).unwrap();
+    let found: BTreeMap<String, Answers> = [
+        ("hashes", hashes()),
+        ("features", features()),
+        ("schemes", schemes()),
+        ("sketches", sketches()),
+        ("blocks", blocks()),
+    ]
+    .map(|(family, answers)| (family.to_owned(), answers))
+    .into();
+    for (family, answers) in &found {
+        for (name, answer) in answers {
+            let known = expected.get(family).and_then(|known| known.get(name));
+            assert_eq!(
+                known,
+                Some(answer),
+                "{family}, {name}: a change means a new scheme version; all that was found:\n{}",
+                serde_json::to_string_pretty(&found).unwrap()
+            );
+        }
+    }
+    assert_eq!(found, expected, "a known answer that is asked for no more");
+}

@@ -1,0 +1,96 @@
+//! Corpora, accumulated deltas, and what the oracle says to both.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dupflow::dataflow::Stages;
+use dupflow::doc::DocId;
+use dupflow::hash::SketchId;
+use dupflow::oracle;
+use dupflow::pair::{DocPair, Pair};
+use dupflow::sketch::{Sketch, SketchMaker};
+use dupflow::time::Epoch;
+
+use crate::data::Event;
+use crate::script::{self, Delta, Run};
+
+/// The documents alive that have a token, with their sketches.
+pub(crate) struct Corpus {
+    maker: SketchMaker,
+    pub(crate) alive: BTreeMap<DocId, (SketchId, Sketch)>,
+}
+
+impl Corpus {
+    pub(crate) fn new(stages: &Stages) -> Self {
+        Self { maker: SketchMaker::new(&stages.scheme), alive: BTreeMap::new() }
+    }
+
+    pub(crate) fn apply(&mut self, events: &[Event]) {
+        for (id, text) in events {
+            match text.as_ref().and_then(|text| self.maker.sketch(text)) {
+                Some(sketched) => self.alive.insert(id.clone(), sketched),
+                None => self.alive.remove(id),
+            };
+        }
+    }
+
+    /// D(C).
+    pub(crate) fn pairs(&self, stages: &Stages) -> BTreeSet<DocPair> {
+        oracle::exact(&self.alive, &*stages.blocking, &*stages.filter, stages.expand_limit)
+    }
+}
+
+/// What deltas have accumulated to; they are taken epoch by epoch.
+pub(crate) struct Accumulated {
+    deltas: std::iter::Peekable<std::vec::IntoIter<Delta>>,
+    pub(crate) pairs: BTreeSet<DocPair>,
+}
+
+impl Accumulated {
+    pub(crate) fn new(deltas: Vec<Delta>) -> Self {
+        Self { deltas: deltas.into_iter().peekable(), pairs: BTreeSet::new() }
+    }
+
+    /// Takes the deltas of one epoch, which must be sorted and keep every pair at 0 or 1.
+    pub(crate) fn advance(&mut self, epoch: Epoch) {
+        let mut last: Option<(Pair<DocId>, isize)> = None;
+        // Retractions sort before the additions of the same pair, so at no line is a pair there twice or less than never.
+        while let Some((_, pair, diff)) = self.deltas.next_if(|(e, ..)| *e == epoch) {
+            assert!(diff == 1 || diff == -1, "{pair:?} changes by {diff}");
+            assert!(last < Some((pair.pair.clone(), diff)), "epoch {epoch} is not sorted");
+            last = Some((pair.pair.clone(), diff));
+            let changed = if diff > 0 { self.pairs.insert(pair) } else { self.pairs.remove(&pair) };
+            assert!(changed, "epoch {epoch}: {last:?} is there twice, or less than never");
+        }
+    }
+
+    /// Asserts that nothing is left.
+    pub(crate) fn end(mut self) -> BTreeSet<DocPair> {
+        assert_eq!(self.deltas.next(), None, "deltas of an epoch that was not, or out of order");
+        self.pairs
+    }
+}
+
+/// Asserts that the accumulated pairs are the expected ones.
+pub(crate) fn assert_same(found: &BTreeSet<DocPair>, expected: &BTreeSet<DocPair>, epoch: Epoch, run: Run) {
+    let wrong: Vec<_> = found.symmetric_difference(expected).take(5).collect();
+    assert!(wrong.is_empty(), "after epoch {epoch}, {run:?}: {wrong:?} …");
+}
+
+/// Runs a history and compares with the oracle after every epoch.
+pub(crate) fn assert_law(stages: &Stages, epochs: &[Vec<Event>], run: Run) {
+    let mut accumulated = Accumulated::new(script::deltas(stages, epochs, run));
+    let mut corpus = Corpus::new(stages);
+    for (epoch, events) in (1..).zip(epochs) {
+        corpus.apply(events);
+        accumulated.advance(epoch);
+        assert_same(&accumulated.pairs, &corpus.pairs(stages), epoch, run);
+    }
+    accumulated.end();
+}
+
+/// The pairs at the end of a history.
+pub(crate) fn at_the_end(stages: &Stages, epochs: &[Vec<Event>], run: Run) -> BTreeSet<DocPair> {
+    let mut accumulated = Accumulated::new(script::deltas(stages, epochs, run));
+    (1..).zip(epochs).for_each(|(epoch, _)| accumulated.advance(epoch));
+    accumulated.end()
+}

@@ -1,0 +1,119 @@
+//! The law, for each kind of stage: small pipelines at T = 0.5, with caps of a few sketches and of three copies.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use dupflow::block::BlockKey;
+use dupflow::config::Plan;
+use dupflow::dataflow::Stages;
+use dupflow::metrics::Counter;
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::TestRunner;
+
+use crate::data::Event;
+use crate::history::{check, cut, events, runs, sizes};
+use crate::law::{Corpus, assert_law};
+use crate::script::{Run, deltas};
+
+/// One-bit components and bands of two rows: a block holds about a quarter of all sketches.
+pub(crate) const CROWDED: &str =
+    "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap = 4 }";
+
+/// What is set in a pipeline besides the threshold and the expand limit.
+pub(crate) fn plan(settings: &str) -> Plan {
+    let text = format!("threshold = 0.5\noutput = {{ expand_limit = 3 }}\n{settings}");
+    Plan::parse("test", &text, Path::new(""), &[]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The law, on random histories.
+fn holds(settings: &str) {
+    let plan = plan(settings);
+    check(150, (events(0..120), sizes(), runs()), |(events, sizes, run)| {
+        let stages = Stages::of(&plan, false);
+        let epochs = cut(&events, &sizes);
+        assert_law(&stages, &epochs, run);
+        assert_books(&stages, &events);
+    });
+}
+
+/// Every block above the cap at the end, with its size.
+fn crowds(corpus: &Corpus, stages: &Stages) -> BTreeMap<BlockKey, usize> {
+    let sketches: BTreeMap<_, _> = corpus.alive.values().map(|(id, sketch)| (id, sketch)).collect();
+    let mut keys = Vec::new();
+    sketches.values().for_each(|sketch| stages.blocking.keys(&sketch.words, &mut keys));
+    keys.sort_unstable();
+    let sizes = keys.chunk_by(|a, b| a == b).map(|block| (block[0], block.len()));
+    sizes.filter(|(_, size)| *size > stages.blocking.cap()).collect()
+}
+
+/// Dead blocks are named, and counts are those of the history, whatever the run.
+fn assert_books(stages: &Stages, events: &[Event]) {
+    let mut corpus = Corpus::new(stages);
+    corpus.apply(events);
+    let dead: BTreeMap<_, _> =
+        stages.dead_blocks().iter().map(|(key, block)| (*key, block.sketches)).collect();
+    assert_eq!(dead, crowds(&corpus, stages));
+
+    let count = |counter| usize::try_from(stages.metrics.get(counter)).unwrap();
+    let (mut alive, mut vain) = (BTreeSet::new(), 0);
+    for (id, text) in events {
+        match text {
+            Some(_) => drop(alive.insert(id)),
+            None => vain += usize::from(!alive.remove(id)),
+        }
+    }
+    assert_eq!(count(Counter::Events), events.len());
+    assert_eq!(count(Counter::UnknownDeletes), vain);
+    assert_eq!(count(Counter::Inserted) - count(Counter::Deleted), alive.len());
+    let sketches: BTreeSet<_> = corpus.alive.values().map(|(id, _)| id).collect();
+    assert_eq!(count(Counter::SketchesBorn) - count(Counter::SketchesDied), sketches.len());
+}
+
+macro_rules! law {
+    ($($name:ident $settings:expr;)*) => { $(#[test] fn $name() { holds($settings); })* };
+}
+
+law! {
+    crowded_blocks CROWDED;
+    derived_banding "sketch = { size = 128, bits = 4 }\nblocking = { recall = 0.99, cap = 2 }";
+    sketches_of_less_than_a_word "sketch = { size = 48, bits = 2 }\nblocking = { bands = 12, rows = 4, cap = 3 }";
+    exact_verification "sketch = { size = 64, bits = 4 }\nblocking = { recall = 0.9, cap = 3 }\nfilter = { verify = \"exact\" }";
+    scan "blocking = { kind = \"scan\" }\nsketch = { size = 64, bits = 2 }";
+    scan_with_exact_verification "blocking = { kind = \"scan\" }\nsketch = { size = 64 }\nfilter = { kind = \"full\", verify = \"exact\" }";
+    full_comparison "sketch = { size = 128, bits = 1 }\nblocking = { bands = 16, rows = 8, cap = 3 }\nfilter = { kind = \"full\" }";
+    paper_filter "sketch = { size = 256, bits = 1 }\nblocking = { bands = 16, rows = 8, cap = 4 }\nfilter = { kind = \"paper\" }";
+    minhash "sketch = { kind = \"minhash\", size = 64, bits = 8 }\nblocking = { bands = 32, rows = 2, cap = 4 }";
+    full_width_minhash "sketch = { kind = \"minhash\", size = 32, bits = 64 }\nblocking = { bands = 16, rows = 2, cap = 3 }";
+    character_shingles "text = { shingle = \"chars:5\" }\nsketch = { size = 64, bits = 8 }\nblocking = { bands = 16, rows = 4, cap = 3 }";
+}
+
+/// That the histories above are worth something: they hold what the law could break on.
+#[test]
+fn histories_are_eventful() {
+    let plan = plan(CROWDED);
+    let mut runner = TestRunner::deterministic();
+    let (mut died, mut revived, mut starred, mut empty, mut unchanged, mut vain) = (0, 0, 0, 0, 0, 0);
+    for _ in 0..50 {
+        let events = events(120).new_tree(&mut runner).unwrap().current();
+        let stages = Stages::of(&plan, false);
+        let epochs = cut(&events, &[6]);
+        let mut corpus = Corpus::new(&stages);
+        let mut before = BTreeMap::new();
+        for epoch in &epochs {
+            corpus.apply(epoch);
+            let after = crowds(&corpus, &stages);
+            died += after.keys().filter(|key| !before.contains_key(*key)).count();
+            revived += before.keys().filter(|key| !after.contains_key(*key)).count();
+            before = after;
+        }
+        deltas(&stages, &epochs, Run { workers: 1, serialized: false, seed: 0 });
+        starred += stages.metrics.get(Counter::Starred);
+        empty += stages.metrics.get(Counter::Empty);
+        unchanged += stages.metrics.get(Counter::Unchanged);
+        vain += stages.metrics.get(Counter::UnknownDeletes);
+    }
+    // Per history: blocks die and revive by the dozen, and the rest comes at least once in two.
+    assert!(died > 50 * 12 && revived > 50 * 12, "{died} deaths, {revived} revivals");
+    let least = [starred, empty, unchanged, vain].into_iter().min();
+    assert!(least > Some(25), "{starred} stars, {empty} empty, {unchanged} unchanged, {vain} vain deletes");
+}

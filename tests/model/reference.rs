@@ -1,0 +1,144 @@
+//! The plain formulation: one arrangement of (block key, sketch) joined with itself, then thresholded, filtered and joined
+//! with the members. A few lines of differential dataflow that the operators written by hand must equal, delta by
+//! delta; the oracle, by contrast, only knows what deltas accumulate to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+
+use differential_dataflow::input::Input;
+use differential_dataflow::operators::ThresholdTotal;
+use dupflow::block::BlockKey;
+use dupflow::dataflow::Stages;
+use dupflow::doc::DocId;
+use dupflow::hash::SketchId;
+use dupflow::pair::{DocPair, Evidence, Pair, Similarity};
+use dupflow::sketch::Sketch;
+use dupflow::time::Epoch;
+
+use crate::data::Event;
+use crate::history::{check, cut, events, runs, sizes};
+use crate::law::Corpus;
+use crate::pipelines::{CROWDED, plan};
+use crate::script::{self, Delta};
+
+/// What enters and leaves the collection of (sketch, document) in each epoch, and every sketch there ever is.
+struct Memberships {
+    changes: Vec<Vec<((SketchId, DocId), isize)>>,
+    sketches: Arc<BTreeMap<SketchId, Sketch>>,
+}
+
+impl Memberships {
+    fn of(stages: &Stages, epochs: &[Vec<Event>]) -> Self {
+        let mut corpus = Corpus::new(stages);
+        let (mut before, mut sketches) = (BTreeSet::new(), BTreeMap::new());
+        let changes = epochs.iter().map(|events| {
+            corpus.apply(events);
+            sketches.extend(corpus.alive.values().cloned());
+            let after: BTreeSet<_> =
+                corpus.alive.iter().map(|(id, (sketch, _))| (*sketch, id.clone())).collect();
+            let change: Vec<_> = (after.difference(&before).map(|m| (m.clone(), 1)))
+                .chain(before.difference(&after).map(|m| (m.clone(), -1)))
+                .collect();
+            before = after;
+            change
+        });
+        let changes = changes.collect();
+        Self { changes, sketches: Arc::new(sketches) }
+    }
+}
+
+/// The members that stand for a sketch: all of them or, of more than `limit`, the smallest.
+fn visible<'a>(members: &'a [(&DocId, isize)], limit: usize) -> impl Iterator<Item = &'a DocId> {
+    members.iter().map(|(document, _)| *document).take(if members.len() <= limit { usize::MAX } else { 1 })
+}
+
+fn doc_pair(a: &DocId, b: &DocId, similarity: Similarity) -> Option<DocPair> {
+    let pair = Pair::new(a.clone(), b.clone())?;
+    Some(DocPair { pair, similarity, evidence: Evidence::default() })
+}
+
+/// The deltas, sorted as the product sorts them.
+fn deltas(stages: &Stages, Memberships { changes: epochs, sketches }: Memberships) -> Vec<Delta> {
+    let (blocking, filter) = (Arc::clone(&stages.blocking), Arc::clone(&stages.filter));
+    let (cap, limit) = (blocking.cap(), stages.expand_limit);
+    let (sender, receiver) = channel();
+    timely::execute_directly(move |worker| {
+        let mut input = worker.dataflow::<Epoch, _, _>(|scope| {
+            let (input, members) = scope.new_collection::<(SketchId, DocId), isize>();
+
+            let bodies = Arc::clone(&sketches);
+            let live = members
+                .clone()
+                .map(|(sketch, _)| sketch)
+                .arrange_by_self_named("Sketches")
+                .threshold_total(|_, members| isize::from(*members > 0))
+                .flat_map(move |sketch| {
+                    let mut keys: Vec<BlockKey> = Vec::new();
+                    blocking.keys(&bodies[&sketch].words, &mut keys);
+                    keys.into_iter().map(move |key| (key, sketch))
+                })
+                .reduce_named("Live", move |_, block, out| {
+                    if block.len() <= cap {
+                        out.extend(block.iter().map(|(sketch, count)| (**sketch, *count)));
+                    }
+                })
+                .arrange_by_key_named("Blocks");
+            let accepted = live
+                .clone()
+                .join_core(live, |_, x, y| Pair::new(*x, *y))
+                .arrange_by_self_named("Candidates")
+                .threshold_total(|_, blocks| isize::from(*blocks > 0))
+                .flat_map(move |pair| {
+                    let (x, y) = (*pair.lo(), *pair.hi());
+                    let verdict = filter.decide(sketches[&x].view(), sketches[&y].view());
+                    verdict.accepted.map(|similarity| (x, (y, similarity)))
+                });
+
+            let faces = members
+                .clone()
+                .reduce_named("Visible", move |_, members, out| {
+                    out.extend(visible(members, limit).map(|document| (document.clone(), 1_isize)));
+                })
+                .arrange_by_key_named("Faces");
+            let copies = members.reduce_named("Copies", move |_, members, out| {
+                for (i, a) in visible(members, limit).enumerate() {
+                    let pairs = members[i + 1..].iter().filter_map(|(b, _)| doc_pair(a, b, Similarity::ONE));
+                    out.extend(pairs.map(|pair| (pair, 1_isize)));
+                }
+            });
+            accepted
+                .arrange_by_key_named("By x")
+                .join_core(faces.clone(), |_, (y, similarity), a| Some((*y, (a.clone(), *similarity))))
+                .arrange_by_key_named("By y")
+                .join_core(faces, |_, (a, similarity): &(DocId, Similarity), b| doc_pair(a, b, *similarity))
+                .concat(copies.map(|(_, pair)| pair))
+                .consolidate()
+                .inspect(move |(pair, epoch, diff)| sender.send((*epoch, pair.clone(), *diff)).unwrap());
+            input
+        });
+        for (epoch, changes) in (1..).zip(epochs) {
+            input.advance_to(epoch);
+            changes.into_iter().for_each(|(membership, diff)| input.update(membership, diff));
+        }
+    });
+    let mut deltas: Vec<Delta> = receiver.into_iter().collect();
+    deltas.sort_unstable_by(|(e, a, i), (f, b, j)| (e, &a.pair, i, a).cmp(&(f, &b.pair, j, b)));
+    deltas
+}
+
+#[test]
+fn the_plain_formulation_gives_the_same_deltas() {
+    let settings = [
+        CROWDED,
+        "sketch = { size = 64 }\nblocking = { bands = 16, rows = 4, cap = 2 }\nfilter = { verify = \"exact\" }",
+    ];
+    for plan in settings.map(plan) {
+        check(100, (events(0..120), sizes(), runs()), |(events, sizes, run)| {
+            let stages = Stages::of(&plan, false);
+            let epochs = cut(&events, &sizes);
+            let expected = deltas(&stages, Memberships::of(&stages, &epochs));
+            assert_eq!(script::deltas(&stages, &epochs, run), expected);
+        });
+    }
+}

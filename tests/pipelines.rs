@@ -1,0 +1,81 @@
+//! Every shipped pipeline and deployment file loads, and every pipeline runs on the tour's feed; the tour prints what the
+//! README says.
+
+#![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use dupflow::config::{BUILT_IN, Deployment, Plan};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn toml_files(folder: &str) -> BTreeSet<String> {
+    let entries = fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .filter(|path| path.extension().is_some_and(|e| e == "toml"))
+        .map(|path| path.to_str().unwrap().to_owned())
+        .collect()
+}
+
+fn dupflow(args: &[&str]) -> Output {
+    let output = Command::new(env!("CARGO_BIN_EXE_dupflow")).current_dir(root()).args(args).output().unwrap();
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+fn stdout(args: &[&str]) -> String {
+    String::from_utf8(dupflow(args).stdout).unwrap()
+}
+
+#[test]
+fn every_pipeline_is_built_in_and_runs() {
+    let files = toml_files("pipelines");
+    assert_eq!(files.len(), BUILT_IN.len());
+    for path in files {
+        let by_path = Plan::load(&path, &[]).unwrap();
+        let name = Path::new(&path).file_stem().unwrap().to_str().unwrap();
+        let by_name = Plan::load(name, &[]).unwrap();
+        assert_eq!(by_path.scheme.fingerprint(), by_name.scheme.fingerprint(), "{name}");
+        // Whatever the pipeline, copies are found.
+        let pairs = stdout(&[
+            "replay",
+            "-p",
+            &path,
+            "--emit",
+            "pairs",
+            "--epoch",
+            "events:3",
+            "pipelines/tour.jsonl",
+        ]);
+        assert!(!pairs.contains("mirror/bridge"), "{name}: a deleted document is in no pair");
+        let first = stdout(&["replay", "-p", &path, "--epoch", "events:4", "pipelines/tour.jsonl"]);
+        let copies = r#"{"epoch":1,"diff":1,"a":"mirror/bridge","b":"news/bridge","similarity":1.0}"#;
+        assert!(first.lines().any(|line| line == copies), "{name}: {first}");
+    }
+}
+
+#[test]
+fn every_deployment_file_is_valid() {
+    for path in toml_files("config") {
+        Deployment::load(Path::new(&path), &|_| None).unwrap();
+    }
+}
+
+#[test]
+fn the_tour_prints_what_the_readme_says() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let said: Vec<&str> = readme.lines().filter(|line| line.starts_with("{\"epoch\"")).collect();
+    let printed = stdout(&["replay", "-p", "tour", "--epoch", "ts", "pipelines/tour.jsonl"]);
+    assert_eq!(printed.lines().collect::<Vec<_>>(), said);
+}
+
+#[test]
+fn the_trace_of_the_tour_is_golden() {
+    let printed = stdout(&["trace", "-p", "tour", "--doc", "paper/bridge", "pipelines/tour.jsonl"]);
+    assert_eq!(printed, fs::read_to_string(root().join("tests/golden/tour_trace.txt")).unwrap());
+}

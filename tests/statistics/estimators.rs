@@ -1,0 +1,122 @@
+//! Estimators against theory: no bias, no more variance than stated, and components that are exchangeable.
+
+use dupflow::sketch::SketchKind;
+use dupflow::sketch::estimate::{estimate, match_probability, standard_error};
+use dupflow::sketch::kernel::Kernel;
+
+use crate::bounds::{self, SIGMAS};
+use crate::synthetic::sketches;
+
+const UNIONS: [usize; 4] = [20, 60, 300, 2000];
+const SIMILARITIES: [f64; 4] = [0.2, 0.5, 0.8, 0.95];
+
+/// What the estimates of one kind of pair come to.
+struct Measured {
+    bias: f64,
+    /// Mean square error, in units of the variance that is stated for independent components.
+    ratio: f64,
+}
+
+/// Estimates at each number of bits.
+fn measure(kind: SketchKind, size: usize, union: usize, similarity: f64, trials: usize) -> [Measured; 3] {
+    let groups = size.div_ceil(64);
+    let widths = [1, 4, 64].map(|bits| (bits, Kernel::new(size, bits)));
+    let mut sums = [(0.0, 0.0); 3];
+    for trial in 0..trials as u64 {
+        let (a, b) = sketches(kind, size, union, similarity, trial);
+        for ((bits, kernel), (errors, squares)) in widths.iter().zip(&mut sums) {
+            let planes = ..bits * groups;
+            let matches = size - kernel.differing(&a.words[planes], &b.words[planes], 0, size) as usize;
+            let error = estimate(matches, size, *bits) - similarity;
+            *errors += error;
+            *squares += error * error;
+        }
+    }
+    let mut measured = widths.iter().zip(sums).map(|((bits, _), (errors, squares))| {
+        let variance = standard_error(similarity, size, *bits).powi(2);
+        let n = trials as f64;
+        Measured { bias: errors / n, ratio: squares / n / variance }
+    });
+    std::array::from_fn(|_| measured.next().unwrap())
+}
+
+/// Asserts the theory: no bias, and the variance `(alpha J (1 - J) + (1 - J) / (2^b - 1)) / K`, where `alpha` is 1 for
+/// independent components and less for those that share out the features. Prints the ratios.
+fn check(kind: SketchKind, size: usize, trials: usize, alpha: impl Fn(usize) -> f64) {
+    println!("{kind:?}, K = {size}: mean square error / variance of independent components, b = 1, 4, 64");
+    for union in UNIONS {
+        for similarity in SIMILARITIES {
+            let measured = measure(kind, size, union, similarity, trials);
+            let ratios: Vec<_> = measured.iter().map(|m| format!("{:.3}", m.ratio)).collect();
+            println!("  {union:5} features, J = {similarity:4}: {}", ratios.join(" "));
+            for (bits, Measured { bias, ratio }) in [1, 4, 64].into_iter().zip(measured) {
+                let accident = match_probability(0.0, bits) / (1.0 - match_probability(0.0, bits));
+                let expected = (alpha(union) * similarity + accident) / (similarity + accident);
+                let what = format!(
+                    "{kind:?} union {union} J {similarity} b {bits}: bias {bias}, ratio {ratio} for {expected}"
+                );
+                // The mean of n estimates has the standard deviation of one, divided by sqrt(n).
+                let deviation = standard_error(similarity, size, bits) * (expected / trials as f64).sqrt();
+                assert!(bias.abs() <= SIGMAS * deviation, "{what}");
+                let kurtosis = bounds::kurtosis(size, match_probability(similarity, bits));
+                let slack = bounds::of_mean_square(trials, kurtosis);
+                assert!((ratio / expected - 1.0).abs() <= slack, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn minhash_has_no_bias_and_the_variance_of_independent_components() {
+    check(SketchKind::MinHash, 64, 1000, |_| 1.0);
+}
+
+/// Fast similarity sketching has, for texts of 20 features and more, the variance that is known of SuperMinHash (O. Ertl,
+/// *SuperMinHash*, 2017, theorem 1): half of MinHash's while the features are fewer than the components, and never more
+/// than it.
+#[test]
+fn fss_has_no_bias_and_less_variance_than_minhash() {
+    const SIZE: usize = 448;
+    let alpha = |union: usize| {
+        let (m, u) = (SIZE as f64, union as f64);
+        let sum: f64 = (1..SIZE)
+            .map(|l| {
+                let l = l as f64;
+                let bend = ((l + 1.0) / m).powf(u) + ((l - 1.0) / m).powf(u) - 2.0 * (l / m).powf(u);
+                (l / (m - 1.0)).powf(u) * (m - 1.0) / (u - 1.0) * bend
+            })
+            .sum();
+        1.0 - sum
+    };
+    // Evaluated in whole numbers: 0.4879 for 20 features, 0.7815 for 2000.
+    assert!((alpha(20) - 0.4879).abs() < 1e-4 && (alpha(2000) - 0.7815).abs() < 1e-4);
+    check(SketchKind::Fss, SIZE, 1000, alpha);
+}
+
+/// The staged filter counts on it that, given the matches of all K components, those of the first k are hypergeometric:
+/// their variance is `k M/K (1 - M/K) (K - k) / (K - 1)` about `k M / K`. So it is of any k components.
+#[test]
+fn components_are_exchangeable() {
+    const SIZE: usize = 448;
+    const TRIALS: usize = 1000;
+    let kernel = Kernel::new(SIZE, 64);
+    for (from, to) in [(0, 64), (0, 192), (SIZE - 126, SIZE)] {
+        let part = (to - from) as f64;
+        for union in UNIONS {
+            for similarity in SIMILARITIES {
+                let (mut squares, mut expected) = (0.0, 0.0);
+                for trial in 0..TRIALS as u64 {
+                    let (a, b) = sketches(SketchKind::Fss, SIZE, union, similarity, trial);
+                    let share = f64::from(kernel.differing(&a.words, &b.words, 0, SIZE)) / SIZE as f64;
+                    let deviation = f64::from(kernel.differing(&a.words, &b.words, from, to)) - part * share;
+                    squares += deviation * deviation;
+                    expected += part * share * (1.0 - share) * (SIZE as f64 - part) / (SIZE - 1) as f64;
+                }
+                // A hypergeometric count has a lighter tail than a binomial one.
+                let slack = bounds::of_mean_square(TRIALS, bounds::kurtosis(to - from, similarity));
+                let ratio = squares / expected;
+                assert!((ratio - 1.0).abs() <= slack, "{from}..{to} union {union} J {similarity}: {ratio}");
+            }
+        }
+    }
+}

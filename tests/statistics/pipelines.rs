@@ -1,0 +1,183 @@
+//! Whole pipelines on whole corpora, at T = 0.8: what they find, what they miss, what they make up.
+//!
+//! `cargo test --test statistics pipelines -- --nocapture` prints the tables.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::io;
+use std::num::NonZeroU64;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use dupflow::config::Plan;
+use dupflow::dataflow::Stages;
+use dupflow::doc::DocId;
+use dupflow::pair::{DocPair, Pair};
+use dupflow::pipeline::{self, Job};
+use dupflow::sink::{Memory, Sink};
+use dupflow::source::{BadRecords, EpochRule, Files, Input, OnError, Speed};
+use dupflow::time::{Epoch, SystemClock};
+
+use crate::bounds;
+use crate::corpus::{Corpus, FLOOR};
+use crate::data;
+
+/// Events of an epoch; cuts are multiples of it.
+const EPOCH: NonZeroU64 = NonZeroU64::new(1000).unwrap();
+
+/// Bands of similarity, each from its start (inclusive) to the next one's (exclusive); the last one is 1 alone.
+const BANDS: [f64; 5] = [0.8, 0.85, 0.9, 0.95, 1.0];
+
+/// A [`Memory`] that can still be looked at when the run has ended.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Memory>>);
+
+impl Sink for Shared {
+    fn epoch(&mut self, epoch: Epoch, deltas: &[(DocPair, isize)]) -> io::Result<()> {
+        self.0.lock().unwrap().epoch(epoch, deltas)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.0.lock().unwrap().finish()
+    }
+}
+
+/// All deltas of a feed.
+fn run(pipeline: &str, path: &Path) -> Memory {
+    let overrides = [format!("threshold={FLOOR}"), "text.spaceless=run".to_owned()];
+    let plan = Plan::load(pipeline, &overrides).unwrap_or_else(|error| panic!("{error}"));
+    let sink = Shared::default();
+    let job = Job {
+        stages: Stages::of(&plan, false),
+        files: Files {
+            inputs: Input::resolve([path]).unwrap(),
+            epochs: EpochRule::Events(EPOCH),
+            speed: Speed::Max,
+        },
+        bad: Arc::new(BadRecords::new(OnError::Fail, None)),
+        sink: Box::new(sink.clone()),
+        workers: 2,
+        clock: Arc::new(SystemClock::start()),
+    };
+    let summary = pipeline::run(job).unwrap();
+    assert_eq!(summary.starred_groups, 0, "no group of copies is so large that its pairs are left out");
+    let memory = sink.0.lock().unwrap().clone();
+    assert!(memory.finished);
+    memory
+}
+
+/// What a pipeline has found by one cut, held against the truth.
+#[derive(Default)]
+struct Outcome {
+    emitted: usize,
+    /// Of the emitted pairs, those of less than T, and of less than 0.72.
+    below: usize,
+    far_below: usize,
+    /// Found and all pairs, by band.
+    bands: [(usize, usize); BANDS.len()],
+    /// The greatest difference of an emitted similarity from the true one.
+    error: f64,
+}
+
+impl Outcome {
+    fn of(corpus: &Corpus, cut: usize, found: &BTreeMap<Pair<DocId>, f64>) -> Self {
+        let truth = &corpus.truth[corpus.cuts.iter().position(|c| *c == cut).unwrap()];
+        let mut similarity = corpus.similarities(cut);
+        let mut outcome = Self { emitted: found.len(), ..Self::default() };
+        for (pair, reported) in found {
+            let exact = truth.get(pair).copied().unwrap_or_else(|| similarity(pair));
+            outcome.below += usize::from(exact < FLOOR);
+            outcome.far_below += usize::from(exact < 0.72);
+            outcome.error = outcome.error.max((reported - exact).abs());
+        }
+        for (pair, exact) in truth {
+            let band = BANDS.partition_point(|from| from <= exact) - 1;
+            outcome.bands[band].0 += usize::from(found.contains_key(pair));
+            outcome.bands[band].1 += 1;
+        }
+        outcome
+    }
+
+    /// The share of the pairs from this band up that were found.
+    fn recall(&self, first: usize) -> f64 {
+        let (found, all) =
+            self.bands[first..].iter().fold((0, 0), |sum, band| (sum.0 + band.0, sum.1 + band.1));
+        assert!(all > 0);
+        found as f64 / all as f64
+    }
+
+    /// Whether no more than the planned 1 % of all pairs is missed; of fewer than 100 pairs, of which a single one is more
+    /// than that, no more than chance may leave out.
+    fn reaches_plan(&self) -> bool {
+        let (found, all) = self.bands.iter().fold((0, 0), |sum, band| (sum.0 + band.0, sum.1 + band.1));
+        all - found <= if all < 100 { bounds::of_misses(all, 0.01) } else { all / 100 }
+    }
+
+    fn row(&self, corpus: &str, cut: usize, pipeline: &str) -> String {
+        let mut row = format!("{corpus:22} {cut:6} {pipeline:8} {:6}", self.emitted);
+        for (found, all) in self.bands {
+            let share = if all == 0 { "-".to_owned() } else { format!("{:.4}", found as f64 / all as f64) };
+            write!(row, " {:>14}", format!("{share} /{all}")).unwrap();
+        }
+        let precision = 1.0 - self.below as f64 / self.emitted.max(1) as f64;
+        write!(row, " {:8.4} {precision:9.4} {:10}", self.recall(0), self.far_below).unwrap();
+        row
+    }
+}
+
+/// Runs both pipelines and holds them to what is promised.
+fn check(corpus: &Corpus) {
+    let mut table = format!("\n{:22} {:>6} {:8} {:>6}", "corpus", "events", "pipeline", "pairs");
+    for band in ["[0.8, 0.85)", "[0.85, 0.9)", "[0.9, 0.95)", "[0.95, 1)", "1"] {
+        write!(table, " {band:>14}").unwrap();
+    }
+    writeln!(table, " {:>8} {:>9} {:>10}", "recall", "precision", "below 0.72").unwrap();
+    let mut broken = Vec::new();
+    for pipeline in ["exact", "minhash"] {
+        let memory = run(pipeline, &corpus.path);
+        for &cut in &corpus.cuts {
+            let accumulated = memory.accumulated((cut as u64).div_ceil(EPOCH.get()));
+            assert!(accumulated.values().all(|count| *count == 1));
+            let found: BTreeMap<_, _> = accumulated.into_keys().map(|(pair, s)| (pair, s.get())).collect();
+            let outcome = Outcome::of(corpus, cut, &found);
+            writeln!(table, "{}", outcome.row(corpus.name, cut, pipeline)).unwrap();
+            let kept = match pipeline {
+                // The recorded truth has 9 decimals.
+                "exact" => outcome.below == 0 && outcome.error <= 1e-9 && outcome.reaches_plan(),
+                _ => outcome.recall(1) >= 0.985 && outcome.far_below * 1000 <= outcome.emitted,
+            };
+            if !kept {
+                broken.push(format!("{pipeline} after {cut} events"));
+            }
+        }
+    }
+    println!("{table}");
+    assert!(broken.is_empty(), "{broken:?}{table}");
+}
+
+#[test]
+fn generated_texts() {
+    let folder = tempfile::tempdir().unwrap();
+    check(&Corpus::generated(folder.path()));
+}
+
+#[test]
+fn documents_of_many_kinds() {
+    if let Some(folder) = data::folder("pipelines on documents of many kinds") {
+        check(&Corpus::documents(&folder, "static_10k_shared"));
+    }
+}
+
+#[test]
+fn history_of_short_texts() {
+    if let Some(folder) = data::folder("pipelines on the history of short texts") {
+        check(&Corpus::feed(&folder, "feed_tldr_half0", vec![15_000, 30_000, 45_000]));
+    }
+}
+
+#[test]
+fn history_of_long_texts() {
+    if let Some(folder) = data::folder("pipelines on the history of long texts") {
+        check(&Corpus::feed(&folder, "feed_psdocs_first8k", vec![2_000, 4_000, 6_000]));
+    }
+}
