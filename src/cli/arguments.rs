@@ -3,6 +3,7 @@
 //! clap stops at the first argument that it does not understand. Here such an argument is noted, replaced by the one that was
 //! probably meant or left out, and the rest is read again, until all of it is understood.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -47,8 +48,12 @@ fn wrong_part(error: &clap::Error, typed: &[OsString]) -> Option<Range<usize>> {
             // An option is named with what it takes, as in `--epoch <RULE>`.
             let name = name.split(' ').next()?;
             let value = text(error, ContextKind::InvalidValue)?;
-            let apart = typed.windows(2).position(|pair| pair[0] == name && pair[1] == value);
-            let joined = || place_of(&format!("{name}={value}")).map(|place| place..place + 1);
+            let holds = |list: &str| list.split(',').any(|part| part == value) || list == value;
+            let words: Vec<_> = typed.iter().map(|word| word.to_string_lossy()).collect();
+            let apart = words.windows(2).position(|two| two[0] == name && holds(&two[1]));
+            let joined =
+                |word: &Cow<'_, str>| word.split_once('=').is_some_and(|(n, list)| n == name && holds(list));
+            let joined = || words.iter().position(joined).map(|place| place..place + 1);
             apart.map(|place| place..place + 2).or_else(joined)
         }
         _ => None,

@@ -1,0 +1,64 @@
+//! Feeds to replay, and what comes out of it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+/// Made-up words, numbered.
+pub(crate) fn words(numbers: impl IntoIterator<Item = u32>) -> String {
+    numbers.into_iter().map(|n| format!("w{n}")).collect::<Vec<_>>().join(" ")
+}
+
+/// A hundred words of which those in `changed` are replaced by others, by which is told with `by`.
+pub(crate) fn page(changed: std::ops::Range<u32>, by: u32) -> String {
+    words((0..100).map(|n| if changed.contains(&n) { 1000 * by + n } else { n }))
+}
+
+pub(crate) fn upsert(id: &str, text: &str) -> String {
+    json!({ "id": id, "text": text }).to_string() + "\n"
+}
+
+pub(crate) fn delete(id: &str) -> String {
+    json!({ "id": id, "op": "delete" }).to_string() + "\n"
+}
+
+/// The lines of an output as JSON.
+pub(crate) fn lines(out: &str) -> Vec<Value> {
+    out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{line}: {e}"))).collect()
+}
+
+/// Pairs with their similarity.
+pub(crate) type Pairs = BTreeMap<(String, String), f64>;
+
+/// What an output of `--emit deltas` accumulates to. Checks that it is sorted, and each pair there 0 or 1 times at any line.
+pub(crate) fn accumulated(out: &str) -> Pairs {
+    let mut pairs = Pairs::new();
+    let mut last = None;
+    for line in lines(out) {
+        let ((a, b), similarity) = pair(&line);
+        let diff = line["diff"].as_i64().expect("diff");
+        let place = Some((line["epoch"].as_u64().expect("epoch"), a.clone(), b.clone(), diff));
+        assert!(last < place, "{line} is out of order");
+        last = place;
+        let before = match diff {
+            1 => pairs.insert((a, b), similarity),
+            -1 => pairs.remove(&(a, b)).filter(|before| before.to_bits() != similarity.to_bits()),
+            _ => panic!("{line}"),
+        };
+        assert_eq!(before, None, "{line}");
+    }
+    pairs
+}
+
+/// What an output of `--emit pairs` holds. Checks that it is sorted.
+pub(crate) fn pairs(out: &str) -> Pairs {
+    let listed: Vec<_> = lines(out).iter().map(pair).collect();
+    assert!(listed.windows(2).all(|two| two[0].0 < two[1].0));
+    listed.into_iter().collect()
+}
+
+fn pair(line: &Value) -> ((String, String), f64) {
+    let id = |key: &str| line[key].as_str().unwrap_or_else(|| panic!("{line}")).to_owned();
+    assert!(id("a") < id("b"), "{line}");
+    ((id("a"), id("b")), line["similarity"].as_f64().expect("similarity"))
+}

@@ -1,0 +1,69 @@
+//! `dupflow generate`: the feed, and the truth about it.
+
+use super::dupflow::Place;
+use super::feeds::lines;
+
+#[test]
+fn the_same_options_give_the_same_feed() {
+    let place = Place::new();
+    let first = place.run("generate --documents 200 --seed 7");
+    assert_eq!(first.code, 0, "{first:?}");
+    assert_eq!(first.out, place.run("generate --documents 200 --seed 7 -o -").out);
+    assert_ne!(first.out, place.run("generate --documents 200 --seed 8").out);
+    let filed = place.run("generate --documents 200 --seed 7 -o feed");
+    assert_eq!((filed.out.as_str(), place.read("feed")), ("", first.out.clone()));
+    let events = lines(&first.out);
+    assert!(events.iter().all(|event| event["id"].is_string() && event["ts"].is_number()));
+    assert!(first.err.contains(&format!("made        {} events: ", events.len())), "{}", first.err);
+}
+
+#[test]
+fn options_shape_the_feed() {
+    let place = Place::new();
+    let run = place.run(
+        "generate --documents 100 --scripts greek --updates 0 --repeats 0 --deletes 0 --copies 0 --near 0 --empty 0 --short 1",
+    );
+    let events = lines(&run.out);
+    assert_eq!(events.len(), 100);
+    for event in events {
+        assert!(event["id"].as_str().is_some_and(|id| id.starts_with("greek/")), "{event}");
+        assert!(event["text"].as_str().is_some_and(|text| text.split(' ').count() <= 4), "{event}");
+    }
+    assert!(
+        run.err.contains("100 upserts, 0 deletes;") && run.err.contains("100 documents alive"),
+        "{}",
+        run.err
+    );
+}
+
+#[test]
+fn exact_replay_finds_the_truth() {
+    let place = Place::new();
+    let made =
+        place.run("generate --documents 300 --near 0.4 --deletes 0.1 -o feed --truth truth --floor 0.8");
+    assert_eq!(made.code, 0, "{made:?}");
+    let truth = place.read("truth");
+    // Everything is compared and nothing turned down by its sketch, so this is the exact result.
+    let scan = "--set blocking.kind=scan --set filter.kind=full --emit pairs";
+    let (replayed, stats) = place.replay(&format!("-p exact {scan} feed"));
+    let found: Vec<_> = lines(&replayed.out)
+        .iter()
+        .map(|pair| {
+            let id = |key: &str| pair[key].as_str().map(str::to_owned).expect("an id");
+            format!("{}\t{}\t{:.9}", id("a"), id("b"), pair["similarity"].as_f64().expect("similarity"))
+        })
+        .collect();
+    assert_eq!(found, truth.lines().collect::<Vec<_>>());
+    let alive = format!("{} documents alive at the end", stats["documents"]);
+    assert!(made.err.contains(&alive), "{alive}: {}", made.err);
+    let counted = format!("truth       {} pairs of similarity 0.8 or more; by band from 1.0: ", found.len());
+    assert!(found.len() > 20 && made.err.contains(&counted), "{}", made.err);
+}
+
+#[test]
+fn what_cannot_be_written_is_named() {
+    let place = Place::new();
+    let run = place.run("generate --documents 10 -o no/such/folder");
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(run.err.starts_with("error: the file \"no/such/folder\": No such file"), "{run:?}");
+}

@@ -1,0 +1,70 @@
+//! What the commands say about themselves.
+
+use super::dupflow::dupflow;
+
+#[test]
+fn the_first_page_leads_to_the_commands_and_to_a_first_run() {
+    let help = dupflow(["--help"]);
+    assert_eq!((help.code, help.err.as_str()), (0, ""));
+    for part in [
+        "Finds near-duplicate documents while the corpus changes",
+        "dupflow generate -o feed.jsonl  &&  dupflow replay feed.jsonl",
+        "Exit codes:  0 done, 1 failed while running, 2 wrong usage or configuration",
+        "\n  replay ",
+        "\n  plan ",
+        "\n  check ",
+        "\n  generate ",
+    ] {
+        assert!(help.out.contains(part), "{part:?} is not in\n{}", help.out);
+    }
+}
+
+#[test]
+fn every_command_explains_its_options() {
+    let pipeline =
+        ["-p, --pipeline <PIPELINE>", "[default: minhash]", "--set <KEY=VALUE>", "--set threshold=0.7"];
+    let replay = [
+        "<INPUT>...",
+        "-o, --output <FILE>",
+        "--emit <WHAT>",
+        "--epoch <RULE>",
+        "[default: events:1000]",
+        "--workers <N>",
+        "as many as the machine has cores",
+        "--stats <FILE>",
+        "--evidence",
+        "--speed <SPEED>",
+        "--dead-letter <FILE>",
+        "\"-\" for standard input",
+    ];
+    let generate = [
+        "--documents <N>",
+        "--seed <SEED>",
+        "--truth <FILE>",
+        "--near <SHARE>",
+        "--scripts <SCRIPT,...>",
+        "Try:",
+    ];
+    let expected: [(&str, &[&str], bool); 4] = [
+        ("replay", &replay, true),
+        ("plan", &["--documents <N>", "--workers <N>", "--format <FORMAT>"], true),
+        ("check", &["-c, --config <CONFIG>", "--connect"], true),
+        ("generate", &generate, false),
+    ];
+    for (command, options, takes_pipeline) in expected {
+        let help = dupflow([command, "--help"]);
+        assert_eq!(help.code, 0, "{help:?}");
+        let options = options.iter().chain(pipeline.iter().filter(|_| takes_pipeline));
+        for option in options.chain(&["--log-format <FORMAT>"]) {
+            assert!(help.out.contains(option), "{option:?} is not in\n{}", help.out);
+        }
+    }
+}
+
+#[test]
+fn version_and_no_command() {
+    assert_eq!(dupflow(["--version"]).out, concat!("dupflow ", env!("CARGO_PKG_VERSION"), "\n"));
+    let nothing = dupflow::<&str>([]);
+    assert_eq!((nothing.code, nothing.out.as_str()), (2, ""));
+    assert!(nothing.err.contains("Usage: dupflow"), "{nothing:?}");
+}

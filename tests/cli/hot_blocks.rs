@@ -1,0 +1,120 @@
+//! Hot blocks and large groups of copies: no work that is quadratic in them, the law, and a name for what is left out.
+//!
+//! `DUPFLOW_HOT_BLOCKS=50000` runs the same with so many documents, which takes a release build a few seconds.
+
+use std::fmt::Write;
+
+use super::dupflow::Place;
+use super::feeds::{Pairs, accumulated, delete, page, pairs, upsert, words};
+
+/// Documents of a test; large enough that an algorithm that is quadratic in them does not go unnoticed.
+fn size() -> u32 {
+    std::env::var("DUPFLOW_HOT_BLOCKS").map_or(2_000, |n| n.parse().expect("a number of documents"))
+}
+
+/// The pairs that a fresh run finds in a corpus.
+fn fresh(place: &Place, options: &str, corpus: impl IntoIterator<Item = (String, String)>) -> Pairs {
+    place.file("fresh", corpus.into_iter().map(|(id, text)| upsert(&id, &text)).collect::<String>());
+    pairs(&place.replay(&format!("{options} --emit pairs --epoch all fresh")).0.out)
+}
+
+#[test]
+fn identical_texts_become_a_star() {
+    let place = Place::new();
+    let n = size();
+    let text = page(0..0, 0);
+    let mut feed: String = (0..n).map(|i| upsert(&format!("{i:06}"), &text)).collect();
+    let options = "--set output.expand_limit=100";
+    place.file("feed", &feed);
+    let (run, stats) = place.replay(&format!("{options} feed"));
+    let found = accumulated(&run.out);
+    assert_eq!(found.len(), n as usize - 1);
+    assert!(found.keys().all(|(a, _)| a == "000000"), "all with the smallest");
+    assert_eq!((&stats["sketches"], &stats["candidates"]), (&1.into(), &0.into()));
+    assert!(
+        run.err.contains("copies      1 time a group of copies outgrew output.expand_limit"),
+        "{}",
+        run.err
+    );
+    // Bounded by what a group may expand to, not by what it is.
+    assert!(stats["deltas"].as_u64() < Some(u64::from(n) + 2 * 100 * 100), "{stats}");
+
+    // Without its centre, and at last within the limit.
+    for i in 0..n - 50 {
+        write!(feed, "{}", delete(&format!("{i:06}"))).unwrap();
+    }
+    place.file("feed", &feed);
+    let left = (n - 50..n).map(|i| (format!("{i:06}"), text.clone()));
+    let found = accumulated(&place.replay(&format!("{options} feed")).0.out);
+    assert_eq!(found, fresh(&place, options, left));
+    assert_eq!(found.len(), 50 * 49 / 2);
+}
+
+#[test]
+fn different_texts_of_one_block_kill_it_until_they_are_gone() {
+    let place = Place::new();
+    let n = size();
+    // One word of a long page differs: nearly all have most of their bands in common. Features are kept, so that all differ.
+    let document = |i: u32| (format!("{i:06}"), words(0..300) + &format!(" u{i}"));
+    let feed: String = (0..n).map(document).map(|(id, text)| upsert(&id, &text)).collect();
+    let options = "-p exact --set blocking.cap=100";
+    place.file("feed", &feed);
+    let (run, stats) = place.replay(&format!("{options} --epoch events:300 feed"));
+    assert_eq!(accumulated(&run.out), fresh(&place, options, (0..n).map(document)));
+    assert_eq!(stats["sketches"], n);
+    let hot = stats["hot_blocks"].as_array().unwrap();
+    assert!(hot.len() >= 18 && hot[0]["sketches"].as_u64() > Some(u64::from(n) * 9 / 10), "{stats}");
+    let example = hot[0]["example"].as_str().unwrap();
+    assert!(
+        example.len() == 6 && example.parse::<u32>().is_ok_and(|i| i < n),
+        "the id of a document: {example}"
+    );
+    let told = format!("            band {}, block {}: ", hot[0]["table"], hot[0]["hash"].as_str().unwrap());
+    assert!(run.err.contains("hot blocks  ") && run.err.contains(&told), "{told}: {}", run.err);
+    // Each of 18 bands once fills a block up to the cap, and refills those of the few that differ in it.
+    let quadratic = u64::from(n) * u64::from(n) / 2;
+    assert!(stats["candidates"].as_u64() < Some(18 * 300 * 300 + quadratic / 5), "{stats}");
+
+    // Cut so that blocks are crowded at the end of one epoch and live again at the end of a later one.
+    let feed = feed + &(0..n - 60).map(|i| delete(&format!("{i:06}"))).collect::<String>();
+    place.file("feed", &feed);
+    let (run, stats) = place.replay(&format!("{options} --epoch events:300 feed"));
+    let found = accumulated(&run.out);
+    assert_eq!(found, fresh(&place, options, (n - 60..n).map(document)));
+    assert_eq!(found.len(), 60 * 59 / 2, "all are similar, and none is left out any more");
+    assert_eq!(stats["hot_blocks"], serde_json::json!([]));
+    assert!(!run.err.contains("hot blocks"), "{}", run.err);
+}
+
+#[test]
+fn a_bridge_between_groups_of_copies_comes_and_goes() {
+    let place = Place::new();
+    let n = size() / 10;
+    let (left, right, bridge) = (page(10..14, 1), page(60..64, 2), page(0..0, 0));
+    let mut corpus: Vec<_> = (0..n).map(|i| (format!("left {i:06}"), left.clone())).collect();
+    corpus.extend((0..n).map(|i| (format!("right {i:06}"), right.clone())));
+    let groups: String = corpus.iter().map(|(id, text)| upsert(id, text)).collect();
+    let (come, go) = (upsert("bridge", &bridge), delete("bridge"));
+    for limit in [1_000_000, n as usize - 1] {
+        let options = format!("-p exact --set output.expand_limit={limit}");
+        let without = fresh(&place, &options, corpus.clone());
+        let with =
+            fresh(&place, &options, corpus.iter().cloned().chain([("bridge".to_owned(), bridge.clone())]));
+        // With all members of both groups, or with the smallest of each.
+        let pairs = if n as usize <= limit { 2 * n as usize } else { 2 };
+        assert_eq!(with.len() - without.len(), pairs);
+        assert!(!without.keys().any(|(a, b)| a.starts_with("left") && b.starts_with("right")), "too alike");
+
+        for (feed, expected) in [
+            ([&*groups, &come, &go].concat(), &without),
+            ([&*groups, &come, &go, &come].concat(), &with),
+            ([&*come, &groups, &go, &come, &go].concat(), &without),
+        ] {
+            place.file("feed", feed);
+            for epoch in ["events:1", "events:1000"] {
+                let run = place.replay(&format!("{options} --epoch {epoch} feed")).0;
+                assert_eq!(&accumulated(&run.out), expected, "limit {limit}, --epoch {epoch}");
+            }
+        }
+    }
+}

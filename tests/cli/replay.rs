@@ -1,0 +1,315 @@
+//! `dupflow replay`: the same result however the feed is packed, cut, divided and played, in the promised forms.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use super::dupflow::{Place, command};
+use super::feeds::{accumulated, delete, lines, page, pairs, upsert};
+
+/// A place with a generated feed of 400 documents, `feed.jsonl`.
+fn with_feed() -> Place {
+    let place = Place::new();
+    let made = place.run("generate --documents 400 --seed 3 --near 0.5 --max-words 80 -o feed.jsonl");
+    assert_eq!(made.code, 0, "{made:?}");
+    place
+}
+
+/// What a run writes, which must be some pairs.
+fn result(place: &Place, arguments: &str) -> String {
+    let out = place.replay(arguments).0.out;
+    assert!(out.lines().count() > 20, "{arguments}: {out}");
+    out
+}
+
+#[test]
+fn any_packing_gives_the_same_bytes() {
+    let place = with_feed();
+    let feed = place.read("feed.jsonl");
+    let expected = result(&place, "feed.jsonl");
+
+    place.file("feed.jsonl.zst", zstd::encode_all(feed.as_bytes(), 3).unwrap());
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(feed.as_bytes()).unwrap();
+    place.file("feed.jsonl.gz", gzip.finish().unwrap());
+    // A compressed feed is known by its content, not by its name.
+    place.file("feed", zstd::encode_all(feed.as_bytes(), 1).unwrap());
+    let third = feed.match_indices('\n').nth(feed.lines().count() / 3).unwrap().0 + 1;
+    place.file("1", &feed[..third]);
+    place.file("2", feed[third..].replace('\n', "\r\n"));
+    for inputs in ["feed.jsonl.zst", "feed.jsonl.gz", "feed", "1 2"] {
+        assert_eq!(result(&place, inputs), expected, "{inputs}");
+    }
+
+    let (head, tail) = feed.split_at(third);
+    for (inputs, piped) in [("-", &*feed), ("/dev/stdin", &*feed), ("1 -", tail)] {
+        if inputs == "/dev/stdin" && !cfg!(target_os = "linux") {
+            continue;
+        }
+        let run =
+            place.run_with(&format!("replay {inputs}"), |pipe| pipe.write_all(piped.as_bytes()).unwrap());
+        assert_eq!((run.code, run.out), (0, expected.clone()), "{inputs}");
+    }
+    assert_eq!(head.lines().count() + tail.lines().count(), feed.lines().count());
+}
+
+#[test]
+fn any_number_of_workers_gives_the_same_bytes() {
+    let place = with_feed();
+    for options in ["--epoch events:50", "--epoch events:50 --evidence --emit pairs", "-p exact"] {
+        let one = result(&place, &format!("{options} --workers 1 feed.jsonl"));
+        assert_eq!(one, result(&place, &format!("{options} --workers 4 feed.jsonl")), "{options}");
+    }
+}
+
+#[test]
+fn deltas_accumulate_to_the_pairs() {
+    let place = with_feed();
+    let all = pairs(&result(&place, "--emit pairs feed.jsonl"));
+    for (epoch, epochs) in [("all", 1), ("events:100", 2), ("events:7", 20), ("ts", 20)] {
+        let (run, stats) = place.replay(&format!("--epoch {epoch} feed.jsonl"));
+        assert_eq!(accumulated(&run.out), all, "--epoch {epoch}");
+        let deltas = lines(&run.out);
+        assert!(deltas.iter().all(|delta| delta["epoch"].as_u64() <= stats["epochs"].as_u64()));
+        assert!(stats["epochs"].as_u64() >= Some(epochs), "--epoch {epoch}: {}", stats["epochs"]);
+        assert_eq!(stats["deltas"], deltas.len());
+        assert_eq!(stats["pairs"], all.len());
+        assert_eq!(pairs(&result(&place, &format!("--emit pairs --epoch {epoch} feed.jsonl"))), all);
+    }
+}
+
+#[test]
+fn a_time_stamp_closes_an_epoch() {
+    let place = Place::new();
+    let stamped =
+        |ts: &str, id: &str, text: &str| format!("{{\"ts\":{ts},\"id\":\"{id}\",\"text\":\"{text}\"}}\n");
+    let text = page(0..0, 0);
+    place.file(
+        "feed",
+        [
+            stamped("5", "a", &text),
+            stamped("5.0", "b", &text),
+            stamped("5.5", "c", &text),
+            stamped("4", "a", ""),
+        ]
+        .concat(),
+    );
+    let run = place.replay("--epoch ts feed").0;
+    let expected = r#"{"epoch":1,"diff":1,"a":"a","b":"b","similarity":1.0}
+{"epoch":2,"diff":1,"a":"a","b":"c","similarity":1.0}
+{"epoch":2,"diff":1,"a":"b","b":"c","similarity":1.0}
+{"epoch":3,"diff":-1,"a":"a","b":"b","similarity":1.0}
+{"epoch":3,"diff":-1,"a":"a","b":"c","similarity":1.0}
+"#;
+    assert_eq!(run.out, expected);
+}
+
+#[test]
+fn a_folder_is_a_corpus() {
+    let place = Place::new();
+    place.file("docs/a.txt", page(0..0, 0));
+    place.file("docs/deep/er/b", page(0..1, 1));
+    place.file("docs/.hidden", page(0..0, 0));
+    place.file("docs/other", page(0..100, 2));
+    let (run, stats) = place.replay("--emit pairs docs");
+    let ids: Vec<_> = pairs(&run.out).into_keys().collect();
+    let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+    assert_eq!(ids, [pair(".hidden", "a.txt"), pair(".hidden", "deep/er/b"), pair("a.txt", "deep/er/b")]);
+    assert_eq!((&stats["documents"], &stats["events"]), (&4.into(), &4.into()));
+
+    place.file("feed", upsert("x", &page(0..0, 0)) + &delete("a.txt"));
+    let after = pairs(&place.replay("--emit pairs docs feed").0.out);
+    assert!(
+        after.contains_key(&pair(".hidden", "x")) && !after.contains_key(&pair("a.txt", "x")),
+        "{after:?}"
+    );
+}
+
+#[test]
+fn stats_have_every_promised_key() {
+    let place = with_feed();
+    let (run, stats) = place.replay("--workers 2 feed.jsonl");
+    for key in [
+        "events",
+        "documents",
+        "bytes",
+        "empty",
+        "bad_records",
+        "epochs",
+        "deltas",
+        "pairs",
+        "candidates",
+        "compared_by_stage",
+        "components_compared",
+        "hot_blocks",
+        "seconds",
+        "peak_rss_bytes",
+        "scheme",
+        "workers",
+    ] {
+        assert!(!stats[key].is_null(), "{key} is not in {stats}");
+    }
+    let feed = lines(&place.read("feed.jsonl"));
+    let bytes: usize = feed.iter().filter_map(|event| event["text"].as_str()).map(str::len).sum();
+    assert_eq!((&stats["events"], &stats["bytes"]), (&feed.len().into(), &bytes.into()));
+    assert_eq!((&stats["workers"], &stats["bad_records"]), (&2.into(), &serde_json::json!({})));
+    assert!(stats["peak_rss_bytes"].as_u64() > Some(1 << 20) || !cfg!(target_os = "linux"), "{stats}");
+    assert!(stats["seconds"].as_f64() > Some(0.0));
+    let scheme = stats["scheme"].as_str().unwrap();
+    assert!(run.err.contains(&format!("scheme=\"{scheme}\"")), "the log names the scheme: {}", run.err);
+    assert!(run.err.contains("\nread ") && run.err.contains("\nmemory "), "a summary: {}", run.err);
+}
+
+#[test]
+fn logs_for_machines_are_json_lines() {
+    let place = Place::new();
+    place.file("feed", "oops\n");
+    let run = place.run("replay --log-format json feed");
+    let logged: Vec<Value> = run
+        .err
+        .lines()
+        .filter(|line| line.starts_with('{'))
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}")))
+        .collect();
+    assert_eq!(logged.len(), 2, "{run:?}");
+    assert_eq!((&logged[0]["message"], &logged[0]["level"]), (&"replay".into(), &"INFO".into()));
+    assert_eq!(logged[0]["scheme"].as_str().map(str::len), Some(16));
+    assert_eq!((&logged[1]["reason"], &logged[1]["starts"]), (&"not_json".into(), &"oops".into()));
+}
+
+#[test]
+fn evidence_says_why() {
+    let place = Place::new();
+    let feed =
+        [upsert("a", &page(0..0, 0)), upsert("b", &page(0..0, 0)), upsert("c", &page(0..3, 1))].concat();
+    place.file("feed", feed);
+    let run = place.replay("--evidence --emit pairs feed").0;
+    let found = lines(&run.out);
+    assert_eq!(found.len(), 3, "{run:?}");
+    for pair in found {
+        let of = |key: &str| pair[key].as_f64().unwrap_or_else(|| panic!("{key} is not in {pair}"));
+        let values = [of("blocks"), of("look"), of("components"), of("standard_error")];
+        if pair["b"] == "b" {
+            assert_eq!(values, [0.0; 4], "copies are not compared");
+        } else {
+            assert!((1.0..=18.0).contains(&values[0]) && values[1] >= 1.0, "{pair}");
+            assert!((64.0..=448.0).contains(&values[2]) && values[3] > 0.0 && values[3] < 0.03, "{pair}");
+        }
+    }
+    // An exact similarity is no estimate.
+    let exact = lines(&place.replay("-p exact --evidence --emit pairs feed").0.out);
+    assert!(exact.len() == 3 && exact.iter().all(|pair| pair["standard_error"] == 0.0), "{exact:?}");
+}
+
+#[test]
+fn ids_and_similarities_read_back() {
+    let place = Place::new();
+    let strange = ["quote \" and \\", "new\nline", "nul \0", "é \u{7f} 😀", &"long".repeat(256)];
+    place.file(
+        "feed",
+        strange.iter().map(|id| upsert(id, &page(0..0, 0))).collect::<String>()
+            + &upsert("z", &page(0..2, 1)),
+    );
+    let found = pairs(&place.replay("-p exact --emit pairs feed").0.out);
+    assert_eq!(found.len(), 15);
+    for id in strange {
+        let of: Vec<_> = found.iter().filter(|((a, b), _)| a == id || b == id).collect();
+        assert_eq!(of.len(), 5, "{id:?}");
+    }
+    // Of 98 shingles each, 96 are common: 96 of 100, and exactly the nearest number to it.
+    assert_eq!(found.values().filter(|s| s.to_bits() == 0.96_f64.to_bits()).count(), 5, "{found:?}");
+}
+
+#[test]
+fn settings_can_be_overridden() {
+    let place = with_feed();
+    let default = place.replay("--emit pairs feed.jsonl");
+    let strict = place.replay("--emit pairs --set threshold=0.95 feed.jsonl");
+    let (all, few) = (pairs(&default.0.out), pairs(&strict.0.out));
+    assert!(!few.is_empty() && few.len() < all.len() && few.values().all(|s| *s >= 0.95), "{few:?}");
+    assert_eq!(default.1["scheme"], strict.1["scheme"], "a threshold is no part of the scheme");
+    let seeded = place.replay("--set sketch.seed=1 --set sketch.seed=2 feed.jsonl").1;
+    assert_eq!(
+        seeded["scheme"],
+        place.replay("--set sketch.seed=2 feed.jsonl").1["scheme"],
+        "the last one counts"
+    );
+    assert_ne!(seeded["scheme"], default.1["scheme"]);
+    place.file("mine.toml", "threshold = 0.95\n");
+    assert_eq!(pairs(&place.replay("-p mine.toml --emit pairs feed.jsonl").0.out), few);
+}
+
+#[test]
+fn speed_changes_nothing_but_time() {
+    let place = Place::new();
+    let stamped =
+        |ts: f64, id: &str| format!("{{\"ts\":{ts},\"id\":\"{id}\",\"text\":\"{}\"}}\n", page(0..0, 0));
+    place.file("feed", [stamped(10.0, "a"), stamped(10.01, "b"), stamped(10.02, "c")].concat());
+    let fast = place.replay("--epoch ts feed").0.out;
+    assert_eq!(fast.lines().count(), 3);
+    for speed in ["max", "real", "2x", "1000x"] {
+        let (run, stats) = place.replay(&format!("--epoch ts --speed {speed} feed"));
+        assert_eq!(run.out, fast, "{speed}");
+        // What is due later is never early.
+        let least = match speed {
+            "real" => 0.02,
+            "2x" => 0.01,
+            _ => 0.0,
+        };
+        assert!(stats["seconds"].as_f64() >= Some(least), "{speed}: {stats}");
+    }
+}
+
+#[test]
+fn a_closed_pipe_ends_the_run_quietly() {
+    let place = Place::new();
+    // Half a million pairs: more than any pipe holds.
+    let copies: String =
+        (0..1000).map(|n| upsert(&format!("{n}"), "the same text for all of them")).collect();
+    place.file("feed", copies);
+    let feed = place.path("feed");
+    for emit in ["deltas", "pairs"] {
+        let arguments = ["replay", "--emit", emit, feed.to_str().unwrap()];
+        let mut child = command(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary runs");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(line.starts_with('{') && line.ends_with("}\n"), "{line}");
+        let mut told = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{told}");
+        assert!(!told.contains("error") && !told.contains("panic"), "{told}");
+    }
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_a_failure() {
+    let place = Place::new();
+    place.file("feed", upsert("a", "the same") + &upsert("b", "the same"));
+    let run = place.run("replay -o no/folder/out feed");
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(
+        run.err.contains("error: the output file \"no/folder/out\": No such file or directory"),
+        "{run:?}"
+    );
+    if cfg!(target_os = "linux") {
+        let run = place.run("replay -o /dev/full feed");
+        assert_eq!(run.code, 1, "{run:?}");
+        assert!(run.err.contains("error: the output cannot be written: No space left on device"), "{run:?}");
+    }
+    let run = place.run("replay --stats no/folder/stats feed");
+    assert_eq!((run.code, run.out.lines().count()), (1, 1), "{run:?}");
+    assert!(run.err.contains("error: the stats file \"no/folder/stats\": No such file"), "{run:?}");
+}
+
+#[test]
+fn an_output_file_holds_what_standard_output_would() {
+    let place = with_feed();
+    let expected = result(&place, "feed.jsonl");
+    let (run, _) = place.replay("-o out feed.jsonl");
+    assert_eq!((run.out.as_str(), place.read("out")), ("", expected));
+}
