@@ -31,14 +31,16 @@ pub struct Args {
 /// Prints the comparison.
 ///
 /// # Errors
-/// Everything that is wrong with the pipeline, and a text that cannot be read.
+/// Everything that is wrong with the pipeline, and texts that cannot be read.
 pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
     let plan = problems.take(args.pipeline.load());
-    if args.a == Path::new("-") && args.b == Path::new("-") {
+    let (a, b) = if args.a == Path::new("-") && args.b == Path::new("-") {
         problems.note("only one of the two texts can be \"-\"");
-    }
-    let plan = problems.settle(plan)?;
-    let (a, b) = (read(&args.a)?, read(&args.b)?);
+        (None, None)
+    } else {
+        (problems.take(read(&args.a)), problems.take(read(&args.b)))
+    };
+    let (plan, (a, b)) = problems.settle(plan.zip(a.zip(b)))?;
     super::print(&report(&plan, [(&args.a.to_string_lossy(), &a), (&args.b.to_string_lossy(), &b)]))?;
     Ok(ExitCode::SUCCESS)
 }

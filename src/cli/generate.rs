@@ -10,6 +10,9 @@ use anyhow::Context;
 use indicatif::{BinaryBytes, HumanCount};
 
 use super::problems::Problems;
+use super::summary::count;
+use super::tell;
+use crate::config::LogFormat;
 use crate::doc::{DocEvent, DocId};
 use crate::feed::generate::{Generator, Params, Script};
 use crate::feed::{self, Record};
@@ -118,7 +121,7 @@ pub struct Shape {
 ///
 /// # Errors
 /// Everything that is out of its range, together; then what cannot be written.
-pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> anyhow::Result<ExitCode> {
     let params = params(args);
     for (field, problem) in params.problems() {
         problems.note(format_args!("--{}: {problem}", field.replace('_', "-")));
@@ -139,17 +142,13 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
         corpus.apply(record);
     }
     out.flush().context("the feed cannot be written")?;
-    tell(&corpus.summary())?;
-    if let Some(out) = &mut truth {
+    tell(format, &corpus.summary())?;
+    if let Some(truth) = &mut truth {
         let pairs = oracle::pairs(corpus.alive, args.floor);
-        write_truth(out, &pairs).context("the truth cannot be written")?;
-        tell(&by_band(&pairs, args.floor))?;
+        write_truth(truth, &pairs).context("the truth cannot be written")?;
+        tell(format, &by_band(&pairs, args.floor))?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn tell(line: &str) -> io::Result<()> {
-    writeln!(io::stderr(), "{line}")
 }
 
 fn params(args: &Args) -> Params {
@@ -230,12 +229,12 @@ impl Corpus {
 
     fn summary(&self) -> String {
         format!(
-            "made        {} events: {} upserts, {} deletes; {} of text; {} documents alive at the end",
-            HumanCount(self.upserts + self.deletes),
-            HumanCount(self.upserts),
-            HumanCount(self.deletes),
+            "made        {}, {} with {} of text and {}; {} alive at the end\n",
+            count(self.upserts + self.deletes, "event"),
+            count(self.upserts, "upsert"),
             BinaryBytes(self.bytes),
-            HumanCount(self.alive.len() as u64)
+            count(self.deletes, "delete"),
+            count(self.alive.len() as u64, "document")
         )
     }
 }
@@ -260,8 +259,11 @@ fn by_band(pairs: &[(Pair<DocId>, f64)], floor: f64) -> String {
     let bands: Vec<_> = bands
         .iter()
         .rev()
-        .map(|(tenths, pairs)| format!("{}.{}: {}", tenths / 10, tenths % 10, HumanCount(*pairs)))
+        .map(|(tenths, n)| format!("; {} from {}.{}", HumanCount(*n), tenths / 10, tenths % 10))
         .collect();
-    let pairs = HumanCount(pairs.len() as u64);
-    format!("truth       {pairs} pairs of similarity {floor} or more; by band from {}", bands.join(", "))
+    format!(
+        "truth       {} of similarity {floor} or more{}\n",
+        count(pairs.len() as u64, "pair"),
+        bands.concat()
+    )
 }

@@ -104,18 +104,18 @@ pub fn run(typed: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
         .map_err(|error| error.downcast().map_or_else(identity, |error: clap::Error| error.exit()))?;
     start_logging(cli.log_format);
     match cli.command {
-        Command::Replay(args) => replay::run(&args, problems),
+        Command::Replay(args) => replay::run(&args, problems, cli.log_format),
         Command::Compare(args) => compare::run(&args, problems),
         Command::Plan(args) => plan::run(&args, problems),
         Command::Check(args) => check::run(&args, problems),
         Command::Trace(args) => trace::run(&args, problems),
-        Command::Generate(args) => generate::run(&args, problems),
+        Command::Generate(args) => generate::run(&args, problems, cli.log_format),
     }
 }
 
 /// What a failed command exits with: 2 for a wrong configuration, 0 for an output that nobody reads on, otherwise 1.
 pub fn exit_code(error: &anyhow::Error) -> u8 {
-    let is_closed_pipe = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+    let is_closed_pipe = |cause: &io::Error| cause.kind() == io::ErrorKind::BrokenPipe;
     if error.is::<PlanError>() || error.is::<WrongUsage>() {
         2
     } else if error.chain().any(|cause| cause.downcast_ref().is_some_and(is_closed_pipe)) {
@@ -135,6 +135,17 @@ fn start_logging(format: LogFormat) {
         LogFormat::Text => messages.compact().with_ansi(io::stderr().is_terminal()).try_init(),
         LogFormat::Json => messages.json().flatten_event(true).try_init(),
     });
+}
+
+/// Tells on standard error what a run came to, as its messages are written.
+fn tell(format: LogFormat, lines: &str) -> io::Result<()> {
+    match format {
+        LogFormat::Text => io::stderr().write_all(lines.as_bytes()),
+        LogFormat::Json => {
+            lines.lines().for_each(|line| tracing::info!("{line}"));
+            Ok(())
+        }
+    }
 }
 
 /// Writes a report to standard output.

@@ -16,7 +16,7 @@ use indicatif::{HumanCount, HumanFloatCount, ProgressBar};
 use super::PipelineArgs;
 use super::arguments::at_least_one;
 use super::problems::Problems;
-use crate::config::{EmitKind, Plan};
+use crate::config::{EmitKind, LogFormat, Plan};
 use crate::dataflow::Stages;
 use crate::metrics::Counter;
 use crate::pipeline::{self, Job};
@@ -75,10 +75,11 @@ pub struct Args {
 ///
 /// # Errors
 /// Everything that is wrong with the pipeline and the inputs, together; then what the run fails with.
-pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> anyhow::Result<ExitCode> {
     let clock = Arc::new(SystemClock::start());
     let plan = problems.take(args.pipeline.load());
     let inputs = problems.take(Input::resolve(&args.inputs));
+    overwritten(args, &mut problems);
     let (plan, inputs) = problems.settle(plan.zip(inputs))?;
     let dead_letter = args.dead_letter.clone().map(DeadLetter::create).transpose()?;
     let stages = Stages::of(&plan, args.evidence);
@@ -109,8 +110,33 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
             .and_then(|stats| std::fs::write(path, stats))
             .with_context(|| format!("the stats file {path:?}"))?;
     }
-    io::stderr().write_all(super::summary::text(&summary).as_bytes())?;
+    super::tell(format, &super::summary::text(&summary))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Notes the files that would be lost: inputs that are also written to, and files that are written to twice.
+fn overwritten(args: &Args, problems: &mut Problems) {
+    let same =
+        |a: &Path, b: &Path| a == b || a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b));
+    let written = [
+        ("--output", Some(&args.output).filter(|path| !is_stdout(path))),
+        ("--stats", args.stats.as_ref()),
+        ("--dead-letter", args.dead_letter.as_ref()),
+    ];
+    let written: Vec<_> = written
+        .into_iter()
+        .filter_map(|(option, path)| Some((option, path?)))
+        // A device or a pipe loses nothing.
+        .filter(|(_, path)| path.metadata().map_or(true, |file| file.is_file()))
+        .collect();
+    for (n, (option, path)) in written.iter().enumerate() {
+        if args.inputs.iter().any(|input| same(input, path)) {
+            problems.note(format_args!("{option}: {path:?} is an input and would be lost"));
+        }
+        for (other, _) in written[..n].iter().filter(|(_, other)| same(other, path)) {
+            problems.note(format_args!("{option}: {path:?} is written to by {other}"));
+        }
+    }
 }
 
 fn is_stdout(path: &Path) -> bool {

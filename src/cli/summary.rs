@@ -96,7 +96,7 @@ fn hot_blocks(out: &mut String, s: &Summary) -> std::fmt::Result {
 }
 
 /// A number and a noun, in the plural unless it is one.
-fn count(n: u64, noun: &str) -> String {
+pub(super) fn count(n: u64, noun: &str) -> String {
     let ending = match noun.as_bytes() {
         _ if n == 1 => "",
         [.., b't', b'c', b'h'] => "es",

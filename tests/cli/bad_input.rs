@@ -53,8 +53,8 @@ fn every_bad_line_is_counted_told_and_kept() {
         let shown = String::from_utf8_lossy(line);
         assert!(found_the_pair(&run), "{shown}: {run:?}");
         assert_eq!((&stats["bad_records"], &stats["events"]), (&json!({ reason: 1 }), &json!(2)), "{shown}");
-        let told = format!("bad record in \"feed\", line 2: ");
-        let warning = run.err.lines().find(|told_line| told_line.contains(&told));
+        let told = "bad record in \"feed\", line 2: ";
+        let warning = run.err.lines().find(|told_line| told_line.contains(told));
         assert!(warning.is_some_and(|warning| warning.contains(message)), "{shown}: {run:?}");
         assert!(
             run.err.contains(&format!("bad         1 record is no event: 1 {reason}\n")),
@@ -78,12 +78,12 @@ fn every_bad_line_is_counted_told_and_kept() {
 
 #[test]
 fn a_line_of_200_megabytes_passes_through_little_memory() {
-    const MIB: [u8; 1 << 20] = [b'a'; 1 << 20];
+    let mebibyte = vec![b'a'; 1 << 20];
     let place = Place::new();
     let run = place.run_with("replay --stats stats --dead-letter dead -", |pipe| {
         pipe.write_all(upsert("before", &page(0..0, 0)).as_bytes()).unwrap();
         pipe.write_all(b"{\"id\":\"x\",\"text\":\"").unwrap();
-        (0..200).for_each(|_| pipe.write_all(&MIB).unwrap());
+        (0..200).for_each(|_| pipe.write_all(&mebibyte).unwrap());
         pipe.write_all(b"\"}\n").unwrap();
         pipe.write_all(upsert("after", &page(0..0, 0)).as_bytes()).unwrap();
     });

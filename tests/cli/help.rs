@@ -11,6 +11,8 @@ fn the_first_page_leads_to_the_commands_and_to_a_first_run() {
         "dupflow generate -o feed.jsonl  &&  dupflow replay feed.jsonl",
         "Exit codes:  0 done, 1 failed while running, 2 wrong usage or configuration",
         "\n  replay ",
+        "\n  compare ",
+        "\n  trace ",
         "\n  plan ",
         "\n  check ",
         "\n  generate ",
@@ -45,10 +47,12 @@ fn every_command_explains_its_options() {
         "--scripts <SCRIPT,...>",
         "Try:",
     ];
-    let expected: [(&str, &[&str], bool); 4] = [
+    let expected: [(&str, &[&str], bool); 6] = [
         ("replay", &replay, true),
         ("plan", &["--documents <N>", "--workers <N>", "--format <FORMAT>"], true),
         ("check", &["-c, --config <CONFIG>", "--connect"], true),
+        ("compare", &["<A>", "<B>"], true),
+        ("trace", &["--doc <ID>", "<INPUT>..."], true),
         ("generate", &generate, false),
     ];
     for (command, options, takes_pipeline) in expected {

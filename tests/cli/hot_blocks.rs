@@ -44,10 +44,10 @@ fn identical_texts_become_a_star() {
         write!(feed, "{}", delete(&format!("{i:06}"))).unwrap();
     }
     place.file("feed", &feed);
-    let left = (n - 50..n).map(|i| (format!("{i:06}"), text.clone()));
-    let found = accumulated(&place.replay(&format!("{options} feed")).0.out);
-    assert_eq!(found, fresh(&place, options, left));
-    assert_eq!(found.len(), 50 * 49 / 2);
+    let rest = (n - 50..n).map(|i| (format!("{i:06}"), text.clone()));
+    let left = accumulated(&place.replay(&format!("{options} feed")).0.out);
+    assert_eq!(left, fresh(&place, options, rest));
+    assert_eq!(left.len(), 50 * 49 / 2);
 }
 
 #[test]
@@ -78,12 +78,12 @@ fn different_texts_of_one_block_kill_it_until_they_are_gone() {
     // Cut so that blocks are crowded at the end of one epoch and live again at the end of a later one.
     let feed = feed + &(0..n - 60).map(|i| delete(&format!("{i:06}"))).collect::<String>();
     place.file("feed", &feed);
-    let (run, stats) = place.replay(&format!("{options} --epoch events:300 feed"));
-    let found = accumulated(&run.out);
+    let (emptied, stats_emptied) = place.replay(&format!("{options} --epoch events:300 feed"));
+    let found = accumulated(&emptied.out);
     assert_eq!(found, fresh(&place, options, (n - 60..n).map(document)));
     assert_eq!(found.len(), 60 * 59 / 2, "all are similar, and none is left out any more");
-    assert_eq!(stats["hot_blocks"], serde_json::json!([]));
-    assert!(!run.err.contains("hot blocks"), "{}", run.err);
+    assert_eq!(stats_emptied["hot_blocks"], serde_json::json!([]));
+    assert!(!emptied.err.contains("hot blocks"), "{}", emptied.err);
 }
 
 #[test]

@@ -3,8 +3,6 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 
-use serde_json::Value;
-
 use super::dupflow::{Place, command};
 use super::feeds::{accumulated, delete, lines, page, pairs, upsert};
 
@@ -166,16 +164,20 @@ fn logs_for_machines_are_json_lines() {
     let place = Place::new();
     place.file("feed", "oops\n");
     let run = place.run("replay --log-format json feed");
-    let logged: Vec<Value> = run
-        .err
-        .lines()
-        .filter(|line| line.starts_with('{'))
-        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}")))
-        .collect();
-    assert_eq!(logged.len(), 2, "{run:?}");
+    let logged = lines(&run.err);
     assert_eq!((&logged[0]["message"], &logged[0]["level"]), (&"replay".into(), &"INFO".into()));
     assert_eq!(logged[0]["scheme"].as_str().map(str::len), Some(16));
     assert_eq!((&logged[1]["reason"], &logged[1]["starts"]), (&"not_json".into(), &"oops".into()));
+    let summary: Vec<_> = logged[2..].iter().filter_map(|line| line["message"].as_str()).collect();
+    assert!(
+        summary.len() == logged.len() - 2 && summary[0].starts_with("read        0 events"),
+        "{summary:?}"
+    );
+    let made = place.run("generate --documents 10 -o made --log-format json");
+    assert!(
+        lines(&made.err)[0]["message"].as_str().is_some_and(|told| told.starts_with("made ")),
+        "{made:?}"
+    );
 }
 
 #[test]
@@ -189,12 +191,12 @@ fn evidence_says_why() {
     assert_eq!(found.len(), 3, "{run:?}");
     for pair in found {
         let of = |key: &str| pair[key].as_f64().unwrap_or_else(|| panic!("{key} is not in {pair}"));
-        let values = [of("blocks"), of("look"), of("components"), of("standard_error")];
+        let [blocks, look, components, error] = ["blocks", "look", "components", "standard_error"].map(of);
         if pair["b"] == "b" {
-            assert_eq!(values, [0.0; 4], "copies are not compared");
+            assert!(blocks + look + components + error == 0.0, "copies are not compared: {pair}");
         } else {
-            assert!((1.0..=18.0).contains(&values[0]) && values[1] >= 1.0, "{pair}");
-            assert!((64.0..=448.0).contains(&values[2]) && values[3] > 0.0 && values[3] < 0.03, "{pair}");
+            assert!((1.0..=18.0).contains(&blocks) && look >= 1.0, "{pair}");
+            assert!((64.0..=448.0).contains(&components) && error > 0.0 && error < 0.03, "{pair}");
         }
     }
     // An exact similarity is no estimate.
@@ -290,20 +292,22 @@ fn a_closed_pipe_ends_the_run_quietly() {
 fn an_output_that_cannot_be_written_is_a_failure() {
     let place = Place::new();
     place.file("feed", upsert("a", "the same") + &upsert("b", "the same"));
-    let run = place.run("replay -o no/folder/out feed");
-    assert_eq!(run.code, 1, "{run:?}");
-    assert!(
-        run.err.contains("error: the output file \"no/folder/out\": No such file or directory"),
-        "{run:?}"
-    );
+    let mut cases = vec![
+        ("-o no/folder/out", "the output file \"no/folder/out\": No such file or directory"),
+        (
+            "--dead-letter no/dead",
+            "the dead-letter file \"no/dead\" cannot be written: No such file or directory",
+        ),
+        ("--stats no/stats", "the stats file \"no/stats\": No such file or directory"),
+    ];
     if cfg!(target_os = "linux") {
-        let run = place.run("replay -o /dev/full feed");
-        assert_eq!(run.code, 1, "{run:?}");
-        assert!(run.err.contains("error: the output cannot be written: No space left on device"), "{run:?}");
+        cases.push(("-o /dev/full", "the output cannot be written: No space left on device"));
     }
-    let run = place.run("replay --stats no/folder/stats feed");
-    assert_eq!((run.code, run.out.lines().count()), (1, 1), "{run:?}");
-    assert!(run.err.contains("error: the stats file \"no/folder/stats\": No such file"), "{run:?}");
+    for (option, problem) in cases {
+        let run = place.run(&format!("replay {option} feed"));
+        assert_eq!(run.code, 1, "{run:?}");
+        assert!(run.err.contains(&format!("error: {problem}")), "{run:?}");
+    }
 }
 
 #[test]
@@ -312,4 +316,25 @@ fn an_output_file_holds_what_standard_output_would() {
     let expected = result(&place, "feed.jsonl");
     let (run, _) = place.replay("-o out feed.jsonl");
     assert_eq!((run.out.as_str(), place.read("out")), ("", expected));
+}
+
+#[test]
+fn an_input_is_never_written_to() {
+    let place = Place::new();
+    let feed = upsert("a", "the same");
+    place.file("folder/feed", &feed);
+    for (option, other) in [("-o", "--output"), ("--stats", "--stats"), ("--dead-letter", "--dead-letter")] {
+        let run = place.run(&format!("replay {option} ./folder/../folder/feed folder/feed"));
+        assert_eq!(run.code, 2, "{run:?}");
+        assert!(
+            run.err.starts_with(&format!("error: {other}: ")) && run.err.contains("is an input"),
+            "{run:?}"
+        );
+        assert_eq!(place.read("folder/feed"), feed);
+    }
+    let twice = place.run("replay -o same --stats same folder/feed");
+    assert_eq!(twice.code, 2, "{twice:?}");
+    assert!(twice.err.contains("error: --stats: \"same\" is written to by --output"), "{twice:?}");
+    let devices = place.run("replay -o /dev/null --dead-letter /dev/null folder/feed");
+    assert_eq!(devices.code, 0, "{devices:?}");
 }

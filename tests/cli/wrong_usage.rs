@@ -10,8 +10,8 @@ fn refused(place: &Place, arguments: &str, problems: &[&str]) {
     let head = format!("error: {} problems", problems.len());
     assert_eq!(told.first(), Some(&head.as_str()), "{run:?}");
     assert_eq!(told.len(), 1 + problems.len(), "{run:?}");
-    for (told, problem) in told[1..].iter().zip(problems) {
-        assert!(told.starts_with("  ") && told.contains(problem), "{problem:?} is not in {told:?}");
+    for (line, problem) in told[1..].iter().zip(problems) {
+        assert!(line.starts_with("  ") && line.contains(problem), "{problem:?} is not in {line:?}");
     }
 }
 
@@ -60,6 +60,9 @@ fn one_problem_needs_no_list() {
             "invalid value '0x' for '--speed <SPEED>': expected \"max\", \"real\" or \"Nx\"",
         ),
         ("replay feed - -", "standard input \"-\" is named more than once"),
+        ("trace --doc x missing", "cannot read \"missing\": No such file or directory"),
+        ("compare feed missing", "cannot read \"missing\": No such file or directory"),
+        ("compare - -", "only one of the two texts can be \"-\""),
         ("replay missing", "cannot read \"missing\": No such file or directory"),
         ("check -c none.toml", "cannot read \"none.toml\": No such file or directory"),
         (
@@ -104,6 +107,14 @@ fn pipeline_and_deployment_are_checked_together() {
 fn plan_names_all_problems() {
     let wrong = ["--documents <N>", "threshold: found 2", "sketch.size: found 1"];
     refused(&Place::new(), "plan --documents many --set threshold=2 --set sketch.size=1", &wrong);
+}
+
+#[test]
+fn compare_and_trace_name_all_problems() {
+    let place = Place::new();
+    let wrong = ["no pipeline \"none\"", "cannot read \"a\": ", "cannot read \"b\": "];
+    refused(&place, "compare -p none a b", &wrong);
+    refused(&place, "trace -p none --doc x a b", &wrong);
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! The corpus that an input leaves, in memory.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use crate::doc::{DocId, Position};
 use crate::source::{BadRecords, Decoder, EpochRule, Files, Input, OnError, Pull, Queue, SourceError, Speed};
@@ -21,8 +20,7 @@ pub(super) struct Corpus {
 
 impl Corpus {
     /// Reads all inputs, in order of position.
-    pub(super) fn read(inputs: &[PathBuf], traced: &DocId) -> Result<Self, SourceError> {
-        let inputs = Input::resolve(inputs)?;
+    pub(super) fn read(inputs: Vec<Input>, traced: &DocId) -> Result<Self, SourceError> {
         let files = Files { inputs, epochs: EpochRule::All, speed: Speed::Max };
         let mut corpus = Self::default();
         let queue = Queue::new(QUEUE.0, QUEUE.1);

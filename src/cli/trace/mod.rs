@@ -17,6 +17,7 @@ use crate::block::BlockKey;
 use crate::config::Plan;
 use crate::doc::{DocId, Position};
 use crate::hash::SketchId;
+use crate::source::Input;
 use crate::text::Featurizer;
 use corpus::Corpus;
 use neighbourhood::{Meeting, Neighbourhood};
@@ -50,8 +51,9 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     if id.is_none() {
         problems.note(format_args!("--doc: an id has 1 to {} bytes", DocId::MAX_BYTES));
     }
-    let (plan, id) = problems.settle(plan.zip(id))?;
-    let corpus = Corpus::read(&args.inputs, &id)?;
+    let inputs = problems.take(Input::resolve(&args.inputs));
+    let ((plan, id), inputs) = problems.settle(plan.zip(id).zip(inputs))?;
+    let corpus = Corpus::read(inputs, &id)?;
     anyhow::ensure!(!corpus.events.is_empty(), "the input has no event of document \"{id}\"");
     super::print(&report(&plan, &corpus, &id))?;
     Ok(ExitCode::SUCCESS)
@@ -193,7 +195,7 @@ mod tests {
         let plan = Plan::load("tour", &[]).unwrap();
         let said = |id: &str| {
             let id = DocId::new(id).unwrap();
-            report(&plan, &Corpus::read(std::slice::from_ref(&feed), &id).unwrap(), &id)
+            report(&plan, &Corpus::read(vec![Input::Feed(feed.clone())], &id).unwrap(), &id)
         };
         let b = said("b");
         assert!(

@@ -88,8 +88,8 @@ impl Params {
             let expected = format!("a whole number from 1 to {most}");
             require(field, found.to_string(), (1..=most).contains(&found), &expected);
         }
-        let expected = format!("more than the shortest, {}", self.min_words);
-        require("max_words", self.max_words.to_string(), self.max_words > self.min_words, &expected);
+        let above = format!("more than the shortest, {}", self.min_words);
+        require("max_words", self.max_words.to_string(), self.max_words > self.min_words, &above);
         require("scripts", "none".to_owned(), !self.scripts.is_empty(), "one or more");
         require("zipf", self.zipf.to_string(), (0.0..=10.0).contains(&self.zipf), "a number from 0 to 10");
         let shares = [
@@ -112,8 +112,8 @@ impl Params {
             let (short, odd) = (self.short.to_string(), self.empty + self.short);
             require("short", short, odd <= 1.0, "at most 1 together with the empty texts");
             let (deletes, old) = (self.deletes.to_string(), self.updates + self.repeats + self.deletes);
-            let expected = "less than 1 together with updates and repeats, for documents to be new";
-            require("deletes", deletes, old < 1.0, expected);
+            let room = "less than 1 together with updates and repeats, for documents to be new";
+            require("deletes", deletes, old < 1.0, room);
         }
         problems
     }

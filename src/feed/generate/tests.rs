@@ -129,8 +129,8 @@ fn params_out_of_range_are_named_all_of_them() {
         deletes: -0.1,
         ..Params::default()
     };
-    let fields: Vec<_> = wrong.problems().into_iter().map(|(field, _)| field).collect();
-    assert_eq!(fields, ["vocabulary", "sites", "max_words", "scripts", "zipf", "near", "deletes"]);
+    let fields = |params: &Params| params.problems().into_iter().map(|(field, _)| field).collect::<Vec<_>>();
+    assert_eq!(fields(&wrong), ["vocabulary", "sites", "max_words", "scripts", "zipf", "near", "deletes"]);
     // Shares that are fine by themselves.
     let wrong = Params {
         copies: 0.5,
@@ -142,8 +142,7 @@ fn params_out_of_range_are_named_all_of_them() {
         repeats: 0.0,
         ..wrong
     };
-    let fields: Vec<_> = wrong.problems().into_iter().map(|(field, _)| field).collect();
-    assert_eq!(fields[5..], ["near", "short", "deletes"]);
+    assert_eq!(fields(&wrong)[5..], ["near", "short", "deletes"]);
 }
 
 #[test]
