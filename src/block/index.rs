@@ -84,7 +84,10 @@ impl BlockIndex {
         mut worth: impl FnMut(u64, u64, i8) -> bool,
         mut emit: impl FnMut(Pair<SketchId>, i8),
     ) {
-        changes.sort_unstable_by_key(|p| (p.key, p.diff));
+        // By block, who leaves before who comes, in one number: comparing the fields one by one takes longer.
+        let rank =
+            |p: &Posting| u64::from(p.key.table) << 33 | u64::from(p.key.hash) << 1 | u64::from(p.diff > 0);
+        changes.sort_unstable_by_key(rank);
         for block in changes.chunk_by(|p, q| p.key == q.key) {
             let (gone, come) = block.split_at(block.partition_point(|p| p.diff < 0));
             self.change(block[0].key, gone, come, |x: &Slot, y: &Slot, diff| {

@@ -13,8 +13,9 @@ use crate::config::Plan;
 const TABLE_LOAD: f64 = 0.65;
 /// The control byte that a table holds for each entry.
 const CONTROL_BYTES: f64 = 1.0;
-/// A block of one sketch: 32 bits of its hash, and who is in it.
-const POSTING_BYTES: f64 = 8.0;
+/// A block of one sketch: 32 bits of its hash, and who is in it, in a table without control bytes that is between 9/16 and
+/// 3/4 full.
+const POSTING_BYTES: f64 = 8.0 / 0.66;
 /// A sketch in the block index, on each worker: id, first word, users.
 const SLOT_BYTES: f64 = 32.0;
 /// A place in a vector, as tables by id hold it.
@@ -27,7 +28,7 @@ const FEATURES_ENTRY_BYTES: f64 = 16.0;
 const DOCUMENT_BYTES: f64 = 40.0;
 /// What an id costs besides its bytes: two counters.
 const ID_BYTES: f64 = 16.0;
-/// A membership, arranged twice: once by each side of the joins. Key, document, time, diff and offsets.
+/// A membership, arranged once for both joins: sketch, document, time, diff and offsets.
 const MEMBER_BYTES: f64 = 64.0;
 /// Vectors that have room to grow, on average, and what the allocator adds.
 const SLACK: f64 = 1.25;
@@ -52,10 +53,10 @@ pub(super) fn per_document(plan: &Plan, tables: usize, workers: usize) -> Vec<Pa
         ("sketch", SLACK * sketch),
         ("features", if plan.scheme.exact { features } else { 0.0 }),
         ("sketch by id", SLACK * SKETCH_ENTRY_BYTES + table(PLACE_BYTES)),
-        ("postings", tables as f64 * table(POSTING_BYTES)),
+        ("postings", tables as f64 * POSTING_BYTES),
         ("block slots", holders * (SLACK * SLOT_BYTES + table(PLACE_BYTES))),
         ("document by id", table(DOCUMENT_BYTES) + ID_BYTES),
-        ("member", MEMBER_BYTES),
+        ("member", SLACK * MEMBER_BYTES),
     ];
     parts.into_iter().filter(|(_, bytes)| *bytes > 0.0).map(|(what, bytes)| Part { what, bytes }).collect()
 }
