@@ -57,7 +57,7 @@ fn different_texts_of_one_block_kill_it_until_they_are_gone() {
     // One word of a long page differs: nearly all have most of their bands in common. Features are kept, so that all differ.
     let document = |i: u32| (format!("{i:06}"), words(0..300) + &format!(" u{i}"));
     let feed: String = (0..n).map(document).map(|(id, text)| upsert(&id, &text)).collect();
-    let options = "-p exact --set blocking.cap=100";
+    let options = "-p exact --set blocking.bands=18 --set blocking.cap=100";
     place.file("feed", &feed);
     let (run, stats) = place.replay(&format!("{options} --epoch events:30 feed"));
     assert_eq!(accumulated(&run.out), fresh(&place, options, (0..n).map(document)));
