@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
-
 use std::time::Duration;
 
 use dupflow::dataflow::{Emit, Intake, Pull, Stages, build};
