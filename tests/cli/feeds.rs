@@ -24,7 +24,11 @@ pub(crate) fn delete(id: &str) -> String {
 
 /// The lines of an output as JSON.
 pub(crate) fn lines(out: &str) -> Vec<Value> {
-    out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{line}: {e}"))).collect()
+    each_line(out).collect()
+}
+
+fn each_line(out: &str) -> impl Iterator<Item = Value> {
+    out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{line}: {e}")))
 }
 
 /// Pairs with their similarity.
@@ -34,7 +38,7 @@ pub(crate) type Pairs = BTreeMap<(String, String), f64>;
 pub(crate) fn accumulated(out: &str) -> Pairs {
     let mut pairs = Pairs::new();
     let mut last = None;
-    for line in lines(out) {
+    for line in each_line(out) {
         let ((a, b), similarity) = pair(&line);
         let diff = line["diff"].as_i64().expect("diff");
         let place = Some((line["epoch"].as_u64().expect("epoch"), a.clone(), b.clone(), diff));
@@ -52,7 +56,7 @@ pub(crate) fn accumulated(out: &str) -> Pairs {
 
 /// What an output of `--emit pairs` holds. Checks that it is sorted.
 pub(crate) fn pairs(out: &str) -> Pairs {
-    let listed: Vec<_> = lines(out).iter().map(pair).collect();
+    let listed: Vec<_> = each_line(out).map(|line| pair(&line)).collect();
     assert!(listed.windows(2).all(|two| two[0].0 < two[1].0));
     listed.into_iter().collect()
 }
