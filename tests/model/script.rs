@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
 
 use dupflow::dataflow::{Emit, Intake, Pull, Stages, build};
 use dupflow::doc::{DocEvent, Position};
@@ -56,17 +58,35 @@ pub(crate) fn deltas(stages: &Stages, epochs: &[Vec<Event>], run: Run) -> Vec<De
         (n, true) => CommunicationConfig::ProcessBinary(n),
     };
     let config = timely::Config { communication, worker: timely::WorkerConfig::default() };
+    let failed = AtomicBool::new(false);
     let guards = timely::execute(config, move |worker| {
+        let _alarm = Alarm(&failed);
         let batches = shares.lock().unwrap()[worker.index()].take().unwrap();
         let sender = sender.lock().unwrap().clone();
         worker.dataflow(|scope| build(scope, &stages, Box::new(Script(batches)), Box::new(Tape(sender))));
-        while worker.step_or_park(None) {}
+        while worker.step_or_park(Some(PATIENCE)) {
+            assert!(!failed.load(Ordering::Relaxed), "another worker failed");
+        }
     })
     .unwrap();
     for result in guards.join() {
         result.unwrap();
     }
     receiver.into_iter().collect()
+}
+
+/// How long a worker is idle before it asks after the others, who would be waited for in vain if one has failed.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Tells the other workers that this one has panicked, so that a history that does so can be shrunk.
+struct Alarm<'a>(&'a AtomicBool);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 type Batch = (Epoch, Vec<(Position, Event)>);
