@@ -233,7 +233,9 @@ fn the_default_pipeline_keeps_its_promises() {
     // `exact` differs in what decides, and in more bands: it misses less of what it then decides exactly.
     let exact = Plan::load("exact", &[]).unwrap();
     assert_eq!(crate::sketch::Scheme { exact: false, ..exact.scheme }, plan.scheme);
-    let BlockingPlan::Banding { design: of_exact, .. } = &exact.blocking else { panic!("{exact:?}") };
+    let BlockingPlan::Banding { design: of_exact, .. } = &exact.blocking else {
+        panic!("{:?}", exact.blocking)
+    };
     assert!(of_exact.recall > design.recall, "{of_exact:?}");
 }
 
