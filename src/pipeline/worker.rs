@@ -101,6 +101,7 @@ impl Intake for Events {
         if let Err(error) = self.decoder.decode(&batch, &self.shared.bad, each) {
             self.shared.fail(SourceError::into(error));
         }
+        self.shared.queue.give_back(batch);
     }
 
     fn wake_with(&mut self, wake: Box<dyn Fn() + Send>) {

@@ -190,8 +190,7 @@ impl<'q> Cutter<'q> {
         self.file_bytes = 0;
         let (payload, first_line) = if self.files.is_empty() {
             // The next batch is probably as large; but one huge line does not make them all so.
-            let next = Vec::with_capacity(self.lines.len().min(2 * BATCH_BYTES));
-            (Payload::Lines(mem::replace(&mut self.lines, next)), first_line)
+            (Payload::Lines(mem::replace(&mut self.lines, self.queue.buffer())), first_line)
         } else {
             (Payload::Files(mem::take(&mut self.files)), 0)
         };

@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::batch::Batch;
+use super::batch::{Batch, Payload};
 use crate::time::Epoch;
 
 /// The bounded hand-over from one reader, which waits for room, to the workers, which never wait: where there is nothing
@@ -36,6 +36,9 @@ struct State {
     finished: bool,
     /// The workers want no more.
     closed: bool,
+    /// Buffers of batches that have been read, to be filled again: what one thread allocates and another frees is slow to
+    /// come back.
+    spare: Vec<Vec<u8>>,
 }
 
 /// What a worker gets.
@@ -137,6 +140,24 @@ impl Queue {
         }
     }
 
+    /// Worker: the batch has been read.
+    pub fn give_back(&self, batch: Batch) {
+        if let Payload::Lines(mut buffer) = batch.payload
+            && buffer.capacity() <= SPARE_BYTES
+        {
+            buffer.clear();
+            let mut state = self.lock();
+            if state.spare.len() < self.limit_batches {
+                state.spare.push(buffer);
+            }
+        }
+    }
+
+    /// Reader: an empty buffer for lines.
+    pub fn buffer(&self) -> Vec<u8> {
+        self.lock().spare.pop().unwrap_or_default()
+    }
+
     /// Anyone: drops what is waiting and ends the reader at its next step. Workers get [`Pull::Done`].
     pub fn close(&self) {
         let mut state = self.lock();
@@ -170,3 +191,5 @@ impl fmt::Debug for Queue {
 #[cfg(test)]
 #[path = "queue_tests.rs"]
 mod tests;
+/// The largest buffer that is kept to be filled again; one long line must not stay in memory.
+const SPARE_BYTES: usize = 1 << 20;

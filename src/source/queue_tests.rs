@@ -154,3 +154,17 @@ fn workers_together_get_every_batch_once() {
     taken.sort_unstable();
     assert_eq!(taken, (0..1000).collect::<Vec<_>>());
 }
+
+#[test]
+fn buffers_come_back_empty() {
+    let queue = Queue::new(1 << 20, 4);
+    assert_eq!(queue.buffer().capacity(), 0);
+    let given = batch(1, 0);
+    let Payload::Lines(lines) = &given.payload else { panic!("{given:?}") };
+    let capacity = lines.capacity();
+    queue.give_back(given);
+    let buffer = queue.buffer();
+    assert_eq!((buffer.len(), buffer.capacity()), (0, capacity));
+    queue.give_back(Batch { payload: Payload::Lines(Vec::with_capacity(2 << 20)), ..batch(1, 0) });
+    assert_eq!(queue.buffer().capacity(), 0, "too large to keep");
+}
