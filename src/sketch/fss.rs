@@ -78,8 +78,10 @@ pub(super) fn fill(salts: &[u64], features: &[u64], bins: &mut [u64]) {
                 *bin = (*bin).min(*value);
             }
         }
-        // Counted, not searched: a sum becomes vectors, an early exit does not.
-        if bins.iter().map(|bin| u32::from(*bin == u64::MAX)).sum::<u32>() == 0 {
+        // Rounds after the last bin is filled change nothing, so the bins are looked at only when all are likely to be. They
+        // are counted, not searched: a sum becomes vectors, an early exit does not.
+        let likely = (round + 1) * features.len() as u64 >= 4 * size;
+        if likely && bins.iter().map(|bin| u32::from(*bin == u64::MAX)).sum::<u32>() == 0 {
             return;
         }
     }
