@@ -37,8 +37,8 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: PathBuf,
 
-    /// Also write which documents are similar at the end of the feed: "a<TAB>b<TAB>similarity" a line, exactly computed
-    /// from the texts' word 3-grams.
+    /// Also write which documents are similar at the end of the feed: a line holds two ids and their similarity, separated
+    /// by tabs, exactly computed from the texts' word 3-grams.
     #[arg(long, value_name = "FILE")]
     pub truth: Option<PathBuf>,
 
