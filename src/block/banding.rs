@@ -11,12 +11,17 @@
 //!
 //! Reference: A. Rajaraman and J. D. Ullman, *Mining of Massive Datasets*, section 3.4.
 
+use std::ops::Range;
+
 use super::{BlockKey, Blocking};
 use crate::hash::{PI, fold, mix};
+use crate::sketch::SketchRef;
 
 /// Cuts sketches of one shape into bands.
 #[derive(Clone, Debug)]
 pub struct Banding {
+    /// Which words of a sketch are read; all by default.
+    part: Option<Range<usize>>,
     /// Words of a plane.
     groups: usize,
     rows: usize,
@@ -60,7 +65,12 @@ impl Banding {
                 salt: mix(PI[2] ^ i as u64),
             }
         };
-        Self { groups: size.div_ceil(64), rows, cap, bands: (0..bands).map(band).collect() }
+        Self { part: None, groups: size.div_ceil(64), rows, cap, bands: (0..bands).map(band).collect() }
+    }
+
+    /// Reads only these words of a sketch, which are bit planes of the size given.
+    pub fn of(self, part: Range<usize>) -> Self {
+        Self { part: Some(part), ..self }
     }
 }
 
@@ -76,7 +86,8 @@ impl Band {
 }
 
 impl Blocking for Banding {
-    fn keys(&self, words: &[u64], out: &mut Vec<BlockKey>) {
+    fn keys(&self, sketch: SketchRef<'_>, out: &mut Vec<BlockKey>) {
+        let words = self.part.clone().map_or(sketch.words, |part| &sketch.words[part]);
         let mask = !0 >> (64 - self.rows);
         out.extend(self.bands.iter().map(|band| {
             let (mut state, mut packed, mut filled) = (band.salt, 0, 0);
@@ -109,7 +120,7 @@ mod tests {
 
     fn keys(banding: &Banding, words: &[u64]) -> Vec<BlockKey> {
         let mut out = Vec::new();
-        banding.keys(words, &mut out);
+        banding.keys(SketchRef { words, features: &[] }, &mut out);
         out
     }
 

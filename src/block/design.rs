@@ -14,7 +14,7 @@
 //! approximation.
 
 use super::BlockingParams;
-use crate::sketch::estimate::{self, match_probability};
+use crate::sketch::agreement::{Agreement, Shape};
 
 /// Most rows of a band: two texts of nothing in common agree in a band of 64 one-bit rows with probability 2^-64, and
 /// more rows would only lose recall.
@@ -30,14 +30,14 @@ pub struct Curve {
     pub bands: usize,
     /// Rows of a band, at least 1.
     pub rows: usize,
-    /// Stored bits of a component, 1 to 64 inclusive.
-    pub bits: usize,
+    /// How often components agree.
+    pub agreement: Agreement,
 }
 
 impl Curve {
     /// `1 - (1 - p(s)^rows)^bands`.
     pub fn probability(&self, similarity: f64) -> f64 {
-        let band = match_probability(similarity, self.bits).powf(self.rows as f64);
+        let band = self.agreement.probability(similarity).powf(self.rows as f64);
         // exp(n ln(1 - x)) - 1 without the loss of digits at small x.
         -(self.bands as f64 * (-band).ln_1p()).exp_m1()
     }
@@ -45,7 +45,7 @@ impl Curve {
     /// The similarity at which half of the pairs are candidates; 0 if more are at any.
     pub fn half_point(&self) -> f64 {
         let band = -(-std::f64::consts::LN_2 / self.bands as f64).exp_m1();
-        estimate::similarity(band.powf(1.0 / self.rows as f64), self.bits).max(0.0)
+        self.agreement.similarity(band.powf(1.0 / self.rows as f64)).max(0.0)
     }
 }
 
@@ -103,17 +103,12 @@ pub enum DesignError {
     },
 }
 
-/// Derives bands and rows for sketches of `size` components of `bits` bits at threshold `threshold`, keeping what
-/// `params` fixes; `kind` and `cap` have no part in it.
+/// Derives bands and rows for sketches of this shape at threshold `threshold`, keeping what `params` fixes; `kind` and `cap` have no part in it.
 ///
 /// # Errors
 /// If bands and rows do not fit into the sketch, or the recall cannot be reached.
-pub fn design(
-    size: usize,
-    bits: usize,
-    threshold: f64,
-    params: &BlockingParams,
-) -> Result<Design, DesignError> {
+pub fn design(shape: Shape, threshold: f64, params: &BlockingParams) -> Result<Design, DesignError> {
+    let Shape { size, agreement, .. } = shape;
     if let Some(found) = params.recall.filter(|recall| !(*recall > 0.0 && *recall < 1.0)) {
         return Err(DesignError::Recall { found });
     }
@@ -122,7 +117,7 @@ pub fn design(
         return Err(DesignError::Size { bands: least.0, rows: least.1, size });
     }
     let recall = params.recall.unwrap_or(DEFAULT_RECALL);
-    let space = Space { size, bits, threshold, recall };
+    let space = Space { size, agreement, threshold, recall };
     // What is chosen, if anything reaches the recall; what comes nearest; why.
     let (chosen, nearest, reason) = match (params.bands, params.rows) {
         (Some(bands), Some(rows)) => {
@@ -152,14 +147,14 @@ pub fn design(
 /// What a choice is made in.
 struct Space {
     size: usize,
-    bits: usize,
+    agreement: Agreement,
     threshold: f64,
     recall: f64,
 }
 
 impl Space {
     fn curve(&self, bands: usize, rows: usize) -> Curve {
-        Curve { bands, rows, bits: self.bits }
+        Curve { bands, rows, agreement: self.agreement }
     }
 
     fn reaches(&self, curve: &Curve) -> bool {
@@ -228,7 +223,7 @@ mod tests {
         recall: Option<f64>,
     ) -> Result<Design, String> {
         let params = BlockingParams { bands, rows, recall, ..BlockingParams::default() };
-        design(size, bits, threshold, &params).map_err(|error| error.to_string())
+        design(Shape::components(size, bits), threshold, &params).map_err(|error| error.to_string())
     }
 
     /// Bands and rows of a design.
@@ -238,11 +233,11 @@ mod tests {
 
     #[test]
     fn the_curve_by_hand() {
-        let curve = Curve { bands: 2, rows: 2, bits: 64 };
+        let curve = Curve { bands: 2, rows: 2, agreement: Agreement::Bits(64) };
         assert!((curve.probability(0.5) - (1.0 - 0.75 * 0.75)).abs() < 1e-15);
         assert!((curve.probability(1.0) - 1.0).abs() < 1e-15);
         assert!((curve.probability(curve.half_point()) - 0.5).abs() < 1e-12);
-        let one_bit = Curve { bits: 1, ..curve };
+        let one_bit = Curve { agreement: Agreement::Bits(1), ..curve };
         assert!((one_bit.probability(0.0) - (1.0 - 0.75 * 0.75)).abs() < 1e-15);
         assert!(Curve { bands: 100, ..one_bit }.half_point() <= 0.0);
     }

@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 pub use banding::Banding;
 pub use scan::Scan;
 
+use crate::sketch::SketchRef;
+
 /// What shares a block: a table (band) and a 32-bit hash within it. Two different contents of a band may fall into
 /// one block (with probability 2^-32); the filter tells them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -25,10 +27,10 @@ pub struct BlockKey {
 
 /// Assigns sketches to blocks.
 ///
-/// Contract: a pure function of the sketch's words; each table at most once per sketch.
+/// Contract: a pure function of the sketch; the keys of a sketch are distinct.
 pub trait Blocking: Send + Sync + fmt::Debug {
     /// Appends the block keys of a sketch.
-    fn keys(&self, words: &[u64], out: &mut Vec<BlockKey>);
+    fn keys(&self, sketch: SketchRef<'_>, out: &mut Vec<BlockKey>);
 
     /// Tables in use: keys have `table < tables()`.
     fn tables(&self) -> usize;

@@ -1,13 +1,14 @@
 //! No blocking: every sketch in one block, which never dies. All pairs are candidates.
 
 use super::{BlockKey, Blocking};
+use crate::sketch::SketchRef;
 
 /// Every pair is a candidate: quadratic, for small corpora and as an oracle.
 #[derive(Clone, Copy, Debug)]
 pub struct Scan;
 
 impl Blocking for Scan {
-    fn keys(&self, _words: &[u64], out: &mut Vec<BlockKey>) {
+    fn keys(&self, _sketch: SketchRef<'_>, out: &mut Vec<BlockKey>) {
         out.push(BlockKey { table: 0, hash: 0 });
     }
 

@@ -79,7 +79,7 @@ fn report(plan: &Plan, [(name_a, a), (name_b, b)]: [(&str, &str); 2]) -> String 
         return out;
     };
     let compared = examiner.compare(x, y);
-    measures(&mut out, &a, &b, &compared, plan.scheme.size);
+    measures(&mut out, &a, &b, &compared, plan.scheme.sketch.size);
     let _ = writeln!(out, "{:<20}{} of {}", "blocks shared", compared.shared.len(), x.keys.len());
     let _ = writeln!(out, "{:<20}{}", "filter", said(&compared.verdict, examiner.looks()));
     let _ = writeln!(

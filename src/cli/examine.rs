@@ -58,7 +58,7 @@ impl Examiner {
         Self {
             scheme: plan.scheme.clone(),
             maker: SketchMaker::new(&plan.scheme),
-            kernel: Kernel::new(plan.scheme.size, plan.scheme.bits),
+            kernel: Kernel::new(plan.scheme.sketch.size, plan.scheme.sketch.bits),
             blocking: plan.blocking(),
             filter: plan.filter(),
         }
@@ -76,12 +76,12 @@ impl Examiner {
     pub(super) fn sketch(&mut self, text: &str) -> Option<Sketched> {
         let (id, sketch) = self.maker.sketch(text)?;
         let mut keys = Vec::new();
-        self.blocking.keys(&sketch.words, &mut keys);
+        self.blocking.keys(sketch.view(), &mut keys);
         Some(Sketched { id, sketch, keys })
     }
 
     pub(super) fn compare(&self, a: &Sketched, b: &Sketched) -> Comparison {
-        let (size, bits) = (self.scheme.size, self.scheme.bits);
+        let (size, bits) = (self.scheme.sketch.size, self.scheme.sketch.bits);
         let equal = size - self.kernel.differing(&a.sketch.words, &b.sketch.words, 0, size) as usize;
         let estimate = estimate::estimate(equal, size, bits).max(0.0);
         Comparison {
@@ -95,9 +95,9 @@ impl Examiner {
 
     /// Component `j`, as it is stored.
     pub(super) fn component(&self, sketch: &Sketch, j: usize) -> u64 {
-        let groups = self.scheme.groups();
+        let groups = self.scheme.sketch.size.div_ceil(64);
         let bit = |plane: usize| sketch.words[plane * groups + j / 64] >> (j % 64) & 1;
-        (0..self.scheme.bits).map(|plane| bit(plane) << plane).sum()
+        (0..self.scheme.sketch.bits).map(|plane| bit(plane) << plane).sum()
     }
 
     /// Most sketches of a live block, inclusive.

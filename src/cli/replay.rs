@@ -153,7 +153,7 @@ fn sink(args: &Args, plan: &Plan) -> anyhow::Result<Box<dyn Sink + Send>> {
         Box::new(file)
     };
     let out = BufWriter::with_capacity(1 << 16, out);
-    let (size, bits, exact) = (plan.scheme.size, plan.scheme.bits, plan.scheme.exact);
+    let (size, bits, exact) = (plan.scheme.sketch.size, plan.scheme.sketch.bits, plan.scheme.exact);
     let standard_error: StandardError = Box::new(move |pair| {
         // Copies and exact similarities are no estimates.
         let similarity = pair.similarity.get();

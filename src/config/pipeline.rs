@@ -12,12 +12,9 @@ use crate::block::{Banding, Blocking, BlockingKind, BlockingParams, Scan};
 use crate::filter::{
     Exact, FilterError, FilterKind, FilterParams, PairFilter, Schedule, Staged, Target, Verify,
 };
-use crate::sketch::{Scheme, SketchKind};
+use crate::sketch::{Scheme, SketchKind, SketchParams, VERSION};
 use crate::source::OnError;
 use crate::text::{self, Normalize, Shingle, Spaceless, TextRules};
-
-/// The version of hashes and sketch layout that this program makes.
-const SCHEME_VERSION: u32 = 1;
 
 /// Most tokens or characters of a shingle.
 const LONGEST_SHINGLE: usize = 100;
@@ -167,7 +164,9 @@ impl Plan {
     pub fn blocking(&self) -> Arc<dyn Blocking> {
         match &self.blocking {
             BlockingPlan::Banding { design, cap } => {
-                Arc::new(Banding::new(self.scheme.size, design.curve.bands, design.curve.rows, *cap))
+                let (size, curve) = (self.scheme.block_sketch().size, design.curve);
+                let banding = Banding::new(size, curve.bands, curve.rows, *cap);
+                Arc::new(banding.of(self.scheme.block_words()))
             }
             BlockingPlan::Scan => Arc::new(Scan),
         }
@@ -195,12 +194,15 @@ fn scheme(settings: &mut Settings, exact: bool) -> Scheme {
     let kind = settings.choose("sketch.kind", &kinds, LATER_SKETCHES).unwrap_or(SketchKind::Fss);
     let is_width = |bits: &usize| bits.is_power_of_two();
     Scheme {
-        version: SCHEME_VERSION,
+        version: VERSION,
         text: text_rules(settings),
-        kind,
-        size: settings.read("sketch.size", |v| v.integer(16..=32_768)).unwrap_or(448),
-        bits: settings.read("sketch.bits", |v| v.integer(1..=64).filter(is_width)).unwrap_or(4),
-        seed: settings.read("sketch.seed", |v| v.integer(0..=u64::MAX >> 1)).unwrap_or(0),
+        sketch: SketchParams {
+            kind,
+            size: settings.read("sketch.size", |v| v.integer(16..=32_768)).unwrap_or(448),
+            bits: settings.read("sketch.bits", |v| v.integer(1..=64).filter(is_width)).unwrap_or(4),
+            seed: settings.read("sketch.seed", |v| v.integer(0..=u64::MAX >> 1)).unwrap_or(0),
+        },
+        blocks: None,
         exact,
     }
 }
@@ -302,7 +304,7 @@ fn blocking(settings: &mut Settings, scheme: &Scheme, threshold: f64) -> Option<
     if !settings.sound(&inputs) {
         return None;
     }
-    match design::design(scheme.size, scheme.bits, threshold, &params) {
+    match design::design(scheme.block_sketch().shape()?, threshold, &params) {
         Ok(design) => Some(BlockingPlan::Banding { design, cap: params.cap }),
         Err(error) => {
             let key = match error {
@@ -347,7 +349,7 @@ fn filter(
     ]) {
         return None;
     }
-    let made = Target::new(threshold, scheme.size, scheme.bits).and_then(|target| {
+    let made = Target::of(threshold, scheme.sketch.shape()?).and_then(|target| {
         Ok(match params.verify {
             Verify::Sketch => FilterPlan::Sketch(params.kind, Staged::new(target, params)?),
             Verify::Exact => FilterPlan::Exact(params.kind, Exact::new(target, params)?),

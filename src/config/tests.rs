@@ -6,6 +6,7 @@ use std::path::Path;
 use super::raw::Key;
 use super::{BUILT_IN, BlockingPlan, Deployment, Plan, PlanError, deployment, pipeline};
 use crate::block::design::Curve;
+use crate::sketch::agreement::Agreement;
 use crate::sketch::estimate::standard_error;
 use crate::text::{Shingle, Spaceless};
 
@@ -179,7 +180,7 @@ fn overrides_are_toml_or_bare_words() {
     )
     .unwrap();
     assert_eq!(plan.threshold.to_string(), "0.7");
-    assert_eq!((plan.scheme.size, plan.scheme.exact), (512, true));
+    assert_eq!((plan.scheme.sketch.size, plan.scheme.exact), (512, true));
     assert_eq!((plan.scheme.text.shingle, plan.scheme.text.spaceless), (Shingle::Chars(5), Spaceless::Run));
     assert_eq!(plan.scheme.text.stop_words, ["of", "the"]);
 }
@@ -227,9 +228,9 @@ fn pipelines_by_name_and_by_path() {
 fn the_default_pipeline_keeps_its_promises() {
     let plan = Plan::load(BUILT_IN[0].0, &[]).unwrap();
     let BlockingPlan::Banding { design, cap } = &plan.blocking else { panic!("{plan:?}") };
-    assert_eq!((design.curve, *cap), (Curve { bands: 18, rows: 7, bits: 4 }, 512));
+    assert_eq!((design.curve, *cap), (Curve { bands: 18, rows: 7, agreement: Agreement::Bits(4) }, 512));
     assert!(design.recall >= 0.99);
-    assert!(standard_error(plan.threshold, plan.scheme.size, plan.scheme.bits) <= 0.02);
+    assert!(standard_error(plan.threshold, plan.scheme.sketch.size, plan.scheme.sketch.bits) <= 0.02);
     // `exact` differs in what decides, and in more bands: it misses less of what it then decides exactly.
     let exact = Plan::load("exact", &[]).unwrap();
     assert_eq!(crate::sketch::Scheme { exact: false, ..exact.scheme }, plan.scheme);

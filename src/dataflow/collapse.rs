@@ -22,7 +22,6 @@ use crate::doc::DocId;
 use crate::hash::SketchId;
 use crate::metrics::Counter;
 use crate::pair::{DocPair, Evidence, Pair, Similarity};
-use crate::sketch::SketchRef;
 use crate::time::Epoch;
 
 /// What the memberships of an epoch come to.
@@ -40,7 +39,7 @@ pub(super) fn collapse<'scope>(
     memberships: Stream<'scope, Epoch, Vec<Membership>>,
     stages: &Stages,
 ) -> (Rc<RefCell<Sketches>>, Collapsed<'scope>) {
-    let sketches = Rc::new(RefCell::new(Sketches::new(stages.scheme.bits * stages.scheme.groups())));
+    let sketches = Rc::new(RefCell::new(Sketches::new(stages.scheme.words())));
     let shared = Rc::clone(&sketches);
     let stages = stages.clone();
 
@@ -95,12 +94,11 @@ pub(super) fn collapse<'scope>(
                     );
                     let diff = i8::from(after > 0) - i8::from(before > 0);
                     if diff != 0 {
-                        let SketchRef { words, .. } = sketch;
-                        stages.blocking.keys(words, &mut keys);
+                        stages.blocking.keys(sketch, &mut keys);
                         postings.give_iterator(keys.drain(..).map(|key| Posting {
                             key,
                             id,
-                            word: words[0],
+                            word: sketch.words[0],
                             diff,
                         }));
                     }

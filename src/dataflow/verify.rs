@@ -108,8 +108,8 @@ struct Shared {
 impl Shared {
     fn blocks(&mut self, blocking: &dyn Blocking, a: SketchRef<'_>, b: SketchRef<'_>) -> u16 {
         self.keys.clear();
-        blocking.keys(a.words, &mut self.keys);
-        blocking.keys(b.words, &mut self.keys);
+        blocking.keys(a, &mut self.keys);
+        blocking.keys(b, &mut self.keys);
         self.keys.sort_unstable();
         let shared = self.keys.windows(2).filter(|w| w[0] == w[1]).count();
         u16::try_from(shared).unwrap_or(u16::MAX)

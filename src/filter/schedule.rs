@@ -24,7 +24,6 @@
 use super::binomial::Binomial;
 use super::sequential::{Bounds, FirstWord, Model, Paths};
 use super::target::Target;
-use crate::sketch::estimate::match_probability;
 use crate::sketch::kernel::Kernel;
 
 /// A point where the comparison may end.
@@ -212,7 +211,7 @@ impl Schedule {
 
     /// What happens to pairs of this similarity, by the binomial model.
     pub fn operation(&self, similarity: f64) -> Operation {
-        let mut paths = Paths::new(match_probability(similarity, self.target.bits()));
+        let mut paths = Paths::new(self.target.agreement().probability(similarity));
         let (mut components, mut rejected, mut accepted) = (0.0, 0.0, 0.0);
         if let Some(below) = self.first_word {
             let word = self.target.first_word();

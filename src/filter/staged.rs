@@ -18,7 +18,6 @@ use super::target::Target;
 use super::{FilterError, FilterKind, FilterParams, PairFilter, Verdict};
 use crate::pair::Similarity;
 use crate::sketch::SketchRef;
-use crate::sketch::estimate::estimate;
 use crate::sketch::kernel::Kernel;
 
 /// Decides by a schedule of looks at the sketches.
@@ -72,10 +71,10 @@ impl PairFilter for Staged {
         }
         let stop = self.schedule.walk(&self.kernel, a, b);
         let accepted = (!stop.rejected).then(|| {
-            let (read, size, bits) =
-                (stop.components as usize, self.schedule.target().size(), self.schedule.target().bits());
+            let (read, size) = (stop.components as usize, self.schedule.target().size());
             let rest = size - read - self.kernel.differing(a, b, read, size) as usize;
-            Similarity::clamped(estimate(stop.matches as usize + rest, size, bits))
+            let agreement = (stop.matches as usize + rest) as f64 / size as f64;
+            Similarity::clamped(self.schedule.target().agreement().similarity(agreement))
         });
         Verdict { accepted, look: stop.look, components: stop.components }
     }

@@ -9,6 +9,7 @@
 use super::FilterError;
 use super::binomial::least_count;
 use super::sequential::FirstWord;
+use crate::sketch::agreement::{Agreement, Shape};
 use crate::sketch::estimate::match_probability;
 
 /// Components in the first fingerprint word.
@@ -18,8 +19,7 @@ pub(super) const WORD: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Target {
     threshold: f64,
-    size: usize,
-    bits: usize,
+    shape: Shape,
 }
 
 impl Target {
@@ -29,9 +29,20 @@ impl Target {
     /// # Errors
     /// If the threshold is outside its range.
     pub fn new(threshold: f64, size: usize, bits: usize) -> Result<Self, FilterError> {
-        debug_assert!((1..=32_768).contains(&size) && (1..=64).contains(&bits), "a scheme has been checked");
+        Self::of(threshold, Shape::components(size, bits))
+    }
+
+    /// Similarity at least `threshold` (inclusive; above 0 and at most 1), on sketches of this shape.
+    ///
+    /// # Errors
+    /// If the threshold is outside its range.
+    pub fn of(threshold: f64, shape: Shape) -> Result<Self, FilterError> {
+        debug_assert!(
+            (1..=32_768).contains(&shape.size) && (1..=64).contains(&shape.bits),
+            "a scheme has been checked"
+        );
         if threshold > 0.0 && threshold <= 1.0 {
-            Ok(Self { threshold, size, bits })
+            Ok(Self { threshold, shape })
         } else {
             Err(FilterError::Threshold { found: threshold })
         }
@@ -44,32 +55,37 @@ impl Target {
 
     /// K, components.
     pub fn size(&self) -> usize {
-        self.size
+        self.shape.size
     }
 
     /// b, stored bits of a component.
     pub fn bits(&self) -> usize {
-        self.bits
+        self.shape.bits
     }
 
-    /// The probability that a component matches at the threshold, `T + (1 - T) / 2^b`.
+    /// How often components match.
+    pub fn agreement(&self) -> Agreement {
+        self.shape.agreement
+    }
+
+    /// The probability that a component matches at the threshold, `T + (1 - T) / 2^b` for plain components.
     pub fn probability(&self) -> f64 {
-        match_probability(self.threshold, self.bits)
+        self.shape.agreement.probability(self.threshold)
     }
 
     /// M0, the least number of matches that a full comparison accepts: `ceil(probability * K)`, at least 1.
     pub fn least_matches(&self) -> usize {
-        least_count(self.probability() * self.size as f64).max(1)
+        least_count(self.probability() * self.shape.size as f64).max(1)
     }
 
-    /// Whether a sketch fills a first word.
+    /// Whether a sketch fills a first word, and what one bit of a component says about it is known.
     pub(super) fn has_first_word(&self) -> bool {
-        self.size >= WORD
+        self.shape.size >= WORD && !matches!(self.shape.agreement, Agreement::Run { .. })
     }
 
     /// The first word's test: `(2^(b-1) - 1) / (2^b - 1)` of the components that differ agree in their lowest bit.
     pub(super) fn first_word(&self) -> FirstWord {
-        let half = match_probability(0.0, self.bits);
+        let half = match_probability(0.0, self.shape.bits);
         FirstWord { components: WORD, agree: (0.5 - half) / (1.0 - half) }
     }
 
@@ -78,7 +94,7 @@ impl Target {
     pub fn default_looks(&self) -> Vec<usize> {
         let dense = (1..4).map(|word| word * WORD);
         let sparse = (0..).flat_map(|doubling| [4, 6].map(|words| (words * WORD) << doubling));
-        dense.chain(sparse).take_while(|&k| k < self.size).chain([self.size]).collect()
+        dense.chain(sparse).take_while(|&k| k < self.shape.size).chain([self.shape.size]).collect()
     }
 
     /// The looks in force, configured or default; K is added if it is missing.
@@ -99,17 +115,17 @@ impl Target {
         configured: Option<&[usize]>,
     ) -> Result<Vec<usize>, FilterError> {
         let mut looks = self.looks_from(if self.has_first_word() { WORD } else { 1 }, configured)?;
-        looks.retain(|&k| self.bits > 1 || k != WORD || k == self.size);
+        looks.retain(|&k| self.shape.bits > 1 || k != WORD || k == self.shape.size);
         Ok(looks)
     }
 
     fn looks_from(&self, first: usize, configured: Option<&[usize]>) -> Result<Vec<usize>, FilterError> {
         let Some(looks) = configured else { return Ok(self.default_looks()) };
         let ascending = looks.windows(2).all(|pair| pair[0] < pair[1]);
-        if !ascending || looks.iter().any(|look| !(first..=self.size).contains(look)) {
-            return Err(FilterError::Looks { found: looks.to_vec(), first, size: self.size });
+        if !ascending || looks.iter().any(|look| !(first..=self.shape.size).contains(look)) {
+            return Err(FilterError::Looks { found: looks.to_vec(), first, size: self.shape.size });
         }
-        let last = (looks.last() != Some(&self.size)).then_some(self.size);
+        let last = (looks.last() != Some(&self.shape.size)).then_some(self.shape.size);
         Ok(looks.iter().copied().chain(last).collect())
     }
 }

@@ -32,7 +32,7 @@ pub fn exact<'a>(
     let mut blocks: BTreeMap<BlockKey, Vec<SketchId>> = BTreeMap::new();
     let mut keys = Vec::new();
     for (id, (sketch, _)) in &members {
-        blocking.keys(&sketch.words, &mut keys);
+        blocking.keys(sketch.view(), &mut keys);
         for key in keys.drain(..) {
             blocks.entry(key).or_default().push(*id);
         }

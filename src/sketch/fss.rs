@@ -16,8 +16,9 @@
 //!
 //! Consequences: repeats of a feature change nothing, and the sketch of a union is the component-wise minimum.
 
-use super::{Sketcher, kernel};
+use super::{Sampler, kernel};
 use crate::hash::mix;
+use crate::text::Features;
 
 /// Rounds of throws at random before the empty bins are filled one by one.
 const RANDOM_ROUNDS: usize = 32;
@@ -50,9 +51,9 @@ impl Fss {
     }
 }
 
-impl Sketcher for Fss {
-    fn components(&mut self, features: &[u64], out: &mut [u64]) {
-        (self.fill)(&self.salts, features, out);
+impl Sampler for Fss {
+    fn components(&mut self, features: Features<'_>, out: &mut [u64]) {
+        (self.fill)(&self.salts, features.ids, out);
     }
 }
 
@@ -109,7 +110,7 @@ mod tests {
 
     fn components(sketcher: &mut Fss, features: &[u64], size: usize) -> Vec<u64> {
         let mut out = vec![0; size];
-        sketcher.components(features, &mut out);
+        sketcher.components(Features::set(features), &mut out);
         out
     }
 

@@ -1,8 +1,9 @@
 //! MinHash: K independent minima (Broder, *On the resemblance and containment of documents*, 1997). O(n K): the
 //! reference that faster sketches are measured against.
 
-use super::Sketcher;
+use super::Sampler;
 use crate::hash::{PI, fold, mix};
+use crate::text::Features;
 
 /// K hash functions; component j is the least hash of a feature under function j.
 #[derive(Clone, Debug)]
@@ -17,10 +18,10 @@ impl MinHash {
     }
 }
 
-impl Sketcher for MinHash {
-    fn components(&mut self, features: &[u64], out: &mut [u64]) {
+impl Sampler for MinHash {
+    fn components(&mut self, features: Features<'_>, out: &mut [u64]) {
         for (component, seed) in out.iter_mut().zip(&self.seeds) {
-            *component = features.iter().map(|x| mix(fold(x ^ seed, PI[3]))).min().unwrap_or(u64::MAX);
+            *component = features.ids.iter().map(|x| mix(fold(x ^ seed, PI[3]))).min().unwrap_or(u64::MAX);
         }
     }
 }

@@ -6,62 +6,28 @@
 //! first component in the lowest bit) and `groups = ceil(K / 64)`. Hence the first `groups` words of a sketch *are* the one-bit
 //! fingerprint of the same text, and one kernel compares sketches of any b.
 
+pub mod agreement;
 mod bits;
 pub mod estimate;
+mod estimator;
 mod fss;
 pub mod kernel;
+mod maker;
 mod minhash;
+mod scheme;
+mod words;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use estimator::{Estimator, Matches};
 pub use fss::Fss;
+pub use maker::SketchMaker;
 pub use minhash::MinHash;
+pub use scheme::{Scheme, SketchKind, SketchParams, VERSION};
 
-use crate::hash::{self, SketchId};
-use crate::text::{Featurizer, TextRules};
-
-/// The sketches that can be made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SketchKind {
-    /// Fast similarity sketching (Dahlgaard, Knudsen and Thorup 2017).
-    Fss,
-    /// K independent minima (Broder 1997): the reference, slow.
-    MinHash,
-}
-
-/// Everything that decides a sketch. Sketches of different schemes are never compared.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Scheme {
-    /// Version of the hash family and of the layout; raised when a golden vector changes.
-    pub version: u32,
-    /// Text to features.
-    pub text: TextRules,
-    /// Which sketch.
-    pub kind: SketchKind,
-    /// K, components, 16 to 32768 inclusive.
-    pub size: usize,
-    /// b, stored bits of a component: 1, 2, 4, 8, 16, 32 or 64.
-    pub bits: usize,
-    /// Seed of the sketch's hash functions.
-    pub seed: u64,
-    /// Whether the features are kept beside the sketch, for exact verification.
-    pub exact: bool,
-}
-
-impl Scheme {
-    /// Words of 64 components each: `ceil(size / 64)`.
-    pub fn groups(&self) -> usize {
-        self.size.div_ceil(64)
-    }
-
-    /// Stable 64-bit hash of all fields: equal schemes have equal fingerprints, on every machine.
-    pub fn fingerprint(&self) -> u64 {
-        hash::bytes(0, format!("{self:?}").as_bytes())
-    }
-}
+use crate::text::Features;
 
 /// The sketch of one text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,101 +63,43 @@ impl SketchRef<'_> {
     }
 }
 
-/// Makes the components of a sketch.
+/// Makes the words of a sketch.
 ///
-/// Contract: a pure function of the *set* of features (order and repeats have no part in it) and of the construction's
-/// parameters; `features` is not empty; `out` has K places and all are written.
+/// Contract: a pure function of the features and of the construction's parameters; `features` is not empty; the same
+/// number of words is appended each time.
 pub trait Sketcher: Send + fmt::Debug {
+    /// Appends the words of the sketch.
+    fn sketch(&mut self, features: Features<'_>, words: &mut Vec<u64>);
+}
+
+/// Makes the components of a sketch that is compared component by component.
+///
+/// Contract: a pure function of the features and of the construction's parameters; `features` is not empty; `out` has K
+/// places and all are written. Unless the sampler says otherwise, the order and the repeats of features have no part
+/// in it.
+pub trait Sampler: Send + fmt::Debug {
     /// Writes the full-width components.
-    fn components(&mut self, features: &[u64], out: &mut [u64]);
+    fn components(&mut self, features: Features<'_>, out: &mut [u64]);
 }
 
-/// Texts to sketches by one scheme; keeps its buffers between texts.
+/// Components as bit planes.
 #[derive(Debug)]
-pub struct SketchMaker {
-    fingerprint: u64,
-    bits: usize,
-    exact: bool,
-    featurizer: Featurizer,
-    sketcher: Box<dyn Sketcher>,
+struct Packed<S> {
+    sampler: S,
     components: Vec<u64>,
-    words: Vec<u64>,
+    bits: usize,
 }
 
-impl SketchMaker {
-    /// Prepares a scheme.
-    pub fn new(scheme: &Scheme) -> Self {
-        let sketcher: Box<dyn Sketcher> = match scheme.kind {
-            SketchKind::Fss => Box::new(Fss::new(scheme.size, scheme.seed)),
-            SketchKind::MinHash => Box::new(MinHash::new(scheme.size, scheme.seed)),
-        };
-        Self {
-            fingerprint: scheme.fingerprint(),
-            bits: scheme.bits,
-            exact: scheme.exact,
-            featurizer: Featurizer::new(scheme.text.clone()),
-            sketcher,
-            components: vec![0; scheme.size],
-            words: Vec::new(),
-        }
-    }
-
-    /// The sketch of a text and its id; `None` for a text without a token.
-    ///
-    /// The id covers what is compared: the stored components or, where features are kept, the set of features.
-    pub fn sketch(&mut self, text: &str) -> Option<(SketchId, Sketch)> {
-        let features = self.featurizer.features(text);
-        if features.is_empty() {
-            return None;
-        }
-        self.sketcher.components(features, &mut self.components);
-        self.words.clear();
-        bits::pack(&self.components, self.bits, &mut self.words);
-        let mut kept = Vec::new();
-        if self.exact {
-            kept.extend_from_slice(features);
-            kept.sort_unstable();
-            kept.dedup();
-        }
-        let id = SketchId::of(self.fingerprint, if self.exact { &kept } else { &self.words });
-        Some((id, Sketch { words: self.words.as_slice().into(), features: kept.into() }))
+impl<S> Packed<S> {
+    /// `size` components of `bits` bits.
+    fn new(sampler: S, size: usize, bits: usize) -> Self {
+        Self { sampler, components: vec![0; size], bits }
     }
 }
 
-/// Words as one block of little-endian bytes: element by element, bincode takes ten times as long.
-mod words {
-    use std::fmt;
-
-    use serde::de::{Deserializer, Error, Visitor};
-    use serde::ser::Serializer;
-
-    pub(super) fn serialize<S: Serializer>(words: &[u64], serializer: S) -> Result<S::Ok, S::Error> {
-        if cfg!(target_endian = "little") {
-            serializer.serialize_bytes(bytemuck::cast_slice(words))
-        } else {
-            let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-            serializer.serialize_bytes(&bytes)
-        }
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<[u64]>, D::Error> {
-        struct Words;
-        impl Visitor<'_> for Words {
-            type Value = Box<[u64]>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("bytes, eight to a word")
-            }
-
-            fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Self::Value, E> {
-                let (words, rest) = bytes.as_chunks();
-                if rest.is_empty() {
-                    Ok(words.iter().map(|w| u64::from_le_bytes(*w)).collect())
-                } else {
-                    Err(E::invalid_length(bytes.len(), &self))
-                }
-            }
-        }
-        deserializer.deserialize_bytes(Words)
+impl<S: Sampler> Sketcher for Packed<S> {
+    fn sketch(&mut self, features: Features<'_>, words: &mut Vec<u64>) {
+        self.sampler.components(features, &mut self.components);
+        bits::pack(&self.components, self.bits, words);
     }
 }

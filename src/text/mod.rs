@@ -95,6 +95,22 @@ impl Default for TextRules {
     }
 }
 
+/// The features of one text.
+#[derive(Clone, Copy, Debug)]
+pub struct Features<'a> {
+    /// Of a set: the hashed shingles in text order, repeats included. With weights: distinct, ascending.
+    pub ids: &'a [u64],
+    /// One for each id, above 0 and finite; empty for a set, where every feature weighs the same.
+    pub weights: &'a [f64],
+}
+
+impl<'a> Features<'a> {
+    /// A set: hashed shingles in text order, repeats included.
+    pub fn set(ids: &'a [u64]) -> Self {
+        Self { ids, weights: &[] }
+    }
+}
+
 /// Turns texts into features by fixed rules; keeps its buffers between texts.
 #[derive(Debug)]
 pub struct Featurizer {

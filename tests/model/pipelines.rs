@@ -40,7 +40,7 @@ fn holds(settings: &str) {
 fn crowds(corpus: &Corpus, stages: &Stages) -> BTreeMap<BlockKey, usize> {
     let sketches: BTreeMap<_, _> = corpus.alive.values().map(|(id, sketch)| (id, sketch)).collect();
     let mut keys = Vec::new();
-    sketches.values().for_each(|sketch| stages.blocking.keys(&sketch.words, &mut keys));
+    sketches.values().for_each(|sketch| stages.blocking.keys(sketch.view(), &mut keys));
     keys.sort_unstable();
     let sizes = keys.chunk_by(|a, b| a == b).map(|block| (block[0], block.len()));
     sizes.filter(|(_, size)| *size > stages.blocking.cap()).collect()

@@ -75,7 +75,7 @@ fn deltas(stages: &Stages, Memberships { changes: epochs, sketches }: Membership
                 .threshold_total(|_, members| isize::from(*members > 0))
                 .flat_map(move |sketch| {
                     let mut keys: Vec<BlockKey> = Vec::new();
-                    blocking.keys(&bodies[&sketch].words, &mut keys);
+                    blocking.keys(bodies[&sketch].view(), &mut keys);
                     keys.into_iter().map(move |key| (key, sketch))
                 })
                 .reduce_named("Live", move |_, block, out| {

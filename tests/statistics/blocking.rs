@@ -3,7 +3,7 @@
 use dupflow::block::design::Curve;
 use dupflow::block::{Banding, BlockKey, Blocking};
 use dupflow::config::{BlockingPlan, Plan};
-use dupflow::sketch::SketchKind;
+use dupflow::sketch::{SketchKind, SketchRef};
 
 use crate::bounds;
 use crate::synthetic::sketches;
@@ -16,7 +16,7 @@ fn candidates(kind: SketchKind, size: usize, curve: Curve, union: usize, similar
     let planes = ..curve.bits * size.div_ceil(64);
     let keys = |words: &[u64]| {
         let mut keys: Vec<BlockKey> = Vec::new();
-        banding.keys(&words[planes], &mut keys);
+        banding.keys(SketchRef { words: &words[planes], features: &[] }, &mut keys);
         keys
     };
     let shares = (0..TRIALS as u64).filter(|trial| {
@@ -48,7 +48,7 @@ fn the_default_design_follows_the_curve() {
     for union in [20, 60, 300, 2000] {
         for similarity in [0.3, 0.5, 0.6, 0.7, 0.8, 0.9] {
             let expected = design.curve.probability(similarity);
-            let found = candidates(SketchKind::Fss, plan.scheme.size, design.curve, union, similarity);
+            let found = candidates(SketchKind::Fss, plan.scheme.sketch.size, design.curve, union, similarity);
             println!("  {union:5} features, J = {similarity}: {found:.4} {expected:.4}");
             let slack = bounds::of_share(TRIALS, expected);
             assert!(found >= expected - slack, "union {union} J {similarity}: {found} {expected}");

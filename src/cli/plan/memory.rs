@@ -47,7 +47,7 @@ pub(super) fn per_document(plan: &Plan, tables: usize, workers: usize) -> Vec<Pa
     let table = |entry: f64| (entry + CONTROL_BYTES) / TABLE_LOAD;
     // The blocks of a sketch are spread over the workers; each that has one holds a slot.
     let holders = tables.min(workers) as f64;
-    let sketch = (plan.scheme.groups() * plan.scheme.bits * 8) as f64;
+    let sketch = (plan.scheme.words() * 8) as f64;
     let features = FEATURES_ENTRY_BYTES + (ASSUMED_FEATURES * 8) as f64;
     let parts = [
         ("sketch", SLACK * sketch),

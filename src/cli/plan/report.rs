@@ -12,7 +12,6 @@ use crate::block::design::Curve;
 use crate::config::{BlockingPlan, FilterPlan, Plan};
 use crate::filter::FilterKind;
 use crate::sketch::Scheme;
-use crate::sketch::estimate::standard_error;
 use crate::source::OnError;
 
 /// Similarities below the threshold at which false candidates are counted.
@@ -124,8 +123,8 @@ impl Report {
             fingerprint: format!("{:016x}", plan.scheme.fingerprint()),
             threshold: plan.threshold,
             scheme: plan.scheme.clone(),
-            sketch_bytes: plan.scheme.groups() * plan.scheme.bits * 8,
-            standard_error: standard_error(plan.threshold, plan.scheme.size, plan.scheme.bits),
+            sketch_bytes: plan.scheme.words() * 8,
+            standard_error: plan.scheme.sketch.estimator().standard_error(plan.threshold),
             points: points.map(at).collect(),
             picture: plot(plan.threshold, |s| at(s).compared, |s| at(s).reported),
             banding,
@@ -152,7 +151,7 @@ impl Filter {
         let schedule = plan.schedule();
         let first = schedule.first_word().map(|below| LookRow {
             components: 64,
-            one_bit: plan.scheme.bits > 1,
+            one_bit: plan.scheme.sketch.bits > 1,
             reject_at_most: below.checked_sub(1),
             accept_at_least: None,
         });

@@ -29,11 +29,11 @@ impl Display for Report {
         writeln!(f, "pipeline  {}, scheme {}", self.pipeline, self.fingerprint)?;
         writeln!(f, "pairs     of similarity {} or more", self.threshold)?;
         writeln!(f, "text      {}", Rules(&self.scheme.text))?;
-        let kind = match self.scheme.kind {
+        let kind = match self.scheme.sketch.kind {
             SketchKind::Fss => "fss",
             SketchKind::MinHash => "minhash",
         };
-        let (size, bits, seed) = (self.scheme.size, self.scheme.bits, self.scheme.seed);
+        let (size, bits, seed) = (self.scheme.sketch.size, self.scheme.sketch.bits, self.scheme.sketch.seed);
         writeln!(
             f,
             "sketch    {kind}: {size} components of {bits} bits, {} bytes, seed {seed}",

@@ -128,7 +128,7 @@ fn text_lines(plan: &Plan, specimen: &Specimen, text: &str) -> Vec<String> {
 }
 
 fn sketch_lines(plan: &Plan, examiner: &Examiner, traced: &Sketched) -> Vec<String> {
-    let (size, bits) = (plan.scheme.size, plan.scheme.bits);
+    let (size, bits) = (plan.scheme.sketch.size, plan.scheme.sketch.bits);
     let components: Vec<u64> = (0..size).map(|j| examiner.component(&traced.sketch, j)).collect();
     let digits = bits.div_ceil(4);
     vec![

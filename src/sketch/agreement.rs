@@ -1,0 +1,152 @@
+//! How often the places of two sketches agree, as a function of their texts' similarity; and back.
+//!
+//! A sketch that is compared place by place has K places; under random hashing each agrees with one probability p(s), and
+//! which of them do is exchangeable. Everything that decides by counting is made of that: bands, filters, estimates.
+//!
+//! | | p(s) | s is |
+//! |---|---|---|
+//! | [`Bits`](Agreement::Bits) | `J + (1 - J) / 2^b` | Jaccard similarity, plain or weighted |
+//! | [`Run`](Agreement::Run) | `(J + (1 - J) / 2^b)^n` | the same |
+//! | [`Odd`](Agreement::Odd) | `(1 + exp(-4 (1 - J) / c)) / 2` | the same |
+//! | [`Angle`](Agreement::Angle) | `1 - acos(s) / pi` | cosine similarity |
+//!
+//! References: P. Li and A. C. König, *b-bit minwise hashing* (WWW 2010); Tang et al., *Connected bit minwise hashing* (2015),
+//! for runs; M. Mitzenmacher, R. Pagh and N. Pham, *Efficient estimation for high similarities using odd sketches* (WWW
+//! 2014); M. Charikar, *Similarity estimation techniques from rounding algorithms* (STOC 2002).
+
+use std::f64::consts::PI;
+
+use serde::Serialize;
+
+use super::estimate;
+
+/// The law by which places agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Agreement {
+    /// A place is a component, of which b bits are stored.
+    Bits(usize),
+    /// A place is a run of consecutive components of b bits each: it agrees if all of them do.
+    Run {
+        /// b.
+        bits: usize,
+        /// n, components of a run.
+        length: usize,
+    },
+    /// A place is a bit of an odd sketch, of which there are c for each component.
+    Odd(usize),
+    /// A place is the side of a random hyperplane.
+    Angle,
+}
+
+impl Agreement {
+    /// p(s), the probability that a place agrees at this similarity.
+    pub fn probability(self, similarity: f64) -> f64 {
+        match self {
+            Self::Bits(bits) => estimate::match_probability(similarity, bits),
+            Self::Run { bits, length } => estimate::match_probability(similarity, bits).powf(length as f64),
+            Self::Odd(load) => f64::midpoint(1.0, (-4.0 * (1.0 - similarity) / load as f64).exp()),
+            Self::Angle => 1.0 - similarity.clamp(-1.0, 1.0).acos() / PI,
+        }
+    }
+
+    /// The similarity at which places agree with probability `p`; raw, so it may lie below 0, or be minus infinity for an
+    /// odd sketch that is saturated.
+    pub fn similarity(self, p: f64) -> f64 {
+        match self {
+            Self::Bits(bits) => estimate::similarity(p, bits),
+            Self::Run { bits, length } => estimate::similarity(p.powf(1.0 / length as f64), bits),
+            Self::Odd(load) => 1.0 + load as f64 / 4.0 * (2.0 * p - 1.0).max(0.0).ln(),
+            Self::Angle => (PI * (1.0 - p)).cos(),
+        }
+    }
+
+    /// The standard deviation of the estimate from `size` independent places at this similarity: exact for
+    /// [`Bits`](Self::Bits), to first order `sqrt(p (1 - p) / K) / p'(s)` for the others. At the similarity 1 it is 0.
+    pub fn standard_error(self, similarity: f64, size: usize) -> f64 {
+        let slope = match self {
+            Self::Bits(bits) => return estimate::standard_error(similarity, size, bits),
+            _ if similarity >= 1.0 => return 0.0,
+            Self::Run { bits, length } => {
+                let one = estimate::match_probability(similarity, bits);
+                let n = length as f64;
+                n * one.powf(n - 1.0) * (1.0 - estimate::match_probability(0.0, bits))
+            }
+            Self::Odd(load) => {
+                let rate = 4.0 / load as f64;
+                rate / 2.0 * (-rate * (1.0 - similarity)).exp()
+            }
+            Self::Angle => 1.0 / (PI * (1.0 - similarity * similarity).sqrt()),
+        };
+        let p = self.probability(similarity);
+        (p * (1.0 - p) / size as f64).sqrt() / slope
+    }
+}
+
+/// A sketch that is compared place by place: K places of so many bits each, as bit planes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Shape {
+    /// K, places; 1 to 32768 inclusive.
+    pub size: usize,
+    /// Bits of a place, 1 to 64 inclusive.
+    pub bits: usize,
+    /// How often places agree.
+    pub agreement: Agreement,
+}
+
+impl Shape {
+    /// `size` components of `bits` bits.
+    pub fn components(size: usize, bits: usize) -> Self {
+        Self { size, bits, agreement: Agreement::Bits(bits) }
+    }
+
+    /// Words of a plane.
+    pub fn groups(&self) -> usize {
+        self.size.div_ceil(64)
+    }
+
+    /// Words of the sketch.
+    pub fn words(&self) -> usize {
+        self.bits * self.groups()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn by_hand() {
+        let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
+        near(Agreement::Bits(1).probability(0.8), 0.9);
+        near(Agreement::Run { bits: 1, length: 2 }.probability(0.8), 0.81);
+        near(Agreement::Run { bits: 1, length: 2 }.similarity(0.81), 0.8);
+        near(Agreement::Angle.probability(0.0), 0.5);
+        near(Agreement::Angle.similarity(0.75), 0.5_f64.sqrt());
+        // 100 of 1000 bits differ, of 500 components: 1 + 1000 / 2000 ln(0.8).
+        near(Agreement::Odd(2).similarity(0.9), 1.0 + 0.8_f64.ln() / 2.0);
+        assert!(Agreement::Odd(1).similarity(0.5).is_infinite());
+    }
+
+    #[test]
+    fn similarity_inverts_probability_and_the_slope_is_that_of_a_difference() {
+        let all = [
+            Agreement::Bits(4),
+            Agreement::Run { bits: 2, length: 3 },
+            Agreement::Odd(1),
+            Agreement::Odd(4),
+            Agreement::Angle,
+        ];
+        for agreement in all {
+            for s in [0.1, 0.5, 0.8, 0.95] {
+                let p = agreement.probability(s);
+                assert!((agreement.similarity(p) - s).abs() < 1e-12, "{agreement:?} {s}");
+                let slope = (agreement.probability(s + 1e-6) - agreement.probability(s - 1e-6)) / 2e-6;
+                let expected = (p * (1.0 - p) / 100.0).sqrt() / slope;
+                let error = agreement.standard_error(s, 100);
+                assert!((error / expected - 1.0).abs() < 1e-6, "{agreement:?} {s}: {error} {expected}");
+            }
+            assert!(agreement.standard_error(1.0, 100) < 1e-12);
+        }
+    }
+}
