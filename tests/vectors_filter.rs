@@ -8,6 +8,7 @@ use dupflow::block::BlockingParams;
 use dupflow::block::design::{Curve, areas, design};
 use dupflow::filter::binomial::Binomial;
 use dupflow::filter::{Schedule, Target};
+use dupflow::sketch::agreement::{Agreement, Shape};
 use dupflow::sketch::estimate::{estimate, match_probability, similarity, standard_error};
 use dupflow::sketch::kernel::Kernel;
 use serde_json::Value;
@@ -203,7 +204,8 @@ fn traces() {
 #[test]
 fn s_curve() {
     for case in cases("s_curve") {
-        let curve = Curve { bands: count(&case["b"]), rows: count(&case["r"]), bits: 64 };
+        let agreement = Agreement::Bits(64);
+        let curve = Curve { bands: count(&case["b"]), rows: count(&case["r"]), agreement };
         let (found, expected) = (curve.probability(number(&case["s"])), number(&case["P"]));
         // Components of 64 bits may still agree by accident, once in 2^64.
         assert!((found - expected).abs() <= 1e-12 * expected + 1e-17, "{case}: {found}");
@@ -215,7 +217,7 @@ fn s_curve() {
 fn banding_of_most_rows() {
     for case in cases("banding_optimum").iter().filter(|case| case["objective"] == "min_recall_at_T") {
         let params = BlockingParams { recall: case["min_recall"].as_f64(), ..BlockingParams::default() };
-        let chosen = design(count(&case["K"]), 64, number(&case["T"]), &params).unwrap();
+        let chosen = design(Shape::components(count(&case["K"]), 64), number(&case["T"]), &params).unwrap();
         assert_eq!((chosen.curve.bands, chosen.curve.rows), (count(&case["b"]), count(&case["r"])), "{case}");
         relative(chosen.recall, &case["P_at_T"], 1e-12);
     }

@@ -9,6 +9,7 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use dupflow::block::index::{BlockIndex, Posting};
 use dupflow::block::{Banding, Blocking};
 use dupflow::hash::{SketchId, mix};
+use dupflow::sketch::SketchRef;
 
 const TABLES: usize = 18;
 const CAP: usize = 512;
@@ -23,7 +24,7 @@ fn postings(sketches: std::ops::Range<u64>, diff: i8) -> Vec<Posting> {
         let mut words: Vec<u64> = (0..28).map(|i| mix(source << 8 | i)).collect();
         words[3] ^= n;
         let id = SketchId::of(0, &words);
-        banding.keys(&words, &mut keys);
+        banding.keys(SketchRef { words: &words, features: &[] }, &mut keys);
         postings.extend(keys.drain(..).map(|key| Posting { key, id, word: words[0], diff }));
     }
     postings

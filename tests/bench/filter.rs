@@ -10,8 +10,8 @@ use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use dupflow::block::{Banding, Blocking};
 use dupflow::filter::{FilterKind, FilterParams, PairFilter, Staged, Target, shared_features};
 use dupflow::hash::mix;
-use dupflow::sketch::Sketch;
 use dupflow::sketch::kernel::Kernel;
+use dupflow::sketch::{Sketch, SketchRef};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -151,7 +151,7 @@ fn keys(c: &mut Criterion) {
         c.bench_function(&format!("keys/{bands} bands of {rows} rows of {bits} bits"), |bench| {
             bench.iter(|| {
                 out.clear();
-                banding.keys(black_box(&words), &mut out);
+                banding.keys(black_box(SketchRef { words: &words, features: &[] }), &mut out);
                 out.len()
             });
         });

@@ -3,6 +3,7 @@
 use dupflow::block::design::Curve;
 use dupflow::block::{Banding, BlockKey, Blocking};
 use dupflow::config::{BlockingPlan, Plan};
+use dupflow::sketch::agreement::Agreement;
 use dupflow::sketch::{SketchKind, SketchRef};
 
 use crate::bounds;
@@ -12,8 +13,9 @@ const TRIALS: usize = 1000;
 
 /// The share of pairs that are candidates, in bands cut from sketches of `size` components.
 fn candidates(kind: SketchKind, size: usize, curve: Curve, union: usize, similarity: f64) -> f64 {
+    let Agreement::Bits(bits) = curve.agreement else { panic!("{curve:?}") };
     let banding = Banding::new(size, curve.bands, curve.rows, 512);
-    let planes = ..curve.bits * size.div_ceil(64);
+    let planes = ..bits * size.div_ceil(64);
     let keys = |words: &[u64]| {
         let mut keys: Vec<BlockKey> = Vec::new();
         banding.keys(SketchRef { words: &words[planes], features: &[] }, &mut keys);
@@ -29,7 +31,7 @@ fn candidates(kind: SketchKind, size: usize, curve: Curve, union: usize, similar
 /// Independent components: the curve is exact.
 #[test]
 fn minhash_follows_the_curve() {
-    let curve = Curve { bands: 16, rows: 4, bits: 2 };
+    let curve = Curve { bands: 16, rows: 4, agreement: Agreement::Bits(2) };
     for similarity in [0.2, 0.4, 0.5, 0.6, 0.8] {
         let (found, expected) =
             (candidates(SketchKind::MinHash, 64, curve, 60, similarity), curve.probability(similarity));

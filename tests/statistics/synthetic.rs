@@ -1,6 +1,6 @@
 //! Two texts of a known similarity, under word shingles of one.
 
-use dupflow::sketch::{Scheme, Sketch, SketchKind, SketchMaker};
+use dupflow::sketch::{Scheme, Sketch, SketchKind, SketchMaker, SketchParams, VERSION};
 use dupflow::text::{Shingle, TextRules};
 
 /// Two sketches of texts with `union` words together, of which the share `similarity` is common: `size` components of all
@@ -21,7 +21,8 @@ pub(crate) fn sketches(
     let a = text([0..common, common..common + own / 2]);
     let b = text([0..common, common + own / 2..union]);
     let rules = TextRules { shingle: Shingle::Words(1), ..TextRules::default() };
-    let scheme = Scheme { version: 1, text: rules, kind, size, bits: 64, seed: trial, exact: false };
+    let params = SketchParams { kind, size, bits: 64, seed: trial };
+    let scheme = Scheme { version: VERSION, text: rules, sketch: params, blocks: None, exact: false };
     let mut maker = SketchMaker::new(&scheme);
     let mut sketch = |words: &str| maker.sketch(words).unwrap().1;
     (sketch(&a), sketch(&b))
