@@ -29,6 +29,8 @@ counters! {
     Deleted "deleted" "Documents that ended.",
     SketchesBorn "sketches_born" "Distinct sketches that came alive.",
     SketchesDied "sketches_died" "Distinct sketches whose last document ended.",
+    IdfTables "idf_tables" "Tables of document frequencies made.",
+    Resketched "resketched" "Documents sketched again under a new table of document frequencies.",
     Candidates "candidates" "Meetings of two sketches in a live block, counted when they begin.",
     RejectedAtFirstWord "rejected_at_first_word" "Meetings that the first word ruled out.",
     Compared "compared" "Pairs of sketches that the filter compared.",

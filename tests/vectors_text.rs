@@ -95,3 +95,41 @@ mod similarity {
         }
     }
 }
+
+mod triplets {
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct File {
+        cases: Vec<Case>,
+    }
+
+    #[derive(Deserialize)]
+    struct Case {
+        sets: Vec<Vec<u64>>,
+        triplets: Vec<Triplet>,
+    }
+
+    #[derive(Deserialize)]
+    struct Triplet {
+        i: usize,
+        j: usize,
+        common: usize,
+        resemblance: f64,
+    }
+
+    #[test]
+    fn shared_shingles_are_counted() {
+        let file: File =
+            serde_json::from_str(include_str!("vectors/shared_shingle_triplets.json")).unwrap();
+        assert!(file.cases.iter().any(|case| !case.triplets.is_empty()));
+        for case in &file.cases {
+            let found = dupflow::oracle::shared(&case.sets);
+            assert_eq!(found.len(), case.triplets.len());
+            for (found, expected) in found.iter().zip(&case.triplets) {
+                assert_eq!((found.a, found.b, found.common), (expected.i, expected.j, expected.common));
+                assert!((found.resemblance - expected.resemblance).abs() < 1e-12);
+            }
+        }
+    }
+}

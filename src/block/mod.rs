@@ -4,6 +4,7 @@ mod banding;
 pub mod design;
 pub mod index;
 mod scan;
+mod shingles;
 mod table;
 
 use std::fmt;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use banding::Banding;
 pub use scan::Scan;
+pub use shingles::Shingles;
 
 use crate::sketch::SketchRef;
 
@@ -48,6 +50,8 @@ pub enum BlockingKind {
     Banding,
     /// Every pair: for small corpora, and as an oracle.
     Scan,
+    /// A block for each shingle: for small corpora, and as a judge of the others.
+    Shingles,
 }
 
 /// The table `[blocking]` of a pipeline.

@@ -45,7 +45,7 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-fn read(path: &Path) -> anyhow::Result<String> {
+pub(super) fn read(path: &Path) -> anyhow::Result<String> {
     let mut text = String::new();
     let read = if path == Path::new("-") {
         std::io::stdin().lock().read_to_string(&mut text)

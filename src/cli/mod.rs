@@ -6,10 +6,12 @@
 mod arguments;
 pub mod check;
 pub mod compare;
+mod corpus;
 mod examine;
 pub mod generate;
 pub mod plan;
 mod problems;
+pub mod query;
 pub mod replay;
 mod summary;
 pub mod trace;
@@ -51,6 +53,8 @@ pub enum Command {
     Replay(replay::Args),
     /// Compare two texts: exact similarity beside the estimate, shared blocks, the filter's verdict.
     Compare(compare::Args),
+    /// Rank the documents of a corpus by their similarity to one text.
+    Query(query::Args),
     /// Show what a pipeline will do: its parameters and why, its recall, its errors, its memory.
     Plan(plan::Args),
     /// Validate a pipeline and a deployment file without running anything.
@@ -106,6 +110,7 @@ pub fn run(typed: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
     match cli.command {
         Command::Replay(args) => replay::run(&args, problems, cli.log_format),
         Command::Compare(args) => compare::run(&args, problems),
+        Command::Query(args) => query::run(&args, problems),
         Command::Plan(args) => plan::run(&args, problems),
         Command::Check(args) => check::run(&args, problems),
         Command::Trace(args) => trace::run(&args, problems),

@@ -56,7 +56,7 @@ pub(super) fn collapse<'scope>(
         let mut stash = Stash::new();
         move |frontiers| {
             input.for_each_time(|time, data| stash.keep(&time, 3, data));
-            while let Some((capabilities, mut changes)) = stash.next_closed(&frontiers[0]) {
+            while let Some((capabilities, mut changes)) = stash.next_closed(frontiers) {
                 let epoch = *capabilities[0].time();
                 let (mut postings, mut members, mut copies) =
                     (postings.activate(), members.activate(), copies.activate());

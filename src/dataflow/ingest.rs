@@ -16,6 +16,7 @@ use crate::doc::{DocEvent, DocId, Position};
 use crate::hash::{self, SketchId};
 use crate::metrics::Counter;
 use crate::sketch::{Sketch, SketchMaker};
+use crate::text::Terms;
 use crate::time::Epoch;
 
 /// Epochs that may be open at once: enough to keep every stage busy, few enough to bound what is held.
@@ -56,6 +57,8 @@ pub(super) enum Change {
     Empty,
     /// The text in force has this sketch.
     Sketch(SketchId, Box<Sketch>),
+    /// The text in force has these terms, and is sketched once they are weighed.
+    Terms(Box<Terms>),
 }
 
 /// A sketched event.
@@ -85,6 +88,7 @@ pub(super) fn ingest<'scope>(
     intake.wake_with(Box::new(move || wake.activate().unwrap_or(())));
 
     let mut maker = SketchMaker::new(&stages.scheme);
+    let is_live = stages.scheme.live().is_some();
     let metrics = std::sync::Arc::clone(&stages.metrics);
     let again = scope.activator_for(address);
     builder.build(move |capabilities| {
@@ -105,13 +109,13 @@ pub(super) fn ingest<'scope>(
                             None => Change::Delete,
                             Some(text) => {
                                 bytes += text.len() as u64;
-                                match maker.sketch(&text) {
-                                    Some((id, sketch)) => Change::Sketch(id, Box::new(sketch)),
-                                    None => {
-                                        empty += 1;
-                                        Change::Empty
-                                    }
-                                }
+                                let change = if is_live {
+                                    maker.terms(&text).map(|terms| Change::Terms(Box::new(terms)))
+                                } else {
+                                    maker.sketch(&text).map(|(id, made)| Change::Sketch(id, Box::new(made)))
+                                };
+                                empty += u64::from(change.is_none());
+                                change.unwrap_or(Change::Empty)
                             }
                         };
                         let hash = hash::bytes(0, event.id.as_str().as_bytes());

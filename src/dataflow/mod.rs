@@ -14,6 +14,7 @@
 mod blocks;
 mod collapse;
 mod ingest;
+mod live;
 mod output;
 mod pairs;
 mod sketches;
@@ -87,7 +88,10 @@ pub fn build(scope: Scope<'_, Epoch>, stages: &Stages, intake: Box<dyn Intake>, 
     let closed = Rc::default();
 
     let (arrivals, wake) = ingest::ingest(scope, stages, intake, Rc::clone(&closed));
-    let memberships = upsert::upsert(arrivals, stages);
+    let memberships = match stages.scheme.live() {
+        None => upsert::upsert(arrivals, stages),
+        Some(growth) => live::live(arrivals, growth, stages),
+    };
     let (bodies, collapsed) = collapse::collapse(memberships, stages);
     let meetings = blocks::blocks(collapsed.postings, stages);
     let accepted = verify::verify(meetings, bodies, stages);
@@ -106,28 +110,26 @@ impl<D> Stash<D> {
     }
 
     /// Keeps records, with the capability for each of `outputs` outputs.
-    fn keep<'a>(
+    fn keep<'a, R: Into<D> + 'a>(
         &mut self,
         time: &InputCapability<Epoch>,
         outputs: usize,
-        data: impl Iterator<Item = &'a mut Vec<D>>,
-    ) where
-        D: 'a,
-    {
+        data: impl Iterator<Item = &'a mut Vec<R>>,
+    ) {
         let capabilities = || (0..outputs).map(|o| time.retain(o)).collect();
         let (_, records) = self.open.entry(*time.time()).or_insert_with(|| (capabilities(), Vec::new()));
         for container in data {
-            records.append(container);
+            records.extend(container.drain(..).map(Into::into));
         }
     }
 
-    /// The next epoch, in order, that can receive no more records.
+    /// The next epoch, in order, of which no input can bring more records.
     fn next_closed(
         &mut self,
-        frontier: &MutableAntichain<Epoch>,
+        frontiers: &[MutableAntichain<Epoch>],
     ) -> Option<(Vec<Capability<Epoch>>, Vec<D>)> {
         let first = self.open.first_entry()?;
-        (!frontier.less_equal(first.key())).then(|| first.remove())
+        frontiers.iter().all(|frontier| !frontier.less_equal(first.key())).then(|| first.remove())
     }
 }
 
@@ -149,7 +151,7 @@ where
         let mut stash = Stash::new();
         move |(input, frontier), output| {
             input.for_each_time(|time, data| stash.keep(&time, 1, data));
-            while let Some((capabilities, records)) = stash.next_closed(frontier) {
+            while let Some((capabilities, records)) = stash.next_closed(std::slice::from_ref(frontier)) {
                 let mut session = output.session(&capabilities[0]);
                 logic(*capabilities[0].time(), records, &mut |record| session.give(record));
             }

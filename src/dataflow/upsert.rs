@@ -56,6 +56,7 @@ pub(super) fn upsert<'scope>(
                     Change::Delete => None,
                     Change::Empty => Some(None),
                     Change::Sketch(id, _) => Some(Some(*id)),
+                    Change::Terms(_) => unreachable!("only live weights sketch later"),
                 };
                 match (in_force, next) {
                     (None, None) => unknown += 1,

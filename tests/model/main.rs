@@ -15,6 +15,7 @@
 mod data;
 mod history;
 mod law;
+mod live;
 mod pipelines;
 mod properties;
 mod recorded;

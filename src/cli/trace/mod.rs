@@ -2,7 +2,6 @@
 //!
 //! Reads the whole input into memory, without the dataflow: what a document's pairs are is a function of the corpus.
 
-mod corpus;
 mod neighbourhood;
 
 use std::collections::BTreeSet;
@@ -11,6 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::PipelineArgs;
+use super::corpus::{self, Corpus};
 use super::examine::{Comparison, Examiner, Sketched, Specimen, said};
 use super::problems::Problems;
 use crate::block::BlockKey;
@@ -19,7 +19,6 @@ use crate::doc::{DocId, Position};
 use crate::hash::SketchId;
 use crate::source::Input;
 use crate::text::Featurizer;
-use corpus::Corpus;
 use neighbourhood::{Meeting, Neighbourhood};
 
 /// What `trace` takes.
@@ -52,14 +51,25 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
         problems.note(format_args!("--doc: an id has 1 to {} bytes", DocId::MAX_BYTES));
     }
     let inputs = problems.take(Input::resolve(&args.inputs));
-    let ((plan, id), inputs) = problems.settle(plan.zip(id).zip(inputs))?;
-    let corpus = Corpus::read(inputs, &id)?;
-    anyhow::ensure!(!corpus.events.is_empty(), "the input has no event of document \"{id}\"");
-    super::print(&report(&plan, &corpus, &id))?;
+    let ((mut plan, id), inputs) = problems.settle(plan.zip(id).zip(inputs))?;
+    super::print(&traced(&mut plan, inputs, &id)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn report(plan: &Plan, corpus: &Corpus, id: &DocId) -> String {
+/// The trace of a document through the inputs.
+fn traced(plan: &mut Plan, inputs: Vec<Input>, id: &DocId) -> anyhow::Result<String> {
+    let mut events = Vec::new();
+    let alive = corpus::read(inputs, plan, |position, event| {
+        if event.id == *id {
+            events.push((position, event.text.as_ref().map(|text| text.len())));
+        }
+    })?;
+    anyhow::ensure!(!events.is_empty(), "the input has no event of document \"{id}\"");
+    Ok(report(plan, &events, &alive, id))
+}
+
+/// `events`: the document's, with the bytes of its text, or none for a delete.
+fn report(plan: &Plan, events: &[(Position, Option<usize>)], alive: &Corpus, id: &DocId) -> String {
     let mut out = format!("pipeline {}, scheme {:016x}\n", plan.name, plan.scheme.fingerprint());
     let mut section = |name: &str, lines: &[String]| {
         let _ = write!(out, "\n{name}\n");
@@ -67,12 +77,12 @@ fn report(plan: &Plan, corpus: &Corpus, id: &DocId) -> String {
             let _ = writeln!(out, "  {line}");
         });
     };
-    let events = corpus.events.iter().map(|(Position(at), text)| match text {
+    let events = events.iter().map(|(Position(at), text)| match text {
         Some(bytes) => format!("record {at}: upsert, {bytes} bytes of text"),
         None => format!("record {at}: delete"),
     });
     section(&format!("events of {id:?}, records counted from 0"), &events.collect::<Vec<_>>());
-    let Some(text) = corpus.alive.get(id) else {
+    let Some(text) = alive.get(id) else {
         section("end", &["not alive at the end of the input, so in no pair".to_owned()]);
         return out;
     };
@@ -85,11 +95,11 @@ fn report(plan: &Plan, corpus: &Corpus, id: &DocId) -> String {
         return out;
     };
     section("sketch", &sketch_lines(plan, &examiner, traced));
-    let around = Neighbourhood::of(id, traced, &corpus.alive, &mut examiner);
+    let around = Neighbourhood::of(id, traced, alive, &mut examiner);
     section("blocks", &block_lines(&around, examiner.cap()));
     let meetings = around.meetings(&examiner);
     let verdicts = meetings.iter().map(|meeting| {
-        let (common, either) = specimen.overlap(&examiner.examine(&corpus.alive[&meeting.other]));
+        let (common, either) = specimen.overlap(&examiner.examine(&alive[&meeting.other]));
         meeting_line(meeting, common as f64 / either as f64, examiner.looks())
     });
     section("documents that share a block", &or_none(verdicts));
@@ -192,10 +202,9 @@ mod tests {
             r#"{"id":"d","op":"delete"}"#,
         ];
         std::fs::write(&feed, lines.join("\n")).unwrap();
-        let plan = Plan::load("tour", &[]).unwrap();
         let said = |id: &str| {
-            let id = DocId::new(id).unwrap();
-            report(&plan, &Corpus::read(vec![Input::Feed(feed.clone())], &id).unwrap(), &id)
+            let mut plan = Plan::load("tour", &[]).unwrap();
+            traced(&mut plan, vec![Input::Feed(feed.clone())], &DocId::new(id).unwrap()).unwrap()
         };
         let b = said("b");
         assert!(

@@ -1,0 +1,94 @@
+//! The corpus that inputs leave, in memory: for the commands that ask about it without a dataflow.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::config::Plan;
+use crate::doc::{DocEvent, DocId, Position};
+use crate::source::{BadRecords, Decoder, EpochRule, Files, Input, OnError, Pull, Queue, SourceError, Speed};
+use crate::text::{Featurizer, Growth, IdfTable, TextRules};
+use crate::time::{Epoch, SystemClock};
+
+/// Bytes and batches that wait for the decoder.
+const QUEUE: (u64, usize) = (16 << 20, 64);
+
+/// The documents alive.
+pub(super) type Corpus = BTreeMap<DocId, String>;
+
+/// Reads all inputs, in order of position; `each` sees every event. Live weights of the plan are frozen as the inputs leave them.
+pub(super) fn read(
+    inputs: Vec<Input>,
+    plan: &mut Plan,
+    mut each: impl FnMut(Position, &DocEvent<'_>),
+) -> Result<Corpus, SourceError> {
+    let files = Files { inputs, epochs: EpochRule::All, speed: Speed::Max };
+    let mut alive = Corpus::new();
+    let mut table = plan.scheme.live().map(|growth| Table::new(&plan.scheme.text, growth));
+    let queue = Queue::new(QUEUE.0, QUEUE.1);
+    let bad = BadRecords::new(OnError::Count, None);
+    let clock = SystemClock::start();
+    let reading = std::thread::current();
+    queue.register(Box::new(move || reading.unpark()));
+    let mut decoder = Decoder::new();
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| files.run(&queue, &bad, &clock));
+        loop {
+            match queue.pull(Epoch::MAX) {
+                Pull::Done => break,
+                Pull::Idle { .. } => std::thread::park(),
+                Pull::Batch(batch) => {
+                    let decoded = decoder.decode(&batch, &bad, |position, event| {
+                        each(position, &event);
+                        let id = event.id.clone();
+                        match event.text {
+                            Some(text) => drop(alive.insert(event.id, text.into_owned())),
+                            None => drop(alive.remove(&event.id)),
+                        }
+                        if let Some(table) = &mut table {
+                            table.follow(id, &alive);
+                        }
+                    });
+                    if let Err(error) = decoded {
+                        queue.close();
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map(drop)
+    })?;
+    if let Some(table) = table {
+        plan.scheme = plan.scheme.under(table.in_force);
+    }
+    Ok(alive)
+}
+
+/// The table of document frequencies in force.
+struct Table {
+    featurizer: Featurizer,
+    growth: Growth,
+    /// Documents with a token.
+    counted: BTreeSet<DocId>,
+    in_force: Arc<IdfTable>,
+}
+
+impl Table {
+    fn new(rules: &TextRules, growth: Growth) -> Self {
+        let featurizer = Featurizer::new(rules.clone());
+        Self { featurizer, growth, counted: BTreeSet::new(), in_force: Arc::new(IdfTable::new(0, [])) }
+    }
+
+    /// Takes notice of an event of this document.
+    fn follow(&mut self, id: DocId, alive: &Corpus) {
+        let featurizer = &mut self.featurizer;
+        if alive.get(&id).is_some_and(|text| !featurizer.features(text).is_empty()) {
+            self.counted.insert(id);
+        } else {
+            self.counted.remove(&id);
+        }
+        if self.growth.is_due(self.in_force.documents(), self.counted.len() as u64) {
+            let features = self.counted.iter().map(|id| featurizer.terms(&alive[id]).to_owned().ids);
+            self.in_force = Arc::new(IdfTable::count(features));
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The law under live weights: after every epoch, the accumulated deltas are what a fresh run finds with the table in force
+//! frozen, and which table that is follows from the counts of the documents, event by event.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use dupflow::dataflow::Stages;
+use dupflow::doc::DocId;
+use dupflow::metrics::Counter;
+use dupflow::pair::DocPair;
+use dupflow::sketch::SketchMaker;
+use dupflow::text::{Featurizer, IdfTable};
+use dupflow::{config::Plan, oracle};
+
+use crate::data::{self, Event};
+use crate::history::{check, cut, events, runs, sizes};
+use crate::law::{Accumulated, assert_same};
+use crate::pipelines::plan;
+use crate::script::{self, Run};
+
+const LIVE: &str = "text = { shingle = \"words:1\", weights = \"tf-idf\", idf = \"live\" }\n\
+    sketch = { kind = \"dart\", size = 64, bits = 8 }\nblocking = { bands = 16, rows = 2, cap = 4 }";
+
+/// The corpus, and the table in force, by the definition.
+struct Corpus {
+    stages: Stages,
+    featurizer: Featurizer,
+    alive: BTreeMap<DocId, String>,
+    /// Those with a token.
+    counted: BTreeSet<DocId>,
+    table: Arc<IdfTable>,
+    tables: u64,
+}
+
+impl Corpus {
+    fn new(stages: &Stages) -> Self {
+        Self {
+            stages: stages.clone(),
+            featurizer: Featurizer::new(stages.scheme.text.clone()),
+            alive: BTreeMap::new(),
+            counted: BTreeSet::new(),
+            table: Arc::new(IdfTable::new(0, [])),
+            tables: 0,
+        }
+    }
+
+    fn apply(&mut self, events: &[Event]) {
+        let growth = self.stages.scheme.live().expect("live weights");
+        for (id, text) in events {
+            match text {
+                Some(text) => drop(self.alive.insert(id.clone(), text.clone())),
+                None => drop(self.alive.remove(id)),
+            }
+            let counts = text.as_ref().is_some_and(|text| !self.featurizer.terms(text).ids.is_empty());
+            if counts { drop(self.counted.insert(id.clone())) } else { drop(self.counted.remove(id)) }
+            if growth.is_due(self.table.documents(), self.counted.len() as u64) {
+                let mut holders: BTreeMap<u64, u32> = BTreeMap::new();
+                for id in &self.counted {
+                    for feature in &self.featurizer.terms(&self.alive[id]).ids {
+                        *holders.entry(*feature).or_default() += 1;
+                    }
+                }
+                self.table = Arc::new(IdfTable::new(self.counted.len() as u64, holders));
+                self.tables += 1;
+            }
+        }
+    }
+
+    /// D(C) under the table in force.
+    fn pairs(&self) -> BTreeSet<DocPair> {
+        let mut maker = SketchMaker::new(&self.stages.scheme.under(Arc::clone(&self.table)));
+        let sketches: BTreeMap<_, _> =
+            self.alive.iter().filter_map(|(id, text)| Some((id, maker.sketch(text)?))).collect();
+        oracle::exact(
+            sketches.iter().map(|(id, sketched)| (*id, sketched)),
+            &*self.stages.blocking,
+            &*self.stages.filter,
+            self.stages.expand_limit,
+        )
+    }
+}
+
+fn assert_law(stages: &Stages, epochs: &[Vec<Event>], run: Run) -> u64 {
+    let mut accumulated = Accumulated::new(script::deltas(stages, epochs, run));
+    let mut corpus = Corpus::new(stages);
+    for (epoch, events) in (1..).zip(epochs) {
+        corpus.apply(events);
+        accumulated.advance(epoch);
+        assert_same(&accumulated.pairs, &corpus.pairs(), epoch, run);
+    }
+    accumulated.end();
+    assert_eq!(stages.metrics.get(Counter::IdfTables), corpus.tables);
+    corpus.tables
+}
+
+#[test]
+fn live_weights() {
+    let plan = plan(LIVE);
+    check(150, (events(0..120), sizes(), runs()), |(events, sizes, run)| {
+        assert_law(&Stages::of(&plan, false), &cut(&events, &sizes), run);
+    });
+}
+
+#[test]
+fn live_weights_with_exact_verification() {
+    let plan = plan(&format!("{LIVE}\nfilter = {{ verify = \"exact\" }}"));
+    check(100, (events(0..120), sizes(), runs()), |(events, sizes, run)| {
+        assert_law(&Stages::of(&plan, false), &cut(&events, &sizes), run);
+    });
+}
+
+/// A corpus that grows, empties and grows again makes tables all the way.
+#[test]
+fn tables_come_and_go_with_the_corpus() {
+    let plan = plan(LIVE);
+    let document = |i: usize, text: Option<String>| (DocId::new(&format!("d{i:02}")).unwrap(), text);
+    let text = |i: usize| Some(format!("alpha beta gamma w{} w{} w{}", i % 5, i % 7, i / 3));
+    let fill = (0..64).map(|i| document(i, text(i)));
+    let empty = (0..64).map(|i| document(i, None));
+    let events: Vec<Event> = fill.clone().chain(empty).chain(fill).collect();
+    for (size, workers) in [(1, 1), (7, 2), (192, 4)] {
+        let stages = Stages::of(&plan, false);
+        let run = Run { workers, serialized: true, seed: 3 };
+        let tables = assert_law(&stages, &cut(&events, &[size]), run);
+        // At 1, 2, 4 … 64 documents, at 32, 16 … 1 and 0, and up again.
+        assert_eq!(tables, 7 + 7 + 7);
+    }
+}
+
+/// Real history: the end, and three cuts.
+#[test]
+fn live_weights_on_real_history() {
+    const EVENTS: usize = 10_000;
+    let Some(folder) = data::folder("live weights on real history") else { return };
+    let events: Vec<Event> = data::feed(&folder.join("feed_tldr_half0.jsonl.zst")).take(EVENTS).collect();
+    let plan = Plan::load("weighted", &[]).unwrap_or_else(|error| panic!("{error}"));
+    for (workers, size) in [(1, 1000), (2, 250), (4, 2500)] {
+        let run = Run { workers, serialized: false, seed: 5 };
+        let epochs: Vec<_> = events.chunks(size).map(<[Event]>::to_vec).collect();
+        let stages = Stages::of(&plan, false);
+        let mut accumulated = Accumulated::new(script::deltas(&stages, &epochs, run));
+        let mut corpus = Corpus::new(&stages);
+        for (epoch, events) in (1..).zip(&epochs) {
+            corpus.apply(events);
+            accumulated.advance(epoch);
+            if (epoch as usize * size).is_multiple_of(2500) {
+                let expected = corpus.pairs();
+                assert!(!expected.is_empty());
+                assert_same(&accumulated.pairs, &expected, epoch, run);
+            }
+        }
+        accumulated.end();
+    }
+}
