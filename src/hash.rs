@@ -8,6 +8,7 @@
 //! and C. Flood, *Fast splittable pseudorandom number generators* (OOPSLA 2014), for the finaliser of [`mix`].
 
 use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
@@ -70,6 +71,27 @@ pub fn token(bytes: &[u8]) -> u64 {
 #[inline]
 pub fn bytes(seed: u64, data: &[u8]) -> u64 {
     xxh3_64_with_seed(data, seed)
+}
+
+/// Builds the hashes of tables whose keys are hashes already: 64-bit words, taken as they are.
+pub type OfHashes = BuildHasherDefault<AsItIs>;
+
+/// See [`OfHashes`].
+#[derive(Debug, Default)]
+pub struct AsItIs(u64);
+
+impl Hasher for AsItIs {
+    fn write(&mut self, data: &[u8]) {
+        self.0 = bytes(self.0, data);
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 /// What a sketch *is*: a 128-bit hash of the scheme's fingerprint and of what is compared. Two sketches of equal id are

@@ -14,7 +14,7 @@ use crate::filter::{
 };
 use crate::sketch::{Scheme, SketchKind, SketchParams, VERSION};
 use crate::source::OnError;
-use crate::text::{self, Normalize, Shingle, Spaceless, TextRules};
+use crate::text::{self, Normalize, Shingle, Spaceless, TextRules, Weights};
 
 /// Most tokens or characters of a shingle.
 const LONGEST_SHINGLE: usize = 100;
@@ -216,6 +216,7 @@ fn text_rules(settings: &mut Settings) -> TextRules {
         spaceless: settings.choose("text.spaceless", &spaceless, &[]).unwrap_or(default.spaceless),
         normalize: settings.choose("text.normalize", &normalize, &[]).unwrap_or(default.normalize),
         stop_words: Vec::new(),
+        weights: Weights::Unit,
     };
     rules.stop_words = stop_words(settings, &rules);
     rules

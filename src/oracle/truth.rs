@@ -13,11 +13,10 @@
 //! Reference: R. J. Bayardo, Y. Ma and R. Srikant, *Scaling up all pairs similarity search* (WWW 2007), section 4; C. Xiao,
 //! W. Wang, X. Lin and J. X. Yu, *Efficient similarity joins for near duplicate detection* (WWW 2008), section 3.
 
-use std::hash::{BuildHasherDefault, Hasher};
-
 use hashbrown::HashMap;
 
 use crate::doc::DocId;
+use crate::hash::OfHashes;
 use crate::pair::Pair;
 
 /// Every pair with a similarity of `floor` or more, sorted by ids. Ids must be distinct.
@@ -134,25 +133,7 @@ fn float(n: usize) -> f64 {
     n as f64
 }
 
-type Counts = HashMap<u64, usize, BuildHasherDefault<Hashed>>;
-
-/// Features are hashes already.
-#[derive(Default)]
-struct Hashed(u64);
-
-impl Hasher for Hashed {
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = crate::hash::bytes(self.0, bytes);
-    }
-
-    fn write_u64(&mut self, feature: u64) {
-        self.0 = feature;
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
+type Counts = HashMap<u64, usize, OfHashes>;
 
 #[cfg(test)]
 mod tests {

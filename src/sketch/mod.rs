@@ -35,7 +35,8 @@ pub struct Sketch {
     /// Bit planes; `bits * groups` words.
     #[serde(with = "words")]
     pub words: Box<[u64]>,
-    /// The distinct features, ascending, where the scheme keeps them; otherwise empty.
+    /// The distinct features, ascending, where the scheme keeps them, and after them, where the sketch takes weights, as many words
+    /// that are the bits of their weights; otherwise empty.
     #[serde(with = "words")]
     pub features: Box<[u64]>,
 }

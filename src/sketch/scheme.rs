@@ -8,7 +8,8 @@ use super::agreement::{Agreement, Shape};
 use super::estimator::{Estimator, Matches};
 use super::{Fss, MinHash, Packed, Sketcher};
 use crate::hash;
-use crate::text::TextRules;
+use crate::text::measures::Measure;
+use crate::text::{Growth, Idf, IdfTable, TextRules, Weights};
 
 /// The version of hashes and sketch layout that this program makes.
 pub const VERSION: u32 = 2;
@@ -21,6 +22,15 @@ pub enum SketchKind {
     Fss,
     /// K independent minima (Broder 1997): the reference, slow.
     MinHash,
+}
+
+impl SketchKind {
+    /// What such sketches are estimates of.
+    pub fn measure(self) -> Measure {
+        match self {
+            Self::Fss | Self::MinHash => Measure::Jaccard,
+        }
+    }
 }
 
 /// Everything that decides a sketch. Sketches of different schemes are never compared.
@@ -69,6 +79,31 @@ impl Scheme {
             Some(_) => self.sketch.words()..self.words(),
             None => 0..self.sketch.words(),
         }
+    }
+
+    /// What similarity means. Weighted sketches of features that all weigh the same are of the plain Jaccard similarity.
+    pub fn measure(&self) -> Measure {
+        match (self.sketch.kind.measure(), &self.text.weights) {
+            (Measure::WeightedJaccard, Weights::Unit) => Measure::Jaccard,
+            (measure, _) => measure,
+        }
+    }
+
+    /// When the document frequencies that weights are made of are counted anew; `None` where they never are.
+    pub fn live(&self) -> Option<Growth> {
+        match self.text.weights {
+            Weights::TfIdf(Idf::Live(growth), _) => Some(growth),
+            _ => None,
+        }
+    }
+
+    /// A live scheme while this table is in force: the same scheme, with the table frozen. Other schemes as they are.
+    pub fn under(&self, table: Arc<IdfTable>) -> Self {
+        let mut scheme = self.clone();
+        if let Weights::TfIdf(idf @ Idf::Live(_), _) = &mut scheme.text.weights {
+            *idf = Idf::Frozen(table);
+        }
+        scheme
     }
 
     /// The sketch that blocks are made of.

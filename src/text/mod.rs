@@ -19,24 +19,37 @@
 //! assert_eq!(Featurizer::new(rules).features("Near-duplicates, in a stream!").len(), 3);
 //! ```
 //!
-//! Not done here: weights, stemming, and dropping repeats, which sketches do not notice.
+//! Features of a set may repeat, which its sketches do not notice. Weighted features are distinct: [`Featurizer::terms`] counts,
+//! a [`Weigher`] weighs by the rules of [`Weights`].
+//!
+//! Not done here: stemming.
 
+mod idf;
 mod lower;
+pub mod measures;
 mod normalize;
 mod plain;
 mod shingle;
 mod stop;
+mod terms;
 #[cfg(test)]
 mod tests;
 mod tokenize;
 mod unicode;
+mod weights;
 
+pub use idf::{IdfForm, IdfTable};
 pub use plain::{shingles, tokens};
+pub use terms::{Terms, TermsRef};
+pub use weights::{Growth, Idf, Weigher, Weights};
 
 use normalize::normalized;
 use shingle::{Long, Roll, Short};
 use stop::StopWords;
+use terms::Counter;
 use tokenize::{Lowered, SLACK, hash_at};
+
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -72,7 +85,7 @@ pub enum Normalize {
 }
 
 /// How a text becomes features. Part of the scheme: texts under different rules are never compared.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct TextRules {
     /// What is sketched.
     pub shingle: Shingle,
@@ -82,6 +95,26 @@ pub struct TextRules {
     pub normalize: Normalize,
     /// Lowercased tokens that are removed before shingling; sorted, without repeats.
     pub stop_words: Vec<String>,
+    /// What a feature weighs.
+    #[serde(skip_serializing_if = "is_unit")]
+    pub weights: Weights,
+}
+
+fn is_unit(weights: &Weights) -> bool {
+    *weights == Weights::Unit
+}
+
+/// What is not there is not said, so that rules without it have the fingerprint that they had before it was known.
+impl fmt::Debug for TextRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rules = f.debug_struct("TextRules");
+        rules.field("shingle", &self.shingle).field("spaceless", &self.spaceless);
+        rules.field("normalize", &self.normalize).field("stop_words", &self.stop_words);
+        if !is_unit(&self.weights) {
+            rules.field("weights", &self.weights);
+        }
+        rules.finish()
+    }
 }
 
 impl Default for TextRules {
@@ -91,6 +124,7 @@ impl Default for TextRules {
             spaceless: Spaceless::Char,
             normalize: Normalize::None,
             stop_words: Vec::new(),
+            weights: Weights::Unit,
         }
     }
 }
@@ -119,7 +153,9 @@ pub struct Featurizer {
     normalized: String,
     lowered: Lowered,
     joined: Vec<u8>,
+    /// Of the last text.
     features: Vec<u64>,
+    counter: Counter,
 }
 
 impl Featurizer {
@@ -136,12 +172,27 @@ impl Featurizer {
             lowered: Lowered::new(rules.spaceless == Spaceless::Char),
             joined: Vec::new(),
             features: Vec::new(),
+            counter: Counter::default(),
             rules,
         }
     }
 
     /// The hashed shingles of a text in text order, repeats included; empty if it has no token.
     pub fn features(&mut self, text: &str) -> &[u64] {
+        let first = self.fill(text);
+        &self.features[first..]
+    }
+
+    /// The distinct features of a text with their counts; none if it has no token.
+    pub fn terms(&mut self, text: &str) -> TermsRef<'_> {
+        let first = self.fill(text);
+        self.counter.clear();
+        self.counter.add(&self.features[first..], 1);
+        self.counter.terms()
+    }
+
+    /// Puts the features of a text where they begin at the returned place and end with the list.
+    fn fill(&mut self, text: &str) -> usize {
         self.lowered.fill(normalized(text, self.rules.normalize, &mut self.normalized));
         self.features.clear();
         match self.rules.shingle {
@@ -153,14 +204,14 @@ impl Featurizer {
         }
     }
 
-    fn words(&mut self, size: usize, mut roll: impl Roll) -> &[u64] {
+    fn words(&mut self, size: usize, mut roll: impl Roll) -> usize {
         let features = &mut self.features;
         each_token(&self.lowered, &self.stop_words, |token, _, _| features.push(roll.next(token)));
         // Before the first full window stand the windows that were not full: see `shingle`.
-        &features[size.min(features.len()).saturating_sub(1)..]
+        size.min(features.len()).saturating_sub(1)
     }
 
-    fn chars(&mut self, size: usize) -> &[u64] {
+    fn chars(&mut self, size: usize) -> usize {
         self.joined.clear();
         each_token(&self.lowered, &self.stop_words, |_, first, end| {
             self.joined.extend_from_slice(&self.lowered.bytes()[first..end]);
@@ -171,7 +222,7 @@ impl Featurizer {
             self.joined.resize(len + SLACK, 0);
             shingle::chars(&self.joined, len, size, &mut self.features);
         }
-        &self.features
+        0
     }
 }
 

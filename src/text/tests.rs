@@ -32,6 +32,7 @@ fn rules() -> impl Strategy<Value = TextRules> {
             spaceless,
             normalize,
             stop_words: stop_words.split_whitespace().map(str::to_owned).collect(),
+            weights: Weights::Unit,
         }
     })
 }

@@ -1,0 +1,230 @@
+//! How many documents of a corpus have a feature, and the weight that follows from it.
+//!
+//! A document's distinct features, for every document -> N, the number of documents, and df, for each feature the number of
+//! its holders -> the inverse document frequency of any feature, by one of two formulas ([`IdfForm`]). A feature that no
+//! document has is of df = 0.
+//!
+//! A table never changes: sketches under two tables are as different as sketches of two seeds, so a table is part of the
+//! scheme, there represented by its fingerprint. Logarithms are those of `libm`, not of the machine, since the last bit of a
+//! weight can decide a sketch.
+//!
+//! Reference: K. Spärck Jones, *A statistical interpretation of term specificity and its application in retrieval* (1972).
+
+use std::fmt;
+
+use hashbrown::HashMap;
+use serde::{Serialize, Serializer};
+
+use crate::hash::{self, mix};
+
+/// How a document frequency becomes a weight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IdfForm {
+    /// `ln((1 + N) / (1 + df)) + 1`: 1 at least, where df <= N.
+    #[default]
+    Smooth,
+    /// `ln(N / (df + 1))`, and 0 where that is negative: what nearly all documents have does not count.
+    Paper,
+}
+
+impl IdfForm {
+    /// The inverse document frequency of a feature that `holders` of `documents` have; 0 or more.
+    pub fn idf(self, documents: u64, holders: u32) -> f64 {
+        let (n, df) = (documents as f64, f64::from(holders));
+        match self {
+            Self::Smooth => (libm::log((1.0 + n) / (1.0 + df)) + 1.0).max(0.0),
+            Self::Paper => libm::log(n / (df + 1.0)).max(0.0),
+        }
+    }
+}
+
+/// The document frequencies of a corpus.
+///
+/// Twelve bytes a feature, and a directory of less than one: ids are hashes, so their first bits say where they are.
+#[derive(Clone)]
+pub struct IdfTable {
+    documents: u64,
+    /// Ascending, distinct.
+    ids: Box<[u64]>,
+    /// df of each, 1 or more.
+    holders: Box<[u32]>,
+    /// Where ids begin that have these first bits; a power of two of places, and the end.
+    directory: Box<[u32]>,
+    fingerprint: u64,
+}
+
+/// Features that share a place in the directory, on average: a line of the cache or two.
+const PLACE: usize = 16;
+
+impl IdfTable {
+    /// The table of `documents` documents, from features and the numbers of their holders, in any order. Holders of a feature
+    /// that comes twice are added; a feature without a holder is as good as absent.
+    ///
+    /// # Panics
+    /// Beyond 2^32 - 1 features.
+    pub fn new(documents: u64, holders: impl IntoIterator<Item = (u64, u32)>) -> Self {
+        let mut entries: Vec<(u64, u32)> = holders.into_iter().filter(|(_, holders)| *holders > 0).collect();
+        entries.sort_unstable();
+        entries.dedup_by(|(id, holders), (kept, sum)| {
+            let same = id == kept;
+            *sum = if same { sum.saturating_add(*holders) } else { *sum };
+            same
+        });
+        let end = u32::try_from(entries.len()).expect("fewer than 2^32 features");
+        let places = (entries.len() / PLACE).next_power_of_two();
+        let mut directory = Vec::with_capacity(places + 1);
+        let mut first = 0;
+        for place in 0..places {
+            first += entries[first..].partition_point(|(id, _)| place_of(*id, places) < place);
+            directory.push(u32::try_from(first).unwrap_or(end));
+        }
+        directory.push(end);
+        let sum = entries.iter().fold(mix(documents), |sum: u64, (id, holders)| {
+            sum.wrapping_add(hash::fold(id ^ hash::PI[6], mix(u64::from(*holders))))
+        });
+        Self {
+            documents,
+            ids: entries.iter().map(|(id, _)| *id).collect(),
+            holders: entries.iter().map(|(_, holders)| *holders).collect(),
+            directory: directory.into(),
+            fingerprint: mix(sum),
+        }
+    }
+
+    /// The table of a corpus, from the distinct features of each of its documents. Documents without one do not count.
+    pub fn count<I: AsRef<[u64]>>(corpus: impl IntoIterator<Item = I>) -> Self {
+        let mut holders: HashMap<u64, u32, hash::OfHashes> = HashMap::default();
+        let mut documents = 0;
+        for features in corpus {
+            let features = features.as_ref();
+            documents += u64::from(!features.is_empty());
+            for &feature in features {
+                let count = holders.entry(feature).or_default();
+                *count = count.saturating_add(1);
+            }
+        }
+        Self::new(documents, holders)
+    }
+
+    /// N, documents.
+    pub fn documents(&self) -> u64 {
+        self.documents
+    }
+
+    /// Features with a holder.
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Whether no feature has a holder.
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// df, the number of documents that have the feature.
+    pub fn holders(&self, feature: u64) -> u32 {
+        let place = place_of(feature, self.directory.len() - 1);
+        let (first, end) = (self.directory[place] as usize, self.directory[place + 1] as usize);
+        self.ids[first..end].binary_search(&feature).map_or(0, |at| self.holders[first + at])
+    }
+
+    /// The inverse document frequency of a feature, 0 or more.
+    pub fn idf(&self, feature: u64, form: IdfForm) -> f64 {
+        form.idf(self.documents, self.holders(feature))
+    }
+
+    /// Features and their holders, by ascending feature.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u32)> {
+        self.ids.iter().copied().zip(self.holders.iter().copied())
+    }
+
+    /// Stable 64-bit hash of all that the table says.
+    pub fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+}
+
+/// The place of a feature among a power of two of them: by its first bits.
+#[expect(clippy::cast_possible_truncation, reason = "below the number of places")]
+fn place_of(feature: u64, places: usize) -> usize {
+    ((u128::from(feature) * places as u128) >> 64) as usize
+}
+
+impl PartialEq for IdfTable {
+    /// By fingerprint, as schemes are.
+    fn eq(&self, other: &Self) -> bool {
+        self.fingerprint == other.fingerprint
+    }
+}
+
+impl Eq for IdfTable {}
+
+/// Stands for the table in a scheme's fingerprint.
+impl fmt::Debug for IdfTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "IdfTable({:016x} of {} documents)", self.fingerprint, self.documents)
+    }
+}
+
+impl Serialize for IdfTable {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{:016x} of {} documents", self.fingerprint, self.documents))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[expect(clippy::float_cmp, reason = "0 and 1 are exact")]
+    fn formulas_by_hand() {
+        let near =
+            |found: f64, expected: f64| assert!((found - expected).abs() < 1e-15, "{found} {expected}");
+        near(IdfForm::Smooth.idf(3, 1), 2.0_f64.ln() + 1.0);
+        near(IdfForm::Smooth.idf(9, 0), 10.0_f64.ln() + 1.0);
+        near(IdfForm::Paper.idf(8, 1), 4.0_f64.ln());
+        assert_eq!(IdfForm::Smooth.idf(5, 5), 1.0);
+        assert_eq!(IdfForm::Paper.idf(5, 4), 0.0);
+        assert_eq!(IdfForm::Paper.idf(5, 5), 0.0, "clipped");
+        assert_eq!(IdfForm::Paper.idf(0, 0), 0.0, "an empty corpus");
+    }
+
+    #[test]
+    fn finds_what_it_was_given() {
+        for features in [0, 1, 2, 15, 16, 17, 1000, 5000] {
+            let holders = |i: u64| u32::try_from(1 + i % 7).unwrap();
+            let table = IdfTable::new(10, (0..features).map(|i| (mix(i), holders(i))));
+            assert_eq!(table.len() as u64, features);
+            for i in 0..features {
+                assert_eq!(table.holders(mix(i)), holders(i));
+                assert_eq!(table.holders(mix(i + features)), 0);
+            }
+            assert_eq!((table.holders(0), table.holders(u64::MAX)), (u32::from(features > 0), 0));
+            let again = IdfTable::new(10, table.iter());
+            assert_eq!(again.fingerprint(), table.fingerprint());
+        }
+    }
+
+    #[test]
+    fn a_fingerprint_covers_all_and_knows_no_order() {
+        let table = |documents, entries: &[(u64, u32)]| {
+            IdfTable::new(documents, entries.iter().copied()).fingerprint()
+        };
+        let one = table(9, &[(7, 1), (8, 2)]);
+        assert_eq!(one, table(9, &[(8, 2), (5, 0), (7, 1)]));
+        assert_eq!(one, table(9, &[(8, 1), (7, 1), (8, 1)]), "holders are added");
+        for other in
+            [table(8, &[(7, 1), (8, 2)]), table(9, &[(7, 2), (8, 1)]), table(9, &[(7, 1)]), table(9, &[])]
+        {
+            assert_ne!(one, other);
+        }
+    }
+
+    #[test]
+    fn documents_without_a_feature_do_not_count() {
+        let table = IdfTable::count([vec![1, 2], vec![], vec![2]]);
+        assert_eq!((table.documents(), table.holders(1), table.holders(2)), (2, 1, 2));
+    }
+}
