@@ -10,11 +10,13 @@ use crate::hash::SketchId;
 use crate::sketch::estimate;
 use crate::sketch::kernel::Kernel;
 use crate::sketch::{Scheme, Sketch, SketchMaker};
-use crate::text;
+use crate::text::{self, Featurizer, Terms, Weigher};
 
 /// Takes texts through the stages of one pipeline.
 pub(super) struct Examiner {
     scheme: Scheme,
+    featurizer: Featurizer,
+    weighers: [Weigher; 2],
     maker: SketchMaker,
     kernel: Kernel,
     blocking: Arc<dyn Blocking>,
@@ -27,6 +29,8 @@ pub(super) struct Specimen {
     pub(super) tokens: Vec<String>,
     /// In text order, repeats included.
     pub(super) shingles: Vec<String>,
+    /// Distinct features, counted.
+    pub(super) terms: Terms,
     /// Nothing if the text has no token.
     pub(super) sketched: Option<Sketched>,
 }
@@ -57,6 +61,8 @@ impl Examiner {
     pub(super) fn new(plan: &Plan) -> Self {
         Self {
             scheme: plan.scheme.clone(),
+            featurizer: Featurizer::new(plan.scheme.text.clone()),
+            weighers: [Weigher::new(), Weigher::new()],
             maker: SketchMaker::new(&plan.scheme),
             kernel: Kernel::new(plan.scheme.sketch.size, plan.scheme.sketch.bits),
             blocking: plan.blocking(),
@@ -69,6 +75,7 @@ impl Examiner {
             bytes: text.len(),
             tokens: text::tokens(text, &self.scheme.text),
             shingles: text::shingles(text, &self.scheme.text),
+            terms: self.featurizer.terms(text).to_owned(),
             sketched: self.sketch(text),
         }
     }
@@ -78,6 +85,13 @@ impl Examiner {
         let mut keys = Vec::new();
         self.blocking.keys(sketch.view(), &mut keys);
         Some(Sketched { id, sketch, keys })
+    }
+
+    /// The similarity by the pipeline's measure, from the texts.
+    pub(super) fn exact(&mut self, a: &Specimen, b: &Specimen) -> f64 {
+        let [left, right] = &mut self.weighers;
+        let weights = &self.scheme.text.weights;
+        self.scheme.measure().of(left.weigh(a.terms.view(), weights), right.weigh(b.terms.view(), weights))
     }
 
     pub(super) fn compare(&self, a: &Sketched, b: &Sketched) -> Comparison {

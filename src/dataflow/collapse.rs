@@ -53,7 +53,7 @@ pub(super) fn collapse<'scope>(
     let mut copies = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(copies);
 
     builder.build(move |_| {
-        let mut stash = Stash::new();
+        let mut stash = Stash::<Membership>::new();
         move |frontiers| {
             input.for_each_time(|time, data| stash.keep(&time, 3, data));
             while let Some((capabilities, mut changes)) = stash.next_closed(frontiers) {

@@ -148,7 +148,7 @@ where
     Vec<D2>: timely::Container,
 {
     stream.unary_frontier(pact, name, move |_, _| {
-        let mut stash = Stash::new();
+        let mut stash = Stash::<D>::new();
         move |(input, frontier), output| {
             input.for_each_time(|time, data| stash.keep(&time, 1, data));
             while let Some((capabilities, records)) = stash.next_closed(std::slice::from_ref(frontier)) {

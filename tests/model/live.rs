@@ -56,7 +56,7 @@ impl Corpus {
             if growth.is_due(self.table.documents(), self.counted.len() as u64) {
                 let mut holders: BTreeMap<u64, u32> = BTreeMap::new();
                 for id in &self.counted {
-                    for feature in &self.featurizer.terms(&self.alive[id]).ids {
+                    for feature in self.featurizer.terms(&self.alive[id]).ids {
                         *holders.entry(*feature).or_default() += 1;
                     }
                 }

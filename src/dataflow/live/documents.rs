@@ -46,7 +46,7 @@ pub(super) fn documents<'scope>(
     let mut counts = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(counts);
 
     builder.build(move |_| {
-        let mut stash = Stash::new();
+        let mut stash = Stash::<Arrival>::new();
         let mut documents = Documents::default();
         move |frontiers| {
             input.for_each_time(|time, data| stash.keep(&time, 2, data));

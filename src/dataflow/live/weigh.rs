@@ -115,7 +115,7 @@ pub(super) fn apply<'scope>(
     let shared = Rc::clone(&corpus);
 
     builder.build(move |_| {
-        let mut stash = Stash::new();
+        let mut stash = Stash::<Record>::new();
         move |frontiers| {
             effects.for_each_time(|time, data| stash.keep(&time, 2, data));
             decrees.for_each_time(|time, data| stash.keep(&time, 2, data));
