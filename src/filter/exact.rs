@@ -11,20 +11,26 @@
 //! more features of one are missing from the other than may be: features are hashes, so a prefix is a sample, and a
 //! pair of J = 0.3 against T = 0.8 ends after about a fifth of its features. Galloping would not help: the sizes
 //! are alike by then.
+//!
+//! Other [measures](crate::text::measures) than the plain Jaccard similarity need the features' weights, and are decided in
+//! [`weighted`]: with masses in place of sizes, and otherwise the same.
 
 use super::binomial::least_count;
 use super::schedule::Schedule;
 use super::target::Target;
+use super::weighted;
 use super::{FilterError, FilterKind, FilterParams, PairFilter, Verdict};
 use crate::pair::Similarity;
 use crate::sketch::SketchRef;
 use crate::sketch::kernel::Kernel;
+use crate::text::measures::Measure;
 
 /// Rejects by the sketches, accepts by the features.
 #[derive(Clone, Debug)]
 pub struct Exact {
     schedule: Schedule,
     kernel: Kernel,
+    measure: Measure,
 }
 
 impl Exact {
@@ -42,7 +48,14 @@ impl Exact {
                 Schedule::verify(target, &looks, target.has_first_word(), error)
             }
         };
-        Ok(Self { schedule, kernel: Kernel::new(target.size(), target.bits()) })
+        let kernel = Kernel::new(target.size(), target.bits());
+        Ok(Self { schedule, kernel, measure: Measure::Jaccard })
+    }
+
+    /// The same, for sketches that keep what this measure takes.
+    #[must_use]
+    pub fn by(self, measure: Measure) -> Self {
+        Self { measure, ..self }
     }
 
     /// Where it looks before the features, and its bounds.
@@ -54,6 +67,25 @@ impl Exact {
     fn needed(&self, total: usize) -> usize {
         let threshold = self.schedule.target().threshold();
         least_count(threshold / (1.0 + threshold) * total as f64)
+    }
+
+    /// Whether the sizes of two texts alone rule out the threshold.
+    fn is_hopeless(&self, a: SketchRef<'_>, b: SketchRef<'_>) -> bool {
+        let (n, m) = (a.features.len(), b.features.len());
+        match self.measure {
+            Measure::Jaccard => n.min(m) < self.needed(n + m),
+            measure => weighted::is_hopeless(measure, a, b, self.schedule.target().threshold()),
+        }
+    }
+
+    /// The similarity of two texts, if it is at least the threshold.
+    fn similarity(&self, a: SketchRef<'_>, b: SketchRef<'_>) -> Option<f64> {
+        let total = a.features.len() + b.features.len();
+        match self.measure {
+            Measure::Jaccard => shared_features(a.features, b.features, self.needed(total))
+                .map(|common| common as f64 / (total - common) as f64),
+            measure => weighted::similarity(measure, a, b, self.schedule.target().threshold()),
+        }
     }
 }
 
@@ -67,9 +99,7 @@ impl PairFilter for Exact {
         if !self.first_word(a.words[0], b.words[0]) {
             return Verdict::first_word_rejects();
         }
-        let total = a.features.len() + b.features.len();
-        let needed = self.needed(total);
-        if a.features.len().min(b.features.len()) < needed {
+        if self.is_hopeless(a, b) {
             let look = 1 + u16::from(self.schedule.first_word().is_some());
             return Verdict {
                 accepted: None,
@@ -81,8 +111,7 @@ impl PairFilter for Exact {
         if stop.rejected {
             return Verdict { accepted: None, look: stop.look + 1, components: stop.components };
         }
-        let accepted = shared_features(a.features, b.features, needed)
-            .map(|common| Similarity::clamped(common as f64 / (total - common) as f64));
+        let accepted = self.similarity(a, b).map(Similarity::clamped);
         Verdict { accepted, look: stop.look + 2, components: stop.components }
     }
 
@@ -92,7 +121,7 @@ impl PairFilter for Exact {
 }
 
 /// Steps of the merge between two questions whether to go on.
-const STRIDE: usize = 32;
+pub(super) const STRIDE: usize = 32;
 
 /// How many features two strictly ascending lists have in common, if at least `needed`.
 ///

@@ -14,6 +14,7 @@ mod schedule;
 mod sequential;
 mod staged;
 mod target;
+mod weighted;
 
 #[cfg(test)]
 mod tests;

@@ -73,6 +73,8 @@ impl SketchMaker {
 struct Press {
     fingerprint: u64,
     exact: bool,
+    /// Whether features are kept with their weights.
+    weighted: bool,
     /// The sketch, then the blocks' own if there is one.
     sketchers: Vec<Box<dyn Sketcher>>,
     words: Vec<u64>,
@@ -84,6 +86,7 @@ impl Press {
         Self {
             fingerprint: scheme.fingerprint(),
             exact: scheme.exact,
+            weighted: scheme.measure() != Measure::Jaccard,
             sketchers: params.map(|params| params.sketcher()).collect(),
             words: Vec::new(),
         }
@@ -97,20 +100,20 @@ impl Press {
         for sketcher in &mut self.sketchers {
             sketcher.sketch(features, &mut self.words);
         }
-        let kept = if self.exact { kept(features) } else { Vec::new() };
+        let kept = if self.exact { kept(features, self.weighted) } else { Vec::new() };
         let id = SketchId::of(fingerprint, if self.exact { &kept } else { &self.words });
         Some((id, Sketch { words: self.words.as_slice().into(), features: kept.into() }))
     }
 }
 
 /// What is kept of features: see [`Sketch::features`].
-fn kept(features: Features<'_>) -> Vec<u64> {
+fn kept(features: Features<'_>, weighted: bool) -> Vec<u64> {
     let mut kept = features.ids.to_vec();
-    if features.weights.is_empty() {
+    if weighted {
+        kept.extend(features.weights.iter().map(|weight| weight.to_bits()));
+    } else {
         kept.sort_unstable();
         kept.dedup();
-    } else {
-        kept.extend(features.weights.iter().map(|weight| weight.to_bits()));
     }
     kept
 }

@@ -35,8 +35,8 @@ pub struct Sketch {
     /// Bit planes; `bits * groups` words.
     #[serde(with = "words")]
     pub words: Box<[u64]>,
-    /// The distinct features, ascending, where the scheme keeps them, and after them, where the sketch takes weights, as many words
-    /// that are the bits of their weights; otherwise empty.
+    /// Where the scheme keeps them, the distinct features, ascending; and after these, unless its [measure](Scheme::measure) is the
+    /// plain Jaccard similarity, as many words that are the bits of their weights. Otherwise empty.
     #[serde(with = "words")]
     pub features: Box<[u64]>,
 }
@@ -57,7 +57,13 @@ pub struct SketchRef<'a> {
     pub features: &'a [u64],
 }
 
-impl SketchRef<'_> {
+impl<'a> SketchRef<'a> {
+    /// The features of a sketch that keeps them with their weights: see [`Sketch::features`].
+    pub fn weighted(self) -> Features<'a> {
+        let (ids, weights) = self.features.split_at(self.features.len() / 2);
+        Features { ids, weights: bytemuck::cast_slice(weights) }
+    }
+
     /// A copy that owns its words.
     pub fn to_owned(self) -> Sketch {
         Sketch { words: self.words.into(), features: self.features.into() }

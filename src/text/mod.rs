@@ -25,6 +25,7 @@
 //! Not done here: stemming.
 
 mod idf;
+mod idf_file;
 mod lower;
 pub mod measures;
 mod normalize;
@@ -39,6 +40,7 @@ mod unicode;
 mod weights;
 
 pub use idf::{IdfForm, IdfTable};
+pub use idf_file::IdfError;
 pub use plain::{shingles, tokens};
 pub use terms::{Terms, TermsRef};
 pub use weights::{Growth, Idf, Weigher, Weights};

@@ -1,0 +1,186 @@
+//! The exact similarity of weighted features, as far as it takes to know that it is below the threshold.
+//!
+//! In: the features that two sketches keep, ids and then weights. Out: their similarity if it is at least T (inclusive), to the last
+//! bit what [`measures`] says. Two overlaps are known by one scheme:
+//!
+//! | | of a common feature | mass of a feature | similarity of overlap o |
+//! |---|---|---|---|
+//! | weighted Jaccard | `min(x, y)` | `x` | `o / (X + Y - o)` |
+//! | cosine | `x y` | `x²` | `o / sqrt(X Y)` |
+//!
+//! with the masses X and Y of the two texts. The overlap of what is still to come is at most the smaller of the masses that are
+//! left, or, by Cauchy and Schwarz, the root of their product: so a merge ends as soon as the overlap can no longer suffice, and
+//! weighted Jaccard needs none where the masses alone are too far apart (`min / max < T`). Bounds have a slack of
+//! [`SLACK`] for their rounding; what they let through is decided by the similarity itself.
+
+use super::exact::STRIDE;
+use crate::sketch::SketchRef;
+use crate::text::Features;
+use crate::text::measures::{self, Measure};
+
+/// How far a bound, relative to the overlap that is needed, may be off by rounding: far more than sums of 2^20 terms are.
+const SLACK: f64 = 1e-9;
+
+/// How weighted texts overlap.
+trait Overlap {
+    /// What a common feature adds.
+    fn of(x: f64, y: f64) -> f64;
+    /// What a feature adds to the mass of its text.
+    fn mass(x: f64) -> f64;
+    /// The largest overlap of two texts of these masses.
+    fn most(x: f64, y: f64) -> f64;
+    /// The least overlap of a similarity of `threshold`.
+    fn needed(threshold: f64, x: f64, y: f64) -> f64;
+}
+
+struct Least;
+
+impl Overlap for Least {
+    fn of(x: f64, y: f64) -> f64 {
+        x.min(y)
+    }
+
+    fn mass(x: f64) -> f64 {
+        x
+    }
+
+    fn most(x: f64, y: f64) -> f64 {
+        x.min(y)
+    }
+
+    fn needed(threshold: f64, x: f64, y: f64) -> f64 {
+        threshold / (1.0 + threshold) * (x + y)
+    }
+}
+
+struct Product;
+
+impl Overlap for Product {
+    fn of(x: f64, y: f64) -> f64 {
+        x * y
+    }
+
+    fn mass(x: f64) -> f64 {
+        x * x
+    }
+
+    fn most(x: f64, y: f64) -> f64 {
+        (x * y).sqrt()
+    }
+
+    fn needed(threshold: f64, x: f64, y: f64) -> f64 {
+        threshold * (x * y).sqrt()
+    }
+}
+
+/// Whether the masses of two texts alone rule out a similarity of `threshold`: never for the cosine, which knows no scale.
+pub(super) fn is_hopeless(measure: Measure, a: SketchRef<'_>, b: SketchRef<'_>, threshold: f64) -> bool {
+    measure == Measure::WeightedJaccard && {
+        let (x, y) = (measures::total(a.weighted()), measures::total(b.weighted()));
+        Least::most(x, y) < Least::needed(threshold, x, y) * (1.0 - SLACK)
+    }
+}
+
+/// The similarity of two texts, if it is at least `threshold`, inclusive.
+pub(super) fn similarity(
+    measure: Measure,
+    a: SketchRef<'_>,
+    b: SketchRef<'_>,
+    threshold: f64,
+) -> Option<f64> {
+    let (a, b) = (a.weighted(), b.weighted());
+    let similarity = if measure == Measure::Cosine {
+        let (x, y) = (measures::squares(a), measures::squares(b));
+        measures::cosine_of(overlap::<Product>(a, b, threshold, x, y)?, x, y)
+    } else {
+        let (x, y) = (measures::total(a), measures::total(b));
+        measures::weighted_jaccard_of(overlap::<Least>(a, b, threshold, x, y)?, x, y)
+    };
+    (similarity >= threshold).then_some(similarity)
+}
+
+/// The overlap of two texts of the masses x and y, unless it is less than the threshold needs.
+fn overlap<O: Overlap>(a: Features<'_>, b: Features<'_>, threshold: f64, x: f64, y: f64) -> Option<f64> {
+    let needed = O::needed(threshold, x, y) * (1.0 - SLACK);
+    let (mut i, mut j, mut overlap, mut left_a, mut left_b) = (0, 0, 0.0, x, y);
+    while i < a.ids.len() && j < b.ids.len() {
+        if overlap + O::most(left_a.max(0.0), left_b.max(0.0)) < needed {
+            return None;
+        }
+        let steps = STRIDE.min(a.ids.len() - i).min(b.ids.len() - j);
+        for _ in 0..steps {
+            let (p, q) = (a.ids[i], b.ids[j]);
+            let (v, w) = (a.weights[i], b.weights[j]);
+            overlap += if p == q { O::of(v, w) } else { 0.0 };
+            left_a -= if p <= q { O::mass(v) } else { 0.0 };
+            left_b -= if q <= p { O::mass(w) } else { 0.0 };
+            (i, j) = (i + usize::from(p <= q), j + usize::from(q <= p));
+        }
+    }
+    Some(overlap)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::filter::{Exact, FilterParams, PairFilter, Target, Verify};
+    use crate::hash::mix;
+    use crate::pair::Similarity;
+    use crate::sketch::Sketch;
+
+    /// A sketch that keeps the features `2 i` of the weights w_i, above 0.
+    fn weighted(weights: &[f64]) -> Sketch {
+        let (ids, bits): (Vec<u64>, Vec<u64>) = (0..)
+            .zip(weights)
+            .filter(|(_, weight)| **weight > 0.0)
+            .map(|(i, weight): (u64, _)| (2 * i, weight.to_bits()))
+            .unzip();
+        Sketch { words: [0].into(), features: [ids, bits].concat().into() }
+    }
+
+    #[test]
+    fn exact_by_weights_is_the_measure() {
+        let mut number = (0..).map(mix);
+        let mut next = || number.next().unwrap();
+        let (mut accepted, mut rejected) = (0, 0);
+        for threshold in [0.3, 0.8] {
+            let params = FilterParams { verify: Verify::Exact, ..FilterParams::default() };
+            let filter = Exact::new(Target::new(threshold, 64, 1).unwrap(), &params).unwrap();
+            for case in 0..3000 {
+                // Up to 100 features; edits of one of the texts' weights give all similarities.
+                let mut weight = || (next() % 5) as f64 / 3.0;
+                let x: Vec<f64> = (0..1 + case % 100).map(|_| weight()).chain([1.0]).collect();
+                let edits = case % 11;
+                let y: Vec<f64> = x.iter().map(|w| if next() % 11 < edits { 0.7 } else { *w }).collect();
+                let (a, b) = (weighted(&x), weighted(&y));
+                for measure in [Measure::WeightedJaccard, Measure::Cosine] {
+                    let filter = filter.clone().by(measure);
+                    let verdict = filter.decide(a.view(), b.view());
+                    assert_eq!(verdict, filter.decide(b.view(), a.view()));
+                    let similarity = measure.of(a.view().weighted(), b.view().weighted());
+                    let expected = (similarity >= threshold).then(|| Similarity::clamped(similarity));
+                    assert_eq!(verdict.accepted, expected, "{measure:?} {x:?} {y:?}");
+                    accepted += usize::from(expected.is_some());
+                    rejected += usize::from(expected.is_none());
+                }
+            }
+        }
+        assert!(accepted > 1000 && rejected > 1000, "{accepted} accepted, {rejected} rejected");
+    }
+
+    #[test]
+    fn exact_threshold_of_weights_is_inclusive() {
+        let params = FilterParams { verify: Verify::Exact, ..FilterParams::default() };
+        let filter = Exact::new(Target::new(0.8, 64, 1).unwrap(), &params).unwrap();
+        let decide = |measure, x: &[f64], y: &[f64]| {
+            let verdict = filter.clone().by(measure).decide(weighted(x).view(), weighted(y).view());
+            (verdict.accepted.map(|similarity| similarity.get()), verdict.look)
+        };
+        // Looks: the first word, the masses, all 64 components, the features.
+        assert_eq!(decide(Measure::WeightedJaccard, &[3.0, 1.0, 1.0], &[3.0, 1.0]), (Some(0.8), 4));
+        assert_eq!(decide(Measure::WeightedJaccard, &[3.0, 1.0, 1.0], &[2.0, 2.0, 1.0]), (None, 4));
+        assert_eq!(decide(Measure::WeightedJaccard, &[3.0, 1.0, 1.0], &[3.0, 0.9]), (None, 2));
+        assert_eq!(decide(Measure::Cosine, &[4.0, 3.0], &[4.0]), (Some(0.8), 4));
+        assert_eq!(decide(Measure::Cosine, &[3.0, 4.0], &[9.0]), (None, 4));
+    }
+}
