@@ -47,10 +47,10 @@ pub enum ClusterKind {
 pub enum Report<I = DocId> {
     /// A document is in a cluster.
     Member {
-        /// Which document.
-        document: I,
         /// The cluster's smallest member, or the star's centre.
         cluster: I,
+        /// The member.
+        document: I,
     },
     /// A component has more members than are told one by one.
     Giant {
@@ -80,13 +80,16 @@ impl Clusters {
 
     /// Takes the changes of one epoch, consolidated and sorted by pair; gives the changes of reports: each 1 or -1, members
     /// by (document, diff), then giants by (cluster, diff).
+    ///
+    /// # Panics
+    /// If a pair goes that is not there.
     pub fn advance(&mut self, changes: &[(DocPair, isize)]) -> Vec<(Report, isize)> {
         let mut net = Vec::new();
-        for changes in changes.chunk_by(|(a, _), (b, _)| a.pair == b.pair) {
-            let diff: isize = changes.iter().map(|(_, diff)| diff).sum();
+        for same in changes.chunk_by(|(a, _), (b, _)| a.pair == b.pair) {
+            let diff: isize = same.iter().map(|(_, diff)| diff).sum();
             // Zero where only the similarity changes.
             if diff != 0 {
-                let pair = &changes[0].0.pair;
+                let pair = &same[0].0.pair;
                 let ends = Pair::new(self.graph.vertex(pair.lo()), self.graph.vertex(pair.hi()));
                 net.push((ends.expect("different documents are different vertices"), diff));
             }
@@ -129,7 +132,7 @@ impl Clusters {
                 ClusterKind::Components => component.into_iter().map(|document| (document, least)).collect(),
                 ClusterKind::Star => star::stars(&self.graph, component),
             };
-            let members = members.into_iter().map(|(document, cluster)| Report::Member { document, cluster });
+            let members = members.into_iter().map(|(document, cluster)| Report::Member { cluster, document });
             reports.extend(members.map(|report| (report, diff)));
         }
     }
@@ -142,8 +145,8 @@ impl Clusters {
             .chunk_by(|(a, _), (b, _)| a == b)
             .filter(|same| same.iter().map(|(_, diff)| diff).sum::<isize>() != 0)
             .map(|same| match same[0] {
-                (Report::Member { document, cluster }, diff) => {
-                    (Report::Member { document: id(document), cluster: id(cluster) }, diff)
+                (Report::Member { cluster, document }, diff) => {
+                    (Report::Member { cluster: id(cluster), document: id(document) }, diff)
                 }
                 (Report::Giant { cluster, size }, diff) => {
                     (Report::Giant { cluster: id(cluster), size }, diff)

@@ -36,7 +36,7 @@ fn epoch(clusters: &mut Clusters, come: &str, go: &str) -> String {
     let said = clusters.advance(&all).into_iter().map(|(report, diff)| {
         let sign = if diff > 0 { '+' } else { '-' };
         match report {
-            Report::Member { document, cluster } => format!("{sign}{document}:{cluster}"),
+            Report::Member { cluster, document } => format!("{sign}{document}:{cluster}"),
             Report::Giant { cluster, size } => format!("{sign}{cluster}*{size}"),
         }
     });
@@ -152,7 +152,7 @@ fn golden_vectors() {
             let edges = changes(edges.iter().map(|(a, b)| (&**a, &**b)), 1);
             let found =
                 Clusters::new(kind, Clusters::LIMIT).advance(&edges).into_iter().map(|report| match report {
-                    (Report::Member { document, cluster }, 1) => (document, cluster),
+                    (Report::Member { cluster, document }, 1) => (document, cluster),
                     other => panic!("{other:?}"),
                 });
             assert_eq!(found.collect::<BTreeSet<_>>(), expected, "{kind:?}");
