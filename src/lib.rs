@@ -37,6 +37,7 @@ pub mod text;
 pub mod sketch;
 
 pub mod block;
+pub mod cluster;
 pub mod filter;
 
 pub mod dataflow;

@@ -40,6 +40,10 @@ counters! {
     Epochs "epochs" "Epochs closed.",
     Added "pairs_added" "Deltas of diff 1 written.",
     Removed "pairs_removed" "Deltas of diff -1 written.",
+    ClustersFormed "clusters_formed" "Clusters that came up, by their ids; giants are counted apart.",
+    ClustersDissolved "clusters_dissolved" "Clusters that ceased to be.",
+    GiantsFormed "giant_clusters_formed" "Clusters that grew beyond the limit, by their ids.",
+    GiantsDissolved "giant_clusters_dissolved" "Clusters that ceased to be beyond the limit.",
 }
 
 /// The counters of one run, with the comparisons of the filter by the look that decided.

@@ -102,11 +102,11 @@ mod tests {
     #[test]
     fn every_wrong_argument_is_told() {
         let told =
-            told("dupflow replay --epoch hourly --emit=clusters --worker 0 --log-format xml --no-such feed");
+            told("dupflow replay --epoch hourly --emit=groups --worker 0 --log-format xml --no-such feed");
         let expected = [
             "6 problems",
             "invalid value 'hourly' for '--epoch <RULE>': expected \"events:N\", \"ts\" or \"all\"",
-            "invalid value 'clusters' for '--emit <WHAT>' [possible",
+            "invalid value 'groups' for '--emit <WHAT>' [possible",
             "unexpected argument '--worker' found; tip: a similar argument exists: '--workers'",
             "invalid value '0' for '--workers <N>': expected a whole number, 1 or more",
         ];

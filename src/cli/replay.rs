@@ -16,11 +16,12 @@ use indicatif::{HumanCount, HumanFloatCount, ProgressBar};
 use super::PipelineArgs;
 use super::arguments::at_least_one;
 use super::problems::Problems;
+use crate::cluster::Clusters;
 use crate::config::{EmitKind, LogFormat, Plan};
 use crate::dataflow::Stages;
 use crate::metrics::Counter;
 use crate::pipeline::{self, Job};
-use crate::sink::{DeltaLines, PairLines, Sink, StandardError};
+use crate::sink::{ClusterDeltaLines, ClusterLines, DeltaLines, PairLines, Sink, StandardError};
 use crate::sketch::estimate::standard_error;
 use crate::source::{BadRecords, DeadLetter, EpochRule, Files, Input, Speed};
 use crate::time::SystemClock;
@@ -36,7 +37,8 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: PathBuf,
 
-    /// What the result is: "deltas", the changes of every epoch, or "pairs", all pairs at the end of the input.
+    /// What the result is: "deltas", the changes of pairs in every epoch, or "pairs", all pairs at the end of the input;
+    /// "cluster-deltas" and "clusters" are the same of clusters.
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub emit: EmitKind,
 
@@ -79,6 +81,9 @@ pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> any
     let clock = Arc::new(SystemClock::start());
     let plan = problems.take(args.pipeline.load());
     let inputs = problems.take(Input::resolve(&args.inputs));
+    if args.evidence && !args.emit.is_of_pairs() {
+        problems.note("--evidence: only pairs have evidence, and clusters are to be emitted");
+    }
     overwritten(args, &mut problems);
     let (plan, inputs) = problems.settle(plan.zip(inputs))?;
     let dead_letter = args.dead_letter.clone().map(DeadLetter::create).transpose()?;
@@ -96,7 +101,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> any
     let job = Job {
         files: Files { inputs, epochs: args.epoch, speed: args.speed },
         bad: Arc::new(BadRecords::new(plan.on_error, dead_letter)),
-        sink: sink(args, &plan)?,
+        sink: sink(args, &plan, &stages)?,
         workers,
         clock,
         stages,
@@ -144,7 +149,7 @@ fn is_stdout(path: &Path) -> bool {
 }
 
 /// Where the result goes, and in which form.
-fn sink(args: &Args, plan: &Plan) -> anyhow::Result<Box<dyn Sink + Send>> {
+fn sink(args: &Args, plan: &Plan, stages: &Stages) -> anyhow::Result<Box<dyn Sink + Send>> {
     let out: Box<dyn Write + Send> = if is_stdout(&args.output) {
         Box::new(io::stdout())
     } else {
@@ -160,9 +165,13 @@ fn sink(args: &Args, plan: &Plan) -> anyhow::Result<Box<dyn Sink + Send>> {
         if exact || pair.evidence.look == 0 { 0.0 } else { standard_error(similarity, size, bits) }
     });
     let evidence = args.evidence.then_some(standard_error);
+    let clusters = || Clusters::new(plan.clusters, plan.cluster_limit);
+    let metrics = || Arc::clone(&stages.metrics);
     Ok(match args.emit {
         EmitKind::Deltas => Box::new(DeltaLines::new(out, evidence)),
         EmitKind::Pairs => Box::new(PairLines::new(out, evidence)),
+        EmitKind::Clusters => Box::new(ClusterLines::new(out, clusters(), metrics())),
+        EmitKind::ClusterDeltas => Box::new(ClusterDeltaLines::new(out, clusters(), metrics())),
     })
 }
 

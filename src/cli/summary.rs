@@ -64,6 +64,15 @@ fn write(out: &mut String, s: &Summary) -> std::fmt::Result {
             count(s.starred_groups, "time")
         )?;
     }
+    if s.clusters > 0 {
+        let giants = match s.giant_clusters {
+            0 => String::new(),
+            n => {
+                format!("; {} of more than output.cluster_limit documents, told by size only", HumanCount(n))
+            }
+        };
+        writeln!(out, "clusters    {} alive{giants}", HumanCount(s.clusters))?;
+    }
     let times = s.epoch_milliseconds;
     writeln!(
         out,
@@ -139,6 +148,8 @@ mod tests {
             components_compared: 64,
             accepted: 0,
             starred_groups: 0,
+            clusters: 0,
+            giant_clusters: 0,
             hot_blocks: vec![],
             seconds: 0.5,
             epoch_milliseconds: Quantiles { p50: 1.5, p99: 20.0, max: 1500.0 },
@@ -178,6 +189,8 @@ memory      10.00 MiB at most; scheme 0123456789abcdef
             unknown_deletes: 1,
             hot_blocks: (0..7).map(|n| block(600 - n)).collect(),
             starred_groups: 2,
+            clusters: 1001,
+            giant_clusters: 1,
             ..summary()
         });
         for line in [
@@ -189,6 +202,7 @@ memory      10.00 MiB at most; scheme 0123456789abcdef
             "            band 3, block 0badcafe: 600 sketches, such as that of \"of 600\"\n",
             "            and 2 more, which --stats lists\n",
             "copies      2 times a group",
+            "clusters    1,001 alive; 1 of more than output.cluster_limit documents, told by size only\n",
         ] {
             assert!(told.contains(line), "{line}\nis not in\n{told}");
         }

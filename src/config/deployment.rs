@@ -19,7 +19,7 @@ pub(super) const KEYS: &[Key] = &[
     Key { name: "source.dead_letter", expected: "a path, or \"\" for none" },
     Key { name: "sink.kind", expected: "\"lines\"" },
     Key { name: "sink.path", expected: "a path; \"-\" is standard output" },
-    Key { name: "sink.emit", expected: "\"deltas\" or \"pairs\"" },
+    Key { name: "sink.emit", expected: "\"deltas\", \"pairs\", \"clusters\" or \"cluster-deltas\"" },
     Key { name: "sink.evidence", expected: "true or false" },
     Key { name: "logging.level", expected: "\"error\", \"warn\", \"info\", \"debug\" or \"trace\"" },
     Key { name: "logging.format", expected: "\"text\" or \"json\"" },
@@ -61,6 +61,10 @@ pub enum EmitKind {
     Deltas,
     /// All pairs at the end of the input.
     Pairs,
+    /// All clusters at the end of the input.
+    Clusters,
+    /// The changes of clusters in every epoch.
+    ClusterDeltas,
 }
 
 /// The least severe messages that are logged.
@@ -87,6 +91,13 @@ pub enum LogFormat {
     Text,
     /// One JSON object a line.
     Json,
+}
+
+impl EmitKind {
+    /// Whether lines are about pairs, which may carry evidence.
+    pub fn is_of_pairs(self) -> bool {
+        matches!(self, Self::Deltas | Self::Pairs)
+    }
 }
 
 impl Deployment {
@@ -119,7 +130,12 @@ impl Deployment {
         }
         settings.choose("source.kind", &[("files", ())], &["kafka"]);
         settings.choose("sink.kind", &[("lines", ())], &["kafka"]);
-        let emit = [("deltas", EmitKind::Deltas), ("pairs", EmitKind::Pairs)];
+        let emit = [
+            ("deltas", EmitKind::Deltas),
+            ("pairs", EmitKind::Pairs),
+            ("clusters", EmitKind::Clusters),
+            ("cluster-deltas", EmitKind::ClusterDeltas),
+        ];
         let levels = [
             ("error", LogLevel::Error),
             ("warn", LogLevel::Warn),
@@ -136,7 +152,7 @@ impl Deployment {
             speed: settings.read("source.speed", |v| v.text()?.parse().ok()).unwrap_or_default(),
             dead_letter: settings.read("source.dead_letter", path).and_then(named),
             output: settings.read("sink.path", path).and_then(named).filter(|path| path != Path::new("-")),
-            emit: settings.choose("sink.emit", &emit, &["clusters"]).unwrap_or_default(),
+            emit: settings.choose("sink.emit", &emit, &[]).unwrap_or_default(),
             evidence: settings.read("sink.evidence", Value::boolean).unwrap_or_default(),
             level: settings.choose("logging.level", &levels, &[]).unwrap_or_default(),
             format: settings.choose("logging.format", &formats, &[]).unwrap_or_default(),

@@ -9,6 +9,7 @@ use super::value::Value;
 use super::{BUILT_IN, read};
 use crate::block::design::{self, Design, DesignError};
 use crate::block::{Banding, Blocking, BlockingKind, BlockingParams, Scan};
+use crate::cluster::{ClusterKind, Clusters};
 use crate::filter::{
     Exact, FilterError, FilterKind, FilterParams, PairFilter, Schedule, Staged, Target, Verify,
 };
@@ -41,6 +42,8 @@ pub(super) const KEYS: &[Key] = &[
     Key { name: "filter.looks", expected: "a list of whole numbers from 1 to 32768" },
     Key { name: "filter.verify", expected: "\"sketch\" or \"exact\"" },
     Key { name: "output.expand_limit", expected: "a whole number from 1 to 1000000" },
+    Key { name: "output.clusters", expected: "\"components\" or \"star\"" },
+    Key { name: "output.cluster_limit", expected: "a whole number from 2 to 10000000" },
     Key { name: "output.on_error", expected: "\"count\" or \"fail\"" },
 ];
 
@@ -79,6 +82,10 @@ pub struct Plan {
     pub filter: FilterPlan,
     /// Most copies of one sketch that are expanded to pairs, inclusive; at least 1.
     pub expand_limit: usize,
+    /// What a cluster is.
+    pub clusters: ClusterKind,
+    /// Most members of a cluster that is told member by member, inclusive; at least 2.
+    pub cluster_limit: usize,
     /// What a bad record does to the run.
     pub on_error: OnError,
 }
@@ -144,6 +151,10 @@ impl Plan {
         let blocking = blocking(&mut settings, &scheme, threshold);
         let filter = filter(&mut settings, &scheme, threshold, &params);
         let expand_limit = settings.read("output.expand_limit", |v| v.integer(1..=1_000_000)).unwrap_or(1000);
+        let clusters = [("components", ClusterKind::Components), ("star", ClusterKind::Star)];
+        let clusters = settings.choose("output.clusters", &clusters, &[]).unwrap_or_default();
+        let cluster_limit =
+            settings.read("output.cluster_limit", |v| v.integer(2..=10_000_000)).unwrap_or(Clusters::LIMIT);
         let on_error = [("count", OnError::Count), ("fail", OnError::Fail)];
         let on_error = settings.choose("output.on_error", &on_error, &[]).unwrap_or_default();
         match (settings.finish(), blocking, filter) {
@@ -154,6 +165,8 @@ impl Plan {
                 blocking,
                 filter,
                 expand_limit,
+                clusters,
+                cluster_limit,
                 on_error,
             }),
             (problems, ..) => Err(PlanError::Problems(problems)),

@@ -53,6 +53,14 @@ fn values_out_of_range_or_of_the_wrong_type() {
             "text.shingle: found \"words:0\", expected \"words:N\" or \"chars:N\" with N from 1 to 100",
         ),
         ("text.normalize = \"NFC\"", "text.normalize: found \"NFC\", expected \"none\", \"nfc\" or \"nfkc\""),
+        (
+            "output.clusters = \"stars\"",
+            "output.clusters: found \"stars\", expected \"components\" or \"star\"",
+        ),
+        (
+            "output.cluster_limit = 1",
+            "output.cluster_limit: found 1, expected a whole number from 2 to 10000000",
+        ),
         ("output.on_error = true", "output.on_error: found true, expected \"count\" or \"fail\""),
         (
             "text.stop_words = [\"the\", \"don't\", \"two words\"]",

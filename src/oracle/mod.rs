@@ -1,11 +1,13 @@
 //! Brute force, to hold the dataflow against. Two oracles that are never mixed: [`exact`] takes the same sketches, blocks
 //! and filter, and its result must be *identical*; the statistical one compares with the true similarity of the texts.
 
+mod clusters;
 mod shingles;
 mod truth;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use clusters::clusters;
 pub use shingles::{Triplet, shared};
 pub use truth::pairs;
 

@@ -44,6 +44,10 @@ pub struct Summary {
     pub accepted: u64,
     /// Groups of copies that grew beyond the expand limit, each time that one did.
     pub starred_groups: u64,
+    /// Clusters alive, giants included, where clusters are what is emitted.
+    pub clusters: u64,
+    /// Clusters that are beyond the limit at the end.
+    pub giant_clusters: u64,
     /// The blocks that are dead at the end, the largest first.
     pub hot_blocks: Vec<HotBlock>,
     /// From the start of the run to its end.
@@ -120,6 +124,7 @@ impl Summary {
             })
             .collect();
         hot_blocks.sort_unstable_by(|a, b| b.cmp(a));
+        let giant_clusters = count(Counter::GiantsFormed) - count(Counter::GiantsDissolved);
         let mut compared_by_stage = stages.metrics.looks();
         compared_by_stage.insert(0, count(Counter::RejectedAtFirstWord));
         Self {
@@ -139,6 +144,8 @@ impl Summary {
             components_compared: count(Counter::Components),
             accepted: count(Counter::Accepted),
             starred_groups: count(Counter::Starred),
+            clusters: count(Counter::ClustersFormed) - count(Counter::ClustersDissolved) + giant_clusters,
+            giant_clusters,
             hot_blocks,
             seconds: elapsed.as_secs_f64(),
             epoch_milliseconds: Quantiles::of(latencies),

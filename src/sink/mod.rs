@@ -1,10 +1,12 @@
 //! Where results go: the deltas of closed epochs in, lines (or a list, in tests) out.
 
+mod clusters;
 mod lines;
 mod memory;
 
 use std::io;
 
+pub use clusters::{ClusterDeltaLines, ClusterLines};
 pub use lines::{DeltaLines, PairLines, StandardError};
 pub use memory::Memory;
 

@@ -5,6 +5,7 @@
 //! back; work that is quadratic in a hot block.
 
 mod bad_input;
+mod clusters;
 mod dupflow;
 mod feeds;
 mod generate;

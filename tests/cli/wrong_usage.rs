@@ -25,11 +25,11 @@ fn a_pipeline_inputs_and_options_are_judged_together() {
     place.file("result", "kept");
     refused(
         &place,
-        "replay -p ./wrong.toml --set blocking.cap=0 --epoch hourly --emit=clusters --workers none -o result no/such \
+        "replay -p ./wrong.toml --set blocking.cap=0 --epoch hourly --emit=groups --workers none -o result no/such \
          neither",
         &[
             "invalid value 'hourly' for '--epoch <RULE>': expected \"events:N\", \"ts\" or \"all\"",
-            "invalid value 'clusters' for '--emit <WHAT>' [possible values: deltas, pairs]",
+            "invalid value 'groups' for '--emit <WHAT>' [possible values: deltas, pairs, clusters, cluster-deltas]",
             "invalid value 'none' for '--workers <N>': expected a whole number, 1 or more",
             "./wrong.toml:1: threshold: found 1.5, expected a number above 0 and at most 1",
             "./wrong.toml:3: sketch.kind: \"simhash\" is not available in this version; available: fss, minhash",
@@ -50,6 +50,7 @@ fn one_problem_needs_no_list() {
     for (arguments, problem) in [
         ("replay -p minhsah feed", "no pipeline \"minhsah\", did you mean \"minhash\"?"),
         ("replay -p ./none.toml feed", "cannot read \"./none.toml\": No such file or directory"),
+        ("replay --evidence --emit clusters feed", "--evidence: only pairs have evidence"),
         ("replay --set threshold feed", "--set threshold: "),
         (
             "replay --worker 2 feed",

@@ -1,8 +1,8 @@
 //! The law: after every epoch of any history, the accumulated deltas are what the oracle makes of the corpus.
 //!
-//! Four families. [`pipelines`]: random histories, for each kind of text rule, sketch, blocking and filter. [`properties`]:
+//! Five families. [`pipelines`]: random histories, for each kind of text rule, sketch, blocking and filter. [`properties`]:
 //! what follows from the law without an oracle. [`reference`]: delta by delta against a plain differential dataflow.
-//! [`recorded`]: real history.
+//! [`recorded`]: real history. [`clusters`]: what is made of the pairs.
 //!
 //! Random histories are short, so that they shrink to something one can read, and the caps are small, so that blocks and
 //! groups of copies cross them often, both ways. Bug classes: a retraction that is not the exact negative of what was
@@ -11,6 +11,7 @@
 
 #![cfg(test)]
 
+mod clusters;
 #[path = "../data/mod.rs"]
 mod data;
 mod history;

@@ -1,0 +1,240 @@
+//! The graph of pairs and its components, while pairs come and go.
+//!
+//! Of each component a spanning tree is kept. A pair that is not in it comes and goes without consequence; when one of the
+//! tree's goes, another pair that joins the two halves takes its place, or the component is split. Every pair has a *level*, at
+//! first 0; trees of pairs of level i and above have at most n / 2^i vertices. The search for another pair goes through those
+//! of the smaller half and raises the level of each that it looks at in vain, at most log2 n times ever. So a change costs
+//! O(log² n) amortised, whatever the shape of the component (Euler tours see to the other log n).
+//!
+//! Reference: J. Holm, K. de Lichtenberg and M. Thorup, *Poly-logarithmic deterministic fully-dynamic algorithms for
+//! connectivity* (JACM 2001), section 3.
+//!
+//! Invariants: 1. the tree pairs of level i and above span the components of all pairs of level i and above, for every i. 2. A
+//! vertex's place of level i is marked with the kinds (tree or not) of its pairs of level i exactly.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+
+use super::tours::{Place, Tours, Vertex};
+use crate::doc::DocId;
+use crate::pair::Pair;
+
+/// One end of a pair, as it is kept at the other end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Link {
+    level: u8,
+    kind: Kind,
+    to: Vertex,
+}
+
+/// Whether a pair is in the spanning tree; the value is the mark of vertices that have such a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+enum Kind {
+    Tree = 1,
+    Other = 2,
+}
+
+#[derive(Debug, Default)]
+struct Ends {
+    /// Its place in the forest of each level up to the highest that it has come to.
+    places: Vec<Place>,
+    links: BTreeSet<Link>,
+}
+
+/// Documents that are or were just in a pair.
+#[derive(Debug)]
+pub(super) struct Graph {
+    tours: Tours<DocId>,
+    /// By vertex.
+    ends: Vec<Ends>,
+    by_id: HashTable<Vertex>,
+    free: Vec<Vertex>,
+    /// The pairs in trees, each with its arcs in the forests of level 0 up to its own.
+    trees: BTreeMap<Pair<Vertex>, Vec<[Place; 2]>>,
+}
+
+fn hash(id: &DocId) -> u64 {
+    crate::hash::bytes(0, id.as_str().as_bytes())
+}
+
+impl Graph {
+    pub(super) fn new() -> Self {
+        Self {
+            tours: Tours::new(),
+            ends: Vec::new(),
+            by_id: HashTable::new(),
+            free: Vec::new(),
+            trees: BTreeMap::new(),
+        }
+    }
+
+    /// The vertex of a document; a new one without pairs if there is none.
+    pub(super) fn vertex(&mut self, id: &DocId) -> Vertex {
+        let Self { tours, ends, by_id, free, .. } = self;
+        match by_id.entry(hash(id), |v| tours.key(*v) == id, |v| hash(tours.key(*v))) {
+            Entry::Occupied(vertex) => *vertex.get(),
+            Entry::Vacant(vacant) => {
+                let vertex = free.pop().unwrap_or_else(|| {
+                    ends.push(Ends::default());
+                    u32::try_from(ends.len() - 1).expect("memory ends before 2^32 vertices")
+                });
+                vacant.insert(vertex);
+                tours.set_key(vertex, id.clone());
+                ends[vertex as usize].places.push(tours.tour(vertex));
+                vertex
+            }
+        }
+    }
+
+    /// Forgets a vertex if it is in no pair.
+    pub(super) fn prune(&mut self, vertex: Vertex) {
+        let Self { tours, ends, by_id, free, .. } = self;
+        if ends[vertex as usize].links.is_empty()
+            && let Ok(entry) = by_id.find_entry(hash(tours.key(vertex)), |v| *v == vertex)
+        {
+            entry.remove();
+            ends[vertex as usize].places.drain(..).for_each(|place| tours.release(place));
+            free.push(vertex);
+        }
+    }
+
+    pub(super) fn id(&self, vertex: Vertex) -> &DocId {
+        self.tours.key(vertex)
+    }
+
+    /// Vertices of the component.
+    pub(super) fn size(&mut self, vertex: Vertex) -> usize {
+        let place = self.place(vertex, 0);
+        self.tours.size(place)
+    }
+
+    /// The vertex of the smallest id of the component.
+    pub(super) fn least(&mut self, vertex: Vertex) -> Vertex {
+        let place = self.place(vertex, 0);
+        self.tours.least(place)
+    }
+
+    /// All vertices of the component: the only operation that costs as much as it is large.
+    pub(super) fn component(&mut self, vertex: Vertex) -> Vec<Vertex> {
+        let place = self.place(vertex, 0);
+        self.tours.vertices(place)
+    }
+
+    pub(super) fn neighbours(&self, vertex: Vertex) -> impl ExactSizeIterator<Item = Vertex> {
+        self.ends[vertex as usize].links.iter().map(|link| link.to)
+    }
+
+    /// Adds a pair that is not there.
+    pub(super) fn insert(&mut self, pair: Pair<Vertex>) {
+        if self.connected(*pair.lo(), *pair.hi(), 0) {
+            self.attach(pair, 0, Kind::Other);
+        } else {
+            self.span(pair, 0);
+        }
+    }
+
+    /// Removes a pair that is there.
+    pub(super) fn remove(&mut self, pair: Pair<Vertex>) {
+        let Some(arcs) = self.trees.remove(&pair) else {
+            let links = &self.ends[*pair.lo() as usize].links;
+            let is_at =
+                |level: &u8| links.contains(&Link { level: *level, kind: Kind::Other, to: *pair.hi() });
+            let level = (0..=u8::MAX).find(is_at).expect("only a pair that is there is removed");
+            self.detach(pair, level, Kind::Other);
+            return;
+        };
+        let highest = u8::try_from(arcs.len() - 1).expect("levels are at most log2 of the vertices");
+        self.detach(pair, highest, Kind::Tree);
+        arcs.into_iter().for_each(|arcs| self.tours.cut(arcs));
+        for level in (0..=highest).rev() {
+            if let Some(other) = self.replacement(pair, level) {
+                self.detach(other, level, Kind::Other);
+                self.span(other, level);
+                return;
+            }
+        }
+    }
+
+    /// A pair of a level that joins the two trees of the level that a removed pair has left, if there is one.
+    fn replacement(&mut self, gone: Pair<Vertex>, level: u8) -> Option<Pair<Vertex>> {
+        let [a, b] = [*gone.lo(), *gone.hi()].map(|end| self.place(end, level));
+        let half = if self.tours.size(a) <= self.tours.size(b) { a } else { b };
+        // The half is at most n / 2^(level + 1), so that its tree may go a level up, and then all that is inside it.
+        while let Some(pair) = self.marked(half, level, Kind::Tree) {
+            self.detach(pair, level, Kind::Tree);
+            self.attach(pair, level + 1, Kind::Tree);
+            self.link(pair, level + 1);
+        }
+        while let Some(pair) = self.marked(half, level, Kind::Other) {
+            if !self.connected(*pair.lo(), *pair.hi(), level) {
+                return Some(pair);
+            }
+            self.detach(pair, level, Kind::Other);
+            self.attach(pair, level + 1, Kind::Other);
+        }
+        None
+    }
+
+    /// Any pair of a level and a kind with an end in a tree of this level.
+    fn marked(&mut self, place: Place, level: u8, kind: Kind) -> Option<Pair<Vertex>> {
+        let vertex = self.tours.marked(place, kind as u8)?;
+        let link = self.links(vertex, level, kind).next().expect("a marked vertex has such a pair");
+        Pair::new(vertex, link.to)
+    }
+
+    /// Makes a pair one of the spanning tree.
+    fn span(&mut self, pair: Pair<Vertex>, level: u8) {
+        self.attach(pair, level, Kind::Tree);
+        (0..=level).for_each(|level| self.link(pair, level));
+    }
+
+    /// Joins the trees of a level by a pair.
+    fn link(&mut self, pair: Pair<Vertex>, level: u8) {
+        let [u, v] = [*pair.lo(), *pair.hi()].map(|end| self.place(end, level));
+        let arcs = self.tours.link(u, v);
+        self.trees.entry(pair).or_default().push(arcs);
+    }
+
+    fn attach(&mut self, pair: Pair<Vertex>, level: u8, kind: Kind) {
+        for (from, to) in [(*pair.lo(), *pair.hi()), (*pair.hi(), *pair.lo())] {
+            let first = self.links(from, level, kind).next().is_none();
+            self.ends[from as usize].links.insert(Link { level, kind, to });
+            if first {
+                let place = self.place(from, level);
+                self.tours.mark(place, kind as u8, true);
+            }
+        }
+    }
+
+    fn detach(&mut self, pair: Pair<Vertex>, level: u8, kind: Kind) {
+        for (from, to) in [(*pair.lo(), *pair.hi()), (*pair.hi(), *pair.lo())] {
+            self.ends[from as usize].links.remove(&Link { level, kind, to });
+            if self.links(from, level, kind).next().is_none() {
+                let place = self.place(from, level);
+                self.tours.mark(place, kind as u8, false);
+            }
+        }
+    }
+
+    fn links(&self, vertex: Vertex, level: u8, kind: Kind) -> impl Iterator<Item = &Link> {
+        let link = |to| Link { level, kind, to };
+        self.ends[vertex as usize].links.range(link(0)..=link(Vertex::MAX))
+    }
+
+    fn connected(&mut self, u: Vertex, v: Vertex, level: u8) -> bool {
+        let [u, v] = [u, v].map(|end| self.place(end, level));
+        self.tours.connected(u, v)
+    }
+
+    /// The place of a vertex in the forest of a level.
+    fn place(&mut self, vertex: Vertex, level: u8) -> Place {
+        let places = &mut self.ends[vertex as usize].places;
+        while places.len() <= usize::from(level) {
+            places.push(self.tours.tour(vertex));
+        }
+        places[usize::from(level)]
+    }
+}

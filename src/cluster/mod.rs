@@ -1,0 +1,169 @@
+//! Clusters: changes of pairs in, exact changes of memberships out, epoch by epoch.
+//!
+//! The documents are the vertices and the accepted pairs the edges of a graph; a document without a pair is in no cluster.
+//! By [`ClusterKind`] a cluster is
+//! - a connected component (single link: a chain of pairs is one cluster), named by its smallest member by bytes; or
+//! - a star, cut from a component ([`star`]) and named by its centre. A centre whose neighbours are all in other stars
+//!   would be alone, and is in no cluster.
+//!
+//! A component of more than `limit` documents (inclusive maximum of what is not) is a *giant*: it is reported by its smallest
+//! member and its size, and not member by member nor as stars, so that a giant whose smallest member comes and goes does not
+//! rewrite itself each time. A component that crosses the limit, either way, retracts one form and takes on the other.
+//!
+//! What is reported of a component is a function of its pairs alone, and what has changed is found by reporting all
+//! components that an epoch touches, before it (-1) and after (+1): equal reports cancel. So the sum of all reports is a
+//! function of the pairs present, whatever their history.
+//!
+//! Costs: each change O(log² n) amortised for n documents in its component ([`graph`]). Each touched
+//! component, twice an epoch: O(m log m) for m members, at most `limit`, and as stars also the pairs of the centres; O(log n) if it is
+//! a giant.
+
+mod graph;
+mod star;
+mod tours;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use crate::doc::DocId;
+use crate::pair::{DocPair, Pair};
+use graph::Graph;
+use tours::Vertex;
+
+/// What a cluster is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClusterKind {
+    /// A connected component.
+    #[default]
+    Components,
+    /// A centre and neighbours of it.
+    Star,
+}
+
+/// What is said about clusters, in terms of document ids (or, inside, of vertices).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Report<I = DocId> {
+    /// A document is in a cluster.
+    Member {
+        /// The cluster's smallest member, or the star's centre.
+        cluster: I,
+        /// The member.
+        document: I,
+    },
+    /// A component has more members than are told one by one.
+    Giant {
+        /// Its smallest member.
+        cluster: I,
+        /// How many documents it has.
+        size: usize,
+    },
+}
+
+/// The clusters of the pairs that are present.
+#[derive(Debug)]
+pub struct Clusters {
+    kind: ClusterKind,
+    limit: usize,
+    graph: Graph,
+}
+
+impl Clusters {
+    /// Most members of a cluster that is no giant, inclusive, unless configured otherwise.
+    pub const LIMIT: usize = 10_000;
+
+    /// No clusters yet. A component of more than `limit` documents is a giant.
+    pub fn new(kind: ClusterKind, limit: usize) -> Self {
+        Self { kind, limit, graph: Graph::new() }
+    }
+
+    /// Takes the changes of one epoch, consolidated and sorted by pair; gives the changes of reports: each 1 or -1, members
+    /// by (document, diff), then giants by (cluster, diff).
+    ///
+    /// # Panics
+    /// If a pair goes that is not there.
+    pub fn advance(&mut self, changes: &[(DocPair, isize)]) -> Vec<(Report, isize)> {
+        let mut net = Vec::new();
+        for same in changes.chunk_by(|(a, _), (b, _)| a.pair == b.pair) {
+            let diff: isize = same.iter().map(|(_, diff)| diff).sum();
+            // Zero where only the similarity changes.
+            if diff != 0 {
+                let pair = &same[0].0.pair;
+                let ends = Pair::new(self.graph.vertex(pair.lo()), self.graph.vertex(pair.hi()));
+                net.push((ends.expect("different documents are different vertices"), diff));
+            }
+        }
+        let touched: BTreeSet<Vertex> = net.iter().flat_map(|(pair, _)| [*pair.lo(), *pair.hi()]).collect();
+
+        let mut reports = Vec::new();
+        self.report(&touched, -1, &mut reports);
+        // New pairs first: they may take the places of those that go.
+        net.sort_unstable_by_key(|(_, diff)| -diff);
+        for (pair, diff) in net {
+            if diff > 0 { self.graph.insert(pair) } else { self.graph.remove(pair) }
+        }
+        self.report(&touched, 1, &mut reports);
+
+        let changed = self.consolidate(reports);
+        touched.into_iter().for_each(|vertex| self.graph.prune(vertex));
+        changed
+    }
+
+    /// Adds what is to be said about the components of `touched`, with `diff`.
+    fn report(
+        &mut self,
+        touched: &BTreeSet<Vertex>,
+        diff: isize,
+        reports: &mut Vec<(Report<Vertex>, isize)>,
+    ) {
+        let mut done = BTreeSet::new();
+        for &vertex in touched {
+            let (least, size) = (self.graph.least(vertex), self.graph.size(vertex));
+            if size == 1 || !done.insert(least) {
+                continue;
+            }
+            if size > self.limit {
+                reports.push((Report::Giant { cluster: least, size }, diff));
+                continue;
+            }
+            let component = self.graph.component(vertex);
+            let members = match self.kind {
+                ClusterKind::Components => component.into_iter().map(|document| (document, least)).collect(),
+                ClusterKind::Star => star::stars(&self.graph, component),
+            };
+            let members = members.into_iter().map(|(document, cluster)| Report::Member { cluster, document });
+            reports.extend(members.map(|report| (report, diff)));
+        }
+    }
+
+    /// What is left of reports once opposite ones have cancelled, in order.
+    fn consolidate(&self, mut reports: Vec<(Report<Vertex>, isize)>) -> Vec<(Report, isize)> {
+        reports.sort_unstable();
+        let id = |vertex| self.graph.id(vertex).clone();
+        let mut changed: Vec<_> = reports
+            .chunk_by(|(a, _), (b, _)| a == b)
+            .filter(|same| same.iter().map(|(_, diff)| diff).sum::<isize>() != 0)
+            .map(|same| match same[0] {
+                (Report::Member { cluster, document }, diff) => {
+                    (Report::Member { cluster: id(cluster), document: id(document) }, diff)
+                }
+                (Report::Giant { cluster, size }, diff) => {
+                    (Report::Giant { cluster: id(cluster), size }, diff)
+                }
+            })
+            .collect();
+        changed.sort_unstable_by(|(a, x), (b, y)| a.subject().cmp(&b.subject()).then(x.cmp(y)));
+        changed
+    }
+}
+
+impl Report {
+    /// What the report is about: the giant or the document, of which there is at most one report at a time.
+    fn subject(&self) -> (bool, &DocId) {
+        match self {
+            Self::Member { document, .. } => (false, document),
+            Self::Giant { cluster, .. } => (true, cluster),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Clusters kept up to date beside clusters gathered anew: giants of three shapes that lose a pair or a document, and get it
+//! back. An iteration is two epochs.
+
+#![expect(missing_docs, reason = "criterion's macros make undocumented items")]
+
+use std::hint::black_box;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use dupflow::cluster::{ClusterKind, Clusters};
+use dupflow::doc::DocId;
+use dupflow::oracle;
+use dupflow::pair::{DocPair, Evidence, Pair, Similarity};
+
+fn change((a, b): (u32, u32), diff: isize) -> (DocPair, isize) {
+    let id = |n: u32| DocId::new(&format!("document/{n:06}")).expect("a short id");
+    let pair = Pair::new(id(a), id(b)).expect("different documents");
+    (DocPair { pair, similarity: Similarity::ONE, evidence: Evidence::default() }, diff)
+}
+
+fn epoch(pairs: impl IntoIterator<Item = (u32, u32)>, diff: isize) -> Vec<(DocPair, isize)> {
+    let mut epoch: Vec<_> = pairs.into_iter().map(|pair| change(pair, diff)).collect();
+    epoch.sort_unstable();
+    epoch
+}
+
+/// A graph and the epochs, each of some of its pairs, that go and come back in turn.
+fn shape(c: &mut Criterion, name: &str, pairs: &[(u32, u32)], parts: &[Vec<(u32, u32)>]) {
+    let mut group = c.benchmark_group(name);
+    group.sample_size(10);
+    let all = epoch(pairs.iter().copied(), 1);
+    let parts: Vec<_> =
+        parts.iter().map(|part| [-1, 1].map(|diff| epoch(part.iter().copied(), diff))).collect();
+    for (how, limit) in [("kept", Clusters::LIMIT), ("kept, told by size", 2)] {
+        let mut clusters = Clusters::new(ClusterKind::Components, limit);
+        clusters.advance(&all);
+        let mut next = parts.iter().cycle();
+        group.bench_function(how, |b| {
+            b.iter(|| {
+                for changes in next.next().expect("a cycle has no end") {
+                    black_box(clusters.advance(changes));
+                }
+            });
+        });
+    }
+    group.bench_function("gathered anew", |b| {
+        b.iter(|| {
+            for _ in 0..2 {
+                let pairs = all.iter().map(|(found, _)| &found.pair);
+                black_box(oracle::clusters(pairs, ClusterKind::Components, Clusters::LIMIT));
+            }
+        });
+    });
+    group.finish();
+}
+
+fn clusters(c: &mut Criterion) {
+    let clique: Vec<_> = (0..1000).flat_map(|a| (0..a).map(move |b| (a, b))).collect();
+    let some: Vec<_> = (0..1000).map(|i| vec![clique[i * 7919 % clique.len()]]).collect();
+    shape(c, "clique of 1,000, one pair", &clique, &some);
+    let of = |document| clique.iter().copied().filter(|(a, b)| *a == document || *b == document).collect();
+    let some: Vec<_> = (0..100).map(|i| of(i * 37 % 1000)).collect();
+    shape(c, "clique of 1,000, all pairs of a document", &clique, &some);
+
+    let halves: Vec<_> = clique.iter().flat_map(|&(a, b)| [(a, b), (a + 1000, b + 1000)]).collect();
+    let bridged: Vec<_> = halves.iter().copied().chain([(500, 1500)]).collect();
+    shape(c, "two cliques of 1,000, their bridge", &bridged, &[vec![(500, 1500)]]);
+
+    let path: Vec<_> = (1..100_000).map(|n| (n - 1, n)).collect();
+    let ring: Vec<_> = path.iter().copied().chain([(0, 99_999)]).collect();
+    let some: Vec<_> = (0..1000).map(|i| vec![ring[i * 7919 % ring.len()]]).collect();
+    shape(c, "ring of 100,000, one pair", &ring, &some);
+    shape(c, "path of 100,000, one pair", &path, &some[1..]);
+
+    let star: Vec<_> = (1..=100_000).map(|n| (0, n)).collect();
+    let some: Vec<_> = (0..1000).map(|i| vec![star[i * 7919 % star.len()]]).collect();
+    shape(c, "star of 100,000 leaves, one leaf", &star, &some);
+    shape(c, "star of 100,000 leaves, its centre", &star, &[star.clone()]);
+}
+
+criterion_group!(benches, clusters);
+criterion_main!(benches);
