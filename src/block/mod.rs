@@ -2,6 +2,7 @@
 
 mod banding;
 pub mod design;
+pub mod hamming;
 pub mod index;
 mod scan;
 mod shingles;

@@ -1,0 +1,607 @@
+//! Designs: which bits lead which table, and what a search through the tables is expected to cost.
+//!
+//! In: f, k and a [`Kind`]. Out: the tables as [selections](Selection) of bits, and an [`Estimate`] for n
+//! fingerprints drawn uniformly: a table on p bits has n / 2^p entries in the range of a query. Fingerprints of
+//! real texts are not uniform, and have more.
+//!
+//! | kind | tables | two within k agree in |
+//! |---|---|---|
+//! | one level of B > k blocks | C(B, k), each led by B - k blocks | some table |
+//! | two levels: k + 1 blocks, one leads, the rest in C > k | (k + 1) C(C, k) | some table |
+//! | multi-index, m <= k + 1 blocks | m | some block, but for ⌊k / m⌋ bits in the first (k mod m) + 1, one less in the others |
+//! | groups (alg.H), m = k + c | m, one for each group | c groups at least |
+//! | conjunctions (alg.G), m = k + c | m groups, C(m, c) choices of c of them | some choice |
+//!
+//! Conjunctions of c out of k + c groups lead the same bits as one level of k + c blocks. They differ in what is
+//! stored: one list a group, intersected at each query, in place of one table a choice.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+use super::{Selection, binomial, choices, widths};
+
+/// Most keys of one sketch in the stream, and most tables of an index of equal prefixes; inclusive. Beyond it a
+/// comparison with everybody costs less than the look-ups.
+pub const MOST_KEYS: u64 = 4096;
+
+/// Most groups that must agree, inclusive: they are counted in bytes.
+const MOST_SURPLUS: usize = 255;
+
+/// Which tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Permuted tables, each led by all but k of the blocks.
+    OneLevel {
+        /// B, k + 1 to f inclusive.
+        blocks: usize,
+    },
+    /// Permuted tables, each led by one of k + 1 blocks and by all but k sub-blocks of the rest.
+    TwoLevel {
+        /// C, k + 1 inclusive or more.
+        sub_blocks: usize,
+    },
+    /// Multi-index hashing: a table for each block, probed by all values near the query's.
+    MultiIndex {
+        /// m, 1 to k + 1 inclusive.
+        blocks: usize,
+    },
+    /// alg.H: k + c groups, of which c at least agree.
+    Groups {
+        /// c, 1 to 255 inclusive.
+        surplus: usize,
+    },
+    /// alg.G: each choice of c out of k + c groups.
+    Conjunctions {
+        /// c, 1 to 255 inclusive.
+        surplus: usize,
+    },
+    /// No table: everybody is a candidate.
+    Scan,
+}
+
+/// Tables for all fingerprints of `bits` bits within a radius.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Design {
+    bits: usize,
+    radius: usize,
+    kind: Kind,
+}
+
+/// Where a design is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Static tables of a whole corpus, which a query probes.
+    Index,
+    /// Block keys in a stream, looked up for equality.
+    Stream,
+}
+
+/// What is expected of one query among n uniform fingerprints.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// Look-ups.
+    pub probes: f64,
+    /// Entries read: those in the ranges looked up, in all tables together.
+    pub entries: f64,
+    /// Fingerprints compared in full; one that several tables yield counts as often.
+    pub candidates: f64,
+    /// Memory of all tables, in bytes.
+    pub bytes: f64,
+}
+
+/// Why there is no such design.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DesignError {
+    /// The radius takes in everything.
+    #[error("a radius of {radius} on fingerprints of {bits} bits is outside its range: below {bits}")]
+    Radius {
+        /// As asked for.
+        radius: usize,
+        /// f.
+        bits: usize,
+    },
+    /// Blocks outside their range.
+    #[error("{what} = {found} does not serve radius {radius} on {bits} bits: its range is {least} to {most}")]
+    Blocks {
+        /// Of what there are too few or too many.
+        what: &'static str,
+        /// As asked for.
+        found: usize,
+        /// k.
+        radius: usize,
+        /// f.
+        bits: usize,
+        /// Inclusive.
+        least: usize,
+        /// Inclusive.
+        most: usize,
+    },
+    /// No permuted tables of this number.
+    #[error("{found} permuted tables do not serve radius {radius} on {bits} bits: possible are {possible}")]
+    Tables {
+        /// As asked for.
+        found: u64,
+        /// k.
+        radius: usize,
+        /// f.
+        bits: usize,
+        /// The numbers next to it.
+        possible: String,
+    },
+    /// Too many look-ups.
+    #[error("{design}: {keys} keys for each fingerprint, at most {MOST_KEYS} are kept; {instead}")]
+    Keys {
+        /// The design.
+        design: String,
+        /// Its keys.
+        keys: u64,
+        /// What would do.
+        instead: String,
+    },
+}
+
+impl Design {
+    /// Checks and makes a design for fingerprints of `bits` bits, at least 1, and a radius below `bits`, inclusive.
+    ///
+    /// # Errors
+    /// If the radius or the number of blocks is outside its range.
+    pub fn new(bits: usize, radius: usize, kind: Kind) -> Result<Self, DesignError> {
+        if radius >= bits {
+            return Err(DesignError::Radius { radius, bits });
+        }
+        let spare = bits - radius;
+        let (what, found, least, most) = match kind {
+            Kind::OneLevel { blocks } => ("blocks", blocks, radius + 1, bits),
+            // The rest beside the widest block must have a bit for each sub-block.
+            Kind::TwoLevel { sub_blocks } => {
+                ("sub-blocks", sub_blocks, radius + 1, bits - bits.div_ceil(radius + 1))
+            }
+            Kind::MultiIndex { blocks } => ("blocks", blocks, 1, radius + 1),
+            Kind::Groups { surplus } | Kind::Conjunctions { surplus } => {
+                ("groups beyond the radius", surplus, 1, spare.min(MOST_SURPLUS))
+            }
+            Kind::Scan => return Ok(Self { bits, radius, kind }),
+        };
+        if (least..=most).contains(&found) {
+            Ok(Self { bits, radius, kind })
+        } else {
+            Err(DesignError::Blocks { what, found, radius, bits, least, most })
+        }
+    }
+
+    /// The permuted tables of this number; of two designs with it, the one of fewer candidates.
+    ///
+    /// # Errors
+    /// If no design has this number of tables.
+    pub fn permuted(bits: usize, radius: usize, tables: u64) -> Result<Self, DesignError> {
+        let one = (radius + 1..=bits).map(|blocks| Kind::OneLevel { blocks });
+        let two = (radius + 1..=bits).map(|sub_blocks| Kind::TwoLevel { sub_blocks });
+        let few = |kinds: &mut dyn Iterator<Item = Kind>| -> Vec<Self> {
+            // The numbers ascend; one beyond what is asked for is enough to name it.
+            let mut above = 0;
+            kinds
+                .map_while(|kind| Self::new(bits, radius, kind).ok())
+                .take_while(|design| {
+                    above += usize::from(design.tables() > tables);
+                    above <= 1
+                })
+                .collect()
+        };
+        let all: Vec<Self> = few(&mut one.into_iter()).into_iter().chain(few(&mut two.into_iter())).collect();
+        let candidates = |design: &Self| design.estimate(1, Form::Index).candidates;
+        all.iter()
+            .filter(|design| design.tables() == tables)
+            .min_by(|a, b| candidates(a).total_cmp(&candidates(b)))
+            .copied()
+            .ok_or_else(|| {
+                let mut numbers: Vec<u64> = all.iter().map(Self::tables).collect();
+                numbers.sort_unstable();
+                numbers.dedup();
+                let near = numbers.partition_point(|n| *n < tables);
+                let shown = &numbers[near.saturating_sub(2)..(near + 2).min(numbers.len())];
+                let possible = shown.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+                DesignError::Tables { found: tables, radius, bits, possible }
+            })
+    }
+
+    /// f, bits of a fingerprint.
+    pub fn bits(&self) -> usize {
+        self.bits
+    }
+
+    /// k, inclusive.
+    pub fn radius(&self) -> usize {
+        self.radius
+    }
+
+    /// Which tables.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The blocks or groups that the fingerprint is cut into, from its first bit on.
+    pub fn blocks(&self) -> Vec<Range<usize>> {
+        let blocks = match self.kind {
+            Kind::OneLevel { blocks } | Kind::MultiIndex { blocks } => blocks,
+            Kind::TwoLevel { .. } => self.radius + 1,
+            Kind::Groups { surplus } | Kind::Conjunctions { surplus } => self.radius + surplus,
+            Kind::Scan => 1,
+        };
+        cut(0..self.bits, blocks)
+    }
+
+    /// The distance at which block `block` is probed by multi-index hashing; 0 in all other designs.
+    pub fn block_radius(&self, block: usize) -> usize {
+        let Kind::MultiIndex { blocks } = self.kind else { return 0 };
+        // With all blocks beyond their radius, the distance would be more than k. The last ones are
+        // probed at all, since m <= k + 1.
+        if block <= self.radius % blocks { self.radius / blocks } else { self.radius / blocks - 1 }
+    }
+
+    /// How many agreeing groups make a candidate in groups and conjunctions, c; elsewhere 1.
+    pub fn surplus(&self) -> usize {
+        match self.kind {
+            Kind::Groups { surplus } | Kind::Conjunctions { surplus } => surplus,
+            _ => 1,
+        }
+    }
+
+    /// Tables of an index: sorted copies of the corpus, or lists of its ids by group.
+    pub fn tables(&self) -> u64 {
+        match self.kind {
+            Kind::OneLevel { .. } | Kind::TwoLevel { .. } => self.prefixes().values().fold(0, saturating_sum),
+            Kind::Scan => 0,
+            _ => self.blocks().len() as u64,
+        }
+    }
+
+    /// Keys of a fingerprint in the stream, which are the tables there.
+    pub fn keys(&self) -> u64 {
+        self.key_widths().values().fold(0, saturating_sum)
+    }
+
+    /// How many tables lead how many bits: permuted tables by all bits of their prefix, the others by block or group.
+    pub fn prefixes(&self) -> BTreeMap<usize, u64> {
+        match self.kind {
+            Kind::OneLevel { blocks } => prefixes(self.bits, blocks, blocks - self.radius),
+            Kind::TwoLevel { sub_blocks } => {
+                let mut all = BTreeMap::new();
+                for lead in widths(self.bits, self.radius + 1) {
+                    for (width, tables) in prefixes(self.bits - lead, sub_blocks, sub_blocks - self.radius) {
+                        let total = all.entry(lead + width).or_insert(0);
+                        *total = saturating_sum(*total, &tables);
+                    }
+                }
+                all
+            }
+            Kind::Scan => BTreeMap::new(),
+            _ => prefixes(self.bits, self.blocks().len(), 1),
+        }
+    }
+
+    /// How many keys of the stream select how many bits.
+    fn key_widths(&self) -> BTreeMap<usize, u64> {
+        match self.kind {
+            Kind::MultiIndex { .. } => {
+                let mut all = BTreeMap::new();
+                for (i, block) in self.blocks().iter().enumerate() {
+                    let radius = self.block_radius(i);
+                    let total = all.entry(block.len() - radius).or_insert(0);
+                    *total = saturating_sum(*total, &binomial(block.len(), radius));
+                }
+                all
+            }
+            Kind::Conjunctions { surplus } => prefixes(self.bits, self.radius + surplus, surplus),
+            Kind::Scan => BTreeMap::from([(0, 1)]),
+            _ => self.prefixes(),
+        }
+    }
+
+    /// The tables of equal bits: two fingerprints within the radius agree in one of them at least.
+    ///
+    /// # Errors
+    /// If they are more than [`MOST_KEYS`].
+    pub fn selections(&self) -> Result<Vec<Selection>, DesignError> {
+        let keys = self.keys();
+        if keys > MOST_KEYS {
+            return Err(DesignError::Keys { design: self.to_string(), keys, instead: self.instead() });
+        }
+        let blocks = self.blocks();
+        let of = |chosen: Vec<usize>| Selection::new(chosen.into_iter().map(|i| blocks[i].clone()));
+        Ok(match self.kind {
+            Kind::OneLevel { .. } => choices(blocks.len(), blocks.len() - self.radius).map(of).collect(),
+            Kind::Conjunctions { surplus } => choices(blocks.len(), surplus).map(of).collect(),
+            Kind::Groups { .. } => blocks.iter().cloned().map(Selection::from).collect(),
+            Kind::TwoLevel { sub_blocks } => blocks
+                .iter()
+                .flat_map(|lead| {
+                    let rest = cut_around(self.bits, lead, sub_blocks);
+                    let lead = lead.clone();
+                    choices(sub_blocks, sub_blocks - self.radius).map(move |chosen| {
+                        let others = chosen.iter().flat_map(|i| rest[*i].iter().cloned());
+                        Selection::new(others.chain([lead.clone()]))
+                    })
+                })
+                .collect(),
+            Kind::MultiIndex { .. } => blocks
+                .iter()
+                .enumerate()
+                .flat_map(|(i, block)| {
+                    let start = block.start;
+                    choices(block.len(), block.len() - self.block_radius(i))
+                        .map(move |kept| Selection::new(kept.iter().map(|bit| start + bit..start + bit + 1)))
+                })
+                .collect(),
+            Kind::Scan => vec![Selection::new([])],
+        })
+    }
+
+    /// Which design of the same family has few enough keys.
+    fn instead(&self) -> String {
+        let with = |kind| Self::new(self.bits, self.radius, kind).ok().filter(|d| d.keys() <= MOST_KEYS);
+        let found = match self.kind {
+            Kind::Conjunctions { surplus } => {
+                (1..surplus).rev().find_map(|surplus| with(Kind::Conjunctions { surplus }))
+            }
+            Kind::OneLevel { blocks } => {
+                (self.radius + 1..blocks).rev().find_map(|blocks| with(Kind::OneLevel { blocks }))
+            }
+            Kind::TwoLevel { sub_blocks } => (self.radius + 1..sub_blocks)
+                .rev()
+                .find_map(|sub_blocks| with(Kind::TwoLevel { sub_blocks }))
+                .or_else(|| with(Kind::OneLevel { blocks: self.radius + 1 })),
+            Kind::MultiIndex { blocks } => {
+                (blocks + 1..=self.radius + 1).find_map(|blocks| with(Kind::MultiIndex { blocks }))
+            }
+            Kind::Groups { .. } | Kind::Scan => None,
+        };
+        match found {
+            Some(design) => format!("{design} would do, with {} keys", design.keys()),
+            None => "only banding or a scan would do".to_owned(),
+        }
+    }
+
+    /// What a query is expected to cost among `documents` uniform fingerprints.
+    pub fn estimate(&self, documents: u64, form: Form) -> Estimate {
+        let n = documents as f64;
+        let row = (self.bits.div_ceil(64) * 8) as f64;
+        let among = |prefixes: BTreeMap<usize, u64>| -> f64 {
+            prefixes.into_iter().map(|(width, tables)| tables as f64 * share(width) * n).sum()
+        };
+        if form == Form::Stream {
+            let (probes, entries) = (self.keys() as f64, among(self.key_widths()));
+            return Estimate { probes, entries, candidates: entries, bytes: n * probes * STREAM_ENTRY };
+        }
+        let tables = self.tables() as f64;
+        let lists = n * (tables * ID + row);
+        match self.kind {
+            Kind::OneLevel { .. } | Kind::TwoLevel { .. } => {
+                let entries = among(self.prefixes());
+                Estimate { probes: tables, entries, candidates: entries, bytes: n * tables * (row + ID) }
+            }
+            Kind::MultiIndex { .. } => {
+                let blocks = self.blocks();
+                let balls =
+                    || blocks.iter().enumerate().map(|(i, b)| (b.len(), ball(b.len(), self.block_radius(i))));
+                let entries = balls().map(|(width, ball)| ball * share(width) * n).sum();
+                let probes = balls().map(|(_, ball)| ball).sum();
+                Estimate { probes, entries, candidates: entries, bytes: n * tables * (row + ID) }
+            }
+            Kind::Groups { surplus } => {
+                let chances = self.blocks().iter().map(|group| share(group.len())).collect::<Vec<_>>();
+                let candidates = n * at_least(surplus, &chances);
+                Estimate { probes: tables, entries: among(self.prefixes()), candidates, bytes: lists }
+            }
+            Kind::Conjunctions { surplus } => {
+                let groups = self.radius + surplus;
+                // Choices that begin alike share their first intersections; a list and what it is intersected with are
+                // about equally long only at the second.
+                let mean = share(1).powf(self.bits as f64 / groups as f64);
+                let steps = (2..=surplus)
+                    .map(|i| 2.0 * binomial(groups, i) as f64 * n * mean.powf((i - 1) as f64))
+                    .sum::<f64>();
+                let candidates = among(self.key_widths());
+                let probes = binomial(groups, surplus) as f64 * surplus as f64;
+                Estimate { probes, entries: steps + candidates, candidates, bytes: lists }
+            }
+            Kind::Scan => Estimate { probes: 0.0, entries: n, candidates: n, bytes: n * row },
+        }
+    }
+}
+
+/// Bytes of an id in a table.
+const ID: f64 = 4.0;
+
+/// Bytes of a sketch in a block of the stream, on average.
+const STREAM_ENTRY: f64 = 12.0;
+
+impl fmt::Display for Design {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            Kind::OneLevel { blocks } => write!(f, "{} tables (one level of {blocks} blocks)", self.tables()),
+            Kind::TwoLevel { sub_blocks } => {
+                write!(f, "{} tables (two levels, {} x {sub_blocks} blocks)", self.tables(), self.radius + 1)
+            }
+            Kind::MultiIndex { blocks } => write!(f, "multi-index of {blocks} blocks"),
+            Kind::Groups { surplus } => {
+                write!(f, "groups (alg.H), {surplus} of {} agree", self.radius + surplus)
+            }
+            Kind::Conjunctions { surplus } => {
+                write!(f, "conjunctions (alg.G) of {surplus} of {} groups", self.radius + surplus)
+            }
+            Kind::Scan => f.write_str("scan"),
+        }
+    }
+}
+
+/// A range of bits in `blocks` blocks.
+fn cut(range: Range<usize>, blocks: usize) -> Vec<Range<usize>> {
+    let mut start = range.start;
+    let next = |width| {
+        start += width;
+        start - width..start
+    };
+    widths(range.len(), blocks).into_iter().map(next).collect()
+}
+
+/// The bits outside `lead` in `blocks` blocks; one that lies around `lead` is in two ranges.
+fn cut_around(bits: usize, lead: &Range<usize>, blocks: usize) -> Vec<Vec<Range<usize>>> {
+    cut(0..bits - lead.len(), blocks)
+        .into_iter()
+        .map(|block| {
+            let before = block.start.min(lead.start)..block.end.min(lead.start);
+            let behind = block.start.max(lead.start)..block.end.max(lead.start);
+            vec![before, behind.start + lead.len()..behind.end + lead.len()]
+        })
+        .collect()
+}
+
+/// How many choices of `chosen` out of `blocks` blocks have how many bits.
+fn prefixes(bits: usize, blocks: usize, chosen: usize) -> BTreeMap<usize, u64> {
+    let (narrow, wide) = (bits / blocks, bits % blocks);
+    (0..=chosen.min(wide))
+        .filter(|&wides| chosen - wides <= blocks - wide)
+        .map(|wides| {
+            let ways = binomial(wide, wides).saturating_mul(binomial(blocks - wide, chosen - wides));
+            (narrow * chosen + wides, ways)
+        })
+        .collect()
+}
+
+fn saturating_sum(a: u64, b: &u64) -> u64 {
+    a.saturating_add(*b)
+}
+
+/// The share of uniform fingerprints that agree in so many bits: 2^-width.
+fn share(width: usize) -> f64 {
+    0.5f64.powf(width as f64)
+}
+
+/// Values of `width` bits within a radius of one of them.
+fn ball(width: usize, radius: usize) -> f64 {
+    (0..=radius).map(|i| binomial(width, i) as f64).sum()
+}
+
+/// The probability that `count` or more of independent events of these chances happen. Sums of positive terms only,
+/// so that a tail of 1e-12 has all its digits.
+fn at_least(count: usize, chances: &[f64]) -> f64 {
+    let mut exactly = vec![0.0; count];
+    exactly[0] = 1.0;
+    let mut tail = 0.0;
+    for chance in chances {
+        tail += exactly[count - 1] * chance;
+        for i in (0..count).rev() {
+            let before = if i == 0 { 0.0 } else { exactly[i - 1] };
+            exactly[i] = exactly[i] * (1.0 - chance) + before * chance;
+        }
+    }
+    tail
+}
+
+#[cfg(test)]
+#[expect(clippy::float_cmp, reason = "small whole numbers and powers of two are exact")]
+mod tests {
+    use super::*;
+
+    fn design(bits: usize, radius: usize, kind: Kind) -> Design {
+        Design::new(bits, radius, kind).unwrap()
+    }
+
+    #[test]
+    fn five_blocks_by_hand() {
+        let five = design(64, 3, Kind::OneLevel { blocks: 5 });
+        assert_eq!(five.tables(), 10);
+        assert_eq!(five.prefixes(), BTreeMap::from([(25, 4), (26, 6)]));
+        let first = &five.selections().unwrap()[0];
+        assert!(first.ranges().iter().eq(std::iter::once(&(0..26))));
+        let estimate = five.estimate(1 << 34, Form::Index);
+        assert_eq!((estimate.probes, estimate.candidates), (10.0, 4.0 * 512.0 + 6.0 * 256.0));
+        assert_eq!(estimate.bytes, (1u64 << 34) as f64 * 120.0);
+    }
+
+    #[test]
+    fn two_levels_lead_with_a_block_and_parts_of_the_rest() {
+        let selections = design(64, 3, Kind::TwoLevel { sub_blocks: 4 }).selections().unwrap();
+        assert_eq!(selections.len(), 16);
+        assert!(selections.iter().all(|s| s.width() == 28));
+        // The second block leads; the second sub-block of the rest lies on both sides of it.
+        assert_eq!(selections[4].ranges(), [0..12, 16..32]);
+        assert!(selections[5].ranges().iter().eq(std::iter::once(&(12..40))));
+    }
+
+    #[test]
+    fn selections_are_as_many_and_as_wide_as_their_count_says() {
+        for kind in [
+            Kind::OneLevel { blocks: 7 },
+            Kind::TwoLevel { sub_blocks: 5 },
+            Kind::MultiIndex { blocks: 2 },
+            Kind::Groups { surplus: 2 },
+            Kind::Conjunctions { surplus: 3 },
+            Kind::Scan,
+        ] {
+            let design = design(70, 3, kind);
+            let mut found = BTreeMap::new();
+            for selection in design.selections().unwrap() {
+                *found.entry(selection.width()).or_insert(0) += 1;
+            }
+            assert_eq!(found, design.key_widths(), "{design}");
+        }
+    }
+
+    #[test]
+    fn permuted_tables_by_their_number() {
+        let kind = |tables| Design::permuted(64, 3, tables).map(|design| design.kind());
+        assert_eq!(kind(4), Ok(Kind::OneLevel { blocks: 4 }));
+        assert_eq!(kind(16), Ok(Kind::TwoLevel { sub_blocks: 4 }));
+        assert_eq!(kind(10), Ok(Kind::OneLevel { blocks: 5 }));
+        assert_eq!(kind(20), Ok(Kind::OneLevel { blocks: 6 }));
+        assert_eq!(
+            kind(12).unwrap_err().to_string(),
+            "12 permuted tables do not serve radius 3 on 64 bits: possible are 4, 10, 16, 20"
+        );
+        assert_eq!(Design::permuted(64, 0, 1).unwrap().keys(), 1);
+        assert!(Design::permuted(64, 0, 2).is_err());
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_named() {
+        let error = |bits, radius, kind| Design::new(bits, radius, kind).unwrap_err().to_string();
+        assert_eq!(
+            error(64, 3, Kind::OneLevel { blocks: 3 }),
+            "blocks = 3 does not serve radius 3 on 64 bits: its range is 4 to 64"
+        );
+        assert_eq!(
+            error(64, 64, Kind::Scan),
+            "a radius of 64 on fingerprints of 64 bits is outside its range: below 64"
+        );
+        assert!(Design::new(64, 3, Kind::MultiIndex { blocks: 4 }).is_ok());
+        assert!(Design::new(64, 3, Kind::MultiIndex { blocks: 5 }).is_err());
+        assert!(Design::new(64, 3, Kind::Groups { surplus: 0 }).is_err());
+        assert!(Design::new(64, 60, Kind::Groups { surplus: 5 }).is_err());
+    }
+
+    #[test]
+    fn too_many_keys_name_a_design_of_fewer() {
+        let error = |bits, radius, kind| design(bits, radius, kind).selections().unwrap_err().to_string();
+        assert_eq!(
+            error(400, 60, Kind::Conjunctions { surplus: 3 }),
+            "conjunctions (alg.G) of 3 of 63 groups: 39711 keys for each fingerprint, at most 4096 are kept; \
+             conjunctions (alg.G) of 2 of 62 groups would do, with 1891 keys"
+        );
+        assert!(
+            error(64, 6, Kind::MultiIndex { blocks: 1 })
+                .ends_with("multi-index of 3 blocks would do, with 273 keys")
+        );
+        assert!(
+            error(32768, 9000, Kind::OneLevel { blocks: 9001 }).ends_with("only banding or a scan would do")
+        );
+    }
+
+    #[test]
+    fn a_tail_by_hand() {
+        assert!((at_least(2, &[0.5, 0.5, 0.5]) - 0.5).abs() < 1e-15);
+        assert!((at_least(1, &[0.25, 0.5]) - 0.625).abs() < 1e-15);
+        assert_eq!(at_least(3, &[0.5, 0.5]), 0.0);
+    }
+}

@@ -1,0 +1,257 @@
+//! Which design: all of them by what they cost, and when none beats a scan.
+//!
+//! In: f, k, the number of documents, a budget of memory, and what a probe and an entry cost. Out: every design of
+//! moderate size with its [`Estimate`], the cheapest first, those beyond the budget last.
+//!
+//! Rule: `cost = c_probe probes + c_entry entries`. The two constants differ by machine (a probe is a cache miss or
+//! two, an entry a few instructions), so they can be [measured](Costs::measure).
+//!
+//! Reference: Manku, Jain and Das Sarma (2007), section 3.2, leave this choice to the reader.
+
+use std::fmt;
+
+use super::design::{Design, Estimate, Form, Kind};
+use super::search::{HammingSearch, Permuted, Work};
+use super::{Selection, study};
+use crate::time::Clock;
+
+/// What the parts of a search cost, in one unit: nanoseconds, where measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Costs {
+    /// A look-up in a table.
+    pub probe: f64,
+    /// An entry that is read and compared.
+    pub entry: f64,
+}
+
+impl Default for Costs {
+    /// A probe costs as much as 20 entries.
+    fn default() -> Self {
+        Self { probe: 20.0, entry: 1.0 }
+    }
+}
+
+/// What is searched for, and with which means.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Workload {
+    /// f, bits of a fingerprint.
+    pub bits: usize,
+    /// k, inclusive.
+    pub radius: usize,
+    /// n.
+    pub documents: u64,
+    /// Most bytes of all tables, inclusive.
+    pub budget_bytes: u64,
+    /// An index of a corpus, or blocks in a stream.
+    pub form: Form,
+    /// What the parts cost.
+    pub costs: Costs,
+}
+
+/// A design with what it is expected to cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ranked {
+    /// The design.
+    pub design: Design,
+    /// Its probes, entries and bytes.
+    pub estimate: Estimate,
+    /// In the unit of the [`Costs`].
+    pub cost: f64,
+    /// Whether its tables are within the budget.
+    pub fits: bool,
+}
+
+/// Most tables that are worth a thought, inclusive.
+const MOST_TABLES: u64 = 4000;
+
+impl Workload {
+    /// All designs: within the budget first, then by cost; the simpler one first where two cost the same.
+    ///
+    /// One level of up to 20 blocks, two levels of up to 8 sub-blocks, multi-index of up to 8 blocks, groups and conjunctions
+    /// of up to 4 groups beyond the radius, and the scan.
+    pub fn designs(&self) -> Vec<Ranked> {
+        let k = self.radius;
+        let kinds = (k + 1..=20)
+            .map(|blocks| Kind::OneLevel { blocks })
+            .chain((k + 1..=8).map(|sub_blocks| Kind::TwoLevel { sub_blocks }))
+            .chain((1..=(k + 1).min(8)).map(|blocks| Kind::MultiIndex { blocks }))
+            .chain((1..=4).map(|surplus| Kind::Groups { surplus }))
+            .chain((1..=4).map(|surplus| Kind::Conjunctions { surplus }))
+            .chain([Kind::Scan]);
+        let mut ranked: Vec<Ranked> = kinds
+            .filter_map(|kind| Design::new(self.bits, k, kind).ok())
+            .filter(|design| self.is_feasible(design))
+            .map(|design| self.rank(design))
+            .collect();
+        ranked.sort_by(|a, b| b.fits.cmp(&a.fits).then(a.cost.total_cmp(&b.cost)));
+        ranked
+    }
+
+    /// The cheapest permuted tables or multi-index within the budget; none if none is.
+    pub fn best(&self) -> Option<Ranked> {
+        let tables =
+            |kind| matches!(kind, Kind::OneLevel { .. } | Kind::TwoLevel { .. } | Kind::MultiIndex { .. });
+        self.designs().into_iter().find(|ranked| ranked.fits && tables(ranked.design.kind()))
+    }
+
+    /// What a design is expected to cost here.
+    pub fn rank(&self, design: Design) -> Ranked {
+        let estimate = design.estimate(self.documents, self.form);
+        let cost = self.costs.probe * estimate.probes + self.costs.entry * estimate.entries;
+        Ranked { design, estimate, cost, fits: estimate.bytes <= self.budget_bytes as f64 }
+    }
+
+    fn is_feasible(&self, design: &Design) -> bool {
+        match self.form {
+            Form::Index => design.tables() <= MOST_TABLES,
+            Form::Stream => design.keys() <= super::design::MOST_KEYS,
+        }
+    }
+}
+
+/// What a user should know before running a design.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Advice {
+    /// The lists that a query reads are together too large a share of the corpus.
+    LongLists {
+        /// Entries read for each document of the corpus.
+        share: f64,
+    },
+    /// The corpus is so small that a scan is as fast.
+    FewDocuments,
+}
+
+/// Most entries that alg.G and alg.H may read for each document before a scan does better, inclusive.
+const MOST_SHARE: f64 = 0.2;
+
+/// Below so many fingerprints a scan wins against any table.
+const FEW_DOCUMENTS: u64 = 100_000;
+
+/// Whether a linear scan is expected to beat a design.
+pub fn advice(design: &Design, documents: u64) -> Option<Advice> {
+    let long = match design.kind() {
+        Kind::Groups { surplus } | Kind::Conjunctions { surplus } => {
+            let groups = (design.radius() + surplus) as f64;
+            let share = groups / (design.bits() as f64 / groups).exp2();
+            (share > MOST_SHARE).then_some(Advice::LongLists { share })
+        }
+        _ => None,
+    };
+    let few = documents < FEW_DOCUMENTS && design.kind() != Kind::Scan;
+    long.or(few.then_some(Advice::FewDocuments))
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LongLists { share } => write!(
+                f,
+                "a query reads about {share:.2} list entries for each document of the corpus: above {MOST_SHARE} a scan \
+                 or banding does less work"
+            ),
+            Self::FewDocuments => {
+                write!(f, "below {FEW_DOCUMENTS} fingerprints a scan is as fast as any table")
+            }
+        }
+    }
+}
+
+/// Fingerprints in the measurement: their tables are beyond the caches of a core.
+const MEASURED: usize = 1 << 20;
+
+impl Costs {
+    /// Measures both constants on this machine, in nanoseconds, on tables of a million random fingerprints of 64 bits: a
+    /// fraction of a second. Never below a hundredth of a nanosecond.
+    pub fn measure(clock: &dyn Clock) -> Self {
+        let corpus = study::random(64, MEASURED, 1);
+        let queries = study::random(64, 20_000, 2);
+        // Two tables each: of 32 bits, where nearly every probe comes back with nothing, and of 10 and 11, where a query reads
+        // about 1500 entries.
+        let time = |bits: [usize; 2], asked| {
+            let mut index = Permuted::new(&corpus, 0, bits.map(|width| Selection::from(0..width)).into());
+            let (mut found, mut work) = (Vec::new(), Work::default());
+            let start = clock.now();
+            for (_, query) in queries.iter().take(asked) {
+                work += index.within(query, &mut found);
+            }
+            ((clock.now() - start).as_nanos() as f64, work)
+        };
+        let (short, probes) = time([32, 31], 20_000);
+        // Fewer queries, which take about as long in all.
+        let (long, entries) = time([10, 11], 1_000);
+        let probe = (short / probes.probes as f64).max(0.01);
+        let entry = ((long - probe * entries.probes as f64) / entries.entries as f64).max(0.01);
+        Self { probe, entry }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::float_cmp, reason = "small whole numbers and powers of two are exact")]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+
+    fn workload(documents: u64, form: Form) -> Workload {
+        Workload { bits: 64, radius: 3, documents, budget_bytes: 1 << 36, form, costs: Costs::default() }
+    }
+
+    #[test]
+    fn more_documents_want_longer_prefixes() {
+        let tables = |n| workload(n, Form::Index).best().unwrap().design.tables();
+        assert_eq!((tables(1_000_000), tables(10_000_000), tables(100_000_000)), (4, 10, 10));
+    }
+
+    #[test]
+    fn all_designs_are_ranked_and_those_beyond_the_budget_come_last() {
+        for form in [Form::Index, Form::Stream] {
+            let mut workload = workload(10_000_000, form);
+            workload.budget_bytes = 500_000_000;
+            let ranked = workload.designs();
+            let fit = ranked.iter().take_while(|r| r.fits).count();
+            assert!(fit > 0 && ranked[fit..].iter().all(|r| !r.fits));
+            assert!(ranked[..fit].is_sorted_by(|a, b| a.cost <= b.cost));
+            assert!(ranked[fit..].is_sorted_by(|a, b| a.cost <= b.cost));
+            assert!(ranked.iter().any(|r| r.design.kind() == Kind::Scan));
+        }
+    }
+
+    #[test]
+    fn in_a_stream_a_near_block_costs_a_key_for_each_bit_left_out() {
+        let two = Design::new(64, 3, Kind::MultiIndex { blocks: 2 }).unwrap();
+        let ranked = workload(1 << 31, Form::Stream).rank(two);
+        assert_eq!((ranked.estimate.probes, ranked.estimate.entries), (64.0, 64.0));
+        assert_eq!(ranked.cost, 20.0 * 64.0 + 64.0);
+    }
+
+    #[test]
+    fn groups_of_few_bits_lose_to_a_scan() {
+        let groups = |similarity| {
+            let radius = crate::block::hamming::radius(400, similarity);
+            Design::new(400, radius, Kind::Groups { surplus: 3 }).unwrap()
+        };
+        assert_eq!(advice(&groups(0.9), 300_000), None);
+        let Some(Advice::LongLists { share }) = advice(&groups(0.7), 300_000) else { panic!("no advice") };
+        assert!((share - 63.0 / (400.0f64 / 63.0).exp2()).abs() < 1e-12);
+        assert_eq!(advice(&groups(0.9), 99_999), Some(Advice::FewDocuments));
+    }
+
+    /// A millisecond passes between any two looks at it.
+    struct Ticking(AtomicU64);
+
+    impl Clock for Ticking {
+        fn now(&self) -> Duration {
+            Duration::from_millis(self.0.fetch_add(1, Ordering::Relaxed))
+        }
+    }
+
+    #[test]
+    fn costs_are_times_by_counts() {
+        let costs = Costs::measure(&Ticking(AtomicU64::new(0)));
+        // 40,000 probes in a millisecond; then 2,000 of them and 1,536 entries for each of 1,000 queries.
+        assert_eq!(costs.probe, 25.0);
+        let expected = (1e6 - 2_000.0 * 25.0) / 1_536_000.0;
+        assert!((costs.entry / expected - 1.0).abs() < 0.01, "{costs:?}");
+    }
+}
