@@ -8,7 +8,9 @@ use clap::ValueEnum;
 
 use super::arguments::at_least_one;
 use super::problems::Problems;
+use crate::evaluate::estimators::Estimators;
 use crate::evaluate::filter::Filter;
+use crate::evaluate::speed::Speed;
 use crate::evaluate::{Bench, Findings, Study, Table, folder};
 use crate::time::SystemClock;
 
@@ -33,6 +35,10 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value = "1000000", value_parser = at_least_one)]
     pub pairs: NonZeroUsize,
 
+    /// Pairs of texts of each case, for the estimators.
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = at_least_one)]
+    pub trials: NonZeroUsize,
+
     /// Another seed draws other pairs and other hash functions.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
@@ -47,6 +53,10 @@ pub struct Args {
 pub enum StudyName {
     /// The staged filter on simulated pairs: components read, wrong decisions, time.
     Filter,
+    /// The error of every sketch's estimate against theory.
+    Estimators,
+    /// Sketching time per feature.
+    Speed,
 }
 
 /// How tables are printed.
@@ -105,6 +115,8 @@ fn studies(args: &Args) -> Vec<Box<dyn Study>> {
     let study = |name: &StudyName| -> Box<dyn Study> {
         match name {
             StudyName::Filter => Box::new(Filter { pairs: args.pairs.get() }),
+            StudyName::Estimators => Box::new(Estimators { trials: args.trials.get() }),
+            StudyName::Speed => Box::new(Speed),
         }
     };
     let wanted = |name: &&StudyName| args.studies.is_empty() || args.studies.contains(name);

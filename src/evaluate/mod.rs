@@ -17,10 +17,12 @@
 
 pub mod distribution;
 
+pub mod estimators;
 pub mod filter;
 pub mod folder;
 
 pub mod plot;
+pub mod speed;
 
 pub mod table;
 mod threads;
@@ -72,6 +74,12 @@ impl std::fmt::Debug for Bench<'_> {
             .field("seed", &self.seed)
             .finish_non_exhaustive()
     }
+}
+
+/// The middle one, of an odd number of times.
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_unstable_by(f64::total_cmp);
+    times[times.len() / 2]
 }
 
 /// What a study found.

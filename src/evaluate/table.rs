@@ -89,17 +89,13 @@ impl fmt::Display for Value {
     }
 }
 
-/// Four significant digits; as a power of ten below 0.001.
+/// Four significant digits, or all of them if there are fewer; as a power of ten below 0.001.
 fn significant(number: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let size = number.abs();
-    if size < 1e-300 {
-        f.write_str("0")
-    } else if size < 1e-3 {
-        write!(f, "{number:.2e}")
-    } else {
-        let decimals = [1.0, 10.0, 100.0, 1000.0].iter().filter(|power| size < **power).count();
-        write!(f, "{number:.decimals$}")
-    }
+    let decimals = [1.0, 10.0, 100.0, 1000.0].iter().filter(|power| size < **power).count();
+    let rounded = if size < 1e-3 { format!("{number:.2e}") } else { format!("{number:.decimals$}") };
+    let full = number.to_string();
+    f.write_str(if full.len() < rounded.len() { &full } else { &rounded })
 }
 
 /// A row of a [`Table`], of anything that is a [`Value`].
@@ -236,8 +232,9 @@ mod tests {
     #[test]
     fn numbers_have_four_significant_digits() {
         let shown = |number: f64| Value::Number(number).to_string();
-        let numbers = [0.0, 1.0, 0.123_456, 12.345_6, 999.96, 1234.5, 0.000_123_4, -0.5, 0.999_96];
-        let expected = ["0", "1.000", "0.1235", "12.35", "1000.0", "1234", "1.23e-4", "-0.5000", "1.0000"];
+        let numbers = [0.0, 1.0, 0.123_456, 12.345_6, 999.96, 1234.5, 0.000_123_4, -0.5, 0.999_96, 1e-5];
+        let expected =
+            ["0", "1", "0.1235", "12.35", "1000.0", "1234", "1.23e-4", "-0.5", "1.0000", "1.00e-5"];
         assert_eq!(numbers.map(shown), expected);
     }
 

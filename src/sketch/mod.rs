@@ -57,6 +57,14 @@ impl Scheme {
         self.size.div_ceil(64)
     }
 
+    /// What makes the components.
+    pub fn sketcher(&self) -> Box<dyn Sketcher> {
+        match self.kind {
+            SketchKind::Fss => Box::new(Fss::new(self.size, self.seed)),
+            SketchKind::MinHash => Box::new(MinHash::new(self.size, self.seed)),
+        }
+    }
+
     /// Stable 64-bit hash of all fields: equal schemes have equal fingerprints, on every machine.
     pub fn fingerprint(&self) -> u64 {
         hash::bytes(0, format!("{self:?}").as_bytes())
@@ -121,16 +129,12 @@ pub struct SketchMaker {
 impl SketchMaker {
     /// Prepares a scheme.
     pub fn new(scheme: &Scheme) -> Self {
-        let sketcher: Box<dyn Sketcher> = match scheme.kind {
-            SketchKind::Fss => Box::new(Fss::new(scheme.size, scheme.seed)),
-            SketchKind::MinHash => Box::new(MinHash::new(scheme.size, scheme.seed)),
-        };
         Self {
             fingerprint: scheme.fingerprint(),
             bits: scheme.bits,
             exact: scheme.exact,
             featurizer: Featurizer::new(scheme.text.clone()),
-            sketcher,
+            sketcher: scheme.sketcher(),
             components: vec![0; scheme.size],
             words: Vec::new(),
         }

@@ -75,7 +75,7 @@ impl Filter {
         let (mut wide, mut narrow) = (Vec::new(), Vec::new());
         for threshold in THRESHOLDS {
             wide.extend(Rule::full_width(threshold)?);
-            narrow.push(Rule::one_bit(threshold)?.0);
+            narrow.push(Rule::one_bit(threshold)?);
         }
         let mut cells = Vec::new();
         for distribution in Distribution::ALL {
@@ -98,15 +98,21 @@ impl Filter {
             "Time to compare",
             &format!(
                 "One query against {documents} documents in memory, T = {TIMED}, one thread; medians of rounds in which every form \
-                 has its turn. The full comparison and our looks read {SIZE} components of 64 bits, row after row; a column holds \
-                 what the first look reads, of all documents side by side; one-bit sketches have {BITS} components."
+                 has its turn. Full-width sketches have {SIZE} components of 64 bits, one-bit sketches {BITS}. In rows: a document is \
+                 compared until it is decided. In columns: what a look reads of all documents lies side by side, and all documents \
+                 that are left take the next look."
             ),
             &["pairs", "form", "time, ns/pair", "times as fast as the full comparison", "accepted"],
         );
         for distribution in Distribution::ALL {
             for timed in clocked::time(bench, distribution, documents, TIMED)? {
-                let nanoseconds = timed.per_pair.as_secs_f64() * 1e9;
-                table.push(row![distribution.name(), timed.name, nanoseconds, timed.faster, timed.accepted]);
+                table.push(row![
+                    distribution.name(),
+                    timed.name,
+                    timed.nanoseconds,
+                    timed.faster,
+                    timed.accepted
+                ]);
             }
         }
         Ok(table)

@@ -62,11 +62,10 @@ impl Rule {
     ///
     /// # Errors
     /// If the threshold is outside its range.
-    pub(super) fn one_bit(threshold: f64) -> Result<(Self, Schedule), FilterError> {
+    pub(super) fn one_bit(threshold: f64) -> Result<Self, FilterError> {
         let target = Target::new(threshold, BITS, 1)?;
         let looks: Vec<usize> = (128..=BITS).step_by(64).collect();
-        let schedule = Schedule::sequential(target, &looks, true, ERROR);
-        Ok((Self::of("one-bit", &schedule), schedule))
+        Ok(Self::of("one-bit", &Schedule::sequential(target, &looks, true, ERROR)))
     }
 
     fn of(name: &'static str, schedule: &Schedule) -> Self {
@@ -110,7 +109,7 @@ mod tests {
         let first = paper.looks[0];
         assert_eq!((first.components, first.reject_below, first.accept_from), (100, 62, 96));
         assert_eq!((ours.looks.len(), ours.looks[7].components, ours.least), (21, 192, 800));
-        let (one_bit, _) = Rule::one_bit(0.8).unwrap();
+        let one_bit = Rule::one_bit(0.8).unwrap();
         let first = one_bit.looks[0];
         assert_eq!((first.components, first.reject_below, one_bit.looks.len()), (64, 44, 16));
     }
