@@ -21,17 +21,20 @@ pub mod estimators;
 pub mod filter;
 pub mod folder;
 
+pub mod pipelines;
 pub mod plot;
 pub mod speed;
 
 pub mod table;
 mod threads;
+pub mod truth;
 
 use std::io;
 use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::config::PlanError;
 use crate::filter::FilterError;
 use crate::source::SourceError;
 use crate::time::Clock;
@@ -101,6 +104,9 @@ pub enum EvaluateError {
     /// A filter that cannot be made.
     #[error(transparent)]
     Filter(#[from] FilterError),
+    /// A pipeline that cannot be planned.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
     /// A corpus that cannot be read.
     #[error(transparent)]
     Source(#[from] SourceError),
