@@ -5,12 +5,8 @@ use std::sync::Arc;
 
 use crate::config::Plan;
 use crate::doc::{DocEvent, DocId, Position};
-use crate::source::{BadRecords, Decoder, EpochRule, Files, Input, OnError, Pull, Queue, SourceError, Speed};
+use crate::source::{BadRecords, Input, OnError, SourceError, for_each_event};
 use crate::text::{Featurizer, Growth, IdfTable, TextRules};
-use crate::time::{Epoch, SystemClock};
-
-/// Bytes and batches that wait for the decoder.
-const QUEUE: (u64, usize) = (16 << 20, 64);
 
 /// The documents alive.
 pub(super) type Corpus = BTreeMap<DocId, String>;
@@ -21,41 +17,18 @@ pub(super) fn read(
     plan: &mut Plan,
     mut each: impl FnMut(Position, &DocEvent<'_>),
 ) -> Result<Corpus, SourceError> {
-    let files = Files { inputs, epochs: EpochRule::All, speed: Speed::Max };
     let mut alive = Corpus::new();
     let mut table = plan.scheme.live().map(|growth| Table::new(&plan.scheme.text, growth));
-    let queue = Queue::new(QUEUE.0, QUEUE.1);
-    let bad = BadRecords::new(OnError::Count, None);
-    let clock = SystemClock::start();
-    let reading = std::thread::current();
-    queue.register(Box::new(move || reading.unpark()));
-    let mut decoder = Decoder::new();
-    std::thread::scope(|scope| {
-        let reader = scope.spawn(|| files.run(&queue, &bad, &clock));
-        loop {
-            match queue.pull(Epoch::MAX) {
-                Pull::Done => break,
-                Pull::Idle { .. } => std::thread::park(),
-                Pull::Batch(batch) => {
-                    let decoded = decoder.decode(&batch, &bad, |position, event| {
-                        each(position, &event);
-                        let id = event.id.clone();
-                        match event.text {
-                            Some(text) => drop(alive.insert(event.id, text.into_owned())),
-                            None => drop(alive.remove(&event.id)),
-                        }
-                        if let Some(table) = &mut table {
-                            table.follow(id, &alive);
-                        }
-                    });
-                    if let Err(error) = decoded {
-                        queue.close();
-                        return Err(error);
-                    }
-                }
-            }
+    for_each_event(inputs, &BadRecords::new(OnError::Count, None), |position, event| {
+        each(position, &event);
+        let id = event.id.clone();
+        match event.text {
+            Some(text) => drop(alive.insert(event.id, text.into_owned())),
+            None => drop(alive.remove(&event.id)),
         }
-        reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map(drop)
+        if let Some(table) = &mut table {
+            table.follow(id, &alive);
+        }
     })?;
     if let Some(table) = table {
         plan.scheme = plan.scheme.under(table.in_force);

@@ -7,6 +7,7 @@ mod arguments;
 pub mod check;
 pub mod compare;
 mod corpus;
+pub mod evaluate;
 mod examine;
 pub mod generate;
 pub mod plan;
@@ -61,6 +62,8 @@ pub enum Command {
     Check(check::Args),
     /// Follow one document of a feed through every stage, with values.
     Trace(trace::Args),
+    /// Measure what is promised: filters, estimators, speed, and whole pipelines against the truth; tables, plots and a page.
+    Evaluate(evaluate::Args),
     /// Make a feed to try things with: texts in several scripts, with copies, near-duplicates, updates and deletes.
     Generate(generate::Args),
 }
@@ -114,6 +117,7 @@ pub fn run(typed: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
         Command::Plan(args) => plan::run(&args, problems),
         Command::Check(args) => check::run(&args, problems),
         Command::Trace(args) => trace::run(&args, problems),
+        Command::Evaluate(args) => evaluate::run(&args, problems),
         Command::Generate(args) => generate::run(&args, problems, cli.log_format),
     }
 }

@@ -139,7 +139,7 @@ impl SketchParams {
     }
 
     /// Makes such sketches.
-    pub(super) fn sketcher(&self) -> Box<dyn Sketcher> {
+    pub fn sketcher(&self) -> Box<dyn Sketcher> {
         match self.kind {
             SketchKind::Fss => Box::new(Packed::new(Fss::new(self.size, self.seed), self.size, self.bits)),
             SketchKind::MinHash => {

@@ -69,6 +69,14 @@ impl Input {
     }
 }
 
+/// Opens a file that may be compressed with zstd or gzip, as a feed may.
+///
+/// # Errors
+/// If it cannot be opened or read.
+pub fn open(path: &Path) -> io::Result<impl BufRead + use<>> {
+    File::open(path).and_then(FeedReader::new).map(|feed| feed.bytes)
+}
+
 /// A feed's bytes, decompressed.
 pub(super) struct FeedReader {
     pub(super) bytes: Box<dyn BufRead>,

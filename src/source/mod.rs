@@ -23,6 +23,7 @@ mod files;
 mod input;
 mod queue;
 mod speed;
+mod whole;
 
 use std::io;
 use std::path::PathBuf;
@@ -32,10 +33,11 @@ pub use batch::{Batch, FileDocument, Payload};
 pub use decode::Decoder;
 pub use epochs::EpochRule;
 pub use files::{Files, Totals};
-pub use input::Input;
+pub use input::{Input, open};
 pub use queue::{Closed, Pull, Queue};
 pub use speed::Speed;
 use thiserror::Error;
+pub use whole::for_each_event;
 
 #[cfg(doc)]
 use crate::doc::Position;

@@ -11,6 +11,7 @@
 use super::{Design, DesignError, Selection};
 use crate::block::{BlockKey, Blocking};
 use crate::hash::{PI, mix};
+use crate::sketch::SketchRef;
 
 /// Cuts fingerprints into the keys of a design.
 #[derive(Clone, Debug)]
@@ -39,8 +40,8 @@ impl Tables {
 }
 
 impl Blocking for Tables {
-    fn keys(&self, words: &[u64], out: &mut Vec<BlockKey>) {
-        self.keys_of(words, out);
+    fn keys(&self, sketch: SketchRef<'_>, out: &mut Vec<BlockKey>) {
+        self.keys_of(sketch.words, out);
     }
 
     fn tables(&self) -> usize {

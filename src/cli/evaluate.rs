@@ -1,0 +1,230 @@
+//! `dupflow evaluate`: studies of what the program promises, as tables, files and one page.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::ValueEnum;
+
+use super::arguments::at_least_one;
+use super::problems::Problems;
+use crate::config::{BUILT_IN, Plan};
+use crate::evaluate::estimators::Estimators;
+use crate::evaluate::filter::Filter;
+use crate::evaluate::pipelines::{Pipelines, TruthFrom};
+use crate::evaluate::speed::Speed;
+use crate::evaluate::{Bench, Findings, Study, Table, folder};
+use crate::source::Input;
+use crate::time::SystemClock;
+
+/// What `evaluate` takes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Try:  dupflow evaluate filter -o evaluation\n\
+    or:   dupflow evaluate pipelines --corpus feed.jsonl --truth truth.tsv -p exact -p minhash\n\n\
+    The same options give the same numbers, but for times and memory.")]
+pub struct Args {
+    /// What to measure [default: all that need no corpus, and with --corpus all].
+    #[arg(value_name = "STUDY", value_enum)]
+    pub studies: Vec<StudyName>,
+
+    /// Also write into this folder: a CSV file for each table, an SVG file for each plot, and index.html with all of it.
+    #[arg(short, long, value_name = "FOLDER")]
+    pub output: Option<PathBuf>,
+
+    /// How tables are printed.
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub format: TableFormat,
+
+    /// Simulated pairs of each distribution, for the filter.
+    #[arg(long, value_name = "N", default_value = "1000000", value_parser = at_least_one)]
+    pub pairs: NonZeroUsize,
+
+    /// Pairs of texts of each case, for the estimators.
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = at_least_one)]
+    pub trials: NonZeroUsize,
+
+    /// Another seed draws other pairs and other hash functions.
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Threads to simulate with [default: as many as the machine has cores].
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub workers: Option<NonZeroUsize>,
+
+    /// Whole pipelines.
+    #[command(flatten)]
+    pub whole: Whole,
+}
+
+/// What the study `pipelines` takes.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Whole pipelines")]
+pub struct Whole {
+    /// A feed (.jsonl, also compressed) or a folder whose files are documents; repeatable, read in order.
+    #[arg(long, value_name = "INPUT")]
+    pub corpus: Vec<PathBuf>,
+
+    /// The similar pairs at the end of the corpus: lines of "id_a id_b similarity", or of "seq op id_a id_b similarity" for a
+    /// feed, separated by tabs [default: all documents are compared].
+    #[arg(long, value_name = "FILE")]
+    pub truth: Option<PathBuf>,
+
+    /// Lines of "id label", separated by a tab: documents of one label are duplicates.
+    #[arg(long, value_name = "FILE")]
+    pub labels: Option<PathBuf>,
+
+    /// Without a truth, the most documents that are all compared with each other.
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    pub brute_force_limit: usize,
+
+    /// A pipeline to run, by name or path; repeatable [default: all built-in ones but the tour].
+    #[arg(short, long = "pipeline", value_name = "PIPELINE")]
+    pub pipelines: Vec<String>,
+
+    /// Override one setting of all pipelines; repeatable.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub overrides: Vec<String>,
+
+    /// Run each pipeline at each of these thresholds.
+    #[arg(long, value_name = "T,...", value_delimiter = ',', default_values_t = [0.5, 0.6, 0.7, 0.8, 0.9])]
+    pub thresholds: Vec<f64>,
+}
+
+/// The studies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StudyName {
+    /// The staged filter on simulated pairs: components read, wrong decisions, time.
+    Filter,
+    /// The error of every sketch's estimate against theory.
+    Estimators,
+    /// Sketching time per feature.
+    Speed,
+    /// Precision, recall and cost of whole pipelines on a corpus with truth.
+    Pipelines,
+}
+
+/// How tables are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum TableFormat {
+    /// Aligned, for a terminal.
+    #[default]
+    Text,
+    /// For a page in Markdown.
+    Markdown,
+}
+
+impl TableFormat {
+    fn heading(self, findings: &Findings) -> String {
+        match self {
+            Self::Text => format!("{}\n{}\n\n", findings.title, findings.about),
+            Self::Markdown => format!("## {}\n\n{}\n\n", findings.title, findings.about),
+        }
+    }
+
+    fn table(self, table: &Table) -> String {
+        match self {
+            Self::Text => table.text(),
+            Self::Markdown => table.markdown(),
+        }
+    }
+}
+
+/// Runs the studies one after the other, prints each one's tables as soon as it is done, and writes the folder.
+///
+/// # Errors
+/// Everything that is wrong with the options, together; then what a study or a file fails with.
+pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
+    let program = std::env::current_exe().context("the program's own path")?;
+    let studies = studies(args, program, &mut problems);
+    let studies = problems.settle(Some(studies))?;
+    let clock = SystemClock::start();
+    let cores = || std::thread::available_parallelism().ok();
+    let threads = args.workers.or_else(cores).map_or(1, NonZeroUsize::get);
+    let bench = Bench { clock: &clock, threads, seed: args.seed };
+    let mut all = Vec::new();
+    for study in studies {
+        let findings = study.run(&bench)?;
+        let mut text = args.format.heading(&findings);
+        text.extend(findings.tables.iter().map(|table| args.format.table(table) + "\n"));
+        super::print(&text)?;
+        all.push(findings);
+    }
+    if let Some(output) = &args.output {
+        let command: Vec<_> = std::env::args().skip(1).collect();
+        folder::write(output, &format!("dupflow {}", command.join(" ")), &all)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What to run, in the order of the names; what is wrong with it is noted.
+fn studies(args: &Args, program: PathBuf, problems: &mut Problems) -> Vec<Box<dyn Study>> {
+    let is_wanted = |name: &&StudyName| match name {
+        StudyName::Pipelines if args.studies.is_empty() => !args.whole.corpus.is_empty(),
+        name => args.studies.is_empty() || args.studies.contains(name),
+    };
+    let wanted: Vec<&StudyName> = StudyName::value_variants().iter().filter(is_wanted).collect();
+    let whole = args.whole.study(program);
+    if wanted.contains(&&StudyName::Pipelines) {
+        args.whole.check(&whole, problems);
+    }
+    let study = |name: &StudyName| -> Box<dyn Study> {
+        match name {
+            StudyName::Filter => Box::new(Filter { pairs: args.pairs.get() }),
+            StudyName::Estimators => Box::new(Estimators { trials: args.trials.get() }),
+            StudyName::Speed => Box::new(Speed),
+            StudyName::Pipelines => Box::new(whole.clone()),
+        }
+    };
+    wanted.into_iter().map(study).collect()
+}
+
+impl Whole {
+    fn study(&self, program: PathBuf) -> Pipelines {
+        let built_in = || BUILT_IN.iter().map(|(name, _)| (*name).to_owned()).filter(|name| name != "tour");
+        let pipelines = if self.pipelines.is_empty() { built_in().collect() } else { self.pipelines.clone() };
+        let truth = match (&self.truth, &self.labels) {
+            (Some(pairs), _) => TruthFrom::Pairs(pairs.clone()),
+            (None, Some(labels)) => TruthFrom::Labels(labels.clone()),
+            (None, None) => TruthFrom::BruteForce { limit: self.brute_force_limit },
+        };
+        Pipelines {
+            pipelines,
+            overrides: self.overrides.clone(),
+            thresholds: self.thresholds.clone(),
+            corpus: self.corpus.clone(),
+            truth,
+            program,
+        }
+    }
+
+    /// Notes what would fail: pipelines at the thresholds, inputs, and files.
+    fn check(&self, study: &Pipelines, problems: &mut Problems) {
+        for pipeline in &study.pipelines {
+            // What is wrong at one threshold is mostly wrong at all of them.
+            let error = study.thresholds.iter().find_map(|threshold| study.plan(pipeline, *threshold).err());
+            if let Some(error) = error {
+                problems.take::<Plan>(Err(error));
+            }
+        }
+        if self.corpus.is_empty() {
+            problems.note("the study \"pipelines\" needs documents: name a feed or a folder with --corpus");
+        }
+        if self.corpus.iter().any(|input| input == Path::new("-")) {
+            problems.note("--corpus: \"-\" is read once, and the corpus is needed once for each pipeline");
+        } else {
+            problems.take(Input::resolve(&self.corpus));
+        }
+        if self.truth.is_some() && self.labels.is_some() {
+            problems.note("--labels: the truth is named by --truth already");
+        }
+        for (option, path) in [("--truth", &self.truth), ("--labels", &self.labels)] {
+            if let Some(Err(error)) = path.as_ref().map(std::fs::File::open) {
+                problems.note(format_args!(
+                    "{option}: cannot read {:?}: {error}",
+                    path.as_deref().unwrap_or(Path::new(""))
+                ));
+            }
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! What comparing costs in time: one query against many documents in memory, by every form of the filter in turn.
+//!
+//! The full comparison reads 1000 components of 64 bits from each document's row. *In rows*, a staged form reads the same rows and stops
+//! early: it waits for each row's memory, and the processor guesses wrong at about each stop. *In columns*, what a look reads of all
+//! documents lies side by side, and the looks are taken one after the other, each at all documents that are left: memory is read in
+//! order, and there is no branch to guess.
+
+use std::hint::black_box;
+use std::ops::Range;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::pair::{MOST, Matches};
+use super::rules::{BITS, Rule, SIZE};
+use crate::evaluate::distribution::Distribution;
+use crate::evaluate::{Bench, median};
+use crate::filter::{FilterError, Look};
+use crate::hash::mix;
+
+/// Rounds; the median of each form's counts.
+const ROUNDS: usize = 9;
+
+/// Words of a one-bit sketch.
+const WORDS: usize = BITS / 64;
+
+/// Documents at random similarities to one query.
+struct Documents {
+    query: Vec<u64>,
+    /// [`MOST`] components a document.
+    rows: Vec<u64>,
+    query_bits: Vec<u64>,
+    /// [`WORDS`] words a document.
+    bits: Vec<u64>,
+}
+
+impl Documents {
+    fn draw(rng: &mut ChaCha8Rng, distribution: Distribution, count: usize) -> Self {
+        let query: Vec<u64> = (0..MOST).map(|_| rng.random()).collect();
+        let mut rows = Vec::with_capacity(count * MOST);
+        for _ in 0..count {
+            let similarity = distribution.sample(rng);
+            let pair = Matches::draw(rng, similarity);
+            rows.extend((0..MOST).map(|j| if pair.at(j) { query[j] } else { rng.random() }));
+        }
+        let bits = rows.chunks(64).map(low_bits).collect();
+        Self { query_bits: query.chunks(64).map(low_bits).collect(), query, rows, bits }
+    }
+
+    /// Full width.
+    fn wide(&self) -> Rows<'_> {
+        Rows { query: &self.query, rows: &self.rows, length: MOST, per_word: 1 }
+    }
+
+    /// One bit of each component.
+    fn one_bit(&self) -> Rows<'_> {
+        Rows { query: &self.query_bits, rows: &self.bits, length: WORDS, per_word: 64 }
+    }
+}
+
+/// One bit of each of 64 components, hashed again.
+fn low_bits(components: &[u64]) -> u64 {
+    components.iter().rev().fold(0, |word, component| word << 1 | mix(*component) & 1)
+}
+
+/// How many of 64-bit components are equal.
+#[inline(always)]
+fn equal(a: &[u64], b: &[u64]) -> u32 {
+    a.iter().zip(b).map(|(x, y)| u32::from(x == y)).sum()
+}
+
+/// How many bits of two words are: a look at one-bit components takes one word.
+#[inline(always)]
+fn agreeing(a: &[u64], b: &[u64]) -> u32 {
+    (a[0] ^ b[0]).count_zeros()
+}
+
+/// Sketches in memory: a row for each document.
+#[derive(Clone, Copy)]
+struct Rows<'d> {
+    query: &'d [u64],
+    rows: &'d [u64],
+    /// Words from one row to the next.
+    length: usize,
+    /// Components that a word holds.
+    per_word: usize,
+}
+
+impl Rows<'_> {
+    /// How many documents `rule` accepts, one after the other.
+    #[inline(always)]
+    fn accepted(&self, rule: &Rule, matches: impl Fn(&[u64], &[u64]) -> u32) -> usize {
+        let accepts = |row: &&[u64]| {
+            let matches = |from, to| {
+                let words = from / self.per_word..to / self.per_word;
+                matches(&row[words.clone()], &self.query[words])
+            };
+            rule.compare(matches).accepted
+        };
+        self.rows.chunks(self.length).filter(accepts).count()
+    }
+}
+
+/// What one look reads of all documents, side by side.
+struct Column {
+    look: Look,
+    query: Vec<u64>,
+    words: Vec<u64>,
+}
+
+/// Sketches in memory: a column for each look.
+struct Columns(Vec<Column>);
+
+impl Columns {
+    fn new(rows: Rows<'_>, rule: &Rule) -> Self {
+        let ends = rule.looks.iter().map(|look| look.components as usize / rows.per_word);
+        let starts = std::iter::once(0).chain(ends.clone());
+        let column = |(look, words): (&Look, Range<usize>)| Column {
+            look: *look,
+            query: rows.query[words.clone()].to_vec(),
+            words: rows.rows.chunks(rows.length).flat_map(|row| &row[words.clone()]).copied().collect(),
+        };
+        Self(rule.looks.iter().zip(starts.zip(ends).map(|(start, end)| start..end)).map(column).collect())
+    }
+
+    /// How many documents are accepted, look after look. A look moves those that it leaves undecided to the front, without a branch.
+    #[inline(always)]
+    fn accepted(&self, matches: impl Fn(&[u64], &[u64]) -> u32) -> usize {
+        let mut left: Vec<(u32, u32)> = Vec::new();
+        let mut accepted = 0;
+        for (n, Column { look, query, words }) in self.0.iter().enumerate() {
+            let width = query.len();
+            if n == 0 {
+                let documents = u32::try_from(words.len() / width).expect("few documents");
+                left.extend((0..documents).map(|document| (document, 0)));
+            }
+            let mut undecided = 0;
+            for place in 0..left.len() {
+                let (document, before) = left[place];
+                let found = before + matches(&words[document as usize * width..][..width], query);
+                let accept = found >= look.accept_from;
+                accepted += usize::from(accept);
+                left[undecided] = (document, found);
+                undecided += usize::from(!accept && found >= look.reject_below);
+            }
+            left.truncate(undecided);
+        }
+        accepted
+    }
+}
+
+/// A form of the comparison: its name, and how many documents it accepts.
+type Form<'f> = (&'static str, Box<dyn Fn() -> usize + 'f>);
+
+/// What one form took.
+#[derive(Clone, Debug)]
+pub(super) struct Timed {
+    /// The form.
+    pub(super) name: &'static str,
+    /// Of one pair, the median of all rounds.
+    pub(super) nanoseconds: f64,
+    /// How many times as long the first form takes, by the medians.
+    pub(super) faster: f64,
+    /// Documents that it accepts.
+    pub(super) accepted: usize,
+}
+
+/// Times every form on `count` documents of one distribution; the full comparison comes first.
+///
+/// # Errors
+/// If the threshold is outside its range.
+pub(super) fn time(
+    bench: &Bench<'_>,
+    distribution: Distribution,
+    count: usize,
+    threshold: f64,
+) -> Result<Vec<Timed>, FilterError> {
+    let [paper, staged] = Rule::full_width(threshold)?;
+    let one_bit = Rule::one_bit(threshold)?;
+    let mut rng = ChaCha8Rng::seed_from_u64(mix(bench.seed ^ mix(distribution as u64 + 101)));
+    let documents = Documents::draw(&mut rng, distribution, count);
+    let (wide, bits) = (documents.wide(), documents.one_bit());
+    let (wide_columns, bit_columns) = (Columns::new(wide, &staged), Columns::new(bits, &one_bit));
+    let full = || {
+        let accepts = |row: &&[u64]| equal(&row[..SIZE], &documents.query[..SIZE]) as usize >= staged.least;
+        documents.rows.chunks(MOST).filter(accepts).count()
+    };
+    let forms: [Form<'_>; 6] = [
+        ("full comparison", Box::new(full)),
+        ("paper, in rows", Box::new(|| wide.accepted(&paper, equal))),
+        ("staged, in rows", Box::new(|| wide.accepted(&staged, equal))),
+        ("staged, in columns", Box::new(|| wide_columns.accepted(equal))),
+        ("one-bit, in rows", Box::new(|| bits.accepted(&one_bit, agreeing))),
+        ("one-bit, in columns", Box::new(|| bit_columns.accepted(agreeing))),
+    ];
+    let mut rounds = vec![Vec::new(); forms.len()];
+    let mut accepted = vec![0; forms.len()];
+    for _ in 0..ROUNDS {
+        for (n, (_, form)) in forms.iter().enumerate() {
+            rounds[n].push(bench.time(|| accepted[n] = black_box(form())).as_secs_f64());
+        }
+    }
+    let medians: Vec<f64> = rounds.into_iter().map(median).collect();
+    let timed = forms.iter().zip(&medians).zip(accepted).map(|(((name, _), seconds), accepted)| Timed {
+        name,
+        nanoseconds: seconds * 1e9 / count as f64,
+        faster: medians[0] / seconds,
+        accepted,
+    });
+    Ok(timed.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_of_one_rule_accept_the_same() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let documents = Documents::draw(&mut rng, Distribution::Uniform, 200);
+        let [paper, staged] = Rule::full_width(0.5).unwrap();
+        let one_bit = Rule::one_bit(0.5).unwrap();
+        let check = |rows: Rows<'_>, rule: &Rule, matches: fn(&[u64], &[u64]) -> u32| {
+            let accepted = rows.accepted(rule, matches);
+            assert_eq!(accepted, Columns::new(rows, rule).accepted(matches), "{}", rule.name);
+            assert!((60..140).contains(&accepted), "{accepted} of 200 at about 0.5 or more");
+        };
+        check(documents.wide(), &paper, equal);
+        check(documents.wide(), &staged, equal);
+        check(documents.one_bit(), &one_bit, agreeing);
+    }
+}

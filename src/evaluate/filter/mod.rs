@@ -1,0 +1,242 @@
+//! The staged filter on simulated pairs: what it reads, how often it errs against the full comparison, and what that takes.
+//!
+//! Similarities of a [`Distribution`] in; every pair then has K components that match with that probability, independently, as those
+//! of MinHash do. All rules at all thresholds see the same pairs. An error is a verdict that is not the full comparison's, which
+//! accepts iff at least `ceil(T K)` components match.
+//!
+//! References: Yuan et al., the staged CWS filter (2019), sections 5 and 6, for the paper's looks and what they save.
+
+mod clocked;
+mod pair;
+mod rules;
+mod tally;
+
+use rules::{BITS, ERROR, PAPER_LOOKS, Rule, SIZE};
+use tally::Tally;
+
+use super::distribution::Distribution;
+use super::plot::{Axis, Plot, Series};
+use super::table::{Table, row};
+use super::{Bench, EvaluateError, Findings, Study};
+
+/// Similarities from which pairs are wanted, inclusive.
+const THRESHOLDS: [f64; 4] = [0.8, 0.7, 0.5, 0.3];
+
+/// The threshold of the times and plots.
+const TIMED: f64 = THRESHOLDS[0];
+
+/// Documents that times are taken on, at most: 164 MB of rows, more than a processor's caches hold.
+const DOCUMENTS: usize = 20_000;
+
+/// The study.
+#[derive(Clone, Copy, Debug)]
+pub struct Filter {
+    /// Simulated pairs of each distribution, 1 or more.
+    pub pairs: usize,
+}
+
+/// What the rules did to pairs of one distribution at one threshold.
+struct Cell {
+    threshold: f64,
+    distribution: Distribution,
+    rules: Vec<(Rule, Tally)>,
+}
+
+impl Cell {
+    fn of(&self, name: &str) -> (&Rule, &Tally) {
+        let found = self.rules.iter().find(|(rule, _)| rule.name == name);
+        found.map(|(rule, tally)| (rule, tally)).expect("every cell has all rules")
+    }
+}
+
+impl Study for Filter {
+    fn run(&self, bench: &Bench<'_>) -> Result<Findings, EvaluateError> {
+        let cells = self.simulate(bench)?;
+        Ok(Findings {
+            title: "Staged filter".to_owned(),
+            about: format!(
+                "{} simulated pairs of each distribution. UNIFORM: J from U(0, 1). GAUSSIAN: N(0.5, 0.15²) within [0, 1]. \
+                 FUNDS-like: 93 % Beta(1, 6), 5 % U(0, 1), 2 % Beta(20, 1.5). WEB-like: 99.9 % Beta(0.8, 30), 0.1 % U(0, 1). \
+                 \"paper\": looks at 100, 200, 400, 600, 800 and 1000 components, binomial bounds of {ERROR:e} a look. \
+                 \"staged\": looks at 16, 24, 32, 48, 64, 96, 128 and then every 64, exact sequential bounds of {ERROR:e} \
+                 each way over all looks together. \"one-bit\": the same bounds on {BITS} one-bit components, a look after each \
+                 word of 64.",
+                self.pairs
+            ),
+            tables: vec![components(&cells), errors(&cells), rates(&cells), self.times(bench)?],
+            plots: Distribution::ALL.map(|distribution| undecided(&cells, distribution)).to_vec(),
+        })
+    }
+}
+
+impl Filter {
+    /// By threshold, then by distribution.
+    fn simulate(&self, bench: &Bench<'_>) -> Result<Vec<Cell>, EvaluateError> {
+        let (mut wide, mut narrow) = (Vec::new(), Vec::new());
+        for threshold in THRESHOLDS {
+            wide.extend(Rule::full_width(threshold)?);
+            narrow.push(Rule::one_bit(threshold)?);
+        }
+        let mut cells = Vec::new();
+        for distribution in Distribution::ALL {
+            let tallies = tally::simulate(bench, distribution, self.pairs, 64, &wide);
+            let bits = tally::simulate(bench, distribution, self.pairs, 1, &narrow);
+            let mut wide = wide.iter().cloned().zip(tallies);
+            for (threshold, one_bit) in THRESHOLDS.into_iter().zip(narrow.iter().cloned().zip(bits)) {
+                let rules = wide.by_ref().take(2).chain([one_bit]).collect();
+                cells.push(Cell { threshold, distribution, rules });
+            }
+        }
+        cells.sort_by(|a, b| b.threshold.total_cmp(&a.threshold));
+        Ok(cells)
+    }
+
+    fn times(&self, bench: &Bench<'_>) -> Result<Table, EvaluateError> {
+        let documents = (self.pairs / 10).clamp(1, DOCUMENTS);
+        let mut table = Table::new(
+            "filter_time",
+            "Time to compare",
+            &format!(
+                "One query against {documents} documents in memory, T = {TIMED}, one thread; medians of rounds in which every form \
+                 has its turn. Full-width sketches have {SIZE} components of 64 bits, one-bit sketches {BITS}. In rows: a document is \
+                 compared until it is decided. In columns: what a look reads of all documents lies side by side, and all documents \
+                 that are left take the next look."
+            ),
+            &["pairs", "form", "time, ns/pair", "times as fast as the full comparison", "accepted"],
+        );
+        for distribution in Distribution::ALL {
+            for timed in clocked::time(bench, distribution, documents, TIMED)? {
+                table.push(row![
+                    distribution.name(),
+                    timed.name,
+                    timed.nanoseconds,
+                    timed.faster,
+                    timed.accepted
+                ]);
+            }
+        }
+        Ok(table)
+    }
+}
+
+/// What of a whole is saved, in percent.
+fn saved(mean: f64, of: usize) -> f64 {
+    100.0 * (1.0 - mean / of as f64)
+}
+
+fn components(cells: &[Cell]) -> Table {
+    let mut table = Table::new(
+        "filter_components",
+        "Components read",
+        &format!(
+            "Mean over all pairs, of {SIZE}; \"certain\" is where the rest can no longer change the answer, the least that a filter \
+             without any error reads."
+        ),
+        &[
+            "T",
+            "pairs",
+            "certain",
+            "paper",
+            "paper saves, %",
+            "staged",
+            "staged saves, %",
+            "one-bit, words of 64",
+        ],
+    );
+    for cell in cells {
+        let (paper, staged, one_bit) = (cell.of("paper").1, cell.of("staged").1, cell.of("one-bit").1);
+        let [paper_mean, mean] = [paper, staged].map(|tally| tally.mean(tally.components));
+        table.push(row![
+            cell.threshold,
+            cell.distribution.name(),
+            staged.mean(staged.certain),
+            paper_mean,
+            saved(paper_mean, SIZE),
+            mean,
+            saved(mean, SIZE),
+            one_bit.mean(one_bit.components) / 64.0,
+        ]);
+    }
+    table
+}
+
+fn errors(cells: &[Cell]) -> Table {
+    let mut table = Table::new(
+        "filter_errors",
+        "Wrong decisions",
+        "Against the full comparison of the same components. The bound is for every pair, whatever its similarity, so at most that \
+         share is expected; the paper's is for one look, relative to the true similarity.",
+        &[
+            "T",
+            "pairs",
+            "rule",
+            "pairs to accept",
+            "rejected of them",
+            "pairs to reject",
+            "accepted of them",
+            "bound, each way",
+        ],
+    );
+    for cell in cells {
+        for (rule, tally) in &cell.rules {
+            table.push(row![
+                cell.threshold,
+                cell.distribution.name(),
+                rule.name,
+                tally.acceptable,
+                tally.wrongly_rejected,
+                tally.pairs - tally.acceptable,
+                tally.wrongly_accepted,
+                rule.error,
+            ]);
+        }
+    }
+    table
+}
+
+fn rates(cells: &[Cell]) -> Table {
+    const AT: [usize; 8] = [16, 32, 64, 128, 200, 400, 600, 800];
+    let mut table = Table::new(
+        "filter_rates",
+        "Pairs decided by the first components",
+        "In percent of all pairs; one-bit components are counted as components.",
+        &["T", "pairs", "rule", "16, %", "32, %", "64, %", "128, %", "200, %", "400, %", "600, %", "800, %"],
+    );
+    for cell in cells {
+        for (rule, tally) in &cell.rules {
+            let mut row = row![cell.threshold, cell.distribution.name(), rule.name];
+            row.extend(AT.map(|k| {
+                let looks = rule.looks.iter().take_while(|look| look.components as usize <= k).count();
+                (100.0 * tally.share_decided(looks)).into()
+            }));
+            table.push(row);
+        }
+    }
+    table
+}
+
+/// The share of pairs that go on, by components read.
+fn undecided(cells: &[Cell], distribution: Distribution) -> Plot {
+    let cell = cells
+        .iter()
+        .find(|cell| cell.distribution == distribution && cell.threshold.total_cmp(&TIMED).is_eq())
+        .expect("there is a cell for each");
+    let series = cell.rules.iter().map(|(rule, tally)| {
+        let after = rule
+            .looks
+            .iter()
+            .enumerate()
+            .map(|(look, bounds)| (f64::from(bounds.components), 1.0 - tally.share_decided(look + 1)));
+        Series { name: rule.name.to_owned(), points: after.take(rule.looks.len() - 1).collect() }
+    });
+    Plot {
+        name: format!("filter_undecided_{}", distribution.name().to_lowercase()),
+        title: format!(
+            "Pairs not decided yet, {}, T = {TIMED}; paper's looks {PAPER_LOOKS:?}",
+            distribution.name()
+        ),
+        x: Axis::log("components read"),
+        y: Axis::linear("share of pairs"),
+        series: series.collect(),
+    }
+}

@@ -1,0 +1,54 @@
+//! What studies found, as files: a CSV for each table, an SVG for each plot, and one HTML page with all of it.
+//!
+//! The page needs nothing beside it: plots are inline, and so is its style.
+
+use std::fs;
+use std::path::Path;
+
+use super::table::escaped;
+use super::{EvaluateError, Findings};
+
+const HEAD: &str = "<!doctype html>
+<html lang=\"en\">
+<head>
+<meta charset=\"utf-8\">
+<meta name=\"viewport\" content=\"width=device-width\">
+<title>dupflow evaluate</title>
+<style>
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 1100px; margin: 2em auto; padding: 0 1em; color: #222; }
+table { border-collapse: collapse; display: block; overflow-x: auto; font-size: 13px; }
+th, td { padding: 2px 10px; border-bottom: 1px solid #ddd; text-align: left; white-space: nowrap; }
+td.n { text-align: right; font-variant-numeric: tabular-nums; }
+svg { max-width: 100%; height: auto; }
+h2 { margin-top: 2.5em; border-bottom: 2px solid #222; }
+</style>
+</head>
+<body>
+<h1>dupflow evaluate</h1>
+";
+
+/// Writes everything into `folder`, which is made if it is missing; files of the same names are replaced.
+///
+/// # Errors
+/// The file that cannot be written, or the plot that cannot be drawn.
+pub fn write(folder: &Path, command: &str, findings: &[Findings]) -> Result<(), EvaluateError> {
+    fs::create_dir_all(folder).map_err(EvaluateError::file(folder))?;
+    let put = |name: String, content: &str| {
+        let path = folder.join(name);
+        fs::write(&path, content).map_err(EvaluateError::file(&path))
+    };
+    let mut page = format!("{HEAD}<p><code>{}</code></p>\n", escaped(command));
+    for study in findings {
+        page += &format!("<h2>{}</h2>\n<p>{}</p>\n", escaped(&study.title), escaped(&study.about));
+        for table in &study.tables {
+            put(format!("{}.csv", table.name), &table.csv())?;
+            page += &table.html();
+        }
+        for plot in &study.plots {
+            let svg = plot.svg()?;
+            put(format!("{}.svg", plot.name), &svg)?;
+            page += &svg;
+        }
+    }
+    put("index.html".to_owned(), &(page + "</body>\n</html>\n"))
+}

@@ -1,0 +1,166 @@
+//! Measuring what the program promises: studies with tables and plots.
+//!
+//! A [`Study`] measures one thing and yields [`Findings`]: [`Table`]s and [`Plot`]s. How they are written (text, Markdown, CSV, SVG,
+//! one HTML page) is told once for all of them, in [`table`], [`plot`] and [`folder`].
+//!
+//! | study | measures |
+//! |---|---|
+//! | [`filter`] | the staged filter on simulated pairs: components read, wrong decisions, time |
+//! | [`estimators`] | mean square error of every sketch's estimate against theory |
+//! | [`speed`] | sketching time per feature |
+//! | [`pipelines`] | precision, recall and cost of whole pipelines on a corpus with truth |
+//!
+//! A new study is a file here and an arm in `cli/evaluate.rs`.
+//!
+//! Invariants: whatever is random comes from [`Bench::seed`], and no count depends on the number of threads; only times differ
+//! from run to run. Ratios of times are between forms measured in turn, in one process.
+
+pub mod distribution;
+
+pub mod estimators;
+pub mod filter;
+pub mod folder;
+
+pub mod pipelines;
+pub mod plot;
+pub mod speed;
+
+pub mod table;
+mod threads;
+pub mod truth;
+
+use std::io;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::config::PlanError;
+use crate::filter::FilterError;
+use crate::source::SourceError;
+use crate::time::Clock;
+pub use plot::Plot;
+pub use table::Table;
+
+/// One measurement of something.
+pub trait Study {
+    /// Measures it.
+    ///
+    /// # Errors
+    /// What it cannot read, or what the program under measurement fails with.
+    fn run(&self, bench: &Bench<'_>) -> Result<Findings, EvaluateError>;
+}
+
+/// What every study is given.
+#[derive(Clone, Copy)]
+pub struct Bench<'c> {
+    /// Takes the times.
+    pub clock: &'c dyn Clock,
+    /// Threads to simulate with, 1 or more. Times are taken on one thread, but for those of whole pipelines.
+    pub threads: usize,
+    /// Where everything random comes from.
+    pub seed: u64,
+}
+
+impl Bench<'_> {
+    /// How long the work takes.
+    fn time(&self, work: impl FnOnce()) -> Duration {
+        let start = self.clock.now();
+        work();
+        self.clock.now().saturating_sub(start)
+    }
+}
+
+impl std::fmt::Debug for Bench<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bench")
+            .field("threads", &self.threads)
+            .field("seed", &self.seed)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The middle one, of an odd number of times.
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_unstable_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+/// What a study found.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    /// The study, as a heading.
+    pub title: String,
+    /// What was measured and how, in sentences.
+    pub about: String,
+    /// The numbers.
+    pub tables: Vec<Table>,
+    /// The numbers, to look at.
+    pub plots: Vec<Plot>,
+}
+
+/// Why a study, or writing what it found, failed.
+#[derive(Debug, Error)]
+pub enum EvaluateError {
+    /// A filter that cannot be made.
+    #[error(transparent)]
+    Filter(#[from] FilterError),
+    /// A pipeline that cannot be planned.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A corpus that cannot be read.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// A file that cannot be read or written.
+    #[error("the file {path:?}")]
+    File {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A line of a truth file that does not say what it should.
+    #[error("{path:?}, line {line}: {expected}")]
+    Truth {
+        /// The file.
+        path: std::path::PathBuf,
+        /// From 1.
+        line: usize,
+        /// What should stand there.
+        expected: &'static str,
+    },
+    /// A corpus too large to compare all of it.
+    #[error(
+        "{documents} documents have no truth beside them and are more than --brute-force-limit {limit}; name their pairs with \
+         --truth or --labels, or raise the limit"
+    )]
+    TooLarge {
+        /// Documents alive at the end.
+        documents: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// A pipeline that was run as a process of its own and failed.
+    #[error("pipeline {pipeline:?} failed: {message}")]
+    Pipeline {
+        /// Which one.
+        pipeline: String,
+        /// What it said.
+        message: String,
+    },
+    /// A plot that cannot be drawn.
+    #[error("the plot {name:?} cannot be drawn: {message}")]
+    Plot {
+        /// Which one.
+        name: String,
+        /// What the plotting library says.
+        message: String,
+    },
+}
+
+impl EvaluateError {
+    /// For `map_err`: what happened to which file.
+    fn file(path: &std::path::Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::File { path, source }
+    }
+}
