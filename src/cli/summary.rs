@@ -46,6 +46,14 @@ fn write(out: &mut String, s: &Summary) -> std::fmt::Result {
     let (alive, sketches) = (HumanCount(s.documents), count(s.sketches, "distinct sketch"));
     writeln!(out, "documents   {alive} alive, {sketches}{}", odd.collect::<String>())?;
     writeln!(out, "pairs       {} alive, {} written", HumanCount(s.pairs), count(s.deltas, "delta"))?;
+    if s.idf_tables > 0 {
+        writeln!(
+            out,
+            "weights     {} of document frequencies made, {} sketched again",
+            count(s.idf_tables, "table"),
+            count(s.resketched, "document")
+        )?;
+    }
     let compared: u64 = s.compared_by_stage.iter().skip(1).sum();
     writeln!(
         out,
@@ -147,6 +155,8 @@ mod tests {
             compared_by_stage: vec![0, 1],
             components_compared: 64,
             accepted: 0,
+            idf_tables: 0,
+            resketched: 0,
             starred_groups: 0,
             clusters: 0,
             giant_clusters: 0,
@@ -188,6 +198,8 @@ memory      10.00 MiB at most; scheme 0123456789abcdef
             unchanged: 2,
             unknown_deletes: 1,
             hot_blocks: (0..7).map(|n| block(600 - n)).collect(),
+            idf_tables: 9,
+            resketched: 1234,
             starred_groups: 2,
             clusters: 1001,
             giant_clusters: 1,
@@ -198,6 +210,7 @@ memory      10.00 MiB at most; scheme 0123456789abcdef
             " 2 epochs and 1 worker: ",
             "bad         1,201 records are no events: 1 bad_id, 1,200 not_json\n",
             "documents   1 alive, 2 distinct sketches; 2 upserts that changed nothing; 1 delete of an unknown id\n",
+            "weights     9 tables of document frequencies made, 1,234 documents sketched again\n",
             "hot blocks  7 dead blocks, of more",
             "            band 3, block 0badcafe: 600 sketches, such as that of \"of 600\"\n",
             "            and 2 more, which --stats lists\n",

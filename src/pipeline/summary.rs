@@ -34,6 +34,10 @@ pub struct Summary {
     pub deltas: u64,
     /// Pairs alive at the end.
     pub pairs: u64,
+    /// Tables of document frequencies made, under live weights.
+    pub idf_tables: u64,
+    /// Documents sketched again under a new table.
+    pub resketched: u64,
     /// Meetings of two sketches in a live block, once for each block that they share.
     pub candidates: u64,
     /// Meetings that the first word ended, then comparisons decided at look 1, 2, and so on.
@@ -139,6 +143,8 @@ impl Summary {
             epochs: totals.epochs,
             deltas: count(Counter::Added) + count(Counter::Removed),
             pairs: count(Counter::Added) - count(Counter::Removed),
+            idf_tables: count(Counter::IdfTables),
+            resketched: count(Counter::Resketched),
             candidates: count(Counter::Candidates),
             compared_by_stage,
             components_compared: count(Counter::Components),

@@ -1,0 +1,93 @@
+//! Blocking by Hamming distance: the keys `blocking.distance`, `blocking.tables` and `blocking.common` to a design.
+
+use super::problem::What;
+use super::raw::Settings;
+use crate::block::BlockingKind;
+use crate::block::hamming::design::{DesignError, Form};
+use crate::block::hamming::optimiser::{Costs, Workload};
+use crate::block::hamming::{Design, Kind};
+use crate::filter::Target;
+use crate::sketch::SketchParams;
+use crate::sketch::agreement::Shape;
+
+/// Documents that a design is chosen for where `tables` is not set: part of what a pipeline means, so one number for all.
+const DOCUMENTS: u64 = 1_000_000;
+
+/// Groups that must agree where `common` is not set, as in the experiments of Yuan et al. (2012).
+const COMMON: usize = 3;
+
+/// The similarity at which places of such sketches differ `distance` times, on average.
+pub(super) fn similarity(shape: Shape, distance: usize) -> f64 {
+    shape.agreement.similarity(1.0 - distance as f64 / shape.size as f64)
+}
+
+/// The greatest distance, inclusive, if it is set.
+pub(super) fn distance(settings: &mut Settings) -> Option<usize> {
+    settings.read("blocking.distance", |v| v.integer(0..=32_767))
+}
+
+/// The design of a kind for one-bit sketches. Without a distance it is the greatest that a full comparison accepts.
+pub(super) fn design(
+    settings: &mut Settings,
+    kind: BlockingKind,
+    sketch: &SketchParams,
+    threshold: f64,
+) -> Option<Design> {
+    let Some(shape) = sketch.shape().filter(|shape| shape.bits == 1) else {
+        let what = "cuts sketches of one bit a component; set sketch.bits = 1, or sketch.kind = \"simhash\"";
+        settings.problem("blocking.kind", What::Contradiction(what.to_owned()));
+        return None;
+    };
+    let distance = distance(settings);
+    let tables = settings.read("blocking.tables", |v| v.integer(1..=4096));
+    let common = settings.read("blocking.common", |v| v.integer(1..=255));
+    if !settings.sound(&["threshold", "sketch.size", "blocking.distance", "blocking.tables", "blocking.common"]) {
+        return None;
+    }
+    let accepted = || Some(shape.size - Target::of(threshold, shape).ok()?.least_matches());
+    let radius = distance.or_else(accepted)?;
+    let surplus = common.unwrap_or(COMMON);
+    let made = match (kind, tables) {
+        (BlockingKind::Permuted, Some(tables)) => Design::permuted(shape.size, radius, tables as u64),
+        (BlockingKind::MultiIndex, Some(blocks)) => {
+            Design::new(shape.size, radius, Kind::MultiIndex { blocks })
+        }
+        (BlockingKind::Groups, _) => Design::new(shape.size, radius, Kind::Groups { surplus }),
+        (BlockingKind::Conjunctions, _) => Design::new(shape.size, radius, Kind::Conjunctions { surplus }),
+        (kind, _) => cheapest(kind, shape.size, radius),
+    };
+    // What a design of the stream may have is known when its keys are listed.
+    let made = made.and_then(|design| design.selections().map(|_| design));
+    made.map_err(|error| {
+        let key = match (&error, distance, tables, common) {
+            (DesignError::Radius { .. }, Some(_), ..) => "blocking.distance",
+            (DesignError::Radius { .. }, None, ..) => "threshold",
+            (_, _, Some(_), _) => "blocking.tables",
+            (_, _, _, Some(_)) => "blocking.common",
+            _ => "blocking.kind",
+        };
+        settings.problem(key, What::Contradiction(error.to_string()));
+    })
+    .ok()
+}
+
+/// The cheapest design of a kind in a stream of [`DOCUMENTS`].
+fn cheapest(kind: BlockingKind, bits: usize, radius: usize) -> Result<Design, DesignError> {
+    let form = Form::Stream;
+    let workload = Workload {
+        bits,
+        radius,
+        documents: DOCUMENTS,
+        budget_bytes: u64::MAX,
+        form,
+        costs: Costs::default(),
+    };
+    let is_kind = |design: &Design| match design.kind() {
+        Kind::OneLevel { .. } | Kind::TwoLevel { .. } => kind == BlockingKind::Permuted,
+        Kind::MultiIndex { .. } => kind == BlockingKind::MultiIndex,
+        _ => false,
+    };
+    let found = workload.designs().into_iter().map(|ranked| ranked.design).find(is_kind);
+    // Where none is feasible, the simplest one says why.
+    found.map_or_else(|| Design::new(bits, radius, Kind::OneLevel { blocks: radius + 1 }), Ok)
+}
