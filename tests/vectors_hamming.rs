@@ -5,10 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dupflow::block::hamming::design::{Design, Form, Kind};
 use dupflow::block::hamming::optimiser::{Costs, Workload};
 use dupflow::block::hamming::search::{Fingerprints, batch, index};
-use dupflow::block::hamming::{Tables, binomial, radius, widths};
+use dupflow::block::hamming::{Design, Form, Kind, Tables, binomial, radius, widths};
 use dupflow::block::{BlockKey, Blocking};
 use serde_json::Value;
 

@@ -1,8 +1,6 @@
-//! Designs: which bits lead which table, and what a search through the tables is expected to cost.
+//! Designs: which bits lead which table.
 //!
-//! In: f, k and a [`Kind`]. Out: the tables as [selections](Selection) of bits, and an [`Estimate`] for n
-//! fingerprints drawn uniformly: a table on p bits has n / 2^p entries in the range of a query. Fingerprints of
-//! real texts are not uniform, and have more.
+//! In: f, k and a [`Kind`]. Out: the tables as [selections](Selection) of bits.
 //!
 //! | kind | tables | two within k agree in |
 //! |---|---|---|
@@ -19,6 +17,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
+use super::estimate::Form;
 use super::{Selection, binomial, choices, widths};
 
 /// Most keys of one sketch in the stream, and most tables of an index of equal prefixes; inclusive. Beyond it a
@@ -66,28 +65,6 @@ pub struct Design {
     bits: usize,
     radius: usize,
     kind: Kind,
-}
-
-/// Where a design is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// Static tables of a whole corpus, which a query probes.
-    Index,
-    /// Block keys in a stream, looked up for equality.
-    Stream,
-}
-
-/// What is expected of one query among n uniform fingerprints.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimate {
-    /// Look-ups.
-    pub probes: f64,
-    /// Entries read: those in the ranges looked up, in all tables together.
-    pub entries: f64,
-    /// Fingerprints compared in full; one that several tables yield counts as often.
-    pub candidates: f64,
-    /// Memory of all tables, in bytes.
-    pub bytes: f64,
 }
 
 /// Why there is no such design.
@@ -281,7 +258,7 @@ impl Design {
     }
 
     /// How many keys of the stream select how many bits.
-    fn key_widths(&self) -> BTreeMap<usize, u64> {
+    pub(super) fn key_widths(&self) -> BTreeMap<usize, u64> {
         match self.kind {
             Kind::MultiIndex { .. } => {
                 let mut all = BTreeMap::new();
@@ -361,60 +338,7 @@ impl Design {
             None => "only banding or a scan would do".to_owned(),
         }
     }
-
-    /// What a query is expected to cost among `documents` uniform fingerprints.
-    pub fn estimate(&self, documents: u64, form: Form) -> Estimate {
-        let n = documents as f64;
-        let row = (self.bits.div_ceil(64) * 8) as f64;
-        let among = |prefixes: BTreeMap<usize, u64>| -> f64 {
-            prefixes.into_iter().map(|(width, tables)| tables as f64 * share(width) * n).sum()
-        };
-        if form == Form::Stream {
-            let (probes, entries) = (self.keys() as f64, among(self.key_widths()));
-            return Estimate { probes, entries, candidates: entries, bytes: n * probes * STREAM_ENTRY };
-        }
-        let tables = self.tables() as f64;
-        let lists = n * (tables * ID + row);
-        match self.kind {
-            Kind::OneLevel { .. } | Kind::TwoLevel { .. } => {
-                let entries = among(self.prefixes());
-                Estimate { probes: tables, entries, candidates: entries, bytes: n * tables * (row + ID) }
-            }
-            Kind::MultiIndex { .. } => {
-                let blocks = self.blocks();
-                let balls =
-                    || blocks.iter().enumerate().map(|(i, b)| (b.len(), ball(b.len(), self.block_radius(i))));
-                let entries = balls().map(|(width, ball)| ball * share(width) * n).sum();
-                let probes = balls().map(|(_, ball)| ball).sum();
-                Estimate { probes, entries, candidates: entries, bytes: n * tables * (row + ID) }
-            }
-            Kind::Groups { surplus } => {
-                let chances = self.blocks().iter().map(|group| share(group.len())).collect::<Vec<_>>();
-                let candidates = n * at_least(surplus, &chances);
-                Estimate { probes: tables, entries: among(self.prefixes()), candidates, bytes: lists }
-            }
-            Kind::Conjunctions { surplus } => {
-                let groups = self.radius + surplus;
-                // Choices that begin alike share their first intersections; a list and what it is intersected with are
-                // about equally long only at the second.
-                let mean = share(1).powf(self.bits as f64 / groups as f64);
-                let steps = (2..=surplus)
-                    .map(|i| 2.0 * binomial(groups, i) as f64 * n * mean.powf((i - 1) as f64))
-                    .sum::<f64>();
-                let candidates = among(self.key_widths());
-                let probes = binomial(groups, surplus) as f64 * surplus as f64;
-                Estimate { probes, entries: steps + candidates, candidates, bytes: lists }
-            }
-            Kind::Scan => Estimate { probes: 0.0, entries: n, candidates: n, bytes: n * row },
-        }
-    }
 }
-
-/// Bytes of an id in a table.
-const ID: f64 = 4.0;
-
-/// Bytes of a sketch in a block of the stream, on average.
-const STREAM_ENTRY: f64 = 12.0;
 
 impl fmt::Display for Design {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -473,34 +397,7 @@ fn saturating_sum(a: u64, b: &u64) -> u64 {
     a.saturating_add(*b)
 }
 
-/// The share of uniform fingerprints that agree in so many bits: 2^-width.
-fn share(width: usize) -> f64 {
-    0.5f64.powf(width as f64)
-}
-
-/// Values of `width` bits within a radius of one of them.
-fn ball(width: usize, radius: usize) -> f64 {
-    (0..=radius).map(|i| binomial(width, i) as f64).sum()
-}
-
-/// The probability that `count` or more of independent events of these chances happen. Sums of positive terms only,
-/// so that a tail of 1e-12 has all its digits.
-fn at_least(count: usize, chances: &[f64]) -> f64 {
-    let mut exactly = vec![0.0; count];
-    exactly[0] = 1.0;
-    let mut tail = 0.0;
-    for chance in chances {
-        tail += exactly[count - 1] * chance;
-        for i in (0..count).rev() {
-            let before = if i == 0 { 0.0 } else { exactly[i - 1] };
-            exactly[i] = exactly[i] * (1.0 - chance) + before * chance;
-        }
-    }
-    tail
-}
-
 #[cfg(test)]
-#[expect(clippy::float_cmp, reason = "small whole numbers and powers of two are exact")]
 mod tests {
     use super::*;
 
@@ -515,9 +412,6 @@ mod tests {
         assert_eq!(five.prefixes(), BTreeMap::from([(25, 4), (26, 6)]));
         let first = &five.selections().unwrap()[0];
         assert!(first.ranges().iter().eq(std::iter::once(&(0..26))));
-        let estimate = five.estimate(1 << 34, Form::Index);
-        assert_eq!((estimate.probes, estimate.candidates), (10.0, 4.0 * 512.0 + 6.0 * 256.0));
-        assert_eq!(estimate.bytes, (1u64 << 34) as f64 * 120.0);
     }
 
     #[test]
@@ -596,12 +490,5 @@ mod tests {
         assert!(
             error(32768, 9000, Kind::OneLevel { blocks: 9001 }).ends_with("only banding or a scan would do")
         );
-    }
-
-    #[test]
-    fn a_tail_by_hand() {
-        assert!((at_least(2, &[0.5, 0.5, 0.5]) - 0.5).abs() < 1e-15);
-        assert!((at_least(1, &[0.25, 0.5]) - 0.625).abs() < 1e-15);
-        assert_eq!(at_least(3, &[0.5, 0.5]), 0.0);
     }
 }

@@ -15,14 +15,16 @@
 //! multi-index hashing* (CVPR 2012). Yuan et al. (2012), sections 3.1 and 4, for alg.G and alg.H and for
 //! the threshold of one-bit minwise fingerprints, equation 10.
 
-pub mod design;
+mod design;
+mod estimate;
 pub mod optimiser;
 pub mod search;
 mod selection;
 pub mod study;
 mod tables;
 
-pub use design::{Design, DesignError, Kind};
+pub use design::{Design, DesignError, Kind, MOST_KEYS};
+pub use estimate::{Estimate, Form};
 pub use selection::Selection;
 pub use tables::Tables;
 

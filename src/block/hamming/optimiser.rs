@@ -10,9 +10,8 @@
 
 use std::fmt;
 
-use super::design::{Design, Estimate, Form, Kind};
 use super::search::{HammingSearch, Permuted, Work};
-use super::{Selection, study};
+use super::{Design, Estimate, Form, Kind, MOST_KEYS, Selection, study};
 use crate::time::Clock;
 
 /// What the parts of a search cost, in one unit: nanoseconds, where measured.
@@ -57,7 +56,7 @@ pub struct Ranked {
     pub estimate: Estimate,
     /// In the unit of the [`Costs`].
     pub cost: f64,
-    /// Whether its tables are within the budget.
+    /// Whether its tables are within the budget and, in a stream, the expected blocks within the cap.
     pub fits: bool,
 }
 
@@ -65,7 +64,7 @@ pub struct Ranked {
 const MOST_TABLES: u64 = 4000;
 
 impl Workload {
-    /// All designs: within the budget first, then by cost; the simpler one first where two cost the same.
+    /// All designs: those that fit first, then by cost; the simpler one first where two cost the same.
     ///
     /// One level of up to 20 blocks, two levels of up to 8 sub-blocks, multi-index of up to 8 blocks, groups and conjunctions
     /// of up to 4 groups beyond the radius, and the scan.
@@ -98,13 +97,15 @@ impl Workload {
     pub fn rank(&self, design: Design) -> Ranked {
         let estimate = design.estimate(self.documents, self.form);
         let cost = self.costs.probe * estimate.probes + self.costs.entry * estimate.entries;
-        Ranked { design, estimate, cost, fits: estimate.bytes <= self.budget_bytes as f64 }
+        let fits = estimate.bytes <= self.budget_bytes as f64
+            && full_blocks(&design, self.documents, self.form).is_none();
+        Ranked { design, estimate, cost, fits }
     }
 
     fn is_feasible(&self, design: &Design) -> bool {
         match self.form {
             Form::Index => design.tables() <= MOST_TABLES,
-            Form::Stream => design.keys() <= super::design::MOST_KEYS,
+            Form::Stream { .. } => design.keys() <= MOST_KEYS,
         }
     }
 }
@@ -119,6 +120,13 @@ pub enum Advice {
     },
     /// The corpus is so small that a scan is as fast.
     FewDocuments,
+    /// The blocks of a stream are so large that they are dead, and what shares only dead blocks is missed.
+    FullBlocks {
+        /// Sketches in a block of the table on the fewest bits, expected.
+        sketches: f64,
+        /// Most that a live block holds.
+        cap: usize,
+    },
 }
 
 /// Most entries that alg.G and alg.H may read for each document before a scan does better, inclusive.
@@ -127,8 +135,8 @@ const MOST_SHARE: f64 = 0.2;
 /// Below so many fingerprints a scan wins against any table.
 const FEW_DOCUMENTS: u64 = 100_000;
 
-/// Whether a linear scan is expected to beat a design.
-pub fn advice(design: &Design, documents: u64) -> Option<Advice> {
+/// What speaks against a design for so many documents; nothing, as a rule.
+pub fn advice(design: &Design, documents: u64, form: Form) -> Vec<Advice> {
     let long = match design.kind() {
         Kind::Groups { surplus } | Kind::Conjunctions { surplus } => {
             let groups = (design.radius() + surplus) as f64;
@@ -138,7 +146,17 @@ pub fn advice(design: &Design, documents: u64) -> Option<Advice> {
         _ => None,
     };
     let few = documents < FEW_DOCUMENTS && design.kind() != Kind::Scan;
-    long.or(few.then_some(Advice::FewDocuments))
+    long.into_iter()
+        .chain(few.then_some(Advice::FewDocuments))
+        .chain(full_blocks(design, documents, form))
+        .collect()
+}
+
+/// In a stream: blocks above the cap, by expectation. (A scan's one block never dies.)
+fn full_blocks(design: &Design, documents: u64, form: Form) -> Option<Advice> {
+    let Form::Stream { cap } = form else { return None };
+    let sketches = design.largest_block(documents);
+    (sketches > cap as f64 && design.kind() != Kind::Scan).then_some(Advice::FullBlocks { sketches, cap })
 }
 
 impl fmt::Display for Advice {
@@ -148,6 +166,10 @@ impl fmt::Display for Advice {
                 f,
                 "a query reads about {share:.2} list entries for each document of the corpus: above {MOST_SHARE} a scan \
                  or banding does less work"
+            ),
+            Self::FullBlocks { sketches, cap } => write!(
+                f,
+                "blocks of {sketches:.0} sketches are expected: above cap = {cap} they are dead, and pairs are missed"
             ),
             Self::FewDocuments => {
                 write!(f, "below {FEW_DOCUMENTS} fingerprints a scan is as fast as any table")
@@ -205,7 +227,7 @@ mod tests {
 
     #[test]
     fn all_designs_are_ranked_and_those_beyond_the_budget_come_last() {
-        for form in [Form::Index, Form::Stream] {
+        for form in [Form::Index, Form::Stream { cap: 512 }] {
             let mut workload = workload(10_000_000, form);
             workload.budget_bytes = 500_000_000;
             let ranked = workload.designs();
@@ -220,7 +242,7 @@ mod tests {
     #[test]
     fn in_a_stream_a_near_block_costs_a_key_for_each_bit_left_out() {
         let two = Design::new(64, 3, Kind::MultiIndex { blocks: 2 }).unwrap();
-        let ranked = workload(1 << 31, Form::Stream).rank(two);
+        let ranked = workload(1 << 31, Form::Stream { cap: 512 }).rank(two);
         assert_eq!((ranked.estimate.probes, ranked.estimate.entries), (64.0, 64.0));
         assert_eq!(ranked.cost, 20.0 * 64.0 + 64.0);
     }
@@ -231,10 +253,21 @@ mod tests {
             let radius = crate::block::hamming::radius(400, similarity);
             Design::new(400, radius, Kind::Groups { surplus: 3 }).unwrap()
         };
-        assert_eq!(advice(&groups(0.9), 300_000), None);
-        let Some(Advice::LongLists { share }) = advice(&groups(0.7), 300_000) else { panic!("no advice") };
+        assert_eq!(advice(&groups(0.9), 300_000, Form::Index), []);
+        let [Advice::LongLists { share }] = advice(&groups(0.7), 300_000, Form::Index)[..] else {
+            panic!("other advice")
+        };
         assert!((share - 63.0 / (400.0f64 / 63.0).exp2()).abs() < 1e-12);
-        assert_eq!(advice(&groups(0.9), 99_999), Some(Advice::FewDocuments));
+        assert_eq!(advice(&groups(0.9), 99_999, Form::Index), [Advice::FewDocuments]);
+    }
+
+    #[test]
+    fn blocks_above_the_cap_do_not_fit() {
+        let four = Design::new(64, 3, Kind::OneLevel { blocks: 4 }).unwrap();
+        let form = Form::Stream { cap: 16 };
+        assert_eq!(advice(&four, 1 << 20, form), []);
+        assert_eq!(advice(&four, 1 << 21, form), [Advice::FullBlocks { sketches: 32.0, cap: 16 }]);
+        assert!(workload(1 << 20, form).rank(four).fits && !workload(1 << 21, form).rank(four).fits);
     }
 
     /// A millisecond passes between any two looks at it.

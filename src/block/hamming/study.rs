@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use super::search::{Fingerprints, Work, index};
-use super::{Design, DesignError, design};
+use super::{Design, DesignError, Estimate, Form};
 use crate::hash::{PI, mix};
 use crate::time::Clock;
 
@@ -32,7 +32,7 @@ pub struct Row {
     /// The design.
     pub design: Design,
     /// What was expected of one random query.
-    pub estimate: design::Estimate,
+    pub estimate: Estimate,
     /// Work of all random queries.
     pub work: Work,
     /// Time of all random queries.
@@ -87,7 +87,7 @@ impl Study {
             note(&ids);
         }
         let (build, time, planted_time) = (built - began, asked - built, clock.now() - asked);
-        let estimate = design.estimate(self.documents as u64, design::Form::Index);
+        let estimate = design.estimate(self.documents as u64, Form::Index);
         Ok(Row { design, estimate, work, time, build, planted_time, missed, found, results })
     }
 

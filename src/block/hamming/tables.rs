@@ -24,7 +24,7 @@ impl Tables {
     /// The tables of a design; at most `cap` sketches in a live block, inclusive.
     ///
     /// # Errors
-    /// If a sketch would have more than [`MOST_KEYS`](super::design::MOST_KEYS) keys.
+    /// If a sketch would have more than [`MOST_KEYS`](super::MOST_KEYS) keys.
     pub fn new(design: &Design, cap: usize) -> Result<Self, DesignError> {
         Ok(Self { selections: design.selections()?.into(), cap })
     }

@@ -26,7 +26,7 @@ pub struct Near {
 /// All pairs of a corpus within the radius of a design, `a < b`.
 ///
 /// # Errors
-/// If the design has more keys than [`MOST_KEYS`](super::super::design::MOST_KEYS).
+/// If the design has more keys than [`MOST_KEYS`](super::super::MOST_KEYS).
 pub fn pairs(
     design: &Design,
     corpus: &Fingerprints,
@@ -57,7 +57,7 @@ pub fn pairs(
 /// All fingerprints of a corpus within the radius of each query.
 ///
 /// # Errors
-/// If the design has more keys than [`MOST_KEYS`](super::super::design::MOST_KEYS).
+/// If the design has more keys than [`MOST_KEYS`](super::super::MOST_KEYS).
 pub fn matches(
     design: &Design,
     queries: &Fingerprints,

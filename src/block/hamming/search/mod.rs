@@ -54,7 +54,7 @@ pub trait HammingSearch: fmt::Debug {
 /// The index of a corpus by a design.
 ///
 /// # Errors
-/// If a design of permuted tables has more of them than [`MOST_KEYS`](super::design::MOST_KEYS).
+/// If a design of permuted tables has more of them than [`MOST_KEYS`](super::MOST_KEYS).
 ///
 /// # Panics
 /// If the fingerprints are not those that the design is for.

@@ -1,49 +1,69 @@
 //! The linear scan: every fingerprint, in the order of the corpus.
 //!
-//! The first words of all fingerprints stand in one column, the others apart. The column is as wide as two random
-//! fingerprints need to be beyond the radius on average (they differ in 32 bits a word), so most are done with after
-//! a few bytes: one word for k = 3, two for k = 60.
+//! The first words of all fingerprints stand in one column, the second words maybe in another, the rest of each
+//! fingerprint apart. There are as many columns as two random fingerprints need to be beyond the radius on average (they
+//! differ in 32 bits a word), so most are done with after a few bytes: one column for k = 3, two for k = 60. Columns are
+//! read [`STEP`] fingerprints at a time, in loops without a branch.
 
 use super::super::distance;
 use super::{Fingerprints, HammingSearch, Work};
+
+/// Fingerprints in one step: their distances fit into a few cache lines.
+const STEP: usize = 64;
 
 /// Columns of a corpus.
 #[derive(Debug)]
 pub(super) struct Scan {
     radius: usize,
-    /// Words of a fingerprint in `first`.
-    lead: usize,
-    first: Vec<u64>,
+    documents: usize,
+    columns: Vec<Vec<u64>>,
+    /// The words of all fingerprints that are in no column.
     rest: Vec<u64>,
 }
 
 impl Scan {
     pub(super) fn new(corpus: &Fingerprints, radius: usize) -> Self {
         let lead = (radius / 32 + 1).min(corpus.stride());
-        let (mut first, mut rest) = (Vec::new(), Vec::new());
-        for (_, words) in corpus.iter() {
-            first.extend_from_slice(&words[..lead]);
-            rest.extend_from_slice(&words[lead..]);
+        let column = |at: usize| corpus.iter().map(|(_, words)| words[at]).collect();
+        Self {
+            radius,
+            documents: corpus.len(),
+            columns: (0..lead).map(column).collect(),
+            rest: corpus.iter().flat_map(|(_, words)| &words[lead..]).copied().collect(),
         }
-        Self { radius, lead, first, rest }
+    }
+
+    /// The distance in the words of the columns, from fingerprint `start` on; what is beyond the corpus stays 0.
+    fn leading_distances(&self, query: &[u64], start: usize) -> [u64; STEP] {
+        let mut distances = [0; STEP];
+        for (column, word) in self.columns.iter().zip(query) {
+            let end = (start + STEP).min(column.len());
+            for (distance, other) in distances.iter_mut().zip(&column[start..end]) {
+                *distance += u64::from((word ^ other).count_ones());
+            }
+        }
+        distances
     }
 }
 
 impl HammingSearch for Scan {
     fn within(&mut self, query: &[u64], found: &mut Vec<u32>) -> Work {
         found.clear();
-        let (lead, others) = query.split_at(self.lead);
-        for (id, first) in (0..).zip(self.first.chunks_exact(self.lead)) {
-            let so_far = distance(first, lead);
-            if so_far > self.radius {
-                continue;
-            }
-            let start = id as usize * others.len();
-            if so_far + distance(&self.rest[start..start + others.len()], others) <= self.radius {
-                found.push(id);
+        let others = &query[self.columns.len()..];
+        let mut ids = 0..;
+        for start in (0..self.documents).step_by(STEP) {
+            let distances = self.leading_distances(query, start);
+            let here = STEP.min(self.documents - start);
+            for ((at, id), so_far) in (start..).zip(ids.by_ref().take(here)).zip(distances) {
+                if so_far > self.radius as u64 {
+                    continue;
+                }
+                let row = &self.rest[at * others.len()..(at + 1) * others.len()];
+                if distance(row, others) as u64 + so_far <= self.radius as u64 {
+                    found.push(id);
+                }
             }
         }
-        let documents = (self.first.len() / self.lead) as u64;
-        Work { probes: 0, entries: documents, verified: documents }
+        Work { probes: 0, entries: self.documents as u64, verified: self.documents as u64 }
     }
 }

@@ -47,7 +47,7 @@ fn designs(bits: usize, radius: usize) -> Vec<Design> {
         .chain([Kind::Scan])
         .filter_map(|kind| Design::new(bits, radius, kind).ok())
         // What takes long rather than what is refused.
-        .filter(|design| design.estimate(1000, super::super::design::Form::Index).probes < 3000.0)
+        .filter(|design| design.estimate(1000, super::super::Form::Index).probes < 3000.0)
         .collect()
 }
 
@@ -161,7 +161,7 @@ fn entries_are_as_many_as_estimated() {
         for (_, query) in queries.iter() {
             total += index.within(query, &mut Vec::new());
         }
-        let expected = design.estimate(20_000, super::super::design::Form::Index);
+        let expected = design.estimate(20_000, super::super::Form::Index);
         let count = expected.entries * 200.0;
         assert!(
             (total.entries as f64 - count).abs() < 5.0 * count.sqrt() + 1.0,
