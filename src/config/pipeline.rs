@@ -28,9 +28,9 @@ pub(super) const KEYS: &[Key] = &[
     Key { name: "text.spaceless", expected: "\"char\" or \"run\"" },
     Key { name: "text.normalize", expected: "\"none\", \"nfc\" or \"nfkc\"" },
     Key { name: "text.stop_words", expected: "a list of words, or the path of a file with one word a line" },
-    Key { name: "sketch.kind", expected: "\"fss\" or \"minhash\"" },
-    Key { name: "sketch.size", expected: "a whole number from 16 to 32768" },
-    Key { name: "sketch.bits", expected: "1, 2, 4, 8, 16, 32 or 64" },
+    Key { name: "sketch.kind", expected: "\"fss\", \"minhash\", \"dart\", \"icws\", \"cws\" or \"simhash\"" },
+    Key { name: "sketch.size", expected: "a whole number from 16 to 32768; 32, 64 or 128 for simhash" },
+    Key { name: "sketch.bits", expected: "1, 2, 4, 8, 16, 32 or 64; 1 for simhash" },
     Key { name: "sketch.seed", expected: "a whole number from 0 to 2^63 - 1" },
     Key { name: "blocking.kind", expected: "\"banding\" or \"scan\"" },
     Key { name: "blocking.bands", expected: "a whole number from 1 to 32768" },
@@ -51,19 +51,8 @@ pub(super) const KEYS: &[Key] = &[
 const LATER_KEYS: &[&str] = &["retention", "blocking.tables", "blocking.distance", "text.fields"];
 
 const LATER_MEASURES: &[&str] = &["weighted-jaccard", "cosine"];
-const LATER_SKETCHES: &[&str] = &[
-    "oph",
-    "superminhash",
-    "sectional",
-    "bottom-k",
-    "min-max",
-    "odd",
-    "connected",
-    "dart",
-    "icws",
-    "cws",
-    "simhash",
-];
+const LATER_SKETCHES: &[&str] =
+    &["oph", "superminhash", "sectional", "bottom-k", "min-max", "odd", "connected"];
 const LATER_BLOCKINGS: &[&str] = &["permuted", "multi-index", "groups", "conjunctions", "shingles"];
 const LATER_FILTERS: &[&str] = &["hamming"];
 
@@ -203,16 +192,34 @@ impl Plan {
 }
 
 fn scheme(settings: &mut Settings, exact: bool) -> Scheme {
-    let kinds = [("fss", SketchKind::Fss), ("minhash", SketchKind::MinHash)];
+    let kinds = [
+        ("fss", SketchKind::Fss),
+        ("minhash", SketchKind::MinHash),
+        ("dart", SketchKind::Dart),
+        ("icws", SketchKind::Icws),
+        ("cws", SketchKind::Cws),
+        ("simhash", SketchKind::SimHash),
+    ];
     let kind = settings.choose("sketch.kind", &kinds, LATER_SKETCHES).unwrap_or(SketchKind::Fss);
-    let is_width = |bits: &usize| bits.is_power_of_two();
+    let simhash = kind == SketchKind::SimHash;
+    if simhash {
+        // A file's size and bits of another kind do not bind the one that was asked for in its place.
+        for key in ["sketch.size", "sketch.bits"] {
+            if !settings.is_set_beside(key, "sketch.kind") {
+                settings.forget(key);
+            }
+        }
+    }
+    let is_size = |size: &usize| !simhash || [32, 64, 128].contains(size);
+    let is_width = |bits: &usize| bits.is_power_of_two() && (!simhash || *bits == 1);
+    let (size, bits) = if simhash { (64, 1) } else { (448, 4) };
     Scheme {
         version: VERSION,
         text: text_rules(settings),
         sketch: SketchParams {
             kind,
-            size: settings.read("sketch.size", |v| v.integer(16..=32_768)).unwrap_or(448),
-            bits: settings.read("sketch.bits", |v| v.integer(1..=64).filter(is_width)).unwrap_or(4),
+            size: settings.read("sketch.size", |v| v.integer(16..=32_768).filter(is_size)).unwrap_or(size),
+            bits: settings.read("sketch.bits", |v| v.integer(1..=64).filter(is_width)).unwrap_or(bits),
             seed: settings.read("sketch.seed", |v| v.integer(0..=u64::MAX >> 1)).unwrap_or(0),
         },
         blocks: None,

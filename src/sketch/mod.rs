@@ -8,24 +8,34 @@
 
 pub mod agreement;
 mod bits;
+mod consistent;
+mod cws;
+mod dart;
+mod draws;
 pub mod estimate;
 mod estimator;
 mod fss;
+mod icws;
 pub mod kernel;
 mod maker;
 mod minhash;
 mod scheme;
+pub mod simhash;
 mod words;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use cws::Cws;
+pub use dart::Dart;
 pub use estimator::{Estimator, Matches};
 pub use fss::Fss;
+pub use icws::Icws;
 pub use maker::SketchMaker;
 pub use minhash::MinHash;
 pub use scheme::{Scheme, SketchKind, SketchParams, VERSION};
+pub use simhash::SimHash;
 
 use crate::text::Features;
 
@@ -87,6 +97,16 @@ pub trait Sketcher: Send + fmt::Debug {
 pub trait Sampler: Send + fmt::Debug {
     /// Writes the full-width components.
     fn components(&mut self, features: Features<'_>, out: &mut [u64]);
+}
+
+/// Each feature with its weight, 1 in a set, brought within 2^-400 and 2^400 (inclusive), so that sums, products and powers of weights
+/// are neither 0 nor infinite.
+fn weighted(features: Features<'_>) -> impl Iterator<Item = (u64, f64)> {
+    const LEAST: f64 = f64::from_bits((1023 - 400) << 52);
+    const MOST: f64 = f64::from_bits((1023 + 400) << 52);
+    debug_assert!(features.weights.is_empty() || features.weights.len() == features.ids.len());
+    let weight = |i| features.weights.get(i).map_or(1.0, |weight: &f64| weight.clamp(LEAST, MOST));
+    features.ids.iter().enumerate().map(move |(i, x)| (*x, weight(i)))
 }
 
 /// Components as bit planes.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::agreement::{Agreement, Shape};
 use super::estimator::{Estimator, Matches};
-use super::{Fss, MinHash, Packed, Sketcher};
+use super::{Cws, Dart, Fss, Icws, MinHash, Packed, SimHash, Sketcher};
 use crate::hash;
 use crate::text::measures::Measure;
 use crate::text::{Growth, Idf, IdfTable, TextRules, Weights};
@@ -22,6 +22,22 @@ pub enum SketchKind {
     Fss,
     /// K independent minima (Broder 1997): the reference, slow.
     MinHash,
+    /// Darts (Christiani 2020): the weighted sketch of choice.
+    Dart,
+    /// Improved consistent weighted sampling (Ioffe 2010): the oracle of weighted sketches, slow.
+    Icws,
+    /// Consistent weighted sampling by exponential intervals (Manasse, McSherry and Talwar 2010), slow.
+    Cws,
+    /// Signs of weighted votes (Charikar 2002), for the cosine.
+    #[serde(rename = "simhash")]
+    SimHash,
+}
+
+impl SketchKind {
+    /// Whether it reads the weights of features; other kinds see a set.
+    pub fn weighted(self) -> bool {
+        matches!(self, Self::Dart | Self::Icws | Self::Cws | Self::SimHash)
+    }
 }
 
 impl SketchKind {
@@ -54,9 +70,9 @@ pub struct Scheme {
 pub struct SketchParams {
     /// Which sketch.
     pub kind: SketchKind,
-    /// K, components, 16 to 32768 inclusive.
+    /// K, components, 16 to 32768 inclusive; of simhash f, bits: 32, 64 or 128.
     pub size: usize,
-    /// b, stored bits of a component: 1, 2, 4, 8, 16, 32 or 64.
+    /// b, stored bits of a component: 1, 2, 4, 8, 16, 32 or 64; of simhash 1.
     pub bits: usize,
     /// Seed of the sketch's hash functions.
     pub seed: u64,
@@ -120,6 +136,10 @@ impl SketchParams {
             SketchKind::Fss | SketchKind::MinHash => {
                 Some(Shape { size: self.size, bits: self.bits, agreement: Agreement::Bits(self.bits) })
             }
+            SketchKind::Dart | SketchKind::Icws | SketchKind::Cws => {
+                Some(Shape::components(self.size, self.bits))
+            }
+            SketchKind::SimHash => Some(Shape { size: self.size, bits: 1, agreement: Agreement::Angle }),
         }
     }
 
@@ -127,6 +147,8 @@ impl SketchParams {
     pub fn words(&self) -> usize {
         match self.kind {
             SketchKind::Fss | SketchKind::MinHash => self.bits * self.size.div_ceil(64),
+            SketchKind::Dart | SketchKind::Icws | SketchKind::Cws => self.bits * self.size.div_ceil(64),
+            SketchKind::SimHash => self.size.div_ceil(64),
         }
     }
 
@@ -145,6 +167,10 @@ impl SketchParams {
             SketchKind::MinHash => {
                 Box::new(Packed::new(MinHash::new(self.size, self.seed), self.size, self.bits))
             }
+            SketchKind::Dart => Box::new(Packed::new(Dart::new(self.size, self.seed), self.size, self.bits)),
+            SketchKind::Icws => Box::new(Packed::new(Icws::new(self.size, self.seed), self.size, self.bits)),
+            SketchKind::Cws => Box::new(Packed::new(Cws::new(self.size, self.seed), self.size, self.bits)),
+            SketchKind::SimHash => Box::new(SimHash::new(self.size, self.seed)),
         }
     }
 }

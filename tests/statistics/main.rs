@@ -13,3 +13,4 @@ mod data;
 mod estimators;
 mod pipelines;
 mod synthetic;
+mod weighted;

@@ -32,6 +32,10 @@ impl Display for Report {
         let kind = match self.scheme.sketch.kind {
             SketchKind::Fss => "fss",
             SketchKind::MinHash => "minhash",
+            SketchKind::Dart => "dart",
+            SketchKind::Icws => "icws",
+            SketchKind::Cws => "cws",
+            SketchKind::SimHash => "simhash",
         };
         let (size, bits, seed) = (self.scheme.sketch.size, self.scheme.sketch.bits, self.scheme.sketch.seed);
         writeln!(

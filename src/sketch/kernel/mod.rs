@@ -24,6 +24,22 @@ pub(super) fn fill() -> Option<super::fss::Fill> {
     None
 }
 
+/// The same for a pass of consistent sampling.
+pub(super) fn pass<L: super::consistent::Law>() -> Option<super::consistent::Pass> {
+    #[cfg(target_arch = "x86_64")]
+    return x86::pass::<L>();
+    #[cfg(not(target_arch = "x86_64"))]
+    None
+}
+
+/// The same for the votes of `simhash`.
+pub(super) fn tally() -> Option<super::simhash::Tally> {
+    #[cfg(target_arch = "x86_64")]
+    return x86::tally();
+    #[cfg(not(target_arch = "x86_64"))]
+    None
+}
+
 /// How a sketch's words are laid out: bit planes, one after the other.
 #[derive(Clone, Copy, Debug)]
 struct Shape {

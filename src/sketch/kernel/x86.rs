@@ -7,12 +7,14 @@
 //! words costs the same with each. Other architectures use the portable engine; AArch64 counts bits in vectors by
 //! default.
 //!
-//! Obligation: an engine runs only on a processor that has its features. [`detect`] is the only way to obtain
-//! one, and asks the processor first.
+//! Obligation: an engine runs only on a processor that has its features. [`engines`] and [`loops`] are the only ways
+//! to obtain one, and ask the processor first.
 
 #![expect(unsafe_code, reason = "calls of functions compiled for features that `detect` has found")]
 
+use super::super::consistent::{self, Law, Pass, Ranks, Words};
 use super::super::fss::{self, Fill};
+use super::super::simhash::{self, Tally};
 use super::{Engine, Shape, scalar};
 
 /// The fastest engine that this processor has, if any is faster than the portable one.
@@ -29,48 +31,74 @@ pub(super) fn engines() -> Vec<(&'static str, Engine)> {
     all.into_iter().filter(|(has, ..)| *has).map(|(_, name, engine)| (name, engine)).collect()
 }
 
-/// An engine for one set of features.
-macro_rules! engine {
-    ($name:ident, $inner:ident, $features:literal) => {
-        fn $name(a: &[u64], b: &[u64], shape: Shape, from: usize, to: usize) -> u32 {
+/// A function compiled for one set of features.
+macro_rules! compiled {
+    ($name:ident $(<$law:ident>)? ($($arg:ident: $type:ty),*) $(-> $out:ty)?, $body:path, $features:literal) => {
+        fn $name $(<$law: Law>)? ($($arg: $type),*) $(-> $out)? {
             #[target_feature(enable = $features)]
-            fn $inner(a: &[u64], b: &[u64], shape: Shape, from: usize, to: usize) -> u32 {
-                scalar::body(a, b, shape, from, to)
+            fn inner $(<$law: Law>)? ($($arg: $type),*) $(-> $out)? {
+                $body($($arg),*)
             }
-            // SAFETY: `engines` hands this function out only where the processor has the features.
-            unsafe { $inner(a, b, shape, from, to) }
+            // SAFETY: this function is handed out only where the processor has the features: by `engines`, and by `loops`.
+            unsafe { inner $(::<$law>)? ($($arg),*) }
         }
     };
 }
 
-engine!(avx2_engine, avx2, "avx2,popcnt");
-engine!(avx512_engine, avx512, "avx512f,avx512vpopcntdq,avx2,popcnt");
+compiled!(avx2_engine(a: &[u64], b: &[u64], shape: Shape, from: usize, to: usize) -> u32, scalar::body, "avx2,popcnt");
+compiled!(
+    avx512_engine(a: &[u64], b: &[u64], shape: Shape, from: usize, to: usize) -> u32,
+    scalar::body,
+    "avx512f,avx512vpopcntdq,avx2,popcnt"
+);
 
-/// The fastest way of this processor to fill the bins of [`fss`], if any is faster than the portable one.
-pub(super) fn fill() -> Option<Fill> {
-    let avx2 = is_x86_feature_detected!("avx2");
-    let avx512 = avx2
+/// The faster of two ways to run a sketcher's inner loop, if this processor has either.
+fn loops<F>(avx512: F, avx2: F) -> Option<F> {
+    let has_avx2 = is_x86_feature_detected!("avx2");
+    let has_avx512 = has_avx2
         && is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512dq")
         && is_x86_feature_detected!("avx512vl")
         && is_x86_feature_detected!("avx512bw");
-    let all: [(bool, Fill); 2] = [(avx512, avx512_fill), (avx2, avx2_fill)];
-    all.into_iter().find(|(has, _)| *has).map(|(_, fill)| fill)
+    if has_avx512 { Some(avx512) } else { has_avx2.then_some(avx2) }
 }
 
-/// A [`Fill`] for one set of features.
-macro_rules! fill {
-    ($name:ident, $inner:ident, $features:literal) => {
-        fn $name(salts: &[u64], features: &[u64], bins: &mut [u64]) {
-            #[target_feature(enable = $features)]
-            fn $inner(salts: &[u64], features: &[u64], bins: &mut [u64]) {
-                fss::fill(salts, features, bins);
-            }
-            // SAFETY: `fill` hands this function out only where the processor has the features.
-            unsafe { $inner(salts, features, bins) }
-        }
-    };
+/// The fastest way of this processor to fill the bins of [`fss`], if any is faster than the portable one.
+pub(super) fn fill() -> Option<Fill> {
+    loops(avx512_fill, avx2_fill)
 }
 
-fill!(avx2_fill, fill_avx2, "avx2");
-fill!(avx512_fill, fill_avx512, "avx512f,avx512dq,avx512vl,avx512bw,avx2");
+compiled!(avx2_fill(salts: &[u64], features: &[u64], bins: &mut [u64]), fss::fill, "avx2");
+compiled!(
+    avx512_fill(salts: &[u64], features: &[u64], bins: &mut [u64]),
+    fss::fill,
+    "avx512f,avx512dq,avx512vl,avx512bw,avx2"
+);
+
+/// The same for [`consistent`] sampling.
+pub(super) fn pass<L: Law>() -> Option<Pass> {
+    loops(avx512_pass::<L>, avx2_pass::<L>)
+}
+
+compiled!(
+    avx2_pass<L>(x: u64, weight: f64, salts: &[Words], ranks: &mut [Ranks], ids: &mut [Words]),
+    consistent::pass::<L>,
+    "avx2"
+);
+compiled!(
+    avx512_pass<L>(x: u64, weight: f64, salts: &[Words], ranks: &mut [Ranks], ids: &mut [Words]),
+    consistent::pass::<L>,
+    "avx512f,avx512dq,avx512vl,avx512bw,avx2"
+);
+
+/// The same for the votes of [`simhash`].
+pub(super) fn tally() -> Option<Tally> {
+    loops(avx512_tally, avx2_tally)
+}
+
+compiled!(avx2_tally(hashes: &[u64], votes: &[i64]) -> [i64; 64], simhash::tally, "avx2");
+compiled!(
+    avx512_tally(hashes: &[u64], votes: &[i64]) -> [i64; 64],
+    simhash::tally,
+    "avx512f,avx512dq,avx512vl,avx512bw,avx2"
+);

@@ -1,0 +1,205 @@
+//! Consistent weighted sampling: K samples of weighted features, one feature and level each, in O(n K).
+//!
+//! Weighted features -> K components. For each component a [`Law`] gives every feature x of weight S a *rank* and a *level*; the
+//! component is the pair (x, level) of least rank. A law promises that over its randomness, which hashes of x and of the
+//! component's number stand for,
+//! - the rank has the distribution Exp(S), so x is sampled with a probability proportional to its weight;
+//! - it does not rise with S, and two weights S < T have one level (and then one rank) with probability S / T, whatever the
+//!   rank of T is.
+//!
+//! From these follows `P[component equal] = sum min(S_A, S_B) / sum max(S_A, S_B) = J_w`: x is least in A and in B, on one level, iff
+//! it is least among the larger weights of all features, and has one level.
+//!
+//! Of most features one hash or two show that they are not least, without a logarithm: [`Law::may_be_below`], which the compiler makes
+//! vectors of; so the cost is that of MinHash plus O(log n) logarithms for each component.
+
+use std::fmt;
+
+use super::{Sampler, kernel, weighted};
+use crate::hash::mix;
+use crate::text::Features;
+
+/// Components looked at together: a register of 512 bits.
+const LANES: usize = 8;
+
+/// For some components side by side: salts, or ids.
+pub(super) type Words = [u64; LANES];
+
+/// The same: ranks.
+pub(super) type Ranks = [f64; LANES];
+
+/// What rounding may do to a bound, generously.
+const SLACK: f64 = 1.0 + 1e-9;
+
+/// Gives features their ranks and levels; see the module.
+pub(super) trait Law: Copy + fmt::Debug + Send + 'static {
+    /// What the law knows of a weight.
+    fn of(weight: f64) -> Self;
+
+    /// Whether the rank under this word, the hash of a feature and a component's number, may be below `least`: `false`
+    /// promises that it is not, but for rounding.
+    fn may_be_below(&self, word: u64, least: f64) -> bool;
+
+    /// The rank, and 64 bits that stand for the level.
+    fn sample(&self, word: u64) -> (f64, u64);
+}
+
+/// The sketcher of one law.
+#[derive(Clone, Debug)]
+pub(super) struct Consistent {
+    /// One for each component, and some more to fill the last lanes.
+    salts: Vec<Words>,
+    ranks: Vec<Ranks>,
+    ids: Vec<Words>,
+    pass: Pass,
+}
+
+/// Lets one feature, of a weight, take the components in which it is least so far: salts, ranks, ids.
+pub(super) type Pass = fn(u64, f64, &[Words], &mut [Ranks], &mut [Words]);
+
+impl Consistent {
+    /// `size` components under hash functions derived from `seed`.
+    pub(super) fn new<L: Law>(size: usize, seed: u64) -> Self {
+        let groups = size.div_ceil(LANES);
+        let salt = |group, lane| mix(mix(seed) ^ mix((group * LANES + lane + 1) as u64));
+        Self {
+            salts: (0..groups).map(|group| std::array::from_fn(|lane| salt(group, lane))).collect(),
+            ranks: vec![[0.0; LANES]; groups],
+            ids: vec![[0; LANES]; groups],
+            pass: kernel::pass::<L>().unwrap_or(pass::<L>),
+        }
+    }
+
+    /// As [`Self::new`], but without vector instructions beyond the architecture's baseline.
+    #[cfg(test)]
+    fn portable<L: Law>(size: usize, seed: u64) -> Self {
+        Self { pass: pass::<L>, ..Self::new::<L>(size, seed) }
+    }
+}
+
+impl Sampler for Consistent {
+    fn components(&mut self, features: Features<'_>, out: &mut [u64]) {
+        self.ranks.fill([f64::INFINITY; LANES]);
+        self.ids.fill([u64::MAX; LANES]);
+        for (x, weight) in weighted(features) {
+            (self.pass)(x, weight, &self.salts, &mut self.ranks, &mut self.ids);
+        }
+        out.copy_from_slice(&self.ids.as_flattened()[..out.len()]);
+    }
+}
+
+/// The portable [`Pass`], and the body of those that are compiled for certain processors.
+#[inline(always)]
+pub(super) fn pass<L: Law>(x: u64, weight: f64, salts: &[Words], ranks: &mut [Ranks], ids: &mut [Words]) {
+    let law = L::of(weight);
+    for ((salts, ranks), ids) in salts.iter().zip(ranks).zip(ids) {
+        // Every lane is asked, and only then is any looked at: no branch within what becomes vectors.
+        let may: [bool; LANES] =
+            std::array::from_fn(|lane| law.may_be_below(mix(x ^ salts[lane]), ranks[lane] * SLACK));
+        if may == [false; LANES] {
+            continue;
+        }
+        for lane in (0..LANES).filter(|lane| may[*lane]) {
+            let word = mix(x ^ salts[lane]);
+            let (rank, level) = law.sample(word);
+            // The component's number is in the word; a tie of two features must not go by their order.
+            let sample = (rank, mix(word ^ mix(level)));
+            if sample < (ranks[lane], ids[lane]) {
+                (ranks[lane], ids[lane]) = sample;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{cws::Intervals, icws::Logarithms};
+    use super::*;
+
+    fn sketch(mut sketcher: Consistent, size: usize, features: &[(u64, f64)]) -> Vec<u64> {
+        let (ids, weights): (Vec<_>, Vec<_>) = features.iter().copied().unzip();
+        let mut out = vec![0; size];
+        sketcher.components(Features { ids: &ids, weights: &weights }, &mut out);
+        out
+    }
+
+    fn features(n: u64) -> Vec<(u64, f64)> {
+        (0..n).map(|i| (mix(i), 1e-3 * (1 + i % 50) as f64)).collect()
+    }
+
+    /// Without the bound: every feature's rank is computed.
+    fn plain<L: Law>(size: usize, seed: u64, features: &[(u64, f64)]) -> Vec<u64> {
+        let salts = Consistent::new::<L>(size, seed).salts;
+        let least = |salt: &u64| {
+            let samples = features.iter().map(|(x, weight)| {
+                let word = mix(x ^ salt);
+                let (rank, level) = L::of(*weight).sample(word);
+                (rank, mix(word ^ mix(level)))
+            });
+            samples.min_by(|a, b| a.partial_cmp(b).unwrap()).unwrap().1
+        };
+        salts.as_flattened()[..size].iter().map(least).collect()
+    }
+
+    fn follows_its_definition<L: Law>() {
+        for (size, n) in [(1, 1), (16, 3), (61, 40), (128, 300)] {
+            let mut features = features(n);
+            let expected = plain::<L>(size, n, &features);
+            assert_eq!(expected, sketch(Consistent::new::<L>(size, n), size, &features));
+            assert_eq!(expected, sketch(Consistent::portable::<L>(size, n), size, &features));
+            features.reverse();
+            features.extend(features.clone());
+            assert_eq!(expected, sketch(Consistent::new::<L>(size, n), size, &features), "order, repeats");
+        }
+    }
+
+    /// The rank falls as the weight grows, and does so only where the level changes.
+    fn ranks_and_levels_are_monotone<L: Law>() {
+        for x in 0..200 {
+            let samples = (-300..300).map(|i| L::of(1.05_f64.powi(i)).sample(mix(x)));
+            let samples: Vec<_> = samples.collect();
+            for pair in samples.windows(2) {
+                assert!(pair[1].0 <= pair[0].0);
+                assert_eq!(pair[1].0.to_bits() == pair[0].0.to_bits(), pair[1].1 == pair[0].1);
+            }
+        }
+    }
+
+    /// Exp(S) has the mean 1 / S; of weights 2 and 3 two thirds have one level, of 2 and 2 all.
+    fn keeps_its_promise<L: Law>() {
+        const TRIALS: u64 = 30_000;
+        let share = |count: usize| count as f64 / TRIALS as f64;
+        for low in [0.02, 1.0, 2.0, 300.0] {
+            let of = |weight: f64| (0..TRIALS).map(move |x| L::of(weight).sample(mix(x)));
+            let mean = of(low).map(|(rank, _)| rank * low).sum::<f64>() / TRIALS as f64;
+            // The standard deviation of the mean is 1 / sqrt(30000) = 0.006; 4.5 of them.
+            assert!((mean - 1.0).abs() < 0.026, "{low}: {mean}");
+            let tail = share(of(low).filter(|(rank, _)| rank * low > 2.0).count());
+            // P[Exp(1) > 2] = 0.1353, standard deviation 0.002.
+            assert!((tail - 0.1353).abs() < 0.009, "{low}: {tail}");
+            let same = share(of(low).zip(of(low * 1.5)).filter(|(a, b)| a.1 == b.1).count());
+            assert!((same - 2.0 / 3.0).abs() < 0.0123, "{low}: {same}");
+        }
+    }
+
+    #[test]
+    fn cws() {
+        follows_its_definition::<Intervals>();
+        ranks_and_levels_are_monotone::<Intervals>();
+        keeps_its_promise::<Intervals>();
+    }
+
+    #[test]
+    fn icws() {
+        follows_its_definition::<Logarithms>();
+        ranks_and_levels_are_monotone::<Logarithms>();
+        keeps_its_promise::<Logarithms>();
+    }
+
+    #[test]
+    fn known_answers() {
+        let features = [(1, 0.5), (2, 3.0), (3, 0.001)];
+        assert_eq!(sketch(Consistent::new::<Intervals>(3, 7), 3, &features), [0, 0, 0]);
+        assert_eq!(sketch(Consistent::new::<Logarithms>(3, 7), 3, &features), [1, 0, 0]);
+    }
+}
