@@ -45,6 +45,8 @@ impl SketchKind {
     pub fn measure(self) -> Measure {
         match self {
             Self::Fss | Self::MinHash => Measure::Jaccard,
+            Self::Dart | Self::Icws | Self::Cws => Measure::WeightedJaccard,
+            Self::SimHash => Measure::Cosine,
         }
     }
 }
