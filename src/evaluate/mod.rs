@@ -30,7 +30,6 @@ mod threads;
 pub mod truth;
 
 use std::io;
-use std::time::Duration;
 
 use thiserror::Error;
 
@@ -62,13 +61,27 @@ pub struct Bench<'c> {
 }
 
 impl Bench<'_> {
-    /// How long the work takes.
-    fn time(&self, work: impl FnOnce()) -> Duration {
-        let start = self.clock.now();
-        work();
-        self.clock.now().saturating_sub(start)
+    /// How long each form of some work takes, in seconds, the parts of the work together.
+    ///
+    /// In every round each form has its turn at all parts; of each part the median over the rounds counts. Parts of less than a
+    /// millisecond are mostly timed between two interruptions, so that a busy machine does not show.
+    fn times(&self, forms: usize, parts: usize, mut work: impl FnMut(usize, usize)) -> Vec<f64> {
+        let mut rounds = vec![vec![Vec::with_capacity(ROUNDS); parts]; forms];
+        for _ in 0..ROUNDS {
+            for (form, by_part) in rounds.iter_mut().enumerate() {
+                for (part, times) in by_part.iter_mut().enumerate() {
+                    let start = self.clock.now();
+                    work(form, part);
+                    times.push(self.clock.now().saturating_sub(start).as_secs_f64());
+                }
+            }
+        }
+        rounds.into_iter().map(|by_part| by_part.into_iter().map(median).sum()).collect()
     }
 }
+
+/// Rounds of [`Bench::times`]; odd.
+const ROUNDS: usize = 9;
 
 impl std::fmt::Debug for Bench<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -6,6 +6,7 @@
 
 mod bad_input;
 mod dupflow;
+mod evaluate;
 mod feeds;
 mod generate;
 mod help;
