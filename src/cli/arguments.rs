@@ -45,9 +45,12 @@ fn wrong_part(error: &clap::Error, typed: &[OsString]) -> Option<Range<usize>> {
     match error.kind() {
         ErrorKind::UnknownArgument => place_of(name).map(|place| place..place + 1),
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
-            // An option is named with what it takes, as in `--epoch <RULE>`.
+            // An option is named with what it takes, as in `--epoch <RULE>`; what is no option only by that, as in `[STUDY]...`.
             let name = name.split(' ').next()?;
             let value = text(error, ContextKind::InvalidValue)?;
+            if !name.starts_with('-') {
+                return place_of(value).map(|place| place..place + 1);
+            }
             let holds = |list: &str| list.split(',').any(|part| part == value) || list == value;
             let words: Vec<_> = typed.iter().map(|word| word.to_string_lossy()).collect();
             let apart = words.windows(2).position(|two| two[0] == name && holds(&two[1]));

@@ -1,5 +1,7 @@
 //! `dupflow evaluate`: studies of what the program promises, as tables, files and one page.
 
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,14 +10,17 @@ use anyhow::Context;
 use clap::ValueEnum;
 
 use super::arguments::at_least_one;
+use super::corpus;
 use super::problems::Problems;
 use crate::config::{BUILT_IN, Plan};
 use crate::evaluate::estimators::Estimators;
 use crate::evaluate::filter::Filter;
 use crate::evaluate::pipelines::{Pipelines, TruthFrom};
+use crate::evaluate::search::Search;
 use crate::evaluate::speed::Speed;
 use crate::evaluate::{Bench, Findings, Study, Table, folder};
 use crate::source::Input;
+use crate::text::{Featurizer, IdfTable};
 use crate::time::SystemClock;
 
 /// What `evaluate` takes.
@@ -43,6 +48,14 @@ pub struct Args {
     /// Pairs of texts of each case, for the estimators.
     #[arg(long, value_name = "N", default_value = "1000", value_parser = at_least_one)]
     pub trials: NonZeroUsize,
+
+    /// Random fingerprints of 64 bits, for the searches.
+    #[arg(long, value_name = "N", default_value = "1000000", value_parser = at_least_one)]
+    pub documents: NonZeroUsize,
+
+    /// Queries at random, and as many with a neighbour to find, for the searches.
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = at_least_one)]
+    pub queries: NonZeroUsize,
 
     /// Another seed draws other pairs and other hash functions.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
@@ -78,6 +91,11 @@ pub struct Whole {
     #[arg(long, value_name = "N", default_value_t = 20_000)]
     pub brute_force_limit: usize,
 
+    /// Write the document frequencies of the corpus into this file, for `text.idf`, and do nothing else. The text rules are those of
+    /// the pipeline [default: weighted].
+    #[arg(long, value_name = "FILE", conflicts_with = "studies")]
+    pub write_idf: Option<PathBuf>,
+
     /// A pipeline to run, by name or path; repeatable [default: all built-in ones but the tour].
     #[arg(short, long = "pipeline", value_name = "PIPELINE")]
     pub pipelines: Vec<String>,
@@ -100,6 +118,8 @@ pub enum StudyName {
     Estimators,
     /// Sketching time per feature.
     Speed,
+    /// Searches by Hamming distance: what each design reads and takes, and that none misses anything.
+    Search,
     /// Precision, recall and cost of whole pipelines on a corpus with truth.
     Pipelines,
 }
@@ -135,6 +155,9 @@ impl TableFormat {
 /// # Errors
 /// Everything that is wrong with the options, together; then what a study or a file fails with.
 pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
+    if let Some(path) = &args.whole.write_idf {
+        return args.whole.write_idf(path, problems);
+    }
     let program = std::env::current_exe().context("the program's own path")?;
     let studies = studies(args, program, &mut problems);
     let studies = problems.settle(Some(studies))?;
@@ -173,6 +196,9 @@ fn studies(args: &Args, program: PathBuf, problems: &mut Problems) -> Vec<Box<dy
             StudyName::Filter => Box::new(Filter { pairs: args.pairs.get() }),
             StudyName::Estimators => Box::new(Estimators { trials: args.trials.get() }),
             StudyName::Speed => Box::new(Speed),
+            StudyName::Search => {
+                Box::new(Search { documents: args.documents.get(), queries: args.queries.get() })
+            }
             StudyName::Pipelines => Box::new(whole.clone()),
         }
     };
@@ -180,6 +206,29 @@ fn studies(args: &Args, program: PathBuf, problems: &mut Problems) -> Vec<Box<dy
 }
 
 impl Whole {
+    /// Counts the corpus and writes its table.
+    fn write_idf(&self, path: &Path, mut problems: Problems) -> anyhow::Result<ExitCode> {
+        let pipeline = self.pipelines.first().map_or("weighted", String::as_str);
+        let plan = problems.take(Plan::load(pipeline, &self.overrides));
+        let inputs = problems.take(Input::resolve(&self.corpus));
+        if self.corpus.is_empty() {
+            problems.note("--write-idf needs documents: name a feed or a folder with --corpus");
+        }
+        let (mut plan, inputs) = problems.settle(plan.zip(inputs))?;
+        let rules = plan.scheme.text.clone();
+        let mut featurizer = Featurizer::new(rules.clone());
+        let alive = corpus::read(inputs, &mut plan, |_, _| {})?;
+        let table = IdfTable::count(alive.values().map(|text| featurizer.terms(text).to_owned().ids));
+        let file = File::create(path).with_context(|| format!("cannot create \"{}\"", path.display()))?;
+        let mut file = BufWriter::new(file);
+        table
+            .write(&rules, &mut file)
+            .and_then(|()| file.flush())
+            .with_context(|| format!("cannot write \"{}\"", path.display()))?;
+        tracing::info!(documents = table.documents(), features = table.len(), "document frequencies written");
+        Ok(ExitCode::SUCCESS)
+    }
+
     fn study(&self, program: PathBuf) -> Pipelines {
         let built_in = || BUILT_IN.iter().map(|(name, _)| (*name).to_owned()).filter(|name| name != "tour");
         let pipelines = if self.pipelines.is_empty() { built_in().collect() } else { self.pipelines.clone() };

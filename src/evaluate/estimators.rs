@@ -129,22 +129,20 @@ impl Measured {
 impl Study for Estimators {
     fn run(&self, bench: &Bench<'_>) -> Result<Findings, EvaluateError> {
         let mut cases = Vec::new();
-        // The slowest first, so that no thread is left with one at the end.
-        for size in SIZES.into_iter().rev() {
-            for union in UNIONS.into_iter().rev() {
-                for similarity in SIMILARITIES {
-                    cases.extend(ESTIMATORS.map(|estimator| (estimator, size, union, similarity)));
+        for estimator in ESTIMATORS {
+            for size in SIZES {
+                for union in UNIONS {
+                    cases.extend(SIMILARITIES.map(|similarity| (estimator, size, union, similarity)));
                 }
             }
         }
-        let mut measured: Vec<Measured> = threads::map(bench.threads, cases.len(), |n| {
+        // The slow ones first, so that no thread is left with one at the end.
+        cases.reverse();
+        let measured = threads::map(bench.threads, cases.len(), |n| {
             let (estimator, size, union, similarity) = cases[n];
             self.measure(bench.seed, estimator, size, union, similarity)
-        })
-        .into_iter()
-        .flatten()
-        .collect();
-        measured.reverse();
+        });
+        let measured: Vec<Measured> = measured.into_iter().rev().flatten().collect();
         Ok(Findings {
             title: "Estimators".to_owned(),
             about: format!(

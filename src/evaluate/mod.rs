@@ -8,6 +8,7 @@
 //! | [`filter`] | the staged filter on simulated pairs: components read, wrong decisions, time |
 //! | [`estimators`] | mean square error of every sketch's estimate against theory |
 //! | [`speed`] | sketching time per feature |
+//! | [`search`] | searches by Hamming distance: what is read, what it takes, nothing missed |
 //! | [`pipelines`] | precision, recall and cost of whole pipelines on a corpus with truth |
 //!
 //! A new study is a file here and an arm in `cli/evaluate.rs`.
@@ -23,6 +24,7 @@ pub mod folder;
 
 pub mod pipelines;
 pub mod plot;
+pub mod search;
 pub mod speed;
 
 pub mod table;
@@ -30,10 +32,10 @@ mod threads;
 pub mod truth;
 
 use std::io;
-use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::block::hamming::DesignError;
 use crate::config::PlanError;
 use crate::filter::FilterError;
 use crate::source::SourceError;
@@ -62,13 +64,27 @@ pub struct Bench<'c> {
 }
 
 impl Bench<'_> {
-    /// How long the work takes.
-    fn time(&self, work: impl FnOnce()) -> Duration {
-        let start = self.clock.now();
-        work();
-        self.clock.now().saturating_sub(start)
+    /// How long each form of some work takes, in seconds, the parts of the work together.
+    ///
+    /// In every round each form has its turn at all parts; of each part the median over the rounds counts. Parts of less than a
+    /// millisecond are mostly timed between two interruptions, so that a busy machine does not show.
+    fn times(&self, forms: usize, parts: usize, mut work: impl FnMut(usize, usize)) -> Vec<f64> {
+        let mut rounds = vec![vec![Vec::with_capacity(ROUNDS); parts]; forms];
+        for _ in 0..ROUNDS {
+            for (form, by_part) in rounds.iter_mut().enumerate() {
+                for (part, times) in by_part.iter_mut().enumerate() {
+                    let start = self.clock.now();
+                    work(form, part);
+                    times.push(self.clock.now().saturating_sub(start).as_secs_f64());
+                }
+            }
+        }
+        rounds.into_iter().map(|by_part| by_part.into_iter().map(median).sum()).collect()
     }
 }
+
+/// Rounds of [`Bench::times`]; odd.
+const ROUNDS: usize = 9;
 
 impl std::fmt::Debug for Bench<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -101,6 +117,9 @@ pub struct Findings {
 /// Why a study, or writing what it found, failed.
 #[derive(Debug, Error)]
 pub enum EvaluateError {
+    /// A design of a search that cannot be made.
+    #[error(transparent)]
+    Design(#[from] DesignError),
     /// A filter that cannot be made.
     #[error(transparent)]
     Filter(#[from] FilterError),

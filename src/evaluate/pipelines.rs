@@ -296,7 +296,7 @@ fn by_band(ran: &[Ran]) -> Table {
     let mut table = Table::new(
         "pipelines_bands",
         "Share of pairs found, by true similarity",
-        "Below T it should be 0, from T on 1. The last rows have the pairs that there are, as far as the truth knows them.",
+        "Below T it should be 0, from T on 1. The last row has the pairs that there are, as far as the truth knows them.",
         &["pipeline", "T"],
     );
     table.columns.extend(held.iter().map(|band| super::table::Column { name: band_name(*band), unit: "" }));

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use super::plot::{Axis, Plot, Series};
 use super::table::{Table, row};
-use super::{Bench, EvaluateError, Findings, Study, median};
+use super::{Bench, EvaluateError, Findings, Study};
 use crate::hash::mix;
 use crate::sketch::{SketchKind, SketchParams};
 use crate::text::Features;
@@ -15,10 +15,7 @@ const SHAPES: [(usize, usize); 4] = [(300, 256), (1000, 256), (1000, 1024), (400
 /// What is timed: one line a sketch; the first one is what the others are compared with.
 const SKETCHES: [(&str, SketchKind); 2] = [("minhash", SketchKind::MinHash), ("fss", SketchKind::Fss)];
 
-/// Rounds in which every sketch has its turn; the median counts.
-const ROUNDS: usize = 9;
-
-/// Features sketched in a round, about: texts enough that the clock does not show.
+/// Features sketched in a round, about.
 const FEATURES: usize = 20_000;
 
 /// The study.
@@ -30,7 +27,7 @@ impl Study for Speed {
         let mut table = Table::new(
             "speed",
             "Sketching time",
-            "Per feature, one thread, median of rounds in which every sketch has its turn.",
+            "Per feature, one thread; of each text the median of rounds in which every sketch has its turn.",
             &["sketch", "n, features", "K", "time, ns/feature", "times as fast as minhash"],
         );
         let mut series: Vec<Series> = SKETCHES
@@ -70,18 +67,10 @@ fn time(bench: &Bench<'_>, features: usize, size: usize) -> Vec<f64> {
     let mut words = Vec::new();
     let mut sketchers =
         SKETCHES.map(|(_, kind)| SketchParams { kind, size, bits: 64, seed: bench.seed }.sketcher());
-    let mut rounds = vec![Vec::new(); sketchers.len()];
-    for _ in 0..ROUNDS {
-        for (sketcher, times) in sketchers.iter_mut().zip(&mut rounds) {
-            let took = bench.time(|| {
-                for text in &texts {
-                    words.clear();
-                    sketcher.sketch(Features::set(black_box(text)), &mut words);
-                }
-                black_box(&words);
-            });
-            times.push(took.as_secs_f64() * 1e9 / (texts.len() * features) as f64);
-        }
-    }
-    rounds.into_iter().map(median).collect()
+    let times = bench.times(SKETCHES.len(), texts.len(), |sketch, text| {
+        words.clear();
+        sketchers[sketch].sketch(Features::set(black_box(&texts[text])), &mut words);
+        black_box(&words);
+    });
+    times.into_iter().map(|seconds| seconds * 1e9 / (texts.len() * features) as f64).collect()
 }

@@ -92,7 +92,7 @@ impl fmt::Display for Value {
 /// Four significant digits, or all of them if there are fewer; as a power of ten below 0.001.
 fn significant(number: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let size = number.abs();
-    let decimals = [1.0, 10.0, 100.0, 1000.0].iter().filter(|power| size < **power).count();
+    let decimals = [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0].iter().filter(|power| size < **power).count();
     let rounded = if size < 1e-3 { format!("{number:.2e}") } else { format!("{number:.decimals$}") };
     let full = number.to_string();
     f.write_str(if full.len() < rounded.len() { &full } else { &rounded })
@@ -232,9 +232,24 @@ mod tests {
     #[test]
     fn numbers_have_four_significant_digits() {
         let shown = |number: f64| Value::Number(number).to_string();
-        let numbers = [0.0, 1.0, 0.123_456, 12.345_6, 999.96, 1234.5, 0.000_123_4, -0.5, 0.999_96, 1e-5];
-        let expected =
-            ["0", "1", "0.1235", "12.35", "1000.0", "1234", "1.23e-4", "-0.5", "1.0000", "1.00e-5"];
+        let numbers = [
+            0.0,
+            1.0,
+            0.123_456,
+            12.345_6,
+            999.96,
+            1234.5,
+            0.000_123_4,
+            -0.5,
+            0.999_96,
+            1e-5,
+            0.012_345,
+            0.001_234_5,
+        ];
+        let expected = [
+            "0", "1", "0.1235", "12.35", "1000.0", "1234", "1.23e-4", "-0.5", "1.0000", "1.00e-5", "0.01235",
+            "0.001234",
+        ];
         assert_eq!(numbers.map(shown), expected);
     }
 

@@ -15,6 +15,7 @@ fn the_first_page_leads_to_the_commands_and_to_a_first_run() {
         "\n  trace ",
         "\n  plan ",
         "\n  check ",
+        "\n  evaluate ",
         "\n  generate ",
     ] {
         assert!(help.out.contains(part), "{part:?} is not in\n{}", help.out);
@@ -47,13 +48,23 @@ fn every_command_explains_its_options() {
         "--scripts <SCRIPT,...>",
         "Try:",
     ];
-    let expected: [(&str, &[&str], bool); 6] = [
+    let evaluate = [
+        "[STUDY]...",
+        "filter: ",
+        "-o, --output <FOLDER>",
+        "--pairs <N>",
+        "--corpus <INPUT>",
+        "--truth <FILE>",
+        "Try:",
+    ];
+    let expected: [(&str, &[&str], bool); 7] = [
         ("replay", &replay, true),
         ("plan", &["--documents <N>", "--workers <N>", "--format <FORMAT>"], true),
         ("check", &["-c, --config <CONFIG>", "--connect"], true),
         ("compare", &["<A>", "<B>"], true),
         ("trace", &["--doc <ID>", "<INPUT>..."], true),
         ("generate", &generate, false),
+        ("evaluate", &evaluate, false),
     ];
     for (command, options, takes_pipeline) in expected {
         let help = dupflow([command, "--help"]);

@@ -7,6 +7,7 @@
 mod bad_input;
 mod clusters;
 mod dupflow;
+mod evaluate;
 mod feeds;
 mod generate;
 mod help;

@@ -134,3 +134,29 @@ fn a_feed_that_cannot_be_made() {
     );
     assert!(!place.path("same").exists());
 }
+
+#[test]
+fn an_evaluation_that_cannot_be_made() {
+    let place = Place::new();
+    refused(
+        &place,
+        "evaluate pipelines everything --pairs 0 --corpus missing --truth no --labels none -p nothing -p exact --thresholds 0.8,2 \
+         -o out",
+        &[
+            "invalid value 'everything' for '[STUDY]...' [possible values: filter, ",
+            "invalid value '0' for '--pairs <N>': expected a whole number, 1 or more",
+            "no pipeline \"nothing\"",
+            "--set threshold=2: threshold: found 2, expected a number above 0 and at most 1",
+            "cannot read \"missing\": No such file or directory",
+            "--labels: the truth is named by --truth already",
+            "--truth: cannot read \"no\": No such file or directory",
+            "--labels: cannot read \"none\": No such file or directory",
+        ],
+    );
+    assert!(!place.path("out").exists());
+    let run = place.run("evaluate pipelines");
+    assert!(
+        run.code == 2 && run.err.starts_with("error: the study \"pipelines\" needs documents"),
+        "{run:?}"
+    );
+}

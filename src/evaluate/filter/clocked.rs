@@ -13,13 +13,13 @@ use rand_chacha::ChaCha8Rng;
 
 use super::pair::{MOST, Matches};
 use super::rules::{BITS, Rule, SIZE};
+use crate::evaluate::Bench;
 use crate::evaluate::distribution::Distribution;
-use crate::evaluate::{Bench, median};
 use crate::filter::{FilterError, Look};
 use crate::hash::mix;
 
-/// Rounds; the median of each form's counts.
-const ROUNDS: usize = 9;
+/// Documents that are timed together: less than a millisecond, also of the full comparison.
+const BLOCK: usize = 1000;
 
 /// Words of a one-bit sketch.
 const WORDS: usize = BITS / 64;
@@ -86,10 +86,20 @@ struct Rows<'d> {
     per_word: usize,
 }
 
-impl Rows<'_> {
-    /// How many documents `rule` accepts, one after the other.
+impl<'d> Rows<'d> {
+    /// The rows of some documents.
+    fn of(&self, documents: Range<usize>) -> impl Iterator<Item = &'d [u64]> + use<'d> {
+        self.rows[documents.start * self.length..documents.end * self.length].chunks(self.length)
+    }
+
+    /// How many of some documents `rule` accepts, one after the other.
     #[inline(always)]
-    fn accepted(&self, rule: &Rule, matches: impl Fn(&[u64], &[u64]) -> u32) -> usize {
+    fn accepted(
+        &self,
+        documents: Range<usize>,
+        rule: &Rule,
+        matches: impl Fn(&[u64], &[u64]) -> u32,
+    ) -> usize {
         let accepts = |row: &&[u64]| {
             let matches = |from, to| {
                 let words = from / self.per_word..to / self.per_word;
@@ -97,7 +107,7 @@ impl Rows<'_> {
             };
             rule.compare(matches).accepted
         };
-        self.rows.chunks(self.length).filter(accepts).count()
+        self.of(documents).filter(accepts).count()
     }
 }
 
@@ -123,21 +133,17 @@ impl Columns {
         Self(rule.looks.iter().zip(starts.zip(ends).map(|(start, end)| start..end)).map(column).collect())
     }
 
-    /// How many documents are accepted, look after look. A look moves those that it leaves undecided to the front, without a branch.
+    /// How many of some documents are accepted, look after look. A look moves those that it leaves undecided to the front, without a branch.
     #[inline(always)]
-    fn accepted(&self, matches: impl Fn(&[u64], &[u64]) -> u32) -> usize {
-        let mut left: Vec<(u32, u32)> = Vec::new();
+    fn accepted(&self, documents: Range<usize>, matches: impl Fn(&[u64], &[u64]) -> u32) -> usize {
+        let mut left: Vec<(usize, u32)> = documents.map(|document| (document, 0)).collect();
         let mut accepted = 0;
-        for (n, Column { look, query, words }) in self.0.iter().enumerate() {
+        for Column { look, query, words } in &self.0 {
             let width = query.len();
-            if n == 0 {
-                let documents = u32::try_from(words.len() / width).expect("few documents");
-                left.extend((0..documents).map(|document| (document, 0)));
-            }
             let mut undecided = 0;
             for place in 0..left.len() {
                 let (document, before) = left[place];
-                let found = before + matches(&words[document as usize * width..][..width], query);
+                let found = before + matches(&words[document * width..][..width], query);
                 let accept = found >= look.accept_from;
                 accepted += usize::from(accept);
                 left[undecided] = (document, found);
@@ -149,17 +155,17 @@ impl Columns {
     }
 }
 
-/// A form of the comparison: its name, and how many documents it accepts.
-type Form<'f> = (&'static str, Box<dyn Fn() -> usize + 'f>);
+/// A form of the comparison: its name, and how many of some documents it accepts.
+type Form<'f> = (&'static str, Box<dyn Fn(Range<usize>) -> usize + 'f>);
 
 /// What one form took.
 #[derive(Clone, Debug)]
 pub(super) struct Timed {
     /// The form.
     pub(super) name: &'static str,
-    /// Of one pair, the median of all rounds.
+    /// Of one pair.
     pub(super) nanoseconds: f64,
-    /// How many times as long the first form takes, by the medians.
+    /// How many times as long the first form takes.
     pub(super) faster: f64,
     /// Documents that it accepts.
     pub(super) accepted: usize,
@@ -181,31 +187,27 @@ pub(super) fn time(
     let documents = Documents::draw(&mut rng, distribution, count);
     let (wide, bits) = (documents.wide(), documents.one_bit());
     let (wide_columns, bit_columns) = (Columns::new(wide, &staged), Columns::new(bits, &one_bit));
-    let full = || {
+    let full = |range: Range<usize>| {
         let accepts = |row: &&[u64]| equal(&row[..SIZE], &documents.query[..SIZE]) as usize >= staged.least;
-        documents.rows.chunks(MOST).filter(accepts).count()
+        wide.of(range).filter(accepts).count()
     };
     let forms: [Form<'_>; 6] = [
         ("full comparison", Box::new(full)),
-        ("paper, in rows", Box::new(|| wide.accepted(&paper, equal))),
-        ("staged, in rows", Box::new(|| wide.accepted(&staged, equal))),
-        ("staged, in columns", Box::new(|| wide_columns.accepted(equal))),
-        ("one-bit, in rows", Box::new(|| bits.accepted(&one_bit, agreeing))),
-        ("one-bit, in columns", Box::new(|| bit_columns.accepted(agreeing))),
+        ("paper in rows", Box::new(|range| wide.accepted(range, &paper, equal))),
+        ("staged in rows", Box::new(|range| wide.accepted(range, &staged, equal))),
+        ("staged in columns", Box::new(|range| wide_columns.accepted(range, equal))),
+        ("one-bit in rows", Box::new(|range| bits.accepted(range, &one_bit, agreeing))),
+        ("one-bit in columns", Box::new(|range| bit_columns.accepted(range, agreeing))),
     ];
-    let mut rounds = vec![Vec::new(); forms.len()];
-    let mut accepted = vec![0; forms.len()];
-    for _ in 0..ROUNDS {
-        for (n, (_, form)) in forms.iter().enumerate() {
-            rounds[n].push(bench.time(|| accepted[n] = black_box(form())).as_secs_f64());
-        }
-    }
-    let medians: Vec<f64> = rounds.into_iter().map(median).collect();
-    let timed = forms.iter().zip(&medians).zip(accepted).map(|(((name, _), seconds), accepted)| Timed {
+    let blocks: Vec<_> = (0..count).step_by(BLOCK).map(|start| start..count.min(start + BLOCK)).collect();
+    let times = bench.times(forms.len(), blocks.len(), |form, block| {
+        black_box(forms[form].1(blocks[block].clone()));
+    });
+    let timed = forms.iter().zip(&times).map(|((name, form), seconds)| Timed {
         name,
         nanoseconds: seconds * 1e9 / count as f64,
-        faster: medians[0] / seconds,
-        accepted,
+        faster: times[0] / seconds,
+        accepted: form(0..count),
     });
     Ok(timed.collect())
 }
@@ -221,8 +223,8 @@ mod tests {
         let [paper, staged] = Rule::full_width(0.5).unwrap();
         let one_bit = Rule::one_bit(0.5).unwrap();
         let check = |rows: Rows<'_>, rule: &Rule, matches: fn(&[u64], &[u64]) -> u32| {
-            let accepted = rows.accepted(rule, matches);
-            assert_eq!(accepted, Columns::new(rows, rule).accepted(matches), "{}", rule.name);
+            let accepted = rows.accepted(0..200, rule, matches);
+            assert_eq!(accepted, Columns::new(rows, rule).accepted(0..200, matches), "{}", rule.name);
             assert!((60..140).contains(&accepted), "{accepted} of 200 at about 0.5 or more");
         };
         check(documents.wide(), &paper, equal);

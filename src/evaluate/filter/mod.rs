@@ -97,7 +97,7 @@ impl Filter {
             "filter_time",
             "Time to compare",
             &format!(
-                "One query against {documents} documents in memory, T = {TIMED}, one thread; medians of rounds in which every form \
+                "One query against {documents} documents in memory, T = {TIMED}, one thread; of each thousand the median of rounds in which every form \
                  has its turn. Full-width sketches have {SIZE} components of 64 bits, one-bit sketches {BITS}. In rows: a document is \
                  compared until it is decided. In columns: what a look reads of all documents lies side by side, and all documents \
                  that are left take the next look."

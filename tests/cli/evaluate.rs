@@ -1,0 +1,169 @@
+//! `dupflow evaluate`: its numbers, its files, and what it refuses.
+
+use std::collections::BTreeMap;
+
+use super::dupflow::Place;
+
+/// The rows of a CSV file, by column; no field of these files has a comma or a quote in it.
+fn rows(place: &Place, name: &str) -> Vec<BTreeMap<String, String>> {
+    let text = place.read(name);
+    let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned));
+    let columns: Vec<String> = lines.next().expect("a heading").collect();
+    lines
+        .map(|fields| {
+            let row: BTreeMap<_, _> = columns.iter().cloned().zip(fields).collect();
+            assert_eq!(row.len(), columns.len(), "{name} {row:?}");
+            row
+        })
+        .collect()
+}
+
+fn number(row: &BTreeMap<String, String>, column: &str) -> f64 {
+    row[column].parse().unwrap_or_else(|_| panic!("{column} of {row:?}"))
+}
+
+/// The seed is pinned. With 20,000 pairs the mean over FUNDS-like pairs at T = 0.8, whose standard deviation is about 100
+/// components, is known to 0.7: 33 and 113 by exact computation.
+#[test]
+fn the_filter_reads_what_theory_says() {
+    let place = Place::new();
+    let run = place.run("evaluate filter --pairs 20000 --workers 2 -o out");
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
+    let funds: Vec<_> = rows(&place, "out/filter_components.csv")
+        .into_iter()
+        .filter(|row| row["pairs"] == "FUNDS-like" && row["T"] == "0.8")
+        .collect();
+    assert_eq!(funds.len(), 1);
+    let [staged, paper, certain] = ["staged", "paper", "certain"].map(|column| number(&funds[0], column));
+    assert!((29.0..37.0).contains(&staged) && (108.0..118.0).contains(&paper), "{funds:?}");
+    assert!((255.0..285.0).contains(&certain), "{funds:?}");
+    let errors = rows(&place, "out/filter_errors.csv");
+    assert_eq!(errors.len(), 4 * 4 * 3);
+    for row in errors {
+        let [accept, reject, missed, wrong] =
+            ["pairs to accept", "pairs to reject", "rejected of them", "accepted of them"]
+                .map(|c| number(&row, c));
+        assert!(accept + reject == 20_000.0 && missed + wrong <= 3.0, "{row:?}");
+    }
+    let rates = rows(&place, "out/filter_rates.csv");
+    assert!(rates.iter().all(|row| (0.0..=100.0).contains(&number(row, "800 (%)"))), "{rates:?}");
+    for row in rows(&place, "out/filter_time.csv") {
+        assert!(number(&row, "time (ns/pair)") > 0.0 && number(&row, "accepted") <= 2000.0, "{row:?}");
+    }
+}
+
+#[test]
+fn the_page_holds_all_of_it() {
+    let place = Place::new();
+    let run = place.run("evaluate filter speed --pairs 2000 --format markdown -o out/of/it");
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(
+        run.out.contains("## Staged filter\n") && run.out.contains("| T | pairs | certain |"),
+        "{}",
+        run.out
+    );
+    let page = place.read("out/of/it/index.html");
+    assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
+    assert!(
+        page.contains(
+            "<code>dupflow evaluate filter speed --pairs 2000 --format markdown -o out/of/it</code>"
+        )
+    );
+    for part in ["Components read", "Wrong decisions", "Time to compare", "Sketching time"] {
+        assert!(page.contains(&format!("<h3>{part}</h3>")), "{part}");
+    }
+    let plots = ["filter_undecided_uniform", "filter_undecided_funds-like", "speed"];
+    for plot in plots.map(|name| place.read(&format!("out/of/it/{name}.svg"))) {
+        assert!(plot.starts_with("<svg") && page.contains(&plot));
+    }
+    for outside in ["src=", "href=", "@import", "url("] {
+        assert!(!page.contains(outside), "{outside} on a page that needs nothing else");
+    }
+    let speed = rows(&place, "out/of/it/speed.csv");
+    assert!(speed.iter().all(|row| number(row, "time (ns/feature)") > 0.0));
+}
+
+/// The same seed, so the same numbers on any number of threads; and most of 72 cases within their intervals of 99.9 %.
+#[test]
+fn estimators_are_within_their_intervals() {
+    let place = Place::new();
+    let run = |workers: &str, out: &str| {
+        let run = place.run(&format!("evaluate estimators --trials 20 --workers {workers} -o {out}"));
+        assert_eq!(run.code, 0, "{run:?}");
+        run.out
+    };
+    assert_eq!(run("1", "one"), run("3", "three"));
+    let summary = rows(&place, "one/estimators.csv");
+    let all = summary.iter().map(|row| format!("{} {}", row["sketch"], row["b"])).collect::<Vec<_>>();
+    assert!(
+        ["minhash 64", "minhash 1", "fss 64"].iter().all(|one| all.iter().any(|found| found == one)),
+        "{all:?}"
+    );
+    for row in &summary {
+        assert_eq!(number(row, "cases"), 36.0);
+        assert!((0.8..1.2).contains(&number(row, "mean")) && number(row, "bias outside") <= 2.0, "{row:?}");
+    }
+    assert_eq!(rows(&place, "three/estimators_cases.csv").len(), 36 * summary.len());
+}
+
+#[test]
+fn pipelines_are_held_against_the_truth() {
+    let place = Place::new();
+    let made = place.run("generate --documents 400 --near 0.4 -o feed --truth truth --floor 0.5");
+    assert_eq!(made.code, 0, "{made:?}");
+    let common = "evaluate pipelines --corpus feed -p exact -p minhash --thresholds 0.7,0.8 --workers 1";
+    let read = place.run(&format!("{common} --truth truth -o read"));
+    assert_eq!((read.code, read.err.as_str()), (0, ""), "{read:?}");
+    let quality = rows(&place, "read/pipelines_quality.csv");
+    let runs: Vec<_> = quality.iter().map(|row| (row["pipeline"].as_str(), row["T"].as_str())).collect();
+    assert_eq!(runs, [("exact", "0.7"), ("exact", "0.8"), ("minhash", "0.7"), ("minhash", "0.8")]);
+    for row in &quality {
+        let [precision, recall] = ["precision", "recall"].map(|column| number(row, column));
+        // Of these 100 pairs many are so close to T that the estimate decides.
+        let (least_precision, least_recall) =
+            if row["pipeline"] == "exact" { (1.0, 0.97) } else { (0.85, 0.85) };
+        assert!(number(row, "right pairs") > 20.0, "{row:?}");
+        assert!(precision >= least_precision && recall >= least_recall, "{row:?}");
+    }
+    let cost = rows(&place, "read/pipelines_cost.csv");
+    assert!(
+        cost.iter().all(|row| number(row, "memory (bytes/document)") > 0.0 && number(row, "time (s)") > 0.0)
+    );
+    assert!(place.read("read/pipelines_found_0.8.svg").contains("minhash"));
+    // The truth of the generator is what comparing everything finds.
+    let computed = place.run(&format!("{common} -o computed"));
+    assert_eq!(computed.code, 0, "{computed:?}");
+    assert_eq!(place.read("read/pipelines_quality.csv"), place.read("computed/pipelines_quality.csv"));
+}
+
+#[test]
+fn labels_are_a_truth_without_similarities() {
+    let place = Place::new();
+    place.file("docs/a", "one two three four five");
+    place.file("docs/b", "one two three four five");
+    place.file("docs/c", "something else which is not at all like that");
+    place.file("labels", "a\tx\nb\tx\nc\tx\n");
+    let run = place.run("evaluate pipelines --corpus docs --labels labels -p exact --thresholds 0.8 -o out");
+    assert_eq!(run.code, 0, "{run:?}");
+    let row = &rows(&place, "out/pipelines_quality.csv")[0];
+    let numbers = ["pairs found", "right pairs", "precision", "recall"].map(|column| number(row, column));
+    assert_eq!(numbers, [1.0, 3.0, 1.0, 1.0 / 3.0]);
+    assert!(!place.path("out/pipelines_bands.csv").exists(), "nothing is known about similarities");
+}
+
+#[test]
+fn a_corpus_too_large_to_compare_needs_a_truth() {
+    let place = Place::new();
+    place.file("docs/a", "one two");
+    place.file("docs/b", "one two");
+    let run = place.run("evaluate pipelines --corpus docs --brute-force-limit 1 -o out");
+    assert_eq!((run.code, run.out.as_str()), (1, ""), "{run:?}");
+    let told = "error: 2 documents have no truth beside them and are more than --brute-force-limit 1; name their pairs with --truth";
+    assert!(run.err.starts_with(told), "{run:?}");
+    place.file("wrong", "a\tb\t0.9\nwhatever\n");
+    let run = place.run("evaluate pipelines --corpus docs --truth wrong");
+    assert!(
+        run.code == 1 && run.err.contains("\"wrong\", line 2: expected \"id_a id_b similarity\""),
+        "{run:?}"
+    );
+}
