@@ -34,17 +34,12 @@ pub enum SketchKind {
 }
 
 impl SketchKind {
-    /// Whether it reads the weights of features; other kinds see a set.
-    pub fn weighted(self) -> bool {
-        matches!(self, Self::Dart | Self::Icws | Self::Cws | Self::SimHash)
-    }
-}
-
-impl SketchKind {
     /// What such sketches are estimates of.
     pub fn measure(self) -> Measure {
         match self {
             Self::Fss | Self::MinHash => Measure::Jaccard,
+            Self::Dart | Self::Icws | Self::Cws => Measure::WeightedJaccard,
+            Self::SimHash => Measure::Cosine,
         }
     }
 }
