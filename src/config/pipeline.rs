@@ -29,8 +29,8 @@ pub(super) const KEYS: &[Key] = &[
     Key { name: "text.normalize", expected: "\"none\", \"nfc\" or \"nfkc\"" },
     Key { name: "text.stop_words", expected: "a list of words, or the path of a file with one word a line" },
     Key { name: "sketch.kind", expected: "\"fss\", \"minhash\", \"dart\", \"icws\", \"cws\" or \"simhash\"" },
-    Key { name: "sketch.size", expected: "a whole number from 16 to 32768; 32, 64 or 128 for simhash" },
-    Key { name: "sketch.bits", expected: "1, 2, 4, 8, 16, 32 or 64; 1 for simhash" },
+    Key { name: "sketch.size", expected: "a whole number from 16 to 32768" },
+    Key { name: "sketch.bits", expected: "1, 2, 4, 8, 16, 32 or 64" },
     Key { name: "sketch.seed", expected: "a whole number from 0 to 2^63 - 1" },
     Key { name: "blocking.kind", expected: "\"banding\" or \"scan\"" },
     Key { name: "blocking.bands", expected: "a whole number from 1 to 32768" },
@@ -201,30 +201,42 @@ fn scheme(settings: &mut Settings, exact: bool) -> Scheme {
         ("simhash", SketchKind::SimHash),
     ];
     let kind = settings.choose("sketch.kind", &kinds, LATER_SKETCHES).unwrap_or(SketchKind::Fss);
-    let simhash = kind == SketchKind::SimHash;
-    if simhash {
-        // A file's size and bits of another kind do not bind the one that was asked for in its place.
-        for key in ["sketch.size", "sketch.bits"] {
-            if !settings.is_set_beside(key, "sketch.kind") {
-                settings.forget(key);
-            }
-        }
-    }
-    let is_size = |size: &usize| !simhash || [32, 64, 128].contains(size);
-    let is_width = |bits: &usize| bits.is_power_of_two() && (!simhash || *bits == 1);
-    let (size, bits) = if simhash { (64, 1) } else { (448, 4) };
+    let default = if kind == SketchKind::SimHash { simhash(settings) } else { (448, 4) };
+    let is_width = |bits: &usize| bits.is_power_of_two();
     Scheme {
         version: VERSION,
         text: text_rules(settings),
         sketch: SketchParams {
             kind,
-            size: settings.read("sketch.size", |v| v.integer(16..=32_768).filter(is_size)).unwrap_or(size),
-            bits: settings.read("sketch.bits", |v| v.integer(1..=64).filter(is_width)).unwrap_or(bits),
+            size: settings.read("sketch.size", |v| v.integer(16..=32_768)).unwrap_or(default.0),
+            bits: settings.read("sketch.bits", |v| v.integer(1..=64).filter(is_width)).unwrap_or(default.1),
             seed: settings.read("sketch.seed", |v| v.integer(0..=u64::MAX >> 1)).unwrap_or(0),
         },
         blocks: None,
         exact,
     }
+}
+
+/// The default size and bits of simhash; notes a size and bits that it cannot have.
+fn simhash(settings: &mut Settings) -> (usize, usize) {
+    let only = [
+        ("sketch.size", &[32, 64, 128][..], "32, 64 or 128 places"),
+        ("sketch.bits", &[1], "places of 1 bit"),
+    ];
+    for (key, values, has) in only {
+        // A file's value for another kind does not bind the one that was asked for in its place.
+        if settings.is_set_beside(key, "sketch.kind") {
+            match settings.read(key, |v| v.integer(1..=32_768)) {
+                Some(value) if values.contains(&value) => continue,
+                Some(value) => {
+                    settings.problem(key, What::Contradiction(format!("simhash has {has}, not {value}")));
+                }
+                None => {}
+            }
+        }
+        settings.forget(key);
+    }
+    (64, 1)
 }
 
 fn text_rules(settings: &mut Settings) -> TextRules {

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::raw::Key;
 use super::{BUILT_IN, BlockingPlan, Deployment, Plan, PlanError, deployment, pipeline};
 use crate::block::design::Curve;
+use crate::sketch::SketchKind;
 use crate::sketch::agreement::Agreement;
 use crate::sketch::estimate::standard_error;
 use crate::text::{Shingle, Spaceless};
@@ -92,8 +93,8 @@ fn unknown_keys_name_the_nearest_known_one() {
 fn what_other_versions_have_is_told_apart() {
     for (typed, expected) in [
         (
-            "sketch.kind = \"dart\"",
-            "sketch.kind: \"dart\" is not available in this version; available: fss, minhash",
+            "sketch.kind = \"oph\"",
+            "sketch.kind: \"oph\" is not available in this version; available: fss, minhash, dart, icws, cws, simhash",
         ),
         (
             "blocking.kind = \"permuted\"",
@@ -146,14 +147,35 @@ fn contradictions() {
 }
 
 #[test]
+fn simhash_has_its_own_sizes() {
+    let simhash = |text: &str, overrides: &[&str]| {
+        let sketch = plan(text, overrides).unwrap().scheme.sketch;
+        assert_eq!(sketch.kind, SketchKind::SimHash);
+        (sketch.size, sketch.bits)
+    };
+    assert_eq!(simhash("sketch.kind = \"simhash\"", &[]), (64, 1));
+    assert_eq!(simhash("sketch.kind = \"simhash\"\nsketch.size = 128\nsketch.bits = 1", &[]), (128, 1));
+    // What the file has for the sketch that was its own is dropped, what was typed beside the kind is not.
+    assert_eq!(simhash("sketch.size = 448\nsketch.bits = 4", &["sketch.kind=simhash"]), (64, 1));
+    assert_eq!(simhash("sketch.size = 448", &["sketch.kind=simhash", "sketch.size=32"]), (32, 1));
+    assert_eq!(
+        said("sketch.kind = \"simhash\"\nsketch.size = 100\nsketch.bits = 4", &[]),
+        [
+            "p.toml:2: sketch.size: simhash has 32, 64 or 128 places, not 100",
+            "p.toml:3: sketch.bits: simhash has places of 1 bit, not 4"
+        ]
+    );
+}
+
+#[test]
 fn all_problems_at_once_in_the_order_of_their_places() {
-    let text = "threshold = 2\n[sketch]\nkind = \"dart\"\nsise = 4\n[blocking]\nrows = 0\nbands = 1000000\n";
+    let text = "threshold = 2\n[sketch]\nkind = \"oph\"\nsise = 4\n[blocking]\nrows = 0\nbands = 1000000\n";
     let said = said(text, &["sketch.bits=5", "output.onerror=fail", "nonsense"]);
     assert_eq!(
         said,
         [
             "p.toml:1: threshold: found 2, expected a number above 0 and at most 1",
-            "p.toml:3: sketch.kind: \"dart\" is not available in this version; available: fss, minhash",
+            "p.toml:3: sketch.kind: \"oph\" is not available in this version; available: fss, minhash, dart, icws, cws, simhash",
             "p.toml:4: sketch.sise: unknown key; did you mean \"sketch.size\"?",
             "p.toml:6: blocking.rows: found 0, expected a whole number from 1 to 64",
             "p.toml:7: blocking.bands: found 1000000, expected a whole number from 1 to 32768",

@@ -10,14 +10,17 @@
 //! ‖S‖₁`, where 7 of 8 sketches end, and is raised by half. Darts that are thrown again change nothing; so φ, the
 //! order of features and their repeats have no part in the result.
 //!
-//! To find a feature's darts, the weights are cut into **strips**: `(0, ...]`, `(c/256, c]`, `(c, 2c]`, `(2c, 4c]` and so on, with c =
-//! [`SCALE`]. In a strip darts come in the order of ranks, with exponential gaps of mean 1 / width. A strip costs one hash
-//! unless a dart is found, and a uniform number is never below 2^-53, so strips narrower than `2^-53 / φ` have no dart:
-//! finitely many are left, and no weight is too small to be met exactly.
+//! To find a feature's darts, the weights are cut into **strips**: `(c, 2c]`, `(2c, 4c]` and so on above c = [`SCALE`], and `(c/256,
+//! c]`, `(c/65536, c/256]` and so on below. In a strip darts come in the order of ranks, with exponential gaps of mean 1 / width. A strip
+//! costs one hash, and no more if the first gap ends beyond φ. No gap is shorter than `2^-53 / width`, since no uniform number is
+//! below 2^-53; so strips narrower than `2^-54 / φ` have no dart, and finitely many strips are left whatever the weights are.
 //!
-//! Reference: T. Christiani, *DartMinHash: fast sketching for weighted sets* (2020), for darts, buckets and φ; where that paper
-//! cuts the plane into rectangles with a Poisson number of darts, there are strips with gaps here, as in O. Ertl, *BagMinHash*
-//! (KDD 2018): a rectangle costs its darts even where it is mostly outside, and their number depends on the scale of weights.
+//! Time, for each feature at K = 256 (AMD EPYC with AVX-512, both cores busy; the bench `sketch`, groups `weighted`, repeats it): 97 ns in
+//! a text of 1000 features where MinHash takes 369; 86 where weights sum up to 1, 119 where they are from 1 to 1000.
+//!
+//! Reference: T. Christiani, *DartMinHash: fast sketching for weighted sets* (2020), for darts, buckets and φ. That paper cuts the plane
+//! into rectangles, each with a Poisson number of darts; here are strips with gaps, as in O. Ertl, *BagMinHash* (KDD 2018): a
+//! rectangle costs its darts even where it is mostly outside, and with c 1000 times too small or too large that took two to three times as long.
 
 use super::draws::{Draws, ln, uniform};
 use super::{Sampler, weighted};

@@ -34,13 +34,6 @@ pub enum SketchKind {
 }
 
 impl SketchKind {
-    /// Whether it reads the weights of features; other kinds see a set.
-    pub fn weighted(self) -> bool {
-        matches!(self, Self::Dart | Self::Icws | Self::Cws | Self::SimHash)
-    }
-}
-
-impl SketchKind {
     /// What such sketches are estimates of.
     pub fn measure(self) -> Measure {
         match self {

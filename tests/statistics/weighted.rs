@@ -22,10 +22,10 @@ fn pairs() -> Vec<Pair> {
         pair("one feature, a third", vec![(2.0, 6.0)]),
         pair("a scaled copy", (1..40).map(|i| (f64::from(i), 1.25 * f64::from(i))).collect()),
         pair("huge ratios", vec![(1e6, 1e6), (1.0, 3e5), (1e-6, 2.0), (4e5, 1.0)]),
-        pair("counts", (0..200).map(|i| ((any(i) * 4.0).floor(), (any(i / 2) * 4.0).floor())).collect()),
+        pair("counts", (0..100).map(|i| ((any(i) * 4.0).floor(), (any(i / 2) * 4.0).floor())).collect()),
         pair(
             "fractions",
-            (0..120)
+            (0..60)
                 .map(|i| {
                     let own = 0.001 + 0.05 * any(i);
                     (own, if i % 5 == 0 { 0.0 } else { own * (0.8 + 0.4 * any(i + 1000)) })
@@ -79,7 +79,10 @@ fn check(name: &str, trials: usize, make: impl Fn(usize, u64) -> Box<dyn Sampler
         }
         let (n, variance) = (trials as f64, jaccard * (1.0 - jaccard) / SIZE as f64);
         let (bias, ratio) = (errors / n, squares / n / variance);
-        println!("{name}, {}: J {jaccard:.4}, bias {bias:.5}, mean square error / variance {ratio:.3}", pair.name);
+        println!(
+            "{name}, {}: J {jaccard:.4}, bias {bias:.5}, mean square error / variance {ratio:.3}",
+            pair.name
+        );
         assert!(bias.abs() <= SIGMAS * (variance / n).sqrt(), "{name}, {}: bias {bias}", pair.name);
         let slack = bounds::of_mean_square(trials, bounds::kurtosis(SIZE, jaccard));
         assert!((ratio - 1.0).abs() <= slack, "{name}, {}: ratio {ratio}", pair.name);
@@ -88,17 +91,17 @@ fn check(name: &str, trials: usize, make: impl Fn(usize, u64) -> Box<dyn Sampler
 
 #[test]
 fn darts_have_no_bias_and_the_variance_of_independent_components() {
-    check("dart", 2000, |size, seed| Box::new(Dart::new(size, seed)));
+    check("dart", 1000, |size, seed| Box::new(Dart::new(size, seed)));
 }
 
 #[test]
 fn cws_has_no_bias_and_the_variance_of_independent_components() {
-    check("cws", 2000, |size, seed| Box::new(Cws::new(size, seed)));
+    check("cws", 1000, |size, seed| Box::new(Cws::new(size, seed)));
 }
 
 #[test]
 fn icws_has_no_bias_and_the_variance_of_independent_components() {
-    check("icws", 2000, |size, seed| Box::new(Icws::new(size, seed)));
+    check("icws", 1000, |size, seed| Box::new(Icws::new(size, seed)));
 }
 
 /// Disjoint texts have no component in common, and equal ones all.
@@ -124,7 +127,7 @@ fn the_ends_are_exact() {
 /// share of one text pair has a variance of at most p q.
 #[test]
 fn simhash_bits_agree_by_the_angle() {
-    const TRIALS: u64 = 2000;
+    const TRIALS: u64 = 1000;
     for pair in pairs().iter().filter(|pair| pair.weights.len() >= 39) {
         let expected = 1.0 - pair.angle() / std::f64::consts::PI;
         let mut equal = 0;
