@@ -41,7 +41,7 @@ impl Exact {
     pub fn new(target: Target, params: &FilterParams) -> Result<Self, FilterError> {
         let error = params.error()?;
         let schedule = match params.kind {
-            FilterKind::Full => Schedule::none(target),
+            FilterKind::Full | FilterKind::Hamming => Schedule::none(target),
             FilterKind::Paper => return Err(FilterError::PaperExact),
             FilterKind::Staged => {
                 let looks = target.looks_after_first_word(params.looks.as_deref())?;

@@ -75,6 +75,8 @@ pub enum FilterKind {
     Paper,
     /// No early stop.
     Full,
+    /// No early stop, of one-bit sketches within a Hamming radius.
+    Hamming,
 }
 
 /// What decides about the pairs that no look rejects.

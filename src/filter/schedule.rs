@@ -4,12 +4,13 @@
 //! Looks go from the first component on; a look at k components rejects with fewer than `reject_below` matches and
 //! accepts with `accept_from` or more. A pair that no look rejects is accepted.
 //!
-//! Four ways to set the bounds, all around `M0 = ceil(p(T) * K)`, the least number of matches that a full
+//! Five ways to set the bounds, all around `M0 = ceil(p(T) * K)`, the least number of matches that a full
 //! comparison accepts:
 //!
 //! | constructor | early looks | last look, at K | promises |
 //! |---|---|---|---|
 //! | [`full`](Schedule::full) | none | reject below M0 | the full comparison |
+//! | [`within_radius`](Schedule::within_radius) | the first word, if it alone differs in more than K - M0 bits | reject below M0 | the full comparison |
 //! | [`sequential`](Schedule::sequential) | exact sequential bounds, *sketch* | reject below M0 | the full comparison's answer, but for a probability of at most `error` each way |
 //! | [`per_look`](Schedule::per_look) | binomial bounds at p(T), look by look | reject below M0 | each look errs with at most `error` relative to the true similarity |
 //! | [`verify`](Schedule::verify) | exact sequential bounds, *true*, reject only | the same | a pair of true similarity at least T survives with at least `1 - error` |
@@ -23,7 +24,7 @@
 
 use super::binomial::Binomial;
 use super::sequential::{Bounds, FirstWord, Model, Paths};
-use super::target::Target;
+use super::target::{Target, WORD};
 use crate::sketch::kernel::Kernel;
 
 /// A point where the comparison may end.
@@ -98,6 +99,14 @@ impl Schedule {
     /// One look, at all components.
     pub fn full(target: Target) -> Self {
         Self::new(target, &[target.size()], &[], &[], Spent::default())
+    }
+
+    /// One look, at all components, and before it the first word, which rejects where it alone has too many differences: the
+    /// full comparison's answer without error. Where differences are few, as within a Hamming radius, it decides most pairs.
+    pub fn within_radius(target: Target) -> Self {
+        let differences = target.size() - target.least_matches();
+        let below = target.has_first_word().then(|| narrow(WORD.saturating_sub(differences)));
+        Self { first_word: below, ..Self::full(target) }
     }
 
     /// No look at all: every pair is left to the exact check.

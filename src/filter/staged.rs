@@ -37,6 +37,7 @@ impl Staged {
         let looks = params.looks.as_deref();
         let schedule = match params.kind {
             FilterKind::Full => Schedule::full(target),
+            FilterKind::Hamming => Schedule::within_radius(target),
             FilterKind::Paper => Schedule::per_look(target, &target.looks(looks)?, error),
             FilterKind::Staged => {
                 let looks = target.looks_after_first_word(looks)?;

@@ -6,6 +6,7 @@ use super::{Exact, FilterError, FilterKind, FilterParams, PairFilter, Schedule, 
 use crate::hash::mix;
 use crate::pair::Similarity;
 use crate::sketch::Sketch;
+use crate::sketch::agreement::Agreement;
 use crate::sketch::estimate::estimate;
 
 /// The probability that these bounds reject a pair whose components match where `pattern` has a one.
@@ -336,4 +337,28 @@ fn shared_features_are_those_of_the_sets() {
         }
     }
     assert_eq!(shared_features(&[], &[], 0), Some(0));
+}
+
+/// The first word alone decides nothing that the full comparison would not.
+#[test]
+fn within_a_radius_the_first_word_never_errs() {
+    let mut numbers = Numbers(13);
+    for (size, radius) in [(64, 3), (128, 3), (128, 40), (100, 80), (32, 3)] {
+        // The full comparison accepts what has at least (p K = size - radius) matches.
+        let threshold = Agreement::Bits(1).similarity((size - radius) as f64 / size as f64);
+        let Ok(target) = Target::new(threshold, size, 1) else { continue };
+        let full = Staged::from_schedule(Schedule::full(target));
+        let fast = Staged::from_schedule(Schedule::within_radius(target));
+        let (mut accepted, mut early) = (0, 0);
+        for trial in 0..400 {
+            let (a, b) = sketches(&mut numbers, size, 1, f64::from(trial % 20) / 20.0);
+            let (slow, quick) = (full.decide(a.view(), b.view()), fast.decide(a.view(), b.view()));
+            assert_eq!(slow.accepted, quick.accepted, "{size} bits, radius {radius}");
+            accepted += usize::from(slow.accepted.is_some());
+            early += usize::from(!fast.first_word(a.words[0], b.words[0]));
+        }
+        assert!(accepted > 0 && (early > 0 || size < 64 || radius >= 64), "{size} {radius}: {accepted} {early}");
+        let operation = fast.schedule().operation(0.0);
+        assert!((operation.rejected + operation.accepted - 1.0).abs() < 1e-9);
+    }
 }

@@ -118,14 +118,16 @@ impl Display for Filter {
             FilterKind::Staged => "staged",
             FilterKind::Paper => "paper",
             FilterKind::Full => "full",
+            FilterKind::Hamming => "hamming",
         };
         let verify =
             if self.exact { "the exact similarity of what no look rejects" } else { "the sketches alone" };
         writeln!(f, "filter    {kind}, decides by {verify}")?;
         let (reject, accept) = (Probability(self.reject_error), Probability(self.accept_error));
         match (self.kind, self.exact) {
+            (FilterKind::Hamming, false) => writeln!(f, "          reads the first word, and the rest of what that leaves"),
             (FilterKind::Full, false) => writeln!(f, "          reads all components of every pair"),
-            (FilterKind::Full, true) => writeln!(f, "          without a look at the sketches"),
+            (FilterKind::Full | FilterKind::Hamming, true) => writeln!(f, "          without a look at the sketches"),
             (FilterKind::Staged, true) => {
                 writeln!(f, "          turns down what is similar enough with probability {reject} at most")
             }
