@@ -3,7 +3,7 @@
 //! The documents are the vertices and the accepted pairs the edges of a graph; a document without a pair is in no cluster.
 //! By [`ClusterKind`] a cluster is
 //! - a connected component (single link: a chain of pairs is one cluster), named by its smallest member by bytes; or
-//! - a star, cut from a component ([`star`]) and named by its centre. A centre whose neighbours are all in other stars
+//! - a star, cut from a component (`star`) and named by its centre. A centre whose neighbours are all in other stars
 //!   would be alone, and is in no cluster.
 //!
 //! A component of more than `limit` documents (inclusive maximum of what is not) is a *giant*: it is reported by its smallest
@@ -14,9 +14,9 @@
 //! components that an epoch touches, before it (-1) and after (+1): equal reports cancel. So the sum of all reports is a
 //! function of the pairs present, whatever their history.
 //!
-//! Costs: each change O(log² n) amortised for n documents in its component ([`graph`]). Each touched
-//! component, twice an epoch: O(m log m) for m members, at most `limit`, and as stars also the pairs of the centres; O(log n) if it is
-//! a giant.
+//! Costs: each change, O(log² n) amortised for n documents in its component (`graph`). Each component that an epoch touches,
+//! twice: O(m log m) for m members, which are at most `limit`, and for stars the pairs of their centres; O(log n) for a giant.
+//! Memory: every pair and every document in a pair, in one place.
 
 mod graph;
 mod star;
