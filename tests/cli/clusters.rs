@@ -128,10 +128,10 @@ fn changes_accumulate_to_the_clusters() {
             run.err
         );
         for options in ["--epoch events:7 --workers 1", "--epoch events:100 --workers 4", "--epoch ts"] {
-            let run = place.replay(&format!("{set}--emit cluster-deltas {options} feed.jsonl")).0;
-            assert_eq!(accumulated(&run.out), expected, "{set}{options}");
-            let run = place.replay(&format!("{set}--emit clusters {options} feed.jsonl")).0;
-            assert_eq!(listed(&run.out), expected, "{set}{options}");
+            let changes = place.replay(&format!("{set}--emit cluster-deltas {options} feed.jsonl")).0.out;
+            assert_eq!(accumulated(&changes), expected, "{set}{options}");
+            let left = place.replay(&format!("{set}--emit clusters {options} feed.jsonl")).0.out;
+            assert_eq!(listed(&left), expected, "{set}{options}");
         }
     }
 }
