@@ -5,34 +5,55 @@
 //! components, 64 components to a word, so `words[p * groups + g]` holds bit p of components `64 g .. 64 g + 64` (the
 //! first component in the lowest bit) and `groups = ceil(K / 64)`. Hence the first `groups` words of a sketch *are* the one-bit
 //! fingerprint of the same text, and one kernel compares sketches of any b.
+//!
+//! Not all sketches have components. What a kind of sketch can do is said by [`SketchParams`]: its [`shape`](SketchParams::shape)
+//! if it is compared place by place, its [`planes`](SketchParams::planes) if bands can be cut from it, and an
+//! [`estimator`](SketchParams::estimator) in any case.
 
 pub mod agreement;
 mod bits;
+pub mod bottom_k;
 pub mod estimate;
 mod estimator;
+pub mod fractional;
 mod fss;
 pub mod kernel;
 mod maker;
+mod min_max;
 mod minhash;
+mod odd;
+pub mod oph;
 mod scheme;
+pub mod sectional;
+mod superminhash;
+pub mod variance;
 mod words;
+
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use bottom_k::BottomK;
 pub use estimator::{Estimator, Matches};
 pub use fss::Fss;
 pub use maker::SketchMaker;
+pub use min_max::MinMax;
 pub use minhash::MinHash;
+pub use odd::Odd;
+pub use oph::{Oph, OphOriginal};
 pub use scheme::{Scheme, SketchKind, SketchParams, VERSION};
+pub use sectional::{SectionMode, Sectional};
+pub use superminhash::SuperMinHash;
 
 use crate::text::Features;
 
 /// The sketch of one text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sketch {
-    /// Bit planes; `bits * groups` words.
+    /// Bit planes for most kinds; those of the blocks' own sketch come last.
     #[serde(with = "words")]
     pub words: Box<[u64]>,
     /// The distinct features, ascending, where the scheme keeps them; otherwise empty.
@@ -80,26 +101,4 @@ pub trait Sketcher: Send + fmt::Debug {
 pub trait Sampler: Send + fmt::Debug {
     /// Writes the full-width components.
     fn components(&mut self, features: Features<'_>, out: &mut [u64]);
-}
-
-/// Components as bit planes.
-#[derive(Debug)]
-struct Packed<S> {
-    sampler: S,
-    components: Vec<u64>,
-    bits: usize,
-}
-
-impl<S> Packed<S> {
-    /// `size` components of `bits` bits.
-    fn new(sampler: S, size: usize, bits: usize) -> Self {
-        Self { sampler, components: vec![0; size], bits }
-    }
-}
-
-impl<S: Sampler> Sketcher for Packed<S> {
-    fn sketch(&mut self, features: Features<'_>, words: &mut Vec<u64>) {
-        self.sampler.components(features, &mut self.components);
-        bits::pack(&self.components, self.bits, words);
-    }
 }

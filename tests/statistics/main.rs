@@ -11,5 +11,6 @@ mod corpus;
 #[path = "../data/mod.rs"]
 mod data;
 mod estimators;
+mod kinds;
 mod pipelines;
 mod synthetic;
