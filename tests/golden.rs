@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use dupflow::block::{Banding, Blocking};
 use dupflow::config::{BUILT_IN, Plan};
 use dupflow::hash::{bytes, fold, mix, token};
-use dupflow::sketch::{Scheme, SketchKind, SketchMaker, SketchParams, VERSION};
+use dupflow::sketch::{Scheme, SectionMode, SketchKind, SketchMaker, SketchParams, VERSION};
 use dupflow::text::{Featurizer, Normalize, Shingle, Spaceless, TextRules};
 
 /// Names with values; hexadecimal, since JSON has no whole numbers of 64 bits.
@@ -83,13 +83,34 @@ fn schemes() -> Answers {
 }
 
 fn scheme(kind: SketchKind, size: usize, bits: usize, exact: bool) -> Scheme {
-    let sketch = SketchParams { kind, size, bits, seed: 7 };
+    let sketch = SketchParams { kind, size, bits, wide: 0, seed: 7 };
     Scheme { version: VERSION, text: TextRules::default(), sketch, blocks: None, exact }
 }
+
+/// The kinds whose words are asked for at one size only.
+const OTHERS: [SketchKind; 9] = [
+    SketchKind::Oph,
+    SketchKind::OphOriginal,
+    SketchKind::SuperMinHash,
+    SketchKind::BottomK,
+    SketchKind::MinMax,
+    SketchKind::Odd,
+    SketchKind::Connected { run: 2 },
+    SketchKind::Sectional { sections: 3, mode: SectionMode::Attach },
+    SketchKind::Sectional { sections: 3, mode: SectionMode::Pair },
+];
 
 /// Of each sketch the id, which covers all its words, and the first word.
 fn sketches() -> Answers {
     let mut answers = Answers::new();
+    for kind in OTHERS {
+        let mut maker = SketchMaker::new(&scheme(kind, 100, 4, false));
+        for (name, text) in texts() {
+            let (id, sketch) = maker.sketch(&text).unwrap();
+            answers
+                .insert(format!("{kind:?}, K 100, b 4, {name}"), format!("{id} {}", hex([sketch.words[0]])));
+        }
+    }
     for kind in [SketchKind::Fss, SketchKind::MinHash] {
         for (size, bits, exact) in [1, 2, 4, 8, 16, 32, 64]
             .map(|bits| (100, bits, false))

@@ -1,5 +1,4 @@
-//! The golden vectors of blocking, of the filters, and of the estimators for b-bit sketches. Each file says what it
-//! holds and its tolerance. The vectors write bounds as "reject if <= m" with -1 for never; ours are "reject below
+//! The golden vectors of blocking and of the filters. Each file says what it holds and its tolerance. The vectors write bounds as "reject if <= m" with -1 for never; ours are "reject below
 //! m + 1".
 
 #![expect(clippy::unwrap_used, reason = "a vector that does not parse fails its test")]
@@ -9,7 +8,7 @@ use dupflow::block::design::{Curve, areas, design};
 use dupflow::filter::binomial::Binomial;
 use dupflow::filter::{Schedule, Target};
 use dupflow::sketch::agreement::{Agreement, Shape};
-use dupflow::sketch::estimate::{estimate, match_probability, similarity, standard_error};
+use dupflow::sketch::estimate::match_probability;
 use dupflow::sketch::kernel::Kernel;
 use serde_json::Value;
 
@@ -241,32 +240,5 @@ fn banding_of_least_area() {
             .map(cost)
             .fold(f64::INFINITY, f64::min);
         assert!(cost(best) - least <= 1e-9, "{case}: {least}");
-    }
-}
-
-#[test]
-fn estimators() {
-    for case in cases("estimators") {
-        let size = || count(&case["K"]);
-        match case["kind"].as_str().unwrap() {
-            "minhash" => {
-                let j = estimate(count(&case["matches"]), size(), 64);
-                absolute(j, &case["J"], 1e-12);
-                absolute(standard_error(j.clamp(0.0, 1.0), size(), 64).powi(2), &case["var"], 1e-18);
-            }
-            "bbit" => {
-                let (bits, clamped) = (count(&case["b"]), number(&case["R_clamped"]));
-                absolute(estimate(count(&case["matches"]), size(), bits), &case["R"], 1e-12);
-                relative(standard_error(clamped, size(), bits).powi(2), &case["var_at_R_clamped"], 1e-9);
-            }
-            "onebit" => {
-                let r = estimate(size() - count(&case["hamming"]), size(), 1);
-                absolute(r, &case["R"], 1e-12);
-                absolute(match_probability(r, 1), &case["E_b"], 1e-12);
-                absolute(similarity(number(&case["E_b"]), 1), &case["R"], 1e-12);
-                absolute(standard_error(r, size(), 1).powi(2), &case["var_at_R"], 1e-12);
-            }
-            _ => {}
-        }
     }
 }

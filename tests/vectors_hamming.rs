@@ -9,6 +9,7 @@ use dupflow::block::hamming::optimiser::{Costs, Workload};
 use dupflow::block::hamming::search::{Fingerprints, batch, index};
 use dupflow::block::hamming::{Design, Form, Kind, Tables, binomial, radius, widths};
 use dupflow::block::{BlockKey, Blocking};
+use dupflow::sketch::SketchRef;
 use serde_json::Value;
 
 fn cases(name: &str) -> Vec<Value> {
@@ -211,7 +212,7 @@ fn pairs_share_blocks(design: &Design, corpus: &Fingerprints, expected: &BTreeSe
         .iter()
         .map(|(_, words)| {
             let mut keys = Vec::new();
-            tables.keys(words, &mut keys);
+            tables.keys(SketchRef { words, features: &[] }, &mut keys);
             keys.into_iter().collect()
         })
         .collect();

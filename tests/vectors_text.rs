@@ -120,8 +120,7 @@ mod triplets {
 
     #[test]
     fn shared_shingles_are_counted() {
-        let file: File =
-            serde_json::from_str(include_str!("vectors/shared_shingle_triplets.json")).unwrap();
+        let file: File = serde_json::from_str(include_str!("vectors/shared_shingle_triplets.json")).unwrap();
         assert!(file.cases.iter().any(|case| !case.triplets.is_empty()));
         for case in &file.cases {
             let found = dupflow::oracle::shared(&case.sets);

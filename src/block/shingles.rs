@@ -69,7 +69,11 @@ mod tests {
         let sketch = SketchRef { words: &[], features: &features };
         Shingles::new(false, 4).keys(sketch, &mut keys);
         let hashes: Vec<u32> = keys.iter().map(|key| key.hash).collect();
-        assert_eq!(hashes, [0, 0, 1, 9 << 8], "what was there stays, and neighbours that fall together are one");
+        assert_eq!(
+            hashes,
+            [0, 0, 1, 9 << 8],
+            "what was there stays, and neighbours that fall together are one"
+        );
         keys.clear();
         Shingles::new(true, 4).keys(sketch, &mut keys);
         assert_eq!(keys.len(), 2, "weights are no shingles");

@@ -11,6 +11,7 @@ use super::PipelineArgs;
 use super::examine::{Comparison, Examiner, Specimen, said};
 use super::problems::Problems;
 use crate::config::Plan;
+use crate::sketch::{SketchKind, SketchParams};
 
 /// What `compare` takes.
 #[derive(Debug, clap::Args)]
@@ -79,7 +80,7 @@ fn report(plan: &Plan, [(name_a, a), (name_b, b)]: [(&str, &str); 2]) -> String 
         return out;
     };
     let compared = examiner.compare(x, y);
-    measures(&mut out, &a, &b, &compared, plan.scheme.sketch.size);
+    measures(&mut out, &a, &b, &compared, &plan.scheme.sketch);
     let _ = writeln!(out, "{:<20}{} of {}", "blocks shared", compared.shared.len(), x.keys.len());
     let _ = writeln!(out, "{:<20}{}", "filter", said(&compared.verdict, examiner.looks()));
     let _ = writeln!(
@@ -99,7 +100,7 @@ fn report(plan: &Plan, [(name_a, a), (name_b, b)]: [(&str, &str); 2]) -> String 
     out
 }
 
-fn measures(out: &mut String, a: &Specimen, b: &Specimen, compared: &Comparison, size: usize) {
+fn measures(out: &mut String, a: &Specimen, b: &Specimen, compared: &Comparison, sketch: &SketchParams) {
     let (common, either) = a.overlap(b);
     let exact = common as f64 / either as f64;
     let _ = writeln!(
@@ -108,11 +109,20 @@ fn measures(out: &mut String, a: &Specimen, b: &Specimen, compared: &Comparison,
         "Jaccard, exact"
     );
     let Comparison { equal, estimate, standard_error, .. } = compared;
-    let _ = writeln!(
-        out,
-        "{:<20}{estimate:.4}    {equal} of {size} components equal, standard error {standard_error:.4}",
-        "Jaccard, estimated"
-    );
+    let equal = match (equal, sketch.shape()) {
+        (Some(equal), Some(shape)) => format!("{equal} of {} components equal, ", shape.size),
+        _ => String::new(),
+    };
+    let SketchKind::Sectional { mode, .. } = sketch.kind else {
+        let what = "Jaccard, estimated";
+        let _ = writeln!(out, "{what:<20}{estimate:.4}    {equal}standard error {standard_error:.4}");
+        return;
+    };
+    let what = "sectional, estimated";
+    let _ = writeln!(out, "{what} {estimate:.4}   {equal}standard error {standard_error:.4}");
+    if let Some(q) = mode.alignment(*estimate, exact) {
+        let _ = writeln!(out, "{:<20}{q:.4}    of what is in common stands in the same section", "alignment");
+    }
 }
 
 #[cfg(test)]
@@ -134,6 +144,24 @@ mod tests {
         );
         assert!(said.contains("accepted with similarity 0.6 at look 4 of 4"), "{said}");
         assert!(said.ends_with("a pair, as long as one of the shared blocks is live\n"), "{said}");
+    }
+
+    #[test]
+    fn sketches_without_components_and_with_sections() {
+        let said = |kind: &str, a: &str, b: &str| {
+            let settings = [format!("sketch.kind={kind}"), "blocking.kind=scan".to_owned()];
+            report(&Plan::load("minhash", &settings).unwrap(), [("a", a), ("b", b)])
+        };
+        let (a, b) = ("one two three four five", "one two three four six");
+        // Two of four shingles; the k least of so few are all of them.
+        let bottom = said("bottom-k", a, b);
+        assert!(bottom.contains("Jaccard, estimated  0.5000    standard error 0.0236\n"), "{bottom}");
+        let sectional = said("sectional", a, a);
+        assert!(
+            sectional.contains("sectional, estimated 1.0000   448 of 448 components equal, "),
+            "{sectional}"
+        );
+        assert!(sectional.contains("alignment           1.0000    of what"), "{sectional}");
     }
 
     #[test]

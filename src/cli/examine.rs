@@ -7,9 +7,8 @@ use crate::block::{BlockKey, Blocking};
 use crate::config::Plan;
 use crate::filter::{PairFilter, Verdict};
 use crate::hash::SketchId;
-use crate::sketch::estimate;
-use crate::sketch::kernel::Kernel;
-use crate::sketch::{Scheme, Sketch, SketchMaker};
+use crate::sketch::agreement::Shape;
+use crate::sketch::{Estimator, Matches, Scheme, Sketch, SketchMaker};
 use crate::text::{self, Featurizer, Terms, Weigher};
 
 /// Takes texts through the stages of one pipeline.
@@ -18,7 +17,7 @@ pub(super) struct Examiner {
     featurizer: Featurizer,
     weighers: [Weigher; 2],
     maker: SketchMaker,
-    kernel: Kernel,
+    estimator: Arc<dyn Estimator>,
     blocking: Arc<dyn Blocking>,
     filter: Arc<dyn PairFilter>,
 }
@@ -45,8 +44,8 @@ pub(super) struct Sketched {
 
 /// Two sketches side by side.
 pub(super) struct Comparison {
-    /// Components that are equal.
-    pub(super) equal: usize,
+    /// Places that are equal, where sketches are compared place by place.
+    pub(super) equal: Option<usize>,
     /// The similarity that they say, within 0 and 1.
     pub(super) estimate: f64,
     /// The standard error of an estimate at that similarity.
@@ -64,7 +63,7 @@ impl Examiner {
             featurizer: Featurizer::new(plan.scheme.text.clone()),
             weighers: [Weigher::new(), Weigher::new()],
             maker: SketchMaker::new(&plan.scheme),
-            kernel: Kernel::new(plan.scheme.sketch.size, plan.scheme.sketch.bits),
+            estimator: plan.scheme.sketch.estimator(),
             blocking: plan.blocking(),
             filter: plan.filter(),
         }
@@ -95,23 +94,26 @@ impl Examiner {
     }
 
     pub(super) fn compare(&self, a: &Sketched, b: &Sketched) -> Comparison {
-        let (size, bits) = (self.scheme.sketch.size, self.scheme.sketch.bits);
-        let equal = size - self.kernel.differing(&a.sketch.words, &b.sketch.words, 0, size) as usize;
-        let estimate = estimate::estimate(equal, size, bits).max(0.0);
+        let (x, y) = (&a.sketch.words, &b.sketch.words);
+        let estimate = self.estimator.estimate(x, y).max(0.0);
         Comparison {
-            equal,
+            equal: self.shape().map(|shape| Matches::new(shape).count(x, y)),
             estimate,
-            standard_error: estimate::standard_error(estimate, size, bits),
+            standard_error: self.estimator.standard_error(estimate),
             shared: a.keys.iter().filter(|key| b.keys.contains(key)).copied().collect(),
             verdict: self.filter.decide(a.sketch.view(), b.sketch.view()),
         }
     }
 
-    /// Component `j`, as it is stored.
-    pub(super) fn component(&self, sketch: &Sketch, j: usize) -> u64 {
-        let groups = self.scheme.sketch.size.div_ceil(64);
-        let bit = |plane: usize| sketch.words[plane * groups + j / 64] >> (j % 64) & 1;
-        (0..self.scheme.sketch.bits).map(|plane| bit(plane) << plane).sum()
+    /// The sketch's shape, if it is compared place by place.
+    pub(super) fn shape(&self) -> Option<Shape> {
+        self.scheme.sketch.shape()
+    }
+
+    /// Place `j` of a sketch of this shape, as it is stored.
+    pub(super) fn place(shape: Shape, sketch: &Sketch, j: usize) -> u64 {
+        let bit = |plane: usize| sketch.words[plane * shape.groups() + j / 64] >> (j % 64) & 1;
+        (0..shape.bits).map(|plane| bit(plane) << plane).sum()
     }
 
     /// Most sketches of a live block, inclusive.

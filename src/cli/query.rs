@@ -74,7 +74,12 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
         let (Some(a), Some(b)) = (&asked.sketched, &other.sketched) else { continue };
         let compared = examiner.compare(a, b);
         let accepted = a.id == b.id || compared.verdict.accepted.is_some();
-        found.push(Found { id, estimate: compared.estimate, exact: examiner.exact(&asked, &other), accepted });
+        found.push(Found {
+            id,
+            estimate: compared.estimate,
+            exact: examiner.exact(&asked, &other),
+            accepted,
+        });
     }
     found.sort_by(|a, b| b.estimate.total_cmp(&a.estimate).then_with(|| a.id.cmp(&b.id)));
     match args.top {

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use super::problem::{PlanError, What};
 use super::raw::{Key, Settings};
+use super::sketch::{companion, sketch};
 use super::value::Value;
 use super::{BUILT_IN, read};
 use crate::block::design::{self, Design, DesignError};
 use crate::block::{Banding, Blocking, BlockingKind, BlockingParams, Scan};
 use crate::cluster::{ClusterKind, Clusters};
 use crate::filter::{
-    Exact, FilterError, FilterKind, FilterParams, PairFilter, Schedule, Staged, Target, Verify,
+    Exact, FilterError, FilterKind, FilterParams, PairFilter, Schedule, Staged, Target, Verify, Whole,
 };
-use crate::sketch::{Scheme, SketchKind, SketchParams, VERSION};
+use crate::sketch::{Scheme, SketchParams, VERSION};
 use crate::source::OnError;
 use crate::text::{self, Normalize, Shingle, Spaceless, TextRules, Weights};
 
@@ -28,14 +29,24 @@ pub(super) const KEYS: &[Key] = &[
     Key { name: "text.spaceless", expected: "\"char\" or \"run\"" },
     Key { name: "text.normalize", expected: "\"none\", \"nfc\" or \"nfkc\"" },
     Key { name: "text.stop_words", expected: "a list of words, or the path of a file with one word a line" },
-    Key { name: "sketch.kind", expected: "\"fss\", \"minhash\", \"dart\", \"icws\", \"cws\" or \"simhash\"" },
+    Key {
+        name: "sketch.kind",
+        expected: "\"fss\", \"minhash\", \"oph\", \"oph-original\", \"superminhash\", \"bottom-k\", \"min-max\", \"odd\", \
+                   \"connected\", \"sectional\", \"dart\", \"icws\", \"cws\" or \"simhash\"",
+    },
     Key { name: "sketch.size", expected: "a whole number from 16 to 32768" },
-    Key { name: "sketch.bits", expected: "1, 2, 4, 8, 16, 32 or 64" },
+    Key { name: "sketch.bits", expected: "a number from 1 to 64" },
     Key { name: "sketch.seed", expected: "a whole number from 0 to 2^63 - 1" },
+    Key { name: "sketch.run", expected: "a whole number from 2 to 64" },
+    Key { name: "sketch.sections", expected: "a whole number from 1 to 1000" },
+    Key { name: "sketch.mode", expected: "\"attach\" or \"pair\"" },
     Key { name: "blocking.kind", expected: "\"banding\" or \"scan\"" },
     Key { name: "blocking.bands", expected: "a whole number from 1 to 32768" },
     Key { name: "blocking.rows", expected: "a whole number from 1 to 64" },
     Key { name: "blocking.recall", expected: "a number above 0 and below 1" },
+    Key { name: "blocking.sketch", expected: "\"fss\", \"minhash\", \"oph\" or \"superminhash\"" },
+    Key { name: "blocking.size", expected: "a whole number from 16 to 32768" },
+    Key { name: "blocking.bits", expected: "1, 2, 4, 8, 16, 32 or 64" },
     Key { name: "blocking.cap", expected: "a whole number from 2 to 1000000" },
     Key { name: "filter.kind", expected: "\"staged\", \"paper\" or \"full\"" },
     Key { name: "filter.error", expected: "a number above 0 and at most 0.1" },
@@ -47,12 +58,13 @@ pub(super) const KEYS: &[Key] = &[
     Key { name: "output.on_error", expected: "\"count\" or \"fail\"" },
 ];
 
+/// The keys that decide what a sketch looks like.
+const SKETCH_SHAPE: &[&str] = &["sketch.kind", "sketch.size", "sketch.bits", "sketch.run"];
+
 /// Keys and tables that other versions have.
 const LATER_KEYS: &[&str] = &["retention", "blocking.tables", "blocking.distance", "text.fields"];
 
 const LATER_MEASURES: &[&str] = &["weighted-jaccard", "cosine"];
-const LATER_SKETCHES: &[&str] =
-    &["oph", "superminhash", "sectional", "bottom-k", "min-max", "odd", "connected"];
 const LATER_BLOCKINGS: &[&str] = &["permuted", "multi-index", "groups", "conjunctions", "shingles"];
 const LATER_FILTERS: &[&str] = &["hamming"];
 
@@ -100,6 +112,8 @@ pub enum FilterPlan {
     Sketch(FilterKind, Staged),
     /// The exact similarity of the features.
     Exact(FilterKind, Exact),
+    /// The estimate from sketches that are compared as a whole.
+    Whole(Whole),
 }
 
 impl Plan {
@@ -135,8 +149,10 @@ impl Plan {
         let threshold =
             settings.read("threshold", |v| v.number().filter(|t| *t > 0.0 && *t <= 1.0)).unwrap_or(0.8);
         settings.choose("measure", &[("jaccard", ())], LATER_MEASURES);
-        let params = filter_params(&mut settings);
-        let scheme = scheme(&mut settings, params.verify == Verify::Exact);
+        let verify = [("sketch", Verify::Sketch), ("exact", Verify::Exact)];
+        let verify = settings.choose("filter.verify", &verify, &[]).unwrap_or_default();
+        let scheme = scheme(&mut settings, verify == Verify::Exact);
+        let params = filter_params(&mut settings, &scheme.sketch, verify);
         let blocking = blocking(&mut settings, &scheme, threshold);
         let filter = filter(&mut settings, &scheme, threshold, &params);
         let expand_limit = settings.read("output.expand_limit", |v| v.integer(1..=1_000_000)).unwrap_or(1000);
@@ -179,64 +195,29 @@ impl Plan {
         match &self.filter {
             FilterPlan::Sketch(_, filter) => Arc::new(filter.clone()),
             FilterPlan::Exact(_, filter) => Arc::new(filter.clone()),
+            FilterPlan::Whole(filter) => Arc::new(filter.clone()),
         }
     }
 
-    /// Where the filter looks, and its bounds.
-    pub fn schedule(&self) -> &Schedule {
+    /// Where the filter looks, and its bounds; `None` for one that compares sketches as a whole.
+    pub fn schedule(&self) -> Option<&Schedule> {
         match &self.filter {
-            FilterPlan::Sketch(_, filter) => filter.schedule(),
-            FilterPlan::Exact(_, filter) => filter.schedule(),
+            FilterPlan::Sketch(_, filter) => Some(filter.schedule()),
+            FilterPlan::Exact(_, filter) => Some(filter.schedule()),
+            FilterPlan::Whole(_) => None,
         }
     }
 }
 
 fn scheme(settings: &mut Settings, exact: bool) -> Scheme {
-    let kinds = [
-        ("fss", SketchKind::Fss),
-        ("minhash", SketchKind::MinHash),
-        ("dart", SketchKind::Dart),
-        ("icws", SketchKind::Icws),
-        ("cws", SketchKind::Cws),
-        ("simhash", SketchKind::SimHash),
-    ];
-    let kind = settings.choose("sketch.kind", &kinds, LATER_SKETCHES).unwrap_or(SketchKind::Fss);
-    let default = if kind == SketchKind::SimHash { simhash(settings) } else { (448, 4) };
-    let is_width = |bits: &usize| bits.is_power_of_two();
+    let sketch = sketch(settings);
     Scheme {
         version: VERSION,
         text: text_rules(settings),
-        sketch: SketchParams {
-            kind,
-            size: settings.read("sketch.size", |v| v.integer(16..=32_768)).unwrap_or(default.0),
-            bits: settings.read("sketch.bits", |v| v.integer(1..=64).filter(is_width)).unwrap_or(default.1),
-            seed: settings.read("sketch.seed", |v| v.integer(0..=u64::MAX >> 1)).unwrap_or(0),
-        },
-        blocks: None,
+        blocks: companion(settings, sketch.seed),
+        sketch,
         exact,
     }
-}
-
-/// The default size and bits of simhash; notes a size and bits that it cannot have.
-fn simhash(settings: &mut Settings) -> (usize, usize) {
-    let only = [
-        ("sketch.size", &[32, 64, 128][..], "32, 64 or 128 places"),
-        ("sketch.bits", &[1], "places of 1 bit"),
-    ];
-    for (key, values, has) in only {
-        // A file's value for another kind does not bind the one that was asked for in its place.
-        if settings.is_set_beside(key, "sketch.kind") {
-            match settings.read(key, |v| v.integer(1..=32_768)) {
-                Some(value) if values.contains(&value) => continue,
-                Some(value) => {
-                    settings.problem(key, What::Contradiction(format!("simhash has {has}, not {value}")));
-                }
-                None => {}
-            }
-        }
-        settings.forget(key);
-    }
-    (64, 1)
 }
 
 fn text_rules(settings: &mut Settings) -> TextRules {
@@ -305,7 +286,12 @@ fn stop_words(settings: &mut Settings, rules: &TextRules) -> Vec<String> {
 }
 
 /// Notes keys that a kind has no use for. Where only the kind was overridden, the file's keys for the other kind are dropped.
-fn without_effect(settings: &mut Settings, kind: &'static str, named: &str, keys: &[&'static str]) {
+pub(super) fn without_effect(
+    settings: &mut Settings,
+    kind: &'static str,
+    named: &str,
+    keys: &[&'static str],
+) {
     for key in keys {
         if settings.is_set_beside(key, kind) {
             settings.problem(key, What::Contradiction(format!("has no effect with {kind} = \"{named}\"")));
@@ -318,10 +304,20 @@ fn blocking(settings: &mut Settings, scheme: &Scheme, threshold: f64) -> Option<
     let kinds = [("banding", BlockingKind::Banding), ("scan", BlockingKind::Scan)];
     let kind = settings.choose("blocking.kind", &kinds, LATER_BLOCKINGS).unwrap_or_default();
     if kind == BlockingKind::Scan {
-        let useless = ["blocking.bands", "blocking.rows", "blocking.recall", "blocking.cap"];
+        let useless =
+            ["blocking.bands", "blocking.rows", "blocking.recall", "blocking.cap", "blocking.sketch"];
         without_effect(settings, "blocking.kind", "scan", &useless);
         return Some(BlockingPlan::Scan);
     }
+    let Some(planes) = scheme.block_sketch().planes() else {
+        let what = format!(
+            "\"{}\" has no components to cut bands from; set blocking.kind = \"scan\", or blocking.sketch = \"fss\" for bands of a \
+             second sketch",
+            scheme.sketch.kind.name()
+        );
+        settings.problem("blocking.kind", What::Contradiction(what));
+        return None;
+    };
     let params = BlockingParams {
         kind,
         bands: settings.read("blocking.bands", |v| v.integer(1..=32_768)),
@@ -333,11 +329,11 @@ fn blocking(settings: &mut Settings, scheme: &Scheme, threshold: f64) -> Option<
             .unwrap_or(BlockingParams::default().cap),
     };
     let inputs =
-        ["threshold", "sketch.size", "sketch.bits", "blocking.bands", "blocking.rows", "blocking.recall"];
-    if !settings.sound(&inputs) {
+        ["threshold", "blocking.size", "blocking.bits", "blocking.bands", "blocking.rows", "blocking.recall"];
+    if !settings.sound(&inputs) || !settings.sound(SKETCH_SHAPE) {
         return None;
     }
-    match design::design(scheme.block_sketch().shape()?, threshold, &params) {
+    match design::design(planes, threshold, &params) {
         Ok(design) => Some(BlockingPlan::Banding { design, cap: params.cap }),
         Err(error) => {
             let key = match error {
@@ -351,18 +347,32 @@ fn blocking(settings: &mut Settings, scheme: &Scheme, threshold: f64) -> Option<
     }
 }
 
-fn filter_params(settings: &mut Settings) -> FilterParams {
+fn filter_params(settings: &mut Settings, sketch: &SketchParams, verify: Verify) -> FilterParams {
     let kinds = [("staged", FilterKind::Staged), ("paper", FilterKind::Paper), ("full", FilterKind::Full)];
-    let verify = [("sketch", Verify::Sketch), ("exact", Verify::Exact)];
-    let kind = settings.choose("filter.kind", &kinds, LATER_FILTERS).unwrap_or_default();
-    if kind == FilterKind::Full {
+    let mut kind = settings.choose("filter.kind", &kinds, LATER_FILTERS).unwrap_or_default();
+    let needs_full = match verify {
+        Verify::Sketch if sketch.shape().is_none() => Some("is compared as a whole"),
+        Verify::Exact if sketch.shape().is_none() || !sketch.is_concentrated() => {
+            Some("promises nothing about exact similarity when it is looked at in part")
+        }
+        _ => None,
+    };
+    if let Some(reason) = needs_full.filter(|_| kind != FilterKind::Full) {
+        if settings.is_set_beside("filter.kind", "sketch.kind") {
+            let what =
+                format!("a sketch of kind \"{}\" {reason}; filter.kind = \"full\" it is", sketch.kind.name());
+            settings.problem("filter.kind", What::Contradiction(what));
+        }
+        without_effect(settings, "sketch.kind", sketch.kind.name(), &["filter.error", "filter.looks"]);
+        kind = FilterKind::Full;
+    } else if kind == FilterKind::Full {
         without_effect(settings, "filter.kind", "full", &["filter.error", "filter.looks"]);
     }
     FilterParams {
         kind,
         error: settings.read("filter.error", |v| v.number().filter(|error| *error > 0.0 && *error <= 0.1)),
         looks: settings.read("filter.looks", |v| v.list(|look| look.integer(1..=32_768))),
-        verify: settings.choose("filter.verify", &verify, &[]).unwrap_or_default(),
+        verify,
     }
 }
 
@@ -372,22 +382,21 @@ fn filter(
     threshold: f64,
     params: &FilterParams,
 ) -> Option<FilterPlan> {
-    if !settings.sound(&[
-        "threshold",
-        "sketch.size",
-        "sketch.bits",
-        "filter.kind",
-        "filter.error",
-        "filter.looks",
-    ]) {
+    let inputs = ["threshold", "filter.kind", "filter.error", "filter.looks"];
+    if !settings.sound(&inputs) || !settings.sound(SKETCH_SHAPE) {
         return None;
     }
-    let made = Target::of(threshold, scheme.sketch.shape()?).and_then(|target| {
-        Ok(match params.verify {
-            Verify::Sketch => FilterPlan::Sketch(params.kind, Staged::new(target, params)?),
-            Verify::Exact => FilterPlan::Exact(params.kind, Exact::new(target, params)?),
-        })
-    });
+    let sketch = &scheme.sketch;
+    let made = match (sketch.shape(), params.verify) {
+        (Some(shape), Verify::Sketch) => Target::of(threshold, shape)
+            .and_then(|target| Ok(FilterPlan::Sketch(params.kind, Staged::new(target, params)?))),
+        (Some(shape), Verify::Exact) if sketch.is_concentrated() => Target::of(threshold, shape)
+            .and_then(|target| Ok(FilterPlan::Exact(params.kind, Exact::new(target, params)?))),
+        (None, Verify::Sketch) => Whole::new(threshold, sketch).map(FilterPlan::Whole),
+        (_, Verify::Exact) => {
+            Exact::of_features(threshold).map(|exact| FilterPlan::Exact(params.kind, exact))
+        }
+    };
     made.map_err(|error| {
         let key = match error {
             FilterError::Threshold { .. } => "threshold",

@@ -244,6 +244,11 @@ impl Settings {
         keys.iter().all(|key| !self.unsound.contains(key))
     }
 
+    /// Whether a key is set.
+    pub(super) fn is_set(&self, key: &str) -> bool {
+        self.entries.contains_key(key)
+    }
+
     /// Whether a key is set, and not in the file while `other` is overridden.
     pub(super) fn is_set_beside(&self, key: &str, other: &str) -> bool {
         let overridden = |name: &str| self.entries.get(name).map(|entry| entry.at.layer > 0);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::raw::Key;
-use super::{BUILT_IN, BlockingPlan, Deployment, Plan, PlanError, deployment, pipeline};
+use super::{BUILT_IN, BlockingPlan, Deployment, FilterPlan, Plan, PlanError, deployment, pipeline};
 use crate::block::design::Curve;
 use crate::sketch::SketchKind;
 use crate::sketch::agreement::Agreement;
@@ -38,7 +38,7 @@ fn values_out_of_range_or_of_the_wrong_type() {
         ("sketch.size = 15", "sketch.size: found 15, expected a whole number from 16 to 32768"),
         ("sketch.size = 32769", "sketch.size: found 32769, expected a whole number from 16 to 32768"),
         ("sketch.size = 448.0", "sketch.size: found 448.0, expected a whole number from 16 to 32768"),
-        ("sketch.bits = 3", "sketch.bits: found 3, expected 1, 2, 4, 8, 16, 32 or 64"),
+        ("sketch.bits = 0.5", "sketch.bits: found 0.5, expected a number from 1 to 64"),
         ("sketch.seed = -1", "sketch.seed: found -1, expected a whole number from 0 to 2^63 - 1"),
         ("blocking.rows = 65", "blocking.rows: found 65, expected a whole number from 1 to 64"),
         ("blocking.recall = 1.0", "blocking.recall: found 1.0, expected a number above 0 and below 1"),
@@ -81,7 +81,10 @@ fn unknown_keys_name_the_nearest_known_one() {
         ("[filter]\nseed = 7", "filter.seed: unknown key; did you mean \"sketch.seed\"?"),
         ("[blocks]", "blocks: unknown key"),
         ("colour = 1", "colour: unknown key"),
-        ("sketch = 448", "sketch: found 448, expected a table with the keys kind, size, bits, seed"),
+        (
+            "sketch = 448",
+            "sketch: found 448, expected a table with the keys kind, size, bits, seed, run, sections, mode",
+        ),
         ("threshold.value = 1", "threshold.value: unknown key"),
     ] {
         let line = typed.lines().count();
@@ -92,10 +95,6 @@ fn unknown_keys_name_the_nearest_known_one() {
 #[test]
 fn what_other_versions_have_is_told_apart() {
     for (typed, expected) in [
-        (
-            "sketch.kind = \"oph\"",
-            "sketch.kind: \"oph\" is not available in this version; available: fss, minhash, dart, icws, cws, simhash",
-        ),
         (
             "blocking.kind = \"permuted\"",
             "blocking.kind: \"permuted\" is not available in this version; available: banding, scan",
@@ -139,6 +138,49 @@ fn contradictions() {
             "filter.verify = \"exact\"\nfilter.kind = \"paper\"",
             "p.toml:1: filter.verify: filter kind \"paper\" decides by the sketches alone; ",
         ),
+        (
+            "sketch.kind = \"odd\"",
+            "p.toml: blocking.kind: \"odd\" has no components to cut bands from; set blocking.kind = \"scan\", or blocking.sketch = \
+             \"fss\" for bands of a second sketch",
+        ),
+        (
+            "sketch.kind = \"bottom-k\"\nblocking.kind = \"scan\"\nfilter.kind = \"staged\"",
+            "p.toml:3: filter.kind: a sketch of kind \"bottom-k\" is compared as a whole; ",
+        ),
+        (
+            "sketch.kind = \"oph\"\nfilter.kind = \"staged\"\nfilter.verify = \"exact\"",
+            "p.toml:2: filter.kind: a sketch of kind \"oph\" promises nothing about exact similarity when ",
+        ),
+        (
+            "sketch.kind = \"bottom-k\"\nsketch.bits = 64\nblocking.kind = \"scan\"",
+            "p.toml:2: sketch.bits: has no effect with sketch.kind = \"bottom-k\"",
+        ),
+        ("sketch.run = 2", "p.toml:1: sketch.run: has no effect with sketch.kind = \"fss\""),
+        (
+            "sketch.kind = \"sectional\"\nsketch.run = 2",
+            "p.toml:2: sketch.run: has no effect with sketch.kind = \"sectional\"",
+        ),
+        (
+            "sketch = { kind = \"connected\", run = 5 }",
+            "p.toml:1: sketch.run: size = 448 is no multiple of run = 5",
+        ),
+        (
+            "sketch = { kind = \"connected\", bits = 32, run = 4 }",
+            "p.toml:1: sketch.run: run = 4 times bits = 32 is more than 64",
+        ),
+        (
+            "sketch = { kind = \"odd\", bits = 64, size = 1000 }\nblocking.kind = \"scan\"",
+            "p.toml:1: sketch.size: an odd sketch has size * bits = 64000 bits, more than 32768",
+        ),
+        (
+            "sketch = { kind = \"odd\", bits = 1.5 }\nblocking.kind = \"scan\"",
+            "p.toml:1: sketch.bits: \"odd\" takes 1, 2, 4, 8, 16, 32 or 64",
+        ),
+        (
+            "sketch = { size = 64, bits = 1.5 }",
+            "p.toml:1: sketch.bits: bits between two powers of two take a size above 64",
+        ),
+        ("blocking.size = 64", "p.toml:1: blocking.size: has no effect without blocking.sketch"),
         ("filter.looks = [128, 64]", "p.toml:1: filter.looks: filter looks [128, 64] must ascend, "),
     ] {
         let said = said(typed, &[]);
@@ -169,17 +211,18 @@ fn simhash_has_its_own_sizes() {
 
 #[test]
 fn all_problems_at_once_in_the_order_of_their_places() {
-    let text = "threshold = 2\n[sketch]\nkind = \"oph\"\nsise = 4\n[blocking]\nrows = 0\nbands = 1000000\n";
-    let said = said(text, &["sketch.bits=5", "output.onerror=fail", "nonsense"]);
+    let text =
+        "threshold = 2\n[sketch]\nkind = \"simsketch\"\nsise = 4\n[blocking]\nrows = 0\nbands = 1000000\n";
+    let said = said(text, &["sketch.bits=65", "output.onerror=fail", "nonsense"]);
     assert_eq!(
         said,
         [
             "p.toml:1: threshold: found 2, expected a number above 0 and at most 1",
-            "p.toml:3: sketch.kind: \"oph\" is not available in this version; available: fss, minhash, dart, icws, cws, simhash",
+            "p.toml:3: sketch.kind: found \"simsketch\", expected \"fss\", \"minhash\", \"oph\", \"oph-original\", \"superminhash\", \"bottom-k\", \"min-max\", \"odd\", \"connected\", \"sectional\", \"dart\", \"icws\", \"cws\" or \"simhash\"",
             "p.toml:4: sketch.sise: unknown key; did you mean \"sketch.size\"?",
             "p.toml:6: blocking.rows: found 0, expected a whole number from 1 to 64",
             "p.toml:7: blocking.bands: found 1000000, expected a whole number from 1 to 32768",
-            "--set sketch.bits=5: sketch.bits: found 5, expected 1, 2, 4, 8, 16, 32 or 64",
+            "--set sketch.bits=65: sketch.bits: found 65, expected a number from 1 to 64",
             "--set output.onerror=fail: output.onerror: unknown key; did you mean \"output.on_error\"?",
             "--set nonsense: expected key=value",
         ]
@@ -223,6 +266,32 @@ fn another_kind_drops_what_the_file_says_about_the_old_one() {
         said(MINHASH, &["blocking.cap=9", "blocking.kind=scan"]),
         ["--set blocking.cap=9: blocking.cap: has no effect with blocking.kind = \"scan\""]
     );
+}
+
+#[test]
+fn sketches_and_what_goes_with_them() {
+    let plan =
+        |text: &str, overrides: &[&str]| plan(text, overrides).unwrap_or_else(|error| panic!("{error}"));
+    // Bands of a second sketch, under other hash functions; without early looks, whatever the file said of them.
+    let odd = plan(MINHASH, &["sketch.kind=odd", "blocking.sketch=oph", "sketch.seed=3"]);
+    let blocks = odd.scheme.blocks.unwrap();
+    assert_eq!((blocks.kind, blocks.size, blocks.bits, blocks.seed), (SketchKind::Oph, 256, 4, 4));
+    assert_eq!(odd.scheme.block_words(), 28..28 + 16);
+    assert!(odd.schedule().is_some_and(|schedule| schedule.looks().len() > 1));
+    let bottom = plan(MINHASH, &["sketch.kind=bottom-k", "blocking.kind=scan"]);
+    assert!(matches!(bottom.filter, FilterPlan::Whole(_)) && bottom.schedule().is_none());
+    let exact = plan(MINHASH, &["sketch.kind=bottom-k", "blocking.sketch=fss", "filter.verify=exact"]);
+    assert!(exact.scheme.exact && exact.schedule().is_some_and(|schedule| schedule.count() == 0));
+    // Half of the components have two bits, in whole words; bands are cut from the first bit.
+    let mixed = plan("sketch.bits = 1.5\nsketch.size = 400", &[]);
+    let sketch = mixed.scheme.sketch;
+    assert_eq!((sketch.bits, sketch.wide, sketch.words()), (1, 192, 7 + 3));
+    assert_eq!((sketch.shape(), mixed.scheme.block_words()), (None, 0..7));
+    assert!(matches!(mixed.filter, FilterPlan::Whole(_)));
+    let three = plan("sketch.bits = 3", &[]).scheme.sketch;
+    assert_eq!((three.bits, three.wide), (2, 256));
+    let connected = plan("sketch = { kind = \"connected\", run = 4 }", &[]).scheme.sketch;
+    assert_eq!((connected.kind, connected.words()), (SketchKind::Connected { run: 4 }, 16 * 2));
 }
 
 #[test]

@@ -174,7 +174,13 @@ impl Estimators {
             let scheme = Scheme {
                 version: VERSION,
                 text: TextRules { shingle: Shingle::Words(1), ..TextRules::default() },
-                sketch: SketchParams { kind: estimator.kind, size, bits: 64, seed: mix(seed ^ mix(trial)) },
+                sketch: SketchParams {
+                    kind: estimator.kind,
+                    size,
+                    bits: 64,
+                    wide: 0,
+                    seed: mix(seed ^ mix(trial)),
+                },
                 blocks: None,
                 exact: false,
             };

@@ -66,7 +66,7 @@ fn time(bench: &Bench<'_>, features: usize, size: usize) -> Vec<f64> {
         .collect();
     let mut words = Vec::new();
     let mut sketchers =
-        SKETCHES.map(|(_, kind)| SketchParams { kind, size, bits: 64, seed: bench.seed }.sketcher());
+        SKETCHES.map(|(_, kind)| SketchParams { kind, size, bits: 64, wide: 0, seed: bench.seed }.sketcher());
     let times = bench.times(SKETCHES.len(), texts.len(), |sketch, text| {
         words.clear();
         sketchers[sketch].sketch(Features::set(black_box(&texts[text])), &mut words);

@@ -58,6 +58,16 @@ impl Exact {
         Self { measure, ..self }
     }
 
+    /// The filter that looks at nothing but the features: similarity at least `threshold`, inclusive.
+    ///
+    /// # Errors
+    /// If the threshold is outside its range.
+    pub fn of_features(threshold: f64) -> Result<Self, FilterError> {
+        // Without looks, the shape of the sketches has no part in it.
+        let target = Target::new(threshold, 1, 1)?;
+        Ok(Self { schedule: Schedule::none(target), kernel: Kernel::new(1, 1), measure: Measure::Jaccard })
+    }
+
     /// Where it looks before the features, and its bounds.
     pub fn schedule(&self) -> &Schedule {
         &self.schedule

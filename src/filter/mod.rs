@@ -2,7 +2,7 @@
 //!
 //! In: two sketches. Out: a [`Verdict`]. A [`Schedule`] says where to look and which counts decide; a [`Target`] is what all
 //! bounds are derived from, a threshold for sketches of one shape. [`Staged`] decides by the sketches alone, [`Exact`]
-//! only rejects by them and accepts by the features. What a filter will read and how often it errs are functions of its
+//! only rejects by them and accepts by the features; [`Whole`] is for sketches that have no places to look at. What a filter will read and how often it errs are functions of its
 //! schedule: [`Schedule::operation`] and [`Schedule::spent`].
 //!
 //! The sketches are compared from their first component on. The first word, one bit each of 64 components, is kept
@@ -15,6 +15,7 @@ mod sequential;
 mod staged;
 mod target;
 mod weighted;
+mod whole;
 
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ pub use exact::{Exact, shared_features};
 pub use schedule::{Look, Operation, Schedule, Spent, Stop};
 pub use staged::Staged;
 pub use target::Target;
+pub use whole::Whole;
 
 use crate::pair::Similarity;
 use crate::sketch::SketchRef;

@@ -357,7 +357,10 @@ fn within_a_radius_the_first_word_never_errs() {
             accepted += usize::from(slow.accepted.is_some());
             early += usize::from(!fast.first_word(a.words[0], b.words[0]));
         }
-        assert!(accepted > 0 && (early > 0 || size < 64 || radius >= 64), "{size} {radius}: {accepted} {early}");
+        assert!(
+            accepted > 0 && (early > 0 || size < 64 || radius >= 64),
+            "{size} {radius}: {accepted} {early}"
+        );
         let operation = fast.schedule().operation(0.0);
         assert!((operation.rejected + operation.accepted - 1.0).abs() < 1e-9);
     }

@@ -9,7 +9,7 @@
 //! independent components (MinHash); fast similarity sketching has no more.
 
 /// `2^-b`, the chance that two different components agree in `bits` stored bits.
-fn accident(bits: usize) -> f64 {
+pub(super) fn accident(bits: usize) -> f64 {
     (0..bits).fold(1.0, |chance, _| chance / 2.0)
 }
 

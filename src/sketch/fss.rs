@@ -34,14 +34,17 @@ pub struct Fss {
     fill: Fill,
 }
 
-/// Fills bins: salts as in [`Fss`], features, one place for each bin.
+/// What a bin holds that no feature has fallen into.
+pub(super) const EMPTY: u64 = u64::MAX;
+
+/// Fills bins: salts as in [`Fss`], features, one place for each bin. With a single salt there is one round, whose values are
+/// below 2^48, and bins may stay [`EMPTY`].
 pub(super) type Fill = fn(salts: &[u64], features: &[u64], bins: &mut [u64]);
 
 impl Fss {
     /// `size` components, at most 32768, under hash functions derived from `seed`.
     pub fn new(size: usize, seed: u64) -> Self {
-        let salts = (1..=(RANDOM_ROUNDS + size) as u64).map(|i| mix(mix(seed) ^ mix(i))).collect();
-        Self { salts, fill: kernel::fill().unwrap_or(fill) }
+        Self { salts: salts(seed, RANDOM_ROUNDS + size), fill: engine() }
     }
 
     /// As [`Self::new`], but without vector instructions beyond the architecture's baseline.
@@ -49,6 +52,16 @@ impl Fss {
     fn portable(size: usize, seed: u64) -> Self {
         Self { fill, ..Self::new(size, seed) }
     }
+}
+
+/// So many salts, derived from a seed.
+pub(super) fn salts(seed: u64, count: usize) -> Vec<u64> {
+    (1..=count as u64).map(|i| mix(mix(seed) ^ mix(i))).collect()
+}
+
+/// The fastest [`Fill`] of this machine.
+pub(super) fn engine() -> Fill {
+    kernel::fill().unwrap_or(fill)
 }
 
 impl Sampler for Fss {
@@ -60,9 +73,9 @@ impl Sampler for Fss {
 /// The portable [`Fill`], and the body of those that are compiled for certain processors.
 #[inline(always)]
 pub(super) fn fill(salts: &[u64], features: &[u64], bins: &mut [u64]) {
-    bins.fill(u64::MAX);
+    bins.fill(EMPTY);
     let size = bins.len() as u64;
-    let (throws, own) = salts.split_at(RANDOM_ROUNDS);
+    let (throws, own) = salts.split_at(RANDOM_ROUNDS.min(salts.len()));
     let (mut places, mut values) = ([0; CHUNK], [0; CHUNK]);
     for (round, salt) in (0..).zip(throws) {
         for chunk in features.chunks(CHUNK) {
@@ -82,11 +95,11 @@ pub(super) fn fill(salts: &[u64], features: &[u64], bins: &mut [u64]) {
         // Rounds after the last bin is filled change nothing, so the bins are looked at only when all are likely to be. They
         // are counted, not searched: a sum becomes vectors, an early exit does not.
         let likely = (round + 1) * features.len() as u64 >= 4 * size;
-        if likely && bins.iter().map(|bin| u32::from(*bin == u64::MAX)).sum::<u32>() == 0 {
+        if likely && bins.iter().map(|bin| u32::from(*bin == EMPTY)).sum::<u32>() == 0 {
             return;
         }
     }
-    for (bin, salt) in bins.iter_mut().zip(own).filter(|(bin, _)| **bin == u64::MAX) {
+    for (bin, salt) in bins.iter_mut().zip(own).filter(|(bin, _)| **bin == EMPTY) {
         let least = features.iter().map(|x| {
             let product = product(*x, *salt);
             product ^ product.rotate_left(32)

@@ -5,44 +5,65 @@
 //! components, 64 components to a word, so `words[p * groups + g]` holds bit p of components `64 g .. 64 g + 64` (the
 //! first component in the lowest bit) and `groups = ceil(K / 64)`. Hence the first `groups` words of a sketch *are* the one-bit
 //! fingerprint of the same text, and one kernel compares sketches of any b.
+//!
+//! Not all sketches have components. What a kind of sketch can do is said by [`SketchParams`]: its [`shape`](SketchParams::shape)
+//! if it is compared place by place, its [`planes`](SketchParams::planes) if bands can be cut from it, and an
+//! [`estimator`](SketchParams::estimator) in any case.
 
 pub mod agreement;
 mod bits;
+pub mod bottom_k;
 mod consistent;
 mod cws;
 mod dart;
 mod draws;
 pub mod estimate;
 mod estimator;
+pub mod fractional;
 mod fss;
 mod icws;
 pub mod kernel;
 mod maker;
+mod min_max;
 mod minhash;
+mod odd;
+pub mod oph;
 mod scheme;
+pub mod sectional;
 pub mod simhash;
+mod superminhash;
+pub mod variance;
 mod words;
+
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use bottom_k::BottomK;
 pub use cws::Cws;
 pub use dart::Dart;
 pub use estimator::{Estimator, Matches};
 pub use fss::Fss;
 pub use icws::Icws;
 pub use maker::SketchMaker;
+pub use min_max::MinMax;
 pub use minhash::MinHash;
+pub use odd::Odd;
+pub use oph::{Oph, OphOriginal};
 pub use scheme::{Scheme, SketchKind, SketchParams, VERSION};
+pub use sectional::{SectionMode, Sectional};
 pub use simhash::SimHash;
+pub use superminhash::SuperMinHash;
 
 use crate::text::Features;
 
 /// The sketch of one text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sketch {
-    /// Bit planes; `bits * groups` words.
+    /// Bit planes for most kinds; those of the blocks' own sketch come last.
     #[serde(with = "words")]
     pub words: Box<[u64]>,
     /// Where the scheme keeps them, the distinct features, ascending; and after these, unless its [measure](Scheme::measure) is the
@@ -107,26 +128,4 @@ fn weighted(features: Features<'_>) -> impl Iterator<Item = (u64, f64)> {
     debug_assert!(features.weights.is_empty() || features.weights.len() == features.ids.len());
     let weight = |i| features.weights.get(i).map_or(1.0, |weight: &f64| weight.clamp(LEAST, MOST));
     features.ids.iter().enumerate().map(move |(i, x)| (*x, weight(i)))
-}
-
-/// Components as bit planes.
-#[derive(Debug)]
-struct Packed<S> {
-    sampler: S,
-    components: Vec<u64>,
-    bits: usize,
-}
-
-impl<S> Packed<S> {
-    /// `size` components of `bits` bits.
-    fn new(sampler: S, size: usize, bits: usize) -> Self {
-        Self { sampler, components: vec![0; size], bits }
-    }
-}
-
-impl<S: Sampler> Sketcher for Packed<S> {
-    fn sketch(&mut self, features: Features<'_>, words: &mut Vec<u64>) {
-        self.sampler.components(features, &mut self.components);
-        bits::pack(&self.components, self.bits, words);
-    }
 }

@@ -53,7 +53,9 @@ pub enum IdfError {
     #[error("counted under other rules of [text]: {}", .0.join("; "))]
     Rules(Vec<String>),
     /// A line that is none of the format.
-    #[error("line {number}: found {found:?}, expected a feature after the last one, a tab, and the number of its holders")]
+    #[error(
+        "line {number}: found {found:?}, expected a feature after the last one, a tab, and the number of its holders"
+    )]
     Line {
         /// From 1.
         number: u64,
@@ -190,9 +192,8 @@ mod tests {
     fn refuses_what_is_no_table_of_these_rules() {
         let rules = TextRules::default();
         let file = written(&IdfTable::new(3, [(1, 3), (2, 1)]), &rules);
-        let refused = |rules: &TextRules, file: &str| {
-            IdfTable::read(rules, file.as_bytes()).unwrap_err().to_string()
-        };
+        let refused =
+            |rules: &TextRules, file: &str| IdfTable::read(rules, file.as_bytes()).unwrap_err().to_string();
         let others = TextRules { shingle: Shingle::Words(2), spaceless: Spaceless::Run, ..rules.clone() };
         assert_eq!(
             refused(&others, &file),
@@ -209,7 +210,9 @@ mod tests {
             refused(&rules, file.trim_end_matches("0000000000000002\t1\n")),
             "found 1 features, expected 2"
         );
-        for (from, to) in [("2\t1", "2\t0"), ("2\t1", "1\t1"), ("2\t1", "2 1"), ("0002\t", "002\t"), ("\t1", "\t-1")] {
+        for (from, to) in
+            [("2\t1", "2\t0"), ("2\t1", "1\t1"), ("2\t1", "2 1"), ("0002\t", "002\t"), ("\t1", "\t-1")]
+        {
             let said = refused(&rules, &file.replace(from, to));
             assert!(said.starts_with("line 3: found \"0"), "{said}");
         }

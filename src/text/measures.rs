@@ -121,7 +121,11 @@ pub fn total(x: Features<'_>) -> f64 {
 
 /// The sum of the squared weights, `|x|²`.
 pub fn squares(x: Features<'_>) -> f64 {
-    if x.weights.is_empty() { x.ids.len() as f64 } else { x.weights.iter().map(|weight| weight * weight).sum() }
+    if x.weights.is_empty() {
+        x.ids.len() as f64
+    } else {
+        x.weights.iter().map(|weight| weight * weight).sum()
+    }
 }
 
 /// A part of a whole; all of it where there is nothing.
@@ -215,9 +219,8 @@ mod tests {
     fn probability_jaccard_by_its_definition_and_at_any_scale() {
         for seed in 0..200 {
             let ((i, v), (j, w)) = (list(seed, 12), list(seed ^ 0xff00, 12));
-            let weight = |ids: &[u64], weights: &[f64], id: u64| {
-                ids.binary_search(&id).map_or(0.0, |at| weights[at])
-            };
+            let weight =
+                |ids: &[u64], weights: &[f64], id: u64| ids.binary_search(&id).map_or(0.0, |at| weights[at]);
             let (x, y) = (|id| weight(&i, &v, id), |id| weight(&j, &w, id));
             let expected: f64 = (0..20)
                 .filter(|id| x(*id) > 0.0 && y(*id) > 0.0)

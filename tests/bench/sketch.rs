@@ -1,60 +1,59 @@
-//! Features to sketches: the default beside the reference, for short and long texts.
+//! Features to sketches, all kinds side by side, for short and long texts.
 
 #![expect(missing_docs, reason = "criterion's macros make an item")]
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use dupflow::hash::mix;
-use dupflow::sketch::{Cws, Dart, Fss, Icws, MinHash, Sampler, SimHash, Sketcher};
+use dupflow::sketch::{SectionMode, SketchKind, SketchParams};
 use dupflow::text::Features;
 
+const KINDS: [SketchKind; 14] = [
+    SketchKind::Fss,
+    SketchKind::MinHash,
+    SketchKind::Oph,
+    SketchKind::OphOriginal,
+    SketchKind::SuperMinHash,
+    SketchKind::BottomK,
+    SketchKind::MinMax,
+    SketchKind::Odd,
+    SketchKind::Connected { run: 2 },
+    SketchKind::Sectional { sections: 2, mode: SectionMode::Attach },
+    SketchKind::Dart,
+    SketchKind::Icws,
+    SketchKind::Cws,
+    SketchKind::SimHash,
+];
+
 fn sketch(c: &mut Criterion) {
-    for features in [20u64, 70, 300, 1000, 4000] {
-        let mut group = c.benchmark_group(format!("sketch/{features} features"));
-        group.throughput(Throughput::Elements(1));
-        let texts: Vec<Vec<u64>> =
+    for (size, features) in
+        [448, 256, 1024].into_iter().flat_map(|k| [20u64, 70, 300, 1000, 4000].map(|n| (k, n)))
+    {
+        let mut group = c.benchmark_group(format!("sketch/{size} components/{features} features"));
+        group.throughput(Throughput::Elements(features));
+        let ids: Vec<Vec<u64>> =
             (0..64).map(|text| (0..features).map(|i| mix(text << 32 | i)).collect()).collect();
-        let mut out = vec![0; 448];
-        let samplers: [(&str, Box<dyn Sampler>); 2] =
-            [("fss", Box::new(Fss::new(448, 1))), ("minhash", Box::new(MinHash::new(448, 1)))];
-        for (name, mut sampler) in samplers {
-            let mut next = texts.iter().cycle();
-            group.bench_function(BenchmarkId::from_parameter(name), |b| {
-                b.iter(|| next.next().map(|text| sampler.components(Features::set(text), &mut out)));
+        // Counts as texts have them: most features once, a few often.
+        let weights: Vec<f64> = (1..=features).map(|i| (features / i).clamp(1, 20) as f64).collect();
+        for kind in KINDS {
+            let (size, bits, weights): (_, _, &[f64]) = match kind {
+                SketchKind::SimHash => (64, 1, &weights),
+                SketchKind::Dart | SketchKind::Icws | SketchKind::Cws => (size, 4, &weights),
+                _ => (size, 4, &[]),
+            };
+            let mut sketcher = SketchParams { kind, size, bits, wide: 0, seed: 1 }.sketcher();
+            let mut words = Vec::new();
+            let mut next = ids.iter().cycle();
+            group.bench_function(BenchmarkId::from_parameter(kind.name()), |b| {
+                b.iter(|| {
+                    words.clear();
+                    if let Some(ids) = next.next() {
+                        sketcher.sketch(Features { ids, weights }, &mut words);
+                    }
+                });
             });
         }
     }
 }
 
-/// Counts from 1 to 20, most of them small, as weights; MinHash of the same features beside them.
-fn weighted(c: &mut Criterion) {
-    for (features, size) in [(300u64, 256), (1000, 256), (4000, 256), (300, 1000), (1000, 1000)] {
-        let mut group = c.benchmark_group(format!("weighted/{features} features, K {size}"));
-        group.throughput(Throughput::Elements(features)).sample_size(20);
-        let texts: Vec<Vec<u64>> =
-            (0..16).map(|text| (0..features).map(|i| mix(text << 32 | i)).collect()).collect();
-        let weights: Vec<f64> = (1..=features).map(|i| (features / i).min(20) as f64).collect();
-        let mut out = vec![0; size];
-        let samplers: [(&str, Box<dyn Sampler>); 4] = [
-            ("dart", Box::new(Dart::new(size, 1))),
-            ("cws", Box::new(Cws::new(size, 1))),
-            ("icws", Box::new(Icws::new(size, 1))),
-            ("minhash", Box::new(MinHash::new(size, 1))),
-        ];
-        let mut next = texts.iter().cycle().map(|ids| Features { ids, weights: &weights });
-        for (name, mut sampler) in samplers {
-            group.bench_function(BenchmarkId::from_parameter(name), |b| {
-                b.iter(|| next.next().map(|text| sampler.components(text, &mut out)));
-            });
-        }
-        let (mut simhash, mut words) = (SimHash::new(64, 1), Vec::new());
-        group.bench_function(BenchmarkId::from_parameter("simhash, 64 bits"), |b| {
-            b.iter(|| {
-                words.clear();
-                next.next().map(|text| simhash.sketch(text, &mut words))
-            });
-        });
-    }
-}
-
-criterion_group!(benches, sketch, weighted);
+criterion_group!(benches, sketch);
 criterion_main!(benches);

@@ -84,6 +84,23 @@ law! {
     paper_filter "sketch = { size = 256, bits = 1 }\nblocking = { bands = 16, rows = 8, cap = 4 }\nfilter = { kind = \"paper\" }";
     minhash "sketch = { kind = \"minhash\", size = 64, bits = 8 }\nblocking = { bands = 32, rows = 2, cap = 4 }";
     full_width_minhash "sketch = { kind = \"minhash\", size = 32, bits = 64 }\nblocking = { bands = 16, rows = 2, cap = 3 }";
+    oph "sketch = { kind = \"oph\", size = 64, bits = 4 }\nblocking = { bands = 16, rows = 4, cap = 3 }";
+    oph_with_exact_verification "sketch = { kind = \"oph\", size = 64 }\nblocking = { bands = 32, rows = 2, cap = 4 }\nfilter = { verify = \"exact\" }";
+    superminhash "sketch = { kind = \"superminhash\", size = 64, bits = 8 }\nblocking = { bands = 32, rows = 2, cap = 4 }";
+    min_max "sketch = { kind = \"min-max\", size = 65, bits = 2 }\nblocking = { bands = 16, rows = 4, cap = 3 }";
+    connected "sketch = { kind = \"connected\", size = 96, bits = 1, run = 3 }\nblocking = { bands = 16, rows = 2, cap = 3 }";
+    sectional_attached "sketch = { kind = \"sectional\", size = 64, bits = 4 }\nblocking = { bands = 32, rows = 2, cap = 3 }";
+    sectional_paired "sketch = { kind = \"sectional\", size = 64, mode = \"pair\", sections = 3 }\nblocking = { bands = 32, rows = 2, cap = 3 }";
+    fractional_bits "sketch = { size = 130, bits = 1.5 }\nblocking = { bands = 32, rows = 4, cap = 3 }";
+    fractional_bits_scanned "sketch = { size = 130, bits = 3 }\nblocking = { kind = \"scan\" }";
+    bottom_k_scanned "sketch = { kind = \"bottom-k\", size = 16 }\nblocking = { kind = \"scan\" }";
+    bottom_k_in_blocks_of_fss "sketch = { kind = \"bottom-k\", size = 16 }\nblocking = { sketch = \"fss\", size = 64, bands = 32, rows = 2, cap = 3 }";
+    bottom_k_with_exact_verification "sketch = { kind = \"bottom-k\", size = 16 }\nblocking = { sketch = \"oph\", bits = 2, cap = 3 }\nfilter = { verify = \"exact\" }";
+    odd_scanned "sketch = { kind = \"odd\", size = 64, bits = 2 }\nblocking = { kind = \"scan\" }";
+    odd_in_blocks_of_minhash "sketch = { kind = \"odd\", size = 64 }\nblocking = { sketch = \"minhash\", size = 64, bands = 16, rows = 4, cap = 3 }";
+    oph_original_scanned "sketch = { kind = \"oph-original\", size = 64 }\nblocking = { kind = \"scan\" }";
+    oph_original_in_blocks_of_superminhash "sketch = { kind = \"oph-original\", size = 64, bits = 1 }\nblocking = { sketch = \"superminhash\", size = 64, bands = 32, rows = 2, cap = 3 }";
+    connected_in_blocks_of_fss "sketch = { kind = \"connected\", size = 128, bits = 2 }\nblocking = { sketch = \"fss\", size = 64, bits = 1, bands = 16, rows = 4, cap = 3 }";
     character_shingles "text = { shingle = \"chars:5\" }\nsketch = { size = 64, bits = 8 }\nblocking = { bands = 16, rows = 4, cap = 3 }";
 }
 

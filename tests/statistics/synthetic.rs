@@ -12,18 +12,32 @@ pub(crate) fn sketches(
     similarity: f64,
     trial: u64,
 ) -> (Sketch, Sketch) {
+    sketches_by(SketchParams { kind, size, bits: 64, wide: 0, seed: trial }, union, similarity, trial)
+}
+
+/// As [`sketches`], by any sketch.
+pub(crate) fn sketches_by(
+    params: SketchParams,
+    union: usize,
+    similarity: f64,
+    trial: u64,
+) -> (Sketch, Sketch) {
     let common = (1..=union).find(|n| *n as f64 >= similarity * union as f64 - 1e-9).unwrap();
     let own = union - common;
-    let text = |ranges: [std::ops::Range<usize>; 2]| {
-        let words = ranges.into_iter().flatten().map(|word| format!("{trial}x{word}"));
-        words.collect::<Vec<_>>().join(" ")
-    };
-    let a = text([0..common, common..common + own / 2]);
-    let b = text([0..common, common + own / 2..union]);
+    let words = |ranges: [std::ops::Range<usize>; 2]| ranges.into_iter().flatten().collect::<Vec<_>>();
+    let a = words([0..common, common..common + own / 2]);
+    let b = words([0..common, common + own / 2..union]);
+    sketches_of(params, [&a, &b], trial)
+}
+
+/// The sketches of two texts of numbered words.
+pub(crate) fn sketches_of(params: SketchParams, texts: [&[usize]; 2], trial: u64) -> (Sketch, Sketch) {
     let rules = TextRules { shingle: Shingle::Words(1), ..TextRules::default() };
-    let params = SketchParams { kind, size, bits: 64, seed: trial };
     let scheme = Scheme { version: VERSION, text: rules, sketch: params, blocks: None, exact: false };
     let mut maker = SketchMaker::new(&scheme);
-    let mut sketch = |words: &str| maker.sketch(words).unwrap().1;
-    (sketch(&a), sketch(&b))
+    let [a, b] = texts.map(|words| {
+        let text: Vec<_> = words.iter().map(|word| format!("{trial}x{word}")).collect();
+        maker.sketch(&text.join(" ")).unwrap().1
+    });
+    (a, b)
 }

@@ -1,7 +1,8 @@
 //! The numbers of a plan.
 //!
 //! A pair of similarity s is *compared* if it shares a block, with the probability of the blocking's curve, and *reported* if the
-//! filter then accepts it, by the binomial model of its looks. The two are taken as independent: the filter looks from the
+//! filter then accepts it, by the binomial model of its looks or, of sketches that are compared as a whole, by the normal spread of
+//! their estimates. The two are taken as independent: the filter looks from the
 //! first component on, bands are cut from the last.
 
 use serde::Serialize;
@@ -147,8 +148,11 @@ impl Filter {
         let (kind, exact) = match plan.filter {
             FilterPlan::Sketch(kind, _) => (kind, false),
             FilterPlan::Exact(kind, _) => (kind, true),
+            FilterPlan::Whole(_) => (FilterKind::Full, false),
         };
-        let schedule = plan.schedule();
+        let Some(schedule) = plan.schedule() else {
+            return Self { kind, exact, reject_error: 0.0, accept_error: 0.0, looks: Vec::new() };
+        };
         let first = schedule.first_word().map(|below| LookRow {
             components: 64,
             one_bit: plan.scheme.sketch.bits > 1,
@@ -174,13 +178,27 @@ impl Filter {
 impl Point {
     pub(super) fn new(plan: &Plan, banding: Option<&Banding>, similarity: f64) -> Self {
         let compared = banding.map_or(1.0, |banding| banding.curve.probability(similarity));
-        let operation = plan.schedule().operation(similarity);
-        let passes = match plan.filter {
-            FilterPlan::Exact(..) if similarity < plan.threshold => 0.0,
-            _ => operation.accepted,
+        let (passes, components) = match &plan.filter {
+            FilterPlan::Whole(filter) => {
+                let deviation = plan.scheme.sketch.estimator().standard_error(similarity);
+                (normal((similarity - plan.threshold) / deviation), f64::from(filter.components()))
+            }
+            FilterPlan::Sketch(_, filter) => {
+                let operation = filter.schedule().operation(similarity);
+                (operation.accepted, operation.components)
+            }
+            FilterPlan::Exact(_, filter) => {
+                let operation = filter.schedule().operation(similarity);
+                (if similarity < plan.threshold { 0.0 } else { operation.accepted }, operation.components)
+            }
         };
-        Self { similarity, compared, reported: compared * passes, components: operation.components }
+        Self { similarity, compared, reported: compared * passes, components }
     }
+}
+
+/// The probability that a normal variable is at most `z` deviations above its mean, to 2e-4 (E. Page, 1977).
+fn normal(z: f64) -> f64 {
+    1.0 / (1.0 + (-1.5976 * z - 0.070_56 * z.powi(3)).exp())
 }
 
 #[cfg(test)]
@@ -203,6 +221,17 @@ mod tests {
         let last = report.filter.looks.last().unwrap();
         assert_eq!((last.reject_at_most, last.accept_at_least), (Some(363), Some(364)));
         assert!(report.memory.bytes_per_document < 1024.0);
+    }
+
+    #[test]
+    fn sketches_without_looks_have_a_plan_too() {
+        let settings = ["sketch.kind=bottom-k", "blocking.kind=scan"].map(str::to_owned);
+        let report = Report::new(&Plan::load("minhash", &settings).unwrap(), 1000, 2);
+        let row = |s: f64| report.points.iter().find(|point| point.similarity.total_cmp(&s).is_eq()).unwrap();
+        assert!((row(0.8).reported - 0.5).abs() < 1e-9 && (row(0.8).components - 448.0).abs() < 1e-9);
+        assert!(row(0.9).reported > 0.9999 && row(0.5).reported < 1e-9);
+        assert!((normal(1.0) - 0.8413).abs() < 2e-4 && (normal(-2.0) - 0.0228).abs() < 2e-4);
+        assert!(report.to_string().contains("bottom-k: the 448 least values, 3584 bytes"), "{report}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use super::memory::ASSUMED_FEATURES;
 use super::report::{Filter, Report};
 use crate::filter::FilterKind;
-use crate::sketch::SketchKind;
+use crate::sketch::{SectionMode, SketchKind, SketchParams};
 use crate::source::OnError;
 use crate::text::{Normalize, Shingle, Spaceless, TextRules};
 
@@ -24,25 +24,40 @@ impl Display for Probability {
     }
 }
 
+/// A sketch in words, but for its bytes and its seed.
+struct Sketched<'a>(&'a SketchParams);
+
+impl Display for Sketched<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let SketchParams { kind, size, bits, wide, .. } = *self.0;
+        write!(f, "{}: ", kind.name())?;
+        match kind {
+            SketchKind::BottomK => write!(f, "the {size} least values")?,
+            SketchKind::Odd => write!(f, "{} bits of {size} components", size * bits)?,
+            SketchKind::Connected { run } => {
+                write!(f, "{} runs of {run} components of {bits} bits", size / run)?;
+            }
+            _ if wide > 0 => write!(f, "{size} components of {bits} bits, {wide} of them of {}", 2 * bits)?,
+            _ => write!(f, "{size} components of {bits} bits")?,
+        }
+        if let SketchKind::Sectional { sections, mode } = kind {
+            let how = match mode {
+                SectionMode::Attach => "attached to",
+                SectionMode::Pair => "paired with",
+            };
+            write!(f, ", {how} {sections} sections")?;
+        }
+        Ok(())
+    }
+}
+
 impl Display for Report {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "pipeline  {}, scheme {}", self.pipeline, self.fingerprint)?;
         writeln!(f, "pairs     of similarity {} or more", self.threshold)?;
         writeln!(f, "text      {}", Rules(&self.scheme.text))?;
-        let kind = match self.scheme.sketch.kind {
-            SketchKind::Fss => "fss",
-            SketchKind::MinHash => "minhash",
-            SketchKind::Dart => "dart",
-            SketchKind::Icws => "icws",
-            SketchKind::Cws => "cws",
-            SketchKind::SimHash => "simhash",
-        };
-        let (size, bits, seed) = (self.scheme.sketch.size, self.scheme.sketch.bits, self.scheme.sketch.seed);
-        writeln!(
-            f,
-            "sketch    {kind}: {size} components of {bits} bits, {} bytes, seed {seed}",
-            self.sketch_bytes
-        )?;
+        let (sketch, bytes) = (&self.scheme.sketch, self.sketch_bytes);
+        writeln!(f, "sketch    {}, {bytes} bytes, seed {}", Sketched(sketch), sketch.seed)?;
         writeln!(
             f,
             "          the standard error of an estimate at the threshold is {:.4}",
@@ -71,6 +86,9 @@ impl Report {
             return writeln!(f, "blocking  scan: every pair is compared");
         };
         writeln!(f, "blocking  {} bands of {} rows: {}", banding.bands, banding.rows, banding.reason)?;
+        if let Some(blocks) = &self.scheme.blocks {
+            writeln!(f, "          of a second sketch, {}, seed {}", Sketched(blocks), blocks.seed)?;
+        }
         let (half, recall) = (banding.half_point, Probability(banding.recall_at_threshold));
         writeln!(f, "          compares {recall} of the pairs at the threshold, half of those at {half:.2}")?;
         writeln!(
@@ -125,9 +143,13 @@ impl Display for Filter {
         writeln!(f, "filter    {kind}, decides by {verify}")?;
         let (reject, accept) = (Probability(self.reject_error), Probability(self.accept_error));
         match (self.kind, self.exact) {
-            (FilterKind::Hamming, false) => writeln!(f, "          reads the first word, and the rest of what that leaves"),
+            (FilterKind::Hamming, false) => {
+                writeln!(f, "          reads the first word, and the rest of what that leaves")
+            }
             (FilterKind::Full, false) => writeln!(f, "          reads all components of every pair"),
-            (FilterKind::Full | FilterKind::Hamming, true) => writeln!(f, "          without a look at the sketches"),
+            (FilterKind::Full | FilterKind::Hamming, true) => {
+                writeln!(f, "          without a look at the sketches")
+            }
             (FilterKind::Staged, true) => {
                 writeln!(f, "          turns down what is similar enough with probability {reject} at most")
             }

@@ -94,7 +94,7 @@ fn report(plan: &Plan, events: &[(Position, Option<usize>)], alive: &Corpus, id:
         section("end", &["a text without a token has no sketch and is in no pair".to_owned()]);
         return out;
     };
-    section("sketch", &sketch_lines(plan, &examiner, traced));
+    section("sketch", &sketch_lines(&examiner, traced));
     let around = Neighbourhood::of(id, traced, alive, &mut examiner);
     section("blocks", &block_lines(&around, examiner.cap()));
     let meetings = around.meetings(&examiner);
@@ -137,19 +137,19 @@ fn text_lines(plan: &Plan, specimen: &Specimen, text: &str) -> Vec<String> {
     ]
 }
 
-fn sketch_lines(plan: &Plan, examiner: &Examiner, traced: &Sketched) -> Vec<String> {
-    let (size, bits) = (plan.scheme.sketch.size, plan.scheme.sketch.bits);
-    let components: Vec<u64> = (0..size).map(|j| examiner.component(&traced.sketch, j)).collect();
-    let digits = bits.div_ceil(4);
-    vec![
-        format!("id {}", traced.id),
-        format!("{size} components of {bits} bits: {}", first(&components, |c| format!("{c:0digits$x}"))),
-        format!(
-            "{} words: {}",
-            traced.sketch.words.len(),
-            first(&traced.sketch.words, |word| format!("{word:016x}"))
-        ),
-    ]
+fn sketch_lines(examiner: &Examiner, traced: &Sketched) -> Vec<String> {
+    let places = examiner.shape().map(|shape| {
+        let places: Vec<u64> = (0..shape.size).map(|j| Examiner::place(shape, &traced.sketch, j)).collect();
+        let digits = shape.bits.div_ceil(4);
+        let (size, bits) = (shape.size, shape.bits);
+        format!("{size} components of {bits} bits: {}", first(&places, |place| format!("{place:0digits$x}")))
+    });
+    let words = format!(
+        "{} words: {}",
+        traced.sketch.words.len(),
+        first(&traced.sketch.words, |word| format!("{word:016x}"))
+    );
+    std::iter::once(format!("id {}", traced.id)).chain(places).chain([words]).collect()
 }
 
 fn block_lines(around: &Neighbourhood, cap: usize) -> Vec<String> {

@@ -30,8 +30,12 @@ pub(super) struct Coded(Box<[u8]>);
 impl Vocabulary {
     /// A document with these terms comes.
     pub(super) fn insert(&mut self, terms: &Terms) -> Coded {
-        let mut numbered: Vec<(u32, u32)> =
-            terms.ids.iter().zip(&terms.counts).map(|(feature, count)| (self.hold(*feature), *count)).collect();
+        let mut numbered: Vec<(u32, u32)> = terms
+            .ids
+            .iter()
+            .zip(&terms.counts)
+            .map(|(feature, count)| (self.hold(*feature), *count))
+            .collect();
         numbered.sort_unstable();
         let mut bytes = Vec::with_capacity(3 * numbered.len());
         let mut last = 0;

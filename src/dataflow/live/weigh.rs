@@ -96,11 +96,7 @@ pub(super) fn apply<'scope>(
     effects: Stream<'scope, Epoch, Vec<Effect>>,
     decrees: Stream<'scope, Epoch, Vec<Decree>>,
     stages: &Stages,
-) -> (
-    Stream<'scope, Epoch, Vec<Membership>>,
-    Stream<'scope, Epoch, Vec<Share>>,
-    Rc<RefCell<Corpus>>,
-) {
+) -> (Stream<'scope, Epoch, Vec<Membership>>, Stream<'scope, Epoch, Vec<Share>>, Rc<RefCell<Corpus>>) {
     let scope = effects.scope();
     let peers = scope.peers() as u64;
     let mut builder = OperatorBuilder::new("Terms".to_owned(), scope);
@@ -195,10 +191,7 @@ impl Corpus {
             }
         };
         let Some(document) = document else { return };
-        self.metrics.add(
-            Counter::Unchanged,
-            u64::from(document.alive && alive && document.terms == terms),
-        );
+        self.metrics.add(Counter::Unchanged, u64::from(document.alive && alive && document.terms == terms));
         document.alive = alive;
         if let Some(before) = std::mem::replace(&mut document.terms, terms) {
             self.vocabulary.remove(&before);

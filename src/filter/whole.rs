@@ -1,0 +1,91 @@
+//! The filter of sketches that are compared as a whole: bottom-k, one permutation hashing with its original estimator, components of
+//! two widths.
+//!
+//! In: two sketches. Out: a [`Verdict`], with the estimate for an accepted pair. Accepted iff the estimate is at least T,
+//! inclusive (with the guard of a count: an estimate that rounding puts less than 1e-9 below T is T). The places of such sketches
+//! are not exchangeable, so that a part of them says nothing certain about the rest: no early looks, no first word.
+
+use std::sync::Arc;
+
+use super::binomial::GUARD;
+use super::{FilterError, PairFilter, Verdict};
+use crate::pair::Similarity;
+use crate::sketch::{Estimator, SketchParams, SketchRef};
+
+/// Decides by the estimate.
+#[derive(Clone, Debug)]
+pub struct Whole {
+    threshold: f64,
+    estimator: Arc<dyn Estimator>,
+    /// K, all of which are read.
+    components: u32,
+}
+
+impl Whole {
+    /// Similarity at least `threshold` (inclusive; above 0 and at most 1), on such sketches.
+    ///
+    /// # Errors
+    /// If the threshold is outside its range.
+    pub fn new(threshold: f64, sketch: &SketchParams) -> Result<Self, FilterError> {
+        if !(threshold > 0.0 && threshold <= 1.0) {
+            return Err(FilterError::Threshold { found: threshold });
+        }
+        let components = u32::try_from(sketch.size).expect("a sketch has at most 32768 components");
+        Ok(Self { threshold, estimator: sketch.estimator(), components })
+    }
+
+    /// K, the components read of each pair.
+    pub fn components(&self) -> u32 {
+        self.components
+    }
+}
+
+impl PairFilter for Whole {
+    fn first_word(&self, _a: u64, _b: u64) -> bool {
+        true
+    }
+
+    fn decide(&self, a: SketchRef<'_>, b: SketchRef<'_>) -> Verdict {
+        let estimate = self.estimator.estimate(a.words, b.words);
+        let accepted = (estimate >= self.threshold - GUARD).then(|| Similarity::clamped(estimate));
+        Verdict { accepted, look: 1, components: self.components }
+    }
+
+    fn looks(&self) -> usize {
+        1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sketch::SketchKind;
+
+    /// What is said about two texts of 20 values each that have so many in common.
+    fn verdict(threshold: f64, common: u64) -> Option<f64> {
+        let sketch = SketchParams { kind: SketchKind::BottomK, size: 20, bits: 64, wide: 0, seed: 0 };
+        let (a, b): (Vec<u64>, Vec<u64>) = ((0..20).collect(), (20 - common..40 - common).collect());
+        let filter = Whole::new(threshold, &sketch).unwrap();
+        assert!(filter.first_word(0, !0), "nothing is known before the whole is");
+        let [a, b] = [&a, &b].map(|words| SketchRef { words, features: &[] });
+        let verdict = filter.decide(a, b);
+        assert_eq!((verdict.look, verdict.components), (1, 20));
+        assert_eq!(verdict, filter.decide(b, a));
+        verdict.accepted.map(Similarity::get)
+    }
+
+    #[test]
+    fn the_threshold_is_inclusive() {
+        // The least 20 of the union: those of the first text, of which `common` are in the second too.
+        assert_eq!(verdict(0.7, 14), Some(0.7));
+        assert_eq!(verdict(0.7, 13), None);
+        assert_eq!(verdict(1.0, 20), Some(1.0));
+        assert!(
+            Whole::new(
+                0.0,
+                &SketchParams { kind: SketchKind::BottomK, size: 20, bits: 64, wide: 0, seed: 0 }
+            )
+            .is_err()
+        );
+    }
+}

@@ -1,0 +1,196 @@
+//! Sectional sketches: similarity that minds where in a text the common features stand.
+//!
+//! A text's features, in text order, are cut into s sections of equal length; a feature belongs to the section of its first
+//! occurrence. With q the share of the common features that are in sections of equal number:
+//!
+//! | mode | a component is | P[equal] |
+//! |---|---|---|
+//! | [`Attach`](SectionMode::Attach) | the sampled feature, and its section | `q J` |
+//! | [`Pair`](SectionMode::Pair) | a sampled (feature, section) | `q J / (1 + J - q J)`, the Jaccard similarity of such pairs |
+//!
+//! So this is a similarity of its own, never above J and equal to it only if q = 1, which thresholds must be chosen for; beside
+//! an estimate of J it yields q, the [`alignment`](SectionMode::alignment) of two texts. (The paper takes it for an estimator
+//! of J, with E = J / s; that holds for neither.) The components are those of [`fss`](super::fss). In mode `attach`
+//! each section is sketched by itself: the sketch of the text is the component-wise least, and the section that has it is the
+//! sampled feature's, the first one of equals.
+//!
+//! Reference: R. Hassanian-esfahani and M. Kargar, *Sectional MinHash for near-duplicate detection* (2018).
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Fss, Sampler};
+use crate::hash::mix;
+use crate::text::Features;
+
+/// How sections enter a component.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SectionMode {
+    /// A feature is sampled, its section attached.
+    #[default]
+    Attach,
+    /// Pairs of feature and section are sampled.
+    Pair,
+}
+
+impl SectionMode {
+    /// What sketches estimate, of texts of Jaccard similarity J whose common features are aligned to the share `q`.
+    pub fn expectation(self, jaccard: f64, q: f64) -> f64 {
+        match self {
+            Self::Attach => q * jaccard,
+            Self::Pair => q * jaccard / (1.0 + jaccard - q * jaccard),
+        }
+    }
+
+    /// The estimate of q from that of a sectional sketch and from J, within 0 and 1; `None` if nothing is in common.
+    pub fn alignment(self, sectional: f64, jaccard: f64) -> Option<f64> {
+        let aligned = match self {
+            Self::Attach => sectional,
+            Self::Pair => sectional * (1.0 + jaccard) / (1.0 + sectional),
+        };
+        (jaccard > 0.0).then(|| (aligned / jaccard).clamp(0.0, 1.0))
+    }
+}
+
+/// The section of feature `i` (from 0) of `n`, of `sections`: from 1 to `sections`.
+pub fn section(i: usize, n: usize, sections: usize) -> usize {
+    i * sections / n + 1
+}
+
+/// The features of a section, counted from 1, as positions.
+fn positions(section: usize, n: usize, sections: usize) -> Range<usize> {
+    ((section - 1) * n).div_ceil(sections)..(section * n).div_ceil(sections)
+}
+
+/// The Cantor pairing `(a + b) (a + b + 1) / 2 + b`, a bijection of pairs and numbers; `None` above 2^128.
+///
+/// It outgrows 64 bits once a + b > 6,074,000,998, so no pair of a hash and a section fits there: components are hashed
+/// together with their section instead.
+pub fn cantor(a: u64, b: u64) -> Option<u128> {
+    let sum = u128::from(a) + u128::from(b);
+    let (even, odd) = if sum.is_multiple_of(2) { (sum, sum + 1) } else { (sum + 1, sum) };
+    (even / 2).checked_mul(odd)?.checked_add(u128::from(b))
+}
+
+/// A feature, or a component, with its section.
+fn located(value: u64, section: usize) -> u64 {
+    mix(value ^ mix(section as u64))
+}
+
+/// The sketcher.
+#[derive(Clone, Debug)]
+pub struct Sectional {
+    sampler: Fss,
+    sections: usize,
+    mode: SectionMode,
+    /// The components of one section.
+    part: Vec<u64>,
+    /// Features with their sections, or the section of each component.
+    places: Vec<(u64, usize)>,
+    ids: Vec<u64>,
+}
+
+impl Sectional {
+    /// `size` components, at most 32768, for texts in `sections` sections, at least 1.
+    pub fn new(size: usize, sections: usize, mode: SectionMode, seed: u64) -> Self {
+        let sampler = Fss::new(size, seed);
+        Self { sampler, sections, mode, part: vec![0; size], places: Vec::new(), ids: Vec::new() }
+    }
+
+    fn attach(&mut self, ids: &[u64], out: &mut [u64]) {
+        self.places.clear();
+        self.places.resize(out.len(), (u64::MAX, 0));
+        for section in 1..=self.sections {
+            let part = &ids[positions(section, ids.len(), self.sections)];
+            if part.is_empty() {
+                continue;
+            }
+            self.sampler.components(Features::set(part), &mut self.part);
+            for (least, value) in self.places.iter_mut().zip(&self.part) {
+                if *value < least.0 {
+                    *least = (*value, section);
+                }
+            }
+        }
+        for (component, (value, section)) in out.iter_mut().zip(&self.places) {
+            *component = located(*value, *section);
+        }
+    }
+
+    fn pair(&mut self, ids: &[u64], out: &mut [u64]) {
+        self.places.clear();
+        self.places.extend(ids.iter().enumerate().map(|(i, x)| (*x, section(i, ids.len(), self.sections))));
+        // The first occurrence is in the least section.
+        self.places.sort_unstable();
+        self.places.dedup_by_key(|(x, _)| *x);
+        self.ids.clear();
+        self.ids.extend(self.places.iter().map(|(x, section)| located(*x, *section)));
+        self.sampler.components(Features::set(&self.ids), out);
+    }
+}
+
+impl Sampler for Sectional {
+    /// The order of features decides their sections.
+    fn components(&mut self, features: Features<'_>, out: &mut [u64]) {
+        match self.mode {
+            SectionMode::Attach => self.attach(features.ids, out),
+            SectionMode::Pair => self.pair(features.ids, out),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn components(ids: &[u64], sections: usize, mode: SectionMode) -> Vec<u64> {
+        let mut out = vec![0; 128];
+        Sectional::new(128, sections, mode, 8).components(Features::set(ids), &mut out);
+        out
+    }
+
+    #[test]
+    fn positions_are_those_of_the_sections() {
+        for (n, sections) in [(9, 3), (10, 3), (3, 5), (1, 4), (7, 7), (100, 6)] {
+            for s in 1..=sections {
+                let expected: Vec<usize> = (0..n).filter(|i| section(*i, n, sections) == s).collect();
+                assert!(positions(s, n, sections).eq(expected), "section {s} of {sections}, {n} features");
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_occurrence_counts() {
+        for mode in [SectionMode::Attach, SectionMode::Pair] {
+            // 1 2 3 | 4 1 5 and 1 2 3 | 4 5 5: the second 1 is in the first section all the same.
+            assert_eq!(components(&[1, 2, 3, 4, 1, 5], 2, mode), components(&[1, 2, 3, 4, 5, 5], 2, mode));
+            assert_ne!(components(&[1, 2, 3, 4, 1, 5], 2, mode), components(&[2, 3, 4, 1, 5, 5], 2, mode));
+        }
+    }
+
+    #[test]
+    fn halves_that_change_places_have_nothing_in_common() {
+        let ids: Vec<u64> = (0..100).map(mix).collect();
+        let turned = [&ids[50..], &ids[..50]].concat();
+        for mode in [SectionMode::Attach, SectionMode::Pair] {
+            let (x, y) = (components(&ids, 2, mode), components(&turned, 2, mode));
+            assert!(x.iter().zip(&y).all(|(x, y)| x != y), "{mode:?}");
+            // In one section they are the same set.
+            assert_eq!(components(&ids, 1, mode), components(&turned, 1, mode));
+        }
+    }
+
+    #[test]
+    fn alignment_inverts_expectation() {
+        for mode in [SectionMode::Attach, SectionMode::Pair] {
+            for (jaccard, q) in [(0.8, 1.0), (0.8, 0.95), (0.5, 0.25), (1.0, 0.5)] {
+                let found = mode.alignment(mode.expectation(jaccard, q), jaccard).unwrap();
+                assert!((found - q).abs() < 1e-12, "{mode:?} {jaccard} {q}: {found}");
+            }
+            assert_eq!(mode.alignment(0.0, 0.0), None);
+            assert_eq!(mode.alignment(0.9, 0.8).map(|q| q <= 1.0), Some(true));
+        }
+    }
+}
