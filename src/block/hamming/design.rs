@@ -152,20 +152,16 @@ impl Design {
     /// # Errors
     /// If no design has this number of tables.
     pub fn permuted(bits: usize, radius: usize, tables: u64) -> Result<Self, DesignError> {
-        let one = (radius + 1..=bits).map(|blocks| Kind::OneLevel { blocks });
-        let two = (radius + 1..=bits).map(|sub_blocks| Kind::TwoLevel { sub_blocks });
-        let few = |kinds: &mut dyn Iterator<Item = Kind>| -> Vec<Self> {
-            // The numbers ascend; one beyond what is asked for is enough to name it.
-            let mut above = 0;
-            kinds
-                .map_while(|kind| Self::new(bits, radius, kind).ok())
-                .take_while(|design| {
-                    above += usize::from(design.tables() > tables);
-                    above <= 1
-                })
-                .collect()
+        // The numbers of a family ascend; the first beyond what is asked for is named as possible, no more are needed.
+        let family = |kind: fn(usize) -> Kind| {
+            let mut beyond = false;
+            (radius + 1..=bits)
+                .map_while(move |blocks| Self::new(bits, radius, kind(blocks)).ok())
+                .take_while(move |design| !std::mem::replace(&mut beyond, design.tables() > tables))
         };
-        let all: Vec<Self> = few(&mut one.into_iter()).into_iter().chain(few(&mut two.into_iter())).collect();
+        let all: Vec<Self> = family(|blocks| Kind::OneLevel { blocks })
+            .chain(family(|sub_blocks| Kind::TwoLevel { sub_blocks }))
+            .collect();
         let candidates = |design: &Self| design.estimate(1, Form::Index).candidates;
         all.iter()
             .filter(|design| design.tables() == tables)

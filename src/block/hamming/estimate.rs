@@ -73,11 +73,11 @@ impl Design {
             }
             Kind::Conjunctions { surplus } => {
                 let groups = self.radius() + surplus;
-                // Choices that begin alike share their first intersections; a list and what it is intersected with are
-                // about equally long only at the second.
+                // Choices that begin alike share their first intersections. An entry is found in another list by about
+                // five looks where both are equally long, as at the second group, which dominates.
                 let mean = share(1).powf(self.bits() as f64 / groups as f64);
                 let steps = (2..=surplus)
-                    .map(|i| 2.0 * binomial(groups, i) as f64 * n * mean.powf((i - 1) as f64))
+                    .map(|i| 5.0 * binomial(groups, i) as f64 * n * mean.powf((i - 1) as f64))
                     .sum::<f64>();
                 let candidates = among(self.key_widths());
                 let probes = binomial(groups, surplus) as f64 * surplus as f64;

@@ -5,6 +5,9 @@
 //! for equality. (Multi-index hashing probes a block at distance s by all values near it; in a stream, where
 //! everybody is stored and asks by the same keys, a block has one table for each choice of s bits that it leaves out.)
 //!
+//! A design without tables ([`Kind::Scan`](super::Kind::Scan)) gives one block to all, which dies like any other: a scan
+//! of the stream is [`crate::block::Scan`].
+//!
 //! Recall is 1 among live blocks. A table on few bits has few blocks, and large ones: those above `cap` are dead, so a
 //! design for the stream needs prefixes of about log2(n / cap) bits or more.
 
