@@ -51,6 +51,15 @@ pub enum BlockingKind {
     Banding,
     /// Every pair: for small corpora, and as an oracle.
     Scan,
+    /// Permuted tables, by Hamming distance.
+    Permuted,
+    /// Multi-index hashing, by Hamming distance.
+    #[serde(rename = "multi-index")]
+    MultiIndex,
+    /// alg.H: groups of bits, by Hamming distance.
+    Groups,
+    /// alg.G: choices of groups, by Hamming distance.
+    Conjunctions,
     /// A block for each shingle: for small corpora, and as a judge of the others.
     Shingles,
 }

@@ -1,11 +1,10 @@
 //! Blocking by Hamming distance: the keys `blocking.distance`, `blocking.tables` and `blocking.common` to a design.
 
 use super::problem::What;
-use super::raw::Settings;
+use super::raw::{Settings, without_effect};
 use crate::block::BlockingKind;
-use crate::block::hamming::design::{DesignError, Form};
 use crate::block::hamming::optimiser::{Costs, Workload};
-use crate::block::hamming::{Design, Kind};
+use crate::block::hamming::{Design, DesignError, Form, Kind};
 use crate::filter::Target;
 use crate::sketch::SketchParams;
 use crate::sketch::agreement::Shape;
@@ -16,13 +15,29 @@ const DOCUMENTS: u64 = 1_000_000;
 /// Groups that must agree where `common` is not set, as in the experiments of Yuan et al. (2012).
 const COMMON: usize = 3;
 
-/// The similarity at which places of such sketches differ `distance` times, on average.
-pub(super) fn similarity(shape: Shape, distance: usize) -> f64 {
-    shape.agreement.similarity(1.0 - distance as f64 / shape.size as f64)
+/// T of the filter by distance: the similarity at the greatest distance, inclusive.
+pub(super) fn threshold(settings: &mut Settings, sketch: &SketchParams) -> Option<f64> {
+    without_effect(settings, "filter.kind", "hamming", &["threshold"]);
+    let shape = one_bit(settings, "filter.kind", sketch)?;
+    let distance = distance(settings);
+    if distance.is_none() && settings.sound(&["blocking.distance"]) {
+        settings.missing("blocking.distance");
+    }
+    Some(shape.agreement.similarity(1.0 - distance? as f64 / shape.size as f64))
 }
 
-/// The greatest distance, inclusive, if it is set.
-pub(super) fn distance(settings: &mut Settings) -> Option<usize> {
+/// The shape of sketches of one bit a place; notes a problem with `key` if they have more.
+fn one_bit(settings: &mut Settings, key: &'static str, sketch: &SketchParams) -> Option<Shape> {
+    let shape = sketch.shape().filter(|shape| shape.bits == 1);
+    if shape.is_none() {
+        let what =
+            "is for sketches of one bit a component; set sketch.bits = 1, or sketch.kind = \"simhash\"";
+        settings.problem(key, What::Contradiction(what.to_owned()));
+    }
+    shape
+}
+
+fn distance(settings: &mut Settings) -> Option<usize> {
     settings.read("blocking.distance", |v| v.integer(0..=32_767))
 }
 
@@ -32,16 +47,19 @@ pub(super) fn design(
     kind: BlockingKind,
     sketch: &SketchParams,
     threshold: f64,
+    cap: usize,
 ) -> Option<Design> {
-    let Some(shape) = sketch.shape().filter(|shape| shape.bits == 1) else {
-        let what = "cuts sketches of one bit a component; set sketch.bits = 1, or sketch.kind = \"simhash\"";
-        settings.problem("blocking.kind", What::Contradiction(what.to_owned()));
-        return None;
-    };
+    let shape = one_bit(settings, "blocking.kind", sketch)?;
     let distance = distance(settings);
     let tables = settings.read("blocking.tables", |v| v.integer(1..=4096));
     let common = settings.read("blocking.common", |v| v.integer(1..=255));
-    if !settings.sound(&["threshold", "sketch.size", "blocking.distance", "blocking.tables", "blocking.common"]) {
+    if !settings.sound(&[
+        "threshold",
+        "sketch.size",
+        "blocking.distance",
+        "blocking.tables",
+        "blocking.common",
+    ]) {
         return None;
     }
     let accepted = || Some(shape.size - Target::of(threshold, shape).ok()?.least_matches());
@@ -54,7 +72,7 @@ pub(super) fn design(
         }
         (BlockingKind::Groups, _) => Design::new(shape.size, radius, Kind::Groups { surplus }),
         (BlockingKind::Conjunctions, _) => Design::new(shape.size, radius, Kind::Conjunctions { surplus }),
-        (kind, _) => cheapest(kind, shape.size, radius),
+        (kind, _) => cheapest(kind, shape.size, radius, cap),
     };
     // What a design of the stream may have is known when its keys are listed.
     let made = made.and_then(|design| design.selections().map(|_| design));
@@ -72,8 +90,8 @@ pub(super) fn design(
 }
 
 /// The cheapest design of a kind in a stream of [`DOCUMENTS`].
-fn cheapest(kind: BlockingKind, bits: usize, radius: usize) -> Result<Design, DesignError> {
-    let form = Form::Stream;
+fn cheapest(kind: BlockingKind, bits: usize, radius: usize, cap: usize) -> Result<Design, DesignError> {
+    let form = Form::Stream { cap };
     let workload = Workload {
         bits,
         radius,

@@ -10,19 +10,25 @@
 //! Keys, ranges and defaults are explained to users in `pipelines/minhash.toml` and `config/local.toml`, which name
 //! every key (tested).
 
+mod blocking;
 mod deployment;
+mod filter;
+mod hamming;
 mod pipeline;
 mod problem;
 mod raw;
 mod sketch;
 #[cfg(test)]
 mod tests;
+mod text;
 mod value;
 
 use std::path::Path;
 
+pub use blocking::BlockingPlan;
 pub use deployment::{Deployment, EmitKind, LogFormat, LogLevel};
-pub use pipeline::{BlockingPlan, FilterPlan, Plan};
+pub use filter::FilterPlan;
+pub use pipeline::Plan;
 pub use problem::{Origin, PlanError, Problem, What};
 
 /// The pipelines that come with the program, by name; the first one is the default.

@@ -3,23 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::problem::{PlanError, What};
+use super::blocking::{self, BlockingPlan};
+use super::filter::{self, FilterPlan};
+use super::problem::PlanError;
 use super::raw::{Key, Settings};
-use super::sketch::{companion, sketch};
-use super::value::Value;
-use super::{BUILT_IN, read};
-use crate::block::design::{self, Design, DesignError};
-use crate::block::{Banding, Blocking, BlockingKind, BlockingParams, Scan};
+use super::{BUILT_IN, hamming, read, sketch, text};
+use crate::block::{Blocking, BlockingKind};
 use crate::cluster::{ClusterKind, Clusters};
-use crate::filter::{
-    Exact, FilterError, FilterKind, FilterParams, PairFilter, Schedule, Staged, Target, Verify, Whole,
-};
-use crate::sketch::{Scheme, SketchParams, VERSION};
+use crate::filter::{FilterKind, PairFilter, Schedule, Verify};
+use crate::sketch::{Scheme, VERSION};
 use crate::source::OnError;
-use crate::text::{self, Normalize, Shingle, Spaceless, TextRules, Weights};
-
-/// Most tokens or characters of a shingle.
-const LONGEST_SHINGLE: usize = 100;
 
 /// Every key of a pipeline file.
 pub(super) const KEYS: &[Key] = &[
@@ -40,15 +33,21 @@ pub(super) const KEYS: &[Key] = &[
     Key { name: "sketch.run", expected: "a whole number from 2 to 64" },
     Key { name: "sketch.sections", expected: "a whole number from 1 to 1000" },
     Key { name: "sketch.mode", expected: "\"attach\" or \"pair\"" },
-    Key { name: "blocking.kind", expected: "\"banding\" or \"scan\"" },
+    Key {
+        name: "blocking.kind",
+        expected: "\"banding\", \"permuted\", \"multi-index\", \"groups\", \"conjunctions\", \"shingles\" or \"scan\"",
+    },
     Key { name: "blocking.bands", expected: "a whole number from 1 to 32768" },
     Key { name: "blocking.rows", expected: "a whole number from 1 to 64" },
     Key { name: "blocking.recall", expected: "a number above 0 and below 1" },
     Key { name: "blocking.sketch", expected: "\"fss\", \"minhash\", \"oph\" or \"superminhash\"" },
     Key { name: "blocking.size", expected: "a whole number from 16 to 32768" },
     Key { name: "blocking.bits", expected: "1, 2, 4, 8, 16, 32 or 64" },
+    Key { name: "blocking.distance", expected: "a whole number from 0 to 32767" },
+    Key { name: "blocking.tables", expected: "a whole number from 1 to 4096" },
+    Key { name: "blocking.common", expected: "a whole number from 1 to 255" },
     Key { name: "blocking.cap", expected: "a whole number from 2 to 1000000" },
-    Key { name: "filter.kind", expected: "\"staged\", \"paper\" or \"full\"" },
+    Key { name: "filter.kind", expected: "\"staged\", \"paper\", \"full\" or \"hamming\"" },
     Key { name: "filter.error", expected: "a number above 0 and at most 0.1" },
     Key { name: "filter.looks", expected: "a list of whole numbers from 1 to 32768" },
     Key { name: "filter.verify", expected: "\"sketch\" or \"exact\"" },
@@ -58,15 +57,10 @@ pub(super) const KEYS: &[Key] = &[
     Key { name: "output.on_error", expected: "\"count\" or \"fail\"" },
 ];
 
-/// The keys that decide what a sketch looks like.
-const SKETCH_SHAPE: &[&str] = &["sketch.kind", "sketch.size", "sketch.bits", "sketch.run"];
-
 /// Keys and tables that other versions have.
-const LATER_KEYS: &[&str] = &["retention", "blocking.tables", "blocking.distance", "text.fields"];
+const LATER_KEYS: &[&str] = &["retention", "text.fields"];
 
 const LATER_MEASURES: &[&str] = &["weighted-jaccard", "cosine"];
-const LATER_BLOCKINGS: &[&str] = &["permuted", "multi-index", "groups", "conjunctions", "shingles"];
-const LATER_FILTERS: &[&str] = &["hamming"];
 
 /// What a pipeline does, validated.
 #[derive(Clone, Debug)]
@@ -89,31 +83,6 @@ pub struct Plan {
     pub cluster_limit: usize,
     /// What a bad record does to the run.
     pub on_error: OnError,
-}
-
-/// How pairs become candidates.
-#[derive(Clone, Debug)]
-pub enum BlockingPlan {
-    /// Bands of rows.
-    Banding {
-        /// How many, and why.
-        design: Design,
-        /// Most sketches of a live block, inclusive; at least 2.
-        cap: usize,
-    },
-    /// Every pair.
-    Scan,
-}
-
-/// What decides about candidates.
-#[derive(Clone, Debug)]
-pub enum FilterPlan {
-    /// The sketches alone.
-    Sketch(FilterKind, Staged),
-    /// The exact similarity of the features.
-    Exact(FilterKind, Exact),
-    /// The estimate from sketches that are compared as a whole.
-    Whole(Whole),
 }
 
 impl Plan {
@@ -146,15 +115,25 @@ impl Plan {
         overrides.iter().for_each(|typed| settings.add_override(typed));
         settings.reject_unknown();
 
-        let threshold =
-            settings.read("threshold", |v| v.number().filter(|t| *t > 0.0 && *t <= 1.0)).unwrap_or(0.8);
         settings.choose("measure", &[("jaccard", ())], LATER_MEASURES);
-        let verify = [("sketch", Verify::Sketch), ("exact", Verify::Exact)];
-        let verify = settings.choose("filter.verify", &verify, &[]).unwrap_or_default();
-        let scheme = scheme(&mut settings, verify == Verify::Exact);
-        let params = filter_params(&mut settings, &scheme.sketch, verify);
-        let blocking = blocking(&mut settings, &scheme, threshold);
-        let filter = filter(&mut settings, &scheme, threshold, &params);
+        let verify = filter::verify(&mut settings);
+        let sketch = sketch::sketch(&mut settings);
+        let params = filter::params(&mut settings, &sketch, verify);
+        let kind = blocking::kind(&mut settings, params.kind);
+        let scheme = Scheme {
+            version: VERSION,
+            text: text::rules(&mut settings),
+            sketch,
+            blocks: sketch::companion(&mut settings, sketch.seed),
+            exact: verify == Verify::Exact || kind == BlockingKind::Shingles,
+        };
+        let threshold = match params.kind {
+            FilterKind::Hamming => hamming::threshold(&mut settings, &sketch),
+            _ => settings.read("threshold", |v| v.number().filter(|t| *t > 0.0 && *t <= 1.0)),
+        };
+        let threshold = threshold.unwrap_or(0.8);
+        let blocking = blocking::plan(&mut settings, kind, &scheme, threshold);
+        let filter = filter::plan(&mut settings, &scheme, threshold, &params);
         let expand_limit = settings.read("output.expand_limit", |v| v.integer(1..=1_000_000)).unwrap_or(1000);
         let clusters = [("components", ClusterKind::Components), ("star", ClusterKind::Star)];
         let clusters = settings.choose("output.clusters", &clusters, &[]).unwrap_or_default();
@@ -180,231 +159,16 @@ impl Plan {
 
     /// Makes the blocking.
     pub fn blocking(&self) -> Arc<dyn Blocking> {
-        match &self.blocking {
-            BlockingPlan::Banding { design, cap } => {
-                let (size, curve) = (self.scheme.block_sketch().size, design.curve);
-                let banding = Banding::new(size, curve.bands, curve.rows, *cap);
-                Arc::new(banding.of(self.scheme.block_words()))
-            }
-            BlockingPlan::Scan => Arc::new(Scan),
-        }
+        self.blocking.make(&self.scheme)
     }
 
     /// Makes the filter.
     pub fn filter(&self) -> Arc<dyn PairFilter> {
-        match &self.filter {
-            FilterPlan::Sketch(_, filter) => Arc::new(filter.clone()),
-            FilterPlan::Exact(_, filter) => Arc::new(filter.clone()),
-            FilterPlan::Whole(filter) => Arc::new(filter.clone()),
-        }
+        self.filter.make()
     }
 
     /// Where the filter looks, and its bounds; `None` for one that compares sketches as a whole.
     pub fn schedule(&self) -> Option<&Schedule> {
-        match &self.filter {
-            FilterPlan::Sketch(_, filter) => Some(filter.schedule()),
-            FilterPlan::Exact(_, filter) => Some(filter.schedule()),
-            FilterPlan::Whole(_) => None,
-        }
+        self.filter.schedule()
     }
-}
-
-fn scheme(settings: &mut Settings, exact: bool) -> Scheme {
-    let sketch = sketch(settings);
-    Scheme {
-        version: VERSION,
-        text: text_rules(settings),
-        blocks: companion(settings, sketch.seed),
-        sketch,
-        exact,
-    }
-}
-
-fn text_rules(settings: &mut Settings) -> TextRules {
-    let default = TextRules::default();
-    let spaceless = [("char", Spaceless::Char), ("run", Spaceless::Run)];
-    let normalize = [("none", Normalize::None), ("nfc", Normalize::Nfc), ("nfkc", Normalize::Nfkc)];
-    let mut rules = TextRules {
-        shingle: settings.read("text.shingle", |v| shingle(v.text()?)).unwrap_or(default.shingle),
-        spaceless: settings.choose("text.spaceless", &spaceless, &[]).unwrap_or(default.spaceless),
-        normalize: settings.choose("text.normalize", &normalize, &[]).unwrap_or(default.normalize),
-        stop_words: Vec::new(),
-        weights: Weights::Unit,
-    };
-    rules.stop_words = stop_words(settings, &rules);
-    rules
-}
-
-/// `words:N` or `chars:N`.
-fn shingle(typed: &str) -> Option<Shingle> {
-    let (unit, size) = typed.split_once(':')?;
-    let size = size.parse().ok().filter(|size| (1..=LONGEST_SHINGLE).contains(size))?;
-    match unit {
-        "words" => Some(Shingle::Words(size)),
-        "chars" => Some(Shingle::Chars(size)),
-        _ => None,
-    }
-}
-
-/// The stop words as tokens, sorted and distinct. A word that is not one token could never be met, so it is a problem.
-fn stop_words(settings: &mut Settings, rules: &TextRules) -> Vec<String> {
-    const KEY: &str = "text.stop_words";
-    let typed = settings.read(KEY, |value| match value {
-        Value::Text(path, _) => Some(Err(path.clone())),
-        list => list.list(|word| word.text().map(str::to_owned)).map(Ok),
-    });
-    let words = match typed {
-        None => return Vec::new(),
-        Some(Ok(words)) => words,
-        Some(Err(path)) => match read(&settings.folder(KEY).join(path)) {
-            Ok(text) => {
-                text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
-            }
-            Err(error) => {
-                let cause =
-                    std::error::Error::source(&error).map_or_else(String::new, |cause| format!(": {cause}"));
-                settings.problem(KEY, What::Contradiction(format!("{error}{cause}")));
-                return Vec::new();
-            }
-        },
-    };
-    let (mut tokens, mut strange) = (Vec::new(), Vec::new());
-    for word in words {
-        match <[String; 1]>::try_from(text::tokens(&word, rules)) {
-            Ok([token]) => tokens.push(token),
-            Err(_) => strange.push(word),
-        }
-    }
-    if let Some(word) = strange.first() {
-        let more = if strange.len() > 1 { format!(" and {} more", strange.len() - 1) } else { String::new() };
-        let expected = "words that are one token each by the rules of [text]".to_owned();
-        settings.problem(KEY, What::Unexpected { found: format!("{word:?}{more}"), expected });
-    }
-    tokens.sort_unstable();
-    tokens.dedup();
-    tokens
-}
-
-/// Notes keys that a kind has no use for. Where only the kind was overridden, the file's keys for the other kind are dropped.
-pub(super) fn without_effect(
-    settings: &mut Settings,
-    kind: &'static str,
-    named: &str,
-    keys: &[&'static str],
-) {
-    for key in keys {
-        if settings.is_set_beside(key, kind) {
-            settings.problem(key, What::Contradiction(format!("has no effect with {kind} = \"{named}\"")));
-        }
-        settings.forget(key);
-    }
-}
-
-fn blocking(settings: &mut Settings, scheme: &Scheme, threshold: f64) -> Option<BlockingPlan> {
-    let kinds = [("banding", BlockingKind::Banding), ("scan", BlockingKind::Scan)];
-    let kind = settings.choose("blocking.kind", &kinds, LATER_BLOCKINGS).unwrap_or_default();
-    if kind == BlockingKind::Scan {
-        let useless =
-            ["blocking.bands", "blocking.rows", "blocking.recall", "blocking.cap", "blocking.sketch"];
-        without_effect(settings, "blocking.kind", "scan", &useless);
-        return Some(BlockingPlan::Scan);
-    }
-    let Some(planes) = scheme.block_sketch().planes() else {
-        let what = format!(
-            "\"{}\" has no components to cut bands from; set blocking.kind = \"scan\", or blocking.sketch = \"fss\" for bands of a \
-             second sketch",
-            scheme.sketch.kind.name()
-        );
-        settings.problem("blocking.kind", What::Contradiction(what));
-        return None;
-    };
-    let params = BlockingParams {
-        kind,
-        bands: settings.read("blocking.bands", |v| v.integer(1..=32_768)),
-        rows: settings.read("blocking.rows", |v| v.integer(1..=design::MAX_ROWS)),
-        recall: settings
-            .read("blocking.recall", |v| v.number().filter(|recall| *recall > 0.0 && *recall < 1.0)),
-        cap: settings
-            .read("blocking.cap", |v| v.integer(2..=1_000_000))
-            .unwrap_or(BlockingParams::default().cap),
-    };
-    let inputs =
-        ["threshold", "blocking.size", "blocking.bits", "blocking.bands", "blocking.rows", "blocking.recall"];
-    if !settings.sound(&inputs) || !settings.sound(SKETCH_SHAPE) {
-        return None;
-    }
-    match design::design(planes, threshold, &params) {
-        Ok(design) => Some(BlockingPlan::Banding { design, cap: params.cap }),
-        Err(error) => {
-            let key = match error {
-                DesignError::Size { .. } if params.rows.is_some() => "blocking.rows",
-                DesignError::Size { .. } => "blocking.bands",
-                DesignError::Recall { .. } | DesignError::Unreachable { .. } => "blocking.recall",
-            };
-            settings.problem(key, What::Contradiction(error.to_string()));
-            None
-        }
-    }
-}
-
-fn filter_params(settings: &mut Settings, sketch: &SketchParams, verify: Verify) -> FilterParams {
-    let kinds = [("staged", FilterKind::Staged), ("paper", FilterKind::Paper), ("full", FilterKind::Full)];
-    let mut kind = settings.choose("filter.kind", &kinds, LATER_FILTERS).unwrap_or_default();
-    let needs_full = match verify {
-        Verify::Sketch if sketch.shape().is_none() => Some("is compared as a whole"),
-        Verify::Exact if sketch.shape().is_none() || !sketch.is_concentrated() => {
-            Some("promises nothing about exact similarity when it is looked at in part")
-        }
-        _ => None,
-    };
-    if let Some(reason) = needs_full.filter(|_| kind != FilterKind::Full) {
-        if settings.is_set_beside("filter.kind", "sketch.kind") {
-            let what =
-                format!("a sketch of kind \"{}\" {reason}; filter.kind = \"full\" it is", sketch.kind.name());
-            settings.problem("filter.kind", What::Contradiction(what));
-        }
-        without_effect(settings, "sketch.kind", sketch.kind.name(), &["filter.error", "filter.looks"]);
-        kind = FilterKind::Full;
-    } else if kind == FilterKind::Full {
-        without_effect(settings, "filter.kind", "full", &["filter.error", "filter.looks"]);
-    }
-    FilterParams {
-        kind,
-        error: settings.read("filter.error", |v| v.number().filter(|error| *error > 0.0 && *error <= 0.1)),
-        looks: settings.read("filter.looks", |v| v.list(|look| look.integer(1..=32_768))),
-        verify,
-    }
-}
-
-fn filter(
-    settings: &mut Settings,
-    scheme: &Scheme,
-    threshold: f64,
-    params: &FilterParams,
-) -> Option<FilterPlan> {
-    let inputs = ["threshold", "filter.kind", "filter.error", "filter.looks"];
-    if !settings.sound(&inputs) || !settings.sound(SKETCH_SHAPE) {
-        return None;
-    }
-    let sketch = &scheme.sketch;
-    let made = match (sketch.shape(), params.verify) {
-        (Some(shape), Verify::Sketch) => Target::of(threshold, shape)
-            .and_then(|target| Ok(FilterPlan::Sketch(params.kind, Staged::new(target, params)?))),
-        (Some(shape), Verify::Exact) if sketch.is_concentrated() => Target::of(threshold, shape)
-            .and_then(|target| Ok(FilterPlan::Exact(params.kind, Exact::new(target, params)?))),
-        (None, Verify::Sketch) => Whole::new(threshold, sketch).map(FilterPlan::Whole),
-        (_, Verify::Exact) => {
-            Exact::of_features(threshold).map(|exact| FilterPlan::Exact(params.kind, exact))
-        }
-    };
-    made.map_err(|error| {
-        let key = match error {
-            FilterError::Threshold { .. } => "threshold",
-            FilterError::Error { .. } => "filter.error",
-            FilterError::Looks { .. } => "filter.looks",
-            FilterError::PaperExact => "filter.verify",
-        };
-        settings.problem(key, What::Contradiction(error.to_string()));
-    })
-    .ok()
 }

@@ -271,3 +271,18 @@ impl Settings {
         self.problems
     }
 }
+
+/// Notes keys that a kind has no use for. Where only the kind was overridden, the file's keys for the other kind are dropped.
+pub(super) fn without_effect(
+    settings: &mut Settings,
+    kind: &'static str,
+    named: &str,
+    keys: &[&'static str],
+) {
+    for key in keys {
+        if settings.is_set_beside(key, kind) {
+            settings.problem(key, What::Contradiction(format!("has no effect with {kind} = \"{named}\"")));
+        }
+        settings.forget(key);
+    }
+}

@@ -1,9 +1,11 @@
 //! The table `[sketch]`, and the second sketch of `[blocking]`, to parameters.
 
-use super::pipeline::without_effect;
 use super::problem::What;
-use super::raw::Settings;
+use super::raw::{Settings, without_effect};
 use crate::sketch::{SectionMode, SketchKind, SketchParams};
+
+/// The keys that decide what a sketch looks like.
+pub(super) const SHAPE: &[&str] = &["sketch.kind", "sketch.size", "sketch.bits", "sketch.run"];
 
 /// The table `[sketch]`.
 pub(super) fn sketch(settings: &mut Settings) -> SketchParams {

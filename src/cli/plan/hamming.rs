@@ -4,9 +4,8 @@ use std::fmt::{self, Display, Formatter};
 
 use serde::Serialize;
 
-use crate::block::hamming::design::Form;
 use crate::block::hamming::optimiser::{Costs, Ranked, Workload, advice};
-use crate::block::hamming::{Design, Kind};
+use crate::block::hamming::{Design, Form};
 use crate::filter::binomial::Binomial;
 use crate::sketch::agreement::Shape;
 use crate::time::Clock;
@@ -23,8 +22,8 @@ pub(super) struct Hamming {
     pub(super) cap: usize,
     /// Keys of a document.
     pub(super) keys: u64,
-    /// Why not to run it, if there is a reason.
-    pub(super) advice: Option<String>,
+    /// What speaks against it.
+    pub(super) advice: Vec<String>,
     pub(super) probe_nanoseconds: f64,
     pub(super) entry_nanoseconds: f64,
     pub(super) designs: Vec<Row>,
@@ -47,18 +46,20 @@ pub(super) struct Row {
     /// By the measured costs.
     microseconds: f64,
     bytes_per_document: f64,
-    advice: bool,
+    /// What speaks against it.
+    advice: Vec<String>,
 }
 
 impl Hamming {
     pub(super) fn new(design: &Design, cap: usize, shape: Shape, documents: u64, clock: &dyn Clock) -> Self {
         let costs = Costs::measure(clock);
+        let form = Form::Stream { cap };
         let workload = Workload {
             bits: design.bits(),
             radius: design.radius(),
             documents,
             budget_bytes: u64::MAX,
-            form: Form::Stream,
+            form,
             costs,
         };
         let mut ranked = workload.designs();
@@ -81,14 +82,14 @@ impl Hamming {
             meetings: ranked.estimate.entries,
             microseconds: ranked.cost / 1e3,
             bytes_per_document: ranked.estimate.bytes / documents.max(1) as f64,
-            advice: ranked.design.kind() != Kind::Scan && advice(&ranked.design, documents).is_some(),
+            advice: advice(&ranked.design, documents, form).iter().map(ToString::to_string).collect(),
         };
         Self {
             design: design.to_string(),
             distance: design.radius(),
             cap,
             keys: design.keys(),
-            advice: advice(design, documents).map(|advice| advice.to_string()),
+            advice: advice(design, documents, form).iter().map(ToString::to_string).collect(),
             probe_nanoseconds: costs.probe,
             entry_nanoseconds: costs.entry,
             designs: ranked.iter().map(row).collect(),
@@ -112,11 +113,16 @@ impl Hamming {
         writeln!(f, "  {:<44}prefix  blocks    meetings        µs  bytes", "design")?;
         for row in &self.designs {
             let mark = if row.chosen { ">" } else { " " };
-            let note = if row.advice { "  a scan does better" } else { "" };
+            let note = if row.advice.is_empty() { "" } else { " !" };
             writeln!(
                 f,
                 "{mark} {:<44}{:>6}  {:>6}  {:>10.3}  {:>8.2}  {:>5.0}{note}",
-                row.design, row.prefix_bits, row.probes, row.meetings, row.microseconds, row.bytes_per_document
+                row.design,
+                row.prefix_bits,
+                row.probes,
+                row.meetings,
+                row.microseconds,
+                row.bytes_per_document
             )?;
         }
         Ok(())
@@ -125,9 +131,13 @@ impl Hamming {
 
 impl Display for Hamming {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        writeln!(f, "blocking  {}: all pairs at a distance of {} or less are compared", self.design, self.distance)?;
-        if let Some(advice) = &self.advice {
-            writeln!(f, "          {advice}")?;
+        writeln!(
+            f,
+            "blocking  {}: all pairs at a distance of {} or less are compared",
+            self.design, self.distance
+        )?;
+        for advice in &self.advice {
+            writeln!(f, "          ! {advice}")?;
         }
         writeln!(f, "          a block of more than {} distinct sketches is dead while it has more", self.cap)
     }

@@ -7,7 +7,8 @@
 
 use serde::Serialize;
 
-use crate::config::Plan;
+use crate::config::{BlockingPlan, Plan};
+use crate::text::measures::Measure;
 
 /// How full a hash table is on average: between 7/16 just after growing and 7/8 just before.
 const TABLE_LOAD: f64 = 0.65;
@@ -24,6 +25,10 @@ const PLACE_BYTES: f64 = 4.0;
 const SKETCH_ENTRY_BYTES: f64 = 40.0;
 /// A list of features: pointer and length.
 const FEATURES_ENTRY_BYTES: f64 = 16.0;
+/// A document whose terms are kept: id, terms, sketch.
+const TERMS_ENTRY_BYTES: f64 = 64.0;
+/// A term of a document: the difference to the number of the term before, and its count.
+const TERM_BYTES: f64 = 3.0;
 /// A document: pointer to its id, its sketch.
 const DOCUMENT_BYTES: f64 = 40.0;
 /// What an id costs besides its bytes: two counters.
@@ -42,18 +47,28 @@ pub(super) struct Part {
     pub(super) bytes: f64,
 }
 
-/// The parts of a document's state, on all `workers` together, when blocks have `tables` tables.
-pub(super) fn per_document(plan: &Plan, tables: usize, workers: usize) -> Vec<Part> {
+/// The parts of a document's state, on all `workers` together.
+pub(super) fn per_document(plan: &Plan, workers: usize) -> Vec<Part> {
     let table = |entry: f64| (entry + CONTROL_BYTES) / TABLE_LOAD;
     // The blocks of a sketch are spread over the workers; each that has one holds a slot.
-    let holders = tables.min(workers) as f64;
+    let postings = match &plan.blocking {
+        BlockingPlan::Banding { design, .. } => design.curve.bands,
+        BlockingPlan::Hamming { design, .. } => usize::try_from(design.keys()).unwrap_or(usize::MAX),
+        BlockingPlan::Shingles { .. } => ASSUMED_FEATURES,
+        BlockingPlan::Scan => 1,
+    };
+    let holders = postings.min(workers) as f64;
     let sketch = (plan.scheme.words() * 8) as f64;
-    let features = FEATURES_ENTRY_BYTES + (ASSUMED_FEATURES * 8) as f64;
+    let weighted = if plan.scheme.measure() == Measure::Jaccard { 1 } else { 2 };
+    let features = FEATURES_ENTRY_BYTES + (ASSUMED_FEATURES * 8 * weighted) as f64;
+    // Of a text's terms most are in the vocabulary already; the table of each worker has all of it.
+    let terms = SLACK * TERMS_ENTRY_BYTES + ASSUMED_FEATURES as f64 * TERM_BYTES;
     let parts = [
         ("sketch", SLACK * sketch),
         ("features", if plan.scheme.exact { features } else { 0.0 }),
+        ("terms", if plan.scheme.live().is_some() { terms } else { 0.0 }),
         ("sketch by id", SLACK * SKETCH_ENTRY_BYTES + table(PLACE_BYTES)),
-        ("postings", tables as f64 * POSTING_BYTES),
+        ("postings", postings as f64 * POSTING_BYTES),
         ("block slots", holders * (SLACK * SLOT_BYTES + table(PLACE_BYTES))),
         ("document by id", table(DOCUMENT_BYTES) + ID_BYTES),
         ("member", SLACK * MEMBER_BYTES),

@@ -1,5 +1,6 @@
 //! `dupflow plan`: what a pipeline will do, before it does it.
 
+mod hamming;
 mod memory;
 mod plot;
 mod report;
@@ -11,6 +12,7 @@ use std::process::ExitCode;
 use super::arguments::at_least_one;
 use super::problems::Problems;
 use super::{PipelineArgs, ReportFormat};
+use crate::time::SystemClock;
 use report::Report;
 
 /// What `plan` takes.
@@ -41,7 +43,8 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     let plan = problems.take(args.pipeline.load());
     let plan = problems.settle(plan)?;
     let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let report = Report::new(&plan, args.documents, args.workers.unwrap_or_else(cores).get());
+    let workers = args.workers.unwrap_or_else(cores).get();
+    let report = Report::new(&plan, args.documents, workers, &SystemClock::start());
     let written = match args.format {
         ReportFormat::Text => report.to_string(),
         ReportFormat::Json => serde_json::to_string_pretty(&report)? + "\n",

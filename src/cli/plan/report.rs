@@ -7,6 +7,7 @@
 
 use serde::Serialize;
 
+use super::hamming::Hamming;
 use super::memory::{self, Part};
 use super::plot::plot;
 use crate::block::design::Curve;
@@ -14,6 +15,7 @@ use crate::config::{BlockingPlan, FilterPlan, Plan};
 use crate::filter::FilterKind;
 use crate::sketch::Scheme;
 use crate::source::OnError;
+use crate::time::Clock;
 
 /// Similarities below the threshold at which false candidates are counted.
 const BELOW: [f64; 3] = [0.2, 0.3, 0.5];
@@ -31,8 +33,7 @@ pub(super) struct Report {
     pub(super) sketch_bytes: usize,
     /// Of an estimate at the threshold.
     pub(super) standard_error: f64,
-    /// None = every pair is compared.
-    pub(super) banding: Option<Banding>,
+    pub(super) blocking: Blocks,
     pub(super) filter: Filter,
     pub(super) points: Vec<Point>,
     /// The curve, drawn.
@@ -41,6 +42,16 @@ pub(super) struct Report {
     pub(super) expand_limit: usize,
     pub(super) on_error: OnError,
     pub(super) memory: Memory,
+}
+
+/// Which pairs are compared.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub(super) enum Blocks {
+    Banding(Banding),
+    Hamming(Hamming),
+    Shingles { cap: usize },
+    Scan,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -100,25 +111,15 @@ pub(super) struct Memory {
 }
 
 impl Report {
-    pub(super) fn new(plan: &Plan, documents: u64, workers: usize) -> Self {
-        let banding = match &plan.blocking {
-            BlockingPlan::Banding { design, cap } => Some(Banding {
-                bands: design.curve.bands,
-                rows: design.curve.rows,
-                cap: *cap,
-                recall_at_threshold: design.recall,
-                half_point: design.curve.half_point(),
-                reason: design.reason.clone(),
-                curve: design.curve,
-            }),
-            BlockingPlan::Scan => None,
-        };
-        let parts = memory::per_document(plan, banding.as_ref().map_or(1, |banding| banding.bands), workers);
+    /// `clock` is for the costs of designs, which are measured.
+    pub(super) fn new(plan: &Plan, documents: u64, workers: usize, clock: &dyn Clock) -> Self {
+        let blocking = Blocks::new(plan, documents, clock);
+        let parts = memory::per_document(plan, workers);
         let bytes_per_document = parts.iter().map(|part| part.bytes).sum();
         let above = ABOVE.into_iter().filter(|s| *s > plan.threshold);
         let below = BELOW.into_iter().filter(|s| *s < plan.threshold);
         let points = below.chain([plan.threshold]).chain(above);
-        let at = |similarity| Point::new(plan, banding.as_ref(), similarity);
+        let at = |similarity| Point::new(plan, &blocking, similarity);
         Self {
             pipeline: plan.name.clone(),
             fingerprint: format!("{:016x}", plan.scheme.fingerprint()),
@@ -128,7 +129,7 @@ impl Report {
             standard_error: plan.scheme.sketch.estimator().standard_error(plan.threshold),
             points: points.map(at).collect(),
             picture: plot(plan.threshold, |s| at(s).compared, |s| at(s).reported),
-            banding,
+            blocking,
             filter: Filter::new(plan),
             expand_limit: plan.expand_limit,
             on_error: plan.on_error,
@@ -139,6 +140,38 @@ impl Report {
                 bytes_per_document,
                 total_bytes: bytes_per_document * documents as f64,
             },
+        }
+    }
+}
+
+impl Blocks {
+    fn new(plan: &Plan, documents: u64, clock: &dyn Clock) -> Self {
+        match &plan.blocking {
+            BlockingPlan::Banding { design, cap } => Self::Banding(Banding {
+                bands: design.curve.bands,
+                rows: design.curve.rows,
+                cap: *cap,
+                recall_at_threshold: design.recall,
+                half_point: design.curve.half_point(),
+                reason: design.reason.clone(),
+                curve: design.curve,
+            }),
+            BlockingPlan::Hamming { design, cap } => {
+                let shape = plan.scheme.sketch.shape().expect("a distance is of places");
+                Self::Hamming(Hamming::new(design, *cap, shape, documents, clock))
+            }
+            BlockingPlan::Shingles { cap } => Self::Shingles { cap: *cap },
+            BlockingPlan::Scan => Self::Scan,
+        }
+    }
+
+    /// The probability that a pair of this similarity shares a block, at least.
+    fn probability(&self, similarity: f64) -> f64 {
+        match self {
+            Self::Banding(banding) => banding.curve.probability(similarity),
+            Self::Hamming(hamming) => hamming.probability(similarity),
+            // Whoever is similar shares a shingle.
+            Self::Shingles { .. } | Self::Scan => 1.0,
         }
     }
 }
@@ -176,8 +209,8 @@ impl Filter {
 }
 
 impl Point {
-    pub(super) fn new(plan: &Plan, banding: Option<&Banding>, similarity: f64) -> Self {
-        let compared = banding.map_or(1.0, |banding| banding.curve.probability(similarity));
+    pub(super) fn new(plan: &Plan, blocking: &Blocks, similarity: f64) -> Self {
+        let compared = blocking.probability(similarity);
         let (passes, components) = match &plan.filter {
             FilterPlan::Whole(filter) => {
                 let deviation = plan.scheme.sketch.estimator().standard_error(similarity);
@@ -204,10 +237,11 @@ fn normal(z: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::SystemClock;
 
     #[test]
     fn the_default_plan_by_hand() {
-        let report = Report::new(&Plan::load("minhash", &[]).unwrap(), 1000, 2);
+        let report = Report::new(&Plan::load("minhash", &[]).unwrap(), 1000, 2, &SystemClock::start());
         let row = |s: f64| report.points.iter().find(|point| point.similarity.total_cmp(&s).is_eq()).unwrap();
         // p = 0.8 + 0.2 / 16, P = 1 - (1 - p^7)^18.
         let recall = 1.0 - (1.0 - 0.8125_f64.powi(7)).powi(18);
@@ -226,7 +260,7 @@ mod tests {
     #[test]
     fn sketches_without_looks_have_a_plan_too() {
         let settings = ["sketch.kind=bottom-k", "blocking.kind=scan"].map(str::to_owned);
-        let report = Report::new(&Plan::load("minhash", &settings).unwrap(), 1000, 2);
+        let report = Report::new(&Plan::load("minhash", &settings).unwrap(), 1000, 2, &SystemClock::start());
         let row = |s: f64| report.points.iter().find(|point| point.similarity.total_cmp(&s).is_eq()).unwrap();
         assert!((row(0.8).reported - 0.5).abs() < 1e-9 && (row(0.8).components - 448.0).abs() < 1e-9);
         assert!(row(0.9).reported > 0.9999 && row(0.5).reported < 1e-9);
@@ -236,7 +270,7 @@ mod tests {
 
     #[test]
     fn nothing_below_the_threshold_is_reported_by_exact_similarity() {
-        let report = Report::new(&Plan::load("exact", &[]).unwrap(), 1000, 2);
+        let report = Report::new(&Plan::load("exact", &[]).unwrap(), 1000, 2, &SystemClock::start());
         for point in &report.points {
             assert_eq!(point.reported > 0.0, point.similarity >= 0.8, "{point:?}");
         }

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::memory::ASSUMED_FEATURES;
-use super::report::{Filter, Report};
+use super::report::{Blocks, Filter, Report};
 use crate::filter::FilterKind;
 use crate::sketch::{SectionMode, SketchKind, SketchParams};
 use crate::source::OnError;
@@ -76,14 +76,26 @@ impl Display for Report {
         }
         self.points(f)?;
         self.filter.bounds(f)?;
+        if let Blocks::Hamming(hamming) = &self.blocking {
+            hamming.table(f)?;
+        }
         self.memory(f)
     }
 }
 
 impl Report {
     fn blocking(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Some(banding) = &self.banding else {
-            return writeln!(f, "blocking  scan: every pair is compared");
+        let banding = match &self.blocking {
+            Blocks::Banding(banding) => banding,
+            Blocks::Hamming(hamming) => return hamming.fmt(f),
+            Blocks::Shingles { cap } => {
+                writeln!(f, "blocking  shingles: every pair is compared that shares one")?;
+                return writeln!(
+                    f,
+                    "          a shingle of more than {cap} distinct sketches is dead while it has more"
+                );
+            }
+            Blocks::Scan => return writeln!(f, "blocking  scan: every pair is compared"),
         };
         writeln!(f, "blocking  {} bands of {} rows: {}", banding.bands, banding.rows, banding.reason)?;
         if let Some(blocks) = &self.scheme.blocks {

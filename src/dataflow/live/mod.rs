@@ -14,7 +14,7 @@
 //! finds with that table frozen.
 //!
 //! A table costs a sketch of every document. Between two tables, documents come or go in proportion to their number, so that is
-//! a constant for each event, amortised: at a factor of 2, one sketch for a document that comes, two for one that goes.
+//! a constant for each event, amortised: at a factor of 2, two sketches for a document that comes, one for one that goes.
 
 mod documents;
 mod tables;

@@ -1,0 +1,122 @@
+//! The table `[filter]` to a plan, and a plan to the filter.
+
+use std::sync::Arc;
+
+use super::problem::What;
+use super::raw::{Settings, without_effect};
+use super::sketch;
+use crate::filter::{
+    Exact, FilterError, FilterKind, FilterParams, PairFilter, Schedule, Staged, Target, Verify, Whole,
+};
+use crate::sketch::{Scheme, SketchParams};
+
+/// What decides about candidates.
+#[derive(Clone, Debug)]
+pub enum FilterPlan {
+    /// The sketches alone.
+    Sketch(FilterKind, Staged),
+    /// The exact similarity of the features.
+    Exact(FilterKind, Exact),
+    /// The estimate from sketches that are compared as a whole.
+    Whole(Whole),
+}
+
+impl FilterPlan {
+    /// Makes the filter.
+    pub(super) fn make(&self) -> Arc<dyn PairFilter> {
+        match self {
+            Self::Sketch(_, filter) => Arc::new(filter.clone()),
+            Self::Exact(_, filter) => Arc::new(filter.clone()),
+            Self::Whole(filter) => Arc::new(filter.clone()),
+        }
+    }
+
+    /// Where the filter looks, and its bounds; `None` for one that compares sketches as a whole.
+    pub(super) fn schedule(&self) -> Option<&Schedule> {
+        match self {
+            Self::Sketch(_, filter) => Some(filter.schedule()),
+            Self::Exact(_, filter) => Some(filter.schedule()),
+            Self::Whole(_) => None,
+        }
+    }
+}
+
+/// What decides about the survivors.
+pub(super) fn verify(settings: &mut Settings) -> Verify {
+    let verify = [("sketch", Verify::Sketch), ("exact", Verify::Exact)];
+    settings.choose("filter.verify", &verify, &[]).unwrap_or_default()
+}
+
+/// The parameters; a sketch that cannot be looked at in part is compared in full.
+pub(super) fn params(settings: &mut Settings, sketch: &SketchParams, verify: Verify) -> FilterParams {
+    let kinds = [
+        ("staged", FilterKind::Staged),
+        ("paper", FilterKind::Paper),
+        ("full", FilterKind::Full),
+        ("hamming", FilterKind::Hamming),
+    ];
+    let mut kind = settings.choose("filter.kind", &kinds, &[]).unwrap_or_default();
+    let needs_full = match verify {
+        Verify::Sketch if sketch.shape().is_none() => Some("is compared as a whole"),
+        Verify::Exact if sketch.shape().is_none() || !sketch.is_concentrated() => {
+            Some("promises nothing about exact similarity when it is looked at in part")
+        }
+        _ => None,
+    };
+    if let Some(reason) = needs_full.filter(|_| kind != FilterKind::Full) {
+        if settings.is_set_beside("filter.kind", "sketch.kind") {
+            let what =
+                format!("a sketch of kind \"{}\" {reason}; filter.kind = \"full\" it is", sketch.kind.name());
+            settings.problem("filter.kind", What::Contradiction(what));
+        }
+        without_effect(settings, "sketch.kind", sketch.kind.name(), &["filter.error", "filter.looks"]);
+        kind = FilterKind::Full;
+    } else if let Some(name) = match kind {
+        FilterKind::Full => Some("full"),
+        FilterKind::Hamming => Some("hamming"),
+        FilterKind::Staged | FilterKind::Paper => None,
+    } {
+        without_effect(settings, "filter.kind", name, &["filter.error", "filter.looks"]);
+    }
+    FilterParams {
+        kind,
+        error: settings.read("filter.error", |v| v.number().filter(|error| *error > 0.0 && *error <= 0.1)),
+        looks: settings.read("filter.looks", |v| v.list(|look| look.integer(1..=32_768))),
+        verify,
+    }
+}
+
+/// The plan of these parameters.
+pub(super) fn plan(
+    settings: &mut Settings,
+    scheme: &Scheme,
+    threshold: f64,
+    params: &FilterParams,
+) -> Option<FilterPlan> {
+    let inputs = ["threshold", "blocking.distance", "filter.kind", "filter.error", "filter.looks"];
+    if !settings.sound(&inputs) || !settings.sound(sketch::SHAPE) {
+        return None;
+    }
+    let sketch = &scheme.sketch;
+    let made = match (sketch.shape(), params.verify) {
+        (Some(shape), Verify::Sketch) => Target::of(threshold, shape)
+            .and_then(|target| Ok(FilterPlan::Sketch(params.kind, Staged::new(target, params)?))),
+        (Some(shape), Verify::Exact) if sketch.is_concentrated() => Target::of(threshold, shape)
+            .and_then(|target| Exact::new(target, params))
+            .map(|exact| FilterPlan::Exact(params.kind, exact.by(scheme.measure()))),
+        (None, Verify::Sketch) => Whole::new(threshold, sketch).map(FilterPlan::Whole),
+        (_, Verify::Exact) => Exact::of_features(threshold)
+            .map(|exact| FilterPlan::Exact(params.kind, exact.by(scheme.measure()))),
+    };
+    made.map_err(|error| {
+        let key = match error {
+            FilterError::Threshold { .. } if params.kind == FilterKind::Hamming => "blocking.distance",
+            FilterError::Threshold { .. } => "threshold",
+            FilterError::Error { .. } => "filter.error",
+            FilterError::Looks { .. } => "filter.looks",
+            FilterError::PaperExact => "filter.verify",
+        };
+        settings.problem(key, What::Contradiction(error.to_string()));
+    })
+    .ok()
+}
