@@ -93,20 +93,20 @@ impl Sampler for Consistent {
 #[inline(always)]
 pub(super) fn pass<L: Law>(x: u64, weight: f64, salts: &[Words], ranks: &mut [Ranks], ids: &mut [Words]) {
     let law = L::of(weight);
-    for ((salts, ranks), ids) in salts.iter().zip(ranks).zip(ids) {
+    for ((salt, least), held) in salts.iter().zip(ranks).zip(ids) {
         // Every lane is asked, and only then is any looked at: no branch within what becomes vectors.
         let may: [bool; LANES] =
-            std::array::from_fn(|lane| law.may_be_below(mix(x ^ salts[lane]), ranks[lane] * SLACK));
+            std::array::from_fn(|lane| law.may_be_below(mix(x ^ salt[lane]), least[lane] * SLACK));
         if may == [false; LANES] {
             continue;
         }
         for lane in (0..LANES).filter(|lane| may[*lane]) {
-            let word = mix(x ^ salts[lane]);
+            let word = mix(x ^ salt[lane]);
             let (rank, level) = law.sample(word);
             // The component's number is in the word; a tie of two features must not go by their order.
             let sample = (rank, mix(word ^ mix(level)));
-            if sample < (ranks[lane], ids[lane]) {
-                (ranks[lane], ids[lane]) = sample;
+            if sample < (least[lane], held[lane]) {
+                (least[lane], held[lane]) = sample;
             }
         }
     }

@@ -52,8 +52,8 @@ pub(super) struct Intervals {
 
 /// The word that an interval's bit is in, as a salt, and its place there. Words change at 2^32, 2^-32, ..., far from most weights.
 fn place(interval: i32) -> (u64, u32) {
-    let place = i64::from(interval) + 32;
-    (mix(PI[6] ^ (place >> 6).cast_unsigned()), place.rem_euclid(64) as u32)
+    let place = (i64::from(interval) + 32).cast_unsigned();
+    (mix(PI[6] ^ place >> 6), (place & 63) as u32)
 }
 
 impl Intervals {

@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn a_component_is_the_dart_of_least_rank_in_its_bucket() {
         let features: Vec<_> =
-            (0..30_u32).map(|i| (mix(u64::from(i)), 0.01 * 1.5_f64.powi(i as i32))).collect();
+            (0..30).map(|i| (mix(u64::from(i32::unsigned_abs(i))), 0.01 * 1.5_f64.powi(i))).collect();
         let out = sketch(16, &features);
         let all =
             features.iter().flat_map(|(x, s)| darts(*x, 1.0, 2000.0).into_iter().filter(|dart| dart.1 <= *s));

@@ -3,7 +3,7 @@
 //! Weighted features -> f bits, f = 32, 64 or 128. Every feature votes with its weight for or against each bit, by the bits of its hash: bit
 //! i is 1 iff `sum of w (+1 if bit i of the hash is set, else -1) >= 0`, so a tie is 1. Under random hashing two texts whose weight
 //! vectors are at the angle θ agree in a bit with probability `1 - θ / π`, the law [`Agreement::Angle`](super::agreement::Agreement).
-//! That is exact for many features of like weight (a normal distribution of sums); bits depend on each other where few features dominate.
+//! That is the law of sums with a normal distribution: it holds for many features of like weight, and is rougher where few dominate.
 //!
 //! Sums are of whole numbers, so that the order of features has no part in them: weights are scaled by a power of two so that the
 //! largest takes `61 - b` bits, where the number of features takes b, and cut to whole numbers. No sum can overflow then; of 1000
@@ -59,7 +59,7 @@ impl Sketcher for SimHash {
             self.ids.sort_unstable();
             self.ids.dedup();
         }
-        cast(Features { ids: &self.ids, weights: features.weights }, &mut self.votes);
+        whole(Features { ids: &self.ids, weights: features.weights }, &mut self.votes);
         for salt in &self.salts {
             self.hashes.clear();
             self.hashes.extend(self.ids.iter().map(|x| mix(x ^ salt)));
@@ -71,10 +71,10 @@ impl Sketcher for SimHash {
     }
 }
 
-/// The 64 bits of hashes as they are, each with its weight, above 0 and finite; bit 0 is the lowest.
+/// The 64 bits of hashes as they are, one at least, each with its weight, above 0 and finite; bit 0 is the lowest.
 pub fn fingerprint(hashes: &[u64], weights: &[f64]) -> u64 {
     let mut votes = Vec::new();
-    cast(Features { ids: hashes, weights }, &mut votes);
+    whole(Features { ids: hashes, weights }, &mut votes);
     signs(&tally(hashes, &votes), &votes)
 }
 
@@ -84,8 +84,8 @@ pub fn fingerprint(hashes: &[u64], weights: &[f64]) -> u64 {
     clippy::cast_possible_wrap,
     reason = "small exponents; a fraction is cut off"
 )]
-fn cast(features: Features<'_>, votes: &mut Vec<i64>) {
-    let most = weighted(features).map(|(_, weight)| weight).fold(f64::MIN_POSITIVE, f64::max);
+fn whole(features: Features<'_>, votes: &mut Vec<i64>) {
+    let most = weighted(features).map(|(_, weight)| weight).fold(power_of_two(-400), f64::max);
     let largest = (most.to_bits() >> 52) as i32 - 1023;
     let count = (usize::BITS - features.ids.len().leading_zeros()) as i32;
     // The largest is below 2^(61 - count), all together below 2^61.
@@ -108,7 +108,7 @@ pub(super) fn tally(hashes: &[u64], votes: &[i64]) -> [i64; 64] {
     // byte take 5.1 anywhere, but cost 0.5 µs for each word of a sketch however short the text is.
     const LANES: usize = 16;
     let mut sums = [0; 64];
-    for (group, sums) in sums.chunks_exact_mut(LANES).enumerate() {
+    for (group, of_group) in sums.chunks_exact_mut(LANES).enumerate() {
         let mut part = [0; LANES];
         for (hash, vote) in hashes.iter().zip(votes) {
             let bits = hash >> (group * LANES);
@@ -116,7 +116,7 @@ pub(super) fn tally(hashes: &[u64], votes: &[i64]) -> [i64; 64] {
                 *sum += vote & (bits << (63 - bit)).cast_signed() >> 63;
             }
         }
-        sums.copy_from_slice(&part);
+        of_group.copy_from_slice(&part);
     }
     sums
 }
@@ -161,7 +161,7 @@ mod tests {
         let tallies = [Some(tally as Tally), kernel::tally()];
         for n in [0, 1, 2, 31, 500] {
             let hashes: Vec<_> = (0..n).map(mix).collect();
-            let votes: Vec<_> = (0..n as i64).map(|i| i * i + 1).collect();
+            let votes: Vec<i64> = (1..=1000).take(hashes.len()).map(|i| i * i + 1).collect();
             let plain: Vec<i64> = (0..64)
                 .map(|bit| {
                     hashes.iter().zip(&votes).filter(|(hash, _)| *hash >> bit & 1 == 1).map(|(_, v)| v).sum()
