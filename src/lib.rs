@@ -6,8 +6,8 @@
 //! A document goes through [`text`] (tokens, shingles, features), [`sketch`] (a fixed-size summary), [`block`] (which pairs are
 //! looked at) and [`filter`] (which of them are pairs); [`dataflow`] does that incrementally and on many workers, and
 //! [`oracle`] by brute force, to hold it against. [`pipeline`] puts inputs ([`source`], [`feed`]), a plan ([`config`]) and
-//! outputs ([`sink`]) around it, [`evaluate`] measures what it promises, [`cli`] is a command line around that. The modules below stand in this order, and import only from
-//! those above them: see `ARCHITECTURE.md`.
+//! outputs ([`sink`]) around it, [`evaluate`] measures what it promises, [`cli`] is a command line around that. The modules below
+//! stand in this order, and import only from those above them: see `ARCHITECTURE.md`.
 //!
 //! Two texts, by hand:
 //!

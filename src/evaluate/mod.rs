@@ -66,25 +66,25 @@ pub struct Bench<'c> {
 impl Bench<'_> {
     /// How long each form of some work takes, in seconds, the parts of the work together.
     ///
-    /// In every round each form has its turn at all parts; of each part the median over the rounds counts. Parts of less than a
-    /// millisecond are mostly timed between two interruptions, so that a busy machine does not show.
+    /// In every round each form has its turn at all parts; of each part the least time over the rounds counts, so that what else a
+    /// machine does shows little, if a part takes less than a millisecond or so.
     fn times(&self, forms: usize, parts: usize, mut work: impl FnMut(usize, usize)) -> Vec<f64> {
-        let mut rounds = vec![vec![Vec::with_capacity(ROUNDS); parts]; forms];
+        let mut least = vec![vec![f64::MAX; parts]; forms];
         for _ in 0..ROUNDS {
-            for (form, by_part) in rounds.iter_mut().enumerate() {
-                for (part, times) in by_part.iter_mut().enumerate() {
+            for (form, by_part) in least.iter_mut().enumerate() {
+                for (part, seconds) in by_part.iter_mut().enumerate() {
                     let start = self.clock.now();
                     work(form, part);
-                    times.push(self.clock.now().saturating_sub(start).as_secs_f64());
+                    *seconds = seconds.min(self.clock.now().saturating_sub(start).as_secs_f64());
                 }
             }
         }
-        rounds.into_iter().map(|by_part| by_part.into_iter().map(median).sum()).collect()
+        least.iter().map(|by_part| by_part.iter().sum()).collect()
     }
 }
 
-/// Rounds of [`Bench::times`]; odd.
-const ROUNDS: usize = 9;
+/// Rounds of [`Bench::times`].
+const ROUNDS: usize = 11;
 
 impl std::fmt::Debug for Bench<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -93,12 +93,6 @@ impl std::fmt::Debug for Bench<'_> {
             .field("seed", &self.seed)
             .finish_non_exhaustive()
     }
-}
-
-/// The middle one, of an odd number of times.
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_unstable_by(f64::total_cmp);
-    times[times.len() / 2]
 }
 
 /// What a study found.

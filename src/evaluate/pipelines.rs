@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use serde::Deserialize;
 
 use super::plot::{Axis, Plot, Series};
-use super::table::{Table, Value, row};
+use super::table::{Column, Table, Value, row};
 use super::truth::Truth;
 use super::{Bench, EvaluateError, Findings, Study};
 use crate::config::{Plan, PlanError};
@@ -299,7 +299,7 @@ fn by_band(ran: &[Ran]) -> Table {
         "Below T it should be 0, from T on 1. The last row has the pairs that there are, as far as the truth knows them.",
         &["pipeline", "T"],
     );
-    table.columns.extend(held.iter().map(|band| super::table::Column { name: band_name(*band), unit: "" }));
+    table.columns.extend(held.iter().map(|band| Column { name: band_name(*band), unit: "" }));
     for Ran { pipeline, threshold, outcome, .. } in ran {
         let mut row = row![pipeline.as_str(), *threshold];
         row.extend(held.iter().map(|band| {

@@ -83,6 +83,16 @@ impl Plot {
         series.points.iter().copied().filter(|(x, y)| self.x.holds(*x) && self.y.holds(*y))
     }
 
+    /// On the right, where a line that falls or rises leaves room.
+    fn legend(&self) -> SeriesLabelPosition {
+        let ends =
+            self.series.first().and_then(|series| Some((series.points.first()?.1, series.points.last()?.1)));
+        match ends {
+            Some((left, right)) if left < right => SeriesLabelPosition::LowerRight,
+            _ => SeriesLabelPosition::UpperRight,
+        }
+    }
+
     /// From the least to the greatest value; never empty.
     fn range(&self, of: impl Fn((f64, f64)) -> f64) -> Range<f64> {
         let values = self.series.iter().flat_map(|series| self.points(series)).map(of);
@@ -153,7 +163,7 @@ impl Plot {
         }
         chart
             .configure_series_labels()
-            .position(SeriesLabelPosition::UpperRight)
+            .position(self.legend())
             .background_style(WHITE.mix(0.8))
             .border_style(BLACK.mix(0.3))
             .draw()

@@ -27,7 +27,7 @@ impl Study for Speed {
         let mut table = Table::new(
             "speed",
             "Sketching time",
-            "Per feature, one thread; of each text the median of rounds in which every sketch has its turn.",
+            "Per feature, one thread; of each text the least time of rounds in which every sketch has its turn.",
             &["sketch", "n, features", "K", "time, ns/feature", "times as fast as minhash"],
         );
         let mut series: Vec<Series> = SKETCHES

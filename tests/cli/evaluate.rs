@@ -1,5 +1,7 @@
 //! `dupflow evaluate`: its numbers, its files, and what it refuses.
 
+#![expect(clippy::float_cmp, reason = "counts, and quotients of counts")]
+
 use std::collections::BTreeMap;
 
 use super::dupflow::Place;
@@ -161,9 +163,7 @@ fn a_corpus_too_large_to_compare_needs_a_truth() {
     let told = "error: 2 documents have no truth beside them and are more than --brute-force-limit 1; name their pairs with --truth";
     assert!(run.err.starts_with(told), "{run:?}");
     place.file("wrong", "a\tb\t0.9\nwhatever\n");
-    let run = place.run("evaluate pipelines --corpus docs --truth wrong");
-    assert!(
-        run.code == 1 && run.err.contains("\"wrong\", line 2: expected \"id_a id_b similarity\""),
-        "{run:?}"
-    );
+    let misread = place.run("evaluate pipelines --corpus docs --truth wrong");
+    let line = "\"wrong\", line 2: expected \"id_a id_b similarity\"";
+    assert!(misread.code == 1 && misread.err.contains(line), "{misread:?}");
 }

@@ -16,7 +16,7 @@ use tally::Tally;
 
 use super::distribution::Distribution;
 use super::plot::{Axis, Plot, Series};
-use super::table::{Table, row};
+use super::table::{Column, Table, row};
 use super::{Bench, EvaluateError, Findings, Study};
 
 /// Similarities from which pairs are wanted, inclusive.
@@ -97,10 +97,10 @@ impl Filter {
             "filter_time",
             "Time to compare",
             &format!(
-                "One query against {documents} documents in memory, T = {TIMED}, one thread; of each thousand the median of rounds in which every form \
+                "One query against {documents} documents in memory, T = {TIMED}, one thread; of each thousand the least time of rounds in which every form \
                  has its turn. Full-width sketches have {SIZE} components of 64 bits, one-bit sketches {BITS}. In rows: a document is \
-                 compared until it is decided. In columns: what a look reads of all documents lies side by side, and all documents \
-                 that are left take the next look."
+                 compared until it is decided. By looks: what the first look reads of all documents lies in one column, and each \
+                 look is taken at all documents that are left before the next one is."
             ),
             &["pairs", "form", "time, ns/pair", "times as fast as the full comparison", "accepted"],
         );
@@ -187,7 +187,7 @@ fn errors(cells: &[Cell]) -> Table {
                 tally.wrongly_rejected,
                 tally.pairs - tally.acceptable,
                 tally.wrongly_accepted,
-                rule.error,
+                ERROR,
             ]);
         }
     }
@@ -200,8 +200,9 @@ fn rates(cells: &[Cell]) -> Table {
         "filter_rates",
         "Pairs decided by the first components",
         "In percent of all pairs; one-bit components are counted as components.",
-        &["T", "pairs", "rule", "16, %", "32, %", "64, %", "128, %", "200, %", "400, %", "600, %", "800, %"],
+        &["T", "pairs", "rule"],
     );
+    table.columns.extend(AT.map(|k| Column { name: k.to_string(), unit: "%" }));
     for cell in cells {
         for (rule, tally) in &cell.rules {
             let mut row = row![cell.threshold, cell.distribution.name(), rule.name];

@@ -8,7 +8,8 @@ pub(super) const SIZE: usize = 1000;
 /// K of one-bit components: 16 words.
 pub(super) const BITS: usize = 1024;
 
-/// The error probability: of each look of the paper's filter, and of all looks of ours together, each way.
+/// The error probability, each way: of the paper's filter that of one look, relative to the true similarity; of ours the most that all
+/// looks together change the full comparison's answer by.
 pub(super) const ERROR: f64 = 1e-5;
 
 /// Where the paper looks.
@@ -30,9 +31,6 @@ pub(super) struct Rule {
     pub(super) size: usize,
     /// M0, the least matches that the full comparison accepts.
     pub(super) least: usize,
-    /// The most that early looks change the full comparison's answer by, each way; [`ERROR`] for the paper's filter is that of
-    /// one look, relative to the true similarity.
-    pub(super) error: f64,
 }
 
 /// Where a comparison ended.
@@ -72,13 +70,7 @@ impl Rule {
         let target = schedule.target();
         let word = |reject_below| Look { components: 64, reject_below, accept_from: 65 };
         let looks = schedule.first_word().map(word).into_iter().chain(schedule.looks().iter().copied());
-        Self {
-            name,
-            looks: looks.collect(),
-            size: target.size(),
-            least: target.least_matches(),
-            error: ERROR,
-        }
+        Self { name, looks: looks.collect(), size: target.size(), least: target.least_matches() }
     }
 
     /// Compares look by look; `matches` counts among the components from one number (inclusive) to another (exclusive).
