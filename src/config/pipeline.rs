@@ -144,9 +144,12 @@ impl Plan {
         settings.choose("measure", &[("jaccard", ())], LATER_MEASURES);
         let verify = [("sketch", Verify::Sketch), ("exact", Verify::Exact)];
         let verify = settings.choose("filter.verify", &verify, &[]).unwrap_or_default();
-        let scheme = scheme(&mut settings, verify == Verify::Exact);
+        let mut scheme = scheme(&mut settings, verify == Verify::Exact);
         let params = filter_params(&mut settings, &scheme.sketch, verify);
         let blocking = blocking(&mut settings, &scheme, threshold);
+        if matches!(blocking, Some(BlockingPlan::Scan)) {
+            scheme.blocks = None;
+        }
         let filter = filter(&mut settings, &scheme, threshold, &params);
         let expand_limit = settings.read("output.expand_limit", |v| v.integer(1..=1_000_000)).unwrap_or(1000);
         let on_error = [("count", OnError::Count), ("fail", OnError::Fail)];
@@ -397,8 +400,15 @@ fn blocking(settings: &mut Settings, scheme: &Scheme, threshold: f64) -> Option<
     let kinds = [("banding", BlockingKind::Banding), ("scan", BlockingKind::Scan)];
     let kind = settings.choose("blocking.kind", &kinds, LATER_BLOCKINGS).unwrap_or_default();
     if kind == BlockingKind::Scan {
-        let useless =
-            ["blocking.bands", "blocking.rows", "blocking.recall", "blocking.cap", "blocking.sketch"];
+        let useless = [
+            "blocking.bands",
+            "blocking.rows",
+            "blocking.recall",
+            "blocking.cap",
+            "blocking.sketch",
+            "blocking.size",
+            "blocking.bits",
+        ];
         without_effect(settings, "blocking.kind", "scan", &useless);
         return Some(BlockingPlan::Scan);
     }
@@ -452,8 +462,11 @@ fn filter_params(settings: &mut Settings, sketch: &SketchParams, verify: Verify)
     };
     if let Some(reason) = needs_full.filter(|_| kind != FilterKind::Full) {
         if settings.is_set_beside("filter.kind", "sketch.kind") {
-            let what =
-                format!("a sketch of kind \"{}\" {reason}; filter.kind = \"full\" it is", sketch.kind.name());
+            let subject = match sketch.wide {
+                0 => format!("a sketch of kind \"{}\"", sketch.kind.name()),
+                _ => "a sketch of two widths of bits".to_owned(),
+            };
+            let what = format!("{subject} {reason}; leave it out, or filter.kind = \"full\"");
             settings.problem("filter.kind", What::Contradiction(what));
         }
         without_effect(settings, "sketch.kind", sketch.kind.name(), &["filter.error", "filter.looks"]);
