@@ -65,8 +65,11 @@ pub(super) fn params(settings: &mut Settings, sketch: &SketchParams, verify: Ver
     };
     if let Some(reason) = needs_full.filter(|_| kind != FilterKind::Full) {
         if settings.is_set_beside("filter.kind", "sketch.kind") {
-            let what =
-                format!("a sketch of kind \"{}\" {reason}; filter.kind = \"full\" it is", sketch.kind.name());
+            let subject = match sketch.wide {
+                0 => format!("a sketch of kind \"{}\"", sketch.kind.name()),
+                _ => "a sketch of two widths of bits".to_owned(),
+            };
+            let what = format!("{subject} {reason}; filter.kind = \"full\" it is");
             settings.problem("filter.kind", What::Contradiction(what));
         }
         without_effect(settings, "sketch.kind", sketch.kind.name(), &["filter.error", "filter.looks"]);
