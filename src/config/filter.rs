@@ -69,7 +69,7 @@ pub(super) fn params(settings: &mut Settings, sketch: &SketchParams, verify: Ver
                 0 => format!("a sketch of kind \"{}\"", sketch.kind.name()),
                 _ => "a sketch of two widths of bits".to_owned(),
             };
-            let what = format!("{subject} {reason}; filter.kind = \"full\" it is");
+            let what = format!("{subject} {reason}; leave it out, or filter.kind = \"full\"");
             settings.problem("filter.kind", What::Contradiction(what));
         }
         without_effect(settings, "sketch.kind", sketch.kind.name(), &["filter.error", "filter.looks"]);

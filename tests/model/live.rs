@@ -52,10 +52,10 @@ impl Corpus {
                 None => drop(self.alive.remove(id)),
             }
             let counts = text.as_ref().is_some_and(|text| !self.featurizer.terms(text).ids.is_empty());
-            if counts {
-                drop(self.counted.insert(id.clone()))
+            let _ = if counts {
+                self.counted.insert(id.clone())
             } else {
-                drop(self.counted.remove(id))
+                self.counted.remove(id)
             }
             if growth.is_due(self.table.documents(), self.counted.len() as u64) {
                 let mut holders: BTreeMap<u64, u32> = BTreeMap::new();
