@@ -18,6 +18,7 @@ mod sketch;
 #[cfg(test)]
 mod tests;
 mod value;
+mod weights;
 
 use std::path::Path;
 

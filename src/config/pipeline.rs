@@ -7,7 +7,7 @@ use super::problem::{PlanError, What};
 use super::raw::{Key, Settings};
 use super::sketch::{companion, sketch};
 use super::value::Value;
-use super::{BUILT_IN, read};
+use super::{BUILT_IN, read, weights};
 use crate::block::design::{self, Design, DesignError};
 use crate::block::{Banding, Blocking, BlockingKind, BlockingParams, Scan};
 use crate::cluster::{ClusterKind, Clusters};
@@ -24,11 +24,15 @@ const LONGEST_SHINGLE: usize = 100;
 /// Every key of a pipeline file.
 pub(super) const KEYS: &[Key] = &[
     Key { name: "threshold", expected: "a number above 0 and at most 1" },
-    Key { name: "measure", expected: "\"jaccard\"" },
+    Key { name: "measure", expected: "\"jaccard\", \"weighted-jaccard\" or \"cosine\"" },
     Key { name: "text.shingle", expected: "\"words:N\" or \"chars:N\" with N from 1 to 100" },
     Key { name: "text.spaceless", expected: "\"char\" or \"run\"" },
     Key { name: "text.normalize", expected: "\"none\", \"nfc\" or \"nfkc\"" },
     Key { name: "text.stop_words", expected: "a list of words, or the path of a file with one word a line" },
+    Key { name: "text.weights", expected: "\"unit\", \"count\", \"tf\" or \"tf-idf\"" },
+    Key { name: "text.idf", expected: "\"live\", or the path of a table, of a feed or of a folder" },
+    Key { name: "text.idf_form", expected: "\"smooth\" or \"paper\"" },
+    Key { name: "text.idf_growth", expected: "a number above 1 and at most 1000, of two decimals at most" },
     Key {
         name: "sketch.kind",
         expected: "\"fss\", \"minhash\", \"oph\", \"oph-original\", \"superminhash\", \"bottom-k\", \"min-max\", \"odd\", \
@@ -64,7 +68,6 @@ const SKETCH_SHAPE: &[&str] = &["sketch.kind", "sketch.size", "sketch.bits", "sk
 /// Keys and tables that other versions have.
 const LATER_KEYS: &[&str] = &["retention", "blocking.tables", "blocking.distance", "text.fields"];
 
-const LATER_MEASURES: &[&str] = &["weighted-jaccard", "cosine"];
 const LATER_BLOCKINGS: &[&str] = &["permuted", "multi-index", "groups", "conjunctions", "shingles"];
 const LATER_FILTERS: &[&str] = &["hamming"];
 
@@ -148,10 +151,10 @@ impl Plan {
 
         let threshold =
             settings.read("threshold", |v| v.number().filter(|t| *t > 0.0 && *t <= 1.0)).unwrap_or(0.8);
-        settings.choose("measure", &[("jaccard", ())], LATER_MEASURES);
         let verify = [("sketch", Verify::Sketch), ("exact", Verify::Exact)];
         let verify = settings.choose("filter.verify", &verify, &[]).unwrap_or_default();
         let scheme = scheme(&mut settings, verify == Verify::Exact);
+        weights::agree(&mut settings, &scheme);
         let params = filter_params(&mut settings, &scheme.sketch, verify);
         let blocking = blocking(&mut settings, &scheme, threshold);
         let filter = filter(&mut settings, &scheme, threshold, &params);
@@ -232,6 +235,7 @@ fn text_rules(settings: &mut Settings) -> TextRules {
         weights: Weights::Unit,
     };
     rules.stop_words = stop_words(settings, &rules);
+    rules.weights = weights::weights(settings, &rules);
     rules
 }
 
@@ -391,10 +395,10 @@ fn filter(
         (Some(shape), Verify::Sketch) => Target::of(threshold, shape)
             .and_then(|target| Ok(FilterPlan::Sketch(params.kind, Staged::new(target, params)?))),
         (Some(shape), Verify::Exact) if sketch.is_concentrated() => Target::of(threshold, shape)
-            .and_then(|target| Ok(FilterPlan::Exact(params.kind, Exact::new(target, params)?))),
+            .and_then(|target| Ok(FilterPlan::Exact(params.kind, Exact::new(target, params)?.by(scheme.measure())))),
         (None, Verify::Sketch) => Whole::new(threshold, sketch).map(FilterPlan::Whole),
         (_, Verify::Exact) => {
-            Exact::of_features(threshold).map(|exact| FilterPlan::Exact(params.kind, exact))
+            Exact::of_features(threshold).map(|exact| FilterPlan::Exact(params.kind, exact.by(scheme.measure())))
         }
     };
     made.map_err(|error| {

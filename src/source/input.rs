@@ -60,6 +60,14 @@ impl Input {
         Ok(Self::Feed(path.to_owned()))
     }
 
+    /// Opens a file of lines, plain or compressed, that is no feed or may be one.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is a folder.
+    pub fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
+        Ok(FeedReader::new(File::open(path)?)?.bytes)
+    }
+
     /// Its name in messages.
     pub fn name(&self) -> Arc<str> {
         match self {

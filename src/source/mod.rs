@@ -22,6 +22,7 @@ mod epochs;
 mod files;
 mod input;
 mod queue;
+mod read;
 mod speed;
 mod whole;
 
@@ -35,6 +36,7 @@ pub use epochs::EpochRule;
 pub use files::{Files, Totals};
 pub use input::{Input, open};
 pub use queue::{Closed, Pull, Queue};
+pub use read::read;
 pub use speed::Speed;
 use thiserror::Error;
 pub use whole::for_each_event;
