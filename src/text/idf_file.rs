@@ -94,9 +94,9 @@ impl IdfTable {
     /// # Errors
     /// Those of `file`, and whatever is not as [`Self::write`] writes it.
     pub fn read(rules: &TextRules, mut file: impl BufRead) -> Result<Self, IdfError> {
-        let mut line = String::new();
-        io::Read::take(&mut file, LONGEST_LINE).read_line(&mut line)?;
-        let header: Header = serde_json::from_str(&line).map_err(|_| IdfError::Header(beginning(&line)))?;
+        let mut first = String::new();
+        io::Read::take(&mut file, LONGEST_LINE).read_line(&mut first)?;
+        let header: Header = serde_json::from_str(&first).map_err(|_| IdfError::Header(beginning(&first)))?;
         if header.dupflow_idf != VERSION {
             return Err(IdfError::Version(header.dupflow_idf));
         }
@@ -188,7 +188,7 @@ mod tests {
         let rules = TextRules::default();
         let file = written(&IdfTable::new(3, [(1, 3), (2, 1)]), &rules);
         let refused =
-            |rules: &TextRules, file: &str| IdfTable::read(rules, file.as_bytes()).unwrap_err().to_string();
+            |by: &TextRules, table: &str| IdfTable::read(by, table.as_bytes()).unwrap_err().to_string();
         let others = TextRules { shingle: Shingle::Words(2), spaceless: Spaceless::Run, ..rules.clone() };
         assert_eq!(
             refused(&others, &file),
