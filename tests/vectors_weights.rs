@@ -65,13 +65,13 @@ fn frequencies_and_weights() {
 
         let frozen = |form| Weights::TfIdf(Idf::Frozen(Arc::clone(&table)), form);
         let rules = [Weights::Count, Weights::Tf, frozen(IdfForm::Paper), frozen(IdfForm::Smooth)];
-        for (terms, expected) in terms.iter().zip(weights) {
-            assert_eq!(terms.ids.len(), expected.len());
-            for (token, Weight { count, tf, tfidf_paper_clipped, tfidf_smooth }) in expected {
+        for (text, by_token) in terms.iter().zip(weights) {
+            assert_eq!(text.ids.len(), by_token.len());
+            for (token, Weight { count, tf, tfidf_paper_clipped, tfidf_smooth }) in by_token {
                 let feature = featurizer.features(&token)[0];
-                let expected = [f64::from(count), tf, tfidf_paper_clipped, tfidf_smooth];
-                for (rule, expected) in rules.iter().zip(expected) {
-                    let found = weight(Weigher::new().weigh(terms.view(), rule), feature);
+                let by_rule = [f64::from(count), tf, tfidf_paper_clipped, tfidf_smooth];
+                for (rule, expected) in rules.iter().zip(by_rule) {
+                    let found = weight(Weigher::new().weigh(text.view(), rule), feature);
                     assert!(near(found, expected), "{token}: {rule:?} {found} {expected}");
                 }
             }

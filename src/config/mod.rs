@@ -22,6 +22,7 @@ mod sketch;
 mod tests;
 mod text;
 mod value;
+mod weights;
 
 use std::path::Path;
 

@@ -7,7 +7,7 @@ use super::blocking::{self, BlockingPlan};
 use super::filter::{self, FilterPlan};
 use super::problem::PlanError;
 use super::raw::{Key, Settings};
-use super::{BUILT_IN, hamming, read, sketch, text};
+use super::{BUILT_IN, hamming, read, sketch, text, weights};
 use crate::block::{Blocking, BlockingKind};
 use crate::cluster::{ClusterKind, Clusters};
 use crate::filter::{FilterKind, PairFilter, Schedule, Verify};
@@ -17,11 +17,15 @@ use crate::source::OnError;
 /// Every key of a pipeline file.
 pub(super) const KEYS: &[Key] = &[
     Key { name: "threshold", expected: "a number above 0 and at most 1" },
-    Key { name: "measure", expected: "\"jaccard\"" },
+    Key { name: "measure", expected: "\"jaccard\", \"weighted-jaccard\" or \"cosine\"" },
     Key { name: "text.shingle", expected: "\"words:N\" or \"chars:N\" with N from 1 to 100" },
     Key { name: "text.spaceless", expected: "\"char\" or \"run\"" },
     Key { name: "text.normalize", expected: "\"none\", \"nfc\" or \"nfkc\"" },
     Key { name: "text.stop_words", expected: "a list of words, or the path of a file with one word a line" },
+    Key { name: "text.weights", expected: "\"unit\", \"count\", \"tf\" or \"tf-idf\"" },
+    Key { name: "text.idf", expected: "\"live\", or the path of a table, of a feed or of a folder" },
+    Key { name: "text.idf_form", expected: "\"smooth\" or \"paper\"" },
+    Key { name: "text.idf_growth", expected: "a number above 1 and at most 1000, of two decimals at most" },
     Key {
         name: "sketch.kind",
         expected: "\"fss\", \"minhash\", \"oph\", \"oph-original\", \"superminhash\", \"bottom-k\", \"min-max\", \"odd\", \
@@ -59,8 +63,6 @@ pub(super) const KEYS: &[Key] = &[
 
 /// Keys and tables that other versions have.
 const LATER_KEYS: &[&str] = &["retention", "text.fields"];
-
-const LATER_MEASURES: &[&str] = &["weighted-jaccard", "cosine"];
 
 /// What a pipeline does, validated.
 #[derive(Clone, Debug)]
@@ -115,7 +117,6 @@ impl Plan {
         overrides.iter().for_each(|typed| settings.add_override(typed));
         settings.reject_unknown();
 
-        settings.choose("measure", &[("jaccard", ())], LATER_MEASURES);
         let verify = filter::verify(&mut settings);
         let sketch = sketch::sketch(&mut settings);
         let params = filter::params(&mut settings, &sketch, verify);
@@ -127,6 +128,7 @@ impl Plan {
             blocks: sketch::companion(&mut settings, sketch.seed),
             exact: verify == Verify::Exact || kind == BlockingKind::Shingles,
         };
+        weights::agree(&mut settings, &scheme);
         let threshold = match params.kind {
             FilterKind::Hamming => hamming::threshold(&mut settings, &sketch),
             _ => settings.read("threshold", |v| v.number().filter(|t| *t > 0.0 && *t <= 1.0)),

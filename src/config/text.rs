@@ -2,8 +2,8 @@
 
 use super::problem::What;
 use super::raw::Settings;
-use super::read;
 use super::value::Value;
+use super::{read, weights};
 use crate::text::{self, Normalize, Shingle, Spaceless, TextRules, Weights};
 
 /// Most tokens or characters of a shingle.
@@ -22,6 +22,7 @@ pub(super) fn rules(settings: &mut Settings) -> TextRules {
         weights: Weights::Unit,
     };
     rules.stop_words = stop_words(settings, &rules);
+    rules.weights = weights::weights(settings, &rules);
     rules
 }
 

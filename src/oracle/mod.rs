@@ -4,12 +4,14 @@
 mod clusters;
 mod shingles;
 mod truth;
+mod weighted;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use clusters::clusters;
 pub use shingles::{Triplet, shared};
 pub use truth::pairs;
+pub use weighted::{Weighted, weighted_pairs};
 
 use crate::block::{BlockKey, Blocking};
 use crate::doc::DocId;

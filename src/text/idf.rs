@@ -63,8 +63,9 @@ impl IdfTable {
     ///
     /// # Panics
     /// Beyond 2^32 - 1 features.
-    pub fn new(documents: u64, holders: impl IntoIterator<Item = (u64, u32)>) -> Self {
-        let mut entries: Vec<(u64, u32)> = holders.into_iter().filter(|(_, holders)| *holders > 0).collect();
+    pub fn new(documents: u64, frequencies: impl IntoIterator<Item = (u64, u32)>) -> Self {
+        let mut entries: Vec<(u64, u32)> =
+            frequencies.into_iter().filter(|(_, holders)| *holders > 0).collect();
         entries.sort_unstable();
         entries.dedup_by(|(id, holders), (kept, sum)| {
             let same = id == kept;

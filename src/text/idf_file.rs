@@ -19,9 +19,6 @@ use thiserror::Error;
 
 use super::{IdfTable, TextRules, Weights};
 
-/// How every such file begins.
-const MAGIC: &[u8] = b"{\"dupflow_idf\":";
-
 /// The version that is written, and the only one that is read.
 const VERSION: u64 = 1;
 
@@ -73,10 +70,8 @@ pub enum IdfError {
 }
 
 impl IdfTable {
-    /// Whether these are the first bytes of a table's file.
-    pub fn is_file(first: &[u8]) -> bool {
-        first.starts_with(MAGIC)
-    }
+    /// How every file of a table begins.
+    pub const MAGIC: &[u8] = b"{\"dupflow_idf\":";
 
     /// Writes the table, its features being of texts under `rules`.
     ///
@@ -99,9 +94,9 @@ impl IdfTable {
     /// # Errors
     /// Those of `file`, and whatever is not as [`Self::write`] writes it.
     pub fn read(rules: &TextRules, mut file: impl BufRead) -> Result<Self, IdfError> {
-        let mut line = String::new();
-        io::Read::take(&mut file, LONGEST_LINE).read_line(&mut line)?;
-        let header: Header = serde_json::from_str(&line).map_err(|_| IdfError::Header(beginning(&line)))?;
+        let mut first = String::new();
+        io::Read::take(&mut file, LONGEST_LINE).read_line(&mut first)?;
+        let header: Header = serde_json::from_str(&first).map_err(|_| IdfError::Header(beginning(&first)))?;
         if header.dupflow_idf != VERSION {
             return Err(IdfError::Version(header.dupflow_idf));
         }
@@ -171,7 +166,7 @@ mod tests {
         for entries in [vec![], vec![(1, 2), (u64::MAX, 1), (77, u32::MAX)]] {
             let table = IdfTable::new(3, entries);
             let file = written(&table, &rules);
-            assert!(IdfTable::is_file(file.as_bytes()));
+            assert!(file.as_bytes().starts_with(IdfTable::MAGIC));
             // What a feature weighs has no part in how many have it.
             let read = IdfTable::read(&TextRules::default(), file.as_bytes()).unwrap();
             assert_eq!((read.documents(), read.fingerprint()), (3, table.fingerprint()));
@@ -193,7 +188,7 @@ mod tests {
         let rules = TextRules::default();
         let file = written(&IdfTable::new(3, [(1, 3), (2, 1)]), &rules);
         let refused =
-            |rules: &TextRules, file: &str| IdfTable::read(rules, file.as_bytes()).unwrap_err().to_string();
+            |by: &TextRules, table: &str| IdfTable::read(by, table.as_bytes()).unwrap_err().to_string();
         let others = TextRules { shingle: Shingle::Words(2), spaceless: Spaceless::Run, ..rules.clone() };
         assert_eq!(
             refused(&others, &file),

@@ -101,15 +101,15 @@ pub fn probability_jaccard(x: Features<'_>, y: Features<'_>) -> f64 {
         return 1.0;
     }
     pairs.sort_by(|(a, b), (c, d)| (a / b).total_cmp(&(c / d)));
-    let mut later: f64 = pairs.iter().map(|(x, _)| x).sum();
+    let mut later: f64 = pairs.iter().map(|(of_x, _)| of_x).sum();
     let mut before = 0.0;
     let mut similarity = 0.0;
-    for (x, y) in pairs {
-        if x > 0.0 && y > 0.0 {
-            similarity += 1.0 / (later / x + before / y);
+    for (of_x, of_y) in pairs {
+        if of_x > 0.0 && of_y > 0.0 {
+            similarity += 1.0 / (later / of_x + before / of_y);
         }
-        later -= x;
-        before += y;
+        later -= of_x;
+        before += of_y;
     }
     similarity
 }
@@ -226,7 +226,7 @@ mod tests {
                 .filter(|id| x(*id) > 0.0 && y(*id) > 0.0)
                 .map(|id| 1.0 / (0..20).map(|other| (x(other) / x(id)).max(y(other) / y(id))).sum::<f64>())
                 .sum();
-            let scaled: Vec<f64> = v.iter().map(|weight| weight * 3.7).collect();
+            let scaled: Vec<f64> = v.iter().map(|of_x| of_x * 3.7).collect();
             for weights in [&v, &scaled] {
                 let found = probability_jaccard(features(&i, weights), features(&j, &w));
                 assert!((found - expected).abs() < 1e-12, "{seed}: {found} {expected}");

@@ -85,6 +85,9 @@ fn text(c: &mut Criterion) {
         group.bench_with_input("features", &pages, |b, pages| {
             b.iter(|| pages.iter().map(|page| featurizer.features(black_box(page)).len()).sum::<usize>());
         });
+        group.bench_with_input("terms", &pages, |b, pages| {
+            b.iter(|| pages.iter().map(|page| featurizer.terms(black_box(page)).ids.len()).sum::<usize>());
+        });
         group.finish();
     }
 }

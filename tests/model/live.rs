@@ -52,11 +52,7 @@ impl Corpus {
                 None => drop(self.alive.remove(id)),
             }
             let counts = text.as_ref().is_some_and(|text| !self.featurizer.terms(text).ids.is_empty());
-            let _ = if counts {
-                self.counted.insert(id.clone())
-            } else {
-                self.counted.remove(id)
-            }
+            let _ = if counts { self.counted.insert(id.clone()) } else { self.counted.remove(id) };
             if growth.is_due(self.table.documents(), self.counted.len() as u64) {
                 let mut holders: BTreeMap<u64, u32> = BTreeMap::new();
                 for id in &self.counted {

@@ -15,3 +15,4 @@ mod kinds;
 mod pipelines;
 mod synthetic;
 mod weighted;
+mod weighted_truth;
