@@ -6,8 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::problem::What;
-use super::raw::Settings;
-use super::raw::without_effect;
+use super::raw::{Settings, without_effect};
 use crate::doc::DocId;
 use crate::sketch::Scheme;
 use crate::source::{self, BadRecords, Input, OnError};
