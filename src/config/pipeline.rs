@@ -394,12 +394,14 @@ fn filter(
     let made = match (sketch.shape(), params.verify) {
         (Some(shape), Verify::Sketch) => Target::of(threshold, shape)
             .and_then(|target| Ok(FilterPlan::Sketch(params.kind, Staged::new(target, params)?))),
-        (Some(shape), Verify::Exact) if sketch.is_concentrated() => Target::of(threshold, shape)
-            .and_then(|target| Ok(FilterPlan::Exact(params.kind, Exact::new(target, params)?.by(scheme.measure())))),
-        (None, Verify::Sketch) => Whole::new(threshold, sketch).map(FilterPlan::Whole),
-        (_, Verify::Exact) => {
-            Exact::of_features(threshold).map(|exact| FilterPlan::Exact(params.kind, exact.by(scheme.measure())))
+        (Some(shape), Verify::Exact) if sketch.is_concentrated() => {
+            Target::of(threshold, shape).and_then(|target| {
+                Ok(FilterPlan::Exact(params.kind, Exact::new(target, params)?.by(scheme.measure())))
+            })
         }
+        (None, Verify::Sketch) => Whole::new(threshold, sketch).map(FilterPlan::Whole),
+        (_, Verify::Exact) => Exact::of_features(threshold)
+            .map(|exact| FilterPlan::Exact(params.kind, exact.by(scheme.measure()))),
     };
     made.map_err(|error| {
         let key = match error {
