@@ -99,7 +99,9 @@ pub(super) fn agree(settings: &mut Settings, scheme: &Scheme) {
         settings.problem("text.weights", What::Contradiction(what.to_owned()));
     }
     let measure = scheme.measure();
-    if let Some(typed) = typed.filter(|typed| *typed != measure) {
+    // A file's measure does not bind the sketch or the weights that were asked for in place of its own.
+    let binds = ["sketch.kind", "text.weights"].iter().all(|key| settings.is_set_beside("measure", key));
+    if let Some(typed) = typed.filter(|typed| binds && *typed != measure) {
         let fits = match typed {
             Measure::Jaccard => "a sketch of sets, or text.weights = \"unit\" with dart, icws or cws",
             Measure::WeightedJaccard => "dart, icws or cws, and text.weights other than \"unit\"",
@@ -219,6 +221,9 @@ mod tests {
                 .unwrap_or_default()
         };
         assert_eq!(problems("measure = \"jaccard\"\ntext.weights = \"unit\""), "");
+        let other = ["sketch.kind=dart".to_owned(), "text.weights=tf".to_owned()];
+        let overridden = |text| Plan::parse("p", text, Path::new(""), &other).unwrap().scheme.measure();
+        assert_eq!(overridden("measure = \"jaccard\""), Measure::WeightedJaccard);
         assert_eq!(
             problems("text.weights = \"count\""),
             "p:1: text.weights: this sketch is of sets, where nothing has a weight; sketches that take weights: dart, \
