@@ -14,6 +14,7 @@ mod deployment;
 mod pipeline;
 mod problem;
 mod raw;
+mod sketch;
 #[cfg(test)]
 mod tests;
 mod value;

@@ -184,7 +184,8 @@ impl Settings {
             let whole = strsim::damerau_levenshtein(name, key.name);
             whole.min(1 + strsim::damerau_levenshtein(&last(name), &last(key.name)))
         };
-        let (distance, key) = self.keys.iter().map(|key| (distance(key), key.name)).min_by_key(|(d, _)| *d)?;
+        let (distance, key) =
+            self.keys.iter().map(|key| (distance(key), key.name)).min_by_key(|(d, _)| *d)?;
         (distance <= 1 + last(name).len() / 4).then(|| key.to_owned())
     }
 

@@ -1,0 +1,123 @@
+//! The table `[sketch]` of a pipeline file, and the second sketch that `[blocking]` may name.
+
+use super::pipeline::without_effect;
+use super::problem::What;
+use super::raw::Settings;
+use crate::sketch::{SectionMode, SketchKind, SketchParams};
+
+const LATER: &[&str] = &["dart", "icws", "cws", "simhash"];
+
+/// The keys that decide what a sketch looks like.
+pub(super) const SHAPE: &[&str] = &["sketch.kind", "sketch.size", "sketch.bits", "sketch.run"];
+
+/// The table `[sketch]`.
+pub(super) fn sketch(settings: &mut Settings) -> SketchParams {
+    let kinds = [
+        ("fss", SketchKind::Fss),
+        ("minhash", SketchKind::MinHash),
+        ("oph", SketchKind::Oph),
+        ("oph-original", SketchKind::OphOriginal),
+        ("superminhash", SketchKind::SuperMinHash),
+        ("bottom-k", SketchKind::BottomK),
+        ("min-max", SketchKind::MinMax),
+        ("odd", SketchKind::Odd),
+        ("connected", SketchKind::Connected { run: 2 }),
+        ("sectional", SketchKind::Sectional { sections: 2, mode: SectionMode::Attach }),
+    ];
+    let kind = settings.choose("sketch.kind", &kinds, LATER).unwrap_or(SketchKind::Fss);
+    let own = |kind| match kind {
+        SketchKind::Connected { .. } => &["sketch.run"][..],
+        SketchKind::Sectional { .. } => &["sketch.sections", "sketch.mode"],
+        _ => &[],
+    };
+    let others = ["sketch.run", "sketch.sections", "sketch.mode"].into_iter();
+    let mut useless: Vec<_> = others.filter(|key| !own(kind).contains(key)).collect();
+    useless.extend(matches!(kind, SketchKind::BottomK).then_some("sketch.bits"));
+    without_effect(settings, "sketch.kind", kind.name(), &useless);
+
+    let size = settings.read("sketch.size", |v| v.integer(16..=32_768)).unwrap_or(448);
+    let bits = settings.read("sketch.bits", |v| v.number().filter(|bits| (1.0..=64.0).contains(bits)));
+    let (bits, wide) = widths(bits.unwrap_or(4.0), size);
+    let modes = [("attach", SectionMode::Attach), ("pair", SectionMode::Pair)];
+    let kind = match kind {
+        SketchKind::Connected { run } => {
+            SketchKind::Connected { run: settings.read("sketch.run", |v| v.integer(2..=64)).unwrap_or(run) }
+        }
+        SketchKind::Sectional { sections, mode } => SketchKind::Sectional {
+            sections: settings.read("sketch.sections", |v| v.integer(1..=1000)).unwrap_or(sections),
+            mode: settings.choose("sketch.mode", &modes, &[]).unwrap_or(mode),
+        },
+        kind => kind,
+    };
+    let seed = settings.read("sketch.seed", |v| v.integer(0..=u64::MAX >> 1)).unwrap_or(0);
+    let sketch = SketchParams { kind, size, bits, wide, seed };
+    misfit(settings, &sketch);
+    sketch
+}
+
+/// Bits of most components, a power of two, and how many components have twice as many: as near to `bits` on average as whole
+/// words of components allow.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1 to 64, and at most the size")]
+fn widths(bits: f64, size: usize) -> (usize, usize) {
+    let narrow = 1 << bits.log2().floor() as usize;
+    let share = bits / narrow as f64 - 1.0;
+    if share <= 0.0 {
+        return (narrow, 0);
+    }
+    let words = (share * size as f64 / 64.0).round() as usize;
+    (narrow, 64 * words.clamp(1, (size - 1).max(64) / 64))
+}
+
+/// Notes what does not fit together in a sketch.
+fn misfit(settings: &mut Settings, sketch: &SketchParams) {
+    let SketchParams { kind, size, bits, wide, .. } = *sketch;
+    let mut contradiction = |key, what| settings.problem(key, What::Contradiction(what));
+    let name = kind.name();
+    match kind {
+        SketchKind::Odd | SketchKind::Connected { .. } | SketchKind::OphOriginal if wide > 0 => {
+            contradiction("sketch.bits", format!("\"{name}\" takes 1, 2, 4, 8, 16, 32 or 64"));
+        }
+        _ if wide >= size => {
+            contradiction("sketch.bits", "bits between two powers of two take a size above 64".to_owned());
+        }
+        SketchKind::Odd if size * bits > 32_768 => {
+            let all = size * bits;
+            contradiction(
+                "sketch.size",
+                format!("an odd sketch has size * bits = {all} bits, more than 32768"),
+            );
+        }
+        SketchKind::Connected { run } if !size.is_multiple_of(run) => {
+            contradiction("sketch.run", format!("size = {size} is no multiple of run = {run}"));
+        }
+        SketchKind::Connected { run } if run * bits > 64 => {
+            contradiction("sketch.run", format!("run = {run} times bits = {bits} is more than 64"));
+        }
+        _ => {}
+    }
+}
+
+/// The sketch that only blocks are made of, if one is named.
+pub(super) fn companion(settings: &mut Settings, seed: u64) -> Option<SketchParams> {
+    let kinds = [
+        ("fss", SketchKind::Fss),
+        ("minhash", SketchKind::MinHash),
+        ("oph", SketchKind::Oph),
+        ("superminhash", SketchKind::SuperMinHash),
+    ];
+    let kind = settings.choose("blocking.sketch", &kinds, &[]);
+    let is_width = |bits: &usize| bits.is_power_of_two();
+    let size = settings.read("blocking.size", |v| v.integer(16..=32_768));
+    let bits = settings.read("blocking.bits", |v| v.integer(1..=64).filter(is_width));
+    let Some(kind) = kind else {
+        for key in ["blocking.size", "blocking.bits"] {
+            if settings.is_set(key) {
+                settings
+                    .problem(key, What::Contradiction("has no effect without blocking.sketch".to_owned()));
+            }
+        }
+        return None;
+    };
+    // Other hash functions than the sketch's own, so that the filter sees what the blocks did not select.
+    Some(SketchParams { kind, size: size.unwrap_or(256), bits: bits.unwrap_or(4), wide: 0, seed: seed + 1 })
+}
