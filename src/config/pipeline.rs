@@ -165,6 +165,9 @@ impl Plan {
     }
 
     /// Makes the blocking.
+    ///
+    /// # Panics
+    /// If bands were designed for a sketch that has no planes, which [`parse`](Self::parse) does not do.
     pub fn blocking(&self) -> Arc<dyn Blocking> {
         match &self.blocking {
             BlockingPlan::Banding { design, cap } => {
