@@ -85,7 +85,7 @@ fn estimators() {
                 absolute(standard_error(r, size, 1).powi(2), &case["var_at_R"], 1e-12);
             }
             "f_fractional" => {
-                let part = |size, bits| Part { size: n(size), bits: n(bits) };
+                let part = |k, b| Part { size: n(k), bits: n(b) };
                 let mixed = Mixed([part("k1", "b1"), part("k2", "b2")]);
                 let matches = [n("matches1"), n("matches2")];
                 absolute(mixed.bits(), &case["f_bits"], 1e-12);
@@ -125,8 +125,8 @@ fn estimators() {
                 absolute(j, &case["J"], 1e-12);
                 let (at, of) = (&case["var_at_a_u"], |key: &str| count(&case["var_at_a_u"][key]));
                 let alpha = variance::min_max_alpha(of("u"), size);
-                let j = of("a") as f64 / of("u") as f64;
-                relative(variance::of_bits(alpha, j, size, 64), &at["var"], 1e-9);
+                let truth = of("a") as f64 / of("u") as f64;
+                relative(variance::of_bits(alpha, truth, size, 64), &at["var"], 1e-9);
             }
             "bottom_k" => {
                 let (sample, both) = (n("sample_size"), n("in_both"));

@@ -160,6 +160,9 @@ impl Plan {
     }
 
     /// Makes the blocking.
+    ///
+    /// # Panics
+    /// If bands were designed for a sketch that has no planes, which [`parse`](Self::parse) does not do.
     pub fn blocking(&self) -> Arc<dyn Blocking> {
         self.blocking.make(&self.scheme)
     }

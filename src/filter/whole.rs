@@ -26,6 +26,9 @@ impl Whole {
     ///
     /// # Errors
     /// If the threshold is outside its range.
+    ///
+    /// # Panics
+    /// If the sketch has more components than fit into 32 bits, which no pipeline allows.
     pub fn new(threshold: f64, sketch: &SketchParams) -> Result<Self, FilterError> {
         if !(threshold > 0.0 && threshold <= 1.0) {
             return Err(FilterError::Threshold { found: threshold });

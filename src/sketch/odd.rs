@@ -33,7 +33,6 @@ impl Odd {
 }
 
 impl Sketcher for Odd {
-    #[expect(clippy::cast_possible_truncation, reason = "a bit of at most 32768")]
     fn sketch(&mut self, features: Features<'_>, words: &mut Vec<u64>) {
         self.sampler.components(features, &mut self.components);
         let start = words.len();

@@ -61,7 +61,6 @@ impl Oph {
     }
 
     /// The first filled bin on the walk of bin `j`.
-    #[expect(clippy::cast_possible_truncation, reason = "a bin")]
     fn origin(&self, bins: &[u64], j: u64) -> usize {
         let step = |t: u64| mix(self.salt ^ (j << 32 | t));
         (0..TRIES)
