@@ -94,18 +94,9 @@ fn unknown_keys_name_the_nearest_known_one() {
 
 #[test]
 fn what_other_versions_have_is_told_apart() {
-    for (typed, expected) in [
-        (
-            "blocking.kind = \"permuted\"",
-            "blocking.kind: \"permuted\" is not available in this version; available: banding, scan",
-        ),
-        (
-            "filter.kind = \"hamming\"",
-            "filter.kind: \"hamming\" is not available in this version; available: staged, paper, full",
-        ),
-        ("retention.days = 30", "retention.days: this key is not available in this version"),
-        ("blocking.tables = 4", "blocking.tables: this key is not available in this version"),
-    ] {
+    for (typed, expected) in
+        [("retention.days = 30", "retention.days: this key is not available in this version")]
+    {
         assert_eq!(said(typed, &[]), [format!("p.toml:1: {expected}")]);
     }
     assert_eq!(
@@ -315,7 +306,7 @@ fn pipelines_by_name_and_by_path() {
     let error = Plan::load("minhsh", &[]).unwrap_err().to_string();
     assert_eq!(
         error,
-        "no pipeline \"minhsh\", did you mean \"minhash\"?; built in: minhash, exact, tour; a file is named with a \"/\" or \
+        "no pipeline \"minhsh\", did you mean \"minhash\"?; built in: minhash, exact, simhash, sectional, weighted, onebit, paper, tour; a file is named with a \"/\" or \
          ends in \".toml\""
     );
     let unreadable = Plan::load("no/such.toml", &[]).unwrap_err();
@@ -336,6 +327,49 @@ fn the_default_pipeline_keeps_its_promises() {
         panic!("{:?}", exact.blocking)
     };
     assert!(of_exact.recall > design.recall, "{of_exact:?}");
+}
+
+#[test]
+fn hamming_blocking_and_what_it_needs() {
+    let design = |text: &str, overrides: &[&str]| match plan(text, overrides).unwrap().blocking {
+        BlockingPlan::Hamming { design, .. } => design,
+        other => panic!("{other:?}"),
+    };
+    let simhash = "sketch.kind = \"simhash\"\nfilter.kind = \"hamming\"\nblocking.distance = 3\n";
+    for (tables, keys) in [(4, 4), (10, 10), (16, 16), (20, 20)] {
+        let text = format!("{simhash}blocking.kind = \"permuted\"\nblocking.tables = {tables}");
+        assert_eq!((design(&text, &[]).keys(), design(&text, &[]).radius()), (keys, 3));
+    }
+    assert_eq!(design(simhash, &["blocking.kind=multi-index", "blocking.tables=2"]).keys(), 64);
+    // T is the cosine at the distance.
+    let hamming = plan(simhash, &["blocking.kind=scan"]).unwrap();
+    assert!((hamming.threshold - (3.0 * std::f64::consts::PI / 64.0).cos()).abs() < 1e-12);
+    // Without a distance: as many bits as the filter lets differ, 1024 (1 - 0.9) / 2.
+    let onebit = "threshold = 0.9\nsketch.bits = 1\nsketch.size = 1024\nblocking.kind = \"groups\"";
+    assert_eq!(design(onebit, &[]).radius(), 51);
+    assert_eq!(
+        said("blocking.kind = \"groups\"", &[]),
+        [
+            "p.toml:1: blocking.kind: is for sketches of one bit a component; set sketch.bits = 1, or sketch.kind = \"simhash\""
+        ]
+    );
+    assert_eq!(
+        said("sketch.kind = \"simhash\"\nfilter.kind = \"hamming\"", &[]),
+        ["p.toml: blocking.distance: found nothing, expected a whole number from 0 to 32767"]
+    );
+    let said = said(
+        &format!(
+            "{simhash}threshold = 0.9\nblocking.kind = \"permuted\"\nblocking.tables = 7\nblocking.bands = 4"
+        ),
+        &[],
+    );
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert!(said[0].contains("threshold: has no effect with filter.kind = \"hamming\""), "{said:?}");
+    assert!(
+        said[1].contains("blocking.tables: 7 permuted tables do not serve radius 3 on 64 bits"),
+        "{said:?}"
+    );
+    assert!(said[2].contains("blocking.bands: has no effect with blocking.kind = \"permuted\""), "{said:?}");
 }
 
 /// The keys that a commented file names: those that it sets, and those in comments of the form `# key = value`.
@@ -402,7 +436,7 @@ fn what_a_variable_holds_is_never_said() {
              default",
             "l.toml:5: source.kind: \"kafka\" is not available in this version; available: files",
             "l.toml:6: source.epoch: found \"${SECRET}\", expected \"events:N\", \"ts\" or \"all\"",
-            "l.toml:8: sink.emit: found \"${SECRET}\", expected \"deltas\" or \"pairs\"",
+            "l.toml:8: sink.emit: found \"${SECRET}\", expected \"deltas\", \"pairs\", \"clusters\" or \"cluster-deltas\"",
             "l.toml:9: sink.path: \"${\" without a \"}\"",
         ]
     );
