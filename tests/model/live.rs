@@ -109,6 +109,20 @@ fn live_weights_with_exact_verification() {
     });
 }
 
+/// The shipped pipelines of live weights; of the paper's, fewer samples.
+#[test]
+fn shipped_pipelines_of_live_weights() {
+    let small = |name, more: &[&str]| {
+        let typed = ["output.expand_limit=3", "blocking.cap=4"].iter().chain(more);
+        Plan::load(name, &typed.map(|s| (*s).to_owned()).collect::<Vec<_>>()).unwrap()
+    };
+    for plan in [small("weighted", &[]), small("paper", &["sketch.size=64", "filter.looks=[16, 32, 64]"])] {
+        check(20, (events(0..120), sizes(), runs()), |(events, sizes, run)| {
+            assert_law(&Stages::of(&plan, false), &cut(&events, &sizes), run);
+        });
+    }
+}
+
 /// A corpus that grows, empties and grows again makes tables all the way.
 #[test]
 fn tables_come_and_go_with_the_corpus() {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use dupflow::block::BlockKey;
-use dupflow::config::Plan;
+use dupflow::config::{BUILT_IN, Plan};
 use dupflow::dataflow::Stages;
 use dupflow::metrics::Counter;
 use proptest::strategy::{Strategy, ValueTree};
@@ -27,9 +27,12 @@ pub(crate) fn plan(settings: &str) -> Plan {
 
 /// The law, on random histories.
 fn holds(settings: &str) {
-    let plan = plan(settings);
-    check(150, (events(0..120), sizes(), runs()), |(events, sizes, run)| {
-        let stages = Stages::of(&plan, false);
+    law(150, &plan(settings));
+}
+
+fn law(histories: u32, plan: &Plan) {
+    check(histories, (events(0..120), sizes(), runs()), |(events, sizes, run)| {
+        let stages = Stages::of(plan, false);
         let epochs = cut(&events, &sizes);
         assert_law(&stages, &epochs, run);
         assert_books(&stages, &events);
@@ -102,6 +105,76 @@ law! {
     oph_original_in_blocks_of_superminhash "sketch = { kind = \"oph-original\", size = 64, bits = 1 }\nblocking = { sketch = \"superminhash\", size = 64, bands = 32, rows = 2, cap = 3 }";
     connected_in_blocks_of_fss "sketch = { kind = \"connected\", size = 128, bits = 2 }\nblocking = { sketch = \"fss\", size = 64, bits = 1, bands = 16, rows = 4, cap = 3 }";
     character_shingles "text = { shingle = \"chars:5\" }\nsketch = { size = 64, bits = 8 }\nblocking = { bands = 16, rows = 4, cap = 3 }";
+}
+
+/// Every sketch with every blocking, as far as they go together, on a few histories each.
+#[test]
+fn every_sketch_with_every_blocking() {
+    let sketches = [
+        "kind = \"fss\", size = 64",
+        "kind = \"fss\", size = 64, bits = 1",
+        "kind = \"fss\", size = 130, bits = 1.5",
+        "kind = \"minhash\", size = 64, bits = 1",
+        "kind = \"oph\", size = 64, bits = 1",
+        "kind = \"oph-original\", size = 64",
+        "kind = \"superminhash\", size = 64, bits = 1",
+        "kind = \"bottom-k\", size = 16",
+        "kind = \"min-max\", size = 64, bits = 1",
+        "kind = \"odd\", size = 64, bits = 1",
+        "kind = \"connected\", size = 64, bits = 1",
+        "kind = \"sectional\", size = 64, bits = 1",
+        "kind = \"dart\", size = 64, bits = 1",
+        "kind = \"icws\", size = 16, bits = 1",
+        "kind = \"cws\", size = 16, bits = 1",
+        "kind = \"simhash\"",
+        "kind = \"simhash\", size = 32",
+        "kind = \"simhash\", size = 128",
+    ];
+    let blockings = [
+        "kind = \"banding\", bands = 8, rows = 2, cap = 4",
+        "kind = \"banding\", sketch = \"fss\", size = 64, bands = 16, rows = 2, cap = 4",
+        "kind = \"permuted\", distance = 2, tables = 3, cap = 4",
+        "kind = \"permuted\", distance = 2, tables = 6, cap = 4",
+        "kind = \"multi-index\", distance = 3, tables = 2, cap = 4",
+        "kind = \"groups\", distance = 4, common = 2, cap = 4",
+        "kind = \"conjunctions\", distance = 3, common = 2, cap = 4",
+        "kind = \"shingles\", cap = 5",
+        "kind = \"scan\"",
+    ];
+    let mut admitted = 0;
+    for sketch in sketches {
+        let weights = if ["dart", "icws", "cws", "simhash"].iter().any(|kind| sketch.contains(kind)) {
+            "text = { shingle = \"words:1\", weights = \"count\" }"
+        } else {
+            ""
+        };
+        for blocking in blockings {
+            let text = format!(
+                "threshold = 0.5\noutput = {{ expand_limit = 3 }}\nsketch = {{ {sketch} }}\nblocking = {{ {blocking} }}\n{weights}"
+            );
+            let Ok(plan) = Plan::parse("test", &text, Path::new(""), &[]) else { continue };
+            println!("{sketch}; {blocking}");
+            law(8, &plan);
+            admitted += 1;
+        }
+    }
+    // All with shingles and scan, those with places in bands, those of one bit within a distance.
+    assert!(admitted >= 18 * 2 + 15 + 12 * 5, "{admitted} go together");
+}
+
+/// The pipelines that come with the program, with small caps; those of live weights are in [`live`](crate::live).
+#[test]
+fn every_shipped_pipeline() {
+    let small = ["output.expand_limit=3", "blocking.cap=4"].map(str::to_owned);
+    let mut frozen = 0;
+    for (name, _) in BUILT_IN {
+        let plan = Plan::load(name, &small).unwrap_or_else(|error| panic!("{error}"));
+        if plan.scheme.live().is_none() {
+            law(25, &plan);
+            frozen += 1;
+        }
+    }
+    assert_eq!((frozen, BUILT_IN.len()), (6, 8));
 }
 
 /// That the histories above are worth something: they hold what the law could break on.
