@@ -6,11 +6,13 @@
 
 use std::collections::BTreeMap;
 
+use dupflow::block::hamming::{Design, Kind, Tables};
 use dupflow::block::{Banding, Blocking};
 use dupflow::config::{BUILT_IN, Plan};
 use dupflow::hash::{bytes, fold, mix, token};
-use dupflow::sketch::{Scheme, SectionMode, SketchKind, SketchMaker, SketchParams, VERSION};
-use dupflow::text::{Featurizer, Normalize, Shingle, Spaceless, TextRules};
+use dupflow::sketch::{Scheme, SectionMode, SketchKind, SketchMaker, SketchParams, SketchRef, VERSION};
+use dupflow::text::measures::Measure;
+use dupflow::text::{Featurizer, IdfForm, Normalize, Shingle, Spaceless, TextRules, Weights};
 
 /// Names with values; hexadecimal, since JSON has no whole numbers of 64 bits.
 type Answers = BTreeMap<String, String>;
@@ -84,11 +86,13 @@ fn schemes() -> Answers {
 
 fn scheme(kind: SketchKind, size: usize, bits: usize, exact: bool) -> Scheme {
     let sketch = SketchParams { kind, size, bits, wide: 0, seed: 7 };
-    Scheme { version: VERSION, text: TextRules::default(), sketch, blocks: None, exact }
+    let weights = if kind.measure() == Measure::Jaccard { Weights::Unit } else { Weights::Count };
+    let text = TextRules { weights, ..TextRules::default() };
+    Scheme { version: VERSION, text, sketch, blocks: None, exact }
 }
 
 /// The kinds whose words are asked for at one size only.
-const OTHERS: [SketchKind; 9] = [
+const OTHERS: [SketchKind; 12] = [
     SketchKind::Oph,
     SketchKind::OphOriginal,
     SketchKind::SuperMinHash,
@@ -98,6 +102,9 @@ const OTHERS: [SketchKind; 9] = [
     SketchKind::Connected { run: 2 },
     SketchKind::Sectional { sections: 3, mode: SectionMode::Attach },
     SketchKind::Sectional { sections: 3, mode: SectionMode::Pair },
+    SketchKind::Dart,
+    SketchKind::Icws,
+    SketchKind::Cws,
 ];
 
 /// Of each sketch the id, which covers all its words, and the first word.
@@ -109,6 +116,13 @@ fn sketches() -> Answers {
             let (id, sketch) = maker.sketch(&text).unwrap();
             answers
                 .insert(format!("{kind:?}, K 100, b 4, {name}"), format!("{id} {}", hex([sketch.words[0]])));
+        }
+    }
+    for size in [32, 64, 128] {
+        let mut maker = SketchMaker::new(&scheme(SketchKind::SimHash, size, 1, false));
+        for (name, text) in texts() {
+            let (_, sketch) = maker.sketch(&text).unwrap();
+            answers.insert(format!("SimHash, {size} bits, {name}"), hex(sketch.words));
         }
     }
     for kind in [SketchKind::Fss, SketchKind::MinHash] {
@@ -141,7 +155,33 @@ fn blocks() -> Answers {
         let keys: Vec<_> = keys.iter().map(|key| format!("{}:{:08x}", key.table, key.hash)).collect();
         answers.insert(format!("K {size}, b {bits}, {bands} x {rows}"), keys.join(" "));
     }
+    let words = [mix(1), mix(2)];
+    let kinds = [
+        Kind::OneLevel { blocks: 5 },
+        Kind::TwoLevel { sub_blocks: 4 },
+        Kind::MultiIndex { blocks: 2 },
+        Kind::Groups { surplus: 3 },
+        Kind::Conjunctions { surplus: 2 },
+    ];
+    for (kind, bits) in kinds.into_iter().flat_map(|kind| [(kind, 64), (kind, 100)]) {
+        let mut keys = Vec::new();
+        let design = Design::new(bits, 3, kind).unwrap();
+        Tables::new(&design, 512).unwrap().keys(SketchRef { words: &words, features: &[] }, &mut keys);
+        let few = keys.iter().take(3).chain(keys.last());
+        let few: Vec<_> = few.map(|key| format!("{}:{:08x}", key.table, key.hash)).collect();
+        answers.insert(format!("{bits} bits, distance 3, {design}"), few.join(" "));
+    }
     answers
+}
+
+/// Inverse document frequencies, to the last bit.
+fn weights() -> Answers {
+    let forms = [IdfForm::Smooth, IdfForm::Paper];
+    let frequencies = [(1, 0), (1, 1), (10, 3), (1000, 999), (1_000_000, 17)];
+    let idf = |(form, (documents, holders)): (IdfForm, (u64, u32))| {
+        (format!("{form:?} {holders} of {documents}"), hex([form.idf(documents, holders).to_bits()]))
+    };
+    forms.into_iter().flat_map(|form| frequencies.map(|counts| (form, counts))).map(idf).collect()
 }
 
 #[test]
@@ -154,6 +194,7 @@ fn known_answers() {
         ("schemes", schemes()),
         ("sketches", sketches()),
         ("blocks", blocks()),
+        ("weights", weights()),
     ]
     .map(|(family, answers)| (family.to_owned(), answers))
     .into();
