@@ -125,13 +125,19 @@ fn only_the_dataflow_knows_timely() {
 
 #[test]
 fn paths_in_prose_exist() {
-    for page in ["README.md", "ARCHITECTURE.md"] {
-        let text = fs::read_to_string(root().join(page)).unwrap();
+    let pages = ["README.md", "ARCHITECTURE.md"].map(|page| root().join(page));
+    let docs = files("docs").into_iter().filter(|path| path.extension().is_some_and(|e| e == "md"));
+    for page in pages.into_iter().chain(docs) {
+        let text = fs::read_to_string(&page).unwrap();
         for word in words_in_backticks(&text).filter(|word| {
-            ["src/", "tests/", "pipelines/", "config/"].iter().any(|folder| word.starts_with(folder))
+            ["src/", "tests/", "pipelines/", "config/", "docs/"].iter().any(|folder| word.starts_with(folder))
         }) {
             let path = word.split(['*', ':', ' ']).next().unwrap();
-            assert!(root().join(path).exists(), "{page} names `{word}`");
+            assert!(root().join(path).exists(), "{} names `{word}`", page.display());
+        }
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {
+            let target = page.parent().unwrap().join(link);
+            assert!(link.is_empty() || link.contains("://") || target.exists(), "{} links {link}", page.display());
         }
     }
 }

@@ -225,7 +225,12 @@ impl Point {
                 (if similarity < plan.threshold { 0.0 } else { operation.accepted }, operation.components)
             }
         };
-        Self { similarity, compared, reported: compared * passes, components }
+        let reported = match blocking {
+            // What is accepted lies within the distance, so it is compared.
+            Blocks::Hamming(_) => passes.min(compared),
+            _ => compared * passes,
+        };
+        Self { similarity, compared, reported, components }
     }
 }
 
