@@ -2,7 +2,7 @@
 //!
 //! A corpus is what is left after a sequence of events: the last event of an id wins, by its [`Position`].
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::fmt;
 use std::sync::Arc;
 
@@ -51,13 +51,22 @@ impl fmt::Debug for DocId {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Position(pub u64);
 
+/// Stands before each further field of an event's text: the record separator of ASCII.
+pub const FIELD_SEPARATOR: char = '\u{1e}';
+
+/// A text that has none of [`FIELD_SEPARATOR`], each being replaced by a space: both part tokens, neither is in one.
+pub fn without_separators(text: &str) -> Cow<'_, str> {
+    if text.contains(FIELD_SEPARATOR) { text.replace(FIELD_SEPARATOR, " ").into() } else { text.into() }
+}
+
 /// One event, borrowing its text from the buffer that it was read into.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocEvent<'a> {
     /// Whose event it is.
     pub id: DocId,
-    /// The text now in force, or `None` for a delete.
-    pub text: Option<std::borrow::Cow<'a, str>>,
+    /// The text now in force, or `None` for a delete. Where further fields are read, each follows it after a
+    /// [`FIELD_SEPARATOR`], in their order; then none is within a part.
+    pub text: Option<Cow<'a, str>>,
 }
 
 #[cfg(test)]
@@ -70,5 +79,11 @@ mod tests {
         assert!(DocId::new("a").is_some());
         assert!(DocId::new(&"é".repeat(512)).is_some());
         assert!(DocId::new(&"é".repeat(513)).is_none());
+    }
+
+    #[test]
+    fn separators_become_spaces() {
+        assert_eq!(without_separators("a\u{1e}\u{1e}b\u{1f}"), "a  b\u{1f}");
+        assert!(matches!(without_separators("a b"), Cow::Borrowed("a b")));
     }
 }

@@ -19,7 +19,8 @@ pub(super) fn read(
 ) -> Result<Corpus, SourceError> {
     let mut alive = Corpus::new();
     let mut table = plan.scheme.live().map(|growth| Table::new(&plan.scheme.text, growth));
-    for_each_event(inputs, &BadRecords::new(OnError::Count, None), |position, event| {
+    let (fields, bad) = (plan.scheme.text.field_names(), BadRecords::new(OnError::Count, None));
+    for_each_event(inputs, &fields, &bad, |position, event| {
         each(position, &event);
         let id = event.id.clone();
         match event.text {

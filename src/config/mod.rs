@@ -12,6 +12,7 @@
 
 mod blocking;
 mod deployment;
+mod fields;
 mod filter;
 mod hamming;
 mod pipeline;

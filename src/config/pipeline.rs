@@ -22,6 +22,7 @@ pub(super) const KEYS: &[Key] = &[
     Key { name: "text.spaceless", expected: "\"char\" or \"run\"" },
     Key { name: "text.normalize", expected: "\"none\", \"nfc\" or \"nfkc\"" },
     Key { name: "text.stop_words", expected: "a list of words, or the path of a file with one word a line" },
+    Key { name: "text.fields.*", expected: "a whole number from 1 to 100" },
     Key { name: "text.weights", expected: "\"unit\", \"count\", \"tf\" or \"tf-idf\"" },
     Key { name: "text.idf", expected: "\"live\", or the path of a table, of a feed or of a folder" },
     Key { name: "text.idf_form", expected: "\"smooth\" or \"paper\"" },
@@ -62,7 +63,7 @@ pub(super) const KEYS: &[Key] = &[
 ];
 
 /// Keys and tables that other versions have.
-const LATER_KEYS: &[&str] = &["retention", "text.fields"];
+const LATER_KEYS: &[&str] = &["retention"];
 
 /// What a pipeline does, validated.
 #[derive(Clone, Debug)]

@@ -19,10 +19,32 @@ use super::value::Value;
 /// A key that a file may have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Key {
-    /// The dotted name, as in `sketch.size`.
+    /// The dotted name, as in `sketch.size`; `text.fields.*` stands for all keys of that table, whatever their names.
     pub(super) name: &'static str,
     /// What may stand there, with its range: completes "expected …".
     pub(super) expected: &'static str,
+}
+
+impl Key {
+    /// The dotted name, where any name may follow that of the table alone.
+    fn named(&self) -> &'static str {
+        self.table().unwrap_or(self.name)
+    }
+
+    /// The table in which this key has any name.
+    fn table(&self) -> Option<&'static str> {
+        self.name.strip_suffix(".*")
+    }
+
+    /// Whether a setting of this name is this key's.
+    fn has(&self, name: &str) -> bool {
+        self.table().map_or(name == self.name, |table| within(name, table).is_some())
+    }
+}
+
+/// The name of a key in its table.
+fn within<'n>(name: &'n str, table: &str) -> Option<&'n str> {
+    name.strip_prefix(table)?.strip_prefix('.')
 }
 
 /// A setting.
@@ -43,7 +65,7 @@ pub(super) struct Settings {
     entries: BTreeMap<String, Entry>,
     problems: Vec<Problem>,
     /// Keys with a problem: what depends on them is not examined.
-    unsound: BTreeSet<&'static str>,
+    unsound: BTreeSet<String>,
     /// For each layer the folder that its relative paths start from.
     folders: Vec<PathBuf>,
     /// The first file's name, for what is missing there.
@@ -119,7 +141,7 @@ impl Settings {
     /// Puts a value in its place: a table as the keys that it has.
     fn insert(&mut self, key: &str, span: Range<usize>, value: &Spanned<DeValue<'_>>, source: &Source<'_>) {
         match value.get_ref() {
-            DeValue::Table(table) if !table.is_empty() || self.below(key).next().is_some() => {
+            DeValue::Table(table) if self.is_table(key, table.is_empty()) => {
                 for (name, inner) in table {
                     self.insert(&format!("{key}.{}", name.get_ref()), name.span(), inner, source);
                 }
@@ -132,10 +154,21 @@ impl Settings {
         }
     }
 
+    /// Whether a table there stands for the keys in it: not in place of the value of a key of any name.
+    fn is_table(&self, key: &str, is_empty: bool) -> bool {
+        let is_value = self.keys.iter().any(|known| known.table().is_some() && known.has(key));
+        !is_value && (!is_empty || self.below(key).next().is_some())
+    }
+
     /// The last parts of the known keys in a table.
     fn below(&self, table: &str) -> impl Iterator<Item = &'static str> {
         let keys = self.keys;
-        keys.iter().filter_map(move |key| key.name.strip_prefix(table)?.strip_prefix('.'))
+        keys.iter().filter_map(move |key| within(key.name, table))
+    }
+
+    /// The names that are set in a table of keys of any name, in their order.
+    pub(super) fn names(&self, table: &str) -> Vec<String> {
+        self.entries.keys().filter_map(|key| within(key, table)).map(str::to_owned).collect()
     }
 
     /// Replaces `${VAR}` and `${VAR:-default}` in all texts by what `environment` holds; the default also stands for an empty
@@ -160,14 +193,17 @@ impl Settings {
                 name.strip_prefix(*later).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
             };
             let inside: Vec<&str> = self.below(name).collect();
-            let what = if self.keys.iter().any(|key| key.name == name) {
+            let what = if self.keys.iter().any(|key| key.has(name)) {
                 continue;
             } else if self.later.iter().any(is_later) {
                 What::NotAvailable { thing: "this key".to_owned(), available: Vec::new() }
             } else if inside.is_empty() {
                 What::UnknownKey { nearest: self.nearest(name) }
             } else {
-                let expected = format!("a table with the keys {}", inside.join(", "));
+                let expected = match &inside[..] {
+                    ["*"] => format!("a table of names, each with {}", self.expected(&format!("{name}.*"))),
+                    keys => format!("a table with the keys {}", keys.join(", ").replace(".*", "")),
+                };
                 What::Unexpected { found: entry.typed.clone(), expected }
             };
             found.push((entry.at.clone(), name.clone(), what));
@@ -181,16 +217,16 @@ impl Settings {
     fn nearest(&self, name: &str) -> Option<String> {
         let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
         let distance = |key: &Key| {
-            let whole = strsim::damerau_levenshtein(name, key.name);
-            whole.min(1 + strsim::damerau_levenshtein(&last(name), &last(key.name)))
+            let whole = strsim::damerau_levenshtein(name, key.named());
+            whole.min(1 + strsim::damerau_levenshtein(&last(name), &last(key.named())))
         };
         let (distance, key) =
-            self.keys.iter().map(|key| (distance(key), key.name)).min_by_key(|(d, _)| *d)?;
+            self.keys.iter().map(|key| (distance(key), key.named())).min_by_key(|(d, _)| *d)?;
         (distance <= 1 + last(name).len() / 4).then(|| key.to_owned())
     }
 
     /// The value of a known key, if it is set and `read` takes it. If it is set to something else, that is noted.
-    pub(super) fn read<T>(&mut self, key: &'static str, read: impl FnOnce(&Value) -> Option<T>) -> Option<T> {
+    pub(super) fn read<T>(&mut self, key: &str, read: impl FnOnce(&Value) -> Option<T>) -> Option<T> {
         let entry = self.entries.get(key)?;
         let found = read(&entry.value);
         if found.is_none() {
@@ -219,8 +255,9 @@ impl Settings {
     }
 
     /// Notes a problem with a key; where the key is not set, with the file as a whole.
-    pub(super) fn problem(&mut self, key: &'static str, what: What) {
-        self.unsound.insert(key);
+    pub(super) fn problem(&mut self, key: &str, what: What) {
+        let known = self.keys.iter().find(|known| known.has(key));
+        self.unsound.insert(known.map_or(key, |known| known.name).to_owned());
         let at = self.entries.get(key).map(|entry| entry.at.clone());
         let whole = || Origin { layer: 0, line: None, source: Arc::clone(&self.name) };
         self.problem_at(at.unwrap_or_else(whole), key, what);
@@ -233,7 +270,7 @@ impl Settings {
     }
 
     fn expected(&self, key: &str) -> String {
-        self.keys.iter().find(|known| known.name == key).map_or("", |known| known.expected).to_owned()
+        self.keys.iter().find(|known| known.has(key)).map_or("", |known| known.expected).to_owned()
     }
 
     fn problem_at(&mut self, at: Origin, key: &str, what: What) {
@@ -242,7 +279,7 @@ impl Settings {
 
     /// Whether no problem is known of these keys.
     pub(super) fn sound(&self, keys: &[&str]) -> bool {
-        keys.iter().all(|key| !self.unsound.contains(key))
+        keys.iter().all(|key| !self.unsound.contains(*key))
     }
 
     /// Whether a key is set.

@@ -3,7 +3,7 @@
 use super::problem::What;
 use super::raw::Settings;
 use super::value::Value;
-use super::{read, weights};
+use super::{fields, read, weights};
 use crate::text::{self, Normalize, Shingle, Spaceless, TextRules, Weights};
 
 /// Most tokens or characters of a shingle.
@@ -19,6 +19,7 @@ pub(super) fn rules(settings: &mut Settings) -> TextRules {
         spaceless: settings.choose("text.spaceless", &spaceless, &[]).unwrap_or(default.spaceless),
         normalize: settings.choose("text.normalize", &normalize, &[]).unwrap_or(default.normalize),
         stop_words: Vec::new(),
+        fields: fields::fields(settings),
         weights: Weights::Unit,
     };
     rules.stop_words = stop_words(settings, &rules);

@@ -5,13 +5,14 @@ use std::io::{Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use super::fields;
 use super::problem::What;
 use super::raw::{Settings, without_effect};
 use crate::doc::DocId;
 use crate::sketch::Scheme;
 use crate::source::{self, BadRecords, Input, OnError};
 use crate::text::measures::Measure;
-use crate::text::{Featurizer, Growth, Idf, IdfForm, IdfTable, TextRules, Weights};
+use crate::text::{Featurizer, Field, Growth, Idf, IdfForm, IdfTable, TextRules, Weights};
 
 /// What features of texts under these rules weigh.
 pub(super) fn weights(settings: &mut Settings, rules: &TextRules) -> Weights {
@@ -41,8 +42,9 @@ fn tf_idf(settings: &mut Settings, rules: &TextRules) -> Weights {
             without_effect(settings, "text.idf", path, &["text.idf_growth"]);
             let path = settings.folder("text.idf").join(path);
             // Features of rules that are in doubt are not worth counting, and the corpus may be large.
-            let sound =
-                settings.sound(&["text.shingle", "text.spaceless", "text.normalize", "text.stop_words"]);
+            let keys =
+                ["text.shingle", "text.spaceless", "text.normalize", "text.stop_words", "text.fields.*"];
+            let sound = settings.sound(&keys);
             let table = if sound { table(&path, rules) } else { Ok(IdfTable::new(0, [])) };
             let table = table.unwrap_or_else(|problem| {
                 settings
@@ -76,7 +78,7 @@ fn count(inputs: Vec<Input>, rules: &TextRules) -> Result<IdfTable, String> {
     let mut featurizer = Featurizer::new(rules.clone());
     let mut alive: BTreeMap<DocId, Box<[u64]>> = BTreeMap::new();
     let bad = BadRecords::new(OnError::Fail, None);
-    source::for_each_event(inputs, &bad, |_, event| {
+    source::for_each_event(inputs, &rules.field_names(), &bad, |_, event| {
         match event.text {
             Some(text) => alive.insert(event.id, featurizer.terms(&text).ids.into()),
             None => alive.remove(&event.id),
@@ -97,6 +99,16 @@ pub(super) fn agree(settings: &mut Settings, scheme: &Scheme) {
     if of_kind == Measure::Jaccard && scheme.text.weights != Weights::Unit {
         let what = "this sketch is of sets, where nothing has a weight; sketches that take weights: dart, icws, cws, simhash";
         settings.problem("text.weights", What::Contradiction(what.to_owned()));
+    }
+    if scheme.text.weights == Weights::Unit {
+        for Field { name, .. } in scheme.text.fields.iter().filter(|field| field.weight != 1) {
+            let key = fields::key(name);
+            // A file's weight does not bind the weights that were asked for in place of its own.
+            if settings.is_set_beside(&key, "text.weights") {
+                let what = "has no effect on a set, where nothing has a weight; set it to 1, or text.weights other than \"unit\"";
+                settings.problem(&key, What::Contradiction(what.to_owned()));
+            }
+        }
     }
     let measure = scheme.measure();
     // A file's measure does not bind the sketch or the weights that were asked for in place of its own.

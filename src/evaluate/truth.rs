@@ -92,7 +92,7 @@ impl Truth {
     ) -> Result<Self, EvaluateError> {
         let mut featurizer = Featurizer::new(rules.clone());
         let mut alive = BTreeMap::<DocId, Vec<u64>>::new();
-        for_each_event(inputs, &BadRecords::new(OnError::Count, None), |_, event| {
+        for_each_event(inputs, &rules.field_names(), &BadRecords::new(OnError::Count, None), |_, event| {
             match event.text {
                 Some(text) => drop(alive.insert(event.id, featurizer.features(&text).to_vec())),
                 None => drop(alive.remove(&event.id)),

@@ -25,6 +25,8 @@ pub enum BadRecord {
     MissingText,
     /// The text of an upsert is not a string.
     BadText,
+    /// A further field of an upsert that is read with its text is not a string.
+    BadField,
     /// The record is longer than [`MAX_RECORD_BYTES`](crate::source::MAX_RECORD_BYTES).
     TooLong,
     /// A compressed input ends early or is damaged; what came before it counts.
@@ -35,7 +37,7 @@ pub enum BadRecord {
 
 impl BadRecord {
     /// Every reason, in the order in which a record is examined.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::NotUtf8,
         Self::NotJson,
         Self::NotAnObject,
@@ -46,6 +48,7 @@ impl BadRecord {
         Self::BadTs,
         Self::MissingText,
         Self::BadText,
+        Self::BadField,
         Self::TooLong,
         Self::Truncated,
         Self::Unreadable,
@@ -64,6 +67,7 @@ impl BadRecord {
             Self::BadTs => "bad_ts",
             Self::MissingText => "missing_text",
             Self::BadText => "bad_text",
+            Self::BadField => "bad_field",
             Self::TooLong => "too_long",
             Self::Truncated => "truncated",
             Self::Unreadable => "unreadable",
@@ -84,6 +88,7 @@ impl fmt::Display for BadRecord {
             Self::BadTs => "\"ts\" is not a number of seconds",
             Self::MissingText => "an upsert without the field \"text\"",
             Self::BadText => "\"text\" is not a string",
+            Self::BadField => "a field of \"text.fields\" is not a string",
             Self::TooLong => "longer than 64 MiB",
             Self::Truncated => "the compressed input ends early or is damaged here",
             Self::Unreadable => "cannot be read",

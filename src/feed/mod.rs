@@ -12,6 +12,8 @@
 //! - `op`: `"upsert"` (also if absent) or `"delete"`.
 //! - `ts`: unix seconds, a number, optional.
 //! - `text`: a string; required by an upsert, not looked at in a delete.
+//! - Further fields that are asked for by name: strings, not looked at in a delete; absent is empty. They follow the text, each
+//!   after a [`FIELD_SEPARATOR`](crate::doc::FIELD_SEPARATOR).
 //! - Other fields are ignored. Of a repeated field the last one counts. `null` is not the same as absent.
 //!
 //! What it does not do: cut the input into lines, count, or log; that is [`crate::source`]'s part.

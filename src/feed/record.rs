@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::BadRecord;
-use crate::doc::{DocEvent, DocId};
+use crate::doc::{DocEvent, DocId, FIELD_SEPARATOR, without_separators};
 
 /// One event as it was recorded.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,15 +27,39 @@ pub struct Record<'a> {
 pub struct Parser {
     text: String,
     short: String,
+    further: Vec<Further>,
+    /// The text with its further fields.
+    joined: String,
+}
+
+/// A further field that is read with the text.
+#[derive(Debug)]
+struct Further {
+    name: String,
+    /// As it stands in the last line; empty if it is absent.
+    content: String,
+    /// Whether it is absent or a string there.
+    good: bool,
 }
 
 impl Parser {
-    /// A parser with empty buffers.
+    /// A parser with empty buffers, of records without further fields.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Reads one line, with or without its end. The fields are examined in the order id, op, ts, text.
+    /// A parser that reads further fields of these names, which are distinct and none that every record knows.
+    pub fn with_fields(names: &[String]) -> Self {
+        let further = |name: &String| Further { name: name.clone(), content: String::new(), good: true };
+        Self { further: names.iter().map(further).collect(), ..Self::default() }
+    }
+
+    /// Whether further fields are read.
+    pub fn has_fields(&self) -> bool {
+        !self.further.is_empty()
+    }
+
+    /// Reads one line, with or without its end. The fields are examined in the order id, op, ts, text, further ones.
     ///
     /// # Errors
     /// The first [reason](BadRecord) that applies, in the order of [`BadRecord::ALL`].
@@ -43,7 +67,11 @@ impl Parser {
         // Once over the whole line, so that the JSON reader need not look at each string again.
         let line = std::str::from_utf8(line).map_err(|_| BadRecord::NotUtf8)?;
         let mut json = serde_json::Deserializer::from_str(line);
-        let fields = Fields { text: &mut self.text, short: &mut self.short };
+        for field in &mut self.further {
+            field.content.clear();
+            field.good = true;
+        }
+        let fields = Fields { text: &mut self.text, short: &mut self.short, further: &mut self.further };
         let found = fields.deserialize(&mut json).and_then(|found| json.end().map(|()| found));
         let found = found.map_err(|_| BadRecord::NotJson)?.ok_or(BadRecord::NotAnObject)?;
 
@@ -53,12 +81,30 @@ impl Parser {
         let text = match (upsert, found.text) {
             (false, _) => None,
             (true, None) => return Err(BadRecord::MissingText),
-            (true, Some(Value::Str(text))) => Some(Cow::Borrowed(text)),
-            (true, Some(Value::Buffered)) => Some(Cow::Borrowed(self.text.as_str())),
+            (true, Some(Value::Str(text))) => Some(text),
+            (true, Some(Value::Buffered)) => Some(self.text.as_str()),
             (true, Some(Value::Number(_) | Value::Other)) => return Err(BadRecord::BadText),
         };
-        Ok(Record { event: DocEvent { id, text }, ts })
+        let text = match text {
+            Some(text) if !self.further.is_empty() => Some(join(text, &self.further, &mut self.joined)?),
+            alone => alone,
+        };
+        Ok(Record { event: DocEvent { id, text: text.map(Cow::Borrowed) }, ts })
     }
+}
+
+/// The text and the further fields, each after a separator, and no separator within any.
+fn join<'b>(text: &str, further: &[Further], joined: &'b mut String) -> Result<&'b str, BadRecord> {
+    joined.clear();
+    joined.push_str(&without_separators(text));
+    for Further { content, good, .. } in further {
+        if !good {
+            return Err(BadRecord::BadField);
+        }
+        joined.push(FIELD_SEPARATOR);
+        joined.push_str(&without_separators(content));
+    }
+    Ok(joined)
 }
 
 /// The `ts` of a line without reading the rest; `None` if the line has none or is no record.
@@ -171,21 +217,51 @@ impl<'de> Visitor<'de> for AnyValue<'_> {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(field_identifier, rename_all = "lowercase")]
+/// A field's name, as far as the format knows it.
 enum Key {
     Id,
     Op,
     Ts,
     Text,
-    #[serde(other)]
+    /// Which of the further fields.
+    Further(usize),
     Other,
+}
+
+/// Reads a field's name into a [`Key`].
+struct AnyKey<'b>(&'b [Further]);
+
+impl<'de> DeserializeSeed<'de> for AnyKey<'_> {
+    type Value = Key;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Key, D::Error> {
+        json.deserialize_identifier(self)
+    }
+}
+
+impl Visitor<'_> for AnyKey<'_> {
+    type Value = Key;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a field")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Key, E> {
+        Ok(match name {
+            "id" => Key::Id,
+            "op" => Key::Op,
+            "ts" => Key::Ts,
+            "text" => Key::Text,
+            _ => self.0.iter().position(|field| field.name == name).map_or(Key::Other, Key::Further),
+        })
+    }
 }
 
 /// Reads an object into [`Found`]; any other complete JSON value is `None`.
 struct Fields<'b> {
     text: &'b mut String,
     short: &'b mut String,
+    further: &'b mut [Further],
 }
 
 impl<'de> DeserializeSeed<'de> for Fields<'_> {
@@ -205,7 +281,7 @@ impl<'de> Visitor<'de> for Fields<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut found = Found::default();
-        while let Some(key) = map.next_key::<Key>()? {
+        while let Some(key) = map.next_key_seed(AnyKey(self.further))? {
             match key {
                 Key::Id => {
                     let id = map.next_value_seed(AnyValue(self.short))?;
@@ -227,6 +303,14 @@ impl<'de> Visitor<'de> for Fields<'_> {
                     });
                 }
                 Key::Text => found.text = Some(map.next_value_seed(AnyValue(self.text))?),
+                Key::Further(which) => {
+                    let value = map.next_value_seed(AnyValue(self.short))?;
+                    let Further { content, good, .. } = &mut self.further[which];
+                    let string = value.as_str(self.short);
+                    content.clear();
+                    content.push_str(string.unwrap_or_default());
+                    *good = string.is_some();
+                }
                 Key::Other => {
                     map.next_value::<IgnoredAny>()?;
                 }

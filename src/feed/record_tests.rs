@@ -103,6 +103,49 @@ fn every_reason_of_a_line() {
     }
 }
 
+/// The text of a line with the fields "b" and "a", in this order.
+fn joined(line: &str) -> Result<String, BadRecord> {
+    let mut parser = Parser::with_fields(&["b".to_owned(), "a".to_owned()]);
+    // What one line holds must not show in the next.
+    parser.parse(br#"{"id":"0","text":"old","a":7,"b":"old\n"}"#).unwrap_err();
+    let record = parser.parse(line.as_bytes())?;
+    Ok(record.event.text.expect("an upsert").into_owned())
+}
+
+#[test]
+fn further_fields_follow_the_text() {
+    for line in [
+        r#"{"id":"i","text":"t","a":"x","b":"y"}"#,
+        r#"{"b":"y","a":"x","text":"t","id":"i","c":7}"#,
+        r#"{"a":"\u0078","b":7,"id":"i","text":"\u0074","b":"\u0079"}"#,
+        r#"{"\u0061":"x","b":"y","id":"i","text":"t"}"#,
+    ] {
+        assert_eq!(joined(line).as_deref(), Ok("t\u{1e}y\u{1e}x"), "{line}");
+    }
+    assert_eq!(joined(r#"{"id":"i","text":"t"}"#).as_deref(), Ok("t\u{1e}\u{1e}"));
+    assert_eq!(joined(r#"{"id":"i","text":"","a":"x"}"#).as_deref(), Ok("\u{1e}\u{1e}x"));
+    // A separator within a part is a space.
+    let line = r#"{"id":"i","text":"t\u001e","a":"\u001ex\u001ey","b":"\u001e"}"#;
+    assert_eq!(joined(line).as_deref(), Ok("t \u{1e} \u{1e} x y"));
+    // Without further fields a text is verbatim.
+    assert_eq!(good(r#"{"id":"i","text":"t\u001e","a":"x"}"#).1.as_deref(), Some("t\u{1e}"));
+}
+
+#[test]
+fn a_further_field_is_a_string() {
+    for value in ["null", "7", "[\"x\"]", "{}", "true"] {
+        let line = format!(r#"{{"id":"i","text":"t","a":{value},"b":"y"}}"#);
+        assert_eq!(joined(&line), Err(BadRecord::BadField), "{value}");
+        assert!(Parser::new().parse(line.as_bytes()).is_ok());
+    }
+    assert_eq!(joined(r#"{"id":"i","text":"t","a":"x","a":7}"#), Err(BadRecord::BadField));
+    // A record needs a text, which is examined before.
+    assert_eq!(joined(r#"{"id":"i","a":"x"}"#), Err(BadRecord::MissingText));
+    assert_eq!(joined(r#"{"id":"i","a":7,"text":7}"#), Err(BadRecord::BadText));
+    let mut parser = Parser::with_fields(&["a".to_owned()]);
+    assert_eq!(parser.parse(br#"{"id":"i","op":"delete","a":7}"#).unwrap().event.text, None);
+}
+
 #[test]
 fn ids_may_have_1024_bytes_and_no_more() {
     let line = |n| format!(r#"{{"id":"{}","op":"delete"}}"#, "i".repeat(n));

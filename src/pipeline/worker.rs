@@ -67,9 +67,9 @@ impl Shared {
 
 /// Starts the worker threads.
 pub(super) fn start(stages: &Stages, workers: usize, shared: &Arc<Shared>) -> Result<Workers, String> {
-    let shared = Arc::clone(shared);
+    let (shared, fields) = (Arc::clone(shared), stages.scheme.text.field_names());
     Workers::start(stages, workers, move |worker| {
-        let events = Events { shared: Arc::clone(&shared), decoder: Decoder::new(), batch: None };
+        let events = Events { shared: Arc::clone(&shared), decoder: Decoder::new(&fields), batch: None };
         let deltas = Deltas { shared: Arc::clone(&shared), sink: None, worker };
         (Box::new(events), Box::new(deltas))
     })

@@ -6,20 +6,20 @@ use std::sync::Arc;
 
 use super::batch::{Batch, FileDocument, Payload};
 use super::{BadRecordAt, BadRecords, MAX_RECORD_BYTES, SourceError};
-use crate::doc::{DocEvent, Position};
+use crate::doc::{DocEvent, Position, without_separators};
 use crate::feed::{BadRecord, Parser};
 
 /// Turns batches into events; keeps its buffers between them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Decoder {
     parser: Parser,
     file: Vec<u8>,
 }
 
 impl Decoder {
-    /// A decoder with empty buffers.
-    pub fn new() -> Self {
-        Self::default()
+    /// A decoder with empty buffers that reads further fields of these names with the text of a line; a file has none.
+    pub fn new(fields: &[String]) -> Self {
+        Self { parser: Parser::with_fields(fields), file: Vec::new() }
     }
 
     /// Hands every event of the batch to `each`, in order of position, and every other record to `bad`.
@@ -47,10 +47,12 @@ impl Decoder {
                 }
             }
             Payload::Files(files) => {
+                let has_fields = self.parser.has_fields();
                 for (position, file) in (batch.first.0..).map(Position).zip(files) {
                     match self.read(file) {
                         Ok(text) => {
-                            each(position, DocEvent { id: file.id.clone(), text: Some(text.into()) });
+                            let text = if has_fields { without_separators(text) } else { text.into() };
+                            each(position, DocEvent { id: file.id.clone(), text: Some(text) });
                         }
                         Err((reason, cause)) => {
                             let input = file.path.to_string_lossy().into();

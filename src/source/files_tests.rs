@@ -41,7 +41,7 @@ impl Run {
 /// Pulls and decodes what `read` has pushed.
 fn drain(queue: &Queue, bad: &BadRecords, totals: Totals) -> Run {
     let mut run = Run { totals, batches: Vec::new(), events: Vec::new(), bad: BTreeMap::new() };
-    let mut decoder = Decoder::new();
+    let mut decoder = Decoder::new(&[]);
     while let Pull::Batch(batch) = queue.pull(Epoch::MAX) {
         let into = |position: crate::doc::Position, event: crate::doc::DocEvent<'_>| {
             run.events.push((batch.epoch, position.0, event.id.to_string(), event.text.map(Into::into)));

@@ -7,12 +7,14 @@ use crate::time::{Epoch, SystemClock};
 /// Bytes and batches that wait for the decoder.
 const QUEUE: (u64, usize) = (16 << 20, 64);
 
-/// Hands every event of all inputs to `each`, in order of position, and every other record to `bad`.
+/// Hands every event of all inputs, its text with the further `fields`, to `each`, in order of position, and every other record
+/// to `bad`.
 ///
 /// # Errors
 /// What [`BadRecords`] makes of a bad record.
 pub fn for_each_event(
     inputs: Vec<Input>,
+    fields: &[String],
     bad: &BadRecords,
     mut each: impl FnMut(Position, DocEvent<'_>),
 ) -> Result<(), SourceError> {
@@ -21,7 +23,7 @@ pub fn for_each_event(
     let clock = SystemClock::start();
     let reading = std::thread::current();
     queue.register(Box::new(move || reading.unpark()));
-    let mut decoder = Decoder::new();
+    let mut decoder = Decoder::new(fields);
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| files.run(&queue, bad, &clock));
         loop {

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::{IdfTable, TextRules, Weights};
+use super::{Field, IdfTable, TextRules, Weights};
 
 /// The version that is written, and the only one that is read.
 const VERSION: u64 = 1;
@@ -128,9 +128,11 @@ fn beginning(line: &str) -> String {
     line.chars().take(40).collect()
 }
 
-/// The rules that decide features.
+/// The rules that decide features: what they weigh, or the fields that they stand in, does not.
 fn said(rules: &TextRules) -> Map<String, Value> {
-    let rules = TextRules { weights: Weights::Unit, ..rules.clone() };
+    let field = |field: &Field| Field { weight: 1, ..field.clone() };
+    let fields = rules.fields.iter().map(field).collect();
+    let rules = TextRules { fields, weights: Weights::Unit, ..rules.clone() };
     match serde_json::to_value(rules) {
         Ok(Value::Object(fields)) => fields,
         other => unreachable!("rules are an object of texts and numbers, not {other:?}"),
@@ -152,7 +154,7 @@ fn differences(there: &Map<String, Value>, here: &Map<String, Value>) -> Vec<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::{Shingle, Spaceless};
+    use crate::text::{Field, Shingle, Spaceless};
 
     fn written(table: &IdfTable, rules: &TextRules) -> String {
         let mut file = Vec::new();
@@ -170,6 +172,23 @@ mod tests {
             // What a feature weighs has no part in how many have it.
             let read = IdfTable::read(&TextRules::default(), file.as_bytes()).unwrap();
             assert_eq!((read.documents(), read.fingerprint()), (3, table.fingerprint()));
+        }
+    }
+
+    #[test]
+    fn fields_are_told_by_their_names() {
+        let rules = |name: &str, weight| TextRules {
+            fields: vec![Field { name: name.to_owned(), weight }],
+            ..TextRules::default()
+        };
+        let file = written(&IdfTable::new(3, [(1, 3)]), &rules("title", 3));
+        assert!(IdfTable::read(&rules("title", 5), file.as_bytes()).is_ok());
+        for other in [rules("head", 3), TextRules::default()] {
+            let refused = IdfTable::read(&other, file.as_bytes()).unwrap_err().to_string();
+            assert!(
+                refused.contains("fields is [{\"name\":\"title\",\"weight\":1}] there and "),
+                "{refused}"
+            );
         }
     }
 

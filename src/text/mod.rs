@@ -20,10 +20,11 @@
 //! ```
 //!
 //! Features of a set may repeat, which its sketches do not notice. Weighted features are distinct: [`Featurizer::terms`] counts,
-//! a [`Weigher`] weighs by the rules of [`Weights`].
+//! a [`Weigher`] weighs by the rules of [`Weights`]. Further [fields](Field) of a document are shingled by themselves.
 //!
 //! Not done here: stemming.
 
+mod fields;
 mod idf;
 mod idf_file;
 mod lower;
@@ -39,6 +40,7 @@ mod tokenize;
 mod unicode;
 mod weights;
 
+pub use fields::Field;
 pub use idf::{IdfForm, IdfTable};
 pub use idf_file::IdfError;
 pub use plain::{shingles, tokens};
@@ -97,6 +99,9 @@ pub struct TextRules {
     pub normalize: Normalize,
     /// Lowercased tokens that are removed before shingling; sorted, without repeats.
     pub stop_words: Vec<String>,
+    /// Further fields of a record, by name, without repeats.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<Field>,
     /// What a feature weighs.
     #[serde(skip_serializing_if = "is_unit")]
     pub weights: Weights,
@@ -112,6 +117,9 @@ impl fmt::Debug for TextRules {
         let mut rules = f.debug_struct("TextRules");
         rules.field("shingle", &self.shingle).field("spaceless", &self.spaceless);
         rules.field("normalize", &self.normalize).field("stop_words", &self.stop_words);
+        if !self.fields.is_empty() {
+            rules.field("fields", &self.fields);
+        }
         if !is_unit(&self.weights) {
             rules.field("weights", &self.weights);
         }
@@ -126,6 +134,7 @@ impl Default for TextRules {
             spaceless: Spaceless::Char,
             normalize: Normalize::None,
             stop_words: Vec::new(),
+            fields: Vec::new(),
             weights: Weights::Unit,
         }
     }
@@ -155,8 +164,10 @@ pub struct Featurizer {
     normalized: String,
     lowered: Lowered,
     joined: Vec<u8>,
-    /// Of the last text.
+    /// Of the last text, or of its last part.
     features: Vec<u64>,
+    /// Of all parts of the last text that may have fields.
+    together: Vec<u64>,
     counter: Counter,
 }
 
@@ -174,26 +185,37 @@ impl Featurizer {
             lowered: Lowered::new(rules.spaceless == Spaceless::Char),
             joined: Vec::new(),
             features: Vec::new(),
+            together: Vec::new(),
             counter: Counter::default(),
             rules,
         }
     }
 
-    /// The hashed shingles of a text in text order, repeats included; empty if it has no token.
+    /// The hashed shingles of a text in text order, then those of its fields, repeats included; empty if it has no token.
     pub fn features(&mut self, text: &str) -> &[u64] {
-        let first = self.fill(text);
-        &self.features[first..]
+        if self.rules.fields.is_empty() {
+            let first = self.fill(text);
+            return &self.features[first..];
+        }
+        self.together.clear();
+        for part in self.rules.parts(text) {
+            let first = self.fill(part);
+            self.together.extend_from_slice(&self.features[first..]);
+        }
+        &self.together
     }
 
-    /// The distinct features of a text with their counts; none if it has no token.
+    /// The distinct features of a text with their counts, those of a field multiplied by its weight; none if it has no token.
     pub fn terms(&mut self, text: &str) -> TermsRef<'_> {
-        let first = self.fill(text);
         self.counter.clear();
-        self.counter.add(&self.features[first..], 1);
+        for (place, part) in self.rules.parts(text).enumerate() {
+            let first = self.fill(part);
+            self.counter.add(&self.features[first..], self.rules.times(place));
+        }
         self.counter.terms()
     }
 
-    /// Puts the features of a text where they begin at the returned place and end with the list.
+    /// Puts the features of a part where they begin at the returned place and end with the list.
     fn fill(&mut self, text: &str) -> usize {
         self.lowered.fill(normalized(text, self.rules.normalize, &mut self.normalized));
         self.features.clear();

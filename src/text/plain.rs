@@ -24,6 +24,10 @@ pub fn tokens(text: &str, rules: &TextRules) -> Vec<String> {
 
 /// The shingles of a text, one for each of its [features](super::Featurizer::features) and in the same order.
 pub fn shingles(text: &str, rules: &TextRules) -> Vec<String> {
+    rules.parts(text).flat_map(|part| of_part(part, rules)).collect()
+}
+
+fn of_part(text: &str, rules: &TextRules) -> Vec<String> {
     let tokens = tokens(text, rules);
     if tokens.is_empty() {
         return Vec::new();

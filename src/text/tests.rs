@@ -4,11 +4,19 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use super::*;
+use crate::doc::FIELD_SEPARATOR;
 use crate::hash::{self, mix};
 
 /// Features from strings: the formulas of `shingle` on the tokens and shingles of `plain`.
 fn reference(text: &str, rules: &TextRules) -> Vec<u64> {
     let (Shingle::Words(size) | Shingle::Chars(size)) = rules.shingle;
+    if !rules.fields.is_empty() {
+        let of_text = TextRules { fields: Vec::new(), ..rules.clone() };
+        return text
+            .splitn(1 + rules.fields.len(), FIELD_SEPARATOR)
+            .flat_map(|part| reference(part, &of_text))
+            .collect();
+    }
     match rules.shingle {
         Shingle::Chars(_) => shingles(text, rules).iter().map(|s| mix(hash::token(s.as_bytes()))).collect(),
         Shingle::Words(_) => {
@@ -26,20 +34,26 @@ fn rules() -> impl Strategy<Value = TextRules> {
     let spaceless = prop_oneof![Just(Spaceless::Char), Just(Spaceless::Run)];
     let normalize = prop_oneof![Just(Normalize::None), Just(Normalize::Nfc), Just(Normalize::Nfkc)];
     let stop_words = prop_oneof![Just(""), Just("a the ος 中 é")];
-    (shingle, spaceless, normalize, stop_words).prop_map(|(shingle, spaceless, normalize, stop_words)| {
-        TextRules {
+    let fields = prop_oneof![3 => Just(""), 1 => Just("a b c")];
+    (shingle, spaceless, normalize, stop_words, fields).prop_map(
+        |(shingle, spaceless, normalize, stop_words, fields)| TextRules {
             shingle,
             spaceless,
             normalize,
             stop_words: stop_words.split_whitespace().map(str::to_owned).collect(),
+            fields: fields
+                .split_whitespace()
+                .map(|name| Field { name: name.to_owned(), weight: 2 })
+                .collect(),
             weights: Weights::Unit,
-        }
-    })
+        },
+    )
 }
 
 /// Texts that meet the edges: of 8, 16 and 64 bytes, of scripts, of case mappings that depend on context or change length.
 fn text() -> impl Strategy<Value = String> {
-    let separators = prop_oneof!["[ -/]{0,3}", " {40,70}", "[\u{300}-\u{304}\u{200b}—]", "\\PC{1,2}"];
+    let separators =
+        prop_oneof!["[ -/]{0,3}", "\u{1e}", " {40,70}", "[\u{300}-\u{304}\u{200b}—]", "\\PC{1,2}"];
     let piece = prop_oneof![
         4 => "[a-zA-Z0-9]{1,9}",
         2 => prop_oneof!["[aZ]{7}", "[aZ]{8}", "[aZ]{9}", "[aZ]{15,17}", "[aZ]{31,33}", "[aZ]{60,70}", "[aZ]{120,200}"],
@@ -127,6 +141,58 @@ fn golden_features() {
     assert_eq!(features(Shingle::Words(5)), [0xdbd4_b532_3917_7fca, 0x8d09_61c5_fdea_20a7]);
     assert_eq!(features(Shingle::Words(7)), [0x7728_a3e2_d79c_feab]);
     assert_eq!(features(Shingle::Chars(40)), [0x8019_9f94_7ca1_3030]);
+}
+
+fn with_fields(shingle: Shingle, weights: &[u32]) -> TextRules {
+    let field = |(n, &weight)| Field { name: format!("f{n}"), weight };
+    TextRules { shingle, fields: weights.iter().enumerate().map(field).collect(), ..TextRules::default() }
+}
+
+#[test]
+fn shingles_do_not_cross_fields() {
+    let rules = with_fields(Shingle::Words(2), &[3, 1]);
+    let expected = ["one two", "two three", "four", "five six"];
+    assert_eq!(shingles("one two three\u{1e}four\u{1e}five six", &rules), expected);
+    let mut plain = Featurizer::new(TextRules { shingle: Shingle::Words(2), ..TextRules::default() });
+    let parts = ["one two three", "four", "five six"].map(|part| plain.features(part).to_vec()).concat();
+    let mut featurizer = Featurizer::new(rules.clone());
+    assert_eq!(featurizer.features("one two three\u{1e}four\u{1e}five six"), parts);
+    // Neither an empty part nor a missing one has any; nothing of the last text stays.
+    assert_eq!(featurizer.features("\u{1e}four\u{1e}"), plain.features("four"));
+    assert_eq!(featurizer.features("one two"), plain.features("one two"));
+    assert_eq!(featurizer.features("\u{1e}?\u{1e}"), [0; 0]);
+    // Where no fields are known the separator parts tokens, as any other character that is in none.
+    let together = plain.features("one two").to_vec();
+    assert_eq!(plain.features("one\u{1e}two"), together);
+    // More separators than fields: the last field has the rest.
+    assert_eq!(shingles("a\u{1e}b\u{1e}c\u{1e}d", &rules), ["a", "b", "c d"]);
+}
+
+#[test]
+fn fields_count_so_many_times() {
+    let rules = with_fields(Shingle::Words(1), &[3, 100]);
+    let mut featurizer = Featurizer::new(rules);
+    let mut count_of = |text: &str, word: &str| {
+        let feature = featurizer.features(word)[0];
+        let terms = featurizer.terms(text);
+        let at = terms.ids.iter().position(|id| *id == feature).unwrap();
+        (terms.counts[at], terms.total())
+    };
+    let text = "a b a\u{1e}b c\u{1e}d a";
+    assert_eq!(count_of(text, "a"), (102, 209));
+    assert_eq!(count_of(text, "b"), (4, 209));
+    assert_eq!(count_of(text, "c"), (3, 209));
+    assert_eq!(count_of(text, "d"), (100, 209));
+}
+
+#[test]
+fn rules_without_fields_are_what_they_were() {
+    let (rules, said) = (TextRules::default(), |rules: &TextRules| format!("{rules:?}"));
+    assert!(!said(&rules).contains("fields"));
+    assert!(!serde_json::to_string(&rules).unwrap().contains("fields"));
+    let fields = |weight| with_fields(Shingle::Words(3), &[weight]);
+    assert!(said(&rules) != said(&fields(1)) && said(&fields(1)) != said(&fields(2)));
+    assert!(serde_json::to_string(&fields(2)).unwrap().contains(r#""fields":[{"name":"f0","weight":2}]"#));
 }
 
 #[test]

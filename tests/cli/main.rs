@@ -9,6 +9,7 @@ mod clusters;
 mod dupflow;
 mod evaluate;
 mod feeds;
+mod fields;
 mod generate;
 mod help;
 mod hot_blocks;

@@ -7,7 +7,7 @@ use super::report::{Blocks, Filter, Report};
 use crate::filter::FilterKind;
 use crate::sketch::{SectionMode, SketchKind, SketchParams};
 use crate::source::OnError;
-use crate::text::{Normalize, Shingle, Spaceless, TextRules};
+use crate::text::{Field, Normalize, Shingle, Spaceless, TextRules};
 
 /// A probability: four places, or its order of magnitude where they would all be 0. What is not certain does not read as 1.
 struct Probability(f64);
@@ -215,9 +215,13 @@ impl Display for Rules<'_> {
             Normalize::Nfkc => ", normalized by NFKC",
         })?;
         match self.0.stop_words.len() {
-            0 => Ok(()),
-            1 => f.write_str(", 1 stop word"),
-            n => write!(f, ", {n} stop words"),
+            0 => {}
+            1 => f.write_str(", 1 stop word")?,
+            n => write!(f, ", {n} stop words")?,
         }
+        self.0.fields.iter().try_for_each(|Field { name, weight }| match weight {
+            1 => write!(f, ", field {name:?}"),
+            n => write!(f, ", field {name:?} {n} times"),
+        })
     }
 }
