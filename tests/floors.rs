@@ -137,7 +137,11 @@ fn paths_in_prose_exist() {
         }
         for link in text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {
             let target = page.parent().unwrap().join(link);
-            assert!(link.is_empty() || link.contains("://") || target.exists(), "{} links {link}", page.display());
+            assert!(
+                link.is_empty() || link.contains("://") || target.exists(),
+                "{} links {link}",
+                page.display()
+            );
         }
     }
 }

@@ -61,7 +61,8 @@ impl Table {
             self.counted.remove(&id);
         }
         if self.growth.is_due(self.in_force.documents(), self.counted.len() as u64) {
-            let features = self.counted.iter().map(|id| featurizer.terms(&alive[id]).to_owned().ids);
+            let features =
+                self.counted.iter().map(|counted| featurizer.terms(&alive[counted]).to_owned().ids);
             self.in_force = Arc::new(IdfTable::count(features));
         }
     }

@@ -26,13 +26,13 @@ pub(super) fn sketch(settings: &mut Settings) -> SketchParams {
         ("simhash", SketchKind::SimHash),
     ];
     let kind = settings.choose("sketch.kind", &kinds, &[]).unwrap_or(SketchKind::Fss);
-    let own = |kind| match kind {
+    let own = match kind {
         SketchKind::Connected { .. } => &["sketch.run"][..],
         SketchKind::Sectional { .. } => &["sketch.sections", "sketch.mode"],
         _ => &[],
     };
     let others = ["sketch.run", "sketch.sections", "sketch.mode"].into_iter();
-    let mut useless: Vec<_> = others.filter(|key| !own(kind).contains(key)).collect();
+    let mut useless: Vec<_> = others.filter(|key| !own.contains(key)).collect();
     useless.extend(matches!(kind, SketchKind::BottomK).then_some("sketch.bits"));
     without_effect(settings, "sketch.kind", kind.name(), &useless);
 

@@ -134,7 +134,7 @@ fn said(rules: &TextRules) -> Map<String, Value> {
     let fields = rules.fields.iter().map(field).collect();
     let rules = TextRules { fields, weights: Weights::Unit, ..rules.clone() };
     match serde_json::to_value(rules) {
-        Ok(Value::Object(fields)) => fields,
+        Ok(Value::Object(keys)) => keys,
         other => unreachable!("rules are an object of texts and numbers, not {other:?}"),
     }
 }

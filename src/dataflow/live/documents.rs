@@ -50,15 +50,15 @@ pub(super) fn documents<'scope>(
         let mut documents = Documents::default();
         move |frontiers| {
             input.for_each_time(|time, data| stash.keep(&time, 2, data));
-            while let Some((capabilities, mut arrivals)) = stash.next_closed(frontiers) {
+            while let Some((capabilities, mut events)) = stash.next_closed(frontiers) {
                 let (mut effects, mut counts) = (effects.activate(), counts.activate());
                 let mut effects = effects.session(&capabilities[0]);
                 let mut counts = counts.session(&capabilities[1]);
                 let (mut inserted, mut deleted, mut unknown) = (0, 0, 0);
                 // A place is free for other documents from the next epoch on: within one, places and documents are one.
                 let mut freed = Vec::new();
-                arrivals.sort_unstable_by_key(|a| a.position);
-                for arrival in arrivals {
+                events.sort_unstable_by_key(|arrival| arrival.position);
+                for arrival in events {
                     let position = arrival.position;
                     let (place, before, after) = documents.apply(&arrival, &mut freed);
                     match (before, after) {

@@ -56,6 +56,6 @@ pub(super) fn live<'scope>(
 ) -> Stream<'scope, Epoch, Vec<Membership>> {
     let (effects, counts) = documents::documents(arrivals, stages);
     let decrees = tables::tables(counts, growth, stages);
-    let (memberships, shares, corpus) = weigh::apply(effects, decrees, stages);
-    memberships.concat(weigh::weigh(shares, corpus))
+    let applied = weigh::apply(effects, decrees, stages);
+    applied.memberships.concat(weigh::weigh(applied.shares, applied.corpus))
 }

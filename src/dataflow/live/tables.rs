@@ -37,10 +37,10 @@ pub(super) fn tables<'scope>(
     let metrics = std::sync::Arc::clone(&stages.metrics);
     let peers = counts.scope().peers() as u64;
     let (mut alive, mut in_force) = (0_u64, 0);
-    let decrees = by_epoch(counts, Exchange::new(|_: &Count| 0), "Tables", move |_, mut counts, emit| {
-        counts.sort_unstable_by_key(|count| count.position);
+    by_epoch(counts, Exchange::new(|_: &Count| 0), "Tables", move |_, mut changes, emit| {
+        changes.sort_unstable_by_key(|change| change.position);
         let (mut made, mut last) = (0, None);
-        for Count { position, diff } in counts {
+        for Count { position, diff } in changes {
             alive = alive.checked_add_signed(diff.into()).expect("no more documents go than came");
             if growth.is_due(in_force, alive) {
                 in_force = alive;
@@ -52,8 +52,7 @@ pub(super) fn tables<'scope>(
         if let Some(position) = last {
             (0..peers).for_each(|to| emit(Decree { to, position, documents: in_force }));
         }
-    });
-    decrees
+    })
 }
 
 impl Decree {

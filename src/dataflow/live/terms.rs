@@ -156,7 +156,7 @@ mod tests {
         let mut alive: Vec<(BTreeMap<u64, u32>, Coded)> = Vec::new();
         let mut most = 0;
         for step in 0..2000_u64 {
-            if mix(step) % 3 == 0 && !alive.is_empty() {
+            if mix(step).is_multiple_of(3) && !alive.is_empty() {
                 let at = usize::try_from(mix(step ^ 1)).unwrap() % alive.len();
                 vocabulary.remove(&alive.swap_remove(at).1);
             } else if alive.len() < 40 {

@@ -91,12 +91,21 @@ struct Document {
     alive: bool,
 }
 
+/// What the effects of an epoch come to.
+pub(super) struct Applied<'scope> {
+    /// Of what they touched, in an epoch without a new table.
+    pub(super) memberships: Stream<'scope, Epoch, Vec<Membership>>,
+    /// In an epoch with a new table.
+    pub(super) shares: Stream<'scope, Epoch, Vec<Share>>,
+    pub(super) corpus: Rc<RefCell<Corpus>>,
+}
+
 /// Applies the effects of each epoch, and sketches what they touched or, in an epoch with a new table, counts.
 pub(super) fn apply<'scope>(
     effects: Stream<'scope, Epoch, Vec<Effect>>,
     decrees: Stream<'scope, Epoch, Vec<Decree>>,
     stages: &Stages,
-) -> (Stream<'scope, Epoch, Vec<Membership>>, Stream<'scope, Epoch, Vec<Share>>, Rc<RefCell<Corpus>>) {
+) -> Applied<'scope> {
     let scope = effects.scope();
     let peers = scope.peers() as u64;
     let mut builder = OperatorBuilder::new("Terms".to_owned(), scope);
@@ -142,7 +151,7 @@ pub(super) fn apply<'scope>(
             }
         }
     });
-    (memberships_stream, shares_stream, shared)
+    Applied { memberships: memberships_stream, shares: shares_stream, corpus: shared }
 }
 
 /// Makes the tables, and sketches all documents by each.
