@@ -130,8 +130,8 @@ fn beginning(line: &str) -> String {
 
 /// The rules that decide features: what they weigh, or the fields that they stand in, does not.
 fn said(rules: &TextRules) -> Map<String, Value> {
-    let field = |field: &Field| Field { weight: 1, ..field.clone() };
-    let fields = rules.fields.iter().map(field).collect();
+    let one = |field: &Field| Field { weight: 1, ..field.clone() };
+    let fields = rules.fields.iter().map(one).collect();
     let rules = TextRules { fields, weights: Weights::Unit, ..rules.clone() };
     match serde_json::to_value(rules) {
         Ok(Value::Object(keys)) => keys,
