@@ -8,10 +8,9 @@ use crate::block::hamming::optimiser::{Costs, Ranked, Workload, advice};
 use crate::block::hamming::{Design, Form};
 use crate::filter::binomial::Binomial;
 use crate::sketch::agreement::Shape;
-use crate::time::Clock;
 
 /// Designs that are listed, the cheapest first.
-const LISTED: usize = 12;
+const LISTED: usize = 16;
 
 /// The chosen design among the others.
 #[derive(Clone, Debug, Serialize)]
@@ -51,8 +50,8 @@ pub(super) struct Row {
 }
 
 impl Hamming {
-    pub(super) fn new(design: &Design, cap: usize, shape: Shape, documents: u64, clock: &dyn Clock) -> Self {
-        let costs = Costs::measure(clock);
+    /// `costs` are those of this machine.
+    pub(super) fn new(design: &Design, cap: usize, shape: Shape, documents: u64, costs: Costs) -> Self {
         let form = Form::Stream { cap };
         let workload = Workload {
             bits: design.bits(),
@@ -105,18 +104,21 @@ impl Hamming {
 
     /// The table of designs.
     pub(super) fn table(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (bits, distance) = (self.shape.size, self.distance);
+        let (probe, entry) = (self.probe_nanoseconds, self.entry_nanoseconds);
         writeln!(
             f,
-            "\nDesigns for {} bits and a distance of {}, by what a document costs here ({:.0} ns a block, {:.1} ns a meeting):\n",
-            self.shape.size, self.distance, self.probe_nanoseconds, self.entry_nanoseconds
+            "\nDesigns for {bits} bits and a distance of {distance}, the cheapest first ({probe:.0} ns a block looked up, {entry:.0} ns \
+             a document met):\n"
         )?;
-        writeln!(f, "  {:<44}prefix  blocks    meetings        µs  bytes", "design")?;
+        writeln!(f, "  {:<44}  least bits              documents             bytes", "")?;
+        writeln!(f, "  {:<44}  of a block  blocks        met         µs  a document", "design")?;
         for row in &self.designs {
             let mark = if row.chosen { ">" } else { " " };
             let note = if row.advice.is_empty() { "" } else { " !" };
             writeln!(
                 f,
-                "{mark} {:<44}{:>6}  {:>6}  {:>10.3}  {:>8.2}  {:>5.0}{note}",
+                "{mark} {:<44}{:>12}{:>8.0}{:>11.3}{:>11.2}{:>12.0}{note}",
                 row.design,
                 row.prefix_bits,
                 row.probes,
@@ -124,6 +126,9 @@ impl Hamming {
                 row.microseconds,
                 row.bytes_per_document
             )?;
+        }
+        if self.designs.iter().any(|row| !row.advice.is_empty()) {
+            writeln!(f, "\n  ! is not advised: its blocks are too large (`--format json` says more)")?;
         }
         Ok(())
     }
@@ -140,5 +145,68 @@ impl Display for Hamming {
             writeln!(f, "          ! {advice}")?;
         }
         writeln!(f, "          a block of more than {} distinct sketches is dead while it has more", self.cap)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{BlockingPlan, Plan};
+
+    /// A million documents, at costs as they are measured.
+    fn designs(pipeline: &str, settings: &[&str]) -> Hamming {
+        let settings: Vec<_> = settings.iter().map(|&setting| setting.to_owned()).collect();
+        let plan = Plan::load(pipeline, &settings).unwrap();
+        let BlockingPlan::Hamming { design, cap } = &plan.blocking else { panic!("{pipeline}") };
+        let costs = Costs { probe: 600.0, entry: 100.0 };
+        Hamming::new(design, *cap, plan.scheme.sketch.shape().unwrap(), 1_000_000, costs)
+    }
+
+    fn table(hamming: &Hamming) -> String {
+        struct Table<'a>(&'a Hamming);
+        impl Display for Table<'_> {
+            fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+                self.0.table(f)
+            }
+        }
+        Table(hamming).to_string()
+    }
+
+    #[test]
+    fn permuted_tables_for_simhash_and_the_chosen_one_among_them() {
+        for chosen in ["4", "10", "16", "20"] {
+            let said = table(&designs("simhash", &[&format!("blocking.tables={chosen}")]));
+            for tables in ["4", "10", "16", "20"] {
+                let mark = if tables == chosen { ">" } else { " " };
+                let row = format!("\n{mark} {tables} tables (");
+                assert_eq!(said.matches(&row).count(), 1, "{row:?} is not in\n{said}");
+            }
+            assert_eq!(said.matches("\n> ").count(), 1, "{said}");
+            assert!(!said.contains('!'), "{said}");
+        }
+    }
+
+    #[test]
+    fn the_columns_stand_below_their_heads() {
+        let said = table(&designs("onebit", &[]));
+        let rows: Vec<_> = said.lines().skip(3).take_while(|row| !row.is_empty()).collect();
+        assert!(rows.len() > 4 && rows[0].starts_with("  design "), "{said}");
+        let ends = rows[0].chars().count();
+        for row in &rows {
+            assert!(row.trim_end_matches(" !").chars().count() == ends || row.contains("scan"), "{row:?}\n{said}");
+        }
+    }
+
+    #[test]
+    fn short_groups_are_not_advised() {
+        let fine = designs("onebit", &[]);
+        assert!(fine.advice.is_empty(), "{fine:?}");
+        let warned = designs("onebit", &["threshold=0.7"]);
+        assert!(warned.advice.len() == 2, "{warned:?}");
+        assert_eq!(warned.to_string().matches("\n          ! ").count(), 2, "{warned}");
+        let said = table(&warned);
+        let chosen = said.lines().find(|row| row.starts_with('>')).unwrap();
+        assert!(chosen.contains("groups (alg.H), 3 of 156 agree") && chosen.ends_with(" !"), "{said}");
+        assert!(said.ends_with("(`--format json` says more)\n"), "{said}");
     }
 }

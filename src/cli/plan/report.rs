@@ -11,6 +11,7 @@ use super::hamming::Hamming;
 use super::memory::{self, Part};
 use super::plot::plot;
 use crate::block::design::Curve;
+use crate::block::hamming::optimiser::Costs;
 use crate::config::{BlockingPlan, FilterPlan, Plan};
 use crate::filter::FilterKind;
 use crate::sketch::Scheme;
@@ -158,7 +159,7 @@ impl Blocks {
             }),
             BlockingPlan::Hamming { design, cap } => {
                 let shape = plan.scheme.sketch.shape().expect("a distance is of places");
-                Self::Hamming(Hamming::new(design, *cap, shape, documents, clock))
+                Self::Hamming(Hamming::new(design, *cap, shape, documents, Costs::measure(clock)))
             }
             BlockingPlan::Shingles { cap } => Self::Shingles { cap: *cap },
             BlockingPlan::Scan => Self::Scan,

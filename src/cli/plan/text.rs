@@ -24,6 +24,16 @@ impl Display for Probability {
     }
 }
 
+/// A similarity as it was typed; one that was derived, and has more than six places, to four.
+pub(super) struct Typed(pub(super) f64);
+
+impl Display for Typed {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let text = self.0.to_string();
+        f.pad(&if text.len() > 8 { format!("{:.4}", self.0) } else { text })
+    }
+}
+
 /// A sketch in words, but for its bytes and its seed.
 struct Sketched<'a>(&'a SketchParams);
 
@@ -54,7 +64,7 @@ impl Display for Sketched<'_> {
 impl Display for Report {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "pipeline  {}, scheme {}", self.pipeline, self.fingerprint)?;
-        writeln!(f, "pairs     of similarity {} or more", self.threshold)?;
+        writeln!(f, "pairs     of similarity {} or more", Typed(self.threshold))?;
         writeln!(f, "text      {}", Rules(&self.scheme.text))?;
         let (sketch, bytes) = (&self.scheme.sketch, self.sketch_bytes);
         writeln!(f, "sketch    {}, {bytes} bytes, seed {}", Sketched(sketch), sketch.seed)?;
@@ -117,8 +127,8 @@ impl Report {
         for point in &self.points {
             let (compared, reported) = (Probability(point.compared), Probability(point.reported));
             let (similarity, components) = (point.similarity, point.components);
-            // As typed, and to the right.
             let mark = if similarity.total_cmp(&self.threshold).is_eq() { "T" } else { " " };
+            let similarity = Typed(similarity);
             writeln!(f, "{mark} {similarity:>10}  {compared:>8}  {reported:>8}  {components:>15.0}")?;
         }
         Ok(())
