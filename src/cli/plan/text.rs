@@ -4,6 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use super::memory::ASSUMED_FEATURES;
 use super::report::{Blocks, Filter, Report};
+use crate::cli::counted;
 use crate::filter::FilterKind;
 use crate::sketch::{SectionMode, SketchKind, SketchParams};
 use crate::source::OnError;
@@ -48,7 +49,8 @@ impl Display for Sketched<'_> {
                 write!(f, "{} runs of {run} components of {bits} bits", size / run)?;
             }
             _ if wide > 0 => write!(f, "{size} components of {bits} bits, {wide} of them of {}", 2 * bits)?,
-            _ => write!(f, "{size} components of {bits} bits")?,
+            SketchKind::SimHash => write!(f, "{size} bits")?,
+            _ => write!(f, "{size} components of {}", counted(bits, "bit"))?,
         }
         if let SketchKind::Sectional { sections, mode } = kind {
             let how = match mode {
