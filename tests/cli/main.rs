@@ -12,5 +12,8 @@ mod feeds;
 mod generate;
 mod help;
 mod hot_blocks;
+mod idf;
+mod query;
+mod questions;
 mod replay;
 mod wrong_usage;

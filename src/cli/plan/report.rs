@@ -3,7 +3,7 @@
 //! A pair of similarity s is *compared* if it shares a block, with the probability of the blocking's curve, and *reported* if the
 //! filter then accepts it, by the binomial model of its looks or, of sketches that are compared as a whole, by the normal spread of
 //! their estimates. The two are taken as independent: the filter looks from the
-//! first component on, bands are cut from the last.
+//! first component on, bands are cut from the last. Blocking by Hamming distance reads all that the filter does.
 
 use serde::Serialize;
 
@@ -226,7 +226,12 @@ impl Point {
                 (if similarity < plan.threshold { 0.0 } else { operation.accepted }, operation.components)
             }
         };
-        Self { similarity, compared, reported: compared * passes, components }
+        let reported = match blocking {
+            // Both count the places that differ, so that the stricter one decides.
+            Blocks::Hamming(_) => compared.min(passes),
+            _ => compared * passes,
+        };
+        Self { similarity, compared, reported, components }
     }
 }
 
@@ -267,6 +272,22 @@ mod tests {
         assert!(row(0.9).reported > 0.9999 && row(0.5).reported < 1e-9);
         assert!((normal(1.0) - 0.8413).abs() < 2e-4 && (normal(-2.0) - 0.0228).abs() < 2e-4);
         assert!(report.to_string().contains("bottom-k: the 448 least values, 3584 bytes"), "{report}");
+    }
+
+    /// P[at most 3 of 64 places differ], at the cosine of the angle 3/64 pi.
+    #[test]
+    fn what_is_within_the_distance_is_reported() {
+        let report = Report::new(&Plan::load("simhash", &[]).unwrap(), 1000, 2, &SystemClock::start());
+        let point = report.points.iter().find(|point| point.similarity.total_cmp(&report.threshold).is_eq());
+        let (q, p) = (3.0_f64 / 64.0, 61.0_f64 / 64.0);
+        let choose = [1.0, 64.0, 2016.0, 41664.0];
+        let within: f64 = (0..4).map(|k| choose[k as usize] * q.powi(k) * p.powi(64 - k)).sum();
+        let point = point.unwrap();
+        assert!(
+            (point.compared - within).abs() < 1e-9 && (point.reported - within).abs() < 1e-9,
+            "{point:?}"
+        );
+        assert!(report.to_string().contains("\npairs     of similarity 0.9892 or more\n"), "{report}");
     }
 
     #[test]

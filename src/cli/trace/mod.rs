@@ -4,7 +4,6 @@
 
 mod neighbourhood;
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
