@@ -108,12 +108,11 @@ fn freeze(plan: &mut Plan, texts: [&str; 2]) -> bool {
 
 /// What the pipeline says of the two texts.
 fn answer(out: &mut String, a: &Specimen, b: &Specimen, plan: &Plan, examiner: &mut Examiner) {
-    let (x, y) = match [a, b].map(|text| text.sketched.as_ref().ok_or(text)) {
-        [Ok(x), Ok(y)] => (x, y),
-        [Err(text), _] | [_, Err(text)] => {
-            let _ = writeln!(out, "{}", without_sketch(text));
-            return;
-        }
+    let (Some(x), Some(y)) = (&a.sketched, &b.sketched) else {
+        let without = [a, b].into_iter().filter(|text| text.sketched.is_none());
+        let emptiest = without.min_by_key(|text| text.tokens.len()).expect("one of them has no sketch");
+        let _ = writeln!(out, "{}", without_sketch(emptiest));
+        return;
     };
     let compared = examiner.compare(x, y);
     similarity(out, a, b, &compared, plan, examiner);

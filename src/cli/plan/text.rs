@@ -214,8 +214,8 @@ struct Rules<'r>(&'r TextRules);
 impl Display for Rules<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.0.shingle {
-            Shingle::Words(n) => write!(f, "shingles of {n} words")?,
-            Shingle::Chars(n) => write!(f, "shingles of {n} characters")?,
+            Shingle::Words(n) => write!(f, "shingles of {}", counted(n, "word"))?,
+            Shingle::Chars(n) => write!(f, "shingles of {}", counted(n, "character"))?,
         }
         f.write_str(match self.0.spaceless {
             Spaceless::Char => ", characters of spaceless scripts are words",
