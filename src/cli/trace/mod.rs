@@ -269,7 +269,10 @@ mod tests {
             assert!(said.contains(block), "{pipeline}: {said}");
             let heading = format!("\ndocuments that share a block, by {measure} similarity\n  \"b\": ");
             assert!(said.contains(&heading), "{pipeline}: {said}");
-            assert!(said.contains("\npairs at the end of the input\n  \"a\" \"b\" "), "{pipeline}: {said}");
+            // The fingerprints differ in four bits, which is too many.
+            let pairs = if measure == "cosine" { "none" } else { r#""a" "b" "# };
+            let end = format!("\npairs at the end of the input\n  {pairs}");
+            assert!(said.contains(&end), "{pipeline}: {said}");
             assert_eq!(
                 said.contains("document frequencies in force is of 2 documents\n"),
                 measure == "weighted Jaccard",
