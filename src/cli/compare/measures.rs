@@ -45,7 +45,7 @@ pub(super) fn table(out: &mut String, a: &Specimen, b: &Specimen, own: Option<&W
         &format!("{common} of {either} distinct shingles in common"),
     );
     row("containment of A in B", of(&Weights::Unit, measures::containment), &shares[0]);
-    row("containment of B in A", of(&Weights::Unit, |a, b| measures::containment(b, a)), &shares[1]);
+    row("containment of B in A", of(&Weights::Unit, |x, y| measures::containment(y, x)), &shares[1]);
     let own = own.filter(|own| !matches!(own, Weights::Count | Weights::Tf));
     for weights in [&Weights::Count, &Weights::Tf].into_iter().chain(own) {
         let name = format!("{} of {}", named(Measure::WeightedJaccard), weighted_by(weights));

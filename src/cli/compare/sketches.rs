@@ -64,9 +64,9 @@ pub(super) fn table(
         let mut alignment = None;
         if let SketchKind::Sectional { sections, mode } = params.kind {
             "sectional".clone_into(&mut of);
-            let q = a.alignment(b, sections);
-            exact = mode.expectation(similarity, q.unwrap_or(0.0));
-            alignment = q.zip(mode.alignment(estimate, similarity));
+            let aligned = a.alignment(b, sections);
+            exact = mode.expectation(similarity, aligned.unwrap_or(0.0));
+            alignment = aligned.zip(mode.alignment(estimate, similarity));
         } else if measure != Measure::Jaccard {
             let _ = write!(of, " of {}", weighted_by(weights));
         }
@@ -78,9 +78,9 @@ pub(super) fn table(
             out,
             "{mark} {name:<14}{places:<28}{bytes:>6}  {of:<28}{exact:.4}{estimate:>10.4}{error:>16}"
         );
-        if let Some((exact, estimate)) = alignment {
+        if let Some((q, estimated)) = alignment {
             let what = "alignment q";
-            let _ = writeln!(out, "{:<52}{what:<28}{exact:.4}{estimate:>10.4}", "");
+            let _ = writeln!(out, "{:<52}{what:<28}{q:.4}{estimated:>10.4}", "");
         }
     }
     out.push_str(

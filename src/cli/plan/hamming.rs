@@ -62,7 +62,7 @@ impl Hamming {
             costs,
         };
         let mut ranked = workload.designs();
-        let is_chosen = |ranked: &Ranked| ranked.design == *design;
+        let is_chosen = |one: &Ranked| one.design == *design;
         let at = ranked.iter().position(is_chosen).unwrap_or_else(|| {
             ranked.push(workload.rank(*design));
             ranked.len() - 1
@@ -72,16 +72,16 @@ impl Hamming {
             ranked.swap(LISTED - 1, at);
         }
         ranked.truncate(LISTED);
-        let row = |ranked: &Ranked| Row {
-            design: ranked.design.to_string(),
-            chosen: is_chosen(ranked),
-            tables: ranked.design.tables(),
-            prefix_bits: ranked.design.prefixes().keys().next().copied().unwrap_or(0),
-            probes: ranked.estimate.probes,
-            meetings: ranked.estimate.entries,
-            microseconds: ranked.cost / 1e3,
-            bytes_per_document: ranked.estimate.bytes / documents.max(1) as f64,
-            advice: advice(&ranked.design, documents, form).iter().map(ToString::to_string).collect(),
+        let row = |one: &Ranked| Row {
+            design: one.design.to_string(),
+            chosen: is_chosen(one),
+            tables: one.design.tables(),
+            prefix_bits: one.design.prefixes().keys().next().copied().unwrap_or(0),
+            probes: one.estimate.probes,
+            meetings: one.estimate.entries,
+            microseconds: one.cost / 1e3,
+            bytes_per_document: one.estimate.bytes / documents.max(1) as f64,
+            advice: advice(&one.design, documents, form).iter().map(ToString::to_string).collect(),
         };
         Self {
             design: design.to_string(),
