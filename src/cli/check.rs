@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::PipelineArgs;
 use super::problems::Problems;
+use super::{PipelineArgs, counted, plan};
 use crate::config::Deployment;
 
 /// What `check` takes.
@@ -24,7 +24,7 @@ pub struct Args {
     pub connect: bool,
 }
 
-/// Says what is fine, or everything that is wrong.
+/// Says what is fine and, of what is, what speaks against it ("!"); or everything that is wrong.
 ///
 /// # Errors
 /// The problems of the pipeline and of the deployment, together.
@@ -36,13 +36,15 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     let (plan, deployment) = problems.settle(plan.zip(deployment))?;
 
     let mut report = format!("pipeline {}: ok, scheme {:016x}\n", plan.name, plan.scheme.fingerprint());
+    for advice in plan::advice(&plan, plan::DOCUMENTS) {
+        writeln!(report, "  ! for {} documents: {advice}", plan::DOCUMENTS)?;
+    }
     if let (Some(path), Some(deployment)) = (&args.config, deployment) {
-        let inputs = deployment.inputs.len();
-        let counted = if inputs == 1 { "1 input".to_owned() } else { format!("{inputs} inputs") };
+        let inputs = counted(deployment.inputs.len(), "input");
         let workers = deployment
             .workers
             .map_or_else(|| "as many workers as cores".to_owned(), |n| format!("{n} workers"));
-        writeln!(report, "deployment {}: ok, {counted}, {workers}", path.display())?;
+        writeln!(report, "deployment {}: ok, {inputs}, {workers}", path.display())?;
     }
     if args.connect {
         report.push_str("connect: nothing to reach, this version reads files and has no broker\n");

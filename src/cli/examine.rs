@@ -1,15 +1,17 @@
 //! One text, or two side by side, through all stages, with everything that `compare` and `trace` show.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::block::{BlockKey, Blocking};
-use crate::config::Plan;
+use crate::config::{FilterPlan, Plan};
 use crate::filter::{PairFilter, Verdict};
 use crate::hash::SketchId;
 use crate::sketch::agreement::Shape;
-use crate::sketch::{Estimator, Matches, Scheme, Sketch, SketchMaker};
-use crate::text::{self, Featurizer, Terms, Weigher};
+use crate::sketch::sectional::section;
+use crate::sketch::{Estimator, Matches, Scheme, Sketch, SketchKind, SketchMaker};
+use crate::text::measures::Measure;
+use crate::text::{self, Featurizer, Terms, Weigher, Weights};
 
 /// Takes texts through the stages of one pipeline.
 pub(super) struct Examiner {
@@ -20,6 +22,8 @@ pub(super) struct Examiner {
     estimator: Arc<dyn Estimator>,
     blocking: Arc<dyn Blocking>,
     filter: Arc<dyn PairFilter>,
+    /// Whether the filter's answer is the exact similarity.
+    verifies: bool,
 }
 
 /// A text, stage by stage.
@@ -28,13 +32,15 @@ pub(super) struct Specimen {
     pub(super) tokens: Vec<String>,
     /// In text order, repeats included.
     pub(super) shingles: Vec<String>,
+    /// The shingles' hashes.
+    pub(super) features: Vec<u64>,
     /// Distinct features, counted.
     pub(super) terms: Terms,
-    /// Nothing if the text has no token.
+    /// Nothing if the text has no token, or none of any weight.
     pub(super) sketched: Option<Sketched>,
 }
 
-/// What becomes of a text that has a token.
+/// What becomes of a text that has a sketch.
 #[derive(Clone)]
 pub(super) struct Sketched {
     pub(super) id: SketchId,
@@ -66,6 +72,7 @@ impl Examiner {
             estimator: plan.scheme.sketch.estimator(),
             blocking: plan.blocking(),
             filter: plan.filter(),
+            verifies: matches!(plan.filter, FilterPlan::Exact(..)),
         }
     }
 
@@ -74,6 +81,7 @@ impl Examiner {
             bytes: text.len(),
             tokens: text::tokens(text, &self.scheme.text),
             shingles: text::shingles(text, &self.scheme.text),
+            features: self.featurizer.features(text).to_owned(),
             terms: self.featurizer.terms(text).to_owned(),
             sketched: self.sketch(text),
         }
@@ -86,11 +94,37 @@ impl Examiner {
         Some(Sketched { id, sketch, keys })
     }
 
-    /// The similarity by the pipeline's measure, from the texts.
+    /// The similarity that the pipeline asks for, from the texts.
     pub(super) fn exact(&mut self, a: &Specimen, b: &Specimen) -> f64 {
+        match self.scheme.sketch.kind {
+            SketchKind::Sectional { sections, mode } if !self.verifies => {
+                let jaccard = self.measure(Measure::Jaccard, &Weights::Unit, a, b);
+                mode.expectation(jaccard, a.alignment(b, sections).unwrap_or(0.0))
+            }
+            _ => {
+                let weights = self.scheme.text.weights.clone();
+                self.measure(self.scheme.measure(), &weights, a, b)
+            }
+        }
+    }
+
+    /// The similarity by any measure of any weights.
+    pub(super) fn measure(&mut self, by: Measure, weights: &Weights, a: &Specimen, b: &Specimen) -> f64 {
         let [left, right] = &mut self.weighers;
-        let weights = &self.scheme.text.weights;
-        self.scheme.measure().of(left.weigh(a.terms.view(), weights), right.weigh(b.terms.view(), weights))
+        by.of(left.weigh(a.terms.view(), weights), right.weigh(b.terms.view(), weights))
+    }
+
+    /// What the similarity is called.
+    pub(super) fn measured(&self) -> &'static str {
+        match (self.scheme.sketch.kind, self.scheme.measure()) {
+            (SketchKind::Sectional { .. }, _) if !self.verifies => "sectional",
+            (_, measure) => named(measure),
+        }
+    }
+
+    /// The similarity that the pipeline would report: of the texts where it verifies exactly, otherwise of the sketches.
+    pub(super) fn reported(&self, exact: f64, compared: &Comparison) -> f64 {
+        if self.verifies { exact } else { compared.estimate }
     }
 
     pub(super) fn compare(&self, a: &Sketched, b: &Sketched) -> Comparison {
@@ -139,6 +173,39 @@ impl Specimen {
         let common = a.intersection(&b).count();
         (common, a.len() + b.len() - common)
     }
+
+    /// q, the share of the common features whose first occurrences are in sections of equal number; `None` if nothing is common.
+    pub(super) fn alignment(&self, other: &Self, sections: usize) -> Option<f64> {
+        let (a, b) = (self.sections(sections), other.sections(sections));
+        let common: Vec<bool> = a.iter().filter_map(|(x, of_a)| Some(b.get(x)? == of_a)).collect();
+        let aligned = common.iter().filter(|is_aligned| **is_aligned).count();
+        (!common.is_empty()).then(|| aligned as f64 / common.len() as f64)
+    }
+
+    /// The section of each feature's first occurrence.
+    fn sections(&self, sections: usize) -> BTreeMap<u64, usize> {
+        let n = self.features.len();
+        // The last one that is put in counts.
+        self.features.iter().enumerate().rev().map(|(i, x)| (*x, section(i, n, sections))).collect()
+    }
+}
+
+/// A measure in words.
+pub(super) fn named(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Jaccard => "Jaccard",
+        Measure::WeightedJaccard => "weighted Jaccard",
+        Measure::Cosine => "cosine",
+    }
+}
+
+/// Why a text has no sketch.
+pub(super) fn without_sketch(text: &Specimen) -> &'static str {
+    if text.tokens.is_empty() {
+        "a text without a token has no sketch and is in no pair"
+    } else {
+        "a text whose shingles all weigh 0 has no sketch and is in no pair"
+    }
 }
 
 /// A verdict in words.
@@ -146,7 +213,29 @@ pub(super) fn said(verdict: &Verdict, looks: usize) -> String {
     let (look, components) = (verdict.look, verdict.components);
     let answer = verdict.accepted.map_or_else(
         || "rejected".to_owned(),
-        |similarity| format!("accepted with similarity {}", similarity.get()),
+        |similarity| format!("accepted with similarity {:.4}", similarity.get()),
     );
     format!("{answer} at look {look} of {looks}, after {components} components")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a b c d in two sections against c d a b, and against a c b d: every one has moved; two of four have.
+    #[test]
+    #[expect(clippy::float_cmp, reason = "quotients of whole numbers")]
+    fn the_exact_similarity_of_a_sectional_pipeline() {
+        let settings = ["text.shingle=words:1"].map(str::to_owned);
+        let mut examiner = Examiner::new(&Plan::load("sectional", &settings).unwrap());
+        let [a, b, c, d] = ["a b c d", "c d a b", "a c b d e f g h", "x"].map(|text| examiner.examine(text));
+        assert_eq!(
+            (a.alignment(&a, 2), a.alignment(&b, 2), a.alignment(&d, 2)),
+            (Some(1.0), Some(0.0), None)
+        );
+        // All four are in the first half of c.
+        assert_eq!(a.alignment(&c, 2), Some(0.5));
+        assert_eq!([&a, &b, &c, &d].map(|other| examiner.exact(&a, other)), [1.0, 0.0, 0.25, 0.0]);
+        assert_eq!(examiner.measured(), "sectional");
+    }
 }

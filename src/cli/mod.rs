@@ -52,7 +52,7 @@ pub struct Cli {
 pub enum Command {
     /// Read a recorded feed and write the changes of its near-duplicate pairs.
     Replay(replay::Args),
-    /// Compare two texts: exact similarity beside the estimate, shared blocks, the filter's verdict.
+    /// Compare two texts: shared blocks and the filter's verdict, and by every measure and every sketch how similar they are.
     Compare(compare::Args),
     /// Rank the documents of a corpus by their similarity to one text.
     Query(query::Args),
@@ -71,7 +71,7 @@ pub enum Command {
 /// Which pipeline: shared by all commands that need one.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PipelineArgs {
-    /// A built-in pipeline (minhash, exact, tour) or the path of a pipeline file (with a "/" or ending in ".toml").
+    /// A built-in pipeline (minhash, exact, simhash, sectional, weighted, onebit, paper, tour) or the path of a pipeline file (with a "/" or ending in ".toml").
     #[arg(short, long, value_name = "PIPELINE", default_value = BUILT_IN[0].0)]
     pub pipeline: String,
 
@@ -155,6 +155,11 @@ fn tell(format: LogFormat, lines: &str) -> io::Result<()> {
             Ok(())
         }
     }
+}
+
+/// A number of things in words: "1 block", "2 blocks".
+fn counted(n: usize, thing: &str) -> String {
+    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
 }
 
 /// Writes a report to standard output.

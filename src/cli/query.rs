@@ -1,6 +1,7 @@
 //! `dupflow query`: the documents of a corpus that are similar to one text, best first.
 //!
-//! Every document is sketched and compared, whatever blocks it is in: the answer has the filter's errors and the estimate's, but none
+//! Best by what the pipeline would report: the exact similarity where it verifies exactly, otherwise the estimate; documents of equal
+//! similarity by their ids. Every document is sketched and compared, whatever blocks it is in: the answer has the filter's errors and the estimate's, but none
 //! of blocking.
 
 use std::fmt::Write as _;
@@ -27,11 +28,11 @@ pub struct Args {
     #[arg(long, value_name = "INPUT", required = true)]
     pub corpus: Vec<PathBuf>,
 
-    /// List the N most similar documents [default: all at or above the pipeline's threshold].
+    /// List the N most similar documents [default: all at or above the pipeline's threshold, inclusive].
     #[arg(long, value_name = "N")]
     pub top: Option<usize>,
 
-    /// How the answer is written.
+    /// How the answer is written; as JSON, an object on a line for each document.
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub format: ReportFormat,
 
@@ -40,10 +41,12 @@ pub struct Args {
     pub text: Vec<PathBuf>,
 }
 
-/// A document, as similar as it is.
+/// A document, as similar as it is by what the pipeline measures.
 #[derive(Debug, PartialEq, Serialize)]
 struct Found {
     id: DocId,
+    /// What the pipeline would report of a pair: the exact one where it verifies exactly, otherwise the estimate.
+    similarity: f64,
     /// By the sketches, within 0 and 1.
     estimate: f64,
     /// By the texts.
@@ -67,24 +70,23 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     let alive = corpus::read(inputs, &mut plan, |_, _| {})?;
     let mut examiner = Examiner::new(&plan);
     let asked = examiner.examine(&text);
-    anyhow::ensure!(asked.sketched.is_some(), "\"{}\" has no token to look for", file.display());
+    anyhow::ensure!(!asked.tokens.is_empty(), "\"{}\" has no token to look for", file.display());
+    anyhow::ensure!(asked.sketched.is_some(), "\"{}\" has no shingle of any weight", file.display());
     let mut found: Vec<Found> = Vec::new();
     for (id, text) in alive {
         let other = examiner.examine(&text);
         let (Some(a), Some(b)) = (&asked.sketched, &other.sketched) else { continue };
         let compared = examiner.compare(a, b);
         let accepted = a.id == b.id || compared.verdict.accepted.is_some();
-        found.push(Found {
-            id,
-            estimate: compared.estimate,
-            exact: examiner.exact(&asked, &other),
-            accepted,
-        });
+        let exact = examiner.exact(&asked, &other);
+        let similarity = examiner.reported(exact, &compared);
+        found.push(Found { id, similarity, estimate: compared.estimate, exact, accepted });
     }
-    found.sort_by(|a, b| b.estimate.total_cmp(&a.estimate).then_with(|| a.id.cmp(&b.id)));
+    found.sort_by(|a, b| b.similarity.total_cmp(&a.similarity).then_with(|| a.id.cmp(&b.id)));
     match args.top {
         Some(top) => found.truncate(top),
-        None => found.retain(|document| document.estimate >= plan.threshold),
+        // What is accepted is at the threshold, whatever rounding makes of it.
+        None => found.retain(|document| document.accepted || document.similarity >= plan.threshold),
     }
     super::print(&written(&found, args.format)?)?;
     Ok(ExitCode::SUCCESS)
@@ -101,7 +103,7 @@ fn written(found: &[Found], format: ReportFormat) -> anyhow::Result<String> {
         }
         ReportFormat::Text => {
             let _ = writeln!(out, "estimate   exact  id");
-            for Found { id, estimate, exact, accepted } in found {
+            for Found { id, estimate, exact, accepted, .. } in found {
                 let note = if *accepted { "" } else { "  (rejected by the filter)" };
                 let _ = writeln!(out, "{estimate:>8.4}  {exact:>6.4}  {id}{note}");
             }

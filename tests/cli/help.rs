@@ -12,6 +12,7 @@ fn the_first_page_leads_to_the_commands_and_to_a_first_run() {
         "Exit codes:  0 done, 1 failed while running, 2 wrong usage or configuration",
         "\n  replay ",
         "\n  compare ",
+        "\n  query ",
         "\n  trace ",
         "\n  plan ",
         "\n  check ",
@@ -57,11 +58,12 @@ fn every_command_explains_its_options() {
         "--truth <FILE>",
         "Try:",
     ];
-    let expected: [(&str, &[&str], bool); 7] = [
+    let expected: [(&str, &[&str], bool); 8] = [
         ("replay", &replay, true),
         ("plan", &["--documents <N>", "--workers <N>", "--format <FORMAT>"], true),
         ("check", &["-c, --config <CONFIG>", "--connect"], true),
         ("compare", &["<A>", "<B>"], true),
+        ("query", &["--corpus <INPUT>", "--top <N>", "--format <FORMAT>", "<TEXTFILE>..."], true),
         ("trace", &["--doc <ID>", "<INPUT>..."], true),
         ("generate", &generate, false),
         ("evaluate", &evaluate, false),

@@ -13,5 +13,8 @@ mod fields;
 mod generate;
 mod help;
 mod hot_blocks;
+mod idf;
+mod query;
+mod questions;
 mod replay;
 mod wrong_usage;

@@ -20,7 +20,7 @@ fn a_pipeline_inputs_and_options_are_judged_together() {
     let place = Place::new();
     place.file(
         "wrong.toml",
-        "threshold = 1.5\n[sketch]\nkind = \"simhash\"\nsiez = 10\n[filter]\nlooks = \"often\"\n",
+        "threshold = 1.5\n[sketch]\nkind = \"simhsah\"\nsiez = 10\n[filter]\nlooks = \"often\"\n",
     );
     place.file("result", "kept");
     refused(
@@ -32,7 +32,7 @@ fn a_pipeline_inputs_and_options_are_judged_together() {
             "invalid value 'groups' for '--emit <WHAT>' [possible values: deltas, pairs, clusters, cluster-deltas]",
             "invalid value 'none' for '--workers <N>': expected a whole number, 1 or more",
             "./wrong.toml:1: threshold: found 1.5, expected a number above 0 and at most 1",
-            "./wrong.toml:3: sketch.kind: \"simhash\" is not available in this version; available: fss, minhash",
+            "./wrong.toml:3: sketch.kind: found \"simhsah\", expected \"fss\", ",
             "./wrong.toml:4: sketch.siez: unknown key; did you mean \"sketch.size\"?",
             "./wrong.toml:6: filter.looks: found \"often\", expected a list of whole numbers",
             "--set blocking.cap=0: blocking.cap: found 0, expected a whole number from 2 to 1000000",
@@ -87,9 +87,9 @@ fn pipeline_and_deployment_are_checked_together() {
     place.file("here.toml", "workers = 0\n[source]\ninputs = []\n");
     refused(
         &place,
-        "check --set sketch.bits=3 --set nonsense=1 -c here.toml",
+        "check --set sketch.bits=0 --set nonsense=1 -c here.toml",
         &[
-            "sketch.bits: found 3",
+            "sketch.bits: found 0",
             "nonsense: unknown key",
             "here.toml:1: workers: found 0",
             "here.toml:3: source.inputs",

@@ -8,10 +8,9 @@ use crate::block::hamming::optimiser::{Costs, Ranked, Workload, advice};
 use crate::block::hamming::{Design, Form};
 use crate::filter::binomial::Binomial;
 use crate::sketch::agreement::Shape;
-use crate::time::Clock;
 
 /// Designs that are listed, the cheapest first.
-const LISTED: usize = 12;
+const LISTED: usize = 16;
 
 /// The chosen design among the others.
 #[derive(Clone, Debug, Serialize)]
@@ -51,8 +50,8 @@ pub(super) struct Row {
 }
 
 impl Hamming {
-    pub(super) fn new(design: &Design, cap: usize, shape: Shape, documents: u64, clock: &dyn Clock) -> Self {
-        let costs = Costs::measure(clock);
+    /// `costs` are those of this machine.
+    pub(super) fn new(design: &Design, cap: usize, shape: Shape, documents: u64, costs: Costs) -> Self {
         let form = Form::Stream { cap };
         let workload = Workload {
             bits: design.bits(),
@@ -63,7 +62,7 @@ impl Hamming {
             costs,
         };
         let mut ranked = workload.designs();
-        let is_chosen = |ranked: &Ranked| ranked.design == *design;
+        let is_chosen = |one: &Ranked| one.design == *design;
         let at = ranked.iter().position(is_chosen).unwrap_or_else(|| {
             ranked.push(workload.rank(*design));
             ranked.len() - 1
@@ -73,16 +72,16 @@ impl Hamming {
             ranked.swap(LISTED - 1, at);
         }
         ranked.truncate(LISTED);
-        let row = |ranked: &Ranked| Row {
-            design: ranked.design.to_string(),
-            chosen: is_chosen(ranked),
-            tables: ranked.design.tables(),
-            prefix_bits: ranked.design.prefixes().keys().next().copied().unwrap_or(0),
-            probes: ranked.estimate.probes,
-            meetings: ranked.estimate.entries,
-            microseconds: ranked.cost / 1e3,
-            bytes_per_document: ranked.estimate.bytes / documents.max(1) as f64,
-            advice: advice(&ranked.design, documents, form).iter().map(ToString::to_string).collect(),
+        let row = |one: &Ranked| Row {
+            design: one.design.to_string(),
+            chosen: is_chosen(one),
+            tables: one.design.tables(),
+            prefix_bits: one.design.prefixes().keys().next().copied().unwrap_or(0),
+            probes: one.estimate.probes,
+            meetings: one.estimate.entries,
+            microseconds: one.cost / 1e3,
+            bytes_per_document: one.estimate.bytes / documents.max(1) as f64,
+            advice: advice(&one.design, documents, form).iter().map(ToString::to_string).collect(),
         };
         Self {
             design: design.to_string(),
@@ -105,18 +104,24 @@ impl Hamming {
 
     /// The table of designs.
     pub(super) fn table(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (bits, distance) = (self.shape.size, self.distance);
+        let (probe, entry) = (self.probe_nanoseconds, self.entry_nanoseconds);
         writeln!(
             f,
-            "\nDesigns for {} bits and a distance of {}, by what a document costs here ({:.0} ns a block, {:.1} ns a meeting):\n",
-            self.shape.size, self.distance, self.probe_nanoseconds, self.entry_nanoseconds
+            "\nDesigns for {bits} bits and a distance of {distance}, the cheapest first ({probe:.0} ns a block looked up, {entry:.0} ns \
+             a document met):\n"
         )?;
-        writeln!(f, "  {:<44}prefix  blocks    meetings        µs  bytes", "design")?;
+        let head = |f: &mut Formatter<'_>, [design, bits, blocks, met, time, bytes]: [&str; 6]| {
+            writeln!(f, "  {design:<44}{bits:>12}{blocks:>8}{met:>14}{time:>12}{bytes:>12}")
+        };
+        head(f, ["", "least bits", "", "documents", "", "bytes"])?;
+        head(f, ["design", "of a block", "blocks", "met", "µs", "a document"])?;
         for row in &self.designs {
             let mark = if row.chosen { ">" } else { " " };
             let note = if row.advice.is_empty() { "" } else { " !" };
             writeln!(
                 f,
-                "{mark} {:<44}{:>6}  {:>6}  {:>10.3}  {:>8.2}  {:>5.0}{note}",
+                "{mark} {:<44}{:>12}{:>8.0}{:>14.3}{:>12.2}{:>12.0}{note}",
                 row.design,
                 row.prefix_bits,
                 row.probes,
@@ -124,6 +129,9 @@ impl Hamming {
                 row.microseconds,
                 row.bytes_per_document
             )?;
+        }
+        if self.designs.iter().any(|row| !row.advice.is_empty()) {
+            writeln!(f, "\n  ! is not advised: its blocks are too large (`--format json` says more)")?;
         }
         Ok(())
     }
@@ -140,5 +148,68 @@ impl Display for Hamming {
             writeln!(f, "          ! {advice}")?;
         }
         writeln!(f, "          a block of more than {} distinct sketches is dead while it has more", self.cap)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{BlockingPlan, Plan};
+
+    /// A million documents, at costs as they are measured.
+    fn designs(pipeline: &str, settings: &[&str]) -> Hamming {
+        let settings: Vec<_> = settings.iter().map(|&setting| setting.to_owned()).collect();
+        let plan = Plan::load(pipeline, &settings).unwrap();
+        let BlockingPlan::Hamming { design, cap } = &plan.blocking else { panic!("{pipeline}") };
+        let costs = Costs { probe: 600.0, entry: 100.0 };
+        Hamming::new(design, *cap, plan.scheme.sketch.shape().unwrap(), 1_000_000, costs)
+    }
+
+    fn table(hamming: &Hamming) -> String {
+        struct Table<'a>(&'a Hamming);
+        impl Display for Table<'_> {
+            fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+                self.0.table(f)
+            }
+        }
+        Table(hamming).to_string()
+    }
+
+    #[test]
+    fn permuted_tables_for_simhash_and_the_chosen_one_among_them() {
+        for chosen in ["4", "10", "16", "20"] {
+            let said = table(&designs("simhash", &[&format!("blocking.tables={chosen}")]));
+            for tables in ["4", "10", "16", "20"] {
+                let mark = if tables == chosen { ">" } else { " " };
+                let row = format!("\n{mark} {tables} tables (");
+                assert_eq!(said.matches(&row).count(), 1, "{row:?} is not in\n{said}");
+            }
+            assert_eq!(said.matches("\n> ").count(), 1, "{said}");
+            assert!(!said.contains('!'), "{said}");
+        }
+    }
+
+    #[test]
+    fn the_columns_stand_below_their_heads() {
+        let said = table(&designs("onebit", &[]));
+        let rows: Vec<_> = said.lines().skip(4).collect();
+        assert!(rows.len() > 4 && rows[0].starts_with("  design "), "{said}");
+        let ends = rows[0].chars().count();
+        for row in &rows {
+            assert_eq!(row.chars().count(), ends, "{row:?}\n{said}");
+        }
+    }
+
+    #[test]
+    fn short_groups_are_not_advised() {
+        let fine = designs("onebit", &[]);
+        assert!(fine.advice.is_empty(), "{fine:?}");
+        let warned = designs("onebit", &["threshold=0.7"]);
+        assert!(warned.advice.len() == 2, "{warned:?}");
+        assert_eq!(warned.to_string().matches("\n          ! ").count(), 2, "{warned}");
+        let said = table(&warned);
+        let chosen = said.lines().find(|row| row.starts_with('>')).unwrap();
+        assert!(chosen.contains("groups (alg.H), 3 of 156 agree") && chosen.ends_with(" !"), "{said}");
+        assert!(said.ends_with("(`--format json` says more)\n"), "{said}");
     }
 }

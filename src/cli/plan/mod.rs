@@ -12,8 +12,14 @@ use std::process::ExitCode;
 use super::arguments::at_least_one;
 use super::problems::Problems;
 use super::{PipelineArgs, ReportFormat};
+use crate::block::hamming::Form;
+use crate::block::hamming::optimiser::{self, Advice};
+use crate::config::{BlockingPlan, Plan};
 use crate::time::SystemClock;
 use report::Report;
+
+/// Documents, where nobody says how many.
+pub(super) const DOCUMENTS: u64 = 1_000_000;
 
 /// What `plan` takes.
 #[derive(Debug, clap::Args)]
@@ -23,7 +29,7 @@ pub struct Args {
     pub pipeline: PipelineArgs,
 
     /// Estimate the memory for this many documents, all different.
-    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    #[arg(long, value_name = "N", default_value_t = DOCUMENTS)]
     pub documents: u64,
 
     /// Estimate the memory for this many worker threads [default: as many as the machine has cores].
@@ -33,6 +39,16 @@ pub struct Args {
     /// How the plan is written.
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub format: ReportFormat,
+}
+
+/// What speaks against a pipeline's blocking for so many documents.
+pub(super) fn advice(plan: &Plan, documents: u64) -> Vec<Advice> {
+    match &plan.blocking {
+        BlockingPlan::Hamming { design, cap } => {
+            optimiser::advice(design, documents, Form::Stream { cap: *cap })
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Prints the plan.

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::text::Typed;
+
 /// Columns, each a range of similarities.
 const WIDTH: usize = 60;
 /// Rows, each a range of probabilities.
@@ -32,11 +34,14 @@ pub(super) fn plot(threshold: f64, shade: impl Fn(f64) -> f64, bar: impl Fn(f64)
     let axis: String = (0..WIDTH).map(|column| if column == at { '┴' } else { '─' }).collect();
     let _ = writeln!(out, "  0.0 └{axis}");
     let mut labels = vec![' '; WIDTH + 4];
-    for (label, place) in [("0.0", 0), ("0.5", WIDTH / 2 - 1), ("1.0", WIDTH - 2)] {
-        put(&mut labels, place, label);
+    let (label, place) = (format!("T={}", Typed(threshold)), at);
+    for (other, at) in [("0.0", 0), ("0.5", WIDTH / 2 - 1), ("1.0", WIDTH - 2)] {
+        // Where the threshold's label leaves room, with a space between.
+        if at + other.len() < place || place + label.len() < at {
+            put(&mut labels, at, other);
+        }
     }
-    // The threshold's label goes over the others.
-    put(&mut labels, at.saturating_sub(1), &format!(" T={threshold} "));
+    put(&mut labels, place, &label);
     let _ = writeln!(out, "       {}", labels.iter().collect::<String>().trim_end());
     out
 }
@@ -81,7 +86,22 @@ mod tests {
             )
         );
         assert_eq!(lines[12], format!("  0.0 └{}┴{}", "─".repeat(48), "─".repeat(11)));
-        assert!(lines[13].contains("T=0.8"));
+        assert_eq!(
+            lines[13].trim_end(),
+            format!("       0.0{}0.5{}T=0.8     1.0", " ".repeat(26), " ".repeat(16))
+        );
+    }
+
+    #[test]
+    fn the_threshold_takes_the_place_of_another_label() {
+        let labels = |threshold: f64| {
+            let plot = plot(threshold, |_| 0.0, |_| 0.0);
+            plot.lines().last().unwrap().trim_start().to_owned()
+        };
+        assert!(labels(0.9).ends_with(" T=0.9"), "{}", labels(0.9));
+        assert!(labels(0.98918).ends_with(" T=0.98918"), "{}", labels(0.98918));
+        assert!(labels(0.9891765).ends_with(" T=0.9892"), "{}", labels(0.9891765));
+        assert!(!labels(0.5).contains(" 0.5") && labels(0.5).ends_with(" 1.0"), "{}", labels(0.5));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! A pair of similarity s is *compared* if it shares a block, with the probability of the blocking's curve, and *reported* if the
 //! filter then accepts it, by the binomial model of its looks or, of sketches that are compared as a whole, by the normal spread of
 //! their estimates. The two are taken as independent: the filter looks from the
-//! first component on, bands are cut from the last.
+//! first component on, bands are cut from the last. Blocking by Hamming distance reads all that the filter does.
 
 use serde::Serialize;
 
@@ -11,6 +11,7 @@ use super::hamming::Hamming;
 use super::memory::{self, Part};
 use super::plot::plot;
 use crate::block::design::Curve;
+use crate::block::hamming::optimiser::Costs;
 use crate::config::{BlockingPlan, FilterPlan, Plan};
 use crate::filter::FilterKind;
 use crate::sketch::Scheme;
@@ -158,7 +159,7 @@ impl Blocks {
             }),
             BlockingPlan::Hamming { design, cap } => {
                 let shape = plan.scheme.sketch.shape().expect("a distance is of places");
-                Self::Hamming(Hamming::new(design, *cap, shape, documents, clock))
+                Self::Hamming(Hamming::new(design, *cap, shape, documents, Costs::measure(clock)))
             }
             BlockingPlan::Shingles { cap } => Self::Shingles { cap: *cap },
             BlockingPlan::Scan => Self::Scan,
@@ -226,8 +227,8 @@ impl Point {
             }
         };
         let reported = match blocking {
-            // What is accepted lies within the distance, so it is compared.
-            Blocks::Hamming(_) => passes.min(compared),
+            // Both count the places that differ, so that the stricter one decides.
+            Blocks::Hamming(_) => compared.min(passes),
             _ => compared * passes,
         };
         Self { similarity, compared, reported, components }
@@ -271,6 +272,22 @@ mod tests {
         assert!(row(0.9).reported > 0.9999 && row(0.5).reported < 1e-9);
         assert!((normal(1.0) - 0.8413).abs() < 2e-4 && (normal(-2.0) - 0.0228).abs() < 2e-4);
         assert!(report.to_string().contains("bottom-k: the 448 least values, 3584 bytes"), "{report}");
+    }
+
+    /// P[at most 3 of 64 places differ], at the cosine of the angle 3/64 pi.
+    #[test]
+    fn what_is_within_the_distance_is_reported() {
+        let report = Report::new(&Plan::load("simhash", &[]).unwrap(), 1000, 2, &SystemClock::start());
+        let point = report.points.iter().find(|point| point.similarity.total_cmp(&report.threshold).is_eq());
+        let (q, p) = (3.0_f64 / 64.0, 61.0_f64 / 64.0);
+        let choose = [1.0, 64.0, 2016.0, 41664.0];
+        let within: f64 = (0..4).map(|k| choose[k as usize] * q.powi(k) * p.powi(64 - k)).sum();
+        let point = point.unwrap();
+        assert!(
+            (point.compared - within).abs() < 1e-9 && (point.reported - within).abs() < 1e-9,
+            "{point:?}"
+        );
+        assert!(report.to_string().contains("\npairs     of similarity 0.9892 or more\n"), "{report}");
     }
 
     #[test]

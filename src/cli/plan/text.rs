@@ -4,6 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use super::memory::ASSUMED_FEATURES;
 use super::report::{Blocks, Filter, Report};
+use crate::cli::counted;
 use crate::filter::FilterKind;
 use crate::sketch::{SectionMode, SketchKind, SketchParams};
 use crate::source::OnError;
@@ -24,6 +25,16 @@ impl Display for Probability {
     }
 }
 
+/// A similarity as it was typed; one that was derived, and has more than six places, to four.
+pub(super) struct Typed(pub(super) f64);
+
+impl Display for Typed {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let text = self.0.to_string();
+        f.pad(&if text.len() > 8 { format!("{:.4}", self.0) } else { text })
+    }
+}
+
 /// A sketch in words, but for its bytes and its seed.
 struct Sketched<'a>(&'a SketchParams);
 
@@ -38,7 +49,8 @@ impl Display for Sketched<'_> {
                 write!(f, "{} runs of {run} components of {bits} bits", size / run)?;
             }
             _ if wide > 0 => write!(f, "{size} components of {bits} bits, {wide} of them of {}", 2 * bits)?,
-            _ => write!(f, "{size} components of {bits} bits")?,
+            SketchKind::SimHash => write!(f, "{size} bits")?,
+            _ => write!(f, "{size} components of {}", counted(bits, "bit"))?,
         }
         if let SketchKind::Sectional { sections, mode } = kind {
             let how = match mode {
@@ -54,7 +66,7 @@ impl Display for Sketched<'_> {
 impl Display for Report {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "pipeline  {}, scheme {}", self.pipeline, self.fingerprint)?;
-        writeln!(f, "pairs     of similarity {} or more", self.threshold)?;
+        writeln!(f, "pairs     of similarity {} or more", Typed(self.threshold))?;
         writeln!(f, "text      {}", Rules(&self.scheme.text))?;
         let (sketch, bytes) = (&self.scheme.sketch, self.sketch_bytes);
         writeln!(f, "sketch    {}, {bytes} bytes, seed {}", Sketched(sketch), sketch.seed)?;
@@ -117,8 +129,8 @@ impl Report {
         for point in &self.points {
             let (compared, reported) = (Probability(point.compared), Probability(point.reported));
             let (similarity, components) = (point.similarity, point.components);
-            // As typed, and to the right.
             let mark = if similarity.total_cmp(&self.threshold).is_eq() { "T" } else { " " };
+            let similarity = Typed(similarity);
             writeln!(f, "{mark} {similarity:>10}  {compared:>8}  {reported:>8}  {components:>15.0}")?;
         }
         Ok(())
@@ -202,8 +214,8 @@ struct Rules<'r>(&'r TextRules);
 impl Display for Rules<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.0.shingle {
-            Shingle::Words(n) => write!(f, "shingles of {n} words")?,
-            Shingle::Chars(n) => write!(f, "shingles of {n} characters")?,
+            Shingle::Words(n) => write!(f, "shingles of {}", counted(n, "word"))?,
+            Shingle::Chars(n) => write!(f, "shingles of {}", counted(n, "character"))?,
         }
         f.write_str(match self.0.spaceless {
             Spaceless::Char => ", characters of spaceless scripts are words",

@@ -4,21 +4,20 @@
 
 mod neighbourhood;
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::PipelineArgs;
 use super::corpus::{self, Corpus};
-use super::examine::{Comparison, Examiner, Sketched, Specimen, said};
+use super::examine::{Comparison, Examiner, Sketched, Specimen, said, without_sketch};
 use super::problems::Problems;
-use crate::block::BlockKey;
-use crate::config::Plan;
+use super::{PipelineArgs, counted};
+use crate::block::hamming::Kind;
+use crate::config::{BlockingPlan, Plan};
 use crate::doc::{DocId, Position};
-use crate::hash::SketchId;
+use crate::sketch::agreement::Agreement;
 use crate::source::Input;
-use crate::text::Featurizer;
+use crate::text::{Idf, Weights};
 use neighbourhood::{Meeting, Neighbourhood};
 
 /// What `trace` takes.
@@ -71,6 +70,10 @@ fn traced(plan: &mut Plan, inputs: Vec<Input>, id: &DocId) -> anyhow::Result<Str
 /// `events`: the document's, with the bytes of its text, or none for a delete.
 fn report(plan: &Plan, events: &[(Position, Option<usize>)], alive: &Corpus, id: &DocId) -> String {
     let mut out = format!("pipeline {}, scheme {:016x}\n", plan.name, plan.scheme.fingerprint());
+    if let Weights::TfIdf(Idf::Frozen(table), _) = &plan.scheme.text.weights {
+        let counted = counted(table.documents() as usize, "document");
+        let _ = writeln!(out, "the table of document frequencies in force is of {counted}");
+    }
     let mut section = |name: &str, lines: &[String]| {
         let _ = write!(out, "\n{name}\n");
         lines.iter().for_each(|line| {
@@ -89,20 +92,21 @@ fn report(plan: &Plan, events: &[(Position, Option<usize>)], alive: &Corpus, id:
 
     let mut examiner = Examiner::new(plan);
     let specimen = examiner.examine(text);
-    section("text", &text_lines(plan, &specimen, text));
+    section("text", &text_lines(&specimen));
     let Some(traced) = &specimen.sketched else {
-        section("end", &["a text without a token has no sketch and is in no pair".to_owned()]);
+        section("end", &[without_sketch(&specimen).to_owned()]);
         return out;
     };
     section("sketch", &sketch_lines(&examiner, traced));
     let around = Neighbourhood::of(id, traced, alive, &mut examiner);
-    section("blocks", &block_lines(&around, examiner.cap()));
+    section("blocks", &block_lines(&around, &plan.blocking, examiner.cap()));
     let meetings = around.meetings(&examiner);
     let verdicts = meetings.iter().map(|meeting| {
-        let (common, either) = specimen.overlap(&examiner.examine(&alive[&meeting.other]));
-        meeting_line(meeting, common as f64 / either as f64, examiner.looks())
+        let other = examiner.examine(&alive[&meeting.other]);
+        meeting_line(meeting, examiner.exact(&specimen, &other), examiner.looks())
     });
-    section("documents that share a block", &or_none(verdicts));
+    let verdicts = or_none(verdicts);
+    section(&format!("documents that share a block, by {} similarity", examiner.measured()), &verdicts);
     let pairs = around.pairs(&meetings, plan.expand_limit);
     section(
         "pairs at the end of the input",
@@ -122,18 +126,17 @@ fn first<T>(values: &[T], show: impl Fn(&T) -> String) -> String {
     format!("{}{more}", shown.join(" "))
 }
 
-fn text_lines(plan: &Plan, specimen: &Specimen, text: &str) -> Vec<String> {
-    let mut featurizer = Featurizer::new(plan.scheme.text.clone());
-    let Specimen { tokens, shingles, .. } = specimen;
+fn text_lines(specimen: &Specimen) -> Vec<String> {
+    let Specimen { tokens, shingles, features, .. } = specimen;
     vec![
-        format!("{} tokens: {}", tokens.len(), first(tokens, Clone::clone)),
+        format!("{}: {}", counted(tokens.len(), "token"), first(tokens, Clone::clone)),
         format!(
-            "{} shingles, {} distinct: {}",
-            shingles.len(),
+            "{}, {} distinct: {}",
+            counted(shingles.len(), "shingle"),
             specimen.distinct().len(),
             first(shingles, |s| format!("{s:?}"))
         ),
-        format!("their features: {}", first(featurizer.features(text), |feature| format!("{feature:016x}"))),
+        format!("their features: {}", first(features, |feature| format!("{feature:016x}"))),
     ]
 }
 
@@ -142,27 +145,46 @@ fn sketch_lines(examiner: &Examiner, traced: &Sketched) -> Vec<String> {
         let places: Vec<u64> = (0..shape.size).map(|j| Examiner::place(shape, &traced.sketch, j)).collect();
         let digits = shape.bits.div_ceil(4);
         let (size, bits) = (shape.size, shape.bits);
-        format!("{size} components of {bits} bits: {}", first(&places, |place| format!("{place:0digits$x}")))
+        let what = match shape.agreement {
+            Agreement::Bits(_) => "components",
+            Agreement::Run { .. } | Agreement::Odd(_) | Agreement::Angle => "places",
+        };
+        let bits = counted(bits, "bit");
+        format!("{size} {what} of {bits}: {}", first(&places, |place| format!("{place:0digits$x}")))
     });
     let words = format!(
-        "{} words: {}",
-        traced.sketch.words.len(),
+        "{}: {}",
+        counted(traced.sketch.words.len(), "word"),
         first(&traced.sketch.words, |word| format!("{word:016x}"))
     );
     std::iter::once(format!("id {}", traced.id)).chain(places).chain([words]).collect()
 }
 
-fn block_lines(around: &Neighbourhood, cap: usize) -> Vec<String> {
-    let line = |(key, sketches): (&BlockKey, &BTreeSet<SketchId>)| {
-        let (n, is_dead) = (sketches.len(), sketches.len() > cap);
-        let note = match (n, is_dead) {
-            (1, _) => "alone".to_owned(),
-            (_, false) => format!("{n} sketches"),
-            (_, true) => format!("{n} sketches, dead"),
-        };
-        format!("band {:>2}, hash {:08x}: {note}", key.table, key.hash)
+/// The blocks in company, and how many there are besides.
+fn block_lines(around: &Neighbourhood, blocking: &BlockingPlan, cap: usize) -> Vec<String> {
+    let name = match blocking {
+        BlockingPlan::Banding { .. } => Some("band"),
+        BlockingPlan::Hamming { design, .. } if matches!(design.kind(), Kind::Groups { .. }) => Some("group"),
+        BlockingPlan::Hamming { .. } => Some("table"),
+        BlockingPlan::Shingles { .. } | BlockingPlan::Scan => None,
     };
-    around.blocks.iter().map(line).collect()
+    let (company, alone): (Vec<_>, Vec<_>) = around.blocks.iter().partition(|(_, block)| block.len() > 1);
+    let mut lines: Vec<String> = company
+        .iter()
+        .map(|(key, block)| {
+            let place = match (name, blocking) {
+                (Some(name), _) => format!("{name} {:>2}, hash {:08x}", key.table, key.hash),
+                (None, BlockingPlan::Scan) => "the block of all".to_owned(),
+                (None, _) => format!("shingle, hash {:08x}", key.hash),
+            };
+            let note = if block.len() > cap { ", dead" } else { "" };
+            format!("{place}: {} sketches{note}", block.len())
+        })
+        .collect();
+    if !alone.is_empty() {
+        lines.push(format!("alone in {}", counted(alone.len(), "block")));
+    }
+    lines
 }
 
 fn meeting_line(meeting: &Meeting, exact: f64, looks: usize) -> String {
@@ -174,9 +196,9 @@ fn meeting_line(meeting: &Meeting, exact: f64, looks: usize) -> String {
     };
     let Comparison { estimate, standard_error, shared, .. } = compared;
     format!(
-        "{other:?}: {} blocks, {live} live; exact {exact:.4}, estimate {estimate:.4} (standard error \
+        "{other:?}: {}, {live} live; exact {exact:.4}, estimate {estimate:.4} (standard error \
          {standard_error:.4}); {verdict}",
-        shared.len()
+        counted(shared.len(), "block")
     )
 }
 
@@ -212,9 +234,50 @@ mod tests {
             "{b}"
         );
         assert!(b.contains("  9 tokens: the quick brown fox jumps over a lazy dog\n"), "{b}");
+        assert!(b.contains("documents that share a block, by Jaccard similarity\n"), "{b}");
         assert!(b.contains("; exact 0.6000, estimate "), "{b}");
         assert!(b.ends_with("pairs at the end of the input\n  \"a\" \"b\" 0.6\n"), "{b}");
         assert!(said("c").ends_with("a text without a token has no sketch and is in no pair\n"));
         assert!(said("d").ends_with("not alive at the end of the input, so in no pair\n"));
+    }
+
+    /// Two texts of one word more or less, and one of other words.
+    #[test]
+    fn every_pipeline_in_its_own_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let feed = folder.path().join("feed.jsonl");
+        let words: Vec<String> = (0..99).map(|i| format!("w{i}")).collect();
+        let texts = [words.join(" "), format!("{} more", words.join(" ")), "something else".to_owned()];
+        let lines: Vec<_> = texts
+            .iter()
+            .zip(["a", "b", "c"])
+            .map(|(t, id)| format!(r#"{{"id":"{id}","text":"{t}"}}"#))
+            .collect();
+        std::fs::write(&feed, lines.join("\n")).unwrap();
+        for (pipeline, setting, block, measure) in [
+            ("minhash", "threshold=0.8", "\n  band ", "Jaccard"),
+            ("minhash", "blocking.kind=scan", "\n  the block of all: 3 sketches\n", "Jaccard"),
+            ("minhash", "blocking.kind=shingles", "\n  shingle, hash ", "Jaccard"),
+            ("simhash", "blocking.tables=4", "\n  table ", "cosine"),
+            ("sectional", "threshold=0.7", "\n  band ", "sectional"),
+            ("weighted", "threshold=0.7", "\n  band ", "weighted Jaccard"),
+            ("onebit", "threshold=0.9", "\n  group ", "Jaccard"),
+            ("paper", "text.idf_form=smooth", "\n  band ", "weighted Jaccard"),
+        ] {
+            let mut plan = Plan::load(pipeline, &[setting.to_owned()]).unwrap();
+            let said = traced(&mut plan, vec![Input::Feed(feed.clone())], &DocId::new("a").unwrap()).unwrap();
+            assert!(said.contains(block), "{pipeline}: {said}");
+            let heading = format!("\ndocuments that share a block, by {measure} similarity\n  \"b\": ");
+            assert!(said.contains(&heading), "{pipeline}: {said}");
+            // The fingerprints differ in four bits, which is too many.
+            let pairs = if measure == "cosine" { "none" } else { r#""a" "b" "# };
+            let end = format!("\npairs at the end of the input\n  {pairs}");
+            assert!(said.contains(&end), "{pipeline}: {said}");
+            assert_eq!(
+                said.contains("document frequencies in force is of 2 documents\n"),
+                measure == "weighted Jaccard",
+                "{said}"
+            );
+        }
     }
 }

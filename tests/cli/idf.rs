@@ -1,0 +1,57 @@
+//! `evaluate --write-idf`, and pipelines under the frozen table that it writes.
+
+use super::dupflow::{Ended, Place};
+
+fn place() -> Place {
+    let place = Place::new();
+    place.file("feed", include_str!("../../pipelines/tour.jsonl"));
+    place
+}
+
+fn fine(run: Ended) -> Ended {
+    assert_eq!(run.code, 0, "{run:?}");
+    run
+}
+
+#[test]
+fn a_frozen_table_is_another_scheme_and_finds_what_the_live_one_does() {
+    let place = place();
+    let written = fine(place.run("evaluate --write-idf table --corpus feed"));
+    assert!(written.out.is_empty() && written.err.contains("documents=8 "), "{written:?}");
+    let frozen = " --set text.idf=table";
+    let scheme = |settings: &str| {
+        let said = fine(place.run(&format!("check -p weighted{settings}"))).out;
+        said.split("scheme ").nth(1).expect("it names the scheme").trim_end().to_owned()
+    };
+    assert_eq!(scheme(frozen), scheme(frozen));
+    assert_ne!(scheme(frozen), scheme(""));
+    let (run, _) = place.replay(&format!("-p weighted --emit pairs{frozen} feed"));
+    assert!(run.err.contains(&scheme(frozen)), "{run:?}");
+    let pairs = |out: &str| out.matches("\"similarity\"").count();
+    assert_eq!(pairs(&run.out), 2, "{run:?}");
+    assert!(run.out.contains("\"news/bridge\"") && run.out.contains("\"paper/bridge\""), "{run:?}");
+    let (live, _) = place.replay("-p weighted --emit pairs feed");
+    assert_eq!(pairs(&live.out), 2, "{live:?}");
+    // The table is of the whole corpus, so that nothing is told about two texts.
+    place.file("a", "The old stone bridge");
+    place.file("b", "The old stone house");
+    let compared = fine(place.run(&format!("compare -p weighted{frozen} a b")));
+    assert!(!compared.out.contains("document frequencies are live"), "{compared:?}");
+}
+
+#[test]
+fn a_table_of_other_rules_is_refused() {
+    let place = place();
+    fine(place.run("evaluate --write-idf table --corpus feed"));
+    for command in ["check", "replay feed", "plan"] {
+        let refused =
+            place.run(&format!("{command} -p weighted --set text.idf=table --set text.shingle=words:2"));
+        assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{refused:?}");
+        let told = "error: --set text.idf=table: text.idf: \"table\": counted under other rules of [text]: shingle is ";
+        assert!(refused.err.starts_with(told) && refused.err.lines().count() == 1, "{refused:?}");
+    }
+    fine(place.run("evaluate --write-idf table --corpus feed --set text.shingle=words:2"));
+    fine(place.run("check -p weighted --set text.idf=table --set text.shingle=words:2"));
+    let nothing = place.run("evaluate --write-idf table");
+    assert!(nothing.code == 2 && nothing.err.contains("--write-idf needs documents"), "{nothing:?}");
+}

@@ -1,0 +1,85 @@
+//! `compare`, `trace`, `plan` and `check`: an answer from every pipeline.
+
+use super::dupflow::Place;
+
+const PIPELINES: [&str; 8] =
+    ["minhash", "exact", "simhash", "sectional", "weighted", "onebit", "paper", "tour"];
+
+fn place() -> Place {
+    let place = Place::new();
+    place.file("feed", include_str!("../../pipelines/tour.jsonl"));
+    place.file("a", "The old stone bridge will be closed for repairs from Monday.");
+    place.file("b", "The old stone bridge will be closed for repairs from Tuesday.");
+    place.file("blank", "?");
+    place
+}
+
+#[test]
+fn two_texts_by_every_pipeline() {
+    let place = place();
+    for pipeline in PIPELINES {
+        let run = place.run(&format!("compare -p {pipeline} a b"));
+        assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
+        assert!(run.out.starts_with(&format!("pipeline {pipeline}, scheme ")), "{run:?}");
+        for part in
+            ["\nevery measure ", "\n  Jaccard ", "\n  probability Jaccard of counts ", "\nevery sketch "]
+        {
+            assert!(run.out.contains(part), "{part:?} is not in\n{}", run.out);
+        }
+        let sketches = run.out.split("\nevery sketch ").nth(1).expect("a table");
+        for kind in [
+            "fss",
+            "minhash",
+            "oph",
+            "oph-original",
+            "superminhash",
+            "bottom-k",
+            "min-max",
+            "odd",
+            "connected",
+            "sectional",
+            "dart",
+            "icws",
+            "cws",
+            "simhash",
+        ] {
+            let rows = sketches
+                .lines()
+                .filter(|row| row.get(2..).is_some_and(|row| row.starts_with(&format!("{kind} "))));
+            assert_eq!(rows.count(), 1, "{kind}: {}", run.out);
+        }
+        assert_eq!(run.out.matches("\n> ").count(), 2, "the pipeline's own, and the note: {}", run.out);
+        let live = ["weighted", "paper"].contains(&pipeline);
+        assert_eq!(run.out.contains("document frequencies are live"), live, "{}", run.out);
+        let nothing = place.run(&format!("compare -p {pipeline} a blank"));
+        assert_eq!(nothing.code, 0, "{nothing:?}");
+        assert!(
+            nothing.out.ends_with("a text without a token has no sketch and is in no pair\n"),
+            "{nothing:?}"
+        );
+    }
+}
+
+#[test]
+fn a_document_by_every_pipeline() {
+    let place = place();
+    for pipeline in PIPELINES {
+        for document in ["news/bridge", "notes/blank", "mirror/bridge"] {
+            let run = place.run(&format!("trace -p {pipeline} --doc {document} feed"));
+            assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
+            assert!(run.out.contains("\npairs at the end of the input\n") || document != "news/bridge");
+        }
+    }
+}
+
+#[test]
+fn what_speaks_against_a_blocking_is_said_and_does_not_end_the_command() {
+    let place = place();
+    let warned = place.run("check -p onebit --set threshold=0.7");
+    assert_eq!((warned.code, warned.err.as_str()), (0, ""), "{warned:?}");
+    assert_eq!(warned.out.matches("\n  ! for 1000000 documents: ").count(), 2, "{warned:?}");
+    for pipeline in PIPELINES {
+        let fine = place.run(&format!("check -p {pipeline}"));
+        assert!(fine.code == 0 && !fine.out.contains('!'), "{fine:?}");
+    }
+}
