@@ -217,11 +217,18 @@ pub(super) fn time(
         Form::new("4 bits, full comparison", 4, |range| four.full(range), |_| four.bytes()),
         Form::new("4 bits in rows", 4, |range| four.in_rows(range), |at| four.bytes_read(at)),
         Form::new("4 bits by first words", 4, |range| four.by_first_words(range), |at| four.bytes_read(at)),
+        Form::new(
+            "4 bits, fetched together",
+            4,
+            |range| four.fetched_together(range),
+            |at| four.bytes_read(at),
+        ),
         Form::new("4 bits, first words alone", 4, |range| four.left(range), |_| 8),
-        Form::new("1 bit, full comparison", 8, |range| one.full(range), |_| one.bytes()),
-        Form::new("1 bit in rows", 8, |range| one.in_rows(range), |at| one.bytes_read(at)),
-        Form::new("1 bit by first words", 8, |range| one.by_first_words(range), |at| one.bytes_read(at)),
-        Form::new("1 bit, first words alone", 8, |range| one.left(range), |_| 8),
+        Form::new("1 bit, full comparison", 9, |range| one.full(range), |_| one.bytes()),
+        Form::new("1 bit in rows", 9, |range| one.in_rows(range), |at| one.bytes_read(at)),
+        Form::new("1 bit by first words", 9, |range| one.by_first_words(range), |at| one.bytes_read(at)),
+        Form::new("1 bit, fetched together", 9, |range| one.fetched_together(range), |at| one.bytes_read(at)),
+        Form::new("1 bit, first words alone", 9, |range| one.left(range), |_| 8),
     ];
     let blocks: Vec<_> = (0..count).step_by(BLOCK).map(|start| start..count.min(start + BLOCK)).collect();
     let times = bench.times(forms.len(), blocks.len(), |form, block| {
@@ -261,6 +268,7 @@ mod tests {
             assert!(accepted.abs_diff(full) < 20, "{accepted} with {bits} bits, {full}");
             assert_eq!(planes.in_rows(all.clone()), accepted);
             assert_eq!(planes.by_first_words(all.clone()), accepted);
+            assert_eq!(planes.fetched_together(all.clone()), accepted);
             assert!((accepted..200).contains(&planes.left(all.clone())));
         }
     }

@@ -103,7 +103,8 @@ impl Filter {
                  them in bit planes, by the program's own filter with its default looks. In rows: a document is compared until \
                  it is decided. By looks: what the first look reads of all documents lies in one column, and each look is taken at \
                  all documents that are left before the next one is. By first words, as the program does it: the first words of all \
-                 documents lie in one column, and the planes are read of those that they leave; \"first words alone\" \
+                 documents lie in one column, and the planes are read of those that they leave, one after the other; fetched together, memory \
+                 is asked for the planes of all of those before the first is decided; \"first words alone\" \
                  accepts what is left. \"Other verdicts\" is against the full comparison of the same bits."
             ),
             &[

@@ -3,6 +3,7 @@
 //! Candidates of one document meet it by their first words, which the block index holds; [`PairFilter::first_word`] turns most of
 //! them down. The planes of those that are left are fetched, and [`PairFilter::decide`] is the verdict.
 
+use std::hint::black_box;
 use std::ops::Range;
 
 use super::rules::SIZE;
@@ -72,6 +73,24 @@ impl Planes {
     pub(super) fn by_first_words(&self, documents: Range<usize>) -> usize {
         let meets = |document: &usize| self.staged.first_word(self.query[0], self.first[*document]);
         let candidates: Vec<usize> = documents.filter(meets).collect();
+        candidates
+            .into_iter()
+            .filter(|document| self.decide(&self.staged, *document).accepted.is_some())
+            .count()
+    }
+
+    /// The same, but the memory of all candidates is asked for at once, and no branch is guessed at on the way to them.
+    pub(super) fn fetched_together(&self, documents: Range<usize>) -> usize {
+        let (mut candidates, mut count) = (vec![0; documents.len()], 0);
+        for document in documents {
+            candidates[count] = document;
+            count += usize::from(self.staged.first_word(self.query[0], self.first[document]));
+        }
+        candidates.truncate(count);
+        // What the first look reads of each plane is on its way when the first verdict is reached.
+        let starts =
+            |document: &usize| (0..self.bits).map(move |plane| (document * self.bits + plane) * GROUPS);
+        black_box(candidates.iter().flat_map(starts).fold(0, |sum, word| sum ^ self.documents[word]));
         candidates
             .into_iter()
             .filter(|document| self.decide(&self.staged, *document).accepted.is_some())
