@@ -88,9 +88,8 @@ impl Planes {
         }
         candidates.truncate(count);
         // What the first look reads of each plane is on its way when the first verdict is reached.
-        let starts =
-            |document: &usize| (0..self.bits).map(move |plane| (document * self.bits + plane) * GROUPS);
-        black_box(candidates.iter().flat_map(starts).fold(0, |sum, word| sum ^ self.documents[word]));
+        let planes = candidates.iter().flat_map(|document| document * self.bits..(document + 1) * self.bits);
+        black_box(planes.fold(0, |sum, plane| sum ^ self.documents[plane * GROUPS]));
         candidates
             .into_iter()
             .filter(|document| self.decide(&self.staged, *document).accepted.is_some())
