@@ -85,12 +85,12 @@ impl Search {
         let designs: Vec<Design> =
             kinds.iter().map(|kind| Design::new(bits, radius, *kind)).collect::<Result<_, _>>()?;
         let study = study::Study { bits, documents, queries: queries.max(2), seed: bench.seed };
-        for design in designs {
-            if matches!(design.kind(), Kind::Conjunctions { .. }) && design.tables() > MOST_CONJUNCTIONS {
+        for of_kind in designs {
+            if matches!(of_kind.kind(), Kind::Conjunctions { .. }) && of_kind.tables() > MOST_CONJUNCTIONS {
                 continue;
             }
             for Row { design, estimate, work, time, missed, found, results, .. } in
-                study.run(&[design], bench.clock)?
+                study.run(&[of_kind], bench.clock)?
             {
                 let each = |count: u64| count as f64 / study.queries as f64;
                 table.push(row![

@@ -51,8 +51,8 @@ impl Study for Speed {
             &["sketch", "n, features", "K", "time, ns/feature", "times as fast as minhash"],
         );
         let kinds: Vec<SketchKind> = [REFERENCE].into_iter().chain(FAST).chain(SLOW).collect();
-        let line = |kind: &SketchKind| Series { name: kind.name().to_owned(), points: Vec::new() };
-        let mut series: Vec<Series> = kinds.iter().map(line).collect();
+        let empty = |kind: &SketchKind| Series { name: kind.name().to_owned(), points: Vec::new() };
+        let mut series: Vec<Series> = kinds.iter().map(empty).collect();
         for (place, (features, size)) in SHAPES.into_iter().enumerate() {
             let mut times = time(bench, &kinds[..=FAST.len()], features, size, FEATURES.div_ceil(features));
             if place < 2 {
@@ -95,12 +95,12 @@ fn params(kind: SketchKind, size: usize, seed: u64) -> SketchParams {
 
 /// Nanoseconds per feature of each sketch.
 fn time(bench: &Bench<'_>, kinds: &[SketchKind], features: usize, size: usize, texts: usize) -> Vec<f64> {
-    let text = |text| {
+    let draw = |text| {
         let mut ids: Vec<u64> = (0..features as u64).map(|x| mix(mix(bench.seed ^ text) ^ x)).collect();
         ids.sort_unstable();
         ids
     };
-    let texts: Vec<Vec<u64>> = (0..texts as u64).map(text).collect();
+    let texts: Vec<Vec<u64>> = (0..texts as u64).map(draw).collect();
     let weights: Vec<f64> = (0..features).map(|x| 0.5 * (1 + x % 8) as f64).collect();
     let mut sketchers: Vec<_> = kinds.iter().map(|kind| params(*kind, size, bench.seed).sketcher()).collect();
     let mut words = Vec::new();
