@@ -49,7 +49,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value = "1000", value_parser = at_least_one)]
     pub trials: NonZeroUsize,
 
-    /// Random fingerprints of 64 bits, for the searches.
+    /// Random fingerprints of 64 bits, for the searches; of 400 bits as many, but at most 300000.
     #[arg(long, value_name = "N", default_value = "1000000", value_parser = at_least_one)]
     pub documents: NonZeroUsize,
 

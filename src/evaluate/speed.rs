@@ -6,16 +6,35 @@ use super::plot::{Axis, Plot, Series};
 use super::table::{Table, row};
 use super::{Bench, EvaluateError, Findings, Study};
 use crate::hash::mix;
-use crate::sketch::{SketchKind, SketchParams};
+use crate::sketch::{SectionMode, SketchKind, SketchParams};
 use crate::text::Features;
+use crate::text::measures::Measure;
 
 /// Features of a text, and K.
 const SHAPES: [(usize, usize); 4] = [(300, 256), (1000, 256), (1000, 1024), (4000, 256)];
 
-/// What is timed: one line a sketch; the first one is what the others are compared with.
-const SKETCHES: [(&str, SketchKind); 2] = [("minhash", SketchKind::MinHash), ("fss", SketchKind::Fss)];
+/// What all sketches are compared with.
+const REFERENCE: SketchKind = SketchKind::MinHash;
 
-/// Features sketched in a round, about.
+/// The other sketches that are timed at all shapes.
+const FAST: [SketchKind; 11] = [
+    SketchKind::Fss,
+    SketchKind::Oph,
+    SketchKind::OphOriginal,
+    SketchKind::SuperMinHash,
+    SketchKind::BottomK,
+    SketchKind::MinMax,
+    SketchKind::Odd,
+    SketchKind::Connected { run: 2 },
+    SketchKind::Sectional { sections: 4, mode: SectionMode::Attach },
+    SketchKind::Dart,
+    SketchKind::SimHash,
+];
+
+/// Sketches that take more than a hundred times as long, timed at the first two shapes.
+const SLOW: [SketchKind; 2] = [SketchKind::Icws, SketchKind::Cws];
+
+/// Features sketched in a round, about; of slow sketches one text.
 const FEATURES: usize = 20_000;
 
 /// The study.
@@ -27,17 +46,21 @@ impl Study for Speed {
         let mut table = Table::new(
             "speed",
             "Sketching time",
-            "Per feature, one thread; of each text the least time of rounds in which every sketch has its turn.",
+            "Per feature, one thread; of each text the least time of rounds in which every sketch has its turn. Simhash has 64 bits at \
+             any K. Dart, icws, cws and simhash are given weights, the others sets.",
             &["sketch", "n, features", "K", "time, ns/feature", "times as fast as minhash"],
         );
-        let mut series: Vec<Series> = SKETCHES
-            .iter()
-            .map(|(name, _)| Series { name: (*name).to_owned(), points: Vec::new() })
-            .collect();
-        for (features, size) in SHAPES {
-            let times = time(bench, features, size);
-            for (((name, _), nanoseconds), line) in SKETCHES.iter().zip(&times).zip(&mut series) {
-                table.push(row![*name, features, size, *nanoseconds, times[0] / nanoseconds]);
+        let kinds: Vec<SketchKind> = [REFERENCE].into_iter().chain(FAST).chain(SLOW).collect();
+        let empty = |kind: &SketchKind| Series { name: kind.name().to_owned(), points: Vec::new() };
+        let mut series: Vec<Series> = kinds.iter().map(empty).collect();
+        for (place, (features, size)) in SHAPES.into_iter().enumerate() {
+            let mut times = time(bench, &kinds[..=FAST.len()], features, size, FEATURES.div_ceil(features));
+            if place < 2 {
+                let slow = time(bench, &kinds[FAST.len() + 1..], features, size, 1);
+                times.extend(slow);
+            }
+            for ((kind, nanoseconds), line) in kinds.iter().zip(&times).zip(&mut series) {
+                table.push(row![kind.name(), features, size, *nanoseconds, times[0] / nanoseconds]);
                 if size == SHAPES[0].1 {
                     line.points.push((features as f64, *nanoseconds));
                 }
@@ -45,7 +68,7 @@ impl Study for Speed {
         }
         Ok(Findings {
             title: "Sketching speed".to_owned(),
-            about: "From the hashes of a text's features to its components; reading the text comes on top."
+            about: "From the hashes of a text's features to its sketch; reading the text comes on top."
                 .to_owned(),
             tables: vec![table],
             plots: vec![Plot {
@@ -59,17 +82,36 @@ impl Study for Speed {
     }
 }
 
+/// A sketch of about K components: at full width, where they can have it.
+fn params(kind: SketchKind, size: usize, seed: u64) -> SketchParams {
+    let (size, bits) = match kind {
+        SketchKind::SimHash => (64, 1),
+        SketchKind::Odd => (size, 2),
+        SketchKind::Connected { .. } => (size, 1),
+        _ => (size, 64),
+    };
+    SketchParams { kind, size, bits, wide: 0, seed }
+}
+
 /// Nanoseconds per feature of each sketch.
-fn time(bench: &Bench<'_>, features: usize, size: usize) -> Vec<f64> {
-    let texts: Vec<Vec<u64>> = (0..FEATURES.div_ceil(features) as u64)
-        .map(|text| (0..features as u64).map(|x| mix(mix(bench.seed ^ text) ^ x)).collect())
-        .collect();
+fn time(bench: &Bench<'_>, kinds: &[SketchKind], features: usize, size: usize, texts: usize) -> Vec<f64> {
+    let draw = |text| {
+        let mut ids: Vec<u64> = (0..features as u64).map(|x| mix(mix(bench.seed ^ text) ^ x)).collect();
+        ids.sort_unstable();
+        ids
+    };
+    let texts: Vec<Vec<u64>> = (0..texts as u64).map(draw).collect();
+    let weights: Vec<f64> = (0..features).map(|x| 0.5 * (1 + x % 8) as f64).collect();
+    let mut sketchers: Vec<_> = kinds.iter().map(|kind| params(*kind, size, bench.seed).sketcher()).collect();
     let mut words = Vec::new();
-    let mut sketchers =
-        SKETCHES.map(|(_, kind)| SketchParams { kind, size, bits: 64, wide: 0, seed: bench.seed }.sketcher());
-    let times = bench.times(SKETCHES.len(), texts.len(), |sketch, text| {
+    let times = bench.times(kinds.len(), texts.len(), |sketch, text| {
         words.clear();
-        sketchers[sketch].sketch(Features::set(black_box(&texts[text])), &mut words);
+        let ids = black_box(&texts[text]);
+        let of_text = match kinds[sketch].measure() {
+            Measure::Jaccard => Features::set(ids),
+            Measure::WeightedJaccard | Measure::Cosine => Features { ids, weights: &weights },
+        };
+        sketchers[sketch].sketch(of_text, &mut words);
         black_box(&words);
     });
     times.into_iter().map(|seconds| seconds * 1e9 / (texts.len() * features) as f64).collect()

@@ -85,27 +85,69 @@ fn the_page_holds_all_of_it() {
     assert!(speed.iter().all(|row| number(row, "time (ns/feature)") > 0.0));
 }
 
-/// The same seed, so the same numbers on any number of threads; and most of 72 cases within their intervals of 99.9 %.
+/// The same seed, so the same numbers on any number of threads; and most cases within their intervals of 99.9 %, though with so
+/// few trials errors are not quite normal. The mean over 12 cases of 8 trials is within 0.5 of 1 by 3.4 standard deviations.
 #[test]
 fn estimators_are_within_their_intervals() {
     let place = Place::new();
     let run = |workers: &str, out: &str| {
-        let run = place.run(&format!("evaluate estimators --trials 20 --workers {workers} -o {out}"));
+        let run = place.run(&format!("evaluate estimators --trials 8 --workers {workers} -o {out}"));
         assert_eq!(run.code, 0, "{run:?}");
         run.out
     };
     assert_eq!(run("1", "one"), run("3", "three"));
     let summary = rows(&place, "one/estimators.csv");
-    let all = summary.iter().map(|row| format!("{} {}", row["sketch"], row["b"])).collect::<Vec<_>>();
-    assert!(
-        ["minhash 64", "minhash 1", "fss 64"].iter().all(|one| all.iter().any(|found| found == one)),
-        "{all:?}"
-    );
+    let mut cases = 0.0;
     for row in &summary {
-        assert_eq!(number(row, "cases"), 36.0);
-        assert!((0.8..1.2).contains(&number(row, "mean")) && number(row, "bias outside") <= 2.0, "{row:?}");
+        cases += number(row, "cases");
+        for column in ["MSE outside its interval", "bias outside"] {
+            assert!(number(row, column) <= 3.0, "{row:?}");
+        }
+        if !row["mean"].is_empty() && number(row, "cases") >= 12.0 {
+            assert!((0.5..1.5).contains(&number(row, "mean")), "{row:?}");
+        }
     }
-    assert_eq!(rows(&place, "three/estimators_cases.csv").len(), 36 * summary.len());
+    assert_eq!(rows(&place, "three/estimators_cases.csv").len() as f64, cases);
+    for plot in ["wide", "bits", "other"] {
+        assert!(place.read(&format!("one/estimators_{plot}.svg")).contains("theory"));
+    }
+    let kinds = [
+        "fss",
+        "minhash",
+        "oph",
+        "oph-original",
+        "superminhash",
+        "bottom-k",
+        "min-max",
+        "odd",
+        "connected",
+        "sectional",
+        "dart",
+        "icws",
+        "cws",
+        "simhash",
+    ];
+    for kind in kinds {
+        assert!(summary.iter().any(|row| row["sketch"].starts_with(kind)), "{kind}");
+    }
+}
+
+/// Every design of a setting finds the same, and all that is planted.
+#[test]
+fn searches_miss_nothing() {
+    let place = Place::new();
+    let run = place.run("evaluate search --documents 2000 --queries 20 -o out");
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
+    let found = rows(&place, "out/search.csv");
+    let mut results = BTreeMap::new();
+    for row in &found {
+        assert!(number(row, "missed") == 0.0 && number(row, "found") >= 2.0, "{row:?}");
+        results.entry((&row["bits"], &row["radius"])).or_insert_with(Vec::new).push(&row["hash of results"]);
+    }
+    assert_eq!(results.values().map(Vec::len).collect::<Vec<_>>(), [3, 3, 6]);
+    for ((bits, radius), hashes) in results {
+        assert!(hashes.iter().all(|hash| *hash == hashes[0]), "{bits} bits, radius {radius}: {hashes:?}");
+    }
 }
 
 #[test]
