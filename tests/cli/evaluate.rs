@@ -6,14 +6,24 @@ use std::collections::BTreeMap;
 
 use super::dupflow::Place;
 
-/// The rows of a CSV file, by column; no field of these files has a comma or a quote in it.
+/// The fields of a line; no field of these files has a quote in it.
+fn fields(line: &str) -> Vec<String> {
+    let mut is_quoted = false;
+    let is_end = |c: char| {
+        is_quoted ^= c == '"';
+        c == ',' && !is_quoted
+    };
+    line.split(is_end).map(|field| field.trim_matches('"').to_owned()).collect()
+}
+
+/// The rows of a CSV file, by column.
 fn rows(place: &Place, name: &str) -> Vec<BTreeMap<String, String>> {
     let text = place.read(name);
-    let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned));
-    let columns: Vec<String> = lines.next().expect("a heading").collect();
+    let mut lines = text.lines().map(fields);
+    let columns = lines.next().expect("a heading");
     lines
-        .map(|fields| {
-            let row: BTreeMap<_, _> = columns.iter().cloned().zip(fields).collect();
+        .map(|line| {
+            let row: BTreeMap<_, _> = columns.iter().cloned().zip(line).collect();
             assert_eq!(row.len(), columns.len(), "{name} {row:?}");
             row
         })
