@@ -53,13 +53,8 @@ pub(super) fn design(
     let distance = distance(settings);
     let tables = settings.read("blocking.tables", |v| v.integer(1..=4096));
     let common = settings.read("blocking.common", |v| v.integer(1..=255));
-    if !settings.sound(&[
-        "threshold",
-        "sketch.size",
-        "blocking.distance",
-        "blocking.tables",
-        "blocking.common",
-    ]) {
+    let inputs = ["sketch.size", "blocking.distance", "blocking.tables", "blocking.common"];
+    if !settings.sound(&inputs) || distance.is_none() && !settings.sound(&["threshold"]) {
         return None;
     }
     let accepted = || Some(shape.size - Target::of(threshold, shape).ok()?.least_matches());

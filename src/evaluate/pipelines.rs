@@ -15,8 +15,9 @@ use super::plot::{Axis, Plot, Series};
 use super::table::{Column, Table, Value, row};
 use super::truth::Truth;
 use super::{Bench, EvaluateError, Findings, Study};
-use crate::config::{Plan, PlanError};
+use crate::config::{FilterPlan, Plan, PlanError};
 use crate::doc::DocId;
+use crate::filter::FilterKind;
 use crate::pair::Pair;
 use crate::source::Input;
 use crate::text::TextRules;
@@ -179,11 +180,15 @@ impl Pipelines {
     /// # Errors
     /// Everything that is wrong with it.
     pub fn plan(&self, pipeline: &str, threshold: f64) -> Result<Plan, PlanError> {
-        Plan::load(pipeline, &self.overrides(threshold))
+        Plan::load(pipeline, &self.overrides(pipeline, threshold))
     }
 
-    fn overrides(&self, threshold: f64) -> Vec<String> {
-        self.overrides.iter().cloned().chain([format!("threshold={threshold}")]).collect()
+    /// A pipeline that decides by Hamming distance has no threshold to set: it is judged at each of them as it is.
+    fn overrides(&self, pipeline: &str, threshold: f64) -> Vec<String> {
+        let by_distance = Plan::load(pipeline, &self.overrides)
+            .is_ok_and(|plan| matches!(plan.filter, FilterPlan::Sketch(FilterKind::Hamming, _)));
+        let set = (!by_distance).then(|| format!("threshold={threshold}"));
+        self.overrides.iter().cloned().chain(set).collect()
     }
 
     /// Runs a pipeline as a process; the pairs at the end, and the stats.
@@ -198,7 +203,8 @@ impl Pipelines {
         let mut command = Command::new(&self.program);
         command.args(["replay", "--emit", "pairs", "-p", pipeline]);
         command.arg("--workers").arg(workers.to_string()).arg("--stats").arg(&stats.0);
-        command.args(self.overrides(threshold).into_iter().flat_map(|set| ["--set".to_owned(), set]));
+        command
+            .args(self.overrides(pipeline, threshold).into_iter().flat_map(|set| ["--set".to_owned(), set]));
         command.arg("--").args(self.corpus.iter().map(OsString::from));
         let output = command.stdin(Stdio::null()).output().map_err(EvaluateError::file(&self.program))?;
         if !output.status.success() {

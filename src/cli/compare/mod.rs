@@ -16,6 +16,7 @@ use super::PipelineArgs;
 use super::examine::{Comparison, Examiner, Specimen, said, without_sketch};
 use super::problems::Problems;
 use crate::config::Plan;
+use crate::doc::without_separators;
 use crate::sketch::SketchKind;
 use crate::text::measures::Measure;
 use crate::text::{Featurizer, IdfTable, Weights};
@@ -53,6 +54,7 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
+/// A text without fields.
 pub(super) fn read(path: &Path) -> anyhow::Result<String> {
     let mut text = String::new();
     let read = if path == Path::new("-") {
@@ -61,7 +63,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<String> {
         std::fs::File::open(path).and_then(|mut file| file.read_to_string(&mut text))
     };
     read.with_context(|| format!("cannot read \"{}\"", path.display()))?;
-    Ok(text)
+    Ok(without_separators(&text).into_owned())
 }
 
 /// The comparison of two named texts.
