@@ -73,8 +73,8 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     anyhow::ensure!(!asked.tokens.is_empty(), "\"{}\" has no token to look for", file.display());
     anyhow::ensure!(asked.sketched.is_some(), "\"{}\" has no shingle of any weight", file.display());
     let mut found: Vec<Found> = Vec::new();
-    for (id, text) in alive {
-        let other = examiner.examine(&text);
+    for (id, alive_text) in alive {
+        let other = examiner.examine(&alive_text);
         let (Some(a), Some(b)) = (&asked.sketched, &other.sketched) else { continue };
         let compared = examiner.compare(a, b);
         let accepted = a.id == b.id || compared.verdict.accepted.is_some();

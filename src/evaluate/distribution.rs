@@ -137,8 +137,8 @@ mod tests {
     /// By hand: 0.93 / 7 + 0.05 / 2 + 0.02 * 20 / 21.5 and 0.999 * 0.8 / 30.8 + 0.0005.
     #[test]
     fn means_of_all() {
-        let expected = [0.5, 0.5, 0.176_462, 0.026_448];
-        for (distribution, expected) in Distribution::ALL.into_iter().zip(expected) {
+        let means = [0.5, 0.5, 0.176_462, 0.026_448];
+        for (distribution, expected) in Distribution::ALL.into_iter().zip(means) {
             let (mean, variance) = moments(|rng| distribution.sample(rng));
             assert!(
                 (mean - expected).abs() < 4.5 * (variance / DRAWS as f64).sqrt(),

@@ -46,8 +46,8 @@ fn sketch(c: &mut Criterion) {
             group.bench_function(BenchmarkId::from_parameter(kind.name()), |b| {
                 b.iter(|| {
                     words.clear();
-                    if let Some(ids) = next.next() {
-                        sketcher.sketch(Features { ids, weights }, &mut words);
+                    if let Some(text) = next.next() {
+                        sketcher.sketch(Features { ids: text, weights }, &mut words);
                     }
                 });
             });

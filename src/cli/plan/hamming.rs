@@ -111,11 +111,12 @@ impl Hamming {
             "\nDesigns for {bits} bits and a distance of {distance}, the cheapest first ({probe:.0} ns a block looked up, {entry:.0} ns \
              a document met):\n"
         )?;
-        let head = |f: &mut Formatter<'_>, [design, bits, blocks, met, time, bytes]: [&str; 6]| {
-            writeln!(f, "  {design:<44}{bits:>12}{blocks:>8}{met:>14}{time:>12}{bytes:>12}")
-        };
-        head(f, ["", "least bits", "", "documents", "", "bytes"])?;
-        head(f, ["design", "of a block", "blocks", "met", "µs", "a document"])?;
+        for [design, least, blocks, met, time, bytes] in [
+            ["", "least bits", "", "documents", "", "bytes"],
+            ["design", "of a block", "blocks", "met", "µs", "a document"],
+        ] {
+            writeln!(f, "  {design:<44}{least:>12}{blocks:>8}{met:>14}{time:>12}{bytes:>12}")?;
+        }
         for row in &self.designs {
             let mark = if row.chosen { ">" } else { " " };
             let note = if row.advice.is_empty() { "" } else { " !" };

@@ -35,10 +35,10 @@ pub(super) fn plot(threshold: f64, shade: impl Fn(f64) -> f64, bar: impl Fn(f64)
     let _ = writeln!(out, "  0.0 └{axis}");
     let mut labels = vec![' '; WIDTH + 4];
     let (label, place) = (format!("T={}", Typed(threshold)), at);
-    for (other, at) in [("0.0", 0), ("0.5", WIDTH / 2 - 1), ("1.0", WIDTH - 2)] {
+    for (other, beside) in [("0.0", 0), ("0.5", WIDTH / 2 - 1), ("1.0", WIDTH - 2)] {
         // Where the threshold's label leaves room, with a space between.
-        if at + other.len() < place || place + label.len() < at {
-            put(&mut labels, at, other);
+        if beside + other.len() < place || place + label.len() < beside {
+            put(&mut labels, beside, other);
         }
     }
     put(&mut labels, place, &label);

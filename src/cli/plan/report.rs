@@ -281,7 +281,7 @@ mod tests {
         let point = report.points.iter().find(|point| point.similarity.total_cmp(&report.threshold).is_eq());
         let (q, p) = (3.0_f64 / 64.0, 61.0_f64 / 64.0);
         let choose = [1.0, 64.0, 2016.0, 41664.0];
-        let within: f64 = (0..4).map(|k| choose[k as usize] * q.powi(k) * p.powi(64 - k)).sum();
+        let within: f64 = (0..).zip(choose).map(|(k, ways)| ways * q.powi(k) * p.powi(64 - k)).sum();
         let point = point.unwrap();
         assert!(
             (point.compared - within).abs() < 1e-9 && (point.reported - within).abs() < 1e-9,

@@ -71,8 +71,8 @@ fn traced(plan: &mut Plan, inputs: Vec<Input>, id: &DocId) -> anyhow::Result<Str
 fn report(plan: &Plan, events: &[(Position, Option<usize>)], alive: &Corpus, id: &DocId) -> String {
     let mut out = format!("pipeline {}, scheme {:016x}\n", plan.name, plan.scheme.fingerprint());
     if let Weights::TfIdf(Idf::Frozen(table), _) = &plan.scheme.text.weights {
-        let counted = counted(table.documents() as usize, "document");
-        let _ = writeln!(out, "the table of document frequencies in force is of {counted}");
+        let documents = counted(usize::try_from(table.documents()).unwrap_or(usize::MAX), "document");
+        let _ = writeln!(out, "the table of document frequencies in force is of {documents}");
     }
     let mut section = |name: &str, lines: &[String]| {
         let _ = write!(out, "\n{name}\n");

@@ -102,14 +102,16 @@ mod tests {
         assert_eq!((first.components, first.reject_below, first.accept_from), (100, 62, 96));
         assert_eq!((ours.looks.len(), ours.looks[7].components, ours.least), (21, 192, 800));
         let one_bit = Rule::one_bit(0.8).unwrap();
-        let first = one_bit.looks[0];
-        assert_eq!((first.components, first.reject_below, one_bit.looks.len()), (64, 44, 16));
+        let word = one_bit.looks[0];
+        assert_eq!((word.components, word.reject_below, one_bit.looks.len()), (64, 44, 16));
     }
 
     #[test]
     fn a_comparison_ends_at_the_first_look_that_decides() {
         let [paper, _] = Rule::full_width(0.8).unwrap();
-        let stop = |share: u32| paper.compare(|from, to| (to - from) as u32 * share / 100);
+        let stop = |share: usize| {
+            paper.compare(|from, to| u32::try_from((to - from) * share / 100).expect("at most 1000"))
+        };
         assert_eq!(stop(61), Stop { look: 0, components: 100, accepted: false });
         assert_eq!(stop(96), Stop { look: 0, components: 100, accepted: true });
         assert_eq!(stop(80), Stop { look: 5, components: 1000, accepted: true });
