@@ -125,9 +125,9 @@ mod triplets {
         for case in &file.cases {
             let found = dupflow::oracle::shared(&case.sets);
             assert_eq!(found.len(), case.triplets.len());
-            for (found, expected) in found.iter().zip(&case.triplets) {
-                assert_eq!((found.a, found.b, found.common), (expected.i, expected.j, expected.common));
-                assert!((found.resemblance - expected.resemblance).abs() < 1e-12);
+            for (triplet, expected) in found.iter().zip(&case.triplets) {
+                assert_eq!((triplet.a, triplet.b, triplet.common), (expected.i, expected.j, expected.common));
+                assert!((triplet.resemblance - expected.resemblance).abs() < 1e-12);
             }
         }
     }

@@ -52,5 +52,5 @@ fn a_text_of_a_file_has_no_fields() {
     let found = pairs(&place.replay(&format!("--emit pairs {fields} pages feed")).0.out);
     assert_eq!(found.values().copied().collect::<Vec<_>>(), [1.0; 3]);
     let compared = place.run(&format!("compare {fields} pages/a pages/b"));
-    assert!(compared.out.ends_with("copies of one sketch: a pair of similarity 1\n"), "{compared:?}");
+    assert!(compared.out.contains("copies of one sketch: a pair of similarity 1\n"), "{compared:?}");
 }
