@@ -46,7 +46,7 @@ impl Study for Speed {
         let mut table = Table::new(
             "speed",
             "Sketching time",
-            "Per feature, one thread; of each text the least time of rounds in which every sketch has its turn. Simhash has 64 bits at \
+            "Per feature, one thread, 4 bits of each component kept; of each text the least time of rounds in which every sketch has its turn. Simhash has 64 bits at \
              any K. Dart, icws, cws and simhash are given weights, the others sets.",
             &["sketch", "n, features", "K", "time, ns/feature", "times as fast as minhash"],
         );
@@ -82,14 +82,9 @@ impl Study for Speed {
     }
 }
 
-/// A sketch of about K components: at full width, where they can have it.
+/// A sketch of about K components, of the default width.
 fn params(kind: SketchKind, size: usize, seed: u64) -> SketchParams {
-    let (size, bits) = match kind {
-        SketchKind::SimHash => (64, 1),
-        SketchKind::Odd => (size, 2),
-        SketchKind::Connected { .. } => (size, 1),
-        _ => (size, 64),
-    };
+    let (size, bits) = if kind == SketchKind::SimHash { (64, 1) } else { (size, 4) };
     SketchParams { kind, size, bits, wide: 0, seed }
 }
 

@@ -141,28 +141,33 @@ fn tables_come_and_go_with_the_corpus() {
     }
 }
 
-/// Real history: the end, and three cuts.
+/// Real history, whole: the end, and three cuts. And its beginning, cut and dealt otherwise.
 #[test]
 fn live_weights_on_real_history() {
-    const EVENTS: usize = 10_000;
     let Some(folder) = data::folder("live weights on real history") else { return };
-    let events: Vec<Event> = data::feed(&folder.join("feed_tldr_half0.jsonl.zst")).take(EVENTS).collect();
+    let events: Vec<Event> = data::feed(&folder.join("feed_tldr_half0.jsonl.zst")).collect();
     let plan = Plan::load("weighted", &[]).unwrap_or_else(|error| panic!("{error}"));
-    for (workers, size) in [(1, 1000), (2, 250), (4, 2500)] {
-        let run = Run { workers, serialized: false, seed: 5 };
+    for (events, workers, size, judged) in
+        [(&events[..], 2, 1000, 15_000), (&events[..5000], 1, 500, 2500), (&events[..5000], 4, 250, 1250)]
+    {
+        let run = Run { workers, serialized: workers == 4, seed: 5 };
         let epochs: Vec<_> = events.chunks(size).map(<[Event]>::to_vec).collect();
         let stages = Stages::of(&plan, false);
         let mut accumulated = Accumulated::new(script::deltas(&stages, &epochs, run));
         let mut corpus = Corpus::new(&stages);
-        for (epoch, events) in (1..).zip(&epochs) {
-            corpus.apply(events);
+        let mut cuts = 0;
+        for (epoch, of_epoch) in (1..).zip(&epochs) {
+            corpus.apply(of_epoch);
             accumulated.advance(epoch);
-            if (epoch as usize * size).is_multiple_of(2500) {
+            let read = usize::try_from(epoch).unwrap() * size;
+            if read.is_multiple_of(judged) || read >= events.len() {
                 let expected = corpus.pairs();
                 assert!(!expected.is_empty());
                 assert_same(&accumulated.pairs, &expected, epoch, run);
+                cuts += 1;
             }
         }
         accumulated.end();
+        assert!(cuts == events.len().div_ceil(judged), "{cuts} cuts");
     }
 }
