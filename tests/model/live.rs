@@ -55,8 +55,8 @@ impl Corpus {
             let _ = if counts { self.counted.insert(id.clone()) } else { self.counted.remove(id) };
             if growth.is_due(self.table.documents(), self.counted.len() as u64) {
                 let mut holders: BTreeMap<u64, u32> = BTreeMap::new();
-                for id in &self.counted {
-                    for feature in self.featurizer.terms(&self.alive[id]).ids {
+                for counted in &self.counted {
+                    for feature in self.featurizer.terms(&self.alive[counted]).ids {
                         *holders.entry(*feature).or_default() += 1;
                     }
                 }
@@ -145,10 +145,10 @@ fn tables_come_and_go_with_the_corpus() {
 #[test]
 fn live_weights_on_real_history() {
     let Some(folder) = data::folder("live weights on real history") else { return };
-    let events: Vec<Event> = data::feed(&folder.join("feed_tldr_half0.jsonl.zst")).collect();
+    let all: Vec<Event> = data::feed(&folder.join("feed_tldr_half0.jsonl.zst")).collect();
     let plan = Plan::load("weighted", &[]).unwrap_or_else(|error| panic!("{error}"));
     for (events, workers, size, judged) in
-        [(&events[..], 2, 1000, 15_000), (&events[..5000], 1, 500, 2500), (&events[..5000], 4, 250, 1250)]
+        [(&all[..], 2, 1000, 15_000), (&all[..5000], 1, 500, 2500), (&all[..5000], 4, 250, 1250)]
     {
         let run = Run { workers, serialized: workers == 4, seed: 5 };
         let epochs: Vec<_> = events.chunks(size).map(<[Event]>::to_vec).collect();
