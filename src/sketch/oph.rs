@@ -8,7 +8,7 @@
 //! - [`OphOriginal`] keeps the empty bins and estimates `matches / (K - bins empty in both)` (Li, Owen and Zhang 2012), with
 //!   the least variance of all. Since an empty bin says nothing by itself, it is compared as a whole only.
 //!
-//! The bins are those of the first round of [`fss`](super::fss). The walk of bin j tries [`TRIES`] bins, each chosen at random,
+//! The bins are those of the first round of `fss`. The walk of bin j tries `TRIES` bins, each chosen at random,
 //! and then takes all bins in random order; the first that is not empty *of features* is copied. Both are fixed for bin j, so
 //! texts walk alike, and of A ∪ B each filled bin is equally likely to be the first. (The paper tries for ever, which takes K
 //! tries for a text of one feature.) A copy is hashed with its bin's number and marked in its highest bit: it is never

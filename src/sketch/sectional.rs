@@ -3,14 +3,14 @@
 //! A text's features, in text order, are cut into s sections of equal length; a feature belongs to the section of its first
 //! occurrence. With q the share of the common features that are in sections of equal number:
 //!
-//! | mode | a component is | P[equal] |
+//! | mode | a component is | P\[equal\] |
 //! |---|---|---|
 //! | [`Attach`](SectionMode::Attach) | the sampled feature, and its section | `q J` |
 //! | [`Pair`](SectionMode::Pair) | a sampled (feature, section) | `q J / (1 + J - q J)`, the Jaccard similarity of such pairs |
 //!
 //! So this is a similarity of its own, never above J and equal to it only if q = 1, which thresholds must be chosen for; beside
 //! an estimate of J it yields q, the [`alignment`](SectionMode::alignment) of two texts. (The paper takes it for an estimator
-//! of J, with E = J / s; that holds for neither.) The components are those of [`fss`](super::fss). In mode `attach`
+//! of J, with E = J / s; that holds for neither.) The components are those of `fss`. In mode `attach`
 //! each section is sketched by itself: the sketch of the text is the component-wise least, and the section that has it is the
 //! sampled feature's, the first one of equals.
 //!

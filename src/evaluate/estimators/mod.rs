@@ -7,8 +7,8 @@
 //! Theory is [`SketchParams::variance`](crate::sketch::SketchParams::variance), without bias; where the estimate is not linear in the
 //! number of places that agree, and places are independent, it is the exact sum over all numbers. The mean of n squared errors, in
 //! units of the variance σ², has the standard deviation `sqrt((κ - 1) / n)` with κ the kurtosis of the estimate, `3 + (1 - 6 p q) /
-//! (K p q)` for K independent places that agree with probability p; an interval is [`SIGMAS`] of these to each side. That of the
-//! bias is [`SIGMAS`] times `σ / sqrt(n)`.
+//! (K p q)` for K independent places that agree with probability p; an interval is `SIGMAS` of these to each side. That of the
+//! bias is `SIGMAS` times `σ / sqrt(n)`.
 //!
 //! References: those of [`variance`](crate::sketch::variance).
 
