@@ -11,6 +11,9 @@ use plotters::style::{BLACK, Color, WHITE};
 
 use super::EvaluateError;
 
+/// Lines of a legend that is as high as half of the plot.
+const MANY: usize = 8;
+
 /// Width and height, in pixels.
 const SIZE: (u32, u32) = (760, 460);
 
@@ -83,12 +86,13 @@ impl Plot {
         series.points.iter().copied().filter(|(x, y)| self.x.holds(*x) && self.y.holds(*y))
     }
 
-    /// On the right, where a line that falls or rises leaves room.
+    /// Where lines that fall or rise leave room; many lines that fall leave it on the left.
     fn legend(&self) -> SeriesLabelPosition {
         let ends =
             self.series.first().and_then(|series| Some((series.points.first()?.1, series.points.last()?.1)));
         match ends {
             Some((left, right)) if left < right => SeriesLabelPosition::LowerRight,
+            _ if self.series.len() > MANY => SeriesLabelPosition::LowerLeft,
             _ => SeriesLabelPosition::UpperRight,
         }
     }
