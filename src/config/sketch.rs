@@ -9,22 +9,7 @@ pub(super) const SHAPE: &[&str] = &["sketch.kind", "sketch.size", "sketch.bits",
 
 /// The table `[sketch]`.
 pub(super) fn sketch(settings: &mut Settings) -> SketchParams {
-    let kinds = [
-        ("fss", SketchKind::Fss),
-        ("minhash", SketchKind::MinHash),
-        ("oph", SketchKind::Oph),
-        ("oph-original", SketchKind::OphOriginal),
-        ("superminhash", SketchKind::SuperMinHash),
-        ("bottom-k", SketchKind::BottomK),
-        ("min-max", SketchKind::MinMax),
-        ("odd", SketchKind::Odd),
-        ("connected", SketchKind::Connected { run: 2 }),
-        ("sectional", SketchKind::Sectional { sections: 2, mode: SectionMode::Attach }),
-        ("dart", SketchKind::Dart),
-        ("icws", SketchKind::Icws),
-        ("cws", SketchKind::Cws),
-        ("simhash", SketchKind::SimHash),
-    ];
+    let kinds = SketchKind::ALL.map(|kind| (kind.name(), kind));
     let kind = settings.choose("sketch.kind", &kinds, &[]).unwrap_or(SketchKind::Fss);
     let own = match kind {
         SketchKind::Connected { .. } => &["sketch.run"][..],

@@ -6,7 +6,7 @@ use super::plot::{Axis, Plot, Series};
 use super::table::{Table, row};
 use super::{Bench, EvaluateError, Findings, Study};
 use crate::hash::mix;
-use crate::sketch::{SectionMode, SketchKind, SketchParams};
+use crate::sketch::{SketchKind, SketchParams};
 use crate::text::Features;
 use crate::text::measures::Measure;
 
@@ -15,21 +15,6 @@ const SHAPES: [(usize, usize); 4] = [(300, 256), (1000, 256), (1000, 1024), (400
 
 /// What all sketches are compared with.
 const REFERENCE: SketchKind = SketchKind::MinHash;
-
-/// The other sketches that are timed at all shapes.
-const FAST: [SketchKind; 11] = [
-    SketchKind::Fss,
-    SketchKind::Oph,
-    SketchKind::OphOriginal,
-    SketchKind::SuperMinHash,
-    SketchKind::BottomK,
-    SketchKind::MinMax,
-    SketchKind::Odd,
-    SketchKind::Connected { run: 2 },
-    SketchKind::Sectional { sections: 4, mode: SectionMode::Attach },
-    SketchKind::Dart,
-    SketchKind::SimHash,
-];
 
 /// Sketches that take more than a hundred times as long, timed at the first two shapes.
 const SLOW: [SketchKind; 2] = [SketchKind::Icws, SketchKind::Cws];
@@ -46,17 +31,19 @@ impl Study for Speed {
         let mut table = Table::new(
             "speed",
             "Sketching time",
-            "Per feature, one thread, 4 bits of each component kept; of each text the least time of rounds in which every sketch has its turn. Simhash has 64 bits at \
-             any K. Dart, icws, cws and simhash are given weights, the others sets.",
+            "Per feature, one thread, 4 bits of each component kept; of each text the least time of rounds in which every sketch \
+             has its turn. Simhash has 64 bits at any K. Dart, icws, cws and simhash are given weights, the others sets.",
             &["sketch", "n, features", "K", "time, ns/feature", "times as fast as minhash"],
         );
-        let kinds: Vec<SketchKind> = [REFERENCE].into_iter().chain(FAST).chain(SLOW).collect();
+        let others = SketchKind::ALL.into_iter().filter(|kind| *kind != REFERENCE && !SLOW.contains(kind));
+        let fast: Vec<SketchKind> = [REFERENCE].into_iter().chain(others).collect();
+        let kinds: Vec<SketchKind> = fast.iter().copied().chain(SLOW).collect();
         let empty = |kind: &SketchKind| Series { name: kind.name().to_owned(), points: Vec::new() };
         let mut series: Vec<Series> = kinds.iter().map(empty).collect();
         for (place, (features, size)) in SHAPES.into_iter().enumerate() {
-            let mut times = time(bench, &kinds[..=FAST.len()], features, size, FEATURES.div_ceil(features));
+            let mut times = time(bench, &fast, features, size, FEATURES.div_ceil(features));
             if place < 2 {
-                let slow = time(bench, &kinds[FAST.len() + 1..], features, size, 1);
+                let slow = time(bench, &SLOW, features, size, 1);
                 times.extend(slow);
             }
             for ((kind, nanoseconds), line) in kinds.iter().zip(&times).zip(&mut series) {

@@ -65,6 +65,24 @@ pub enum SketchKind {
 }
 
 impl SketchKind {
+    /// Every kind, with the parameters that it has by default: sketches of sets, of weights, of angles.
+    pub const ALL: [Self; 14] = [
+        Self::Fss,
+        Self::MinHash,
+        Self::Oph,
+        Self::OphOriginal,
+        Self::SuperMinHash,
+        Self::BottomK,
+        Self::MinMax,
+        Self::Odd,
+        Self::Connected { run: 2 },
+        Self::Sectional { sections: 2, mode: SectionMode::Attach },
+        Self::Dart,
+        Self::Icws,
+        Self::Cws,
+        Self::SimHash,
+    ];
+
     /// The name in a pipeline file.
     pub fn name(self) -> &'static str {
         match self {

@@ -4,25 +4,8 @@
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use dupflow::hash::mix;
-use dupflow::sketch::{SectionMode, SketchKind, SketchParams};
+use dupflow::sketch::{SketchKind, SketchParams};
 use dupflow::text::Features;
-
-const KINDS: [SketchKind; 14] = [
-    SketchKind::Fss,
-    SketchKind::MinHash,
-    SketchKind::Oph,
-    SketchKind::OphOriginal,
-    SketchKind::SuperMinHash,
-    SketchKind::BottomK,
-    SketchKind::MinMax,
-    SketchKind::Odd,
-    SketchKind::Connected { run: 2 },
-    SketchKind::Sectional { sections: 2, mode: SectionMode::Attach },
-    SketchKind::Dart,
-    SketchKind::Icws,
-    SketchKind::Cws,
-    SketchKind::SimHash,
-];
 
 fn sketch(c: &mut Criterion) {
     for (size, features) in
@@ -34,7 +17,7 @@ fn sketch(c: &mut Criterion) {
             (0..64).map(|text| (0..features).map(|i| mix(text << 32 | i)).collect()).collect();
         // Counts as texts have them: most features once, a few often.
         let weights: Vec<f64> = (1..=features).map(|i| (features / i).clamp(1, 20) as f64).collect();
-        for kind in KINDS {
+        for kind in SketchKind::ALL {
             let (size, bits, weights): (_, _, &[f64]) = match kind {
                 SketchKind::SimHash => (64, 1, &weights),
                 SketchKind::Dart | SketchKind::Icws | SketchKind::Cws => (size, 4, &weights),

@@ -3,6 +3,7 @@
 use dupflow::sketch::SketchKind;
 use dupflow::sketch::estimate::{estimate, match_probability, standard_error};
 use dupflow::sketch::kernel::Kernel;
+use dupflow::sketch::variance;
 
 use crate::bounds::{self, SIGMAS};
 use crate::synthetic::sketches;
@@ -77,17 +78,7 @@ fn minhash_has_no_bias_and_the_variance_of_independent_components() {
 #[test]
 fn fss_has_no_bias_and_less_variance_than_minhash() {
     const SIZE: usize = 448;
-    let alpha = |union: usize| {
-        let (m, u) = (SIZE as f64, union as f64);
-        let sum: f64 = (1..SIZE)
-            .map(|l| {
-                let l = l as f64;
-                let bend = ((l + 1.0) / m).powf(u) + ((l - 1.0) / m).powf(u) - 2.0 * (l / m).powf(u);
-                (l / (m - 1.0)).powf(u) * (m - 1.0) / (u - 1.0) * bend
-            })
-            .sum();
-        1.0 - sum
-    };
+    let alpha = |union| variance::alpha(SIZE, union);
     // Evaluated in whole numbers: 0.4879 for 20 features, 0.7815 for 2000.
     assert!((alpha(20) - 0.4879).abs() < 1e-4 && (alpha(2000) - 0.7815).abs() < 1e-4);
     check(SketchKind::Fss, SIZE, 1000, alpha);

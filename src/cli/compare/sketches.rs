@@ -12,27 +12,9 @@ use std::mem::discriminant;
 
 use super::measures::weighted_by;
 use crate::cli::examine::{Examiner, Specimen, named};
-use crate::sketch::{SectionMode, SketchKind, SketchParams};
+use crate::sketch::{SketchKind, SketchParams};
 use crate::text::measures::Measure;
 use crate::text::{Features, Weigher, Weights};
-
-/// All of them.
-const KINDS: [SketchKind; 14] = [
-    SketchKind::Fss,
-    SketchKind::MinHash,
-    SketchKind::Oph,
-    SketchKind::OphOriginal,
-    SketchKind::SuperMinHash,
-    SketchKind::BottomK,
-    SketchKind::MinMax,
-    SketchKind::Odd,
-    SketchKind::Connected { run: 2 },
-    SketchKind::Sectional { sections: 2, mode: SectionMode::Attach },
-    SketchKind::Dart,
-    SketchKind::Icws,
-    SketchKind::Cws,
-    SketchKind::SimHash,
-];
 
 /// Standard errors from here on (inclusive) say that the estimate says nothing.
 const USELESS: f64 = 1.0;
@@ -51,7 +33,7 @@ pub(super) fn table(
         "\n{:<16}{:<28}{:>6}  {:<28}{:>6}{:>10}{:>16}",
         "every sketch", "places", "bytes", "of", "exact", "estimate", "standard error"
     );
-    for kind in KINDS {
+    for kind in SketchKind::ALL {
         let params = params(kind, own);
         let estimator = params.estimator();
         let measure = params.kind.measure();
@@ -153,7 +135,7 @@ mod tests {
             table(&mut out, &a, &b, &plan.scheme.sketch, &Weights::Tf, &mut examiner);
             let rows: Vec<_> = out.lines().skip(2).filter(|row| !row.contains("alignment q")).collect();
             let (note, rows) = rows.split_last().unwrap();
-            assert!(note.starts_with("> is") && rows.len() == KINDS.len(), "{out}");
+            assert!(note.starts_with("> is") && rows.len() == SketchKind::ALL.len(), "{out}");
             let own: Vec<_> = rows.iter().filter(|row| row.starts_with('>')).collect();
             assert!(own.len() == 1 && own[0].contains(plan.scheme.sketch.kind.name()), "{out}");
             for row in rows {
