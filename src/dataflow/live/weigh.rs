@@ -187,7 +187,6 @@ impl Corpus {
     /// Applies an event to the terms; its document is sketched later.
     fn apply(&mut self, effect: Effect) {
         let place = effect.place as usize;
-        self.touched.push(effect.place);
         if self.documents.len() <= place {
             self.documents.resize_with(place + 1, || None);
         }
@@ -200,7 +199,11 @@ impl Corpus {
             }
         };
         let Some(document) = document else { return };
-        self.metrics.add(Counter::Unchanged, u64::from(document.alive && alive && document.terms == terms));
+        if document.alive && alive && document.terms == terms {
+            self.metrics.add(Counter::Unchanged, 1);
+        } else {
+            self.touched.push(effect.place);
+        }
         document.alive = alive;
         if let Some(before) = std::mem::replace(&mut document.terms, terms) {
             self.vocabulary.remove(&before);
