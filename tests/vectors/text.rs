@@ -25,7 +25,7 @@ mod token_rule {
 
     #[test]
     fn tokens_are_as_expected() {
-        let file: File = serde_json::from_str(include_str!("vectors/tokens.json")).unwrap();
+        let file: File = serde_json::from_str(include_str!("tokens.json")).unwrap();
         let mut featurizer = Featurizer::new(rules(Shingle::Words(1)));
         assert!(file.cases.len() >= 15);
         for case in &file.cases {
@@ -67,7 +67,7 @@ mod similarity {
 
     #[test]
     fn jaccard_of_strings_and_of_features() {
-        let file: File = serde_json::from_str(include_str!("vectors/pair_similarities.json")).unwrap();
+        let file: File = serde_json::from_str(include_str!("pair_similarities.json")).unwrap();
         assert!(!file.cases.is_empty());
         for case in &file.cases {
             for (shingle, expected) in [
@@ -120,7 +120,7 @@ mod triplets {
 
     #[test]
     fn shared_shingles_are_counted() {
-        let file: File = serde_json::from_str(include_str!("vectors/shared_shingle_triplets.json")).unwrap();
+        let file: File = serde_json::from_str(include_str!("shared_shingle_triplets.json")).unwrap();
         assert!(file.cases.iter().any(|case| !case.triplets.is_empty()));
         for case in &file.cases {
             let found = dupflow::oracle::shared(&case.sets);

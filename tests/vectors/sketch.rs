@@ -1,8 +1,6 @@
 //! The golden vectors of the sketches: estimators, sections and their expectations, the Cantor pairing. Each file says what it
 //! holds and its tolerance.
 
-#![expect(clippy::unwrap_used, reason = "a vector that does not parse fails its test")]
-
 use std::collections::BTreeSet;
 
 use dupflow::sketch::SectionMode;
@@ -15,20 +13,10 @@ use dupflow::sketch::sectional::{cantor, section};
 use dupflow::sketch::variance;
 use serde_json::Value;
 
-fn cases(name: &str) -> Vec<Value> {
-    let path = format!("{}/tests/vectors/{name}.json", env!("CARGO_MANIFEST_DIR"));
-    let file: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let cases = file["cases"].as_array().unwrap().clone();
-    assert!(!cases.is_empty());
-    cases
-}
+use crate::read::{cases, count};
 
 fn number(value: &Value) -> f64 {
     value.as_f64().unwrap()
-}
-
-fn count(value: &Value) -> usize {
-    usize::try_from(value.as_u64().unwrap()).unwrap()
 }
 
 /// A decimal string.

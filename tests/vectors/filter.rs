@@ -1,8 +1,6 @@
 //! The golden vectors of blocking and of the filters. Each file says what it holds and its tolerance. The vectors write bounds as "reject if <= m" with -1 for never; ours are "reject below
 //! m + 1".
 
-#![expect(clippy::unwrap_used, reason = "a vector that does not parse fails its test")]
-
 use dupflow::block::BlockingParams;
 use dupflow::block::design::{Curve, areas, design};
 use dupflow::filter::binomial::Binomial;
@@ -12,13 +10,7 @@ use dupflow::sketch::estimate::match_probability;
 use dupflow::sketch::kernel::Kernel;
 use serde_json::Value;
 
-fn cases(name: &str) -> Vec<Value> {
-    let path = format!("{}/tests/vectors/{name}.json", env!("CARGO_MANIFEST_DIR"));
-    let file: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let cases = file["cases"].as_array().unwrap().clone();
-    assert!(!cases.is_empty());
-    cases
-}
+use crate::read::{cases, count, counts};
 
 /// A number, or a string that holds a decimal or a fraction.
 fn number(value: &Value) -> f64 {
@@ -27,14 +19,6 @@ fn number(value: &Value) -> f64 {
         Some((p, q)) => p.parse::<f64>().unwrap() / q.parse::<f64>().unwrap(),
         None => text.parse().unwrap(),
     }
-}
-
-fn count(value: &Value) -> usize {
-    usize::try_from(value.as_u64().unwrap()).unwrap()
-}
-
-fn counts(value: &Value) -> Vec<usize> {
-    value.as_array().unwrap().iter().map(count).collect()
 }
 
 /// Bounds of the vectors as ours.

@@ -52,7 +52,7 @@ fn weight(features: Features<'_>, feature: u64) -> f64 {
 
 #[test]
 fn frequencies_and_weights() {
-    let file: File<Corpus> = serde_json::from_str(include_str!("vectors/tfidf.json")).unwrap();
+    let file: File<Corpus> = serde_json::from_str(include_str!("tfidf.json")).unwrap();
     let mut featurizer = featurizer();
     assert!(!file.cases.is_empty());
     for Corpus { docs, df, weights, pairwise_weighted_jaccard_smooth, pairwise_cosine_smooth } in file.cases {
@@ -105,7 +105,7 @@ struct Pair {
 fn similarities_of_counts() {
     use dupflow::text::measures::{containment, jaccard};
 
-    let file: File<Pair> = serde_json::from_str(include_str!("vectors/pair_similarities.json")).unwrap();
+    let file: File<Pair> = serde_json::from_str(include_str!("pair_similarities.json")).unwrap();
     let mut featurizer = featurizer();
     assert!(!file.cases.is_empty());
     for case in file.cases {

@@ -1,8 +1,6 @@
 //! The golden vectors of blocking by Hamming distance: thresholds, designs, their choice, and searches. Each file says what it
 //! holds; counts are exact, expectations within 1e-12.
 
-#![expect(clippy::unwrap_used, reason = "a vector that does not parse fails its test")]
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use dupflow::block::hamming::optimiser::{Costs, Workload};
@@ -12,21 +10,7 @@ use dupflow::block::{BlockKey, Blocking};
 use dupflow::sketch::SketchRef;
 use serde_json::Value;
 
-fn cases(name: &str) -> Vec<Value> {
-    let path = format!("{}/tests/vectors/{name}.json", env!("CARGO_MANIFEST_DIR"));
-    let file: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let cases = file["cases"].as_array().unwrap().clone();
-    assert!(!cases.is_empty());
-    cases
-}
-
-fn count(value: &Value) -> usize {
-    usize::try_from(value.as_u64().unwrap()).unwrap()
-}
-
-fn counts(value: &Value) -> Vec<usize> {
-    value.as_array().unwrap().iter().map(count).collect()
-}
+use crate::read::{cases, count, counts};
 
 fn decimal(value: &Value) -> f64 {
     value.as_str().unwrap().parse().unwrap()

@@ -1,5 +1,4 @@
 //! The golden vectors of SimHash: votes under given hashes, ties to 1.
-#![cfg(test)]
 
 use dupflow::sketch::simhash::fingerprint;
 use serde::Deserialize;
@@ -28,7 +27,7 @@ fn parse(hex: &str) -> u64 {
 
 #[test]
 fn fingerprints_are_as_expected_at_any_scale_and_in_any_order() {
-    let file: File = serde_json::from_str(include_str!("vectors/simhash.json")).unwrap();
+    let file: File = serde_json::from_str(include_str!("simhash.json")).unwrap();
     let mut checked = 0;
     for case in &file.cases {
         // A text without a feature has no sketch; that is decided before any sketcher is asked.
