@@ -10,16 +10,7 @@ use dupflow::sketch::estimate::match_probability;
 use dupflow::sketch::kernel::Kernel;
 use serde_json::Value;
 
-use crate::read::{cases, count, counts};
-
-/// A number, or a string that holds a decimal or a fraction.
-fn number(value: &Value) -> f64 {
-    let Some(text) = value.as_str() else { return value.as_f64().unwrap() };
-    match text.split_once('/') {
-        Some((p, q)) => p.parse::<f64>().unwrap() / q.parse::<f64>().unwrap(),
-        None => text.parse().unwrap(),
-    }
-}
+use crate::read::{absolute, cases, count, counts, number, relative};
 
 /// Bounds of the vectors as ours.
 fn below(value: &Value) -> Vec<usize> {
@@ -28,18 +19,6 @@ fn below(value: &Value) -> Vec<usize> {
 
 fn one_below(value: &Value) -> usize {
     usize::try_from(value.as_i64().unwrap() + 1).unwrap()
-}
-
-#[track_caller]
-fn relative(found: f64, expected: &Value, tolerance: f64) {
-    let expected = number(expected);
-    assert!((found - expected).abs() <= tolerance * expected.abs(), "{found:e}, expected {expected:e}");
-}
-
-#[track_caller]
-fn absolute(found: f64, expected: &Value, tolerance: f64) {
-    let expected = number(expected);
-    assert!((found - expected).abs() <= tolerance, "{found:e}, expected {expected:e}");
 }
 
 #[test]

@@ -18,3 +18,24 @@ pub(crate) fn count(value: &Value) -> usize {
 pub(crate) fn counts(value: &Value) -> Vec<usize> {
     value.as_array().unwrap().iter().map(count).collect()
 }
+
+/// A number, or a string that holds a decimal or a fraction.
+pub(crate) fn number(value: &Value) -> f64 {
+    let Some(text) = value.as_str() else { return value.as_f64().unwrap() };
+    match text.split_once('/') {
+        Some((p, q)) => p.parse::<f64>().unwrap() / q.parse::<f64>().unwrap(),
+        None => text.parse().unwrap(),
+    }
+}
+
+#[track_caller]
+pub(crate) fn relative(found: f64, expected: &Value, tolerance: f64) {
+    let expected = number(expected);
+    assert!((found - expected).abs() <= tolerance * expected.abs(), "{found:e}, expected {expected:e}");
+}
+
+#[track_caller]
+pub(crate) fn absolute(found: f64, expected: &Value, tolerance: f64) {
+    let expected = number(expected);
+    assert!((found - expected).abs() <= tolerance, "{found:e}, expected {expected:e}");
+}

@@ -13,27 +13,11 @@ use dupflow::sketch::sectional::{cantor, section};
 use dupflow::sketch::variance;
 use serde_json::Value;
 
-use crate::read::{cases, count};
-
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap()
-}
+use crate::read::{absolute, cases, count, number, relative};
 
 /// A decimal string.
 fn whole(value: &Value) -> u128 {
     value.as_str().unwrap().parse().unwrap()
-}
-
-#[track_caller]
-fn relative(found: f64, expected: &Value, tolerance: f64) {
-    let expected = number(expected);
-    assert!((found - expected).abs() <= tolerance * expected.abs(), "{found:e}, expected {expected:e}");
-}
-
-#[track_caller]
-fn absolute(found: f64, expected: &Value, tolerance: f64) {
-    let expected = number(expected);
-    assert!((found - expected).abs() <= tolerance, "{found:e}, expected {expected:e}");
 }
 
 /// Two sketches of bottom-k whose sample holds so many values, so many of them in both.
