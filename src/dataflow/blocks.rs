@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Exchange;
 
-use super::{Stages, by_epoch};
+use super::Stages;
+use super::epochs::by_epoch;
 use crate::block::BlockKey;
 use crate::block::index::{BlockIndex, Posting};
 use crate::hash::SketchId;

@@ -14,9 +14,10 @@ use timely::dataflow::channels::pact::Exchange;
 use timely::dataflow::operators::generic::OutputBuilder;
 use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
+use super::epochs::Stash;
 use super::sketches::{Members, Sketches, pair_of};
 use super::upsert::Membership;
-use super::{Deltas, Stages, Stash};
+use super::{Deltas, Stages};
 use crate::block::index::Posting;
 use crate::doc::DocId;
 use crate::hash::SketchId;

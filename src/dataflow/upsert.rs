@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Exchange;
 
+use super::Stages;
+use super::epochs::by_epoch;
 use super::ingest::{Arrival, Change};
-use super::{Stages, by_epoch};
 use crate::doc::DocId;
 use crate::hash::SketchId;
 use crate::metrics::Counter;

@@ -15,8 +15,9 @@ use timely::dataflow::channels::pact::Exchange;
 use timely::dataflow::operators::generic::operator::Operator;
 
 use super::blocks::Meetings;
+use super::epochs::by_epoch;
 use super::sketches::Sketches;
-use super::{Accepted, Deltas, Stages, by_epoch};
+use super::{Accepted, Deltas, Stages};
 use crate::block::Blocking;
 use crate::hash::SketchId;
 use crate::metrics::Counter;

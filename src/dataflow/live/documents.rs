@@ -10,8 +10,9 @@ use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use super::tables::Count;
 use super::{Change, Effect};
+use crate::dataflow::Stages;
+use crate::dataflow::epochs::Stash;
 use crate::dataflow::ingest::{self, Arrival};
-use crate::dataflow::{Stages, Stash};
 use crate::doc::DocId;
 use crate::metrics::Counter;
 use crate::time::Epoch;

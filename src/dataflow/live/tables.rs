@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Exchange;
 
-use crate::dataflow::{Stages, by_epoch};
+use crate::dataflow::Stages;
+use crate::dataflow::epochs::by_epoch;
 use crate::doc::Position;
 use crate::metrics::Counter;
 use crate::text::Growth;
