@@ -3,8 +3,8 @@
 use super::problem::What;
 use super::raw::{Settings, without_effect};
 use crate::block::BlockingKind;
-use crate::block::hamming::optimiser::{Costs, Workload};
-use crate::block::hamming::{Design, DesignError, Form, Kind};
+use crate::block::hamming::optimiser::Workload;
+use crate::block::hamming::{Design, DesignError, Kind};
 use crate::filter::Target;
 use crate::sketch::SketchParams;
 use crate::sketch::agreement::Shape;
@@ -86,15 +86,7 @@ pub(super) fn design(
 
 /// The cheapest design of a kind in a stream of [`DOCUMENTS`].
 fn cheapest(kind: BlockingKind, bits: usize, radius: usize, cap: usize) -> Result<Design, DesignError> {
-    let form = Form::Stream { cap };
-    let workload = Workload {
-        bits,
-        radius,
-        documents: DOCUMENTS,
-        budget_bytes: u64::MAX,
-        form,
-        costs: Costs::default(),
-    };
+    let workload = Workload::stream(bits, radius, DOCUMENTS, cap);
     let is_kind = |design: &Design| match design.kind() {
         Kind::OneLevel { .. } | Kind::TwoLevel { .. } => kind == BlockingKind::Permuted,
         Kind::MultiIndex { .. } => kind == BlockingKind::MultiIndex,

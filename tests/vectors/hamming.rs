@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dupflow::block::hamming::optimiser::{Costs, Workload};
-use dupflow::block::hamming::search::{Fingerprints, batch, index};
 use dupflow::block::hamming::{Design, Form, Kind, Tables, binomial, radius, widths};
 use dupflow::block::{BlockKey, Blocking};
+use dupflow::evaluate::search::indexes::{Fingerprints, batch, index};
 use dupflow::sketch::SketchRef;
 use serde_json::Value;
 

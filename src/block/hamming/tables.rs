@@ -3,7 +3,7 @@
 //! In: the first plane of a sketch, f bits. Out: one [`BlockKey`] for each [selection](Design::selections) of the design: its
 //! number, and 32 bits of a hash of the bits that it selects. So whatever the design, a key is a table and a look-up is
 //! for equality. (Multi-index hashing probes a block at distance s by all values near it; in a stream, where
-//! everybody is stored and asks by the same keys, a block has one table for each choice of s bits that it leaves out.)
+//! a sketch is stored and looked up by the same keys, a block has one table for each choice of s bits that it leaves out.)
 //!
 //! A design without tables ([`Kind::Scan`](super::Kind::Scan)) gives one block to all, which dies like any other: a scan
 //! of the stream is [`crate::block::Scan`].
@@ -11,7 +11,10 @@
 //! Recall is 1 among live blocks. A table on few bits has few blocks, and large ones: those above `cap` are dead, so a
 //! design for the stream needs prefixes of about log2(n / cap) bits or more.
 
-use super::{Design, DesignError, Selection};
+use std::ops::Range;
+
+use super::design::{Design, DesignError, Kind, MOST_KEYS, cut};
+use super::{Selection, choices};
 use crate::block::{BlockKey, Blocking};
 use crate::hash::{PI, mix};
 use crate::sketch::SketchRef;
@@ -56,10 +59,145 @@ impl Blocking for Tables {
     }
 }
 
+impl Design {
+    /// The tables of equal bits: two fingerprints within the radius agree in one of them at least.
+    ///
+    /// # Errors
+    /// If they are more than [`MOST_KEYS`].
+    pub fn selections(&self) -> Result<Vec<Selection>, DesignError> {
+        let keys = self.keys();
+        if keys > MOST_KEYS {
+            return Err(DesignError::Keys { design: self.to_string(), keys, instead: self.instead() });
+        }
+        let blocks = self.blocks();
+        let of = |chosen: Vec<usize>| Selection::new(chosen.into_iter().map(|i| blocks[i].clone()));
+        Ok(match self.kind() {
+            Kind::OneLevel { .. } => choices(blocks.len(), blocks.len() - self.radius()).map(of).collect(),
+            Kind::Conjunctions { surplus } => choices(blocks.len(), surplus).map(of).collect(),
+            Kind::Groups { .. } => blocks.iter().cloned().map(Selection::from).collect(),
+            Kind::TwoLevel { sub_blocks } => blocks
+                .iter()
+                .flat_map(|lead| {
+                    let rest = cut_around(self.bits(), lead, sub_blocks);
+                    let lead = lead.clone();
+                    choices(sub_blocks, sub_blocks - self.radius()).map(move |chosen| {
+                        let others = chosen.iter().flat_map(|i| rest[*i].iter().cloned());
+                        Selection::new(others.chain([lead.clone()]))
+                    })
+                })
+                .collect(),
+            Kind::MultiIndex { .. } => blocks
+                .iter()
+                .enumerate()
+                .flat_map(|(i, block)| {
+                    let start = block.start;
+                    choices(block.len(), block.len() - self.block_radius(i))
+                        .map(move |kept| Selection::new(kept.iter().map(|bit| start + bit..start + bit + 1)))
+                })
+                .collect(),
+            Kind::Scan => vec![Selection::new([])],
+        })
+    }
+
+    /// Which design of the same family has few enough keys.
+    fn instead(&self) -> String {
+        let with = |kind| Self::new(self.bits(), self.radius(), kind).ok().filter(|d| d.keys() <= MOST_KEYS);
+        let found = match self.kind() {
+            Kind::Conjunctions { surplus } => {
+                (1..surplus).rev().find_map(|surplus| with(Kind::Conjunctions { surplus }))
+            }
+            Kind::OneLevel { blocks } => {
+                (self.radius() + 1..blocks).rev().find_map(|blocks| with(Kind::OneLevel { blocks }))
+            }
+            Kind::TwoLevel { sub_blocks } => (self.radius() + 1..sub_blocks)
+                .rev()
+                .find_map(|sub_blocks| with(Kind::TwoLevel { sub_blocks }))
+                .or_else(|| with(Kind::OneLevel { blocks: self.radius() + 1 })),
+            Kind::MultiIndex { blocks } => {
+                (blocks + 1..=self.radius() + 1).find_map(|blocks| with(Kind::MultiIndex { blocks }))
+            }
+            Kind::Groups { .. } | Kind::Scan => None,
+        };
+        match found {
+            Some(design) => format!("{design} would do, with {} keys", design.keys()),
+            None => "only banding or a scan would do".to_owned(),
+        }
+    }
+}
+
+/// The bits outside `lead` in `blocks` blocks; one that lies around `lead` is in two ranges.
+fn cut_around(bits: usize, lead: &Range<usize>, blocks: usize) -> Vec<Vec<Range<usize>>> {
+    cut(0..bits - lead.len(), blocks)
+        .into_iter()
+        .map(|block| {
+            let before = block.start.min(lead.start)..block.end.min(lead.start);
+            let behind = block.start.max(lead.start)..block.end.max(lead.start);
+            vec![before, behind.start + lead.len()..behind.end + lead.len()]
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::Kind;
+    use std::collections::BTreeMap;
+
     use super::*;
+
+    fn design(bits: usize, radius: usize, kind: Kind) -> Design {
+        Design::new(bits, radius, kind).unwrap()
+    }
+
+    #[test]
+    fn five_blocks_by_hand() {
+        let first = &design(64, 3, Kind::OneLevel { blocks: 5 }).selections().unwrap()[0];
+        assert!(first.ranges().iter().eq(std::iter::once(&(0..26))));
+    }
+
+    #[test]
+    fn two_levels_lead_with_a_block_and_parts_of_the_rest() {
+        let selections = design(64, 3, Kind::TwoLevel { sub_blocks: 4 }).selections().unwrap();
+        assert_eq!(selections.len(), 16);
+        assert!(selections.iter().all(|s| s.width() == 28));
+        // The second block leads; the second sub-block of the rest lies on both sides of it.
+        assert_eq!(selections[4].ranges(), [0..12, 16..32]);
+        assert!(selections[5].ranges().iter().eq(std::iter::once(&(12..40))));
+    }
+
+    #[test]
+    fn selections_are_as_many_and_as_wide_as_their_count_says() {
+        for kind in [
+            Kind::OneLevel { blocks: 7 },
+            Kind::TwoLevel { sub_blocks: 5 },
+            Kind::MultiIndex { blocks: 2 },
+            Kind::Groups { surplus: 2 },
+            Kind::Conjunctions { surplus: 3 },
+            Kind::Scan,
+        ] {
+            let design = design(70, 3, kind);
+            let mut found = BTreeMap::new();
+            for selection in design.selections().unwrap() {
+                *found.entry(selection.width()).or_insert(0) += 1;
+            }
+            assert_eq!(found, design.key_widths(), "{design}");
+        }
+    }
+
+    #[test]
+    fn too_many_keys_name_a_design_of_fewer() {
+        let error = |bits, radius, kind| design(bits, radius, kind).selections().unwrap_err().to_string();
+        assert_eq!(
+            error(400, 60, Kind::Conjunctions { surplus: 3 }),
+            "conjunctions (alg.G) of 3 of 63 groups: 39711 keys for each fingerprint, at most 4096 are kept; \
+             conjunctions (alg.G) of 2 of 62 groups would do, with 1891 keys"
+        );
+        assert!(
+            error(64, 6, Kind::MultiIndex { blocks: 1 })
+                .ends_with("multi-index of 3 blocks would do, with 273 keys")
+        );
+        assert!(
+            error(32768, 9000, Kind::OneLevel { blocks: 9001 }).ends_with("only banding or a scan would do")
+        );
+    }
 
     fn keys(tables: &Tables, words: &[u64]) -> Vec<BlockKey> {
         let mut out = Vec::new();

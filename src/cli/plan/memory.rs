@@ -14,7 +14,7 @@ use crate::text::measures::Measure;
 const TABLE_LOAD: f64 = 0.65;
 /// The control byte that a table holds for each entry.
 const CONTROL_BYTES: f64 = 1.0;
-/// A block of one sketch: 32 bits of its hash, and who is in it, in a table without control bytes that is between 9/16 and
+/// A block of one sketch: 32 bits of its hash, and the place of the sketch, in a table without control bytes that is between 9/16 and
 /// 3/4 full.
 const POSTING_BYTES: f64 = 8.0 / 0.66;
 /// A sketch in the block index, on each worker: id, first word, users.

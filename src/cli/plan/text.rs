@@ -3,6 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::memory::ASSUMED_FEATURES;
+use super::plot::{Typed, plot};
 use super::report::{Blocks, Filter, Report};
 use crate::cli::counted;
 use crate::filter::FilterKind;
@@ -22,16 +23,6 @@ impl Display for Probability {
             _ => "0".to_owned(),
         };
         f.pad(&text)
-    }
-}
-
-/// A similarity as it was typed; one that was derived, and has more than six places, to four.
-pub(super) struct Typed(pub(super) f64);
-
-impl Display for Typed {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let text = self.0.to_string();
-        f.pad(&if text.len() > 8 { format!("{:.4}", self.0) } else { text })
     }
 }
 
@@ -124,7 +115,8 @@ impl Report {
 
     fn points(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "\nPairs that are compared (░) and reported (█), by their similarity:\n")?;
-        f.write_str(&self.picture)?;
+        let columns = self.curve.iter().map(|point| (point.compared, point.reported));
+        f.write_str(&plot(self.threshold, columns))?;
         writeln!(f, "\n  similarity  compared  reported  components read")?;
         for point in &self.points {
             let (compared, reported) = (Probability(point.compared), Probability(point.reported));
@@ -138,8 +130,7 @@ impl Report {
 
     fn memory(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let memory = &self.memory;
-        let workers =
-            if memory.workers == 1 { "1 worker".to_owned() } else { format!("{} workers", memory.workers) };
+        let workers = counted(memory.workers, "worker");
         writeln!(f, "\nMemory with {workers}, if no text is a copy (an estimate), besides the ids:\n")?;
         for part in &memory.parts {
             writeln!(f, "  {:<16}{:>6.0} bytes a document", part.what, part.bytes)?;

@@ -5,9 +5,9 @@
 //!
 //! Reference: Norouzi, Punjani and Fleet (2012), section 3; which blocks are probed one less: section 3.1, corollary.
 
-use super::super::{Design, Selection, distance};
-use super::table::Table;
+use super::sorted::SortedTable;
 use super::{Fingerprints, HammingSearch, Work};
+use crate::block::hamming::{Design, Selection, distance};
 
 /// Sorted tables, looked up for nearness.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct MultiIndex {
 
 #[derive(Debug)]
 struct Block {
-    table: Table,
+    table: SortedTable,
     /// Bits of the table's key.
     width: usize,
     /// At which distance it is probed, inclusive.
@@ -30,7 +30,7 @@ impl MultiIndex {
         let block = |(i, range)| {
             let selection = Selection::from(range);
             let width = selection.key_width();
-            Block { table: Table::new(selection, corpus), width, radius: design.block_radius(i) }
+            Block { table: SortedTable::new(selection, corpus), width, radius: design.block_radius(i) }
         };
         Self { radius: design.radius(), blocks: design.blocks().into_iter().enumerate().map(block).collect() }
     }
@@ -77,7 +77,7 @@ mod tests {
             let mut seen = Vec::new();
             each_near(0b1010, 0, width, radius, &mut |value| seen.push(value));
             assert!(seen.iter().all(|value| (value ^ 0b1010).count_ones() as usize <= radius));
-            let expected: u64 = (0..=radius).map(|i| super::super::super::binomial(width, i)).sum();
+            let expected: u64 = (0..=radius).map(|i| crate::block::hamming::binomial(width, i)).sum();
             assert_eq!(seen.len() as u64, expected);
             seen.sort_unstable();
             seen.dedup();

@@ -3,14 +3,14 @@
 //! In: one or two sets of [`Fingerprints`]. Out: every pair within the radius, once, with its distance. Only one table
 //! exists at a time, so that a design of many tables costs the time for its sorting but not its memory.
 //!
-//! A pair agrees in several tables as a rule. It is reported from the first: who finds a pair within the radius asks the
-//! earlier tables, and nothing must be remembered.
+//! A pair agrees in several tables as a rule. It is reported from the first one: a pair found within the radius
+//! is looked for in the earlier tables, and nothing has to be remembered.
 //!
 //! Reference: Manku, Jain and Das Sarma (2007), section 4, who stream the sorted tables through a file of queries.
 
-use super::super::{Design, DesignError, Selection, distance};
-use super::table::sorted;
+use super::sorted::by_key;
 use super::{Fingerprints, Work};
+use crate::block::hamming::{Design, DesignError, Selection, distance};
 
 /// A pair within the radius.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,7 +26,7 @@ pub struct Near {
 /// All pairs of a corpus within the radius of a design, `a < b`.
 ///
 /// # Errors
-/// If the design has more keys than [`MOST_KEYS`](super::super::MOST_KEYS).
+/// If the design has more keys than [`MOST_KEYS`](crate::block::hamming::MOST_KEYS).
 pub fn pairs(
     design: &Design,
     corpus: &Fingerprints,
@@ -35,7 +35,7 @@ pub fn pairs(
     let selections = design.selections()?;
     let mut work = Work::default();
     for table in 0..selections.len() {
-        let order = sorted(&selections[table], corpus);
+        let order = by_key(&selections[table], corpus);
         for range in order.chunk_by(|x, y| x.0 == y.0) {
             work.probes += 1;
             work.entries += range.len() as u64;
@@ -57,7 +57,7 @@ pub fn pairs(
 /// All fingerprints of a corpus within the radius of each query.
 ///
 /// # Errors
-/// If the design has more keys than [`MOST_KEYS`](super::super::MOST_KEYS).
+/// If the design has more keys than [`MOST_KEYS`](crate::block::hamming::MOST_KEYS).
 pub fn matches(
     design: &Design,
     queries: &Fingerprints,
@@ -67,7 +67,7 @@ pub fn matches(
     let selections = design.selections()?;
     let mut work = Work::default();
     for table in 0..selections.len() {
-        let (asked, order) = (sorted(&selections[table], queries), sorted(&selections[table], corpus));
+        let (asked, order) = (by_key(&selections[table], queries), by_key(&selections[table], corpus));
         let mut rest = order.as_slice();
         for same in asked.chunk_by(|x, y| x.0 == y.0) {
             rest = &rest[rest.iter().take_while(|(key, _)| *key < same[0].0).count()..];

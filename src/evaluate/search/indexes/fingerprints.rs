@@ -39,7 +39,7 @@ impl Fingerprints {
         self.stride
     }
 
-    /// How many.
+    /// Number of fingerprints.
     pub fn len(&self) -> usize {
         self.words.len() / self.stride
     }

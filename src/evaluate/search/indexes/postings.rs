@@ -6,8 +6,8 @@
 //!
 //! Reference: Yuan et al. (2012), section 4.
 
-use super::super::{Design, Selection};
 use super::Fingerprints;
+use crate::block::hamming::{Design, Selection};
 
 /// Lists of ids by group and value.
 #[derive(Debug)]

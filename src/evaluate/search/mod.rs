@@ -5,10 +5,13 @@
 //! both, half of the queries are at random, and half are planted: neighbours of a document at distance 0, 1, ... up to the
 //! radius, of which none may be missed.
 
+pub mod indexes;
+pub mod measured;
+
 use super::table::{Table, row};
 use super::{Bench, EvaluateError, Findings, Study};
-use crate::block::hamming::study::{self, Row};
 use crate::block::hamming::{Design, DesignError, Kind, radius};
+use measured::{Row, Setting};
 
 /// Documents of the one-bit setting at most, components and similarities, as in the paper.
 const PAPER: (usize, usize, [f64; 2]) = (300_000, 400, [0.9, 0.7]);
@@ -16,7 +19,7 @@ const PAPER: (usize, usize, [f64; 2]) = (300_000, 400, [0.9, 0.7]);
 /// Conjunctions of a query up to which alg.G is run.
 const MOST_CONJUNCTIONS: u64 = 50_000;
 
-/// The study.
+/// The study of searches by Hamming distance.
 #[derive(Clone, Copy, Debug)]
 pub struct Search {
     /// Documents of the SimHash setting; the one-bit setting has no more either.
@@ -84,15 +87,15 @@ impl Search {
     ) -> Result<(), DesignError> {
         let designs: Vec<Design> =
             kinds.iter().map(|kind| Design::new(bits, radius, *kind)).collect::<Result<_, _>>()?;
-        let study = study::Study { bits, documents, queries: queries.max(2), seed: bench.seed };
+        let setting = Setting { bits, documents, queries: queries.max(2), seed: bench.seed };
         for of_kind in designs {
             if matches!(of_kind.kind(), Kind::Conjunctions { .. }) && of_kind.tables() > MOST_CONJUNCTIONS {
                 continue;
             }
             for Row { design, estimate, work, time, missed, found, results, .. } in
-                study.run(&[of_kind], bench.clock)?
+                setting.run(&[of_kind], bench.clock)?
             {
-                let each = |count: u64| count as f64 / study.queries as f64;
+                let each = |count: u64| count as f64 / setting.queries as f64;
                 table.push(row![
                     bits,
                     radius,
@@ -102,7 +105,7 @@ impl Search {
                     estimate.entries,
                     each(work.entries),
                     each(work.verified),
-                    study.queries as f64 / time.as_secs_f64(),
+                    setting.queries as f64 / time.as_secs_f64(),
                     estimate.bytes / 1e6,
                     missed,
                     found,

@@ -4,9 +4,9 @@
 //!
 //! Reference: Yuan et al. (2012), section 4.
 
-use super::super::{Design, distance};
 use super::postings::Postings;
 use super::{Fingerprints, HammingSearch, Work};
+use crate::block::hamming::{Design, distance};
 
 /// Lists of all groups, counted.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
-//! Search in a whole corpus: the ids within the radius of a query, by every design, and in batches.
+//! Static indexes of a whole corpus: the ids within the radius of a query, by every design, and in batches.
 //!
 //! In: [`Fingerprints`] and a [`Design`]. Out: ids, which are positions in the corpus, with the [`Work`] that it
 //! took. All indexes find the same ids; the scan is what the others are held against.
 //!
-//! An index is built once. Fingerprints that come later belong into a stream ([`Tables`](super::Tables)).
+//! An index is built once. Fingerprints that come later belong into a stream ([`Tables`](crate::block::hamming::Tables)).
 
 pub mod batch;
 mod conjunctions;
@@ -13,15 +13,14 @@ mod multi_index;
 mod permuted;
 mod postings;
 mod scan;
-mod table;
+mod sorted;
 
 use std::fmt;
 use std::ops::AddAssign;
 
 pub use fingerprints::Fingerprints;
-pub(super) use permuted::Permuted;
 
-use super::{Design, DesignError, Kind};
+use crate::block::hamming::{Design, DesignError, Kind};
 
 /// What a search did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,7 +53,7 @@ pub trait HammingSearch: fmt::Debug {
 /// The index of a corpus by a design.
 ///
 /// # Errors
-/// If a design of permuted tables has more of them than [`MOST_KEYS`](super::MOST_KEYS).
+/// If a design of permuted tables has more of them than [`MOST_KEYS`](crate::block::hamming::MOST_KEYS).
 ///
 /// # Panics
 /// If the fingerprints are not those that the design is for.
@@ -65,7 +64,7 @@ pub fn index<'a>(
     assert_eq!(design.bits(), corpus.bits(), "a design for other fingerprints");
     Ok(match design.kind() {
         Kind::OneLevel { .. } | Kind::TwoLevel { .. } => {
-            Box::new(Permuted::new(corpus, design.radius(), design.selections()?))
+            Box::new(permuted::Permuted::new(corpus, design.radius(), design.selections()?))
         }
         Kind::MultiIndex { .. } => Box::new(multi_index::MultiIndex::new(corpus, design)),
         Kind::Groups { .. } => Box::new(groups::Groups::new(corpus, design)),

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::super::study;
+use super::super::measured::{neighbour, random};
 use super::batch::{matches, pairs};
 use super::*;
 use crate::hash::mix;
 
 /// Random fingerprints, every other one a neighbour of an earlier one at a distance of up to twice the radius; some equal.
 fn corpus(bits: usize, radius: usize, n: usize, seed: u64) -> Fingerprints {
-    let fresh = study::random(bits, n, seed);
+    let fresh = random(bits, n, seed);
     let mut corpus = Fingerprints::new(bits);
     for (id, words) in fresh.iter() {
         if id % 2 == 0 {
@@ -19,7 +19,7 @@ fn corpus(bits: usize, radius: usize, n: usize, seed: u64) -> Fingerprints {
         let r = mix(seed ^ u64::from(id) << 32);
         let origin = u32::try_from(r % u64::from(id)).unwrap();
         let flips = (r >> 32) as usize % (2 * radius + 2);
-        let near = study::neighbour(corpus.get(origin), bits, flips.min(bits), r);
+        let near = neighbour(corpus.get(origin), bits, flips.min(bits), r);
         corpus.push(&near);
     }
     corpus
@@ -47,7 +47,7 @@ fn designs(bits: usize, radius: usize) -> Vec<Design> {
         .chain([Kind::Scan])
         .filter_map(|kind| Design::new(bits, radius, kind).ok())
         // What takes long rather than what is refused.
-        .filter(|design| design.estimate(1000, super::super::Form::Index).probes < 3000.0)
+        .filter(|design| design.estimate(1000, crate::block::hamming::Form::Index).probes < 3000.0)
         .collect()
 }
 
@@ -70,7 +70,7 @@ const CASES: [(usize, usize, usize); 12] = [
 fn every_index_finds_what_brute_force_finds() {
     for (bits, radius, n) in CASES {
         let corpus = corpus(bits, radius, n, 11);
-        let strangers = study::random(bits, 20, 12);
+        let strangers = random(bits, 20, 12);
         for design in designs(bits, radius) {
             let mut index = index(&design, &corpus).unwrap();
             let mut found = vec![99];
@@ -146,8 +146,8 @@ fn crowded_prefixes_are_found() {
 /// Entries read on uniform fingerprints: the estimate, within five standard deviations of a Poisson count.
 #[test]
 fn entries_are_as_many_as_estimated() {
-    let corpus = study::random(64, 20_000, 31);
-    let queries = study::random(64, 200, 32);
+    let corpus = random(64, 20_000, 31);
+    let queries = random(64, 200, 32);
     for kind in [
         Kind::OneLevel { blocks: 4 },
         Kind::OneLevel { blocks: 5 },
@@ -161,7 +161,7 @@ fn entries_are_as_many_as_estimated() {
         for (_, query) in queries.iter() {
             total += index.within(query, &mut Vec::new());
         }
-        let expected = design.estimate(20_000, super::super::Form::Index);
+        let expected = design.estimate(20_000, crate::block::hamming::Form::Index);
         let count = expected.entries * 200.0;
         assert!(
             (total.entries as f64 - count).abs() < 5.0 * count.sqrt() + 1.0,

@@ -3,21 +3,21 @@
 //!
 //! Reference: Manku, Jain and Das Sarma (2007), section 3.1.
 
-use super::super::{Selection, distance};
-use super::table::Table;
+use super::sorted::SortedTable;
 use super::{Fingerprints, HammingSearch, Work};
+use crate::block::hamming::{Selection, distance};
 
 /// Sorted tables, looked up for equality.
 #[derive(Debug)]
-pub(in super::super) struct Permuted {
+pub(super) struct Permuted {
     radius: usize,
-    tables: Vec<Table>,
+    tables: Vec<SortedTable>,
 }
 
 impl Permuted {
     /// A table for each selection.
-    pub(in super::super) fn new(corpus: &Fingerprints, radius: usize, selections: Vec<Selection>) -> Self {
-        let tables = selections.into_iter().map(|selection| Table::new(selection, corpus)).collect();
+    pub(super) fn new(corpus: &Fingerprints, radius: usize, selections: Vec<Selection>) -> Self {
+        let tables = selections.into_iter().map(|selection| SortedTable::new(selection, corpus)).collect();
         Self { radius, tables }
     }
 }

@@ -1,21 +1,21 @@
 //! Designs measured beside their estimates, on uniform fingerprints with planted neighbours.
 //!
-//! In: the shape of a [`Study`], designs, a clock. Out: one [`Row`] a design. Work and time are of queries
+//! In: the shape of a [`Setting`], designs, a clock. Out: one [`Row`] a design. Work and time are of queries
 //! that are random, as the estimates assume; recall is of queries that are a fingerprint of the corpus with up to k bits
 //! flipped, k included.
 //!
-//! All random numbers come from the seed: equal studies have equal rows, but for the times.
+//! All random numbers come from the seed: equal settings have equal rows, but for the times.
 
 use std::time::Duration;
 
-use super::search::{Fingerprints, Work, index};
-use super::{Design, DesignError, Estimate, Form};
+use super::indexes::{Fingerprints, Work, index};
+use crate::block::hamming::{Design, DesignError, Estimate, Form};
 use crate::hash::{PI, mix};
 use crate::time::Clock;
 
 /// What is measured on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Study {
+pub struct Setting {
     /// f, bits of a fingerprint.
     pub bits: usize,
     /// n, fingerprints of the corpus, at least 1.
@@ -49,7 +49,7 @@ pub struct Row {
     pub results: u64,
 }
 
-impl Study {
+impl Setting {
     /// Builds and asks one index after the other, so that the memory is that of the largest.
     ///
     /// # Errors
@@ -139,13 +139,13 @@ pub fn neighbour(of: &[u64], bits: usize, distance: usize, seed: u64) -> Vec<u64
 
 #[cfg(test)]
 mod tests {
-    use super::super::Kind;
     use super::*;
+    use crate::block::hamming::{self, Kind};
     use crate::time::SystemClock;
 
     #[test]
     fn all_designs_give_one_result_and_miss_nothing() {
-        let study = Study { bits: 64, documents: 20_000, queries: 200, seed: 3 };
+        let setting = Setting { bits: 64, documents: 20_000, queries: 200, seed: 3 };
         let designs = [
             Kind::Scan,
             Kind::OneLevel { blocks: 4 },
@@ -156,7 +156,7 @@ mod tests {
             Kind::Conjunctions { surplus: 2 },
         ]
         .map(|kind| Design::new(64, 3, kind).unwrap());
-        let rows = study.run(&designs, &SystemClock::start()).unwrap();
+        let rows = setting.run(&designs, &SystemClock::start()).unwrap();
         for row in &rows {
             assert_eq!(
                 (row.missed, row.results, row.found),
@@ -174,7 +174,7 @@ mod tests {
         let random = random(100, 1, 1);
         for distance in [0, 1, 10, 100] {
             let near = neighbour(random.get(0), 100, distance, 9);
-            assert_eq!(super::super::distance(random.get(0), &near), distance);
+            assert_eq!(hamming::distance(random.get(0), &near), distance);
             assert_eq!(near[1] >> 36, 0);
         }
     }

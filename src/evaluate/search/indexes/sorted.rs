@@ -7,12 +7,12 @@
 
 use std::ops::Range;
 
-use super::super::Selection;
 use super::Fingerprints;
+use crate::block::hamming::Selection;
 
 /// Rows in the order of their keys.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct SortedTable {
     selection: Selection,
     stride: usize,
     rows: Vec<u64>,
@@ -23,9 +23,9 @@ pub(super) struct Table {
     shift: u32,
 }
 
-impl Table {
+impl SortedTable {
     pub(super) fn new(selection: Selection, corpus: &Fingerprints) -> Self {
-        let order = sorted(&selection, corpus);
+        let order = by_key(&selection, corpus);
         let directory_bits = (order.len().max(4).ilog2() as usize - 2).min(selection.key_width());
         #[expect(clippy::cast_possible_truncation, reason = "at most 64")]
         let shift = (selection.key_width() - directory_bits) as u32;
@@ -83,7 +83,7 @@ impl Table {
 }
 
 /// Keys with their ids, ascending.
-pub(super) fn sorted(selection: &Selection, corpus: &Fingerprints) -> Vec<(u64, u32)> {
+pub(super) fn by_key(selection: &Selection, corpus: &Fingerprints) -> Vec<(u64, u32)> {
     let mut order: Vec<(u64, u32)> = corpus.iter().map(|(id, words)| (selection.key(words), id)).collect();
     order.sort_unstable();
     order

@@ -5,9 +5,9 @@
 //!
 //! Reference: Yuan et al. (2012), section 3.1.
 
-use super::super::{Design, distance};
 use super::postings::Postings;
 use super::{Fingerprints, HammingSearch, Work};
+use crate::block::hamming::{Design, distance};
 
 /// Lists of all groups, intersected.
 #[derive(Debug)]

@@ -5,8 +5,8 @@
 //! differ in 32 bits a word), so most are done with after a few bytes: one column for k = 3, two for k = 60. Columns are
 //! read [`STEP`] fingerprints at a time, in loops without a branch.
 
-use super::super::distance;
 use super::{Fingerprints, HammingSearch, Work};
+use crate::block::hamming::distance;
 
 /// Fingerprints in one step: their distances fit into a few cache lines.
 const STEP: usize = 64;
