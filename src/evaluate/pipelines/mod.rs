@@ -5,14 +5,15 @@
 //! the threshold: *precision* is the share of right pairs among those found, *recall* the share of those found among the right ones,
 //! F1 their harmonic mean.
 
+mod outcome;
+mod report;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
-use super::plot::{Axis, Plot, Series};
-use super::table::{Column, Table, Value, row};
 use super::truth::Truth;
 use super::{Bench, EvaluateError, Findings, Study};
 use crate::config::{FilterPlan, Plan, PlanError};
@@ -21,9 +22,7 @@ use crate::filter::FilterKind;
 use crate::pair::Pair;
 use crate::source::Input;
 use crate::text::TextRules;
-
-/// Bands of true similarity, each from its start (inclusive) to the next one's (exclusive); the last one is 1 alone.
-const BANDS: [f64; 12] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0];
+use outcome::Outcome;
 
 /// Where the truth comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +38,7 @@ pub enum TruthFrom {
     },
 }
 
-/// The study.
+/// The study of whole pipelines.
 #[derive(Clone, Debug)]
 pub struct Pipelines {
     /// What to run: names or paths of pipelines.
@@ -64,7 +63,7 @@ struct Ran {
     outcome: Outcome,
 }
 
-/// What of a run's stats is told.
+/// The stats of a run that are reported.
 #[derive(Clone, Debug, Deserialize)]
 struct Counts {
     events: u64,
@@ -84,54 +83,6 @@ struct Found {
     b: DocId,
 }
 
-/// Pairs found, held against the truth.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Outcome {
-    found: usize,
-    /// Right pairs.
-    right: usize,
-    /// Right pairs that are found.
-    hits: usize,
-    /// Found and all pairs of each band of true similarity.
-    bands: [(usize, usize); BANDS.len()],
-}
-
-impl Outcome {
-    fn of(truth: &Truth, threshold: f64, found: &[Pair<DocId>]) -> Self {
-        let band = |similarity: f64| BANDS.partition_point(|from| *from <= similarity).checked_sub(1);
-        let mut outcome = Self { found: found.len(), right: 0, hits: 0, bands: [(0, 0); BANDS.len()] };
-        for (_, similarity) in truth.at(0.0) {
-            outcome.right += usize::from(similarity >= threshold);
-            if let Some(band) = band(similarity) {
-                outcome.bands[band].1 += 1;
-            }
-        }
-        for similarity in found.iter().filter_map(|pair| truth.pairs.get(pair).copied()) {
-            outcome.hits += usize::from(similarity >= threshold);
-            if let Some(band) = band(similarity) {
-                outcome.bands[band].0 += 1;
-            }
-        }
-        outcome
-    }
-
-    fn precision(&self) -> Option<f64> {
-        share(self.hits, self.found)
-    }
-
-    fn recall(&self) -> Option<f64> {
-        share(self.hits, self.right)
-    }
-
-    fn f1(&self) -> Option<f64> {
-        share(2 * self.hits, self.found + self.right)
-    }
-}
-
-fn share(part: usize, whole: usize) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
-}
-
 impl Study for Pipelines {
     fn run(&self, bench: &Bench<'_>) -> Result<Findings, EvaluateError> {
         let mut truths = Truths { study: self, known: Vec::new() };
@@ -146,11 +97,13 @@ impl Study for Pipelines {
         }
         let graded = truths.known.iter().all(|(_, truth)| truth.graded);
         let corpus: Vec<_> = self.corpus.iter().filter_map(|path| path.file_name()).collect();
-        let mut tables = vec![quality(&ran), cost(&ran)];
+        let mut tables = vec![report::quality(&ran), report::cost(&ran)];
         let mut plots = vec![];
         if graded {
-            tables.insert(1, by_band(&ran));
-            plots.extend(self.thresholds.iter().map(|threshold| found_by_similarity(&ran, *threshold)));
+            tables.insert(1, report::by_band(&ran));
+            plots.extend(
+                self.thresholds.iter().map(|threshold| report::found_by_similarity(&ran, *threshold)),
+            );
         }
         let truth = match &self.truth {
             TruthFrom::Pairs(path) | TruthFrom::Labels(path) => {
@@ -221,7 +174,7 @@ impl Pipelines {
     }
 }
 
-/// A file that is gone when this is.
+/// A temporary file, removed when this is dropped.
 struct Temporary(PathBuf);
 
 impl Temporary {
@@ -266,148 +219,5 @@ impl Truths<'_> {
             self.known.len() - 1
         };
         Ok(&self.known[place].1)
-    }
-}
-
-fn quality(ran: &[Ran]) -> Table {
-    let mut table = Table::new(
-        "pipelines_quality",
-        "Precision and recall",
-        "Of the pairs found and of the right ones, those of a true similarity of at least T.",
-        &["pipeline", "T", "pairs found", "right pairs", "found and right", "precision", "recall", "F1"],
-    );
-    for Ran { pipeline, threshold, outcome, .. } in ran {
-        table.push(row![
-            pipeline.as_str(),
-            *threshold,
-            outcome.found,
-            outcome.right,
-            outcome.hits,
-            outcome.precision(),
-            outcome.recall(),
-            outcome.f1(),
-        ]);
-    }
-    table
-}
-
-/// "[0.8, 0.85)", or "1".
-fn band_name(band: usize) -> String {
-    BANDS.get(band + 1).map_or_else(|| "1".to_owned(), |end| format!("[{}, {end})", BANDS[band]))
-}
-
-fn by_band(ran: &[Ran]) -> Table {
-    let held: Vec<usize> =
-        (0..BANDS.len()).filter(|band| ran.iter().any(|ran| ran.outcome.bands[*band].1 > 0)).collect();
-    let mut table = Table::new(
-        "pipelines_bands",
-        "Share of pairs found, by true similarity",
-        "Below T it should be 0, from T on 1. The last row has the pairs that there are, as far as the truth knows them.",
-        &["pipeline", "T"],
-    );
-    table.columns.extend(held.iter().map(|band| Column { name: band_name(*band), unit: "" }));
-    for Ran { pipeline, threshold, outcome, .. } in ran {
-        let mut row = row![pipeline.as_str(), *threshold];
-        row.extend(held.iter().map(|band| {
-            let (found, all) = outcome.bands[*band];
-            Value::from(share(found, all))
-        }));
-        table.push(row);
-    }
-    if let Some(first) = ran.first() {
-        let mut row = row!["all pairs", Value::None];
-        row.extend(held.iter().map(|band| Value::from(first.outcome.bands[*band].1)));
-        table.push(row);
-    }
-    table
-}
-
-fn cost(ran: &[Ran]) -> Table {
-    let mut table = Table::new(
-        "pipelines_cost",
-        "What it took",
-        "Meetings of two sketches in a block; of these, those that the first word did not end are compared. Bytes are the most that \
-         the process held, its program included, per document alive at the end.",
-        &[
-            "pipeline",
-            "T",
-            "pairs",
-            "meetings",
-            "compared",
-            "components per comparison",
-            "time, s",
-            "events, 1/s",
-            "memory, bytes/document",
-        ],
-    );
-    for Ran { pipeline, threshold, counts, .. } in ran {
-        let compared: u64 = counts.compared_by_stage.iter().skip(1).sum();
-        table.push(row![
-            pipeline.as_str(),
-            *threshold,
-            counts.pairs,
-            counts.candidates,
-            compared,
-            (compared > 0).then(|| counts.components_compared as f64 / compared as f64),
-            counts.seconds,
-            counts.events as f64 / counts.seconds.max(1e-9),
-            counts.peak_rss_bytes as f64 / counts.documents.max(1) as f64,
-        ]);
-    }
-    table
-}
-
-/// The share of pairs found, by true similarity.
-fn found_by_similarity(ran: &[Ran], threshold: f64) -> Plot {
-    let of_plot = ran.iter().filter(|ran| ran.threshold.total_cmp(&threshold).is_eq());
-    let series = of_plot.map(|Ran { pipeline, outcome, .. }| {
-        let point =
-            |(from, (found, all)): (f64, (usize, usize))| share(found, all).map(|share| (from, share));
-        let points = BANDS.into_iter().zip(outcome.bands).filter_map(point).collect();
-        Series { name: pipeline.clone(), points }
-    });
-    Plot {
-        name: format!("pipelines_found_{threshold}"),
-        title: format!("Share of pairs found, T = {threshold}"),
-        x: Axis::linear("true similarity, start of the band"),
-        y: Axis::linear("share found"),
-        series: series.collect(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn pair(a: &str, b: &str) -> Pair<DocId> {
-        Pair::new(DocId::new(a).unwrap(), DocId::new(b).unwrap()).unwrap()
-    }
-
-    /// Right are three of four pairs; found are two of these, the fourth, and one that is unknown.
-    #[test]
-    fn precision_and_recall_by_hand() {
-        let pairs = [("a", "b", 0.8), ("a", "c", 0.9), ("b", "c", 1.0), ("c", "d", 0.75)];
-        let pairs = pairs.into_iter().map(|(a, b, s)| (pair(a, b), s)).collect();
-        let truth = Truth { pairs, graded: true };
-        let found = [pair("a", "b"), pair("b", "c"), pair("c", "d"), pair("x", "y")];
-        let outcome = Outcome::of(&truth, 0.8, &found);
-        assert_eq!((outcome.found, outcome.right, outcome.hits), (4, 3, 2));
-        assert_eq!((outcome.precision(), outcome.f1()), (Some(0.5), Some(4.0 / 7.0)));
-        assert_eq!(outcome.recall(), Some(2.0 / 3.0));
-        let held: Vec<_> = (0..BANDS.len()).filter(|b| outcome.bands[*b].1 > 0).collect();
-        assert_eq!(
-            held.iter().map(|b| band_name(*b)).collect::<Vec<_>>(),
-            ["[0.7, 0.8)", "[0.8, 0.85)", "[0.9, 0.95)", "1"]
-        );
-        assert_eq!(
-            held.iter().map(|b| outcome.bands[*b]).collect::<Vec<_>>(),
-            [(1, 1), (1, 1), (0, 1), (1, 1)]
-        );
-    }
-
-    #[test]
-    fn nothing_found_has_no_precision() {
-        let outcome = Outcome::of(&Truth::default(), 0.8, &[]);
-        assert_eq!((outcome.precision(), outcome.recall(), outcome.f1()), (None, None, None));
     }
 }
