@@ -1,6 +1,9 @@
 //! `compare`, `trace`, `plan` and `check`: an answer from every pipeline.
 
+use dupflow::sketch::SketchKind;
+
 use super::dupflow::Place;
+use super::feeds::pairs;
 
 const PIPELINES: [&str; 8] =
     ["minhash", "exact", "simhash", "sectional", "weighted", "onebit", "paper", "tour"];
@@ -27,22 +30,7 @@ fn two_texts_by_every_pipeline() {
             assert!(run.out.contains(part), "{part:?} is not in\n{}", run.out);
         }
         let sketches = run.out.split("\nevery sketch ").nth(1).expect("a table");
-        for kind in [
-            "fss",
-            "minhash",
-            "oph",
-            "oph-original",
-            "superminhash",
-            "bottom-k",
-            "min-max",
-            "odd",
-            "connected",
-            "sectional",
-            "dart",
-            "icws",
-            "cws",
-            "simhash",
-        ] {
+        for kind in SketchKind::ALL.map(SketchKind::name) {
             let rows = sketches
                 .lines()
                 .filter(|row| row.get(2..).is_some_and(|row| row.starts_with(&format!("{kind} "))));
@@ -63,13 +51,30 @@ fn two_texts_by_every_pipeline() {
 #[test]
 fn a_document_by_every_pipeline() {
     let place = place();
+    let mut found = 0;
     for pipeline in PIPELINES {
-        for document in ["news/bridge", "notes/blank", "mirror/bridge"] {
+        let replayed = place.run(&format!("replay -p {pipeline} --emit pairs feed"));
+        let expected = pairs(&replayed.out);
+        let trace = |document: &str| {
             let run = place.run(&format!("trace -p {pipeline} --doc {document} feed"));
             assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
-            assert!(run.out.contains("\npairs at the end of the input\n") || document != "news/bridge");
+            run.out
+        };
+        for document in ["news/bridge", "ja/bridge"] {
+            let of_document = expected.iter().filter(|((a, b), _)| a == document || b == document);
+            let mut lines: Vec<_> = of_document.map(|((a, b), s)| format!("  {a:?} {b:?} {s}\n")).collect();
+            found += lines.len();
+            if lines.is_empty() {
+                lines.push("  none\n".to_owned());
+            }
+            let said = trace(document);
+            let end = format!("\npairs at the end of the input\n{}", lines.concat());
+            assert!(said.ends_with(&end), "{pipeline}: {said}\nis not as replay has it: {end}");
         }
+        assert!(trace("notes/blank").ends_with("  a text without a token has no sketch and is in no pair\n"));
+        assert!(trace("mirror/bridge").ends_with("\n  not alive at the end of the input, so in no pair\n"));
     }
+    assert!(found > 3, "only {found} pairs are there to be told");
 }
 
 #[test]
