@@ -125,7 +125,7 @@ fn shipped_pipelines_of_live_weights() {
 
 /// A corpus that grows, empties and grows again makes tables all the way.
 #[test]
-fn tables_come_and_go_with_the_corpus() {
+fn tables_follow_the_size_of_the_corpus() {
     let plan = plan(LIVE);
     let document = |i: usize, text: Option<String>| (DocId::new(&format!("d{i:02}")).unwrap(), text);
     let text = |i: usize| Some(format!("alpha beta gamma w{} w{} w{}", i % 5, i % 7, i / 3));

@@ -1,8 +1,9 @@
 //! The law: after every epoch of any history, the accumulated deltas are what the oracle makes of the corpus.
 //!
-//! Five families. [`pipelines`]: random histories, for each kind of text rule, sketch, blocking and filter. [`properties`]:
+//! Six families. [`pipelines`]: random histories, for each kind of text rule, sketch, blocking and filter. [`properties`]:
 //! what follows from the law without an oracle. [`reference`]: delta by delta against a plain differential dataflow.
-//! [`recorded`]: real history. [`clusters`]: what is made of the pairs.
+//! [`recorded`]: real history. [`clusters`]: what is made of the pairs. [`truth`]: the oracle of true similarities against its
+//! definition. How seeds are set and found regressions kept is told in [`history`].
 //!
 //! Random histories are short, so that they shrink to something one can read, and the caps are small, so that blocks and
 //! groups of copies cross them often, both ways. Bug classes: a retraction that is not the exact negative of what was
@@ -22,3 +23,4 @@ mod properties;
 mod recorded;
 mod reference;
 mod script;
+mod truth;

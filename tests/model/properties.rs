@@ -95,7 +95,7 @@ fn names_do_not_matter() {
     });
 }
 
-/// Evidence is carried by retractions too, so it must be the same whenever it is taken; and it decides nothing.
+/// Retractions carry evidence too, so it must be the same at any time; and it decides nothing.
 #[test]
 fn evidence_changes_no_pair() {
     let plan = plan(CROWDED);

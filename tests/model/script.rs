@@ -14,7 +14,7 @@ use timely::CommunicationConfig;
 
 use crate::data::Event;
 
-/// When, what, and whether it comes (1) or goes (-1).
+/// An epoch, a pair, and whether the pair is added (1) or removed (-1).
 pub(crate) type Delta = (Epoch, DocPair, isize);
 
 /// How a history is run.
@@ -75,7 +75,7 @@ pub(crate) fn deltas(stages: &Stages, epochs: &[Vec<Event>], run: Run) -> Vec<De
     receiver.into_iter().collect()
 }
 
-/// How long a worker is idle before it asks after the others, who would be waited for in vain if one has failed.
+/// How long a worker waits before it looks whether another one has failed.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Tells the other workers that this one has panicked, so that a history that does so can be shrunk.
