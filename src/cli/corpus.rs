@@ -18,7 +18,7 @@ pub(super) fn read(
     mut each: impl FnMut(Position, &DocEvent<'_>),
 ) -> Result<Corpus, SourceError> {
     let mut alive = Corpus::new();
-    let mut table = plan.scheme.live().map(|growth| Table::new(&plan.scheme.text, growth));
+    let mut idf = plan.scheme.live().map(|growth| LiveIdf::new(&plan.scheme.text, growth));
     let (fields, bad) = (plan.scheme.text.field_names(), BadRecords::new(OnError::Count, None));
     for_each_event(inputs, &fields, &bad, |position, event| {
         each(position, &event);
@@ -27,18 +27,18 @@ pub(super) fn read(
             Some(text) => drop(alive.insert(event.id, text.into_owned())),
             None => drop(alive.remove(&event.id)),
         }
-        if let Some(table) = &mut table {
-            table.follow(id, &alive);
+        if let Some(idf) = &mut idf {
+            idf.follow(id, &alive);
         }
     })?;
-    if let Some(table) = table {
-        plan.scheme = plan.scheme.under(table.in_force);
+    if let Some(idf) = idf {
+        plan.scheme = plan.scheme.under(idf.in_force);
     }
     Ok(alive)
 }
 
-/// The table of document frequencies in force.
-struct Table {
+/// The table of document frequencies in force, while the corpus changes.
+struct LiveIdf {
     featurizer: Featurizer,
     growth: Growth,
     /// Documents with a token.
@@ -46,13 +46,13 @@ struct Table {
     in_force: Arc<IdfTable>,
 }
 
-impl Table {
+impl LiveIdf {
     fn new(rules: &TextRules, growth: Growth) -> Self {
         let featurizer = Featurizer::new(rules.clone());
         Self { featurizer, growth, counted: BTreeSet::new(), in_force: Arc::new(IdfTable::new(0, [])) }
     }
 
-    /// Takes notice of an event of this document.
+    /// Counts the document as it is after an event, and takes a new table where one is due.
     fn follow(&mut self, id: DocId, alive: &Corpus) {
         let featurizer = &mut self.featurizer;
         if alive.get(&id).is_some_and(|text| !featurizer.features(text).is_empty()) {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::problem::What;
 use super::raw::{Settings, without_effect};
 use super::{hamming, sketch};
-use crate::block::design::{self, Design, DesignError};
-use crate::block::hamming::{Design as HammingDesign, Tables};
+use crate::block::design::{self, Bands, BandsError};
+use crate::block::hamming::{Design, Tables};
 use crate::block::{Banding, Blocking, BlockingKind, BlockingParams, Scan, Shingles};
 use crate::filter::FilterKind;
 use crate::sketch::Scheme;
@@ -18,14 +18,14 @@ pub enum BlockingPlan {
     /// Bands of rows.
     Banding {
         /// How many, and why.
-        design: Design,
+        design: Bands,
         /// Most sketches of a live block, inclusive; at least 2.
         cap: usize,
     },
     /// Everybody within a Hamming distance.
     Hamming {
         /// Which bits lead which table.
-        design: HammingDesign,
+        design: Design,
         /// Most sketches of a live block, inclusive; at least 2.
         cap: usize,
     },
@@ -138,9 +138,9 @@ fn banding(settings: &mut Settings, scheme: &Scheme, threshold: f64, cap: usize)
         Ok(design) => Some(BlockingPlan::Banding { design, cap }),
         Err(error) => {
             let key = match error {
-                DesignError::Size { .. } if params.rows.is_some() => "blocking.rows",
-                DesignError::Size { .. } => "blocking.bands",
-                DesignError::Recall { .. } | DesignError::Unreachable { .. } => "blocking.recall",
+                BandsError::Size { .. } if params.rows.is_some() => "blocking.rows",
+                BandsError::Size { .. } => "blocking.bands",
+                BandsError::Recall { .. } | BandsError::Unreachable { .. } => "blocking.recall",
             };
             settings.problem(key, What::Contradiction(error.to_string()));
             None
