@@ -204,15 +204,15 @@ fn candidate_line(neighbour: &Neighbour) -> String {
     format!("{id:?}: {}, {live} live; {what}", counted(compared.shared.len(), "block"))
 }
 
-/// The sketch of the smaller id travels to the other one.
+/// The verdict, and which sketch travels: the one of the smaller id.
 fn verdict_line(neighbour: &Neighbour, traced: SketchId, exact: f64, looks: usize) -> String {
     let Neighbour { id, sketch, compared, live, is_copy, .. } = neighbour;
     let verdict = match (is_copy, live) {
         (true, _) => "a copy, never compared".to_owned(),
         (false, 0) => "never compared, no shared block is live".to_owned(),
         (false, _) => {
-            let way = if traced < *sketch { "to" } else { "from" };
-            format!("{}, the sketch travels {way} there", said(&compared.verdict, looks))
+            let [from, to] = if traced < *sketch { ["this", "the other"] } else { ["the other", "this"] };
+            format!("{}; {from} sketch travels to {to}", said(&compared.verdict, looks))
         }
     };
     let Comparison { estimate, standard_error, .. } = compared;
