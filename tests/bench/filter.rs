@@ -197,10 +197,10 @@ fn one_query(c: &mut Criterion) {
             group.bench_function(name("full comparison"), |bench| bench.iter(|| planes.one_by_one(&full)));
             group.bench_function(name("in rows"), |bench| bench.iter(|| planes.one_by_one(&staged)));
             group.bench_function(name("as the program"), |bench| {
-                bench.iter(|| planes.as_the_program(&staged))
+                bench.iter(|| planes.as_the_program(&staged));
             });
             group.bench_function(name("first words alone"), |bench| {
-                bench.iter(|| planes.first_words(&staged))
+                bench.iter(|| planes.first_words(&staged));
             });
         }
         group.finish();

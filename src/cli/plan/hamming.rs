@@ -50,8 +50,8 @@ pub(super) struct Row {
 impl Hamming {
     pub(super) fn new(design: &Design, cap: usize, shape: Shape, documents: u64) -> Self {
         let workload = Workload::stream(design.bits(), design.radius(), documents, cap);
-        let advice = |design: &Design| -> Vec<String> {
-            advice(design, documents, workload.form).iter().map(ToString::to_string).collect()
+        let advice = |one: &Design| -> Vec<String> {
+            advice(one, documents, workload.form).iter().map(ToString::to_string).collect()
         };
         let mut ranked = workload.designs();
         let is_chosen = |one: &Ranked| one.design == *design;

@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn counts_are_of_the_first_components() {
-        let matches = |j: usize| j % 3 == 0 || j % 7 == 1;
+        let matches = |j: usize| j.is_multiple_of(3) || j % 7 == 1;
         let pair = Matches::of(matches);
         for k in 0..=MOST {
             assert_eq!(pair.among(k) as usize, (0..k).filter(|j| matches(*j)).count(), "{k}");
