@@ -214,8 +214,8 @@ impl Modules {
             .get(&module)
             .into_iter()
             .flatten()
-            .find(|(path, is_export)| *is_export && path.last() == Some(name));
-        let target = export.and_then(|(path, _)| self.defining(&module, path));
+            .find(|(named, is_export)| *is_export && named.last() == Some(name));
+        let target = export.and_then(|(named, _)| self.defining(&module, named));
         target.filter(|target| *target != module).unwrap_or(module)
     }
 
