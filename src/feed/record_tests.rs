@@ -1,4 +1,5 @@
 use super::*;
+use crate::doc::DocId;
 
 fn bad(line: &[u8]) -> BadRecord {
     Parser::new().parse(line).unwrap_err()
