@@ -30,6 +30,7 @@ pub mod doc;
 pub mod hash;
 pub mod metrics;
 pub mod pair;
+pub mod staggered;
 pub mod time;
 
 pub mod text;
