@@ -113,6 +113,12 @@ impl SketchId {
         Self { high: (hash >> 64) as u64, low: hash as u64 }
     }
 
+    /// The 64 bits by which ids are ordered first.
+    #[inline(always)]
+    pub fn high(self) -> u64 {
+        self.high
+    }
+
     /// 64 well-mixed bits, for routing and for tables.
     #[inline(always)]
     pub fn low(self) -> u64 {

@@ -5,7 +5,7 @@
 //! 2: whatever the number of entries, the parts are at different points between two doublings. So an insert moves at most
 //! the entries of one part, about 1 in 90, and the memory for each entry is nearly the same at any size.
 //!
-//! [`Chunks`] is a vector in chunks of fixed size: what is in it never moves, and at most one chunk is unused.
+//! [`Chunks`] is a vector in chunks of fixed size: what is in a full chunk never moves, and at most one chunk has room.
 
 use std::ops::{Index, IndexMut};
 

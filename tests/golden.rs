@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use dupflow::block::hamming::{Design, Kind, Tables};
-use dupflow::block::{Banding, Blocking};
+use dupflow::block::{Banding, Blocking, HotRule};
 use dupflow::config::{BUILT_IN, Plan};
 use dupflow::hash::{bytes, fold, mix, token};
 use dupflow::sketch::{Scheme, SectionMode, SketchKind, SketchMaker, SketchParams, SketchRef, VERSION};
@@ -151,7 +151,7 @@ fn blocks() -> Answers {
         let mut maker = SketchMaker::new(&scheme(SketchKind::Fss, size, bits, false));
         let (_, sketch) = maker.sketch(&texts()[1].1).unwrap();
         let mut keys = Vec::new();
-        Banding::new(size, bands, rows, 512).keys(sketch.view(), &mut keys);
+        Banding::new(size, bands, rows, HotRule::NEVER).keys(sketch.view(), &mut keys);
         let keys: Vec<_> = keys.iter().map(|key| format!("{}:{:08x}", key.table, key.hash)).collect();
         answers.insert(format!("K {size}, b {bits}, {bands} x {rows}"), keys.join(" "));
     }
@@ -166,7 +166,9 @@ fn blocks() -> Answers {
     for (kind, bits) in kinds.into_iter().flat_map(|kind| [(kind, 64), (kind, 100)]) {
         let mut keys = Vec::new();
         let design = Design::new(bits, 3, kind).unwrap();
-        Tables::new(&design, 512).unwrap().keys(SketchRef { words: &words, features: &[] }, &mut keys);
+        Tables::new(&design, HotRule::NEVER)
+            .unwrap()
+            .keys(SketchRef { words: &words, features: &[] }, &mut keys);
         let few = keys.iter().take(3).chain(keys.last());
         let few: Vec<_> = few.map(|key| format!("{}:{:08x}", key.table, key.hash)).collect();
         answers.insert(format!("{bits} bits, distance 3, {design}"), few.join(" "));

@@ -52,6 +52,8 @@ pub(super) const KEYS: &[Key] = &[
     Key { name: "blocking.tables", expected: "a whole number from 1 to 4096" },
     Key { name: "blocking.common", expected: "a whole number from 1 to 255" },
     Key { name: "blocking.cap", expected: "a whole number from 2 to 1000000" },
+    Key { name: "blocking.hot", expected: "\"leaders\" or \"skip\"" },
+    Key { name: "blocking.leaders", expected: "a whole number from 1 to 64" },
     Key { name: "filter.kind", expected: "\"staged\", \"paper\", \"full\" or \"hamming\"" },
     Key { name: "filter.error", expected: "a number above 0 and at most 0.1" },
     Key { name: "filter.looks", expected: "a list of whole numbers from 1 to 32768" },

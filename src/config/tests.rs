@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::raw::Key;
 use super::{BUILT_IN, BlockingPlan, Deployment, FilterPlan, Plan, PlanError, deployment, pipeline};
+use crate::block::HotRule;
 use crate::block::design::Curve;
 use crate::sketch::SketchKind;
 use crate::sketch::agreement::Agreement;
@@ -43,6 +44,8 @@ fn values_out_of_range_or_of_the_wrong_type() {
         ("blocking.rows = 65", "blocking.rows: found 65, expected a whole number from 1 to 64"),
         ("blocking.recall = 1.0", "blocking.recall: found 1.0, expected a number above 0 and below 1"),
         ("blocking.cap = 1", "blocking.cap: found 1, expected a whole number from 2 to 1000000"),
+        ("blocking.hot = \"dead\"", "blocking.hot: found \"dead\", expected \"leaders\" or \"skip\""),
+        ("blocking.leaders = 65", "blocking.leaders: found 65, expected a whole number from 1 to 64"),
         ("filter.error = 0.2", "filter.error: found 0.2, expected a number above 0 and at most 0.1"),
         ("filter.looks = 64", "filter.looks: found 64, expected a list of whole numbers from 1 to 32768"),
         (
@@ -118,6 +121,10 @@ fn contradictions() {
         (
             "blocking.kind = \"scan\"\nblocking.cap = 9",
             "p.toml:2: blocking.cap: has no effect with blocking.kind = \"scan\"",
+        ),
+        (
+            "blocking.hot = \"skip\"\nblocking.leaders = 2",
+            "p.toml:2: blocking.leaders: has no effect with blocking.hot = \"skip\"",
         ),
         (
             "[filter]\nkind = \"full\"\nlooks = [64]",
@@ -315,8 +322,9 @@ fn pipelines_by_name_and_by_path() {
 #[test]
 fn the_default_pipeline_keeps_its_promises() {
     let plan = Plan::load(BUILT_IN[0].0, &[]).unwrap();
-    let BlockingPlan::Banding { design, cap } = &plan.blocking else { panic!("{plan:?}") };
-    assert_eq!((design.curve, *cap), (Curve { bands: 18, rows: 7, agreement: Agreement::Bits(4) }, 512));
+    let BlockingPlan::Banding { design, rule } = &plan.blocking else { panic!("{plan:?}") };
+    assert_eq!(design.curve, Curve { bands: 18, rows: 7, agreement: Agreement::Bits(4) });
+    assert_eq!(*rule, HotRule { cap: 64, leaders: 4 });
     assert!(design.recall >= 0.99);
     assert!(standard_error(plan.threshold, plan.scheme.sketch.size, plan.scheme.sketch.bits) <= 0.02);
     // `exact` differs in what decides, and in more bands: it misses less of what it then decides exactly.

@@ -15,10 +15,10 @@ use timely::dataflow::operators::generic::OutputBuilder;
 use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use super::epochs::Stash;
+use super::parcels::{Parcel, Parcels};
 use super::sketches::{Members, Sketches, pair_of};
 use super::upsert::Membership;
 use super::{Deltas, Stages};
-use crate::block::index::Posting;
 use crate::doc::DocId;
 use crate::hash::SketchId;
 use crate::metrics::Counter;
@@ -28,7 +28,7 @@ use crate::time::Epoch;
 /// What the memberships of an epoch come to.
 pub(super) struct Collapsed<'scope> {
     /// Blocks that sketches come into or leave.
-    pub(super) postings: Stream<'scope, Epoch, Vec<Posting>>,
+    pub(super) postings: Stream<'scope, Epoch, Vec<Parcel>>,
     /// The documents that stand for a sketch.
     pub(super) members: Deltas<'scope, (SketchId, DocId)>,
     /// Pairs of documents of one sketch.
@@ -44,6 +44,7 @@ pub(super) fn collapse<'scope>(
     let shared = Rc::clone(&sketches);
     let stages = stages.clone();
 
+    let mut parcels = Parcels::new(memberships.scope().peers());
     let mut builder = OperatorBuilder::new("Collapse".to_owned(), memberships.scope());
     let mut input = builder.new_input(memberships, Exchange::new(|m: &Membership| m.sketch.low()));
     let (postings, postings_stream) = builder.new_output();
@@ -96,12 +97,8 @@ pub(super) fn collapse<'scope>(
                     let diff = i8::from(after > 0) - i8::from(before > 0);
                     if diff != 0 {
                         stages.blocking.keys(sketch, &mut keys);
-                        postings.give_iterator(keys.drain(..).map(|key| Posting {
-                            key,
-                            id,
-                            word: sketch.words[0],
-                            diff,
-                        }));
+                        parcels
+                            .add(id, sketch.words[0], diff, keys.drain(..), |parcel| postings.give(parcel));
                     }
                     match diff {
                         1 => stages.metrics.add(Counter::SketchesBorn, 1),
@@ -112,6 +109,7 @@ pub(super) fn collapse<'scope>(
                         _ => {}
                     }
                 }
+                parcels.flush(|parcel| postings.give(parcel));
             }
         }
     });

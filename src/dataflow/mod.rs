@@ -18,6 +18,7 @@ mod ingest;
 mod live;
 mod output;
 mod pairs;
+mod parcels;
 mod sketches;
 mod stages;
 mod upsert;

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hashbrown::HashTable;
 
-use crate::block::BlockKey;
-use crate::block::index::DeadBlock;
+use crate::block::{BlockKey, HotBlock};
 use crate::doc::DocId;
 use crate::hash::SketchId;
 use crate::pair::Pair;
@@ -122,8 +121,8 @@ impl Sketches {
         place
     }
 
-    /// Names a document of each dead block whose example is held here.
-    pub(super) fn name_examples(&self, blocks: &mut BTreeMap<BlockKey, DeadBlock>) {
+    /// Names a document of each hot block whose example is held here.
+    pub(super) fn name_examples(&self, blocks: &mut BTreeMap<BlockKey, HotBlock>) {
         for block in blocks.values_mut() {
             if let Some(entry) = self.find(block.example) {
                 block.document = self.entries[entry].members.first().cloned();

@@ -17,7 +17,7 @@ impl Stages {
             filter,
             expand_limit: plan.expand_limit,
             evidence,
-            dead_blocks: Arc::default(),
+            hot_blocks: Arc::default(),
         }
     }
 }

@@ -52,8 +52,11 @@ pub struct Summary {
     pub clusters: u64,
     /// Clusters that are beyond the limit at the end.
     pub giant_clusters: u64,
-    /// The blocks that are dead at the end, the largest first.
+    /// The blocks that are hot at the end, the largest first.
     pub hot_blocks: Vec<HotBlock>,
+    /// Leaders of a hot block; 0 if nobody meets in one.
+    #[serde(skip)]
+    pub leaders: usize,
     /// From the start of the run to its end.
     pub seconds: f64,
     /// From the first event of an epoch pulled to its deltas written, over all epochs.
@@ -115,7 +118,7 @@ impl Summary {
     ) -> Self {
         let count = |counter| stages.metrics.get(counter);
         let mut hot_blocks: Vec<_> = stages
-            .dead_blocks()
+            .hot_blocks()
             .iter()
             .map(|(key, block)| HotBlock {
                 sketches: block.sketches,
@@ -153,6 +156,7 @@ impl Summary {
             clusters: count(Counter::ClustersFormed) - count(Counter::ClustersDissolved) + giant_clusters,
             giant_clusters,
             hot_blocks,
+            leaders: stages.blocking.rule().leaders,
             seconds: elapsed.as_secs_f64(),
             epoch_milliseconds: Quantiles::of(latencies),
             peak_rss_bytes: peak_rss_bytes(),

@@ -7,7 +7,7 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use dupflow::block::{Banding, Blocking};
+use dupflow::block::{Banding, Blocking, HotRule};
 use dupflow::filter::{FilterKind, FilterParams, PairFilter, Staged, Target, shared_features};
 use dupflow::hash::mix;
 use dupflow::sketch::kernel::Kernel;
@@ -145,7 +145,7 @@ fn merge(c: &mut Criterion) {
 /// What every distinct sketch pays: one key a band.
 fn keys(c: &mut Criterion) {
     for (size, bits, bands, rows) in [(1024, 1, 44, 22), (256, 8, 26, 8), (256, 64, 26, 8)] {
-        let banding = Banding::new(size, bands, rows, 512);
+        let banding = Banding::new(size, bands, rows, HotRule::NEVER);
         let words: Vec<u64> = (0..(size / 64 * bits) as u64).map(mix).collect();
         let mut out = Vec::new();
         c.bench_function(&format!("keys/{bands} bands of {rows} rows of {bits} bits"), |bench| {

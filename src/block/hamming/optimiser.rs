@@ -120,7 +120,7 @@ pub enum Advice {
     },
     /// The corpus is so small that a scan is as fast.
     FewDocuments,
-    /// The blocks of a stream are so large that they are dead, and what shares only dead blocks is missed.
+    /// The blocks of a stream are so large that they are hot, and of what shares only hot blocks most is missed.
     FullBlocks {
         /// Sketches in a block of the table on the fewest bits, expected.
         sketches: f64,
@@ -152,7 +152,7 @@ pub fn advice(design: &Design, documents: u64, form: Form) -> Vec<Advice> {
         .collect()
 }
 
-/// In a stream: blocks above the cap, by expectation. (A scan's one block never dies.)
+/// In a stream: blocks above the cap, by expectation. (A scan's one block is never hot.)
 fn full_blocks(design: &Design, documents: u64, form: Form) -> Option<Advice> {
     let Form::Stream { cap } = form else { return None };
     let sketches = design.largest_block(documents);
@@ -169,7 +169,7 @@ impl fmt::Display for Advice {
             ),
             Self::FullBlocks { sketches, cap } => write!(
                 f,
-                "blocks of {sketches:.0} sketches are expected: above cap = {cap} they are dead, and pairs are missed"
+                "blocks of {sketches:.0} sketches are expected: above cap = {cap} they are hot, and most of their pairs are missed"
             ),
             Self::FewDocuments => {
                 write!(f, "below {FEW_DOCUMENTS} fingerprints a scan is as fast as any table")

@@ -5,14 +5,14 @@
 //! for equality. (Multi-index hashing probes a block at distance s by all values near it; in a stream, where
 //! everybody is stored and asks by the same keys, a block has one table for each choice of s bits that it leaves out.)
 //!
-//! A design without tables ([`Kind::Scan`](super::Kind::Scan)) gives one block to all, which dies like any other: a scan
+//! A design without tables ([`Kind::Scan`](super::Kind::Scan)) gives one block to all, which gets hot like any other: a scan
 //! of the stream is [`crate::block::Scan`].
 //!
-//! Recall is 1 among live blocks. A table on few bits has few blocks, and large ones: those above `cap` are dead, so a
+//! Recall is 1 but for hot blocks. A table on few bits has few blocks, and large ones: those above `cap` are hot, so a
 //! design for the stream needs prefixes of about log2(n / cap) bits or more.
 
 use super::{Design, DesignError, Selection};
-use crate::block::{BlockKey, Blocking};
+use crate::block::{BlockKey, Blocking, HotRule};
 use crate::hash::{PI, mix};
 use crate::sketch::SketchRef;
 
@@ -20,16 +20,16 @@ use crate::sketch::SketchRef;
 #[derive(Clone, Debug)]
 pub struct Tables {
     selections: Box<[Selection]>,
-    cap: usize,
+    rule: HotRule,
 }
 
 impl Tables {
-    /// The tables of a design; at most `cap` sketches in a live block, inclusive.
+    /// The tables of a design.
     ///
     /// # Errors
     /// If a sketch would have more than [`MOST_KEYS`](super::MOST_KEYS) keys.
-    pub fn new(design: &Design, cap: usize) -> Result<Self, DesignError> {
-        Ok(Self { selections: design.selections()?.into(), cap })
+    pub fn new(design: &Design, rule: HotRule) -> Result<Self, DesignError> {
+        Ok(Self { selections: design.selections()?.into(), rule })
     }
 
     /// Appends the keys of a fingerprint; words beyond its f bits have no part in them.
@@ -51,8 +51,8 @@ impl Blocking for Tables {
         self.selections.len()
     }
 
-    fn cap(&self) -> usize {
-        self.cap
+    fn rule(&self) -> HotRule {
+        self.rule
     }
 }
 
@@ -98,7 +98,7 @@ mod tests {
         for bits in [5, 8, 10] {
             for radius in 0..4 {
                 for design in designs(bits, radius) {
-                    let tables = Tables::new(&design, 2).unwrap();
+                    let tables = Tables::new(&design, HotRule::NEVER).unwrap();
                     assert_eq!(tables.tables() as u64, design.keys());
                     let all: Vec<Vec<BlockKey>> = (0..1 << bits).map(|x| keys(&tables, &[x])).collect();
                     for (x, ours) in all.iter().enumerate() {
@@ -118,7 +118,7 @@ mod tests {
     fn long_fingerprints_at_the_radius_share_a_key() {
         for (bits, radius) in [(32, 2), (64, 3), (64, 6), (100, 10), (128, 3), (400, 20)] {
             for design in designs(bits, radius) {
-                let tables = Tables::new(&design, 2).unwrap();
+                let tables = Tables::new(&design, HotRule::NEVER).unwrap();
                 for seed in 0..40 {
                     let word = |i: u64| mix(seed << 20 ^ i);
                     let a: Vec<u64> = (0..bits.div_ceil(64) as u64).map(word).collect();
@@ -142,20 +142,22 @@ mod tests {
     #[test]
     fn every_key_of_a_sketch_has_its_own_table() {
         for design in designs(64, 3) {
-            let keys = keys(&Tables::new(&design, 2).unwrap(), &[42]);
+            let keys = keys(&Tables::new(&design, HotRule::NEVER).unwrap(), &[42]);
             assert!(keys.iter().enumerate().all(|(i, key)| usize::from(key.table) == i), "{design}");
         }
     }
 
     #[test]
     fn other_planes_have_no_part_in_the_keys() {
-        let tables = Tables::new(&Design::new(64, 3, Kind::OneLevel { blocks: 4 }).unwrap(), 2).unwrap();
+        let tables =
+            Tables::new(&Design::new(64, 3, Kind::OneLevel { blocks: 4 }).unwrap(), HotRule::NEVER).unwrap();
         assert_eq!(keys(&tables, &[42]), keys(&tables, &[42, 7]));
     }
 
     #[test]
     fn golden_keys() {
-        let tables = Tables::new(&Design::new(128, 1, Kind::OneLevel { blocks: 2 }).unwrap(), 2).unwrap();
+        let tables =
+            Tables::new(&Design::new(128, 1, Kind::OneLevel { blocks: 2 }).unwrap(), HotRule::NEVER).unwrap();
         let hashes: Vec<u32> = keys(&tables, &[mix(0), mix(1)]).iter().map(|key| key.hash).collect();
         assert_eq!(hashes, [3_431_839_811, 720_491_145]);
     }

@@ -4,6 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use serde::Serialize;
 
+use crate::block::HotRule;
 use crate::block::hamming::optimiser::{Costs, Ranked, Workload, advice};
 use crate::block::hamming::{Design, Form};
 use crate::filter::binomial::Binomial;
@@ -18,7 +19,8 @@ pub(super) struct Hamming {
     pub(super) design: String,
     /// Bits that may differ, inclusive.
     pub(super) distance: usize,
-    pub(super) cap: usize,
+    #[serde(flatten)]
+    pub(super) rule: HotRule,
     /// Keys of a document.
     pub(super) keys: u64,
     /// What speaks against it.
@@ -51,8 +53,8 @@ pub(super) struct Row {
 
 impl Hamming {
     /// `costs` are those of this machine.
-    pub(super) fn new(design: &Design, cap: usize, shape: Shape, documents: u64, costs: Costs) -> Self {
-        let form = Form::Stream { cap };
+    pub(super) fn new(design: &Design, rule: HotRule, shape: Shape, documents: u64, costs: Costs) -> Self {
+        let form = Form::Stream { cap: rule.cap };
         let workload = Workload {
             bits: design.bits(),
             radius: design.radius(),
@@ -86,7 +88,7 @@ impl Hamming {
         Self {
             design: design.to_string(),
             distance: design.radius(),
-            cap,
+            rule,
             keys: design.keys(),
             advice: advice(design, documents, form).iter().map(ToString::to_string).collect(),
             probe_nanoseconds: costs.probe,
@@ -148,7 +150,7 @@ impl Display for Hamming {
         for advice in &self.advice {
             writeln!(f, "          ! {advice}")?;
         }
-        writeln!(f, "          a block of more than {} distinct sketches is dead while it has more", self.cap)
+        writeln!(f, "          a block {}", self.rule)
     }
 }
 
@@ -161,9 +163,9 @@ mod tests {
     fn designs(pipeline: &str, settings: &[&str]) -> Hamming {
         let settings: Vec<_> = settings.iter().map(|&setting| setting.to_owned()).collect();
         let plan = Plan::load(pipeline, &settings).unwrap();
-        let BlockingPlan::Hamming { design, cap } = &plan.blocking else { panic!("{pipeline}") };
+        let BlockingPlan::Hamming { design, rule } = &plan.blocking else { panic!("{pipeline}") };
         let costs = Costs { probe: 600.0, entry: 100.0 };
-        Hamming::new(design, *cap, plan.scheme.sketch.shape().unwrap(), 1_000_000, costs)
+        Hamming::new(design, *rule, plan.scheme.sketch.shape().unwrap(), 1_000_000, costs)
     }
 
     fn table(hamming: &Hamming) -> String {

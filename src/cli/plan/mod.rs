@@ -44,8 +44,8 @@ pub struct Args {
 /// What speaks against a pipeline's blocking for so many documents.
 pub(super) fn advice(plan: &Plan, documents: u64) -> Vec<Advice> {
     match &plan.blocking {
-        BlockingPlan::Hamming { design, cap } => {
-            optimiser::advice(design, documents, Form::Stream { cap: *cap })
+        BlockingPlan::Hamming { design, rule } => {
+            optimiser::advice(design, documents, Form::Stream { cap: rule.cap })
         }
         _ => Vec::new(),
     }

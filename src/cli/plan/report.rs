@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::hamming::Hamming;
 use super::memory::{self, Part};
 use super::plot::plot;
+use crate::block::HotRule;
 use crate::block::design::Curve;
 use crate::block::hamming::optimiser::Costs;
 use crate::config::{BlockingPlan, FilterPlan, Plan};
@@ -51,7 +52,10 @@ pub(super) struct Report {
 pub(super) enum Blocks {
     Banding(Banding),
     Hamming(Hamming),
-    Shingles { cap: usize },
+    Shingles {
+        #[serde(flatten)]
+        rule: HotRule,
+    },
     Scan,
 }
 
@@ -59,7 +63,8 @@ pub(super) enum Blocks {
 pub(super) struct Banding {
     pub(super) bands: usize,
     pub(super) rows: usize,
-    pub(super) cap: usize,
+    #[serde(flatten)]
+    pub(super) rule: HotRule,
     pub(super) recall_at_threshold: f64,
     pub(super) half_point: f64,
     pub(super) reason: String,
@@ -148,20 +153,20 @@ impl Report {
 impl Blocks {
     fn new(plan: &Plan, documents: u64, clock: &dyn Clock) -> Self {
         match &plan.blocking {
-            BlockingPlan::Banding { design, cap } => Self::Banding(Banding {
+            BlockingPlan::Banding { design, rule } => Self::Banding(Banding {
                 bands: design.curve.bands,
                 rows: design.curve.rows,
-                cap: *cap,
+                rule: *rule,
                 recall_at_threshold: design.recall,
                 half_point: design.curve.half_point(),
                 reason: design.reason.clone(),
                 curve: design.curve,
             }),
-            BlockingPlan::Hamming { design, cap } => {
+            BlockingPlan::Hamming { design, rule } => {
                 let shape = plan.scheme.sketch.shape().expect("a distance is of places");
-                Self::Hamming(Hamming::new(design, *cap, shape, documents, Costs::measure(clock)))
+                Self::Hamming(Hamming::new(design, *rule, shape, documents, Costs::measure(clock)))
             }
-            BlockingPlan::Shingles { cap } => Self::Shingles { cap: *cap },
+            BlockingPlan::Shingles { rule } => Self::Shingles { rule: *rule },
             BlockingPlan::Scan => Self::Scan,
         }
     }

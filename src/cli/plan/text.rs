@@ -100,12 +100,9 @@ impl Report {
         let banding = match &self.blocking {
             Blocks::Banding(banding) => banding,
             Blocks::Hamming(hamming) => return hamming.fmt(f),
-            Blocks::Shingles { cap } => {
+            Blocks::Shingles { rule } => {
                 writeln!(f, "blocking  shingles: every pair is compared that shares one")?;
-                return writeln!(
-                    f,
-                    "          a shingle of more than {cap} distinct sketches is dead while it has more"
-                );
+                return writeln!(f, "          a block {rule}");
             }
             Blocks::Scan => return writeln!(f, "blocking  scan: every pair is compared"),
         };
@@ -115,11 +112,7 @@ impl Report {
         }
         let (half, recall) = (banding.half_point, Probability(banding.recall_at_threshold));
         writeln!(f, "          compares {recall} of the pairs at the threshold, half of those at {half:.2}")?;
-        writeln!(
-            f,
-            "          a block of more than {} distinct sketches is dead while it has more",
-            banding.cap
-        )
+        writeln!(f, "          a block {}", banding.rule)
     }
 
     fn points(&self, f: &mut Formatter<'_>) -> fmt::Result {

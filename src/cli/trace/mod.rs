@@ -12,6 +12,7 @@ use super::corpus::{self, Corpus};
 use super::examine::{Comparison, Examiner, Sketched, Specimen, said, without_sketch};
 use super::problems::Problems;
 use super::{PipelineArgs, counted};
+use crate::block::HotRule;
 use crate::block::hamming::Kind;
 use crate::config::{BlockingPlan, Plan};
 use crate::doc::{DocId, Position};
@@ -99,7 +100,7 @@ fn report(plan: &Plan, events: &[(Position, Option<usize>)], alive: &Corpus, id:
     };
     section("sketch", &sketch_lines(&examiner, traced));
     let around = Neighbourhood::of(id, traced, alive, &mut examiner);
-    section("blocks", &block_lines(&around, &plan.blocking, examiner.cap()));
+    section("blocks", &block_lines(&around, &plan.blocking, examiner.rule()));
     let meetings = around.meetings(&examiner);
     let verdicts = meetings.iter().map(|meeting| {
         let other = examiner.examine(&alive[&meeting.other]);
@@ -161,7 +162,7 @@ fn sketch_lines(examiner: &Examiner, traced: &Sketched) -> Vec<String> {
 }
 
 /// The blocks in company, and how many there are besides.
-fn block_lines(around: &Neighbourhood, blocking: &BlockingPlan, cap: usize) -> Vec<String> {
+fn block_lines(around: &Neighbourhood, blocking: &BlockingPlan, rule: HotRule) -> Vec<String> {
     let name = match blocking {
         BlockingPlan::Banding { .. } => Some("band"),
         BlockingPlan::Hamming { design, .. } if matches!(design.kind(), Kind::Groups { .. }) => Some("group"),
@@ -177,7 +178,7 @@ fn block_lines(around: &Neighbourhood, blocking: &BlockingPlan, cap: usize) -> V
                 (None, BlockingPlan::Scan) => "the block of all".to_owned(),
                 (None, _) => format!("shingle, hash {:08x}", key.hash),
             };
-            let note = if block.len() > cap { ", dead" } else { "" };
+            let note = if block.len() > rule.cap { ", hot" } else { "" };
             format!("{place}: {} sketches{note}", block.len())
         })
         .collect();

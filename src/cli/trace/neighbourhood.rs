@@ -8,7 +8,7 @@ use crate::doc::DocId;
 use crate::hash::SketchId;
 use crate::pair::{Pair, Similarity};
 
-/// The documents that share a block with the traced one, live or dead.
+/// The documents that share a block with the traced one, hot or not.
 pub(super) struct Neighbourhood {
     id: DocId,
     traced: Sketched,
@@ -23,7 +23,7 @@ pub(super) struct Neighbourhood {
 pub(super) struct Meeting {
     pub(super) other: DocId,
     pub(super) compared: Comparison,
-    /// Shared blocks that are live.
+    /// Shared blocks in which the two meet: those that are not hot, or of which one is a leader.
     pub(super) live: usize,
     /// Whether both are members of one sketch.
     pub(super) is_copy: bool,
@@ -63,10 +63,17 @@ impl Neighbourhood {
     pub(super) fn meetings(&self, examiner: &Examiner) -> Vec<Meeting> {
         let meeting = |(other, sketched): (&DocId, &Sketched)| {
             let compared = examiner.compare(&self.traced, sketched);
-            let is_live = |key: &&BlockKey| self.blocks[key].len() <= examiner.cap();
+            let meets = |key: &&BlockKey| {
+                let (block, rule) = (&self.blocks[*key], examiner.rule());
+                let is_pair_of_leader = block
+                    .iter()
+                    .take(rule.leaders)
+                    .any(|leader| [self.traced.id, sketched.id].contains(leader));
+                block.len() <= rule.cap || is_pair_of_leader
+            };
             Meeting {
                 other: other.clone(),
-                live: compared.shared.iter().filter(is_live).count(),
+                live: compared.shared.iter().filter(meets).count(),
                 compared,
                 is_copy: sketched.id == self.traced.id,
                 sketch: sketched.id,
@@ -103,7 +110,7 @@ mod tests {
     use crate::oracle;
     use crate::sketch::SketchMaker;
 
-    /// Each text is one word away from a base, with copies: stars and dead blocks at these limits.
+    /// Each text is one word away from a base, with copies: stars and hot blocks at these limits.
     #[test]
     fn the_pairs_of_every_document_are_those_of_brute_force() {
         let overrides = ["blocking.cap=3", "output.expand_limit=2"].map(str::to_owned);
