@@ -135,7 +135,7 @@ pub struct BlockingParams {
     pub cap: usize,
     /// What is done about a hot block; default `leaders`.
     pub hot: HotPolicy,
-    /// Leaders of a hot block, 1 to 64 inclusive; default 4.
+    /// Leaders of a hot block, 1 to 64 inclusive; default 2.
     pub leaders: usize,
 }
 
@@ -148,7 +148,7 @@ impl Default for BlockingParams {
             recall: None,
             cap: 64,
             hot: HotPolicy::Leaders,
-            leaders: 4,
+            leaders: 2,
         }
     }
 }

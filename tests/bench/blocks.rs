@@ -13,7 +13,7 @@ use dupflow::hash::{SketchId, mix};
 use dupflow::sketch::SketchRef;
 
 const TABLES: usize = 18;
-const RULE: HotRule = HotRule { cap: 64, leaders: 4 };
+const RULE: HotRule = HotRule { cap: 64, leaders: 2 };
 
 /// The postings of random sketches, one in ten a copy of the one before but for a few bits.
 fn sketches(numbers: std::ops::Range<u64>) -> impl Iterator<Item = (SketchId, u64, Vec<BlockKey>)> {
@@ -125,7 +125,7 @@ fn hot(c: &mut Criterion) {
         postings
     };
     let (come, go) = (family(20_000..21_000, 1), family(20_000..21_000, -1));
-    for leaders in [0, 1, 4, 16] {
+    for leaders in [0, 1, 2, 16] {
         let mut index = BlockIndex::new(TABLES, HotRule { cap: 64, leaders });
         apply(&mut index, family(0..20_000, 1));
         group.bench_function(format!("{leaders} leaders"), |b| {
