@@ -147,7 +147,8 @@ impl BlockIndex {
                 let key = BlockKey { table: number, hash: hash(block[0]) };
                 let entry = table.entry(key.hash);
                 let before = entry.value();
-                (gone.clear(), come.clear());
+                gone.clear();
+                come.clear();
                 let (leave, join) = block.split_at(block.partition_point(|e| e & COMES == 0));
                 gone.extend(leave.iter().map(|e| slot(*e)));
                 come.extend(join.iter().map(|e| slot(*e)));
