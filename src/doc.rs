@@ -47,9 +47,17 @@ impl fmt::Debug for DocId {
     }
 }
 
-/// Where an event stands in its source: records are numbered from 0 over all inputs in order, bad ones included.
+/// Where an event stands in its source: a partition, and an offset within it.
+///
+/// Offsets of a partition ascend in the order of its events and may have gaps; bad records have one too. Between partitions
+/// there is no order in time: what counts as the last event of an id is decided within the one partition that the id lives in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Position(pub u64);
+pub struct Position {
+    /// The partition. A recorded feed is partition 0, all its inputs together.
+    pub partition: u32,
+    /// The offset within it. In a recorded feed records are numbered from 0 over all inputs in order, bad ones included.
+    pub offset: u64,
+}
 
 /// Stands before each further field of an event's text: the record separator of ASCII.
 pub const FIELD_SEPARATOR: char = '\u{1e}';
@@ -60,10 +68,12 @@ pub fn without_separators(text: &str) -> Cow<'_, str> {
 }
 
 /// One event, borrowing its text from the buffer that it was read into.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DocEvent<'a> {
     /// Whose event it is.
     pub id: DocId,
+    /// When it happened, in unix seconds as the source says; `None` if it does not.
+    pub ts: Option<f64>,
     /// The text now in force, or `None` for a delete. Where further fields are read, each follows it after a
     /// [`FIELD_SEPARATOR`], in their order; then none is within a part.
     pub text: Option<Cow<'a, str>>,

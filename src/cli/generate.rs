@@ -215,7 +215,7 @@ impl Corpus {
         Self { featurizer, alive: BTreeMap::new(), upserts: 0, deletes: 0, bytes: 0 }
     }
 
-    fn apply(&mut self, Record { event: DocEvent { id, text }, .. }: Record<'_>) {
+    fn apply(&mut self, Record { event: DocEvent { id, text, .. }, .. }: Record<'_>) {
         let Some(text) = text else {
             self.deletes += 1;
             self.alive.remove(&id);

@@ -436,7 +436,8 @@ fn what_a_variable_holds_is_never_said() {
             "l.toml:4: source.inputs: the variable MISSING of the environment is not set; \"${MISSING:-default}\" gives a \
              default",
             "l.toml:5: source.kind: \"kafka\" is not available in this version; available: files",
-            "l.toml:6: source.epoch: found \"${SECRET}\", expected \"events:N\", \"ts\" or \"all\"",
+            "l.toml:6: source.epoch: found \"${SECRET}\", expected \"events:N\", \"every:T\" with T as in \"100ms\", \"ts\" \
+             or \"all\"",
             "l.toml:8: sink.emit: found \"${SECRET}\", expected \"deltas\", \"pairs\", \"clusters\" or \"cluster-deltas\"",
             "l.toml:9: sink.path: \"${\" without a \"}\"",
         ]

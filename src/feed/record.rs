@@ -89,7 +89,7 @@ impl Parser {
             Some(text) if !self.further.is_empty() => Some(join(text, &self.further, &mut self.joined)?),
             alone => alone,
         };
-        Ok(Record { event: DocEvent { id, text: text.map(Cow::Borrowed) }, ts })
+        Ok(Record { event: DocEvent { id, ts, text: text.map(Cow::Borrowed) }, ts })
     }
 }
 
@@ -123,7 +123,7 @@ pub fn timestamp(line: &[u8]) -> Option<f64> {
 /// # Errors
 /// Those of `out`.
 pub fn write(out: &mut impl Write, record: &Record<'_>) -> io::Result<()> {
-    let Record { event: DocEvent { id, text }, ts } = record;
+    let Record { event: DocEvent { id, text, .. }, ts } = record;
     out.write_all(b"{\"id\":")?;
     serde_json::to_writer(&mut *out, id.as_str())?;
     out.write_all(if text.is_some() { b",\"op\":\"upsert\"" } else { b",\"op\":\"delete\"" })?;

@@ -80,7 +80,7 @@ fn report(plan: &Plan, events: &[(Position, Option<usize>)], alive: &Corpus, id:
             let _ = writeln!(out, "  {line}");
         });
     };
-    let events = events.iter().map(|(Position(at), text)| match text {
+    let events = events.iter().map(|(Position { offset: at, .. }, text)| match text {
         Some(bytes) => format!("record {at}: upsert, {bytes} bytes of text"),
         None => format!("record {at}: delete"),
     });
