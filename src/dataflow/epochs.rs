@@ -160,10 +160,10 @@ mod tests {
                 type None = CapacityContainerBuilder<Vec<()>>;
                 first.binary_frontier::<_, None, _, _, _, _>(second, Pipeline, Pipeline, "Both", |_, _| {
                     let mut stash = Stash::<u32>::new();
-                    move |(first, first_frontier), (second, second_frontier), _| {
-                        first.for_each_time(|time, data| stash.keep(&time, 1, data));
-                        second.for_each_time(|time, data| stash.keep(&time, 1, data));
-                        let frontiers = [first_frontier.clone(), second_frontier.clone()];
+                    move |(input, frontier), (other, other_frontier), _| {
+                        input.for_each_time(|time, data| stash.keep(&time, 1, data));
+                        other.for_each_time(|time, data| stash.keep(&time, 1, data));
+                        let frontiers = [frontier.clone(), other_frontier.clone()];
                         while let Some((capabilities, mut records)) = stash.next_closed(&frontiers) {
                             records.sort_unstable();
                             seen.borrow_mut().push((*capabilities[0].time(), records));
@@ -178,9 +178,9 @@ mod tests {
                 two.advance_to(epoch);
                 two.send(10 * u32::try_from(epoch).unwrap() + 1);
             }
-            let settle = |worker: &mut timely::worker::Worker| {
+            let settle = |runs: &mut timely::worker::Worker| {
                 (0..10).for_each(|_| {
-                    worker.step();
+                    runs.step();
                 });
                 taken.borrow_mut().drain(..).collect::<Vec<_>>()
             };

@@ -111,9 +111,6 @@ pub(super) fn ingest<'scope>(
             if held.is_empty() {
                 return;
             }
-            let advance = |held: &mut [Capability<Epoch>], epoch: Epoch| {
-                held.iter_mut().filter(|held| *held.time() < epoch).for_each(|held| held.downgrade(&epoch));
-            };
             match intake.pull(open.get() + EPOCHS_IN_FLIGHT - 1) {
                 Pull::Done => held.clear(),
                 Pull::Idle(epoch) => advance(&mut held, epoch),
@@ -150,4 +147,11 @@ pub(super) fn ingest<'scope>(
         }
     });
     Ingested { arrivals, read: read_stream, wake: activator }
+}
+
+/// Gives up the epochs before this one; one that has been given up stays so.
+fn advance(held: &mut [Capability<Epoch>], epoch: Epoch) {
+    held.iter_mut()
+        .filter(|capability| *capability.time() < epoch)
+        .for_each(|capability| capability.downgrade(&epoch));
 }

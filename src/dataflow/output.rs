@@ -112,8 +112,8 @@ impl Closing {
             self.metrics.add(Counter::Epochs, 1);
             self.progress.epoch = epoch;
             for (partition, offset) in next {
-                let next = self.progress.next.entry(partition).or_default();
-                *next = offset.max(*next);
+                let so_far = self.progress.next.entry(partition).or_default();
+                *so_far = offset.max(*so_far);
             }
             emit.closed(self.progress.clone(), deltas);
         }

@@ -203,10 +203,10 @@ impl Queue {
         let Some(interval) = self.limits.interval else { return };
         let mut state = self.lock();
         loop {
-            let is_empty = |state: &mut State| state.is_read_on() && state.in_epoch.0 == 0;
+            let is_empty = |now: &mut State| now.is_read_on() && now.in_epoch.0 == 0;
             state = self.epoch_changed.wait_while(state, is_empty).unwrap_or_else(PoisonError::into_inner);
             let epoch = state.epoch;
-            let is_open = |state: &mut State| state.is_read_on() && state.epoch == epoch;
+            let is_open = |now: &mut State| now.is_read_on() && now.epoch == epoch;
             let waited = self.epoch_changed.wait_timeout_while(state, interval, is_open);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
             if !state.is_read_on() {

@@ -131,9 +131,10 @@ fn main() {
         clock: Arc::new(SystemClock::start()),
     };
     let summary = pipeline::run(job).unwrap();
-    let mut times: Vec<Duration> = taken.into_iter().collect();
-    times.sort_unstable();
-    let at = |percent: usize| times[(times.len() * percent / 100).min(times.len() - 1)].as_secs_f64() * 1e3;
+    let mut sorted: Vec<Duration> = taken.into_iter().collect();
+    sorted.sort_unstable();
+    let at =
+        |percent: usize| sorted[(sorted.len() * percent / 100).min(sorted.len() - 1)].as_secs_f64() * 1e3;
     println!(
         "{} documents, {workers} workers, {epochs} epochs of {events} events: \
          median {:.3} ms, 90th percentile {:.3}, 99th {:.3}, most {:.3}",

@@ -173,8 +173,8 @@ fn logs_for_machines_are_json_lines() {
         summary.len() == logged.len() - 2 && summary[0].starts_with("read        0 events"),
         "{summary:?}"
     );
-    let told = place.run("replay feed").err;
-    assert!(told.contains(r#"starts="{\"oops""#), "escaped once: {told}");
+    let text = place.run("replay feed").err;
+    assert!(text.contains(r#"starts="{\"oops""#), "escaped once: {text}");
     let made = place.run("generate --documents 10 -o made --log-format json");
     assert!(
         lines(&made.err)[0]["message"].as_str().is_some_and(|told| told.starts_with("made ")),

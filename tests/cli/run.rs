@@ -32,23 +32,26 @@ impl Running {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .unwrap();
-        let input = child.stdin.take().unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        let messages = BufReader::new(child.stderr.take().unwrap());
+            .expect("the binary runs");
+        let input = child.stdin.take().expect("it is piped");
+        let output = BufReader::new(child.stdout.take().expect("it is piped"));
+        let messages = BufReader::new(child.stderr.take().expect("it is piped"));
         Self { child, input, output, messages }
     }
 
     fn send(&mut self, feed: &str) {
-        self.input.write_all(feed.as_bytes()).unwrap();
-        self.input.flush().unwrap();
+        self.input.write_all(feed.as_bytes()).expect("the pipe is open");
+        self.input.flush().expect("the pipe is open");
     }
 
     /// Reads so many lines of output.
     fn read(&mut self, count: usize) -> String {
         let mut read = String::new();
         for _ in 0..count {
-            assert!(self.output.read_line(&mut read).unwrap() > 0, "the output ended after {read}");
+            assert!(
+                self.output.read_line(&mut read).expect("the pipe is open") > 0,
+                "the output ended after {read}"
+            );
         }
         read
     }
@@ -57,21 +60,27 @@ impl Running {
     fn wait_for(&mut self, message: &str) {
         let mut said = String::new();
         while !said.contains(message) {
-            assert!(self.messages.read_line(&mut said).unwrap() > 0, "{message:?} is not in {said}");
+            assert!(
+                self.messages.read_line(&mut said).expect("the pipe is open") > 0,
+                "{message:?} is not in {said}"
+            );
         }
     }
 
     fn signal(&self, name: &str) {
-        let sent = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status().unwrap();
+        let sent = Command::new("kill")
+            .args(["-s", name, &self.child.id().to_string()])
+            .status()
+            .expect("kill runs");
         assert!(sent.success());
     }
 
     /// Waits for the end, with standard input still open: the code, the rest of the output, the rest of the messages.
     fn end(mut self) -> (Option<i32>, String, String) {
         let (mut out, mut err) = (String::new(), String::new());
-        self.output.read_to_string(&mut out).unwrap();
-        self.messages.read_to_string(&mut err).unwrap();
-        (self.child.wait().unwrap().code(), out, err)
+        self.output.read_to_string(&mut out).expect("the pipe is open");
+        self.messages.read_to_string(&mut err).expect("the pipe is open");
+        (self.child.wait().expect("it ends").code(), out, err)
     }
 }
 

@@ -183,19 +183,19 @@ fn assert_law(history: &[Event], count: u32, readers: usize, workers: usize, lim
     let mut accumulated = Accumulated::new(deltas);
     let mut corpus = Corpus::new(&stages);
     let mut before: BTreeMap<u32, u64> = BTreeMap::new();
-    for (epoch, progress) in (FIRST..).zip(progress) {
-        assert_eq!(progress.epoch, epoch, "every epoch is reported, in order");
-        assert!(before.iter().all(|(p, next)| progress.next[p] >= *next), "{before:?}, then {progress:?}");
+    for (epoch, told) in (FIRST..).zip(progress) {
+        assert_eq!(told.epoch, epoch, "every epoch is reported, in order");
+        assert!(before.iter().all(|(p, next)| told.next[p] >= *next), "{before:?}, then {told:?}");
         for (p, part) in &parts {
             let from = before.get(p).copied().unwrap_or(0);
-            let to = progress.next.get(p).copied().unwrap_or(0);
+            let to = told.next.get(p).copied().unwrap_or(0);
             let new = part.events.iter().filter(|(offset, _)| (from..to).contains(offset));
             corpus.apply(&new.map(|(_, event)| event.clone()).collect::<Vec<_>>());
         }
         accumulated.advance(epoch);
         let run = Run { workers, serialized: false, seed };
         assert_same(&accumulated.pairs, &corpus.pairs(&stages), epoch, run);
-        before = progress.next;
+        before = told.next;
     }
     let ends: BTreeMap<u32, u64> = parts.iter().map(|(p, part)| (*p, part.end)).collect();
     assert_eq!(before, ends, "all is read");
@@ -211,7 +211,7 @@ fn any_source_holds_the_law() {
         Just(EpochLimits { interval: Some(Duration::from_micros(50)), ..EpochLimits::default() }),
     ];
     let runs = (1u32..5, 1usize..4, prop_oneof![Just(1usize), Just(2), Just(4)], limits, any::<u64>());
-    check(48, (events(1..120), runs), |(history, (count, readers, workers, limits, seed))| {
-        assert_law(&history, count, readers, workers, limits, seed);
+    check(48, (events(1..120), runs), |(history, (count, readers, workers, limit, seed))| {
+        assert_law(&history, count, readers, workers, limit, seed);
     });
 }
