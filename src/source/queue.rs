@@ -46,7 +46,7 @@ pub struct EpochLimits {
     pub interval: Option<Duration>,
 }
 
-/// See the [module](self).
+/// The bounded hand-over from the readers, which wait for room, to the workers, which never wait; it holds the open epoch.
 pub struct Queue {
     state: Mutex<State>,
     /// Signalled when batches are taken, and when readers are to end.
