@@ -28,8 +28,10 @@
 
 pub mod doc;
 pub mod hash;
+pub mod hash_index;
 pub mod metrics;
 pub mod pair;
+pub mod slab;
 pub mod time;
 
 pub mod text;
