@@ -113,10 +113,13 @@ fn main() {
         start.elapsed()
     };
     while metrics.get(dupflow::metrics::Counter::Inserted) < documents as u64 {
-        run(1000);
+        run(10_000);
     }
     let mut times: Vec<Duration> = (0..epochs).map(|_| run(events)).collect();
     times.sort_unstable();
+    let longest: Vec<String> =
+        times.iter().rev().take(10).map(|time| format!("{:.1}", time.as_secs_f64() * 1e3)).collect();
+    println!("longest, ms: {}", longest.join(" "));
     let at = |percent: usize| times[(times.len() * percent / 100).min(times.len() - 1)].as_secs_f64() * 1e3;
     println!(
         "{documents} documents, {workers} workers, {epochs} epochs of {events} events: \
