@@ -36,6 +36,9 @@ impl DocId {
     }
 
     /// The id as it was given.
+    ///
+    /// # Panics
+    /// Never: an id is made of a text.
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Text::Short(..) => str::from_utf8(self.as_bytes()).expect("an id is made of a text"),

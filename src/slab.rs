@@ -160,9 +160,9 @@ mod tests {
             assert_eq!(rows.row(0).as_ptr(), first);
             rows.row_mut(1)[0] = 9;
             for n in [0, 1, 2, count / 2, count - 1] {
-                let first = if n == 1 { 9 } else { n as u64 };
-                assert_eq!(rows.row(n)[0], first);
-                assert!(rows.row(n).iter().zip(0..).skip(1).all(|(value, i)| *value == n as u64 + i));
+                let value = if n == 1 { 9 } else { n as u64 };
+                assert_eq!(rows.row(n)[0], value);
+                assert!(rows.row(n).iter().zip(0..).skip(1).all(|(other, i)| *other == n as u64 + i));
             }
         }
     }

@@ -2,23 +2,25 @@
 //!
 //! ```text
 //! events ─ ingest ─ upsert ─ collapse ─┬─ postings ─ blocks ─ verify ─ accepted pairs of sketches ─┐
-//!          (sketch)  (by id)  (by       ├─ members ────────────────────────────────────── expand ──┴─┬─ output
+//!          (sketch)  (by id)  (by       ├─ members ────────────────────────────────────── pairs ───┴─┬─ output
 //!                             sketch)   └─ pairs of copies ───────────────────────────────────────────┘
 //! ```
 //!
-//! Time is the epoch. Operators up to `verify` are written by hand over totally ordered time: each keeps the records of an
+//! Time is the epoch. Operators are written by hand over totally ordered time: each keeps the records of an
 //! open epoch and handles them together when the epoch closes (`by_epoch`), so that its output is a function of the
 //! corpus before and after the epoch. What is indexed is the distinct sketch, named by its content; documents are its
-//! members. From the accepted pairs on, differential collections carry the changes.
+//! members. Of differential, only the consolidation of changes is used; its plain self-join is the reference in the tests.
 
 mod blocks;
 mod collapse;
 mod epochs;
 mod ingest;
 mod live;
+mod members;
 mod output;
 mod pairs;
 mod sketches;
+mod small_map;
 mod stages;
 mod upsert;
 mod verify;
@@ -57,9 +59,9 @@ pub fn build(scope: Scope<'_, Epoch>, stages: &Stages, intake: Box<dyn Intake>, 
         None => upsert::upsert(arrivals, stages),
         Some(growth) => live::live(arrivals, growth, stages),
     };
-    let (bodies, collapsed) = collapse::collapse(memberships, stages);
+    let (sketches, collapsed) = collapse::collapse(memberships, stages);
     let meetings = blocks::blocks(collapsed.postings, stages);
-    let accepted = verify::verify(meetings, bodies, stages);
-    let expanded = pairs::expand(accepted, collapsed.members);
+    let accepted = verify::verify(meetings, Rc::clone(&sketches), stages);
+    let expanded = pairs::expand(accepted, &collapsed.changed, sketches);
     output::output(expanded, collapsed.copies, stages, emit, closed, wake);
 }

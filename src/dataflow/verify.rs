@@ -16,8 +16,9 @@ use timely::dataflow::operators::generic::operator::Operator;
 
 use super::blocks::Meetings;
 use super::epochs::by_epoch;
+use super::pairs::Acceptance;
 use super::sketches::Sketches;
-use super::{Accepted, Deltas, Stages};
+use super::{Accepted, Stages};
 use crate::block::Blocking;
 use crate::hash::SketchId;
 use crate::metrics::Counter;
@@ -40,7 +41,7 @@ pub(super) fn verify<'scope>(
     meetings: Stream<'scope, Epoch, Vec<Meetings>>,
     sketches: Rc<RefCell<Sketches>>,
     stages: &Stages,
-) -> Deltas<'scope, (Pair<SketchId>, Accepted)> {
+) -> Stream<'scope, Epoch, Vec<Acceptance>> {
     let peers = meetings.scope().peers() as u64;
     let owner = move |id: SketchId| id.low() % peers;
     let visitors = Rc::clone(&sketches);
@@ -91,7 +92,7 @@ pub(super) fn verify<'scope>(
                             Evidence::default()
                         };
                         let pair = Pair::new(visit.x, y).expect("x < y since they met");
-                        session.give(((pair, Accepted { similarity, evidence }), *time.time(), diff));
+                        session.give(Acceptance { pair, accepted: Accepted { similarity, evidence }, diff });
                     }
                 }
             });

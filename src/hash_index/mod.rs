@@ -78,7 +78,6 @@ impl HashIndex {
 /// What is kept of a hash. All its bits take part, so that hashes that come in order, or of which an exchange has fixed some bits,
 /// are spread as well.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "32 bits remain")]
 fn key(hash: u64) -> u32 {
     (hash.wrapping_mul(crate::hash::PI[0]) >> 32) as u32
 }
@@ -160,7 +159,6 @@ impl Part {
 
     /// Where an entry belongs.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "homes fit in memory")]
     fn home(&self, entry: u64) -> usize {
         let within = entry << PARTS.ilog2() >> 32;
         ((within * self.homes) >> 32) as usize

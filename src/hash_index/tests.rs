@@ -37,8 +37,8 @@ fn an_index_is_a_multimap() {
     assert_eq!(inverse.wrapping_mul(crate::hash::PI[0]), 1);
     let hashes: [fn(u64) -> u64; 5] =
         [mix, |n| n << 40, |n| n % 7, |n| (n % 300) << 32, |n| !((n % 300) << 32)];
-    for (kind, hash) in hashes.into_iter().enumerate() {
-        let hash = |n| if kind < 3 { hash(n) } else { hash(n).wrapping_mul(inverse) };
+    for (kind, of) in hashes.into_iter().enumerate() {
+        let hash = |n| if kind < 3 { of(n) } else { of(n).wrapping_mul(inverse) };
         let mut index = HashIndex::default();
         let mut map: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
         assert_eq!(places(&index, hash(0)), BTreeSet::new());
@@ -55,7 +55,7 @@ fn an_index_is_a_multimap() {
             assert_eq!(places(&index, hash(n)), *of_hash, "hashes {kind}");
         }
         index.check();
-        assert!(map.iter().all(|(hash, of_hash)| places(&index, *hash) == *of_hash));
+        assert!(map.iter().all(|(known, of_hash)| places(&index, *known) == *of_hash));
     }
 }
 
