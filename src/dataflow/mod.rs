@@ -55,7 +55,7 @@ pub fn build(scope: Scope<'_, Epoch>, stages: &Stages, intake: Box<dyn Intake>, 
     let (arrivals, wake) = ingest::ingest(scope, stages, intake, Rc::clone(&closed));
     let memberships = match stages.scheme.live() {
         None => upsert::upsert(arrivals, stages),
-        Some(growth) => live::live(arrivals, growth, stages),
+        Some(growth) => live::live(arrivals, growth, &stages.scheme, &stages.metrics).memberships,
     };
     let (bodies, collapsed) = collapse::collapse(memberships, stages);
     let meetings = blocks::blocks(collapsed.postings, stages);
