@@ -218,6 +218,7 @@ impl Display for Rules<'_> {
             Shingle::Chars(n) => write!(f, "shingles of {}", counted(n, "character"))?,
         }
         f.write_str(match self.0.spaceless {
+            Spaceless::Part => ", characters of spaceless scripts are parts of words",
             Spaceless::Char => ", characters of spaceless scripts are words",
             Spaceless::Run => ", spaceless scripts run together",
         })?;
