@@ -94,8 +94,8 @@ impl Hasher for AsItIs {
     }
 }
 
-/// What a sketch *is*: a 128-bit hash of the scheme's fingerprint and of what is compared. Two sketches of equal id are
-/// the same sketch, so a comparison of two ids is a pure function of the two ids.
+/// What a sketch *is*: a 128-bit hash of the scheme's fingerprint and of all that is compared: its words, then the features where
+/// they are kept. Two sketches of equal id are the same sketch, so a comparison of two ids is a pure function of the two ids.
 ///
 /// Among n distinct sketches the chance of one accidental collision is about n²/2^129 (10^9 sketches: 2e-21).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -26,6 +26,7 @@
 //! # Ok::<(), dupflow::config::PlanError>(())
 //! ```
 
+pub mod description;
 pub mod doc;
 pub mod hash;
 pub mod metrics;
