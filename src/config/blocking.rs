@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::problem::What;
 use super::raw::{Settings, without_effect};
-use super::{hamming, sketch};
+use super::{hamming, keys, sketch};
 use crate::block::design::{self, Design, DesignError};
 use crate::block::hamming::{Design as HammingDesign, Tables};
 use crate::block::{Banding, Blocking, BlockingKind, BlockingParams, Scan, Shingles};
@@ -57,9 +57,8 @@ impl BlockingPlan {
 }
 
 /// The kinds, with the keys that each reads besides `cap`.
-const KINDS: [(&str, BlockingKind, &[&str]); 7] = [
+const KINDS: [(BlockingKind, &[&str]); 7] = [
     (
-        "banding",
         BlockingKind::Banding,
         &[
             "blocking.bands",
@@ -70,26 +69,25 @@ const KINDS: [(&str, BlockingKind, &[&str]); 7] = [
             "blocking.bits",
         ],
     ),
-    ("permuted", BlockingKind::Permuted, &["blocking.distance", "blocking.tables"]),
-    ("multi-index", BlockingKind::MultiIndex, &["blocking.distance", "blocking.tables"]),
-    ("groups", BlockingKind::Groups, &["blocking.distance", "blocking.common"]),
-    ("conjunctions", BlockingKind::Conjunctions, &["blocking.distance", "blocking.common"]),
-    ("shingles", BlockingKind::Shingles, &[]),
-    ("scan", BlockingKind::Scan, &[]),
+    (BlockingKind::Permuted, &["blocking.distance", "blocking.tables"]),
+    (BlockingKind::MultiIndex, &["blocking.distance", "blocking.tables"]),
+    (BlockingKind::Groups, &["blocking.distance", "blocking.common"]),
+    (BlockingKind::Conjunctions, &["blocking.distance", "blocking.common"]),
+    (BlockingKind::Shingles, &[]),
+    (BlockingKind::Scan, &[]),
 ];
 
 /// The kind; notes keys that it has no use for.
 pub(super) fn kind(settings: &mut Settings, filter: FilterKind) -> BlockingKind {
-    let kinds = KINDS.map(|(name, kind, _)| (name, kind));
-    let kind = settings.choose("blocking.kind", &kinds, &[]).unwrap_or_default();
-    let (name, _, own) = KINDS.into_iter().find(|(_, known, _)| *known == kind).expect("every kind is known");
-    let mut useless: Vec<&str> = KINDS.iter().flat_map(|(_, _, keys)| keys.iter().copied()).collect();
+    let kind = settings.get(&keys::BLOCKING).unwrap_or_default();
+    let (_, own) = KINDS.into_iter().find(|(known, _)| *known == kind).expect("every kind is known");
+    let mut useless: Vec<&str> = KINDS.iter().flat_map(|(_, keys)| keys.iter().copied()).collect();
     useless.sort_unstable();
     useless.dedup();
     useless
         .retain(|key| !own.contains(key) && (filter != FilterKind::Hamming || *key != "blocking.distance"));
     useless.extend((kind == BlockingKind::Scan).then_some("blocking.cap"));
-    without_effect(settings, "blocking.kind", name, &useless);
+    without_effect(settings, "blocking.kind", keys::BLOCKING.name_of(&kind), &useless);
     kind
 }
 
@@ -100,8 +98,7 @@ pub(super) fn plan(
     scheme: &Scheme,
     threshold: f64,
 ) -> Option<BlockingPlan> {
-    let cap = settings.read("blocking.cap", |v| v.integer(2..=1_000_000));
-    let cap = cap.unwrap_or(BlockingParams::default().cap);
+    let cap = settings.get(&keys::CAP).unwrap_or(BlockingParams::default().cap);
     match kind {
         BlockingKind::Scan => Some(BlockingPlan::Scan),
         BlockingKind::Shingles => Some(BlockingPlan::Shingles { cap }),
@@ -123,10 +120,9 @@ fn banding(settings: &mut Settings, scheme: &Scheme, threshold: f64, cap: usize)
     };
     let params = BlockingParams {
         kind: BlockingKind::Banding,
-        bands: settings.read("blocking.bands", |v| v.integer(1..=32_768)),
-        rows: settings.read("blocking.rows", |v| v.integer(1..=design::MAX_ROWS)),
-        recall: settings
-            .read("blocking.recall", |v| v.number().filter(|recall| *recall > 0.0 && *recall < 1.0)),
+        bands: settings.get(&keys::BANDS),
+        rows: settings.get(&keys::ROWS),
+        recall: settings.get(&keys::RECALL),
         cap,
     };
     let inputs =

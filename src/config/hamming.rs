@@ -1,5 +1,6 @@
 //! Blocking by Hamming distance: the keys `blocking.distance`, `blocking.tables` and `blocking.common` to a design.
 
+use super::keys;
 use super::problem::What;
 use super::raw::{Settings, without_effect};
 use crate::block::BlockingKind;
@@ -38,7 +39,7 @@ fn one_bit(settings: &mut Settings, key: &'static str, sketch: &SketchParams) ->
 }
 
 fn distance(settings: &mut Settings) -> Option<usize> {
-    settings.read("blocking.distance", |v| v.integer(0..=32_767))
+    settings.get(&keys::DISTANCE)
 }
 
 /// The design of a kind for one-bit sketches. Without a distance it is the greatest that a full comparison accepts.
@@ -51,8 +52,8 @@ pub(super) fn design(
 ) -> Option<Design> {
     let shape = one_bit(settings, "blocking.kind", sketch)?;
     let distance = distance(settings);
-    let tables = settings.read("blocking.tables", |v| v.integer(1..=4096));
-    let common = settings.read("blocking.common", |v| v.integer(1..=255));
+    let tables = settings.get(&keys::TABLES);
+    let common = settings.get(&keys::COMMON);
     let inputs = ["sketch.size", "blocking.distance", "blocking.tables", "blocking.common"];
     if !settings.sound(&inputs) || distance.is_none() && !settings.sound(&["threshold"]) {
         return None;

@@ -1,10 +1,10 @@
 //! A table of bad inputs and what is said about them; the shipped files; what is documented against what is accepted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::raw::Key;
-use super::{BUILT_IN, BlockingPlan, Deployment, FilterPlan, Plan, PlanError, deployment, pipeline};
+use super::raw::Described;
+use super::{BUILT_IN, BlockingPlan, Deployment, FilterPlan, Plan, PlanError, deployment, keys};
 use crate::block::design::Curve;
 use crate::sketch::SketchKind;
 use crate::sketch::agreement::Agreement;
@@ -391,11 +391,55 @@ fn named_in(text: &str) -> BTreeSet<String> {
 
 #[test]
 fn documented_keys_are_the_accepted_keys() {
-    let accepted = |keys: &[Key]| {
-        keys.iter().map(|key| key.name.trim_end_matches(".*").to_owned()).collect::<BTreeSet<_>>()
-    };
-    assert_eq!(named_in(MINHASH), accepted(pipeline::KEYS));
+    fn accepted<K: Described>(keys: &[K]) -> BTreeSet<String> {
+        keys.iter().map(|key| key.named().to_owned()).collect()
+    }
+    assert_eq!(named_in(MINHASH), accepted(keys::KEYS));
     assert_eq!(named_in(LOCAL), accepted(deployment::KEYS));
+}
+
+/// For each key that a commented file names, the comment above it; keys that follow each other share theirs.
+fn comments_in(text: &str) -> BTreeMap<String, String> {
+    let (mut table, mut comment, mut after_key) = (String::new(), String::new(), false);
+    let mut comments = BTreeMap::new();
+    for line in text.lines() {
+        let keys = named_in(line);
+        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            table = format!("{name}.");
+            comment.clear();
+        } else if let Some(key) = keys.first() {
+            comments.insert(format!("{table}{key}"), comment.clone());
+            after_key = true;
+        } else {
+            if std::mem::take(&mut after_key) {
+                comment.clear();
+            }
+            comment = comment + line.trim_start_matches('#') + " ";
+        }
+    }
+    comments
+}
+
+#[test]
+fn documented_ranges_are_the_accepted_ranges() {
+    let comments = comments_in(MINHASH);
+    let mut named = 0;
+    for key in keys::KEYS {
+        let comment = &comments[key.named()];
+        for bound in key.bounds() {
+            let is_apart = |(at, _): (usize, &str)| {
+                let around = [comment[..at].chars().next_back(), comment[at + bound.len()..].chars().next()];
+                !around.into_iter().flatten().any(|c| c.is_ascii_digit())
+            };
+            assert!(
+                comment.match_indices(&bound).any(is_apart),
+                "{}: {bound} is not in: {comment}",
+                key.name()
+            );
+            named += 1;
+        }
+    }
+    assert!(named > 80, "{named}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use super::plot::{Axis, Plot, Series};
 use super::table::{Column, Table, Value, row};
 use super::truth::Truth;
 use super::{Bench, EvaluateError, Findings, Study};
-use crate::config::{FilterPlan, Plan, PlanError};
+use crate::config::{Draft, FilterPlan, PlanError};
 use crate::doc::DocId;
 use crate::filter::FilterKind;
 use crate::pair::Pair;
@@ -175,18 +175,18 @@ impl Study for Pipelines {
 }
 
 impl Pipelines {
-    /// The plan of one run.
+    /// The pipeline of one run, checked.
     ///
     /// # Errors
     /// Everything that is wrong with it.
-    pub fn plan(&self, pipeline: &str, threshold: f64) -> Result<Plan, PlanError> {
-        Plan::load(pipeline, &self.overrides(pipeline, threshold))
+    pub fn draft(&self, pipeline: &str, threshold: f64) -> Result<Draft, PlanError> {
+        Draft::load(pipeline, &self.overrides(pipeline, threshold))
     }
 
     /// A pipeline that decides by Hamming distance has no threshold to set: it is judged at each of them as it is.
     fn overrides(&self, pipeline: &str, threshold: f64) -> Vec<String> {
-        let by_distance = Plan::load(pipeline, &self.overrides)
-            .is_ok_and(|plan| matches!(plan.filter, FilterPlan::Sketch(FilterKind::Hamming, _)));
+        let by_distance = Draft::load(pipeline, &self.overrides)
+            .is_ok_and(|draft| matches!(draft.filter(), FilterPlan::Sketch(FilterKind::Hamming, _)));
         let set = (!by_distance).then(|| format!("threshold={threshold}"));
         self.overrides.iter().cloned().chain(set).collect()
     }
@@ -248,7 +248,7 @@ impl Truths<'_> {
         let study = self.study;
         let lowest = study.thresholds.iter().copied().fold(1.0, f64::min);
         let rules = match study.truth {
-            TruthFrom::BruteForce { .. } => Some(study.plan(pipeline, lowest)?.scheme.text),
+            TruthFrom::BruteForce { .. } => Some(study.draft(pipeline, lowest)?.text().clone()),
             _ => None,
         };
         let place = if let Some(place) = self.known.iter().position(|(known, _)| *known == rules) {
