@@ -142,10 +142,10 @@ mod tests {
     #[test]
     fn an_id_covers_components_and_features() {
         let kind = SketchKind::Sectional { sections: 2, mode: SectionMode::Attach };
-        let mut text: Vec<String> = (0..40).map(|i| format!("w{i}")).collect();
-        let there = text.join(" ");
-        text.reverse();
-        let back = text.join(" ");
+        let mut words: Vec<String> = (0..40).map(|i| format!("w{i}")).collect();
+        let there = words.join(" ");
+        words.reverse();
+        let back = words.join(" ");
         let similarity = |exact| {
             let scheme = scheme(kind, 8, exact);
             let mut maker = SketchMaker::new(&scheme);

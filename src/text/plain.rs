@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn characters_without_spaces_stand_alone() {
         let text = "abc漢字Σとdef ไป";
-        let of = |spaceless, text| tokens(text, &TextRules { spaceless, ..TextRules::default() });
+        let of = |spaceless, typed| tokens(typed, &TextRules { spaceless, ..TextRules::default() });
         for spaceless in [Spaceless::Part, Spaceless::Char] {
             assert_eq!(of(spaceless, text), ["abc", "漢", "字", "σ", "と", "def", "ไ", "ป"]);
         }

@@ -65,11 +65,11 @@ mod spaceless_part {
         assert!(file.cases.len() >= 10);
         for case in &file.cases {
             let default = TextRules::default();
-            let expected: Vec<_> = case.tokens.iter().map(|(token, _)| token.as_str()).collect();
-            assert_eq!(tokens(&case.text, &default), expected, "{:?}", case.text);
-            for (size, expected) in &case.shingles {
+            let parts: Vec<_> = case.tokens.iter().map(|(token, _)| token.as_str()).collect();
+            assert_eq!(tokens(&case.text, &default), parts, "{:?}", case.text);
+            for (size, lists) in &case.shingles {
                 let rules = TextRules { shingle: Shingle::Words(size.parse().unwrap()), ..default.clone() };
-                let expected: Vec<_> = expected.iter().map(|tokens| tokens.join(" ")).collect();
+                let expected: Vec<_> = lists.iter().map(|list| list.join(" ")).collect();
                 assert_eq!(shingles(&case.text, &rules), expected, "{size} words of {:?}", case.text);
                 let mut featurizer = Featurizer::new(rules);
                 let features = featurizer.features(&case.text).to_vec();

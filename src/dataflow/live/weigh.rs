@@ -99,7 +99,7 @@ pub(super) fn apply<'scope>(
     let peers = scope.peers() as u64;
     let mut builder = OperatorBuilder::new("Terms".to_owned(), scope);
     let mut updates = builder.new_input(updates, Pipeline);
-    let mut due = builder.new_input(due, Exchange::new(|due: &TableDue| due.to));
+    let mut due = builder.new_input(due, Exchange::new(|d: &TableDue| d.to));
     let (memberships, memberships_stream) = builder.new_output();
     let (frequencies, frequencies_stream) = builder.new_output();
     let mut memberships = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(memberships);
