@@ -94,8 +94,8 @@ impl Hasher for AsItIs {
     }
 }
 
-/// What a sketch *is*: a 128-bit hash of the scheme's fingerprint and of what is compared. Two sketches of equal id are
-/// the same sketch, so a comparison of two ids is a pure function of the two ids.
+/// What a sketch *is*: a 128-bit hash of the scheme's fingerprint and of all that is compared: its words, then the features where
+/// they are kept. Two sketches of equal id are the same sketch, so a comparison of two ids is a pure function of the two ids.
 ///
 /// Among n distinct sketches the chance of one accidental collision is about n²/2^129 (10^9 sketches: 2e-21).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -111,6 +111,12 @@ impl SketchId {
     pub fn of(scheme: u64, words: &[u64]) -> Self {
         let hash = xxh3_128_with_seed(bytemuck::cast_slice(words), scheme);
         Self { high: (hash >> 64) as u64, low: hash as u64 }
+    }
+
+    /// The 64 bits by which ids are ordered first.
+    #[inline(always)]
+    pub fn high(self) -> u64 {
+        self.high
     }
 
     /// 64 well-mixed bits, for routing and for tables.

@@ -26,10 +26,14 @@
 //! # Ok::<(), dupflow::config::PlanError>(())
 //! ```
 
+pub mod description;
 pub mod doc;
 pub mod hash;
+pub mod hash_index;
 pub mod metrics;
 pub mod pair;
+pub mod slab;
+pub mod staggered;
 pub mod time;
 
 pub mod text;

@@ -1,6 +1,9 @@
 //! What is counted while a pipeline runs: one table of counters, added to by any thread.
 
+use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::{Deserialize, Serialize};
 
 /// Declares the counters: variant, name and help, once.
 macro_rules! counters {
@@ -37,16 +40,17 @@ counters! {
     Components "components_compared" "Components that the filter read, first words included.",
     Accepted "accepted" "Pairs of sketches that the filter accepted.",
     Starred "starred_groups" "Groups of copies that grew beyond the expand limit.",
-    Epochs "epochs" "Epochs closed.",
-    Added "pairs_added" "Deltas of diff 1 written.",
-    Removed "pairs_removed" "Deltas of diff -1 written.",
+    Epochs "epochs" "Epochs closed: computed on all workers.",
+    Durable "epochs_durable" "Epochs written to where the results go.",
+    Added "pairs_added" "Deltas of diff 1.",
+    Removed "pairs_removed" "Deltas of diff -1.",
     ClustersFormed "clusters_formed" "Clusters that came up, by their ids; giants are counted apart.",
     ClustersDissolved "clusters_dissolved" "Clusters that ceased to be.",
     GiantsFormed "giant_clusters_formed" "Clusters that grew beyond the limit, by their ids.",
     GiantsDissolved "giant_clusters_dissolved" "Clusters that ceased to be beyond the limit.",
 }
 
-/// The counters of one run, with the comparisons of the filter by the look that decided.
+/// The counters of one process while it runs, with the comparisons of the filter by the look that decided.
 #[derive(Debug)]
 pub struct Metrics {
     counters: Vec<AtomicU64>,
@@ -75,8 +79,79 @@ impl Metrics {
         self.looks[usize::from(look) - 1].fetch_add(1, Ordering::Relaxed);
     }
 
+    /// The counts so far. Taken one by one: of a run that goes on, two of them may be of different moments.
+    pub fn counts(&self) -> Counts {
+        let values = |counters: &[AtomicU64]| counters.iter().map(|n| n.load(Ordering::Relaxed)).collect();
+        Counts { counters: values(&self.counters), looks: values(&self.looks) }
+    }
+}
+
+/// What has been counted: a value, which can be sent, stored, and added to that of another process.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// In the order of [`Counter::TABLE`].
+    counters: Vec<u64>,
     /// Comparisons decided at look 1, 2, and so on.
-    pub fn looks(&self) -> Vec<u64> {
-        self.looks.iter().map(|n| n.load(Ordering::Relaxed)).collect()
+    looks: Vec<u64>,
+}
+
+impl Counts {
+    /// A counter's value.
+    pub fn get(&self, counter: Counter) -> u64 {
+        self.counters.get(counter as usize).copied().unwrap_or(0)
+    }
+
+    /// How many of what comes and goes are there: those that came less those that went. 0 where the two counters were read
+    /// at different moments and say less.
+    pub fn balance(&self, came: Counter, went: Counter) -> u64 {
+        self.get(came).saturating_sub(self.get(went))
+    }
+
+    /// Comparisons decided at look 1, 2, and so on.
+    pub fn looks(&self) -> &[u64] {
+        &self.looks
+    }
+}
+
+impl AddAssign<&Self> for Counts {
+    /// Adds what another process of the same run has counted.
+    fn add_assign(&mut self, other: &Self) {
+        add(&mut self.counters, &other.counters);
+        add(&mut self.looks, &other.looks);
+    }
+}
+
+/// Adds element by element; the shorter list is taken to go on with zeros.
+fn add(to: &mut Vec<u64>, more: &[u64]) {
+    to.resize(to.len().max(more.len()), 0);
+    to.iter_mut().zip(more).for_each(|(n, more)| *n += more);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_add_up_over_processes() {
+        let process = |documents, gone, looks: &[u16]| {
+            let metrics = Metrics::new(3);
+            metrics.add(Counter::Inserted, documents);
+            metrics.add(Counter::Deleted, gone);
+            looks.iter().for_each(|look| metrics.add_look(*look));
+            metrics.counts()
+        };
+        let mut all = Counts::default();
+        all += &process(10, 2, &[1, 3]);
+        all += &process(5, 5, &[3]);
+        assert_eq!((all.get(Counter::Inserted), all.get(Counter::Events)), (15, 0));
+        assert_eq!(all.balance(Counter::Inserted, Counter::Deleted), 8);
+        assert_eq!(all.looks(), [1, 0, 2]);
+    }
+
+    #[test]
+    fn a_balance_of_counts_that_race_is_never_negative() {
+        let metrics = Metrics::new(0);
+        metrics.add(Counter::Deleted, 1);
+        assert_eq!(metrics.counts().balance(Counter::Inserted, Counter::Deleted), 0);
     }
 }

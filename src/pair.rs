@@ -84,7 +84,7 @@ impl<T: Ord> Pair<T> {
 /// Why a pair was accepted: a pure function of the two sketches, so that a retraction carries the same values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Evidence {
-    /// Block keys that the two sketches have in common, dead blocks included; 0 for copies of one sketch.
+    /// Block keys that the two sketches have in common, hot blocks included; 0 for copies of one sketch.
     pub blocks: u16,
     /// The look that decided, from 1; 0 for copies, which are not compared.
     pub look: u16,

@@ -1,9 +1,25 @@
 //! Logical and wall-clock time.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
 
 /// The number of an epoch, from 1: a cut of the input; the unit of output, commit and replay.
 pub type Epoch = u64;
+
+/// What a closed epoch stands for: how far each partition had been read when it ended.
+///
+/// Gathered by the dataflow where the deltas are gathered, so that it covers all workers and processes. Whoever stores it
+/// beside the deltas can go on from there: what came before `next` is in the deltas up to this epoch, the rest is not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// The epoch.
+    pub epoch: Epoch,
+    /// Of every partition that was read since the run began, up to this epoch: the offset after its last record, bad records
+    /// and gaps included. Never goes back from one epoch to the next.
+    pub next: BTreeMap<u32, u64>,
+}
 
 /// Where wall-clock time comes from; the one place that the rest of the program takes it from.
 pub trait Clock: Send + Sync {

@@ -5,14 +5,17 @@
 #![cfg(test)]
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use dupflow::block::hamming::{Design, Kind, Tables};
-use dupflow::block::{Banding, Blocking};
+use dupflow::block::{Banding, Blocking, HotRule};
 use dupflow::config::{BUILT_IN, Plan};
 use dupflow::hash::{bytes, fold, mix, token};
 use dupflow::sketch::{Scheme, SectionMode, SketchKind, SketchMaker, SketchParams, SketchRef, VERSION};
 use dupflow::text::measures::Measure;
-use dupflow::text::{Featurizer, IdfForm, Normalize, Shingle, Spaceless, TextRules, Weights};
+use dupflow::text::{
+    Featurizer, Field, Idf, IdfForm, IdfTable, Normalize, Shingle, Spaceless, TextRules, Weights,
+};
 
 /// Names with values; hexadecimal, since JSON has no whole numbers of 64 bits.
 type Answers = BTreeMap<String, String>;
@@ -54,6 +57,7 @@ fn features() -> Answers {
     let default = TextRules::default();
     let rules = [
         ("words:3", default.clone()),
+        ("words:3 char", TextRules { spaceless: Spaceless::Char, ..default.clone() }),
         (
             "words:1 run",
             TextRules { shingle: Shingle::Words(1), spaceless: Spaceless::Run, ..default.clone() },
@@ -78,10 +82,56 @@ fn features() -> Answers {
     rules.into_iter().flat_map(of).collect()
 }
 
+/// Of each shipped pipeline, and of sketches with all that a scheme can say: the canonical bytes, and the fingerprint.
 fn schemes() -> Answers {
-    let fingerprint =
-        |pipeline: &str| Plan::load(pipeline, &[]).map(|plan| plan.scheme.fingerprint()).unwrap();
-    BUILT_IN.iter().map(|(name, _)| ((*name).to_owned(), hex([fingerprint(name)]))).collect()
+    let plan = |pipeline: &str| Plan::load(pipeline, &[]).unwrap().scheme;
+    let mut all: Vec<(String, Scheme)> =
+        BUILT_IN.iter().map(|(name, _)| ((*name).to_owned(), plan(name))).collect();
+    let field = |name: &str, weight| Field { name: name.to_owned(), weight };
+    let table = IdfTable::new(3, [(1, 3), (2, 1)]);
+    let full = TextRules {
+        shingle: Shingle::Chars(5),
+        spaceless: Spaceless::Run,
+        normalize: Normalize::Nfkc,
+        stop_words: vec!["of".into(), "thé".into()],
+        fields: vec![field("sub.title", 2), field("title", 3)],
+        weights: Weights::TfIdf(Idf::Frozen(Arc::new(table)), IdfForm::Paper),
+    };
+    let dart = Scheme { text: full, ..scheme(SketchKind::Dart, 100, 4, true) };
+    let fss = SketchParams { kind: SketchKind::Fss, size: 256, bits: 4, wide: 0, seed: 8 };
+    let odd = Scheme { blocks: Some(fss), ..scheme(SketchKind::Odd, 100, 4, false) };
+    all.extend([("frozen, with fields".to_owned(), dart), ("blocks of a second sketch".to_owned(), odd)]);
+    all.extend(
+        [SketchKind::Connected { run: 2 }, OTHERS[7], OTHERS[8]]
+            .map(|kind| (format!("{kind:?}"), scheme(kind, 100, 4, false))),
+    );
+    let said = |of: &Scheme| String::from_utf8(of.description().encode()).unwrap();
+    all.iter().map(|(name, of)| (name.clone(), format!("{} {}", hex([of.fingerprint()]), said(of)))).collect()
+}
+
+/// What [`known_answers`] has of schemes is what differences are told by.
+#[test]
+fn differences_between_schemes_are_named() {
+    let plan = |overrides: &[&str]| {
+        let overrides: Vec<_> = overrides.iter().map(|&typed| typed.to_owned()).collect();
+        Plan::load("minhash", &overrides).unwrap()
+    };
+    let stored = plan(&[]).scheme.description().encode();
+    let said = |overrides: &[&str]| -> Vec<String> {
+        let differences = plan(overrides).scheme.description().differences(&stored).unwrap();
+        differences.iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(said(&[]), [""; 0]);
+    assert_eq!(said(&["threshold=0.5"]), [""; 0], "no part of the scheme");
+    assert_eq!(
+        said(&["sketch.size=512", "text.spaceless=char", "filter.verify=exact", "text.stop_words=[\"of\"]"]),
+        [
+            "scheme.features is \"dropped\" there and \"kept\" here",
+            "sketch.size is 448 there and 512 here",
+            "text.spaceless is \"part\" there and \"char\" here",
+            "text.stop_words is [] there and [\"of\"] here",
+        ]
+    );
 }
 
 fn scheme(kind: SketchKind, size: usize, bits: usize, exact: bool) -> Scheme {
@@ -151,7 +201,7 @@ fn blocks() -> Answers {
         let mut maker = SketchMaker::new(&scheme(SketchKind::Fss, size, bits, false));
         let (_, sketch) = maker.sketch(&texts()[1].1).unwrap();
         let mut keys = Vec::new();
-        Banding::new(size, bands, rows, 512).keys(sketch.view(), &mut keys);
+        Banding::new(size, bands, rows, HotRule::NEVER).keys(sketch.view(), &mut keys);
         let keys: Vec<_> = keys.iter().map(|key| format!("{}:{:08x}", key.table, key.hash)).collect();
         answers.insert(format!("K {size}, b {bits}, {bands} x {rows}"), keys.join(" "));
     }
@@ -166,7 +216,9 @@ fn blocks() -> Answers {
     for (kind, bits) in kinds.into_iter().flat_map(|kind| [(kind, 64), (kind, 100)]) {
         let mut keys = Vec::new();
         let design = Design::new(bits, 3, kind).unwrap();
-        Tables::new(&design, 512).unwrap().keys(SketchRef { words: &words, features: &[] }, &mut keys);
+        Tables::new(&design, HotRule::NEVER)
+            .unwrap()
+            .keys(SketchRef { words: &words, features: &[] }, &mut keys);
         let few = keys.iter().take(3).chain(keys.last());
         let few: Vec<_> = few.map(|key| format!("{}:{:08x}", key.table, key.hash)).collect();
         answers.insert(format!("{bits} bits, distance 3, {design}"), few.join(" "));
@@ -187,7 +239,7 @@ fn weights() -> Answers {
 #[test]
 fn known_answers() {
     let expected: BTreeMap<String, Answers> =
-        serde_json::from_str(include_str!("golden/scheme_2.json")).unwrap();
+        serde_json::from_str(include_str!("golden/scheme_3.json")).unwrap();
     let found: BTreeMap<String, Answers> = [
         ("hashes", hashes()),
         ("features", features()),

@@ -13,7 +13,7 @@
 
 use std::ops::Range;
 
-use super::{BlockKey, Blocking};
+use super::{BlockKey, Blocking, HotRule};
 use crate::hash::{PI, fold, mix};
 use crate::sketch::SketchRef;
 
@@ -25,7 +25,7 @@ pub struct Banding {
     /// Words of a plane.
     groups: usize,
     rows: usize,
-    cap: usize,
+    rule: HotRule,
     bands: Box<[Band]>,
 }
 
@@ -41,8 +41,7 @@ struct Band {
 }
 
 impl Banding {
-    /// `bands` bands of `rows` rows on sketches of `size` components of any bits; at most `cap` sketches in a live
-    /// block, inclusive.
+    /// `bands` bands of `rows` rows on sketches of `size` components of any bits.
     ///
     /// # Panics
     /// If there are no rows or more than 64, or the bands need more than `size` components:
@@ -51,7 +50,7 @@ impl Banding {
         clippy::cast_possible_truncation,
         reason = "at most 32768 components, so no more bands; a shift is below 64"
     )]
-    pub fn new(size: usize, bands: usize, rows: usize, cap: usize) -> Self {
+    pub fn new(size: usize, bands: usize, rows: usize, rule: HotRule) -> Self {
         assert!(
             (1..=64).contains(&rows) && bands * rows <= size,
             "{bands} bands of {rows} rows on {size} components"
@@ -65,7 +64,7 @@ impl Banding {
                 salt: mix(PI[2] ^ i as u64),
             }
         };
-        Self { part: None, groups: size.div_ceil(64), rows, cap, bands: (0..bands).map(band).collect() }
+        Self { part: None, groups: size.div_ceil(64), rows, rule, bands: (0..bands).map(band).collect() }
     }
 
     /// Reads only these words of a sketch, which are bit planes of the size given.
@@ -109,8 +108,8 @@ impl Blocking for Banding {
         self.bands.len()
     }
 
-    fn cap(&self) -> usize {
-        self.cap
+    fn rule(&self) -> HotRule {
+        self.rule
     }
 }
 
@@ -135,7 +134,7 @@ mod tests {
             [(200, 1, 9, 22), (128, 2, 2, 64), (100, 8, 12, 8), (65, 64, 65, 1), (16, 4, 3, 5)]
         {
             let groups = usize::div_ceil(size, 64);
-            let banding = Banding::new(size, bands, rows, 512);
+            let banding = Banding::new(size, bands, rows, HotRule::NEVER);
             let words: Vec<u64> = (0..(bits * groups) as u64).map(word).collect();
             let before = keys(&banding, &words);
             assert_eq!(before.len(), banding.tables());
@@ -159,7 +158,7 @@ mod tests {
 
     #[test]
     fn tables_ascend_and_equal_contents_differ_by_band() {
-        let banding = Banding::new(64, 8, 8, 2);
+        let banding = Banding::new(64, 8, 8, HotRule::NEVER);
         let keys = keys(&banding, &[0]);
         assert!(keys.iter().map(|key| key.table).eq(0..8));
         let hashes: std::collections::BTreeSet<u32> = keys.iter().map(|key| key.hash).collect();
@@ -168,13 +167,13 @@ mod tests {
 
     #[test]
     fn golden_keys() {
-        let keys = keys(&Banding::new(256, 2, 8, 512), &[word(0), word(1), word(2), word(3)]);
+        let keys = keys(&Banding::new(256, 2, 8, HotRule::NEVER), &[word(0), word(1), word(2), word(3)]);
         assert_eq!(keys.iter().map(|key| key.hash).collect::<Vec<_>>(), [3_725_941_335, 2_456_565_615]);
     }
 
     #[test]
     #[should_panic(expected = "5 bands of 4 rows on 16 components")]
     fn bands_beyond_the_sketch() {
-        Banding::new(16, 5, 4, 2);
+        Banding::new(16, 5, 4, HotRule::NEVER);
     }
 }

@@ -1,6 +1,6 @@
 //! How many bands of how many rows: the S-curve of banding, and the choice of a point on it.
 //!
-//! In: sketch size and bits, a threshold T, and what the user fixed of bands, rows and recall. Out: a [`Design`],
+//! In: sketch size and bits, a threshold T, and what the user fixed of bands, rows and recall. Out: a [`Bands`],
 //! which says what was chosen and why.
 //!
 //! A component of b bits is equal with probability `p = s + (1 - s) / 2^b` at similarity s, a band of r rows with
@@ -51,7 +51,7 @@ impl Curve {
 
 /// Bands and rows, with what they do.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Design {
+pub struct Bands {
     /// The chosen bands and rows.
     pub curve: Curve,
     /// The probability that a pair at the threshold is a candidate.
@@ -62,7 +62,7 @@ pub struct Design {
 
 /// Why there is no such banding.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum DesignError {
+pub enum BandsError {
     /// Recall outside its range.
     #[error("blocking recall {found} is outside its range: above 0 and below 1")]
     Recall {
@@ -107,14 +107,14 @@ pub enum DesignError {
 ///
 /// # Errors
 /// If bands and rows do not fit into the sketch, or the recall cannot be reached.
-pub fn design(shape: Shape, threshold: f64, params: &BlockingParams) -> Result<Design, DesignError> {
+pub fn design(shape: Shape, threshold: f64, params: &BlockingParams) -> Result<Bands, BandsError> {
     let Shape { size, agreement, .. } = shape;
     if let Some(found) = params.recall.filter(|recall| !(*recall > 0.0 && *recall < 1.0)) {
-        return Err(DesignError::Recall { found });
+        return Err(BandsError::Recall { found });
     }
     let least = (params.bands.unwrap_or(1), params.rows.unwrap_or(1));
     if least.0 == 0 || !(1..=MAX_ROWS).contains(&least.1) || least.0.saturating_mul(least.1) > size {
-        return Err(DesignError::Size { bands: least.0, rows: least.1, size });
+        return Err(BandsError::Size { bands: least.0, rows: least.1, size });
     }
     let recall = params.recall.unwrap_or(DEFAULT_RECALL);
     let space = Space { size, agreement, threshold, recall };
@@ -141,7 +141,7 @@ pub fn design(shape: Shape, threshold: f64, params: &BlockingParams) -> Result<D
         }
     };
     let curve = chosen.ok_or_else(|| space.unreachable(&nearest))?;
-    Ok(Design { curve, recall: curve.probability(threshold), reason })
+    Ok(Bands { curve, recall: curve.probability(threshold), reason })
 }
 
 /// What a choice is made in.
@@ -177,12 +177,12 @@ impl Space {
         self.most_rows(|rows| self.size / rows).and_then(|widest| self.fewest_bands(widest.rows))
     }
 
-    fn unreachable(&self, nearest: &Curve) -> DesignError {
+    fn unreachable(&self, nearest: &Curve) -> BandsError {
         let possible = self.steepest().map_or_else(
             || "no bands of this sketch do, a larger sketch is needed".to_owned(),
             |curve| format!("bands = {} and rows = {} would", curve.bands, curve.rows),
         );
-        DesignError::Unreachable {
+        BandsError::Unreachable {
             bands: nearest.bands,
             rows: nearest.rows,
             reached: nearest.probability(self.threshold),
@@ -221,13 +221,13 @@ mod tests {
         bands: Option<usize>,
         rows: Option<usize>,
         recall: Option<f64>,
-    ) -> Result<Design, String> {
+    ) -> Result<Bands, String> {
         let params = BlockingParams { bands, rows, recall, ..BlockingParams::default() };
         design(Shape::components(size, bits), threshold, &params).map_err(|error| error.to_string())
     }
 
     /// Bands and rows of a design.
-    fn shape(design: &Design) -> (usize, usize) {
+    fn shape(design: &Bands) -> (usize, usize) {
         (design.curve.bands, design.curve.rows)
     }
 

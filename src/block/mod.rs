@@ -1,11 +1,14 @@
-//! Blocking: which pairs of sketches are compared at all. Two sketches that share a *live* block are candidates.
+//! Blocking: which pairs of sketches are compared at all. Two sketches that share a block are candidates, unless the block is
+//! *hot*: then one of them has to be a [leader](HotRule) of it.
 
 mod banding;
 pub mod design;
 pub mod hamming;
 pub mod index;
+mod lists;
 mod scan;
 mod shingles;
+mod slots;
 mod table;
 
 use std::fmt;
@@ -16,6 +19,8 @@ pub use banding::Banding;
 pub use scan::Scan;
 pub use shingles::Shingles;
 
+use crate::doc::DocId;
+use crate::hash::SketchId;
 use crate::sketch::SketchRef;
 
 /// What shares a block: a table (band) and a 32-bit hash within it. Two different contents of a band may fall into
@@ -38,8 +43,57 @@ pub trait Blocking: Send + Sync + fmt::Debug {
     /// Tables in use: keys have `table < tables()`.
     fn tables(&self) -> usize;
 
-    /// Most sketches that a live block holds, inclusive; a block with more is dead while it has more.
-    fn cap(&self) -> usize;
+    /// Which blocks are hot, and who meets in them.
+    fn rule(&self) -> HotRule;
+}
+
+/// When a block is hot, and who meets whom in it: a function of its present members, with no regard to how they came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct HotRule {
+    /// A block of more distinct sketches is hot; at least 1.
+    pub cap: usize,
+    /// The leaders of a hot block are its members with the least sketch ids, so many of them. They meet all members, others do
+    /// not meet each other. With 0 nobody meets.
+    pub leaders: usize,
+}
+
+impl HotRule {
+    /// No block is ever hot.
+    pub const NEVER: Self = Self { cap: usize::MAX, leaders: 0 };
+}
+
+impl fmt::Display for HotRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cap, leaders } = self;
+        write!(f, "of more than {cap} distinct sketches is hot while it has more: ")?;
+        match leaders {
+            0 => write!(f, "nobody meets in it"),
+            1 => write!(f, "its members meet its leader only"),
+            n => write!(f, "its members meet its {n} leaders only"),
+        }
+    }
+}
+
+/// A hot block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HotBlock {
+    /// Its sketches.
+    pub sketches: usize,
+    /// The one with the least id.
+    pub example: SketchId,
+    /// A document with that sketch, once somebody who knows its members has said so: the index does not.
+    pub document: Option<DocId>,
+}
+
+/// What is done about a hot block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HotPolicy {
+    /// Its members meet its leaders.
+    #[default]
+    Leaders,
+    /// Nobody meets.
+    Skip,
 }
 
 /// The blockings that can be made.
@@ -77,12 +131,24 @@ pub struct BlockingParams {
     /// The probability with which a pair at the threshold shares a block, at least; above 0 and below 1. Default 0.99
     /// unless bands and rows are both given, which then stand as they are.
     pub recall: Option<f64>,
-    /// Most sketches that a live block holds, inclusive, at least 2; default 512.
+    /// A block of more distinct sketches is hot; at least 2, default 64.
     pub cap: usize,
+    /// What is done about a hot block; default `leaders`.
+    pub hot: HotPolicy,
+    /// Leaders of a hot block, 1 to 64 inclusive; default 2.
+    pub leaders: usize,
 }
 
 impl Default for BlockingParams {
     fn default() -> Self {
-        Self { kind: BlockingKind::Banding, bands: None, rows: None, recall: None, cap: 512 }
+        Self {
+            kind: BlockingKind::Banding,
+            bands: None,
+            rows: None,
+            recall: None,
+            cap: 64,
+            hot: HotPolicy::Leaders,
+            leaders: 2,
+        }
     }
 }

@@ -1,6 +1,6 @@
-//! No blocking: every sketch in one block, which never dies. All pairs are candidates.
+//! No blocking: every sketch in one block, which is never hot. All pairs are candidates.
 
-use super::{BlockKey, Blocking};
+use super::{BlockKey, Blocking, HotRule};
 use crate::sketch::SketchRef;
 
 /// Every pair is a candidate: quadratic, for small corpora and as an oracle.
@@ -16,7 +16,7 @@ impl Blocking for Scan {
         1
     }
 
-    fn cap(&self) -> usize {
-        usize::MAX
+    fn rule(&self) -> HotRule {
+        HotRule::NEVER
     }
 }

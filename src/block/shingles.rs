@@ -2,8 +2,8 @@
 //!
 //! In: the features of a sketch, which are kept for that. Out: one [`BlockKey`] for each, 32 bits of its hash. The index sorts
 //! who comes by block, the blocks' pairs are sorted and added up: for a corpus that is loaded at once that is pair generation by
-//! sorting (feature, id) into (id, id, count), as in Broder's clustering of the web. No pair is missed but for the cap: a
-//! shingle that more than `cap` sketches have is a dead block. Quadratic in the live blocks, so for small corpora, and as a
+//! sorting (feature, id) into (id, id, count), as in Broder's clustering of the web. No pair is missed but in hot
+//! blocks, of shingles that more than `cap` sketches have. Quadratic in the others, so for small corpora, and as a
 //! judge of the other blockings.
 //!
 //! The chance that two different shingles share a block is 2^-32 for each pair of shingles: such a meeting is of no
@@ -12,7 +12,7 @@
 //! References: A. Broder, S. Glassman, M. Manasse and G. Zweig, *Syntactic clustering of the web* (1997), section 4; Yuan
 //! et al. (2019), section 3.
 
-use super::{BlockKey, Blocking};
+use super::{BlockKey, Blocking, HotRule};
 use crate::sketch::SketchRef;
 
 /// A block for each feature.
@@ -20,13 +20,13 @@ use crate::sketch::SketchRef;
 pub struct Shingles {
     /// Whether the features' weights stand behind them.
     weighted: bool,
-    cap: usize,
+    rule: HotRule,
 }
 
 impl Shingles {
-    /// Of features with or without weights; at most `cap` sketches in a live block, inclusive.
-    pub fn new(weighted: bool, cap: usize) -> Self {
-        Self { weighted, cap }
+    /// Of features with or without weights.
+    pub fn new(weighted: bool, rule: HotRule) -> Self {
+        Self { weighted, rule }
     }
 }
 
@@ -53,8 +53,8 @@ impl Blocking for Shingles {
         1
     }
 
-    fn cap(&self) -> usize {
-        self.cap
+    fn rule(&self) -> HotRule {
+        self.rule
     }
 }
 
@@ -67,7 +67,7 @@ mod tests {
         let features = [7, 1 << 32, 1 << 32 | 5, 9 << 40];
         let mut keys = vec![BlockKey { table: 0, hash: 0 }];
         let sketch = SketchRef { words: &[], features: &features };
-        Shingles::new(false, 4).keys(sketch, &mut keys);
+        Shingles::new(false, HotRule::NEVER).keys(sketch, &mut keys);
         let hashes: Vec<u32> = keys.iter().map(|key| key.hash).collect();
         assert_eq!(
             hashes,
@@ -75,7 +75,7 @@ mod tests {
             "what was there stays, and neighbours that fall together are one"
         );
         keys.clear();
-        Shingles::new(true, 4).keys(sketch, &mut keys);
+        Shingles::new(true, HotRule::NEVER).keys(sketch, &mut keys);
         assert_eq!(keys.len(), 2, "weights are no shingles");
     }
 }

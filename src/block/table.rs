@@ -1,103 +1,279 @@
-//! One table of the block index: block hash to a 32-bit value, 8 bytes an entry, in hash order.
+//! One table of the block index: block hash to a 32-bit value, 8 bytes an entry and about 9.5 with all slack, in hash order.
 //!
-//! *Ordered linear probing* (O. Amble and D. E. Knuth, *Ordered hash tables*, 1974) with a home that grows with the hash:
-//! the entries stand in ascending order with gaps between them. So a search reads one or two neighbouring cache lines and
-//! ends at the first greater entry; a batch of sorted hashes walks through memory in one direction; and growing copies
-//! from front to back. (hashbrown's table in this place took 1.2 times the time of the whole step: its control bytes and
-//! its entries lie apart, two cache misses for each posting.)
+//! The range of hashes is cut into *segments* of some 512 entries. A segment is an ordered table with gaps (O. Amble and
+//! D. E. Knuth, *Ordered hash tables*, 1974): entries ascend, and each stands at its *home*, in proportion to its hash, or as
+//! close behind it as there was room. So a search reads one or two neighbouring cache lines, and sorted hashes walk through
+//! memory in one direction.
+//!
+//! Segments are split one at a time, in turn, as entries come (W. Litwin, *Linear hashing*, 1980): an insert moves the
+//! entries of one or two segments at most, whatever the table's size. The positions are stretched so that the segments
+//! due to be split are always the fullest, by a factor of two from first to last (after G. N. N. Martin, *Spiral storage*, 1979):
+//! sizes of segments are spread alike at any time, and memory grows as smoothly as the number of entries.
+//!
+//! A batch is announced by [`reserve`](Table::reserve): a sorted one fills a table from its front, and places in proportion
+//! to the hash help only if it is known how many are to come.
+
+use std::ops::Range;
 
 /// Sorted entries with gaps.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Table {
+    /// The segments of this round: 2^depth of equal width in stretched positions. Those that are split are empty.
+    coarse: Vec<Segment>,
+    /// Two for each that is split, from the first on.
+    fine: Vec<Segment>,
+    len: usize,
+}
+
+/// The entries of a range of hashes.
+#[derive(Debug, Default)]
+struct Segment {
     /// `hash << 32 | value`, or [`GAP`]; the last one is always a gap, so that every search ends.
     places: Vec<u64>,
     /// Homes are `0..homes`; the places behind them take what is pushed out of the last homes.
-    homes: u64,
+    homes: usize,
     len: usize,
+}
+
+/// A hash in a table: its value, or where it would stand.
+pub(super) struct Entry<'a> {
+    segment: &'a mut Segment,
+    table_len: &'a mut usize,
+    depth: u32,
+    hash: u32,
+    at: usize,
+    value: Option<u32>,
 }
 
 /// An empty place; greater than any entry, since a value is below `u32::MAX`.
 const GAP: u64 = u64::MAX;
 
-/// Places behind the homes, to begin with: more are added for a run that no uniform hash makes.
-const OVERFLOW: usize = 64;
+/// Mean entries of a segment. Fewer make more headers, more make a split and a growth longer.
+const MEAN: usize = 512;
+
+impl Default for Table {
+    fn default() -> Self {
+        Self { coarse: vec![Segment::default()], fine: Vec::new(), len: 0 }
+    }
+}
 
 impl Table {
-    /// The value of a hash.
-    pub(super) fn get(&self, hash: u32) -> Option<u32> {
-        let entry = self.places.get(self.search(hash))?;
-        (entry >> 32 == u64::from(hash) && *entry != GAP).then_some(low(*entry))
+    /// Makes room for the hashes of a batch, in ascending order. Those that come without notice are placed too, but slowly
+    /// if they are many.
+    pub(super) fn reserve(&mut self, batch: impl Iterator<Item = u32> + Clone) {
+        let target = self.len + batch.clone().count();
+        while (self.coarse.len() + self.fine.len() / 2) * MEAN < target {
+            self.split();
+        }
+        let mut batch = batch.peekable();
+        while let Some(first) = batch.next() {
+            let (side, at, depth) = self.locate(first);
+            let mut of_segment = 1;
+            while batch.next_if(|hash| self.locate(*hash) == (side, at, depth)).is_some() {
+                of_segment += 1;
+            }
+            let segment = self.segment(side, at);
+            segment.fit(segment.len + of_segment, depth);
+        }
     }
 
-    /// Sets the value of a hash, below `u32::MAX`.
-    pub(super) fn insert(&mut self, hash: u32, value: u32) {
-        debug_assert!(value < u32::MAX);
-        let entry = u64::from(hash) << 32 | u64::from(value);
-        let mut at = self.search(hash);
-        if self.places.get(at).is_some_and(|e| e >> 32 == u64::from(hash) && *e != GAP) {
-            self.places[at] = entry;
-            return;
+    /// Reads the place where the search for a hash begins. Searches that follow each other wait for memory one by one, reads
+    /// of many places wait together.
+    pub(super) fn touch(&self, hash: u32) -> u64 {
+        let (side, index, depth) = self.locate(hash);
+        let segment = match side {
+            Side::Coarse => &self.coarse[index],
+            Side::Fine => &self.fine[index],
+        };
+        segment.places.get(segment.home(hash, depth)).copied().unwrap_or_default()
+    }
+
+    /// A hash's entry.
+    pub(super) fn entry(&mut self, hash: u32) -> Entry<'_> {
+        let (side, index, depth) = self.locate(hash);
+        let segment = match side {
+            Side::Coarse => &mut self.coarse[index],
+            Side::Fine => &mut self.fine[index],
+        };
+        let at = segment.search(hash, depth);
+        let found = segment.places.get(at).copied().filter(|e| *e != GAP && high(*e) == hash);
+        Entry { segment, table_len: &mut self.len, depth, hash, at, value: found.map(low) }
+    }
+
+    fn segment(&mut self, side: Side, index: usize) -> &mut Segment {
+        match side {
+            Side::Coarse => &mut self.coarse[index],
+            Side::Fine => &mut self.fine[index],
         }
-        // At most three quarters full.
-        if (self.len + 1) as u64 * 4 > self.homes * 3 {
-            self.grow();
-            at = self.search(hash);
+    }
+
+    /// Where the segment of a hash is, and the number of leading bits that lead there.
+    fn locate(&self, hash: u32) -> (Side, usize, u32) {
+        let depth = self.coarse.len().trailing_zeros();
+        let index = index(hash, depth);
+        if index < self.fine.len() / 2 {
+            (Side::Fine, self::index(hash, depth + 1), depth + 1)
+        } else {
+            (Side::Coarse, index, depth)
+        }
+    }
+
+    /// Splits the next segment of this round; after the last one a round begins.
+    fn split(&mut self) {
+        if self.fine.len() == 2 * self.coarse.len() {
+            self.coarse = std::mem::take(&mut self.fine);
+            self.fine.reserve_exact(2 * self.coarse.len());
+        }
+        let depth = self.coarse.len().trailing_zeros() + 1;
+        let next = self.fine.len() / 2;
+        let whole = std::mem::take(&mut self.coarse[next]);
+        let boundary =
+            whole.places.iter().rposition(|e| *e != GAP && index(high(*e), depth).is_multiple_of(2));
+        let boundary = boundary.map_or(0, |last| last + 1);
+        self.fine.push(Segment::of(&whole.places, 0..boundary, depth));
+        self.fine.push(Segment::of(&whole.places, boundary..whole.places.len(), depth));
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Coarse,
+    Fine,
+}
+
+impl Entry<'_> {
+    /// The value, if the hash is there.
+    pub(super) fn value(&self) -> Option<u32> {
+        self.value
+    }
+
+    /// Sets the value, below `u32::MAX`.
+    pub(super) fn set(self, value: u32) {
+        debug_assert!(value < u32::MAX);
+        let entry = u64::from(self.hash) << 32 | u64::from(value);
+        if self.value.is_some() {
+            self.segment.places[self.at] = entry;
+        } else {
+            self.segment.insert(entry, self.at, self.depth);
+            *self.table_len += 1;
+        }
+    }
+
+    /// Removes the hash, if it is there.
+    pub(super) fn remove(self) {
+        if self.value.is_some() {
+            self.segment.remove(self.at, self.depth);
+            *self.table_len -= 1;
+        }
+    }
+}
+
+impl Segment {
+    /// Of the entries in some places of another.
+    fn of(places: &[u64], range: Range<usize>, depth: u32) -> Self {
+        let places = &places[range];
+        let mut segment = Self { len: places.iter().filter(|e| **e != GAP).count(), ..Self::default() };
+        segment.place(places, segment.len, depth);
+        segment
+    }
+
+    /// Room for `n` entries: at most 15 of 16 homes are taken.
+    fn fit(&mut self, n: usize, depth: u32) {
+        if n * 16 > self.homes * 15 {
+            let old = std::mem::take(&mut self.places);
+            self.place(&old, n, depth);
+        }
+    }
+
+    /// Places all entries anew, with room for `n`.
+    fn place(&mut self, old: &[u64], n: usize, depth: u32) {
+        let homes = n * 16 / 15 + 1;
+        let size = allocated(homes + homes / 32 + 2);
+        self.homes = size - size / 32 - 2;
+        self.places = vec![GAP; size];
+        let mut next = 0;
+        for entry in old.iter().filter(|e| **e != GAP) {
+            let at = self.home(high(*entry), depth).max(next);
+            if at + 1 >= self.places.len() {
+                self.places.resize(allocated(at + 2), GAP);
+            }
+            self.places[at] = *entry;
+            next = at + 1;
+        }
+        work(self.places.len());
+    }
+
+    /// Puts in an entry that is not there; `at` is what [`search`](Self::search) said.
+    fn insert(&mut self, entry: u64, at: usize, depth: u32) {
+        let mut at = at;
+        if (self.len + 1) * 16 > self.homes * 15 {
+            self.fit(self.len + 1, depth);
+            at = self.search(high(entry), depth);
         }
         // What stands here is pushed on, up to the next gap.
-        let gap = at + self.places[at..].iter().position(|e| *e == GAP).expect("the last place is a gap");
+        let gap = at
+            + self.places[at..].iter().position(|e| *e == GAP).expect("the last place of a segment is a gap");
         if gap + 1 == self.places.len() {
-            self.places.resize(gap + OVERFLOW, GAP);
+            self.places.resize(allocated(gap + 2), GAP);
         }
         self.places.copy_within(at..gap, at + 1);
+        work(gap - at);
         self.places[at] = entry;
         self.len += 1;
     }
 
-    /// Removes a hash, if it is there.
-    pub(super) fn remove(&mut self, hash: u32) {
-        let mut at = self.search(hash);
-        if self.get(hash).is_none() {
-            return;
-        }
+    /// Removes the entry at a place.
+    fn remove(&mut self, mut at: usize, depth: u32) {
         // What was pushed out of its home moves back.
-        while self.places[at + 1] != GAP && self.home(self.places[at + 1]) <= at {
+        while self.places[at + 1] != GAP && self.home(high(self.places[at + 1]), depth) <= at {
             self.places[at] = self.places[at + 1];
             at += 1;
+            work(1);
         }
         self.places[at] = GAP;
         self.len -= 1;
+        if self.len * 4 < self.homes && self.homes > 16 {
+            let old = std::mem::take(&mut self.places);
+            self.place(&old, self.len, depth);
+        }
     }
 
     /// The place of the first entry that is not less than the hash, at or behind its home.
-    fn search(&self, hash: u32) -> usize {
-        let mut at = self.home(u64::from(hash) << 32);
-        while self.places.get(at).is_some_and(|entry| (entry >> 32) < u64::from(hash)) {
-            at += 1;
-        }
-        at
+    fn search(&self, hash: u32, depth: u32) -> usize {
+        let home = self.home(hash, depth);
+        let less = self.places[home.min(self.places.len())..].iter().take_while(|e| high(**e) < hash);
+        let passed = less.count();
+        work(passed);
+        home + passed
     }
 
-    /// A third more homes: less than half of what doubling would leave empty, for memory, and still amortised.
-    fn grow(&mut self) {
-        self.homes = (self.homes * 4 / 3).max(8);
-        let homes = usize::try_from(self.homes).expect("a table fits in memory");
-        let mut old = std::mem::replace(&mut self.places, vec![GAP; homes + OVERFLOW]);
-        let mut next = 0;
-        old.retain(|entry| *entry != GAP);
-        for entry in old {
-            let at = self.home(entry).max(next);
-            if at + 1 >= self.places.len() {
-                self.places.resize(at + OVERFLOW, GAP);
-            }
-            self.places[at] = entry;
-            next = at + 1;
-        }
+    /// Where a hash belongs: in proportion to its position in the segment.
+    fn home(&self, hash: u32, depth: u32) -> usize {
+        let within = position(hash) << depth & u64::from(u32::MAX);
+        (within * self.homes as u64 >> 32) as usize
     }
+}
 
-    /// Where an entry belongs: in proportion to its hash.
-    fn home(&self, entry: u64) -> usize {
-        (((entry >> 32) * self.homes) >> 32) as usize
-    }
+/// A hash's position, 32 bits: ascending with the hash, by 2/3 of it at the least hashes to 4/3 at the greatest. So of two equally
+/// wide parts of positions the first has more hashes.
+fn position(hash: u32) -> u64 {
+    let hash = u64::from(hash);
+    (2 * hash + (hash * hash >> 32)) / 3
+}
+
+/// The leading bits of a hash's position.
+fn index(hash: u32, depth: u32) -> usize {
+    (position(hash) << depth >> 32) as usize
+}
+
+/// The least number of words of at least `n` that an allocator with four sizes to a power of two gives without waste.
+fn allocated(n: usize) -> usize {
+    let step = n.next_power_of_two().max(8) / 8;
+    n.next_multiple_of(step).max(4)
+}
+
+fn high(entry: u64) -> u32 {
+    u32::try_from(entry >> 32).expect("32 bits are left")
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the low half is meant")]
@@ -105,39 +281,122 @@ fn low(entry: u64) -> u32 {
     entry as u32
 }
 
+/// Counts entries moved or passed, for the tests.
+fn work(_entries: usize) {
+    #[cfg(test)]
+    tests::WORK.with(|work| work.set(work.get() + _entries));
+}
+
 #[cfg(test)]
 #[expect(clippy::cast_possible_truncation, reason = "small numbers")]
 mod tests {
+    use std::cell::Cell;
     use std::collections::BTreeMap;
 
     use super::*;
     use crate::hash::mix;
 
-    /// Random inserts and removes, hashes spread or crowded at either end, against a map.
+    thread_local! {
+        pub(super) static WORK: Cell<usize> = const { Cell::new(0) };
+    }
+
+    impl Table {
+        fn segments(&self) -> impl Iterator<Item = &Segment> {
+            self.fine.iter().chain(&self.coarse[self.fine.len() / 2..])
+        }
+
+        fn entries(&self) -> Vec<(u32, u32)> {
+            let entries = self.segments().flat_map(|s| &s.places).filter(|e| **e != GAP);
+            entries.map(|e| (high(*e), low(*e))).collect()
+        }
+
+        fn bytes(&self) -> usize {
+            let places: usize = self.segments().map(|s| s.places.capacity()).sum();
+            places * 8 + (self.coarse.len() + self.fine.capacity()) * size_of::<Segment>()
+        }
+    }
+
+    fn spread(n: u64) -> u32 {
+        (mix(n) >> 32) as u32
+    }
+
+    /// Random inserts and removes, hashes spread or crowded at either end, announced or not, against a map.
     #[test]
     fn a_table_is_a_map() {
-        let crowded: [fn(u64) -> u32; 3] =
-            [|n| (mix(n) >> 32) as u32, |n| (n % 200) as u32, |n| u32::MAX - (n % 200) as u32];
-        for hash in crowded {
+        let hashes: [fn(u64) -> u32; 4] =
+            [spread, |n| (n % 1000) as u32, |n| u32::MAX - (n % 1000) as u32, |n| 3 << 30 | spread(n) >> 20];
+        for hash in hashes {
             let (mut table, mut map) = (Table::default(), BTreeMap::new());
-            assert_eq!(table.get(0), None);
-            for step in 0..20_000 {
-                let n = mix(step) % 2000;
+            assert_eq!((table.entry(0).value(), table.touch(0)), (None, 0));
+            for step in 0..40_000 {
+                let n = mix(step) % 6000;
                 // Grows, shrinks and grows again.
-                if mix(step ^ 77) % 5 < [4, 1, 3][step as usize / 7000] {
-                    table.insert(hash(n), step as u32);
+                if mix(step ^ 77) % 5 < [4, 1, 3][step as usize / 14_000] {
+                    if step % 3 == 0 {
+                        table.reserve(std::iter::once(hash(n)));
+                    }
+                    table.entry(hash(n)).set(step as u32);
                     map.insert(hash(n), step as u32);
                 } else {
-                    table.remove(hash(n));
+                    table.entry(hash(n)).remove();
                     map.remove(&hash(n));
                 }
-                assert_eq!(table.get(hash(n)), map.get(&hash(n)).copied());
+                assert_eq!(table.entry(hash(n)).value(), map.get(&hash(n)).copied());
                 assert_eq!(table.len, map.len());
             }
-            let entries: Vec<_> =
-                table.places.iter().filter(|e| **e != GAP).map(|e| ((e >> 32) as u32, low(*e))).collect();
-            assert_eq!(entries, map.into_iter().collect::<Vec<_>>());
-            assert_eq!(table.places.last(), Some(&GAP));
+            assert_eq!(table.entries(), map.into_iter().collect::<Vec<_>>());
+            assert!(table.segments().all(|s| s.places.last().is_none_or(|last| *last == GAP)));
+            assert!(table.bytes() < 200_000, "{}", table.bytes());
         }
+    }
+
+    /// However a million entries are cut into sorted batches. (Placed by share of the whole range in a table that does not
+    /// know what is to come, a batch fills it from its front, and each entry passes all those before.)
+    #[test]
+    fn work_is_linear_for_any_cut() {
+        for cut in [1_000_000, 50_000, 1000, 10] {
+            let entries = if cut == 10 { 100_000 } else { 1_000_000 };
+            let mut table = Table::default();
+            WORK.set(0);
+            for start in (0..entries).step_by(cut as usize) {
+                let mut batch: Vec<u32> = (start..start + cut).map(spread).collect();
+                batch.sort_unstable();
+                table.reserve(batch.iter().copied());
+                batch.iter().for_each(|hash| table.entry(*hash).set(1));
+            }
+            let each = WORK.get() as f64 / entries as f64;
+            assert!(each < 70.0, "{each} entries moved or passed for each, in batches of {cut}");
+        }
+    }
+
+    /// No growth of the table as a whole, and no jump in memory.
+    #[test]
+    fn no_insert_pays_for_the_table() {
+        let mut table = Table::default();
+        let (mut most, mut least_bytes, mut most_bytes) = (0, f64::MAX, 0.0_f64);
+        for n in 0..1_000_000 {
+            WORK.set(0);
+            let hash = spread(n);
+            table.reserve(std::iter::once(hash));
+            table.entry(hash).set(1);
+            most = most.max(WORK.get());
+            if n > 100_000 && n % 5000 == 0 {
+                let each = table.bytes() as f64 / table.len as f64;
+                (least_bytes, most_bytes) = (least_bytes.min(each), most_bytes.max(each));
+            }
+        }
+        assert!(most < 8 * MEAN, "an insert moved or passed {most} entries");
+        assert!(least_bytes > 9.6 && most_bytes < 10.2, "{least_bytes} to {most_bytes} bytes an entry");
+    }
+
+    /// Hashes all alike but for their last bits are slow, and nothing worse.
+    #[test]
+    fn crowded_hashes_take_no_more_memory() {
+        let mut table = Table::default();
+        let batch = 7 << 18..(7 << 18) + 20_000;
+        table.reserve(batch.clone());
+        batch.clone().for_each(|hash| table.entry(hash).set(1));
+        assert_eq!(table.entries().len(), batch.len());
+        assert!(table.bytes() < 12 * batch.len(), "{}", table.bytes());
     }
 }

@@ -108,7 +108,7 @@ mod tests {
             told("dupflow replay --epoch hourly --emit=groups --worker 0 --log-format xml --no-such feed");
         let expected = [
             "6 problems",
-            "invalid value 'hourly' for '--epoch <RULE>': expected \"events:N\", \"ts\" or \"all\"",
+            "invalid value 'hourly' for '--epoch <RULE>': expected \"events:N\", \"every:T\" with T as in",
             "invalid value 'groups' for '--emit <WHAT>' [possible",
             "unexpected argument '--worker' found; tip: a similar argument exists: '--workers'",
             "invalid value '0' for '--workers <N>': expected a whole number, 1 or more",

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::problems::Problems;
+use super::run::note_conflicts;
 use super::{PipelineArgs, counted, plan};
 use crate::config::Deployment;
 
@@ -33,6 +34,9 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     let environment = |name: &str| std::env::var(name).ok();
     let deployment = args.config.as_ref().map(|path| Deployment::load(path, &environment)).transpose();
     let deployment = problems.take(deployment);
+    if let Some(Some(deployment)) = &deployment {
+        note_conflicts(deployment, None, &mut problems);
+    }
     let (plan, deployment) = problems.settle(plan.zip(deployment))?;
 
     let mut report = format!("pipeline {}: ok, scheme {:016x}\n", plan.name, plan.scheme.fingerprint());

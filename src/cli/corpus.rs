@@ -1,69 +1,36 @@
 //! The corpus that inputs leave, in memory: for the commands that ask about it without a dataflow.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::config::Plan;
 use crate::doc::{DocEvent, DocId, Position};
 use crate::source::{BadRecords, Input, OnError, SourceError, for_each_event};
-use crate::text::{Featurizer, Growth, IdfTable, TextRules};
+use crate::text::{Featurizer, IdfTable};
 
 /// The documents alive.
 pub(super) type Corpus = BTreeMap<DocId, String>;
 
-/// Reads all inputs, in order of position; `each` sees every event. Live weights of the plan are frozen as the inputs leave them.
+/// Reads all inputs, in order of position; `each` sees every event. Live weights of the plan are frozen at the frequencies of what the
+/// inputs leave, as a run of one epoch has them.
 pub(super) fn read(
     inputs: Vec<Input>,
     plan: &mut Plan,
     mut each: impl FnMut(Position, &DocEvent<'_>),
 ) -> Result<Corpus, SourceError> {
     let mut alive = Corpus::new();
-    let mut table = plan.scheme.live().map(|growth| Table::new(&plan.scheme.text, growth));
     let (fields, bad) = (plan.scheme.text.field_names(), BadRecords::new(OnError::Count, None));
     for_each_event(inputs, &fields, &bad, |position, event| {
         each(position, &event);
-        let id = event.id.clone();
         match event.text {
             Some(text) => drop(alive.insert(event.id, text.into_owned())),
             None => drop(alive.remove(&event.id)),
         }
-        if let Some(table) = &mut table {
-            table.follow(id, &alive);
-        }
     })?;
-    if let Some(table) = table {
-        plan.scheme = plan.scheme.under(table.in_force);
+    if plan.scheme.live().is_some() {
+        let mut featurizer = Featurizer::new(plan.scheme.text.clone());
+        let features = alive.values().map(|text| featurizer.terms(text).to_owned().ids);
+        plan.scheme = plan.scheme.under(Arc::new(IdfTable::count(features)));
     }
     Ok(alive)
-}
-
-/// The table of document frequencies in force.
-struct Table {
-    featurizer: Featurizer,
-    growth: Growth,
-    /// Documents with a token.
-    counted: BTreeSet<DocId>,
-    in_force: Arc<IdfTable>,
-}
-
-impl Table {
-    fn new(rules: &TextRules, growth: Growth) -> Self {
-        let featurizer = Featurizer::new(rules.clone());
-        Self { featurizer, growth, counted: BTreeSet::new(), in_force: Arc::new(IdfTable::new(0, [])) }
-    }
-
-    /// Takes notice of an event of this document.
-    fn follow(&mut self, id: DocId, alive: &Corpus) {
-        let featurizer = &mut self.featurizer;
-        if alive.get(&id).is_some_and(|text| !featurizer.features(text).is_empty()) {
-            self.counted.insert(id);
-        } else {
-            self.counted.remove(&id);
-        }
-        if self.growth.is_due(self.in_force.documents(), self.counted.len() as u64) {
-            let features =
-                self.counted.iter().map(|counted| featurizer.terms(&alive[counted]).to_owned().ids);
-            self.in_force = Arc::new(IdfTable::count(features));
-        }
-    }
 }

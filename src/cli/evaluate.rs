@@ -12,7 +12,7 @@ use clap::ValueEnum;
 use super::arguments::at_least_one;
 use super::corpus;
 use super::problems::Problems;
-use crate::config::{BUILT_IN, Plan};
+use crate::config::{BUILT_IN, FrozenTables, Plan};
 use crate::evaluate::estimators::Estimators;
 use crate::evaluate::filter::Filter;
 use crate::evaluate::pipelines::{Pipelines, TruthFrom};
@@ -249,9 +249,12 @@ impl Whole {
 
     /// Notes what would fail: pipelines at the thresholds, inputs, and files.
     fn check(&self, study: &Pipelines, problems: &mut Problems) {
+        let mut tables = FrozenTables::default();
         for pipeline in &study.pipelines {
             // What is wrong at one threshold is mostly wrong at all of them.
-            let error = study.thresholds.iter().find_map(|threshold| study.plan(pipeline, *threshold).err());
+            let error = study.thresholds.iter().find_map(|threshold| {
+                study.draft(pipeline, *threshold).and_then(|draft| draft.read(&mut tables)).err()
+            });
             if let Some(error) = error {
                 problems.take::<Plan>(Err(error));
             }

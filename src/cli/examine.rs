@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::block::{BlockKey, Blocking};
+use crate::block::{BlockKey, Blocking, HotRule};
 use crate::config::{FilterPlan, Plan};
 use crate::filter::{PairFilter, Verdict};
 use crate::hash::SketchId;
@@ -150,9 +150,9 @@ impl Examiner {
         (0..shape.bits).map(|plane| bit(plane) << plane).sum()
     }
 
-    /// Most sketches of a live block, inclusive.
-    pub(super) fn cap(&self) -> usize {
-        self.blocking.cap()
+    /// Which blocks are hot, and who meets in them.
+    pub(super) fn rule(&self) -> HotRule {
+        self.blocking.rule()
     }
 
     /// Number of looks.

@@ -108,7 +108,7 @@ pub struct Shape {
     #[arg(long, value_name = "N", default_value_t = Params::default().vocabulary)]
     pub vocabulary: usize,
 
-    /// The k-th most frequent word is met in proportion to 1 / k^EXPONENT.
+    /// The k-th most frequent word occurs in proportion to 1 / k^EXPONENT.
     #[arg(long, value_name = "EXPONENT", default_value_t = Params::default().zipf)]
     pub zipf: f64,
 
@@ -117,7 +117,7 @@ pub struct Shape {
     pub window: usize,
 }
 
-/// Writes the feed, then the truth if it is asked for, and tells on standard error what came out.
+/// Writes the feed, then the truth if it is asked for; a summary goes to standard error.
 ///
 /// # Errors
 /// Everything that is out of its range, together; then what cannot be written.
@@ -136,15 +136,15 @@ pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> any
 
     let mut out = open(&args.output)?;
     let mut truth = args.truth.as_ref().map(|path| open(path)).transpose()?;
-    let mut corpus = Corpus::new(truth.is_some());
+    let mut made = Made::new(truth.is_some());
     for record in Generator::new(params) {
         feed::write(&mut out, &record).context("the feed cannot be written")?;
-        corpus.apply(record);
+        made.apply(record);
     }
     out.flush().context("the feed cannot be written")?;
-    tell(format, &corpus.summary())?;
+    tell(format, &made.summary())?;
     if let Some(truth) = &mut truth {
-        let pairs = oracle::pairs(corpus.alive, args.floor);
+        let pairs = oracle::pairs(made.alive, args.floor);
         write_truth(truth, &pairs).context("the truth cannot be written")?;
         tell(format, &by_band(&pairs, args.floor))?;
     }
@@ -198,8 +198,8 @@ fn open(path: &Path) -> anyhow::Result<Box<dyn Write>> {
     Ok(Box::new(BufWriter::new(file)))
 }
 
-/// What is alive, and how it came about.
-struct Corpus {
+/// The documents alive, and counts of the events.
+struct Made {
     /// Only where the features are of use.
     featurizer: Option<Featurizer>,
     alive: BTreeMap<DocId, Vec<u64>>,
@@ -208,14 +208,14 @@ struct Corpus {
     bytes: u64,
 }
 
-impl Corpus {
+impl Made {
     /// Empty; with the features of its texts or without.
     fn new(with_features: bool) -> Self {
         let featurizer = with_features.then(|| Featurizer::new(TextRules::default()));
         Self { featurizer, alive: BTreeMap::new(), upserts: 0, deletes: 0, bytes: 0 }
     }
 
-    fn apply(&mut self, Record { event: DocEvent { id, text }, .. }: Record<'_>) {
+    fn apply(&mut self, Record { event: DocEvent { id, text, .. }, .. }: Record<'_>) {
         let Some(text) = text else {
             self.deletes += 1;
             self.alive.remove(&id);

@@ -14,8 +14,10 @@ pub mod plan;
 mod problems;
 pub mod query;
 pub mod replay;
+pub mod run;
 mod summary;
 pub mod trace;
+mod written;
 
 use std::convert::identity;
 use std::ffi::OsString;
@@ -27,7 +29,8 @@ use tracing_subscriber::EnvFilter;
 
 use problems::WrongUsage;
 
-use crate::config::{BUILT_IN, LogFormat, Plan, PlanError};
+use crate::config::{BUILT_IN, LogFormat, LogLevel, Plan, PlanError};
+use crate::pipeline::Job;
 
 /// Finds near-duplicate documents while the corpus changes.
 ///
@@ -42,9 +45,9 @@ pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
 
-    /// How messages are written on standard error.
-    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
-    pub log_format: LogFormat,
+    /// How messages are written on standard error [default: text; of "run", what its deployment file says].
+    #[arg(long, global = true, value_enum, value_name = "FORMAT")]
+    pub log_format: Option<LogFormat>,
 }
 
 /// The commands.
@@ -52,6 +55,8 @@ pub struct Cli {
 pub enum Command {
     /// Read a recorded feed and write the changes of its near-duplicate pairs.
     Replay(replay::Args),
+    /// Take events from files or standard input until the input ends or a signal comes, as a deployment file says.
+    Run(run::Args),
     /// Compare two texts: shared blocks and the filter's verdict, and by every measure and every sketch how similar they are.
     Compare(compare::Args),
     /// Rank the documents of a corpus by their similarity to one text.
@@ -109,16 +114,21 @@ pub fn run(typed: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
     // A call for help exits here.
     let (cli, problems) = arguments::read(typed.into_iter().collect())
         .map_err(|error| error.downcast().map_or_else(identity, |error: clap::Error| error.exit()))?;
-    start_logging(cli.log_format);
+    let format = cli.log_format.unwrap_or_default();
+    // The deployment of `run` says what is logged, and how.
+    if !matches!(cli.command, Command::Run(_)) {
+        start_logging(format, LogLevel::default());
+    }
     match cli.command {
-        Command::Replay(args) => replay::run(&args, problems, cli.log_format),
+        Command::Replay(args) => replay::run(&args, problems, format),
+        Command::Run(args) => run::run(&args, problems, cli.log_format),
         Command::Compare(args) => compare::run(&args, problems),
         Command::Query(args) => query::run(&args, problems),
         Command::Plan(args) => plan::run(&args, problems),
         Command::Check(args) => check::run(&args, problems),
         Command::Trace(args) => trace::run(&args, problems),
         Command::Evaluate(args) => evaluate::run(&args, problems),
-        Command::Generate(args) => generate::run(&args, problems, cli.log_format),
+        Command::Generate(args) => generate::run(&args, problems, format),
     }
 }
 
@@ -134,9 +144,9 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
     }
 }
 
-/// Sends messages to standard error; `RUST_LOG` chooses which (default `info`).
-fn start_logging(format: LogFormat) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+/// Sends messages to standard error: those of `level` and more severe ones, or those that `RUST_LOG` chooses.
+fn start_logging(format: LogFormat, level: LogLevel) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level.name()));
     let messages =
         tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_target(false);
     // A second call in one process, as in tests, keeps the first.
@@ -144,6 +154,12 @@ fn start_logging(format: LogFormat) {
         LogFormat::Text => messages.compact().with_ansi(io::stderr().is_terminal()).try_init(),
         LogFormat::Json => messages.json().flatten_event(true).try_init(),
     });
+}
+
+/// Logs what begins, with what decides its result.
+fn tell_begin(what: &str, plan: &Plan, job: &Job) {
+    let scheme = format!("{:016x}", plan.scheme.fingerprint());
+    tracing::info!(pipeline = plan.name, scheme, workers = job.workers, "{what}");
 }
 
 /// Tells on standard error what a run came to, as its messages are written.

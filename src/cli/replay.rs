@@ -1,7 +1,6 @@
 //! `dupflow replay`: a recorded feed in, the changes of its near-duplicate pairs out.
 
-use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,17 +12,14 @@ use std::time::Duration;
 use anyhow::Context;
 use indicatif::{HumanCount, HumanFloatCount, ProgressBar};
 
-use super::PipelineArgs;
 use super::arguments::at_least_one;
 use super::problems::Problems;
-use crate::cluster::Clusters;
-use crate::config::{EmitKind, LogFormat, Plan};
+use super::{PipelineArgs, written};
+use crate::config::{Deployment, EmitKind, LogFormat, LogLevel};
 use crate::dataflow::Stages;
 use crate::metrics::Counter;
 use crate::pipeline::{self, Job};
-use crate::sink::{ClusterDeltaLines, ClusterLines, DeltaLines, PairLines, Sink, StandardError};
-use crate::sketch::estimate::standard_error;
-use crate::source::{BadRecords, DeadLetter, EpochRule, Files, Input, Speed};
+use crate::source::{EpochRule, Input, Speed};
 use crate::time::SystemClock;
 
 /// What `replay` takes.
@@ -42,7 +38,8 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub emit: EmitKind,
 
-    /// Where the input is cut into epochs: "events:N" after every N events, "ts" whenever the time stamp changes, or "all".
+    /// Where the input is cut into epochs: "events:N" after every N events, "every:T" so long after its first event (as in 100ms),
+    /// "ts" whenever the time stamp changes, or "all".
     /// Inside an epoch only the last event of a document counts.
     #[arg(long, value_name = "RULE", default_value_t)]
     pub epoch: EpochRule,
@@ -81,31 +78,24 @@ pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> any
     let clock = Arc::new(SystemClock::start());
     let plan = problems.take(args.pipeline.load());
     let inputs = problems.take(Input::resolve(&args.inputs));
-    if args.evidence && !args.emit.is_of_pairs() {
+    let deployment = args.deployment(format);
+    if deployment.evidence && !deployment.emit.is_of_pairs() {
         problems.note("--evidence: only pairs have evidence, and clusters are to be emitted");
     }
-    overwritten(args, &mut problems);
+    let redirected = written::standard_output();
+    let output = deployment.output.as_ref().map(|path| ("--output", &**path));
+    let written = [
+        output.or(redirected.as_ref().map(|path| ("standard output", &**path))),
+        args.stats.as_ref().map(|path| ("--stats", &**path)),
+        args.dead_letter.as_ref().map(|path| ("--dead-letter", &**path)),
+    ];
+    written::check(&written.into_iter().flatten().collect::<Vec<_>>(), &args.inputs, &mut problems);
     let (plan, inputs) = problems.settle(plan.zip(inputs))?;
-    let dead_letter = args.dead_letter.clone().map(DeadLetter::create).transpose()?;
-    let stages = Stages::of(&plan, args.evidence);
-    let workers =
-        args.workers.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-    tracing::info!(
-        pipeline = plan.name,
-        scheme = format!("{:016x}", plan.scheme.fingerprint()),
-        workers,
-        "replay"
-    );
 
-    let progress = Progress::start(&stages, !(is_stdout(&args.output) && io::stdout().is_terminal()));
-    let job = Job {
-        files: Files { inputs, epochs: args.epoch, speed: args.speed },
-        bad: Arc::new(BadRecords::new(plan.on_error, dead_letter)),
-        sink: sink(args, &plan, &stages)?,
-        workers,
-        clock,
-        stages,
-    };
+    let job = Job::assemble(&plan, &deployment, inputs, clock)?;
+    super::tell_begin("replay", &plan, &job);
+    let to_terminal = deployment.output.is_none() && io::stdout().is_terminal();
+    let progress = ProgressLine::start(&job.stages, !to_terminal);
     let summary = pipeline::run(job);
     progress.end();
     let summary = summary?;
@@ -119,69 +109,32 @@ pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> any
     Ok(ExitCode::SUCCESS)
 }
 
-/// Notes the files that would be lost: inputs that are also written to, and files that are written to twice.
-fn overwritten(args: &Args, problems: &mut Problems) {
-    let same =
-        |a: &Path, b: &Path| a == b || a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b));
-    let written = [
-        ("--output", Some(&args.output).filter(|path| !is_stdout(path))),
-        ("--stats", args.stats.as_ref()),
-        ("--dead-letter", args.dead_letter.as_ref()),
-    ];
-    let written: Vec<_> = written
-        .into_iter()
-        .filter_map(|(option, path)| Some((option, path?)))
-        // A device or a pipe loses nothing.
-        .filter(|(_, path)| path.metadata().map_or(true, |file| file.is_file()))
-        .collect();
-    for (n, (option, path)) in written.iter().enumerate() {
-        if args.inputs.iter().any(|input| same(input, path)) {
-            problems.note(format_args!("{option}: {path:?} is an input and would be lost"));
-        }
-        for (other, _) in written[..n].iter().filter(|(_, other)| same(other, path)) {
-            problems.note(format_args!("{option}: {path:?} is written to by {other}"));
+impl Args {
+    /// What was typed, as a deployment file would say it.
+    fn deployment(&self, format: LogFormat) -> Deployment {
+        Deployment {
+            workers: self.workers,
+            shutdown: Duration::ZERO,
+            inputs: self.inputs.clone(),
+            epoch: self.epoch,
+            speed: self.speed,
+            dead_letter: self.dead_letter.clone(),
+            output: Some(self.output.clone()).filter(|path| path != Path::new("-")),
+            emit: self.emit,
+            evidence: self.evidence,
+            level: LogLevel::default(),
+            format,
         }
     }
 }
 
-fn is_stdout(path: &Path) -> bool {
-    path == Path::new("-")
-}
-
-/// Where the result goes, and in which form.
-fn sink(args: &Args, plan: &Plan, stages: &Stages) -> anyhow::Result<Box<dyn Sink + Send>> {
-    let out: Box<dyn Write + Send> = if is_stdout(&args.output) {
-        Box::new(io::stdout())
-    } else {
-        let file =
-            File::create(&args.output).with_context(|| format!("the output file {:?}", args.output))?;
-        Box::new(file)
-    };
-    let out = BufWriter::with_capacity(1 << 16, out);
-    let (size, bits, exact) = (plan.scheme.sketch.size, plan.scheme.sketch.bits, plan.scheme.exact);
-    let standard_error: StandardError = Box::new(move |pair| {
-        // Copies and exact similarities are no estimates.
-        let similarity = pair.similarity.get();
-        if exact || pair.evidence.look == 0 { 0.0 } else { standard_error(similarity, size, bits) }
-    });
-    let evidence = args.evidence.then_some(standard_error);
-    let clusters = || Clusters::new(plan.clusters, plan.cluster_limit);
-    let metrics = || Arc::clone(&stages.metrics);
-    Ok(match args.emit {
-        EmitKind::Deltas => Box::new(DeltaLines::new(out, evidence)),
-        EmitKind::Pairs => Box::new(PairLines::new(out, evidence)),
-        EmitKind::Clusters => Box::new(ClusterLines::new(out, clusters(), metrics())),
-        EmitKind::ClusterDeltas => Box::new(ClusterDeltaLines::new(out, clusters(), metrics())),
-    })
-}
-
 /// A line on the terminal that shows how far the run is; nothing where there is no terminal.
-struct Progress {
+struct ProgressLine {
     end: Sender<()>,
     thread: JoinHandle<()>,
 }
 
-impl Progress {
+impl ProgressLine {
     fn start(stages: &Stages, visible: bool) -> Self {
         let metrics = Arc::clone(&stages.metrics);
         let (end, ended) = channel();
@@ -192,9 +145,10 @@ impl Progress {
             // Hides itself if standard error is no terminal.
             let bar = ProgressBar::new_spinner();
             while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(Duration::from_millis(100)) {
-                let events = metrics.get(Counter::Events);
-                let documents = metrics.get(Counter::Inserted) - metrics.get(Counter::Deleted);
-                let pairs = metrics.get(Counter::Added).saturating_sub(metrics.get(Counter::Removed));
+                let counts = metrics.counts();
+                let events = counts.get(Counter::Events);
+                let documents = counts.balance(Counter::Inserted, Counter::Deleted);
+                let pairs = counts.balance(Counter::Added, Counter::Removed);
                 let rate = events as f64 / bar.elapsed().as_secs_f64();
                 bar.set_message(format!(
                     "{} events, {} a second, {} documents, {} pairs",

@@ -96,10 +96,15 @@ fn hot_blocks(out: &mut String, s: &Summary) -> std::fmt::Result {
     if s.hot_blocks.is_empty() {
         return Ok(());
     }
-    let dead = count(s.hot_blocks.len() as u64, "dead block");
+    let blocks = count(s.hot_blocks.len() as u64, "block");
     writeln!(
         out,
-        "hot blocks  {dead}, of more sketches than blocking.cap; pairs in them are found through other blocks or not at all:"
+        "hot blocks  {blocks} of more sketches than blocking.cap, whose members meet {}:",
+        match s.leaders {
+            0 => "nobody in them".to_owned(),
+            1 => "only their leader in them".to_owned(),
+            n => format!("only their {n} leaders in them"),
+        }
     )?;
     for block in s.hot_blocks.iter().take(NAMED_BLOCKS) {
         let sketches = count(block.sketches as u64, "sketch");
@@ -149,6 +154,7 @@ mod tests {
             unknown_deletes: 0,
             bad_records: BTreeMap::new(),
             epochs: 1,
+            durable_epochs: 1,
             deltas: 1,
             pairs: 0,
             candidates: 1,
@@ -161,6 +167,7 @@ mod tests {
             clusters: 0,
             giant_clusters: 0,
             hot_blocks: vec![],
+            leaders: 4,
             seconds: 0.5,
             epoch_milliseconds: Quantiles { p50: 1.5, p99: 20.0, max: 1500.0 },
             peak_rss_bytes: 10 << 20,
@@ -194,7 +201,7 @@ memory      10.00 MiB at most; scheme 0123456789abcdef
             events: 3000,
             epochs: 2,
             sketches: 2,
-            bad_records: BTreeMap::from([("bad_id", 1), ("not_json", 1200)]),
+            bad_records: BTreeMap::from([("bad_id".to_owned(), 1), ("not_json".to_owned(), 1200)]),
             unchanged: 2,
             unknown_deletes: 1,
             hot_blocks: (0..7).map(|n| block(600 - n)).collect(),
@@ -211,7 +218,7 @@ memory      10.00 MiB at most; scheme 0123456789abcdef
             "bad         1,201 records are no events: 1 bad_id, 1,200 not_json\n",
             "documents   1 alive, 2 distinct sketches; 2 upserts that changed nothing; 1 delete of an unknown id\n",
             "weights     9 tables of document frequencies made, 1,234 documents sketched again\n",
-            "hot blocks  7 dead blocks, of more",
+            "hot blocks  7 blocks of more",
             "            band 3, block 0badcafe: 600 sketches, such as that of \"of 600\"\n",
             "            and 2 more, which --stats lists\n",
             "copies      2 times a group",

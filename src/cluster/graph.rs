@@ -1,9 +1,9 @@
-//! The graph of pairs and its components, while pairs come and go.
+//! The graph of pairs and its components, under insertions and deletions of pairs.
 //!
-//! Of each component a spanning tree is kept. A pair that is not in it comes and goes without consequence; when one of the
-//! tree's goes, another pair that joins the two halves takes its place, or the component is split. Every pair has a *level*, at
-//! first 0; trees of pairs of level i and above have at most n / 2^i vertices. The search for another pair goes through those
-//! of the smaller half and raises the level of each that it looks at in vain, at most log2 n times ever. So a change costs
+//! Of each component a spanning tree is kept. A pair that is not in it changes no component; when a pair of the tree is removed,
+//! another pair that joins the two halves replaces it, or the component is split. Every pair has a *level*, at
+//! first 0; trees of pairs of level i and above have at most n / 2^i vertices. The search for a replacement goes through the pairs
+//! of the smaller half and raises the level of each that does not join the halves, at most log2 n times in all. So a change costs
 //! O(log² n) amortised, whatever the shape of the component (Euler tours see to the other log n).
 //!
 //! Reference: J. Holm, K. de Lichtenberg and M. Thorup, *Poly-logarithmic deterministic fully-dynamic algorithms for
@@ -44,7 +44,7 @@ struct Ends {
     links: BTreeSet<Link>,
 }
 
-/// Documents that are or were just in a pair.
+/// The documents in a pair, and those that lost their last one in this epoch.
 #[derive(Debug)]
 pub(super) struct Graph {
     tours: Tours<DocId>,
@@ -117,7 +117,7 @@ impl Graph {
         self.tours.least(place)
     }
 
-    /// All vertices of the component: the only operation that costs as much as it is large.
+    /// All vertices of the component: the only operation whose cost is linear in its size.
     pub(super) fn component(&mut self, vertex: Vertex) -> Vec<Vertex> {
         let place = self.place(vertex, 0);
         self.tours.vertices(place)
@@ -127,7 +127,7 @@ impl Graph {
         self.ends[vertex as usize].links.iter().map(|link| link.to)
     }
 
-    /// Adds a pair that is not there.
+    /// Adds a pair that is not present.
     pub(super) fn insert(&mut self, pair: Pair<Vertex>) {
         if self.connected(*pair.lo(), *pair.hi(), 0) {
             self.attach(pair, 0, Kind::Other);
@@ -136,13 +136,13 @@ impl Graph {
         }
     }
 
-    /// Removes a pair that is there.
+    /// Removes a pair that is present.
     pub(super) fn remove(&mut self, pair: Pair<Vertex>) {
         let Some(arcs) = self.trees.remove(&pair) else {
             let links = &self.ends[*pair.lo() as usize].links;
             let is_at =
                 |level: &u8| links.contains(&Link { level: *level, kind: Kind::Other, to: *pair.hi() });
-            let level = (0..=u8::MAX).find(is_at).expect("only a pair that is there is removed");
+            let level = (0..=u8::MAX).find(is_at).expect("only a present pair is removed");
             self.detach(pair, level, Kind::Other);
             return;
         };

@@ -7,8 +7,7 @@
 //!   would be alone, and is in no cluster.
 //!
 //! A component of more than `limit` documents (inclusive maximum of what is not) is a *giant*: it is reported by its smallest
-//! member and its size, and not member by member nor as stars, so that a giant whose smallest member comes and goes does not
-//! rewrite itself each time. A component that crosses the limit, either way, retracts one form and takes on the other.
+//! member and its size, and not member by member nor as stars, so that a change of its smallest member does not rewrite all of it. A component that crosses the limit, either way, retracts one form and takes on the other.
 //!
 //! What is reported of a component is a function of its pairs alone, and what has changed is found by reporting all
 //! components that an epoch touches, before it (-1) and after (+1): equal reports cancel. So the sum of all reports is a
@@ -42,7 +41,7 @@ pub enum ClusterKind {
     Star,
 }
 
-/// What is said about clusters, in terms of document ids (or, inside, of vertices).
+/// A statement about a cluster, in terms of document ids (or, inside, of vertices).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Report<I = DocId> {
     /// A document is in a cluster.
@@ -52,7 +51,7 @@ pub enum Report<I = DocId> {
         /// The member.
         document: I,
     },
-    /// A component has more members than are told one by one.
+    /// A component has more members than are listed.
     Giant {
         /// Its smallest member.
         cluster: I,
@@ -78,11 +77,11 @@ impl Clusters {
         Self { kind, limit, graph: Graph::new() }
     }
 
-    /// Takes the changes of one epoch, consolidated and sorted by pair; gives the changes of reports: each 1 or -1, members
+    /// Takes the changes of one epoch, consolidated and sorted by pair; returns the changes of reports: each 1 or -1, members
     /// by (document, diff), then giants by (cluster, diff).
     ///
     /// # Panics
-    /// If a pair goes that is not there.
+    /// If a pair is removed that is not present.
     pub fn advance(&mut self, changes: &[(DocPair, isize)]) -> Vec<(Report, isize)> {
         let mut net = Vec::new();
         for same in changes.chunk_by(|(a, _), (b, _)| a.pair == b.pair) {
@@ -98,7 +97,7 @@ impl Clusters {
 
         let mut reports = Vec::new();
         self.report(&touched, -1, &mut reports);
-        // New pairs first: they may take the places of those that go.
+        // New pairs first: they may replace removed ones in a spanning tree.
         net.sort_unstable_by_key(|(_, diff)| -diff);
         for (pair, diff) in net {
             if diff > 0 { self.graph.insert(pair) } else { self.graph.remove(pair) }
@@ -110,7 +109,7 @@ impl Clusters {
         changed
     }
 
-    /// Adds what is to be said about the components of `touched`, with `diff`.
+    /// Adds the reports of the components of `touched`, with `diff`.
     fn report(
         &mut self,
         touched: &BTreeSet<Vertex>,

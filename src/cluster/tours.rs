@@ -1,4 +1,4 @@
-//! Euler tours of a forest: which tree a vertex is in, its size and its least key, while edges come and go.
+//! Euler tours of a forest: which tree a vertex is in, its size and its least key, under insertions and deletions of edges.
 //!
 //! The tour of a tree names each vertex once and each edge twice, as two *arcs*: out, and back behind all that it leads to.
 //! It is cyclic, so it may begin anywhere. Joining two trees or cutting one moves a few whole pieces of tours, and pieces

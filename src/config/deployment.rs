@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::problem::PlanError;
 use super::raw::{Key, Settings};
@@ -12,9 +13,10 @@ use crate::source::{EpochRule, Speed};
 /// Every key of a deployment file.
 pub(super) const KEYS: &[Key] = &[
     Key { name: "workers", expected: "a whole number from 1 to 1024, or \"cores\"" },
+    Key { name: "shutdown_seconds", expected: "a whole number from 0 to 3600" },
     Key { name: "source.kind", expected: "\"files\"" },
     Key { name: "source.inputs", expected: "a list of paths, at least one; \"-\" is standard input" },
-    Key { name: "source.epoch", expected: "\"events:N\", \"ts\" or \"all\"" },
+    Key { name: "source.epoch", expected: EpochRule::EXPECTED },
     Key { name: "source.speed", expected: "\"max\", \"real\" or \"Nx\" with N greater than 0" },
     Key { name: "source.dead_letter", expected: "a path, or \"\" for none" },
     Key { name: "sink.kind", expected: "\"lines\"" },
@@ -33,6 +35,8 @@ const LATER_KEYS: &[&str] = &["state", "monitor"];
 pub struct Deployment {
     /// Worker threads; `None` = as many as cores.
     pub workers: Option<NonZeroUsize>,
+    /// How long the epochs that have been begun may take after a signal has stopped reading.
+    pub shutdown: Duration,
     /// What is read, in this order; `-` is standard input. At least one.
     pub inputs: Vec<PathBuf>,
     /// Where the input is cut.
@@ -93,6 +97,19 @@ pub enum LogFormat {
     Json,
 }
 
+impl LogLevel {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+            Self::Trace => "trace",
+        }
+    }
+}
+
 impl EmitKind {
     /// Whether lines are about pairs, which may carry evidence.
     pub fn is_of_pairs(self) -> bool {
@@ -136,17 +153,15 @@ impl Deployment {
             ("clusters", EmitKind::Clusters),
             ("cluster-deltas", EmitKind::ClusterDeltas),
         ];
-        let levels = [
-            ("error", LogLevel::Error),
-            ("warn", LogLevel::Warn),
-            ("info", LogLevel::Info),
-            ("debug", LogLevel::Debug),
-            ("trace", LogLevel::Trace),
-        ];
+        let levels = [LogLevel::Error, LogLevel::Warn, LogLevel::Info, LogLevel::Debug, LogLevel::Trace]
+            .map(|level| (level.name(), level));
         let formats = [("text", LogFormat::Text), ("json", LogFormat::Json)];
         let named = |typed: PathBuf| Some(typed).filter(|typed| !typed.as_os_str().is_empty());
         let deployment = Self {
             workers: settings.read("workers", workers).unwrap_or_default(),
+            shutdown: Duration::from_secs(
+                settings.read("shutdown_seconds", |v| v.integer(0..=3600)).unwrap_or(10),
+            ),
             inputs: inputs.unwrap_or_default(),
             epoch: settings.read("source.epoch", |v| v.text()?.parse().ok()).unwrap_or_default(),
             speed: settings.read("source.speed", |v| v.text()?.parse().ok()).unwrap_or_default(),

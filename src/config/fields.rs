@@ -1,5 +1,6 @@
 //! The table `text.fields` to fields.
 
+use super::keys;
 use super::problem::What;
 use super::raw::Settings;
 use crate::text::Field;
@@ -17,7 +18,7 @@ pub(super) fn fields(settings: &mut Settings) -> Vec<Field> {
     let mut fields = Vec::new();
     for name in settings.names("text.fields") {
         let key = key(&name);
-        let weight = settings.read(&key, |value| value.integer(1..=Field::MOST));
+        let weight = settings.read(&key, |value| keys::FIELDS.take(value));
         if KNOWN.contains(&name.as_str()) {
             let what = format!("{name:?} is no further field: it has its meaning in every record");
             settings.problem(&key, What::Contradiction(what));

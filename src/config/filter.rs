@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::problem::What;
 use super::raw::{Settings, without_effect};
-use super::sketch;
+use super::{keys, sketch};
 use crate::filter::{
     Exact, FilterError, FilterKind, FilterParams, PairFilter, Schedule, Staged, Target, Verify, Whole,
 };
@@ -43,19 +43,12 @@ impl FilterPlan {
 
 /// What decides about the survivors.
 pub(super) fn verify(settings: &mut Settings) -> Verify {
-    let verify = [("sketch", Verify::Sketch), ("exact", Verify::Exact)];
-    settings.choose("filter.verify", &verify, &[]).unwrap_or_default()
+    settings.get(&keys::VERIFY).unwrap_or_default()
 }
 
 /// The parameters; a sketch that cannot be looked at in part is compared in full.
 pub(super) fn params(settings: &mut Settings, sketch: &SketchParams, verify: Verify) -> FilterParams {
-    let kinds = [
-        ("staged", FilterKind::Staged),
-        ("paper", FilterKind::Paper),
-        ("full", FilterKind::Full),
-        ("hamming", FilterKind::Hamming),
-    ];
-    let mut kind = settings.choose("filter.kind", &kinds, &[]).unwrap_or_default();
+    let mut kind = settings.get(&keys::FILTER).unwrap_or_default();
     let needs_full = match verify {
         Verify::Sketch if sketch.shape().is_none() => Some("is compared as a whole"),
         Verify::Exact if sketch.shape().is_none() || !sketch.is_concentrated() => {
@@ -74,19 +67,11 @@ pub(super) fn params(settings: &mut Settings, sketch: &SketchParams, verify: Ver
         }
         without_effect(settings, "sketch.kind", sketch.kind.name(), &["filter.error", "filter.looks"]);
         kind = FilterKind::Full;
-    } else if let Some(name) = match kind {
-        FilterKind::Full => Some("full"),
-        FilterKind::Hamming => Some("hamming"),
-        FilterKind::Staged | FilterKind::Paper => None,
-    } {
+    } else if matches!(kind, FilterKind::Full | FilterKind::Hamming) {
+        let name = keys::FILTER.name_of(&kind);
         without_effect(settings, "filter.kind", name, &["filter.error", "filter.looks"]);
     }
-    FilterParams {
-        kind,
-        error: settings.read("filter.error", |v| v.number().filter(|error| *error > 0.0 && *error <= 0.1)),
-        looks: settings.read("filter.looks", |v| v.list(|look| look.integer(1..=32_768))),
-        verify,
-    }
+    FilterParams { kind, error: settings.get(&keys::ERROR), looks: settings.get(&keys::LOOKS), verify }
 }
 
 /// The plan of these parameters.

@@ -1,10 +1,11 @@
 //! Blocking by Hamming distance: the keys `blocking.distance`, `blocking.tables` and `blocking.common` to a design.
 
+use super::keys;
 use super::problem::What;
 use super::raw::{Settings, without_effect};
 use crate::block::BlockingKind;
-use crate::block::hamming::optimiser::{Costs, Workload};
-use crate::block::hamming::{Design, DesignError, Form, Kind};
+use crate::block::hamming::optimiser::Workload;
+use crate::block::hamming::{Design, DesignError, Kind};
 use crate::filter::Target;
 use crate::sketch::SketchParams;
 use crate::sketch::agreement::Shape;
@@ -38,7 +39,7 @@ fn one_bit(settings: &mut Settings, key: &'static str, sketch: &SketchParams) ->
 }
 
 fn distance(settings: &mut Settings) -> Option<usize> {
-    settings.read("blocking.distance", |v| v.integer(0..=32_767))
+    settings.get(&keys::DISTANCE)
 }
 
 /// The design of a kind for one-bit sketches. Without a distance it is the greatest that a full comparison accepts.
@@ -51,8 +52,8 @@ pub(super) fn design(
 ) -> Option<Design> {
     let shape = one_bit(settings, "blocking.kind", sketch)?;
     let distance = distance(settings);
-    let tables = settings.read("blocking.tables", |v| v.integer(1..=4096));
-    let common = settings.read("blocking.common", |v| v.integer(1..=255));
+    let tables = settings.get(&keys::TABLES);
+    let common = settings.get(&keys::COMMON);
     let inputs = ["sketch.size", "blocking.distance", "blocking.tables", "blocking.common"];
     if !settings.sound(&inputs) || distance.is_none() && !settings.sound(&["threshold"]) {
         return None;
@@ -86,15 +87,7 @@ pub(super) fn design(
 
 /// The cheapest design of a kind in a stream of [`DOCUMENTS`].
 fn cheapest(kind: BlockingKind, bits: usize, radius: usize, cap: usize) -> Result<Design, DesignError> {
-    let form = Form::Stream { cap };
-    let workload = Workload {
-        bits,
-        radius,
-        documents: DOCUMENTS,
-        budget_bytes: u64::MAX,
-        form,
-        costs: Costs::default(),
-    };
+    let workload = Workload::stream(bits, radius, DOCUMENTS, cap);
     let is_kind = |design: &Design| match design.kind() {
         Kind::OneLevel { .. } | Kind::TwoLevel { .. } => kind == BlockingKind::Permuted,
         Kind::MultiIndex { .. } => kind == BlockingKind::MultiIndex,

@@ -7,14 +7,20 @@
 //! Invariants: all problems of a configuration are reported together, each with its place and with what was expected; an
 //! unknown key is a problem, and so is a key without effect; a [`Plan`] that exists can be run.
 //!
-//! Keys, ranges and defaults are explained to users in `pipelines/minhash.toml` and `config/local.toml`, which name
-//! every key (tested).
+//! Keys and ranges of a pipeline stand in [`keys`], once. They are explained to users in `pipelines/minhash.toml`, those of a
+//! deployment in `config/local.toml`; both name every key, and the first every range and choice (tested).
+//!
+//! Nothing but the configuration itself is read by parsing. A table of document frequencies that a pipeline names is read in a
+//! step of its own ([`Draft::read`]), and once however many plans are made ([`FrozenTables`]).
 
 mod blocking;
 mod deployment;
+mod description;
 mod fields;
 mod filter;
+mod frozen;
 mod hamming;
+mod keys;
 mod pipeline;
 mod problem;
 mod raw;
@@ -30,7 +36,8 @@ use std::path::Path;
 pub use blocking::BlockingPlan;
 pub use deployment::{Deployment, EmitKind, LogFormat, LogLevel};
 pub use filter::FilterPlan;
-pub use pipeline::Plan;
+pub use frozen::FrozenTables;
+pub use pipeline::{Draft, Plan};
 pub use problem::{Origin, PlanError, Problem, What};
 
 /// The pipelines that come with the program, by name; the first one is the default.

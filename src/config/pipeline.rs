@@ -5,65 +5,16 @@ use std::sync::Arc;
 
 use super::blocking::{self, BlockingPlan};
 use super::filter::{self, FilterPlan};
+use super::frozen::{FrozenTables, TableSource};
 use super::problem::PlanError;
-use super::raw::{Key, Settings};
-use super::{BUILT_IN, hamming, read, sketch, text, weights};
+use super::raw::Settings;
+use super::{BUILT_IN, hamming, keys, read, sketch, text, weights};
 use crate::block::{Blocking, BlockingKind};
 use crate::cluster::{ClusterKind, Clusters};
 use crate::filter::{FilterKind, PairFilter, Schedule, Verify};
 use crate::sketch::{Scheme, VERSION};
 use crate::source::OnError;
-
-/// Every key of a pipeline file.
-pub(super) const KEYS: &[Key] = &[
-    Key { name: "threshold", expected: "a number above 0 and at most 1" },
-    Key { name: "measure", expected: "\"jaccard\", \"weighted-jaccard\" or \"cosine\"" },
-    Key { name: "text.shingle", expected: "\"words:N\" or \"chars:N\" with N from 1 to 100" },
-    Key { name: "text.spaceless", expected: "\"char\" or \"run\"" },
-    Key { name: "text.normalize", expected: "\"none\", \"nfc\" or \"nfkc\"" },
-    Key { name: "text.stop_words", expected: "a list of words, or the path of a file with one word a line" },
-    Key { name: "text.fields.*", expected: "a whole number from 1 to 100" },
-    Key { name: "text.weights", expected: "\"unit\", \"count\", \"tf\" or \"tf-idf\"" },
-    Key { name: "text.idf", expected: "\"live\", or the path of a table, of a feed or of a folder" },
-    Key { name: "text.idf_form", expected: "\"smooth\" or \"paper\"" },
-    Key { name: "text.idf_growth", expected: "a number above 1 and at most 1000, of two decimals at most" },
-    Key {
-        name: "sketch.kind",
-        expected: "\"fss\", \"minhash\", \"oph\", \"oph-original\", \"superminhash\", \"bottom-k\", \"min-max\", \"odd\", \
-                   \"connected\", \"sectional\", \"dart\", \"icws\", \"cws\" or \"simhash\"",
-    },
-    Key { name: "sketch.size", expected: "a whole number from 16 to 32768" },
-    Key { name: "sketch.bits", expected: "a number from 1 to 64" },
-    Key { name: "sketch.seed", expected: "a whole number from 0 to 2^63 - 1" },
-    Key { name: "sketch.run", expected: "a whole number from 2 to 64" },
-    Key { name: "sketch.sections", expected: "a whole number from 1 to 1000" },
-    Key { name: "sketch.mode", expected: "\"attach\" or \"pair\"" },
-    Key {
-        name: "blocking.kind",
-        expected: "\"banding\", \"permuted\", \"multi-index\", \"groups\", \"conjunctions\", \"shingles\" or \"scan\"",
-    },
-    Key { name: "blocking.bands", expected: "a whole number from 1 to 32768" },
-    Key { name: "blocking.rows", expected: "a whole number from 1 to 64" },
-    Key { name: "blocking.recall", expected: "a number above 0 and below 1" },
-    Key { name: "blocking.sketch", expected: "\"fss\", \"minhash\", \"oph\" or \"superminhash\"" },
-    Key { name: "blocking.size", expected: "a whole number from 16 to 32768" },
-    Key { name: "blocking.bits", expected: "1, 2, 4, 8, 16, 32 or 64" },
-    Key { name: "blocking.distance", expected: "a whole number from 0 to 32767" },
-    Key { name: "blocking.tables", expected: "a whole number from 1 to 4096" },
-    Key { name: "blocking.common", expected: "a whole number from 1 to 255" },
-    Key { name: "blocking.cap", expected: "a whole number from 2 to 1000000" },
-    Key { name: "filter.kind", expected: "\"staged\", \"paper\", \"full\" or \"hamming\"" },
-    Key { name: "filter.error", expected: "a number above 0 and at most 0.1" },
-    Key { name: "filter.looks", expected: "a list of whole numbers from 1 to 32768" },
-    Key { name: "filter.verify", expected: "\"sketch\" or \"exact\"" },
-    Key { name: "output.expand_limit", expected: "a whole number from 1 to 1000000" },
-    Key { name: "output.clusters", expected: "\"components\" or \"star\"" },
-    Key { name: "output.cluster_limit", expected: "a whole number from 2 to 10000000" },
-    Key { name: "output.on_error", expected: "\"count\" or \"fail\"" },
-];
-
-/// Keys and tables that other versions have.
-const LATER_KEYS: &[&str] = &["retention"];
+use crate::text::{Idf, TextRules, Weights};
 
 /// What a pipeline does, validated.
 #[derive(Clone, Debug)]
@@ -88,7 +39,15 @@ pub struct Plan {
     pub on_error: OnError,
 }
 
-impl Plan {
+/// A pipeline that has been checked as a whole, before the table of document frequencies that it may name has been read.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// With an empty table in place of the one that is to be read.
+    plan: Plan,
+    table: Option<TableSource>,
+}
+
+impl Draft {
     /// Loads a pipeline, by the bare name of a built-in one or from a path, with `key=value` overrides.
     ///
     /// # Errors
@@ -108,12 +67,12 @@ impl Plan {
         Self::parse(name, text, Path::new(""), overrides)
     }
 
-    /// Reads a pipeline's text; relative paths in it start from `folder`.
+    /// Reads a pipeline's text; relative paths in it start from `folder`. Of other files, none but a list of stop words is read.
     ///
     /// # Errors
     /// Everything that is wrong with it.
     pub fn parse(name: &str, text: &str, folder: &Path, overrides: &[String]) -> Result<Self, PlanError> {
-        let mut settings = Settings::new(KEYS, LATER_KEYS);
+        let mut settings = Settings::new(keys::KEYS, keys::LATER);
         settings.add_file(name, text, folder);
         overrides.iter().for_each(|typed| settings.add_override(typed));
         settings.reject_unknown();
@@ -122,9 +81,10 @@ impl Plan {
         let sketch = sketch::sketch(&mut settings);
         let params = filter::params(&mut settings, &sketch, verify);
         let kind = blocking::kind(&mut settings, params.kind);
+        let (rules, table) = text::rules(&mut settings);
         let scheme = Scheme {
             version: VERSION,
-            text: text::rules(&mut settings),
+            text: rules,
             sketch,
             blocks: sketch::companion(&mut settings, sketch.seed),
             exact: verify == Verify::Exact || kind == BlockingKind::Shingles,
@@ -132,32 +92,76 @@ impl Plan {
         weights::agree(&mut settings, &scheme);
         let threshold = match params.kind {
             FilterKind::Hamming => hamming::threshold(&mut settings, &sketch),
-            _ => settings.read("threshold", |v| v.number().filter(|t| *t > 0.0 && *t <= 1.0)),
+            _ => settings.get(&keys::THRESHOLD),
         };
         let threshold = threshold.unwrap_or(0.8);
         let blocking = blocking::plan(&mut settings, kind, &scheme, threshold);
         let filter = filter::plan(&mut settings, &scheme, threshold, &params);
-        let expand_limit = settings.read("output.expand_limit", |v| v.integer(1..=1_000_000)).unwrap_or(1000);
-        let clusters = [("components", ClusterKind::Components), ("star", ClusterKind::Star)];
-        let clusters = settings.choose("output.clusters", &clusters, &[]).unwrap_or_default();
-        let cluster_limit =
-            settings.read("output.cluster_limit", |v| v.integer(2..=10_000_000)).unwrap_or(Clusters::LIMIT);
-        let on_error = [("count", OnError::Count), ("fail", OnError::Fail)];
-        let on_error = settings.choose("output.on_error", &on_error, &[]).unwrap_or_default();
+        let expand_limit = settings.get(&keys::EXPAND_LIMIT).unwrap_or(1000);
+        let clusters = settings.get(&keys::CLUSTERS).unwrap_or_default();
+        let cluster_limit = settings.get(&keys::CLUSTER_LIMIT).unwrap_or(Clusters::LIMIT);
+        let on_error = settings.get(&keys::ON_ERROR).unwrap_or_default();
         match (settings.finish(), blocking, filter) {
-            (problems, Some(blocking), Some(filter)) if problems.is_empty() => Ok(Self {
-                name: name.to_owned(),
-                threshold,
-                scheme,
-                blocking,
-                filter,
-                expand_limit,
-                clusters,
-                cluster_limit,
-                on_error,
-            }),
+            (problems, Some(blocking), Some(filter)) if problems.is_empty() => {
+                let name = name.to_owned();
+                let plan = Plan {
+                    name,
+                    threshold,
+                    scheme,
+                    blocking,
+                    filter,
+                    expand_limit,
+                    clusters,
+                    cluster_limit,
+                    on_error,
+                };
+                Ok(Self { plan, table })
+            }
             (problems, ..) => Err(PlanError::Problems(problems)),
         }
+    }
+
+    /// The plan, with the table that it names: read, or counted, unless `tables` has it.
+    ///
+    /// # Errors
+    /// If there is no such table, or one of other text rules.
+    pub fn read(self, tables: &mut FrozenTables) -> Result<Plan, PlanError> {
+        let Self { mut plan, table } = self;
+        if let Some(source) = table {
+            let read = tables.read(&source, &plan.scheme.text)?;
+            if let Weights::TfIdf(idf, _) = &mut plan.scheme.text.weights {
+                *idf = Idf::Frozen(read);
+            }
+        }
+        Ok(plan)
+    }
+
+    /// How texts become features, whatever table they are weighed by.
+    pub fn text(&self) -> &TextRules {
+        &self.plan.scheme.text
+    }
+
+    /// What decides about candidates: no table has a part in it.
+    pub fn filter(&self) -> &FilterPlan {
+        &self.plan.filter
+    }
+}
+
+impl Plan {
+    /// [`Draft::load`], and reads the table that the pipeline names, if it names one.
+    ///
+    /// # Errors
+    /// If there is no such pipeline, everything that is wrong with it, or what is wrong with its table.
+    pub fn load(pipeline: &str, overrides: &[String]) -> Result<Self, PlanError> {
+        Draft::load(pipeline, overrides)?.read(&mut FrozenTables::default())
+    }
+
+    /// [`Draft::parse`], and reads the table that the pipeline names, if it names one.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, or with its table.
+    pub fn parse(name: &str, text: &str, folder: &Path, overrides: &[String]) -> Result<Self, PlanError> {
+        Draft::parse(name, text, folder, overrides)?.read(&mut FrozenTables::default())
     }
 
     /// Makes the blocking.

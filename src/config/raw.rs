@@ -13,32 +13,69 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::keys;
 use super::problem::{Origin, Problem, What};
 use super::value::Value;
 
 /// A key that a file may have.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Key {
+pub(super) trait Described: Sync {
     /// The dotted name, as in `sketch.size`; `text.fields.*` stands for all keys of that table, whatever their names.
-    pub(super) name: &'static str,
-    /// What may stand there, with its range: completes "expected …".
-    pub(super) expected: &'static str,
-}
+    fn name(&self) -> &'static str;
 
-impl Key {
-    /// The dotted name, where any name may follow that of the table alone.
-    fn named(&self) -> &'static str {
-        self.table().unwrap_or(self.name)
+    /// What may stand there, with its range: completes "expected …".
+    fn expected(&self) -> String;
+
+    /// The ends of the range, or the choices, that its documentation names.
+    fn bounds(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// The table in which this key has any name.
     fn table(&self) -> Option<&'static str> {
-        self.name.strip_suffix(".*")
+        self.name().strip_suffix(".*")
+    }
+
+    /// The dotted name, where any name may follow that of the table alone.
+    fn named(&self) -> &'static str {
+        self.table().unwrap_or(self.name())
     }
 
     /// Whether a setting of this name is this key's.
     fn has(&self, name: &str) -> bool {
-        self.table().map_or(name == self.name, |table| within(name, table).is_some())
+        self.table().map_or(name == self.name(), |table| within(name, table).is_some())
+    }
+}
+
+/// A key whose value is read by hand.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Key {
+    /// See [`Described::name`].
+    pub(super) name: &'static str,
+    /// See [`Described::expected`].
+    pub(super) expected: &'static str,
+}
+
+impl Described for Key {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn expected(&self) -> String {
+        self.expected.to_owned()
+    }
+}
+
+impl Described for &dyn Described {
+    fn name(&self) -> &'static str {
+        (**self).name()
+    }
+
+    fn expected(&self) -> String {
+        (**self).expected()
+    }
+
+    fn bounds(&self) -> Vec<String> {
+        (**self).bounds()
     }
 }
 
@@ -57,9 +94,8 @@ pub(super) struct Entry {
 }
 
 /// The settings of one kind of file, and what is wrong with them.
-#[derive(Debug)]
 pub(super) struct Settings {
-    keys: &'static [Key],
+    keys: Vec<&'static dyn Described>,
     /// Keys of the design that this version does not have; a table stands for all its keys.
     later: &'static [&'static str],
     entries: BTreeMap<String, Entry>,
@@ -94,9 +130,9 @@ impl Source<'_> {
 }
 
 impl Settings {
-    pub(super) fn new(keys: &'static [Key], later: &'static [&'static str]) -> Self {
+    pub(super) fn new<K: Described>(keys: &'static [K], later: &'static [&'static str]) -> Self {
         Self {
-            keys,
+            keys: keys.iter().map(|key| -> &'static dyn Described { key }).collect(),
             later,
             entries: BTreeMap::new(),
             problems: Vec::new(),
@@ -162,8 +198,7 @@ impl Settings {
 
     /// The last parts of the known keys in a table.
     fn below(&self, table: &str) -> impl Iterator<Item = &'static str> {
-        let keys = self.keys;
-        keys.iter().filter_map(move |key| within(key.name, table))
+        self.keys.iter().filter_map(move |key| within(key.name(), table))
     }
 
     /// The names that are set in a table of keys of any name, in their order.
@@ -216,13 +251,18 @@ impl Settings {
     /// The known key that looks most like `name`: as a whole, or in its last part if that stands in the wrong table.
     fn nearest(&self, name: &str) -> Option<String> {
         let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
-        let distance = |key: &Key| {
+        let distance = |key: &dyn Described| {
             let whole = strsim::damerau_levenshtein(name, key.named());
             whole.min(1 + strsim::damerau_levenshtein(&last(name), &last(key.named())))
         };
         let (distance, key) =
-            self.keys.iter().map(|key| (distance(key), key.named())).min_by_key(|(d, _)| *d)?;
+            self.keys.iter().map(|key| (distance(*key), key.named())).min_by_key(|(d, _)| *d)?;
         (distance <= 1 + last(name).len() / 4).then(|| key.to_owned())
+    }
+
+    /// The value of a key, if it is set and the key takes it. If it is set to something else, that is noted.
+    pub(super) fn get<T>(&mut self, key: &keys::Key<T>) -> Option<T> {
+        self.read(key.name(), |value| key.take(value))
     }
 
     /// The value of a known key, if it is set and `read` takes it. If it is set to something else, that is noted.
@@ -257,7 +297,7 @@ impl Settings {
     /// Notes a problem with a key; where the key is not set, with the file as a whole.
     pub(super) fn problem(&mut self, key: &str, what: What) {
         let known = self.keys.iter().find(|known| known.has(key));
-        self.unsound.insert(known.map_or(key, |known| known.name).to_owned());
+        self.unsound.insert(known.map_or(key, |known| known.name()).to_owned());
         let at = self.entries.get(key).map(|entry| entry.at.clone());
         let whole = || Origin { layer: 0, line: None, source: Arc::clone(&self.name) };
         self.problem_at(at.unwrap_or_else(whole), key, what);
@@ -270,7 +310,7 @@ impl Settings {
     }
 
     fn expected(&self, key: &str) -> String {
-        self.keys.iter().find(|known| known.has(key)).map_or("", |known| known.expected).to_owned()
+        self.keys.iter().find(|known| known.has(key)).map_or_else(String::new, |known| known.expected())
     }
 
     fn problem_at(&mut self, at: Origin, key: &str, what: What) {
@@ -296,6 +336,11 @@ impl Settings {
     /// Takes a setting away, as if it had never been typed.
     pub(super) fn forget(&mut self, key: &str) {
         self.entries.remove(key);
+    }
+
+    /// Where a key is set.
+    pub(super) fn origin(&self, key: &str) -> Option<Origin> {
+        self.entries.get(key).map(|entry| entry.at.clone())
     }
 
     /// The folder from which a relative path in this key starts.

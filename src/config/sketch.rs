@@ -1,16 +1,16 @@
 //! The table `[sketch]`, and the second sketch of `[blocking]`, to parameters.
 
+use super::keys;
 use super::problem::What;
 use super::raw::{Settings, without_effect};
-use crate::sketch::{SectionMode, SketchKind, SketchParams};
+use crate::sketch::{SketchKind, SketchParams};
 
 /// The keys that decide what a sketch looks like.
 pub(super) const SHAPE: &[&str] = &["sketch.kind", "sketch.size", "sketch.bits", "sketch.run"];
 
 /// The table `[sketch]`.
 pub(super) fn sketch(settings: &mut Settings) -> SketchParams {
-    let kinds = SketchKind::ALL.map(|kind| (kind.name(), kind));
-    let kind = settings.choose("sketch.kind", &kinds, &[]).unwrap_or(SketchKind::Fss);
+    let kind = settings.get(&keys::KIND).unwrap_or(SketchKind::Fss);
     let own = match kind {
         SketchKind::Connected { .. } => &["sketch.run"][..],
         SketchKind::Sectional { .. } => &["sketch.sections", "sketch.mode"],
@@ -22,21 +22,19 @@ pub(super) fn sketch(settings: &mut Settings) -> SketchParams {
     without_effect(settings, "sketch.kind", kind.name(), &useless);
 
     let default = if kind == SketchKind::SimHash { simhash(settings) } else { (448, 4.0) };
-    let size = settings.read("sketch.size", |v| v.integer(16..=32_768)).unwrap_or(default.0);
-    let bits = settings.read("sketch.bits", |v| v.number().filter(|bits| (1.0..=64.0).contains(bits)));
-    let (bits, wide) = widths(bits.unwrap_or(default.1), size);
-    let modes = [("attach", SectionMode::Attach), ("pair", SectionMode::Pair)];
+    let size = settings.get(&keys::SIZE).unwrap_or(default.0);
+    let (bits, wide) = widths(settings.get(&keys::BITS).unwrap_or(default.1), size);
     let kind = match kind {
         SketchKind::Connected { run } => {
-            SketchKind::Connected { run: settings.read("sketch.run", |v| v.integer(2..=64)).unwrap_or(run) }
+            SketchKind::Connected { run: settings.get(&keys::RUN).unwrap_or(run) }
         }
         SketchKind::Sectional { sections, mode } => SketchKind::Sectional {
-            sections: settings.read("sketch.sections", |v| v.integer(1..=1000)).unwrap_or(sections),
-            mode: settings.choose("sketch.mode", &modes, &[]).unwrap_or(mode),
+            sections: settings.get(&keys::SECTIONS).unwrap_or(sections),
+            mode: settings.get(&keys::MODE).unwrap_or(mode),
         },
         kind => kind,
     };
-    let seed = settings.read("sketch.seed", |v| v.integer(0..=u64::MAX >> 1)).unwrap_or(0);
+    let seed = settings.get(&keys::SEED).unwrap_or(0);
     let sketch = SketchParams { kind, size, bits, wide, seed };
     misfit(settings, &sketch);
     sketch
@@ -86,16 +84,8 @@ fn misfit(settings: &mut Settings, sketch: &SketchParams) {
 
 /// The sketch that only blocks are made of, if one is named.
 pub(super) fn companion(settings: &mut Settings, seed: u64) -> Option<SketchParams> {
-    let kinds = [
-        ("fss", SketchKind::Fss),
-        ("minhash", SketchKind::MinHash),
-        ("oph", SketchKind::Oph),
-        ("superminhash", SketchKind::SuperMinHash),
-    ];
-    let kind = settings.choose("blocking.sketch", &kinds, &[]);
-    let is_width = |bits: &usize| bits.is_power_of_two();
-    let size = settings.read("blocking.size", |v| v.integer(16..=32_768));
-    let bits = settings.read("blocking.bits", |v| v.integer(1..=64).filter(is_width));
+    let kind = settings.get(&keys::BLOCK_SKETCH);
+    let (size, bits) = (settings.get(&keys::BLOCK_SIZE), settings.get(&keys::BLOCK_BITS));
     let Some(kind) = kind else {
         for key in ["blocking.size", "blocking.bits"] {
             if settings.is_set(key) {
@@ -118,7 +108,7 @@ fn simhash(settings: &mut Settings) -> (usize, f64) {
     for (key, values, has) in only {
         // A file's value for another kind does not bind the one that was asked for in its place.
         if settings.is_set_beside(key, "sketch.kind") {
-            match settings.read(key, |v| v.integer(1..=32_768)) {
+            match settings.read(key, |v| v.integer(1..=32_768_usize)) {
                 Some(value) if values.contains(&value) => continue,
                 Some(value) => {
                     settings.problem(key, What::Contradiction(format!("simhash has {has}, not {value}")));

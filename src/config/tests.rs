@@ -1,10 +1,11 @@
 //! A table of bad inputs and what is said about them; the shipped files; what is documented against what is accepted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::raw::Key;
-use super::{BUILT_IN, BlockingPlan, Deployment, FilterPlan, Plan, PlanError, deployment, pipeline};
+use super::raw::Described;
+use super::{BUILT_IN, BlockingPlan, Deployment, FilterPlan, Plan, PlanError, deployment, keys};
+use crate::block::HotRule;
 use crate::block::design::Curve;
 use crate::sketch::SketchKind;
 use crate::sketch::agreement::Agreement;
@@ -43,6 +44,8 @@ fn values_out_of_range_or_of_the_wrong_type() {
         ("blocking.rows = 65", "blocking.rows: found 65, expected a whole number from 1 to 64"),
         ("blocking.recall = 1.0", "blocking.recall: found 1.0, expected a number above 0 and below 1"),
         ("blocking.cap = 1", "blocking.cap: found 1, expected a whole number from 2 to 1000000"),
+        ("blocking.hot = \"dead\"", "blocking.hot: found \"dead\", expected \"leaders\" or \"skip\""),
+        ("blocking.leaders = 65", "blocking.leaders: found 65, expected a whole number from 1 to 64"),
         ("filter.error = 0.2", "filter.error: found 0.2, expected a number above 0 and at most 0.1"),
         ("filter.looks = 64", "filter.looks: found 64, expected a list of whole numbers from 1 to 32768"),
         (
@@ -118,6 +121,10 @@ fn contradictions() {
         (
             "blocking.kind = \"scan\"\nblocking.cap = 9",
             "p.toml:2: blocking.cap: has no effect with blocking.kind = \"scan\"",
+        ),
+        (
+            "blocking.hot = \"skip\"\nblocking.leaders = 2",
+            "p.toml:2: blocking.leaders: has no effect with blocking.hot = \"skip\"",
         ),
         (
             "[filter]\nkind = \"full\"\nlooks = [64]",
@@ -315,8 +322,9 @@ fn pipelines_by_name_and_by_path() {
 #[test]
 fn the_default_pipeline_keeps_its_promises() {
     let plan = Plan::load(BUILT_IN[0].0, &[]).unwrap();
-    let BlockingPlan::Banding { design, cap } = &plan.blocking else { panic!("{plan:?}") };
-    assert_eq!((design.curve, *cap), (Curve { bands: 18, rows: 7, agreement: Agreement::Bits(4) }, 512));
+    let BlockingPlan::Banding { design, rule } = &plan.blocking else { panic!("{plan:?}") };
+    assert_eq!(design.curve, Curve { bands: 18, rows: 7, agreement: Agreement::Bits(4) });
+    assert_eq!(*rule, HotRule { cap: 64, leaders: 2 });
     assert!(design.recall >= 0.99);
     assert!(standard_error(plan.threshold, plan.scheme.sketch.size, plan.scheme.sketch.bits) <= 0.02);
     // `exact` differs in what decides, and in more bands: it misses less of what it then decides exactly.
@@ -391,11 +399,55 @@ fn named_in(text: &str) -> BTreeSet<String> {
 
 #[test]
 fn documented_keys_are_the_accepted_keys() {
-    let accepted = |keys: &[Key]| {
-        keys.iter().map(|key| key.name.trim_end_matches(".*").to_owned()).collect::<BTreeSet<_>>()
-    };
-    assert_eq!(named_in(MINHASH), accepted(pipeline::KEYS));
+    fn accepted<K: Described>(keys: &[K]) -> BTreeSet<String> {
+        keys.iter().map(|key| key.named().to_owned()).collect()
+    }
+    assert_eq!(named_in(MINHASH), accepted(keys::KEYS));
     assert_eq!(named_in(LOCAL), accepted(deployment::KEYS));
+}
+
+/// For each key that a commented file names, the comment above it; keys that follow each other share theirs.
+fn comments_in(text: &str) -> BTreeMap<String, String> {
+    let (mut table, mut comment, mut after_key) = (String::new(), String::new(), false);
+    let mut comments = BTreeMap::new();
+    for line in text.lines() {
+        let keys = named_in(line);
+        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            table = format!("{name}.");
+            comment.clear();
+        } else if let Some(key) = keys.first() {
+            comments.insert(format!("{table}{key}"), comment.clone());
+            after_key = true;
+        } else {
+            if std::mem::take(&mut after_key) {
+                comment.clear();
+            }
+            comment = comment + line.trim_start_matches('#') + " ";
+        }
+    }
+    comments
+}
+
+#[test]
+fn documented_ranges_are_the_accepted_ranges() {
+    let comments = comments_in(MINHASH);
+    let mut named = 0;
+    for key in keys::KEYS {
+        let comment = &comments[key.named()];
+        for bound in key.bounds() {
+            let is_apart = |(at, _): (usize, &str)| {
+                let around = [comment[..at].chars().next_back(), comment[at + bound.len()..].chars().next()];
+                !around.into_iter().flatten().any(|c| c.is_ascii_digit())
+            };
+            assert!(
+                comment.match_indices(&bound).any(is_apart),
+                "{}: {bound} is not in: {comment}",
+                key.name()
+            );
+            named += 1;
+        }
+    }
+    assert!(named > 80, "{named}");
 }
 
 #[test]
@@ -436,7 +488,8 @@ fn what_a_variable_holds_is_never_said() {
             "l.toml:4: source.inputs: the variable MISSING of the environment is not set; \"${MISSING:-default}\" gives a \
              default",
             "l.toml:5: source.kind: \"kafka\" is not available in this version; available: files",
-            "l.toml:6: source.epoch: found \"${SECRET}\", expected \"events:N\", \"ts\" or \"all\"",
+            "l.toml:6: source.epoch: found \"${SECRET}\", expected \"events:N\", \"every:T\" with T as in \"100ms\", \"ts\" \
+             or \"all\"",
             "l.toml:8: sink.emit: found \"${SECRET}\", expected \"deltas\", \"pairs\", \"clusters\" or \"cluster-deltas\"",
             "l.toml:9: sink.path: \"${\" without a \"}\"",
         ]

@@ -1,25 +1,20 @@
 //! The weights of features: what `[text]` says about them, and whether sketch and measure agree with it.
 
-use std::collections::BTreeMap;
-use std::io::{Cursor, Read};
-use std::path::Path;
 use std::sync::Arc;
 
-use super::fields;
+use super::frozen::TableSource;
 use super::problem::What;
 use super::raw::{Settings, without_effect};
-use crate::doc::DocId;
+use super::{fields, keys};
 use crate::sketch::Scheme;
-use crate::source::{self, BadRecords, Input, OnError};
 use crate::text::measures::Measure;
-use crate::text::{Featurizer, Field, Growth, Idf, IdfForm, IdfTable, TextRules, Weights};
+use crate::text::{Field, Idf, IdfTable, Weights};
 
-/// What features of texts under these rules weigh.
-pub(super) fn weights(settings: &mut Settings, rules: &TextRules) -> Weights {
-    let names = ["unit", "count", "tf", "tf-idf"].map(|name| (name, name));
-    let name = settings.choose("text.weights", &names, &[]).unwrap_or("unit");
+/// What features weigh, and where the table is that weights are frozen at; until that is read, an empty one stands for it.
+pub(super) fn weights(settings: &mut Settings) -> (Weights, Option<TableSource>) {
+    let name = settings.get(&keys::WEIGHTS).unwrap_or("unit");
     let weights = match name {
-        "tf-idf" => return tf_idf(settings, rules),
+        "tf-idf" => return tf_idf(settings),
         "count" => Weights::Count,
         "tf" => Weights::Tf,
         _ => Weights::Unit,
@@ -28,70 +23,25 @@ pub(super) fn weights(settings: &mut Settings, rules: &TextRules) -> Weights {
         let useless = ["text.idf", "text.idf_form", "text.idf_growth"];
         without_effect(settings, "text.weights", name, &useless);
     }
-    weights
+    (weights, None)
 }
 
-fn tf_idf(settings: &mut Settings, rules: &TextRules) -> Weights {
-    let forms = [("smooth", IdfForm::Smooth), ("paper", IdfForm::Paper)];
-    let form = settings.choose("text.idf_form", &forms, &[]).unwrap_or_default();
-    let growth = settings.read("text.idf_growth", |value| Growth::new(value.number()?)).unwrap_or_default();
-    let from = settings.read("text.idf", |value| value.text().map(str::to_owned));
-    match from.as_deref() {
-        None | Some("live") => Weights::TfIdf(Idf::Live(growth), form),
-        Some(path) => {
-            without_effect(settings, "text.idf", path, &["text.idf_growth"]);
-            let path = settings.folder("text.idf").join(path);
-            // Features of rules that are in doubt are not worth counting, and the corpus may be large.
-            let keys =
-                ["text.shingle", "text.spaceless", "text.normalize", "text.stop_words", "text.fields.*"];
-            let sound = settings.sound(&keys);
-            let table = if sound { table(&path, rules) } else { Ok(IdfTable::new(0, [])) };
-            let table = table.unwrap_or_else(|problem| {
-                settings
-                    .problem("text.idf", What::Contradiction(format!("\"{}\": {problem}", path.display())));
-                IdfTable::new(0, [])
-            });
-            Weights::TfIdf(Idf::Frozen(Arc::new(table)), form)
-        }
-    }
-}
-
-/// The table in a file, or that of the corpus there.
-fn table(path: &Path, rules: &TextRules) -> Result<IdfTable, String> {
-    let folder = path.is_dir();
-    if !folder {
-        let mut file = source::open(path).map_err(|error| error.to_string())?;
-        let mut first = Vec::new();
-        let length = IdfTable::MAGIC.len() as u64;
-        file.by_ref().take(length).read_to_end(&mut first).map_err(|error| error.to_string())?;
-        if first == IdfTable::MAGIC {
-            return IdfTable::read(rules, Cursor::new(first).chain(file)).map_err(|error| error.to_string());
-        }
-    }
-    let input = if folder { Input::Folder(path.to_owned()) } else { Input::Feed(path.to_owned()) };
-    count(vec![input], rules)
-}
-
-/// Document frequencies of what the inputs leave alive. A record that is no event is a problem here: a file that is something else
-/// altogether would give a table of nothing.
-fn count(inputs: Vec<Input>, rules: &TextRules) -> Result<IdfTable, String> {
-    let mut featurizer = Featurizer::new(rules.clone());
-    let mut alive: BTreeMap<DocId, Box<[u64]>> = BTreeMap::new();
-    let bad = BadRecords::new(OnError::Fail, None);
-    source::for_each_event(inputs, &rules.field_names(), &bad, |_, event| {
-        match event.text {
-            Some(text) => alive.insert(event.id, featurizer.terms(&text).ids.into()),
-            None => alive.remove(&event.id),
-        };
-    })
-    .map_err(|error| error.to_string())?;
-    Ok(IdfTable::count(alive.into_values()))
+fn tf_idf(settings: &mut Settings) -> (Weights, Option<TableSource>) {
+    let form = settings.get(&keys::IDF_FORM).unwrap_or_default();
+    let growth = settings.get(&keys::IDF_GROWTH).unwrap_or_default();
+    let at = settings.origin("text.idf");
+    let from = settings.get(&keys::IDF).filter(|from| from != "live");
+    let Some((path, at)) = from.zip(at) else {
+        return (Weights::TfIdf(Idf::Live(growth), form), None);
+    };
+    without_effect(settings, "text.idf", &path, &["text.idf_growth"]);
+    let source = TableSource { path: settings.folder("text.idf").join(path), at };
+    (Weights::TfIdf(Idf::Frozen(Arc::new(IdfTable::new(0, []))), form), Some(source))
 }
 
 /// Notes what of sketch, weights and measure does not go together.
 pub(super) fn agree(settings: &mut Settings, scheme: &Scheme) {
-    let measures = [Measure::Jaccard, Measure::WeightedJaccard, Measure::Cosine];
-    let typed = settings.choose("measure", &measures.map(|measure| (measure.name(), measure)), &[]);
+    let typed = settings.get(&keys::MEASURE);
     if !settings.sound(&["sketch.kind", "text.weights"]) {
         return;
     }
@@ -130,15 +80,17 @@ pub(super) fn agree(settings: &mut Settings, scheme: &Scheme) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pipeline::KEYS;
+    use std::path::Path;
+
     use super::*;
     use crate::config::Plan;
+    use crate::text::{Growth, IdfForm};
 
-    /// The weights that a pipeline in `folder` asks for, and what is wrong with it.
-    fn read(folder: &Path, text: &str) -> (Weights, Vec<String>) {
-        let mut settings = Settings::new(KEYS, &[]);
-        settings.add_file("p", text, folder);
-        let weights = weights(&mut settings, &TextRules::default());
+    /// The weights that a pipeline asks for, and what is wrong with it.
+    fn read(text: &str) -> (Weights, Vec<String>) {
+        let mut settings = Settings::new(keys::KEYS, &[]);
+        settings.add_file("p", text, Path::new(""));
+        let (weights, _) = weights(&mut settings);
         (weights, settings.finish().iter().map(ToString::to_string).collect())
     }
 
@@ -156,13 +108,13 @@ mod tests {
                 live(Growth::new(1.5).unwrap(), IdfForm::Paper),
             ),
         ] {
-            assert_eq!(read(Path::new(""), text), (expected, vec![]), "{text}");
+            assert_eq!(read(text), (expected, vec![]), "{text}");
         }
     }
 
     #[test]
     fn what_has_no_effect_or_no_meaning() {
-        let problems = |text: &str| read(Path::new(""), text).1.join("\n");
+        let problems = |text: &str| read(text).1.join("\n");
         assert_eq!(
             problems("[text]\nweights = \"tf\"\nidf_growth = 3\nidf = \"live\""),
             "p:3: text.idf_growth: has no effect with text.weights = \"tf\"\n\
@@ -176,52 +128,6 @@ mod tests {
             let said = problems(&format!("[text]\nweights = \"tf-idf\"\nidf_growth = {growth}"));
             assert!(said.starts_with(&format!("p:3: text.idf_growth: found {growth}, expected")), "{said}");
         }
-    }
-
-    #[test]
-    fn tables_from_files_feeds_and_folders() {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &[u8]| std::fs::write(folder.path().join(name), text).unwrap();
-        let asked =
-            |path: &str| read(folder.path(), &format!("[text]\nweights = \"tf-idf\"\nidf = {path:?}"));
-        let table = |path: &str| match asked(path) {
-            (Weights::TfIdf(Idf::Frozen(table), IdfForm::Smooth), problems) if problems.is_empty() => table,
-            other => panic!("{path}: {other:?}"),
-        };
-        let feed = "{\"id\":\"a\",\"text\":\"gone\"}\n{\"id\":\"a\",\"text\":\"one two three one two three\"}\n\
-                    {\"id\":\"b\",\"text\":\"One, two, three!\"}\n{\"id\":\"c\",\"text\":\"?\"}\n\
-                    {\"id\":\"d\",\"text\":\"one two three\"}\n{\"id\":\"d\",\"op\":\"delete\"}\n";
-        write("feed.jsonl", feed.as_bytes());
-        write("feed.zst", &zstd::encode_all(feed.as_bytes(), 1).unwrap());
-        std::fs::create_dir(folder.path().join("pages")).unwrap();
-        write("pages/a", b"one two three one two three");
-        write("pages/b", b"one two three");
-
-        let counted = table("feed.jsonl");
-        let feature = Featurizer::new(TextRules::default()).features("one two three")[0];
-        assert_eq!((counted.documents(), counted.len(), counted.holders(feature)), (2, 3, 2));
-        let mut file = Vec::new();
-        counted.write(&TextRules::default(), &mut file).unwrap();
-        write("idf.tsv", &file);
-        write("idf.tsv.zst", &zstd::encode_all(&file[..], 1).unwrap());
-        for same in ["feed.zst", "pages", "idf.tsv", "idf.tsv.zst"] {
-            assert_eq!(table(same), counted, "{same}");
-        }
-
-        write("other.tsv", String::from_utf8(file).unwrap().replace("\"char\"", "\"run\"").as_bytes());
-        write("nothing.txt", b"these are words\n");
-        let problem = |path: &str| asked(path).1.join("\n");
-        assert!(
-            problem("other.tsv").ends_with(
-                "other.tsv\": counted under other rules of [text]: spaceless is \"run\" there and \"char\" here"
-            ),
-            "{}",
-            problem("other.tsv")
-        );
-        assert!(problem("nothing.txt").contains("bad record in"), "{}", problem("nothing.txt"));
-        assert!(problem("absent").starts_with("p:3: text.idf: \""), "{}", problem("absent"));
-        let growth = read(folder.path(), "[text]\nweights = \"tf-idf\"\nidf = \"pages\"\nidf_growth = 2").1;
-        assert_eq!(growth, ["p:4: text.idf_growth: has no effect with text.idf = \"pages\""]);
     }
 
     #[test]

@@ -69,3 +69,130 @@ where
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use timely::container::CapacityContainerBuilder;
+    use timely::dataflow::channels::pact::Pipeline;
+    use timely::dataflow::operators::vec::Input;
+    use timely::dataflow::operators::{Inspect, Probe};
+
+    use super::*;
+
+    /// What an operator by epochs was given, and what left it: each with its epoch.
+    type Seen = Rc<RefCell<Vec<(Epoch, Vec<u32>)>>>;
+
+    /// Runs `script` on the input of an operator that sorts each epoch's records, and tells what it has handled so far.
+    fn handled(script: impl Fn(&mut dyn FnMut(Step) -> Vec<(Epoch, Vec<u32>)>) + Send + Sync + 'static) {
+        timely::execute_directly(move |worker| {
+            let (given, left) = (Seen::default(), Seen::default());
+            let (seen, out) = (Rc::clone(&given), Rc::clone(&left));
+            let (mut input, probe) = worker.dataflow(|scope| {
+                let (input, stream) = scope.new_input::<u32>();
+                let sorted = by_epoch(stream, Pipeline, "Sort", move |epoch, mut records, emit| {
+                    records.sort_unstable();
+                    seen.borrow_mut().push((epoch, records.clone()));
+                    records.into_iter().for_each(emit);
+                });
+                let (probe, _) = sorted
+                    .inspect_batch(move |epoch: &Epoch, records: &Vec<u32>| {
+                        out.borrow_mut().push((*epoch, records.clone()));
+                    })
+                    .probe();
+                (input, probe)
+            });
+            script(&mut |step| {
+                match step {
+                    Step::Send(records) => input.send_batch(&mut records.to_vec()),
+                    Step::Advance(epoch) => input.advance_to(epoch),
+                }
+                input.flush();
+                // Enough for everything to come through: one operator, one worker.
+                (0..10).for_each(|_| {
+                    worker.step();
+                });
+                assert_eq!(*given.borrow(), *left.borrow(), "what leaves an epoch leaves at its time");
+                assert!(left.borrow().iter().all(|(epoch, _)| !probe.less_equal(epoch)));
+                given.borrow().clone()
+            });
+        });
+    }
+
+    enum Step {
+        Send(&'static [u32]),
+        Advance(Epoch),
+    }
+
+    #[test]
+    fn an_epoch_is_handled_once_and_whole_when_no_more_of_it_can_come() {
+        handled(|step| {
+            assert_eq!(step(Step::Advance(1)), []);
+            assert_eq!(step(Step::Send(&[3, 1])), [], "epoch 1 is open");
+            assert_eq!(step(Step::Send(&[2])), []);
+            assert_eq!(step(Step::Advance(2)), [(1, vec![1, 2, 3])]);
+            assert_eq!(step(Step::Send(&[9])), [(1, vec![1, 2, 3])]);
+            assert_eq!(step(Step::Advance(1_000_000)), [(1, vec![1, 2, 3]), (2, vec![9])]);
+        });
+    }
+
+    #[test]
+    fn an_epoch_without_records_is_passed_over() {
+        handled(|step| {
+            step(Step::Send(&[7]));
+            let both = [(0, vec![7]), (5, vec![8])];
+            assert_eq!(step(Step::Advance(5)), both[..1]);
+            assert_eq!(step(Step::Send(&[8])), both[..1]);
+            assert_eq!(step(Step::Advance(6)), both);
+        });
+    }
+
+    #[test]
+    fn epochs_that_close_together_are_taken_in_order_and_those_that_are_open_stay() {
+        timely::execute_directly(|worker| {
+            let taken = Rc::new(RefCell::new(Vec::new()));
+            let seen = Rc::clone(&taken);
+            let (mut one, mut two) = worker.dataflow::<Epoch, _, _>(|scope| {
+                let (one, first) = scope.new_input::<u32>();
+                let (two, second) = scope.new_input::<u32>();
+                type None = CapacityContainerBuilder<Vec<()>>;
+                first.binary_frontier::<_, None, _, _, _, _>(second, Pipeline, Pipeline, "Both", |_, _| {
+                    let mut stash = Stash::<u32>::new();
+                    move |(input, frontier), (other, other_frontier), _| {
+                        input.for_each_time(|time, data| stash.keep(&time, 1, data));
+                        other.for_each_time(|time, data| stash.keep(&time, 1, data));
+                        let frontiers = [frontier.clone(), other_frontier.clone()];
+                        while let Some((capabilities, mut records)) = stash.next_closed(&frontiers) {
+                            records.sort_unstable();
+                            seen.borrow_mut().push((*capabilities[0].time(), records));
+                        }
+                    }
+                });
+                (one, two)
+            });
+            for epoch in [1, 2, 3] {
+                one.advance_to(epoch);
+                one.send(10 * u32::try_from(epoch).unwrap());
+                two.advance_to(epoch);
+                two.send(10 * u32::try_from(epoch).unwrap() + 1);
+            }
+            let settle = |runs: &mut timely::worker::Worker| {
+                (0..10).for_each(|_| {
+                    runs.step();
+                });
+                taken.borrow_mut().drain(..).collect::<Vec<_>>()
+            };
+            one.advance_to(9);
+            two.flush();
+            assert_eq!(
+                settle(worker),
+                [(1, vec![10, 11]), (2, vec![20, 21])],
+                "of 3 the second may have more"
+            );
+            two.advance_to(4);
+            assert_eq!(settle(worker), [(3, vec![30, 31])]);
+        });
+    }
+}

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 use timely::container::CapacityContainerBuilder;
+use timely::dataflow::operators::Capability;
 use timely::dataflow::operators::generic::OutputBuilder;
 use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::dataflow::{Scope, Stream};
@@ -27,7 +28,7 @@ const EPOCHS_IN_FLIGHT: Epoch = 4;
 pub enum Pull {
     /// Events of this epoch are ready to be read.
     Batch(Epoch),
-    /// None for now; none of an epoch before this one will come.
+    /// None for now; none of an epoch before this one will come. 0 says nothing new.
     Idle(Epoch),
     /// None will come.
     Done,
@@ -36,13 +37,14 @@ pub enum Pull {
 /// Where a worker's events come from.
 ///
 /// Contract: epochs never go back; each `Batch` is followed by one `read`; whoever has events or an end to tell after an
-/// `Idle` calls what `wake_with` was given. `pull` never blocks.
+/// `Idle` calls what `wake_with` was given. `pull` never blocks. After a failure it is `Idle` for ever: an epoch that was not
+/// read to its end must not close.
 pub trait Intake {
     /// Asks for events of an epoch up to `limit`, inclusive.
     fn pull(&mut self, limit: Epoch) -> Pull;
 
-    /// Reads the events of the batch just pulled.
-    fn read(&mut self, each: &mut dyn FnMut(Position, DocEvent<'_>));
+    /// Reads the events of the batch just pulled. Returns the position after it: of its partition, where to go on.
+    fn read(&mut self, each: &mut dyn FnMut(Position, DocEvent<'_>)) -> Position;
 
     /// Hands over what wakes this worker.
     fn wake_with(&mut self, wake: Box<dyn Fn() + Send>);
@@ -68,19 +70,31 @@ pub(super) struct Arrival {
     pub(super) hash: u64,
     pub(super) id: DocId,
     pub(super) position: Position,
+    /// In unix seconds, if the source has it.
+    pub(super) ts: Option<f64>,
     pub(super) change: Change,
 }
 
-/// Sketches the events of this worker. `closed` is the first epoch that is not closed everywhere, kept by the output.
+/// What leaves: the events, and of every batch the position after it.
+pub(super) struct Ingested<'scope> {
+    pub(super) arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
+    pub(super) read: Stream<'scope, Epoch, Vec<Position>>,
+    /// Gives the operator a new look at how far the others are.
+    pub(super) wake: Activator,
+}
+
+/// Sketches the events of this worker. `open` is the first epoch that is not closed everywhere, kept by the output.
 pub(super) fn ingest<'scope>(
     scope: Scope<'scope, Epoch>,
     stages: &Stages,
     mut intake: Box<dyn Intake>,
-    closed: Rc<Cell<Epoch>>,
-) -> (Stream<'scope, Epoch, Vec<Arrival>>, Activator) {
+    open: Rc<Cell<Epoch>>,
+) -> Ingested<'scope> {
     let mut builder = OperatorBuilder::new("Ingest".to_owned(), scope);
-    let (output, stream) = builder.new_output();
+    let (output, arrivals) = builder.new_output();
+    let (read, read_stream) = builder.new_output();
     let mut output = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(output);
+    let mut read = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(read);
     let address = builder.operator_info().address;
     let activator = scope.activator_for(Rc::clone(&address));
     let wake = scope.worker().sync_activator_for(address.to_vec());
@@ -92,18 +106,20 @@ pub(super) fn ingest<'scope>(
     let metrics = std::sync::Arc::clone(&stages.metrics);
     let again = scope.activator_for(address);
     builder.build(move |capabilities| {
-        let mut capability = capabilities.into_iter().next();
+        let mut held = capabilities;
         move |_| {
-            let Some(held) = &mut capability else { return };
-            match intake.pull(closed.get().max(1) + EPOCHS_IN_FLIGHT - 1) {
-                Pull::Done => capability = None,
-                Pull::Idle(epoch) => held.downgrade(&epoch),
+            if held.is_empty() {
+                return;
+            }
+            match intake.pull(open.get() + EPOCHS_IN_FLIGHT - 1) {
+                Pull::Done => held.clear(),
+                Pull::Idle(epoch) => advance(&mut held, epoch),
                 Pull::Batch(epoch) => {
-                    held.downgrade(&epoch);
+                    advance(&mut held, epoch);
                     let mut output = output.activate();
-                    let mut session = output.session(&*held);
+                    let mut session = output.session(&held[0]);
                     let (mut events, mut bytes, mut empty) = (0, 0, 0);
-                    intake.read(&mut |position, event| {
+                    let end = intake.read(&mut |position, event| {
                         events += 1;
                         let change = match event.text {
                             None => Change::Delete,
@@ -119,8 +135,9 @@ pub(super) fn ingest<'scope>(
                             }
                         };
                         let hash = hash::bytes(0, event.id.as_str().as_bytes());
-                        session.give(Arrival { hash, id: event.id, position, change });
+                        session.give(Arrival { hash, id: event.id, position, ts: event.ts, change });
                     });
+                    read.activate().session(&held[1]).give(end);
                     metrics.add(Counter::Events, events);
                     metrics.add(Counter::Bytes, bytes);
                     metrics.add(Counter::Empty, empty);
@@ -129,5 +146,12 @@ pub(super) fn ingest<'scope>(
             }
         }
     });
-    (stream, activator)
+    Ingested { arrivals, read: read_stream, wake: activator }
+}
+
+/// Gives up the epochs before this one; one that has been given up stays so.
+fn advance(held: &mut [Capability<Epoch>], epoch: Epoch) {
+    held.iter_mut()
+        .filter(|capability| *capability.time() < epoch)
+        .for_each(|capability| capability.downgrade(&epoch));
 }

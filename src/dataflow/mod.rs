@@ -2,37 +2,42 @@
 //!
 //! ```text
 //! events ─ ingest ─ upsert ─ collapse ─┬─ postings ─ blocks ─ verify ─ accepted pairs of sketches ─┐
-//!          (sketch)  (by id)  (by       ├─ members ────────────────────────────────────── expand ──┴─┬─ output
+//!          (sketch)  (by id)  (by       ├─ members ────────────────────────────────────── pairs ───┴─┬─ output
 //!                             sketch)   └─ pairs of copies ───────────────────────────────────────────┘
 //! ```
 //!
-//! Time is the epoch. Operators up to `verify` are written by hand over totally ordered time: each keeps the records of an
+//! Time is the epoch. Operators are written by hand over totally ordered time: each keeps the records of an
 //! open epoch and handles them together when the epoch closes (`by_epoch`), so that its output is a function of the
 //! corpus before and after the epoch. What is indexed is the distinct sketch, named by its content; documents are its
-//! members. From the accepted pairs on, differential collections carry the changes.
+//! members. Of differential, only the consolidation of changes is used; its plain self-join is the reference in the tests.
 
 mod blocks;
 mod collapse;
 mod epochs;
 mod ingest;
 mod live;
+mod members;
 mod output;
 mod pairs;
+mod parcels;
 mod sketches;
+mod small_map;
 mod stages;
 mod upsert;
 mod verify;
 mod workers;
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
+use timely::dataflow::operators::Concat;
 use timely::dataflow::{Scope, Stream};
 
 pub use ingest::{Intake, Pull};
 pub use output::Emit;
 pub use stages::Stages;
-pub use workers::Workers;
+pub use workers::{Cancellation, Workers};
 
 use crate::pair::{Evidence, Similarity};
 use crate::time::Epoch;
@@ -47,19 +52,25 @@ struct Accepted {
 /// A collection's changes: what, when, how often.
 type Deltas<'scope, D> = Stream<'scope, Epoch, Vec<(D, Epoch, isize)>>;
 
-/// Builds one worker's share of the dataflow. `intake` gives this worker events; `emit` takes the deltas of each closed
-/// epoch, on worker 0 only.
-pub fn build(scope: Scope<'_, Epoch>, stages: &Stages, intake: Box<dyn Intake>, emit: Box<dyn Emit>) {
-    let closed = Rc::default();
+/// Builds one worker's share of the dataflow. `intake` gives this worker events of epoch `first` and later ones; `emit` takes
+/// every closed epoch, on worker 0 only.
+pub fn build(
+    scope: Scope<'_, Epoch>,
+    stages: &Stages,
+    first: Epoch,
+    intake: Box<dyn Intake>,
+    emit: Box<dyn Emit>,
+) {
+    let open = Rc::new(Cell::new(first));
 
-    let (arrivals, wake) = ingest::ingest(scope, stages, intake, Rc::clone(&closed));
+    let ingested = ingest::ingest(scope, stages, intake, Rc::clone(&open));
     let memberships = match stages.scheme.live() {
-        None => upsert::upsert(arrivals, stages),
-        Some(growth) => live::live(arrivals, growth, stages),
+        None => upsert::upsert(ingested.arrivals, stages),
+        Some(growth) => live::live(ingested.arrivals, growth, &stages.scheme, &stages.metrics).memberships,
     };
-    let (bodies, collapsed) = collapse::collapse(memberships, stages);
+    let (sketches, collapsed) = collapse::collapse(memberships, stages);
     let meetings = blocks::blocks(collapsed.postings, stages);
-    let accepted = verify::verify(meetings, bodies, stages);
-    let expanded = pairs::expand(accepted, collapsed.members);
-    output::output(expanded, collapsed.copies, stages, emit, closed, wake);
+    let accepted = verify::verify(meetings, Rc::clone(&sketches), stages);
+    let expanded = pairs::expand(accepted, &collapsed.changed, sketches);
+    output::output(expanded.concat(collapsed.copies), ingested.read, stages, emit, open, ingested.wake);
 }

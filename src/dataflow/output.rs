@@ -1,65 +1,124 @@
-//! Output: the deltas of each closed epoch, consolidated and sorted, in order of epochs, from one worker.
+//! Output: every closed epoch in order, from one worker: its deltas, consolidated and sorted, and how far it has read.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::mem;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use differential_dataflow::consolidation::consolidate;
+use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Exchange;
-use timely::dataflow::operators::Concat;
-use timely::dataflow::operators::generic::operator::Operator;
+use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
+use timely::progress::frontier::MutableAntichain;
 use timely::scheduling::Activator;
 
 use super::{Deltas, Stages};
-use crate::metrics::Counter;
+use crate::doc::Position;
+use crate::metrics::{Counter, Metrics};
 use crate::pair::DocPair;
-use crate::time::Epoch;
+use crate::time::{Epoch, Progress};
 
-/// Takes the deltas that leave.
+/// Takes what leaves the dataflow.
 ///
-/// Contract: called on worker 0, with ascending epochs, at most once for each; the deltas are sorted by (a, b, diff), distinct, and
-/// of diff 1 or -1.
+/// Contract: called on worker 0 only, where it must not wait: a worker that waits holds up all of them.
 pub trait Emit {
-    /// The deltas of a closed epoch; not called for an epoch without any.
-    fn deltas(&mut self, epoch: Epoch, deltas: &[(DocPair, isize)]);
+    /// An epoch that is closed on all workers, whether it has deltas or not; epochs follow each other without gaps. The deltas are
+    /// sorted by (a, b, diff), distinct, and of diff 1 or -1.
+    fn closed(&mut self, progress: Progress, deltas: Vec<(DocPair, isize)>);
 
-    /// Every epoch before `open` is closed, on all workers, and its deltas have been given. May be called often.
-    fn closed(&mut self, open: Option<Epoch>);
+    /// The input has ended, and every epoch of it has been given. Last, and never if the run ends in another way.
+    fn ended(&mut self);
 }
 
-/// Gathers all deltas at worker 0. On each worker, `closed` follows the first epoch that is not closed, and `wake` gives the
-/// ingest a new look at it.
+/// What is known of an epoch that is not closed.
+#[derive(Default)]
+struct OpenEpoch {
+    deltas: Vec<(DocPair, isize)>,
+    /// Of each partition that was read, the offset after what was read.
+    next: BTreeMap<u32, u64>,
+}
+
+/// The epochs on their way out, on one worker.
+struct Closing {
+    open: BTreeMap<Epoch, OpenEpoch>,
+    /// Of the last epoch that was given.
+    progress: Progress,
+    metrics: Arc<Metrics>,
+}
+
+/// Gathers all deltas, and the positions up to which batches were read, at worker 0. On each worker, `open` follows the first
+/// epoch that is not closed, and `wake` gives the ingest a new look at it.
 pub(super) fn output(
-    expanded: Deltas<'_, DocPair>,
-    copies: Deltas<'_, DocPair>,
+    deltas: Deltas<'_, DocPair>,
+    read: Stream<'_, Epoch, Vec<Position>>,
     stages: &Stages,
     mut emit: Box<dyn Emit>,
-    closed: Rc<Cell<Epoch>>,
+    open: Rc<Cell<Epoch>>,
     wake: Activator,
 ) {
-    let metrics = std::sync::Arc::clone(&stages.metrics);
-    let to_one = Exchange::new(|_: &(DocPair, Epoch, isize)| 0);
-    let mut open = std::collections::BTreeMap::<Epoch, Vec<(DocPair, isize)>>::new();
-    expanded.concat(copies).sink(to_one, "Output", move |(input, frontier)| {
-        input.for_each_time(|_, data| {
-            for (pair, epoch, diff) in data.flat_map(|d| d.drain(..)) {
-                open.entry(epoch).or_default().push((pair, diff));
+    let scope = deltas.scope();
+    let is_first = scope.index() == 0;
+    let mut builder = OperatorBuilder::new("Output".to_owned(), scope);
+    let mut deltas = builder.new_input(deltas, Exchange::new(|_: &(DocPair, Epoch, isize)| 0));
+    let mut read = builder.new_input(read, Exchange::new(|_: &Position| 0));
+    let mut closing = Closing {
+        open: BTreeMap::new(),
+        progress: Progress { epoch: open.get() - 1, ..Progress::default() },
+        metrics: Arc::clone(&stages.metrics),
+    };
+    let mut has_ended = false;
+    builder.build(move |_| {
+        move |frontiers| {
+            deltas.for_each_time(|_, data| {
+                for (pair, epoch, diff) in data.flat_map(|d| d.drain(..)) {
+                    closing.open.entry(epoch).or_default().deltas.push((pair, diff));
+                }
+            });
+            read.for_each_time(|time, data| {
+                let next = &mut closing.open.entry(*time.time()).or_default().next;
+                for Position { partition, offset } in data.flat_map(|d| d.drain(..)) {
+                    let next = next.entry(partition).or_default();
+                    *next = offset.max(*next);
+                }
+            });
+            let first_open =
+                frontiers.iter().filter_map(|f: &MutableAntichain<_>| f.frontier().first().copied()).min();
+            if first_open.is_some_and(|epoch| epoch <= open.get())
+                || mem::replace(&mut has_ended, first_open.is_none())
+            {
+                return;
             }
-        });
-        while let Some(first) = open.first_entry().filter(|e| !frontier.less_equal(e.key())) {
-            let (epoch, mut deltas) = first.remove_entry();
-            consolidate(&mut deltas);
-            if !deltas.is_empty() {
-                let added = deltas.iter().filter(|(_, diff)| *diff > 0).count();
-                metrics.add(Counter::Added, added as u64);
-                metrics.add(Counter::Removed, (deltas.len() - added) as u64);
-                deltas.sort_unstable_by(|(a, i), (b, j)| (&a.pair, i, a).cmp(&(&b.pair, j, b)));
-                emit.deltas(epoch, &deltas);
+            if is_first {
+                closing.close(first_open, &mut *emit);
             }
-        }
-        let first_open = frontier.frontier().first().copied();
-        if closed.replace(first_open.unwrap_or(Epoch::MAX - 64)) != closed.get() {
+            open.set(first_open.unwrap_or(Epoch::MAX / 2));
             wake.activate();
-            emit.closed(first_open);
         }
     });
+}
+
+impl Closing {
+    /// Gives every epoch before `first_open`; at the end of the input, every one in which anything was read.
+    fn close(&mut self, first_open: Option<Epoch>, emit: &mut dyn Emit) {
+        let end = first_open.or_else(|| Some(self.open.last_key_value()?.0 + 1));
+        for epoch in self.progress.epoch + 1..end.unwrap_or(0) {
+            let OpenEpoch { mut deltas, next } = self.open.remove(&epoch).unwrap_or_default();
+            consolidate(&mut deltas);
+            deltas.sort_unstable_by(|(a, i), (b, j)| (&a.pair, i, a).cmp(&(&b.pair, j, b)));
+            let added = deltas.iter().filter(|(_, diff)| *diff > 0).count();
+            self.metrics.add(Counter::Added, added as u64);
+            self.metrics.add(Counter::Removed, (deltas.len() - added) as u64);
+            self.metrics.add(Counter::Epochs, 1);
+            self.progress.epoch = epoch;
+            for (partition, offset) in next {
+                let so_far = self.progress.next.entry(partition).or_default();
+                *so_far = offset.max(*so_far);
+            }
+            emit.closed(self.progress.clone(), deltas);
+        }
+        if first_open.is_none() {
+            emit.ended();
+        }
+    }
 }

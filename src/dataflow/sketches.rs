@@ -1,30 +1,41 @@
 //! The distinct sketches of one worker, each held once, with the documents that are its members.
+//!
+//! Four operators of the worker share them, partitioned by sketch id. `collapse` is the only one that writes: when an epoch closes, all
+//! its changes at once. `verify` reads sketches, in "Visit" that of x and in "Compare" that of y, and `pairs` reads members; both work on an
+//! epoch later than `collapse`, which may by then have gone on to epochs after it. Three rules make that right.
+//!
+//! 1. *A sketch is what its id says.* It never changes while it is held, so it does not matter when it is read.
+//! 2. *A sketch is held as long as anybody may read it.* Candidates of an epoch name sketches that have a member before the epoch
+//!    or after it. So a sketch that lost its last member in epoch e is in no candidate of a later epoch, unless it comes back, and then
+//!    its new member brings it along. "Compare" stands behind "Visit": once no record of an epoch before `open` can reach it, nobody
+//!    reads for these epochs any more, on this worker, and [`release`](Sketches::release) frees what has been without members since one of them.
+//! 3. *Members are read as of an epoch.* The changes of each epoch are kept until `pairs` is done with it
+//!    ([`forget`](Sketches::forget)); [`visible_at`](Sketches::visible_at) takes those of later epochs back. At most the epochs in flight are kept.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use hashbrown::HashTable;
-
-use crate::block::BlockKey;
-use crate::block::index::DeadBlock;
+use super::members::Members;
+use crate::block::{BlockKey, HotBlock};
 use crate::doc::DocId;
 use crate::hash::SketchId;
-use crate::pair::Pair;
 use crate::sketch::{Sketch, SketchRef};
+use crate::slab::{Rows, Slab};
 use crate::time::Epoch;
 
-/// Sketches by id. A sketch without members stays readable until its epoch is [released](Self::release), since
-/// candidates that name it may still be on their way.
+/// Sketches by id, with their members.
 #[derive(Debug)]
 pub(super) struct Sketches {
-    entries: Vec<Entry>,
-    /// `stride` words for each entry.
-    words: Vec<u64>,
-    stride: usize,
-    /// For each entry, if the scheme keeps features; otherwise empty.
-    features: Vec<Box<[u64]>>,
-    free: Vec<usize>,
-    by_id: HashTable<u32>,
+    entries: Slab<Entry>,
+    /// The words of each entry, by its place.
+    words: Rows<u64>,
+    /// The features of each entry, by its place, if the scheme keeps them.
+    features: Option<Rows<Box<[u64]>>>,
+    /// See [`Members::visible`].
+    expand_limit: usize,
+    /// What lost its last member in which epoch.
     dying: BTreeMap<Epoch, Vec<SketchId>>,
+    /// What changed of the visible members in each epoch that `pairs` has not done; ascending by sketch.
+    changes: BTreeMap<Epoch, Vec<MemberChange>>,
 }
 
 #[derive(Debug)]
@@ -33,32 +44,34 @@ struct Entry {
     members: Members,
 }
 
-/// The documents of one sketch.
-#[derive(Debug)]
-pub(super) enum Members {
-    /// None since this epoch.
-    Nobody(Epoch),
-    One(DocId),
-    #[expect(clippy::box_collection, reason = "makes every entry 8 bytes smaller, and groups are few")]
-    Many(Box<BTreeSet<DocId>>),
+/// A document comes to stand for a sketch (`diff` 1), or no longer does (-1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct MemberChange {
+    pub(super) sketch: SketchId,
+    pub(super) document: DocId,
+    pub(super) diff: i8,
 }
 
 impl Sketches {
-    /// None yet; `stride` words to a sketch, features kept or not.
-    pub(super) fn new(stride: usize) -> Self {
+    /// None yet; `words` to a sketch, features kept or not.
+    pub(super) fn new(words: usize, keeps_features: bool, expand_limit: usize) -> Self {
         Self {
-            entries: Vec::new(),
-            words: Vec::new(),
-            stride,
-            features: Vec::new(),
-            free: Vec::new(),
-            by_id: HashTable::new(),
+            entries: Slab::default(),
+            words: Rows::new(words),
+            features: keeps_features.then(|| Rows::new(1)),
+            expand_limit,
             dying: BTreeMap::new(),
+            changes: BTreeMap::new(),
         }
     }
 
-    fn find(&self, id: SketchId) -> Option<usize> {
-        self.by_id.find(table_hash(id), |e| self.entries[*e as usize].id == id).map(|e| *e as usize)
+    #[inline]
+    fn find(&self, id: SketchId) -> Option<u32> {
+        self.entries.find(id.low(), |entry| entry.id == id)
+    }
+
+    fn members_of(&self, id: SketchId) -> Option<&Members> {
+        self.entries.get(self.find(id)?).map(|entry| &entry.members)
     }
 
     /// A sketch that is held.
@@ -66,18 +79,11 @@ impl Sketches {
     /// # Panics
     /// If it is not: a candidate outlived its sketch, a broken promise.
     pub(super) fn get(&self, id: SketchId) -> SketchRef<'_> {
-        let entry = self.find(id).expect("a candidate's sketches are held until its epoch is released");
-        self.read(entry)
+        let place = self.find(id).expect("a candidate's sketches are held until its epoch is released");
+        read(&self.words, self.features.as_ref(), place)
     }
 
-    fn read(&self, entry: usize) -> SketchRef<'_> {
-        SketchRef {
-            words: &self.words[entry * self.stride..][..self.stride],
-            features: self.features.get(entry).map_or(&[], |f| f),
-        }
-    }
-
-    /// The members of a sketch, and the sketch; a new one is taken from `body`.
+    /// The members of a sketch, to be changed, and the sketch; a new one is taken from `body`.
     ///
     /// # Panics
     /// If the sketch is neither held nor given.
@@ -86,47 +92,77 @@ impl Sketches {
         id: SketchId,
         body: Option<&mut Sketch>,
     ) -> (&mut Members, SketchRef<'_>) {
-        let entry = match self.find(id) {
-            Some(entry) => entry,
+        let place = match self.find(id) {
+            Some(place) => place,
             None => self.add(id, body.expect("the first member of a sketch brings it")),
         };
-        // Spelled out, since `read` would borrow the entries too.
-        let sketch = SketchRef {
-            words: &self.words[entry * self.stride..][..self.stride],
-            features: self.features.get(entry).map_or(&[], |f| f),
-        };
-        (&mut self.entries[entry].members, sketch)
+        let entry = self.entries.get_mut(place).expect("what was found or added is there");
+        (&mut entry.members, read(&self.words, self.features.as_ref(), place))
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "2^32 sketches would take a terabyte")]
-    fn add(&mut self, id: SketchId, body: &mut Sketch) -> usize {
-        let entry = Entry { id, members: Members::Nobody(0) };
-        let features = std::mem::take(&mut body.features);
-        let place = match self.free.pop() {
-            Some(place) => {
-                self.entries[place] = entry;
-                self.words[place * self.stride..][..self.stride].copy_from_slice(&body.words);
-                place
-            }
-            None => {
-                self.entries.push(entry);
-                self.words.extend_from_slice(&body.words);
-                self.entries.len() - 1
-            }
-        };
-        if !features.is_empty() {
-            self.features.resize_with(self.features.len().max(place + 1), Box::default);
-            self.features[place] = features;
+    fn add(&mut self, id: SketchId, body: &mut Sketch) -> u32 {
+        let place = self.entries.insert(id.low(), Entry { id, members: Members::Nobody(0) });
+        let row = place as usize;
+        if row < self.words.len() {
+            self.words.row_mut(row).copy_from_slice(&body.words);
+        } else {
+            self.words.push(body.words.iter().copied());
         }
-        self.by_id.insert_unique(table_hash(id), place as u32, |e| table_hash(self.entries[*e as usize].id));
+        if let Some(all) = &mut self.features {
+            let features = std::mem::take(&mut body.features);
+            if row < all.len() {
+                all.row_mut(row)[0] = features;
+            } else {
+                all.push(std::iter::once(features));
+            }
+        }
         place
     }
 
-    /// Names a document of each dead block whose example is held here.
-    pub(super) fn name_examples(&self, blocks: &mut BTreeMap<BlockKey, DeadBlock>) {
+    /// Keeps what changed of the visible members in an epoch, ascending by sketch, until it is [forgotten](Self::forget).
+    pub(super) fn keep_changes(&mut self, epoch: Epoch, changes: Vec<MemberChange>) {
+        debug_assert!(changes.is_sorted_by_key(|change| change.sketch));
+        self.changes.insert(epoch, changes);
+    }
+
+    /// What changed of the visible members in an epoch.
+    pub(super) fn changes(&self, epoch: Epoch) -> &[MemberChange] {
+        self.changes.get(&epoch).map_or(&[], |changes| changes)
+    }
+
+    /// Nobody asks for the changes of this epoch any more, or for members as of an earlier one.
+    pub(super) fn forget(&mut self, epoch: Epoch) {
+        self.changes.remove(&epoch);
+    }
+
+    /// The documents that stand for a sketch after an epoch, in any order. The changes of all later epochs have to be kept.
+    ///
+    /// # Panics
+    /// If the changes kept are not those that were made.
+    pub(super) fn visible_at<'a>(&'a self, id: SketchId, epoch: Epoch, documents: &mut Vec<&'a DocId>) {
+        documents.clear();
+        if let Some(members) = self.members_of(id) {
+            documents.extend(members.visible(self.expand_limit));
+        }
+        for (_, changes) in self.changes.range(epoch + 1..).rev() {
+            let start = changes.partition_point(|change| change.sketch < id);
+            let of_sketch = changes[start..].iter().take_while(|change| change.sketch == id).count();
+            for change in changes[start..start + of_sketch].iter().rev() {
+                if change.diff > 0 {
+                    let at = documents.iter().position(|document| **document == change.document);
+                    documents.swap_remove(at.expect("who came is there"));
+                } else {
+                    documents.push(&change.document);
+                }
+            }
+        }
+    }
+
+    /// Names a document of each hot block whose example is held here.
+    pub(super) fn name_examples(&self, blocks: &mut BTreeMap<BlockKey, HotBlock>) {
         for block in blocks.values_mut() {
-            if let Some(entry) = self.find(block.example) {
-                block.document = self.entries[entry].members.first().cloned();
+            if let Some(members) = self.members_of(block.example) {
+                block.document = members.first().cloned();
             }
         }
     }
@@ -141,14 +177,12 @@ impl Sketches {
         while let Some(first) = self.dying.first_entry().filter(|e| *e.key() < open) {
             let (epoch, ids) = first.remove_entry();
             for id in ids {
-                let found = self.by_id.find_entry(table_hash(id), |e| self.entries[*e as usize].id == id);
-                let Ok(found) = found else { continue };
-                let place = *found.get() as usize;
-                if matches!(self.entries[place].members, Members::Nobody(since) if since == epoch) {
-                    found.remove();
-                    self.free.push(place);
-                    if let Some(features) = self.features.get_mut(place) {
-                        *features = Box::default();
+                let Some(place) = self.find(id) else { continue };
+                let members = self.entries.get(place).map(|entry| &entry.members);
+                if matches!(members, Some(Members::Nobody(since)) if *since == epoch) {
+                    self.entries.remove(id.low(), place);
+                    if let Some(features) = &mut self.features {
+                        features.row_mut(place as usize)[0] = Box::default();
                     }
                 }
             }
@@ -156,93 +190,13 @@ impl Sketches {
     }
 }
 
-/// The exchange reads the low bits of an id, so the table reads others first.
-fn table_hash(id: SketchId) -> u64 {
-    id.low().rotate_right(20)
-}
-
-impl Members {
-    pub(super) fn len(&self) -> usize {
-        match self {
-            Self::Nobody(_) => 0,
-            Self::One(_) => 1,
-            Self::Many(documents) => documents.len(),
-        }
-    }
-
-    pub(super) fn first(&self) -> Option<&DocId> {
-        match self {
-            Self::Nobody(_) => None,
-            Self::One(document) => Some(document),
-            Self::Many(documents) => documents.first(),
-        }
-    }
-
-    fn iter(&self) -> Box<dyn Iterator<Item = &DocId> + '_> {
-        match self {
-            Self::Nobody(_) => Box::new(std::iter::empty()),
-            Self::One(document) => Box::new(std::iter::once(document)),
-            Self::Many(documents) => Box::new(documents.iter()),
-        }
-    }
-
-    pub(super) fn insert(&mut self, document: DocId) {
-        *self = match std::mem::replace(self, Self::Nobody(0)) {
-            Self::Nobody(_) => Self::One(document),
-            Self::One(other) => Self::Many(Box::new(BTreeSet::from([other, document]))),
-            Self::Many(mut documents) => {
-                documents.insert(document);
-                Self::Many(documents)
-            }
-        };
-    }
-
-    /// Removes a member, in this epoch.
-    ///
-    /// # Panics
-    /// If it is none: a broken promise upstream.
-    pub(super) fn remove(&mut self, document: &DocId, epoch: Epoch) {
-        match self {
-            Self::One(only) if only == document => *self = Self::Nobody(epoch),
-            Self::Many(documents) if documents.contains(document) => {
-                documents.remove(document);
-                if documents.len() == 1
-                    && let Some(last) = documents.pop_first()
-                {
-                    *self = Self::One(last);
-                }
-            }
-            _ => panic!("{document:?} leaves a sketch that it is not a member of"),
-        }
-    }
-
-    /// The members that stand for the sketch in pairs with other sketches: all of them or, of more than `limit`, the
-    /// smallest.
-    pub(super) fn visible(&self, limit: usize) -> impl Iterator<Item = &DocId> {
-        self.iter().take(if self.len() <= limit { usize::MAX } else { 1 })
-    }
-
-    /// The pairs of copies: all of them or, of more than `limit` members, those with the smallest.
-    pub(super) fn copies(&self, limit: usize, mut emit: impl FnMut(Pair<DocId>)) {
-        for (i, a) in self.visible(limit).enumerate() {
-            for b in self.iter().skip(i + 1) {
-                emit(pair_of(a, b));
-            }
-        }
-    }
-
-    /// The pairs that one more member makes, or one fewer ends, in a group that is all visible.
-    pub(super) fn copies_with(&self, document: &DocId, mut emit: impl FnMut(Pair<DocId>)) {
-        for other in self.iter() {
-            emit(pair_of(other, document));
-        }
+fn read<'a>(words: &'a Rows<u64>, features: Option<&'a Rows<Box<[u64]>>>, place: u32) -> SketchRef<'a> {
+    SketchRef {
+        words: words.row(place as usize),
+        features: features.map_or(&[], |features| &features.row(place as usize)[0]),
     }
 }
 
-/// Two documents as a pair.
-///
-/// # Panics
-/// If they are the same: a document is a member of a sketch once.
-pub(super) fn pair_of(a: &DocId, b: &DocId) -> Pair<DocId> {
-    Pair::new(a.clone(), b.clone()).expect("two different documents")
-}
+#[cfg(test)]
+#[path = "sketches_tests.rs"]
+mod tests;

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::block::index::DeadBlock;
-use crate::block::{BlockKey, Blocking};
+use crate::block::{BlockKey, Blocking, HotBlock};
 use crate::filter::PairFilter;
 use crate::metrics::Metrics;
 use crate::sketch::Scheme;
@@ -24,14 +23,14 @@ pub struct Stages {
     pub evidence: bool,
     /// Where it is counted.
     pub metrics: Arc<Metrics>,
-    /// The dead blocks of all workers, kept current; their documents are named when the input has ended.
-    pub dead_blocks: Arc<Mutex<BTreeMap<BlockKey, DeadBlock>>>,
+    /// The hot blocks of all workers, kept current; their documents are named when the input has ended.
+    pub hot_blocks: Arc<Mutex<BTreeMap<BlockKey, HotBlock>>>,
 }
 
 impl Stages {
-    /// The dead blocks of all workers.
-    pub fn dead_blocks(&self) -> MutexGuard<'_, BTreeMap<BlockKey, DeadBlock>> {
+    /// The hot blocks of all workers.
+    pub fn hot_blocks(&self) -> MutexGuard<'_, BTreeMap<BlockKey, HotBlock>> {
         // A worker that panicked while it held the lock has left a map that is still a map.
-        self.dead_blocks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.hot_blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,5 @@
 //! Upsert: of each document's events in an epoch the last one wins; out come the changes of sketches' memberships.
 
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
 use serde::{Deserialize, Serialize};
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Exchange;
@@ -13,6 +11,7 @@ use crate::doc::DocId;
 use crate::hash::SketchId;
 use crate::metrics::Counter;
 use crate::sketch::Sketch;
+use crate::slab::Slab;
 use crate::time::Epoch;
 
 /// A document becomes a member of a sketch (with the sketch itself) or ceases to be one (without).
@@ -23,10 +22,16 @@ pub(super) struct Membership {
     pub(super) joins: Option<Box<Sketch>>,
 }
 
-/// A document alive: its sketch, or none if its text has no token.
+/// A document alive.
 struct Document {
     id: DocId,
-    sketch: Option<SketchId>,
+    /// Its sketch; [`no_sketch`] if its text has no token. (An option would take 8 bytes more.)
+    sketch: SketchId,
+}
+
+/// The id of no words at all, which no sketch has.
+fn no_sketch() -> SketchId {
+    SketchId::of(0, &[])
 }
 
 /// Applies the events of each epoch to the documents, which are partitioned by the hash of their ids.
@@ -35,28 +40,23 @@ pub(super) fn upsert<'scope>(
     stages: &Stages,
 ) -> Stream<'scope, Epoch, Vec<Membership>> {
     let metrics = std::sync::Arc::clone(&stages.metrics);
-    // The exchange reads the low bits of the hash, the table the others.
-    let table_hash = |hash: u64| hash.rotate_right(20);
-    let rehash = move |d: &Document| table_hash(crate::hash::bytes(0, d.id.as_str().as_bytes()));
-    let mut documents: HashTable<Document> = HashTable::new();
+    let mut documents = Slab::<Document>::default();
+    let no_sketch = no_sketch();
 
     by_epoch(arrivals, Exchange::new(|a: &Arrival| a.hash), "Upsert", move |_, mut arrivals, emit| {
         arrivals.sort_unstable_by(|a, b| (a.hash, &a.id, a.position).cmp(&(b.hash, &b.id, b.position)));
         let (mut inserted, mut deleted, mut unchanged, mut unknown) = (0, 0, 0, 0);
         let mut arrivals = arrivals.into_iter().peekable();
         while let Some(mut last) = arrivals.next() {
-            let entry = documents.entry(table_hash(last.hash), |d| d.id == last.id, rehash);
+            let place = documents.find(last.hash, |d| d.id == last.id);
             // What each event of the epoch does is counted as if it stood alone: counts do not depend on the cut.
-            let mut in_force = match &entry {
-                Entry::Occupied(document) => Some(document.get().sketch),
-                Entry::Vacant(_) => None,
-            };
-            let before = in_force;
+            let before = place.and_then(|place| documents.get(place)).map(|document| document.sketch);
+            let mut in_force = before;
             loop {
                 let next = match &last.change {
                     Change::Delete => None,
-                    Change::Empty => Some(None),
-                    Change::Sketch(id, _) => Some(Some(*id)),
+                    Change::Empty => Some(no_sketch),
+                    Change::Sketch(id, _) => Some(*id),
                     Change::Terms(_) => unreachable!("only live weights sketch later"),
                 };
                 match (in_force, next) {
@@ -71,20 +71,23 @@ pub(super) fn upsert<'scope>(
                     None => break,
                 }
             }
-            let (old, new) = (before.flatten(), in_force.flatten());
-            if old != new {
-                if let Some(sketch) = old {
+            if before != in_force {
+                if let Some(sketch) = before.filter(|sketch| *sketch != no_sketch) {
                     emit(Membership { sketch, document: last.id.clone(), joins: None });
                 }
                 if let Change::Sketch(sketch, body) = last.change {
                     emit(Membership { sketch, document: last.id.clone(), joins: Some(body) });
                 }
             }
-            match (entry, in_force) {
-                (Entry::Occupied(mut document), Some(sketch)) => document.get_mut().sketch = sketch,
-                (Entry::Occupied(document), None) => drop(document.remove()),
-                (Entry::Vacant(place), Some(sketch)) => drop(place.insert(Document { id: last.id, sketch })),
-                (Entry::Vacant(_), None) => {}
+            match (place, in_force) {
+                (Some(place), Some(sketch)) => {
+                    documents.get_mut(place).into_iter().for_each(|document| document.sketch = sketch);
+                }
+                (Some(place), None) => drop(documents.remove(last.hash, place)),
+                (None, Some(sketch)) => {
+                    documents.insert(last.hash, Document { id: last.id, sketch });
+                }
+                (None, None) => {}
             }
         }
         metrics.add(Counter::Inserted, inserted);

@@ -14,10 +14,11 @@ use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Exchange;
 use timely::dataflow::operators::generic::operator::Operator;
 
-use super::blocks::Meetings;
+use super::blocks::Candidate;
 use super::epochs::by_epoch;
+use super::pairs::Acceptance;
 use super::sketches::Sketches;
-use super::{Accepted, Deltas, Stages};
+use super::{Accepted, Stages};
 use crate::block::Blocking;
 use crate::hash::SketchId;
 use crate::metrics::Counter;
@@ -37,15 +38,15 @@ struct Visit {
 
 /// Compares the candidates; `sketches` holds those that this worker owns.
 pub(super) fn verify<'scope>(
-    meetings: Stream<'scope, Epoch, Vec<Meetings>>,
+    meetings: Stream<'scope, Epoch, Vec<Candidate>>,
     sketches: Rc<RefCell<Sketches>>,
     stages: &Stages,
-) -> Deltas<'scope, (Pair<SketchId>, Accepted)> {
+) -> Stream<'scope, Epoch, Vec<Acceptance>> {
     let peers = meetings.scope().peers() as u64;
     let owner = move |id: SketchId| id.low() % peers;
     let visitors = Rc::clone(&sketches);
 
-    let to_x = Exchange::new(|m: &Meetings| m.pair.lo().low());
+    let to_x = Exchange::new(|m: &Candidate| m.pair.lo().low());
     let visits = by_epoch(meetings, to_x, "Visit", move |_, meetings, emit| {
         // Workers report the blocks that they own; what is left after adding up is a candidate that came or went.
         let mut changes: Vec<_> = meetings
@@ -91,14 +92,14 @@ pub(super) fn verify<'scope>(
                             Evidence::default()
                         };
                         let pair = Pair::new(visit.x, y).expect("x < y since they met");
-                        session.give(((pair, Accepted { similarity, evidence }), *time.time(), diff));
+                        session.give(Acceptance { pair, accepted: Accepted { similarity, evidence }, diff });
                     }
                 }
             });
             match frontier.frontier().first() {
                 Some(open) => sketches.borrow_mut().release(*open),
                 // No worker has a change of its blocks left to tell.
-                None => sketches.borrow().name_examples(&mut stages.dead_blocks()),
+                None => sketches.borrow().name_examples(&mut stages.hot_blocks()),
             }
         }
     })

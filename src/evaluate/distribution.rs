@@ -1,4 +1,4 @@
-//! How similar the pairs are that a filter meets: the distributions of J over simulated pairs.
+//! The distributions of J over simulated pairs.
 //!
 //! | name | J is drawn from | stands for |
 //! |---|---|---|

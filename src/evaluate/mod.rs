@@ -1,14 +1,14 @@
-//! Measuring what the program promises: studies with tables and plots.
+//! The laboratory: studies that measure what the program promises, with tables and plots. Nothing of it is used by a run.
 //!
 //! A [`Study`] measures one thing and yields [`Findings`]: [`Table`]s and [`Plot`]s. How they are written (text, Markdown, CSV, SVG,
-//! one HTML page) is told once for all of them, in [`table`], [`plot`] and [`folder`].
+//! one HTML page) is decided once for all of them, in [`table`], [`plot`] and [`folder`].
 //!
 //! | study | measures |
 //! |---|---|
-//! | [`filter`] | the staged filter on simulated pairs: components read, wrong decisions, time |
+//! | [`filter`] | the staged filter on simulated pairs: components read, wrong decisions |
 //! | [`estimators`] | mean square error of every sketch's estimate against theory |
 //! | [`speed`] | sketching time per feature |
-//! | [`search`] | searches by Hamming distance: what is read, what it takes, nothing missed |
+//! | [`search`] | searches by Hamming distance, with static indexes of a whole corpus: what is read, what it takes, nothing missed |
 //! | [`pipelines`] | precision, recall and cost of whole pipelines on a corpus with truth |
 //!
 //! A new study is a file here and an arm in `cli/evaluate.rs`.
@@ -17,16 +17,13 @@
 //! from run to run. Ratios of times are between forms measured in turn, in one process.
 
 pub mod distribution;
-
 pub mod estimators;
 pub mod filter;
 pub mod folder;
-
 pub mod pipelines;
 pub mod plot;
 pub mod search;
 pub mod speed;
-
 pub mod table;
 mod threads;
 pub mod truth;
@@ -45,7 +42,7 @@ pub use table::Table;
 
 /// One measurement of something.
 pub trait Study {
-    /// Measures it.
+    /// Takes the measurement.
     ///
     /// # Errors
     /// What it cannot read, or what the program under measurement fails with.
@@ -155,7 +152,7 @@ pub enum EvaluateError {
     /// A pipeline that was run as a process of its own and failed.
     #[error("pipeline {pipeline:?} failed: {message}")]
     Pipeline {
-        /// Which one.
+        /// The name or path of the pipeline.
         pipeline: String,
         /// What it said.
         message: String,
@@ -163,7 +160,7 @@ pub enum EvaluateError {
     /// A plot that cannot be drawn.
     #[error("the plot {name:?} cannot be drawn: {message}")]
     Plot {
-        /// Which one.
+        /// The name of the plot.
         name: String,
         /// What the plotting library says.
         message: String,

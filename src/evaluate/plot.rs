@@ -24,9 +24,9 @@ pub struct Plot {
     pub name: String,
     /// Its heading.
     pub title: String,
-    /// Across.
+    /// The horizontal axis.
     pub x: Axis,
-    /// Up.
+    /// The vertical axis.
     pub y: Axis,
     /// What is drawn.
     pub series: Vec<Series>,

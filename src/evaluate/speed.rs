@@ -22,7 +22,7 @@ const SLOW: [SketchKind; 2] = [SketchKind::Icws, SketchKind::Cws];
 /// Features sketched in a round, about; of slow sketches one text.
 const FEATURES: usize = 20_000;
 
-/// The study.
+/// The study of sketching times.
 #[derive(Clone, Copy, Debug)]
 pub struct Speed;
 

@@ -1,6 +1,6 @@
 //! Which documents are near-duplicates: read from a file, or computed.
 //!
-//! | form | a line, separated by tabs | told apart by |
+//! | form | a line, separated by tabs | known by |
 //! |---|---|---|
 //! | pairs | `id_a id_b J` | three fields |
 //! | deltas of a feed | `seq op id_a id_b J`, `op` one of `+` and `-`; what is left after the last line counts | five fields |

@@ -19,8 +19,12 @@
 //! What it does not do: cut the input into lines, count, or log; that is [`crate::source`]'s part.
 
 mod bad;
+mod fields;
 pub mod generate;
+mod json;
 mod record;
+mod strings;
+mod usual;
 
 pub use bad::BadRecord;
 pub use record::{Parser, Record, timestamp, write};

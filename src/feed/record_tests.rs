@@ -1,4 +1,5 @@
 use super::*;
+use crate::doc::DocId;
 
 fn bad(line: &[u8]) -> BadRecord {
     Parser::new().parse(line).unwrap_err()
@@ -180,7 +181,7 @@ fn what_is_written_reads_back() {
     ];
     for (id, text, ts) in cases {
         let record =
-            Record { event: DocEvent { id: DocId::new(id).unwrap(), text: text.map(Cow::from) }, ts };
+            Record { event: DocEvent { id: DocId::new(id).unwrap(), ts, text: text.map(Cow::from) }, ts };
         let mut line = Vec::new();
         write(&mut line, &record).unwrap();
         assert_eq!(Parser::new().parse(&line), Ok(record));
@@ -189,11 +190,14 @@ fn what_is_written_reads_back() {
 
 #[test]
 fn a_written_line_has_this_form() {
-    let event = DocEvent { id: DocId::new("a").unwrap(), text: Some("x\n".into()) };
+    let event = DocEvent { id: DocId::new("a").unwrap(), ts: None, text: Some("x\n".into()) };
     let mut lines = Vec::new();
     write(&mut lines, &Record { event, ts: Some(1_700_000_000.0) }).unwrap();
-    write(&mut lines, &Record { event: DocEvent { id: DocId::new("a").unwrap(), text: None }, ts: None })
-        .unwrap();
+    write(
+        &mut lines,
+        &Record { event: DocEvent { id: DocId::new("a").unwrap(), ts: None, text: None }, ts: None },
+    )
+    .unwrap();
     let expected = "{\"id\":\"a\",\"op\":\"upsert\",\"ts\":1700000000,\"text\":\"x\\n\"}\n{\"id\":\"a\",\"op\":\"delete\"}\n";
     assert_eq!(String::from_utf8(lines).unwrap(), expected);
 }

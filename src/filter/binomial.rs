@@ -1,4 +1,4 @@
-//! Exact binomial tails, and the counts at which a tail meets an error probability.
+//! Exact binomial tails, and the counts at which a tail reaches an error probability.
 //!
 //! X of k components match, each with probability p: `P[X = x] = C(k, x) p^x (1 - p)^(k - x)`. The whole
 //! distribution is built by the ratio of neighbours, `P[x + 1] / P[x] = (k - x) / (x + 1) * p / (1 - p)`, outwards
@@ -14,7 +14,7 @@ pub(super) const GUARD: f64 = 1e-9;
 
 /// The least whole number that is at least `x`, where `x` is meant as an exact decimal: `ceil(x - 1e-9)`.
 ///
-/// A threshold of up to eight decimals times a count of up to ten million is told apart from a whole number.
+/// A threshold of up to eight decimals times a count of up to ten million is distinguished from a whole number.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

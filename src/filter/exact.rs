@@ -1,4 +1,4 @@
-//! The filter that decides by exact similarity, after the sketches have turned away what is hopeless.
+//! The filter that decides by exact similarity, after the sketches have rejected what is hopeless.
 //!
 //! In: two sketches with their features. Out: a [`Verdict`] with the exact Jaccard similarity J = a / u of an
 //! accepted pair, a features in common among u. Accepted iff J >= T, inclusive, and no look rejects: precision is 1,
@@ -7,15 +7,14 @@
 //!
 //! Order of the looks: the first word's test; the sizes; the looks of the schedule; the features. With n and m
 //! features J >= T holds iff `a >= needed(n + m) = ceil(T / (1 + T) * (n + m))`; since a is at most min(n, m), the
-//! sizes alone reject a pair of min / max < T, without error. The merge of the two sorted lists stops as soon as
-//! more features of one are missing from the other than may be: features are hashes, so a prefix is a sample, and a
-//! pair of J = 0.3 against T = 0.8 ends after about a fifth of its features. Galloping would not help: the sizes
-//! are alike by then.
+//! sizes alone reject a pair of min / max < T, without error. The [merge](super::merge) of the two lists ends where a can no
+//! longer be reached.
 //!
 //! Other [measures](crate::text::measures) than the plain Jaccard similarity need the features' weights, and are decided in
 //! [`weighted`]: with masses in place of sizes, and otherwise the same.
 
 use super::binomial::least_count;
+use super::merge::shared_features;
 use super::schedule::Schedule;
 use super::target::Target;
 use super::weighted;
@@ -128,40 +127,4 @@ impl PairFilter for Exact {
     fn looks(&self) -> usize {
         usize::from(self.schedule.count()) + 2
     }
-}
-
-/// Steps of the merge between two questions whether to go on.
-pub(super) const STRIDE: usize = 32;
-
-/// How many features two strictly ascending lists have in common, if at least `needed`.
-///
-/// No branch within a stride depends on the data, since which list moves on is a coin toss to a branch predictor; but
-/// the survivors of the sketches are mostly near copies, so each stride first tries whether all of it is equal.
-pub fn shared_features(mut a: &[u64], mut b: &[u64], needed: usize) -> Option<usize> {
-    let mut shared = 0;
-    while let (Some(x), Some(y)) = (a.first_chunk::<STRIDE>(), b.first_chunk::<STRIDE>()) {
-        if shared + a.len().min(b.len()) < needed {
-            return None;
-        }
-        let (i, j, equal) = if x == y { (STRIDE, STRIDE, STRIDE) } else { merge(x, y, STRIDE) };
-        (a, b, shared) = (&a[i..], &b[j..], shared + equal);
-    }
-    while !a.is_empty() && !b.is_empty() {
-        let (i, j, equal) = merge(a, b, 1);
-        (a, b, shared) = (&a[i..], &b[j..], shared + equal);
-    }
-    (shared >= needed).then_some(shared)
-}
-
-/// Merges `steps` steps, at most as many as the shorter list is long: how far each list moves, and how many are equal.
-#[inline(always)]
-fn merge(a: &[u64], b: &[u64], steps: usize) -> (usize, usize, usize) {
-    let (mut i, mut j, mut equal) = (0, 0, 0);
-    for _ in 0..steps {
-        let (x, y) = (a[i], b[j]);
-        equal += usize::from(x == y);
-        i += usize::from(x <= y);
-        j += usize::from(y <= x);
-    }
-    (i, j, equal)
 }

@@ -2,14 +2,15 @@
 //!
 //! In: two sketches. Out: a [`Verdict`]. A [`Schedule`] says where to look and which counts decide; a [`Target`] is what all
 //! bounds are derived from, a threshold for sketches of one shape. [`Staged`] decides by the sketches alone, [`Exact`]
-//! only rejects by them and accepts by the features; [`Whole`] is for sketches that have no places to look at. What a filter will read and how often it errs are functions of its
-//! schedule: [`Schedule::operation`] and [`Schedule::spent`].
+//! only rejects by them and accepts by the features; [`Whole`] is for sketches that have no places to look at. What a filter will
+//! read and how often it errs are functions of its schedule: [`Schedule::operation`] and [`Schedule::spent`].
 //!
 //! The sketches are compared from their first component on. The first word, one bit each of 64 components, is kept
-//! where the pairs are made, so [`PairFilter::first_word`] turns most of them down before a sketch is fetched.
+//! where the pairs are made, so [`PairFilter::first_word`] rejects most of them before a sketch is fetched.
 
 pub mod binomial;
 mod exact;
+mod merge;
 mod schedule;
 mod sequential;
 mod staged;
@@ -24,7 +25,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use exact::{Exact, shared_features};
+pub use exact::Exact;
+pub use merge::shared_features;
 pub use schedule::{Look, Operation, Schedule, Spent, Stop};
 pub use staged::Staged;
 pub use target::Target;
@@ -45,7 +47,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// The verdict on a pair that the first word's test turns down.
+    /// The verdict on a pair that the first word's test rejects.
     fn first_word_rejects() -> Self {
         Self { accepted: None, look: 1, components: 64 }
     }
@@ -53,7 +55,7 @@ impl Verdict {
 
 /// Decides candidate pairs.
 ///
-/// Contract: pure and symmetric; `decide` implies `first_word`: a pair that `first_word` turns down is never
+/// Contract: pure and symmetric; `decide` implies `first_word`: a pair that `first_word` rejects is never
 /// accepted.
 pub trait PairFilter: Send + Sync + fmt::Debug {
     /// Whether a pair survives a look at the first fingerprint words alone (bit 0 of components 0 to 63).

@@ -11,7 +11,7 @@
 //! says less, so a look at the same 64 components may follow. Kinds `paper` and `full` pass every first word.
 //!
 //! The guarantee is about pairs, not about candidates: the probability that a pair is a candidate *and* is wrongly
-//! turned down is at most `error`, which therefore adds to the loss of recall by blocking.
+//! rejected is at most `error`, which therefore adds to the loss of recall by blocking.
 
 use super::schedule::Schedule;
 use super::target::Target;

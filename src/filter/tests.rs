@@ -1,8 +1,10 @@
 //! The exact bounds against enumeration; every kind of filter against a reading component by component.
 
-use super::exact::shared_features;
 use super::sequential::{Bounds, FirstWord, Model};
-use super::{Exact, FilterError, FilterKind, FilterParams, PairFilter, Schedule, Staged, Target, Verify};
+use super::{
+    Exact, FilterError, FilterKind, FilterParams, PairFilter, Schedule, Staged, Target, Verify,
+    shared_features,
+};
 use crate::hash::mix;
 use crate::pair::Similarity;
 use crate::sketch::Sketch;

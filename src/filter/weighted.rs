@@ -13,7 +13,7 @@
 //! weighted Jaccard needs none where the masses alone are too far apart (`min / max < T`). Bounds have a slack of
 //! [`SLACK`] for their rounding; what they let through is decided by the similarity itself.
 
-use super::exact::STRIDE;
+use super::merge::STRIDE;
 use crate::sketch::SketchRef;
 use crate::text::Features;
 use crate::text::measures::{self, Measure};

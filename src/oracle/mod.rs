@@ -22,7 +22,7 @@ use crate::sketch::Sketch;
 
 /// D(C): the pairs of a corpus by definition, without regard to how it came about.
 ///
-/// Two sketches that share a live block and that the filter accepts give the pairs of their visible members; the members
+/// Two sketches that meet in a block and that the filter accepts give the pairs of their visible members; the members
 /// of one sketch are pairs at similarity 1, or a star about the smallest if they are more than `expand_limit`, when only
 /// the smallest is visible. Evidence is left out (zero). Texts without a token are not in `corpus`.
 pub fn exact<'a>(
@@ -43,10 +43,15 @@ pub fn exact<'a>(
             blocks.entry(key).or_default().push(*id);
         }
     }
+    let rule = blocking.rule();
     let candidates: BTreeSet<Pair<SketchId>> = blocks
         .values()
-        .filter(|sketches| sketches.len() <= blocking.cap())
-        .flat_map(|sketches| sketches.iter().flat_map(|x| sketches.iter().filter_map(|y| Pair::new(*x, *y))))
+        .flat_map(|sketches| {
+            // They ascend. All of a block meet all, the leaders of a hot one meet all.
+            let is_hot = sketches.len() > rule.cap;
+            let meeting = if is_hot { rule.leaders.min(sketches.len()) } else { sketches.len() };
+            sketches[..meeting].iter().flat_map(|x| sketches.iter().filter_map(|y| Pair::new(*x, *y)))
+        })
         .collect();
 
     let visible = |id: &SketchId| {

@@ -20,7 +20,7 @@ use crate::cluster::{Clusters, Report};
 use crate::doc::DocId;
 use crate::metrics::{Counter, Metrics};
 use crate::pair::DocPair;
-use crate::time::Epoch;
+use crate::time::Progress;
 
 /// Writes every change of clusters, epoch by epoch; flushes after each epoch, so that a reader sees whole epochs.
 #[derive(Debug)]
@@ -38,9 +38,10 @@ impl<W: Write> ClusterDeltaLines<W> {
 }
 
 impl<W: Write> Sink for ClusterDeltaLines<W> {
-    fn epoch(&mut self, epoch: Epoch, deltas: &[(DocPair, isize)]) -> io::Result<()> {
+    fn epoch(&mut self, progress: &Progress, deltas: &[(DocPair, isize)]) -> io::Result<()> {
         let changes = self.clusters.advance(deltas);
         count(&changes, &self.metrics);
+        let epoch = progress.epoch;
         for (report, diff) in &changes {
             write!(self.out, "{{\"epoch\":{epoch},\"diff\":{diff},")?;
             match report {
@@ -79,7 +80,7 @@ impl<W: Write> ClusterLines<W> {
 }
 
 impl<W: Write> Sink for ClusterLines<W> {
-    fn epoch(&mut self, _: Epoch, deltas: &[(DocPair, isize)]) -> io::Result<()> {
+    fn epoch(&mut self, _: &Progress, deltas: &[(DocPair, isize)]) -> io::Result<()> {
         let changes = self.clusters.advance(deltas);
         count(&changes, &self.metrics);
         for (report, diff) in changes {
@@ -162,7 +163,7 @@ mod tests {
             };
             let mut deltas: Vec<_> = changes.split(' ').map(change).collect();
             deltas.sort_unstable();
-            sink.epoch(epoch, &deltas).unwrap();
+            sink.epoch(&Progress { epoch, ..Progress::default() }, &deltas).unwrap();
         }
         sink.finish().unwrap();
     }
@@ -230,7 +231,7 @@ mod tests {
                 let pair = Pair::new(end(0), end(1)).unwrap();
                 (DocPair { pair, similarity: Similarity::ONE, evidence: Evidence::default() }, 1)
             });
-            sink.epoch(1, &pairs).unwrap();
+            sink.epoch(&Progress::default(), &pairs).unwrap();
             sink.finish().unwrap();
         });
         assert_eq!(

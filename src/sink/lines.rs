@@ -14,7 +14,7 @@ use std::io::{self, Write};
 
 use super::Sink;
 use crate::pair::DocPair;
-use crate::time::Epoch;
+use crate::time::Progress;
 
 /// The standard error of a pair's similarity by the pipeline, a pure function of the pair.
 pub type StandardError = Box<dyn Fn(&DocPair) -> f64 + Send>;
@@ -33,7 +33,8 @@ impl<W: Write> DeltaLines<W> {
 }
 
 impl<W: Write> Sink for DeltaLines<W> {
-    fn epoch(&mut self, epoch: Epoch, deltas: &[(DocPair, isize)]) -> io::Result<()> {
+    fn epoch(&mut self, progress: &Progress, deltas: &[(DocPair, isize)]) -> io::Result<()> {
+        let epoch = progress.epoch;
         for (pair, diff) in deltas {
             write!(self.out, "{{\"epoch\":{epoch},\"diff\":{diff},")?;
             write_pair(&mut self.out, pair, self.evidence.as_ref())?;
@@ -61,7 +62,7 @@ impl<W: Write> PairLines<W> {
 }
 
 impl<W: Write> Sink for PairLines<W> {
-    fn epoch(&mut self, _: Epoch, deltas: &[(DocPair, isize)]) -> io::Result<()> {
+    fn epoch(&mut self, _: &Progress, deltas: &[(DocPair, isize)]) -> io::Result<()> {
         for (pair, diff) in deltas {
             let changed = if *diff > 0 { self.alive.insert(pair.clone()) } else { self.alive.remove(pair) };
             debug_assert!(changed, "every pair accumulates to 0 or 1");
@@ -123,6 +124,10 @@ mod tests {
         }
     }
 
+    fn at(epoch: u64) -> Progress {
+        Progress { epoch, ..Progress::default() }
+    }
+
     fn text(out: Vec<u8>) -> String {
         String::from_utf8(out).unwrap()
     }
@@ -131,8 +136,8 @@ mod tests {
     fn a_delta_is_written_to_the_letter() {
         let mut out = Vec::new();
         let mut sink = DeltaLines::new(&mut out, None);
-        sink.epoch(7, &[(pair("b", "a", 0.912109375), 1)]).unwrap();
-        sink.epoch(8, &[(pair("a", "b", 0.912109375), -1), (pair("a", "b", 1.0), 1)]).unwrap();
+        sink.epoch(&at(7), &[(pair("b", "a", 0.912109375), 1)]).unwrap();
+        sink.epoch(&at(8), &[(pair("a", "b", 0.912109375), -1), (pair("a", "b", 1.0), 1)]).unwrap();
         sink.finish().unwrap();
         let expected = r#"{"epoch":7,"diff":1,"a":"a","b":"b","similarity":0.912109375}
 {"epoch":8,"diff":-1,"a":"a","b":"b","similarity":0.912109375}
@@ -146,7 +151,7 @@ mod tests {
         for similarity in [0.1 + 0.2, 1.0 / 3.0, 0.0, f64::MIN_POSITIVE, 1.0] {
             let mut out = Vec::new();
             let written = pair("q\"\\\n\0", "é\u{7f}😀", similarity);
-            DeltaLines::new(&mut out, None).epoch(1, &[(written.clone(), 1)]).unwrap();
+            DeltaLines::new(&mut out, None).epoch(&at(1), &[(written.clone(), 1)]).unwrap();
             assert_eq!(out.iter().filter(|&&b| b == b'\n').count(), 1);
             let read: serde_json::Value = serde_json::from_slice(&out).unwrap();
             assert_eq!(read["a"], written.pair.lo().as_str());
@@ -159,7 +164,7 @@ mod tests {
     fn evidence_follows() {
         let mut out = Vec::new();
         let mut sink = DeltaLines::new(&mut out, Some(Box::new(|pair| pair.similarity.get() / 10.0)));
-        sink.epoch(1, &[(pair("a", "b", 0.5), 1)]).unwrap();
+        sink.epoch(&at(1), &[(pair("a", "b", 0.5), 1)]).unwrap();
         drop(sink);
         let expected = r#"{"epoch":1,"diff":1,"a":"a","b":"b","similarity":0.5,"blocks":3,"look":2,"components":128,"standard_error":0.05}"#;
         assert_eq!(text(out).trim_end(), expected);
@@ -169,10 +174,10 @@ mod tests {
     fn pairs_are_those_left_at_the_end_in_order() {
         let mut out = Vec::new();
         let mut sink = PairLines::new(&mut out, None);
-        sink.epoch(1, &[(pair("b", "c", 0.5), 1), (pair("x", "y", 0.5), 1)]).unwrap();
-        sink.epoch(2, &[(pair("a", "z", 0.25), 1), (pair("b", "c", 0.5), -1), (pair("b", "c", 1.0), 1)])
+        sink.epoch(&at(1), &[(pair("b", "c", 0.5), 1), (pair("x", "y", 0.5), 1)]).unwrap();
+        sink.epoch(&at(2), &[(pair("a", "z", 0.25), 1), (pair("b", "c", 0.5), -1), (pair("b", "c", 1.0), 1)])
             .unwrap();
-        sink.epoch(4, &[(pair("x", "y", 0.5), -1)]).unwrap();
+        sink.epoch(&at(4), &[(pair("x", "y", 0.5), -1)]).unwrap();
         sink.finish().unwrap();
         drop(sink);
         let expected =
@@ -184,14 +189,17 @@ mod tests {
     fn errors_of_the_destination_are_passed_on() {
         let mut full = [0; 10];
         let mut sink = DeltaLines::new(&mut full[..], None);
-        assert_eq!(sink.epoch(1, &[(pair("a", "b", 0.5), 1)]).unwrap_err().kind(), io::ErrorKind::WriteZero);
+        assert_eq!(
+            sink.epoch(&at(1), &[(pair("a", "b", 0.5), 1)]).unwrap_err().kind(),
+            io::ErrorKind::WriteZero
+        );
     }
 
     #[test]
     fn memory_accumulates() {
         let mut sink = Memory::default();
-        sink.epoch(1, &[(pair("a", "b", 0.5), 1)]).unwrap();
-        sink.epoch(3, &[(pair("a", "b", 0.5), -1), (pair("a", "b", 0.75), 1)]).unwrap();
+        sink.epoch(&at(1), &[(pair("a", "b", 0.5), 1)]).unwrap();
+        sink.epoch(&at(3), &[(pair("a", "b", 0.5), -1), (pair("a", "b", 0.75), 1)]).unwrap();
         sink.finish().unwrap();
         let values =
             |epoch| sink.accumulated(epoch).into_iter().map(|((_, s), n)| (s.get(), n)).collect::<Vec<_>>();

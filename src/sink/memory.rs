@@ -6,13 +6,15 @@ use std::io;
 use super::Sink;
 use crate::doc::DocId;
 use crate::pair::{DocPair, Pair, Similarity};
-use crate::time::Epoch;
+use crate::time::{Epoch, Progress};
 
 /// Collects the deltas as they come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
     /// Every delta with its epoch.
     pub deltas: Vec<(Epoch, DocPair, isize)>,
+    /// How far every epoch has read.
+    pub progress: Vec<Progress>,
     /// Whether [`Sink::finish`] was called.
     pub finished: bool,
 }
@@ -31,8 +33,9 @@ impl Memory {
 }
 
 impl Sink for Memory {
-    fn epoch(&mut self, epoch: Epoch, deltas: &[(DocPair, isize)]) -> io::Result<()> {
-        self.deltas.extend(deltas.iter().map(|(pair, diff)| (epoch, pair.clone(), *diff)));
+    fn epoch(&mut self, progress: &Progress, deltas: &[(DocPair, isize)]) -> io::Result<()> {
+        self.progress.push(progress.clone());
+        self.deltas.extend(deltas.iter().map(|(pair, diff)| (progress.epoch, pair.clone(), *diff)));
         Ok(())
     }
 

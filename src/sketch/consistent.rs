@@ -14,36 +14,10 @@
 //! vectors of; so the cost is that of MinHash two to four times (a text of 1000 features at K = 256: 369 ns a feature by
 //! MinHash, 735 by CWS and 1440 by ICWS, whose bound is looser; AMD EPYC with AVX-512).
 
-use std::fmt;
-
+use super::kernel::samples::{LANES, Law, Pass, Ranks, Words};
 use super::{Sampler, kernel, weighted};
 use crate::hash::mix;
 use crate::text::Features;
-
-/// Components looked at together: a register of 512 bits.
-const LANES: usize = 8;
-
-/// For some components side by side: salts, or ids.
-pub(super) type Words = [u64; LANES];
-
-/// The same: ranks.
-pub(super) type Ranks = [f64; LANES];
-
-/// What rounding may do to a bound, generously.
-const SLACK: f64 = 1.0 + 1e-9;
-
-/// Gives features their ranks and levels; see the module.
-pub(super) trait Law: Copy + fmt::Debug + Send + 'static {
-    /// What the law knows of a weight.
-    fn of(weight: f64) -> Self;
-
-    /// Whether the rank under this word, the hash of a feature and a component's number, may be below `least`: `false`
-    /// promises that it is not, but for rounding.
-    fn may_be_below(&self, word: u64, least: f64) -> bool;
-
-    /// The rank, and 64 bits that stand for the level.
-    fn sample(&self, word: u64) -> (f64, u64);
-}
 
 /// The sketcher of one law.
 #[derive(Clone, Debug)]
@@ -55,9 +29,6 @@ pub(super) struct Consistent {
     pass: Pass,
 }
 
-/// Lets one feature, of a weight, take the components in which it is least so far: salts, ranks, ids.
-pub(super) type Pass = fn(u64, f64, &[Words], &mut [Ranks], &mut [Words]);
-
 impl Consistent {
     /// `size` components under hash functions derived from `seed`.
     pub(super) fn new<L: Law>(size: usize, seed: u64) -> Self {
@@ -67,14 +38,14 @@ impl Consistent {
             salts: (0..groups).map(|group| std::array::from_fn(|lane| salt(group, lane))).collect(),
             ranks: vec![[0.0; LANES]; groups],
             ids: vec![[0; LANES]; groups],
-            pass: kernel::pass::<L>().unwrap_or(pass::<L>),
+            pass: kernel::pass::<L>(),
         }
     }
 
     /// As [`Self::new`], but without vector instructions beyond the architecture's baseline.
     #[cfg(test)]
     fn portable<L: Law>(size: usize, seed: u64) -> Self {
-        Self { pass: pass::<L>, ..Self::new::<L>(size, seed) }
+        Self { pass: kernel::samples::pass::<L>, ..Self::new::<L>(size, seed) }
     }
 }
 
@@ -86,29 +57,6 @@ impl Sampler for Consistent {
             (self.pass)(x, weight, &self.salts, &mut self.ranks, &mut self.ids);
         }
         out.copy_from_slice(&self.ids.as_flattened()[..out.len()]);
-    }
-}
-
-/// The portable [`Pass`], and the body of those that are compiled for certain processors.
-#[inline(always)]
-pub(super) fn pass<L: Law>(x: u64, weight: f64, salts: &[Words], ranks: &mut [Ranks], ids: &mut [Words]) {
-    let law = L::of(weight);
-    for ((salt, least), held) in salts.iter().zip(ranks).zip(ids) {
-        // Every lane is asked, and only then is any looked at: no branch within what becomes vectors.
-        let may: [bool; LANES] =
-            std::array::from_fn(|lane| law.may_be_below(mix(x ^ salt[lane]), least[lane] * SLACK));
-        if may == [false; LANES] {
-            continue;
-        }
-        for lane in (0..LANES).filter(|lane| may[*lane]) {
-            let word = mix(x ^ salt[lane]);
-            let (rank, level) = law.sample(word);
-            // The component's number is in the word; a tie of two features must not go by their order.
-            let sample = (rank, mix(word ^ mix(level)));
-            if sample < (least[lane], held[lane]) {
-                (least[lane], held[lane]) = sample;
-            }
-        }
     }
 }
 

@@ -15,8 +15,9 @@
 //! 0.4857 instead of 1/2 (17/35, by integration; and measured).
 
 use super::Sampler;
-use super::consistent::{Consistent, Law};
+use super::consistent::Consistent;
 use super::draws::{Draws, ln, power_of_two, product};
+use super::kernel::samples::Law;
 use crate::hash::{PI, mix};
 use crate::text::Features;
 

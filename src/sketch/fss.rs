@@ -12,19 +12,14 @@
 //! texts cost half as much (measured at K = 448; see the statistics in the tests).
 //!
 //! The hash of a feature is the product of its two salted halves: one multiplication of 32 bits, which every vector unit
-//! has, so that the compiler makes vectors of the loop; the bins themselves are scalar.
+//! has. The loops are in [`kernel::bins`].
 //!
 //! Consequences: repeats of a feature change nothing, and the sketch of a union is the component-wise minimum.
 
+use super::kernel::bins::{Fill, RANDOM_ROUNDS};
 use super::{Sampler, kernel};
 use crate::hash::mix;
 use crate::text::Features;
-
-/// Rounds of throws at random before the empty bins are filled one by one.
-const RANDOM_ROUNDS: usize = 32;
-
-/// Features hashed before their values are put into bins.
-const CHUNK: usize = 64;
 
 /// The sketcher.
 #[derive(Clone, Debug)]
@@ -34,23 +29,16 @@ pub struct Fss {
     fill: Fill,
 }
 
-/// What a bin holds that no feature has fallen into.
-pub(super) const EMPTY: u64 = u64::MAX;
-
-/// Fills bins: salts as in [`Fss`], features, one place for each bin. With a single salt there is one round, whose values are
-/// below 2^48, and bins may stay [`EMPTY`].
-pub(super) type Fill = fn(salts: &[u64], features: &[u64], bins: &mut [u64]);
-
 impl Fss {
     /// `size` components, at most 32768, under hash functions derived from `seed`.
     pub fn new(size: usize, seed: u64) -> Self {
-        Self { salts: salts(seed, RANDOM_ROUNDS + size), fill: engine() }
+        Self { salts: salts(seed, RANDOM_ROUNDS + size), fill: kernel::fill() }
     }
 
     /// As [`Self::new`], but without vector instructions beyond the architecture's baseline.
     #[cfg(test)]
     fn portable(size: usize, seed: u64) -> Self {
-        Self { fill, ..Self::new(size, seed) }
+        Self { fill: kernel::bins::fill, ..Self::new(size, seed) }
     }
 }
 
@@ -59,62 +47,10 @@ pub(super) fn salts(seed: u64, count: usize) -> Vec<u64> {
     (1..=count as u64).map(|i| mix(mix(seed) ^ mix(i))).collect()
 }
 
-/// The fastest [`Fill`] of this machine.
-pub(super) fn engine() -> Fill {
-    kernel::fill().unwrap_or(fill)
-}
-
 impl Sampler for Fss {
     fn components(&mut self, features: Features<'_>, out: &mut [u64]) {
         (self.fill)(&self.salts, features.ids, out);
     }
-}
-
-/// The portable [`Fill`], and the body of those that are compiled for certain processors.
-#[inline(always)]
-pub(super) fn fill(salts: &[u64], features: &[u64], bins: &mut [u64]) {
-    bins.fill(EMPTY);
-    let size = bins.len() as u64;
-    let (throws, own) = salts.split_at(RANDOM_ROUNDS.min(salts.len()));
-    let (mut places, mut values) = ([0; CHUNK], [0; CHUNK]);
-    for (round, salt) in (0..).zip(throws) {
-        for chunk in features.chunks(CHUNK) {
-            for ((place, value), x) in places.iter_mut().zip(&mut values).zip(chunk) {
-                let product = product(*x, *salt);
-                // The folded half times K is a bin above 32 bits that do not depend on it; the middle of the product
-                // breaks ties.
-                let scaled = ((product ^ product >> 32) & LOW) * size;
-                *place = (scaled >> 32) as u32;
-                *value = round << 48 | (scaled & LOW) << 16 | product >> 24 & 0xffff;
-            }
-            for (place, value) in places.iter().zip(&values).take(chunk.len()) {
-                let bin = &mut bins[*place as usize];
-                *bin = (*bin).min(*value);
-            }
-        }
-        // Rounds after the last bin is filled change nothing, so the bins are looked at only when all are likely to be. They
-        // are counted, not searched: a sum becomes vectors, an early exit does not.
-        let likely = (round + 1) * features.len() as u64 >= 4 * size;
-        if likely && bins.iter().map(|bin| u32::from(*bin == EMPTY)).sum::<u32>() == 0 {
-            return;
-        }
-    }
-    for (bin, salt) in bins.iter_mut().zip(own).filter(|(bin, _)| **bin == EMPTY) {
-        let least = features.iter().map(|x| {
-            let product = product(*x, *salt);
-            product ^ product.rotate_left(32)
-        });
-        *bin = (RANDOM_ROUNDS as u64) << 48 | least.fold(u64::MAX, u64::min) >> 16;
-    }
-}
-
-const LOW: u64 = 0xffff_ffff;
-
-/// The product of the halves of a salted feature.
-#[inline(always)]
-fn product(feature: u64, salt: u64) -> u64 {
-    let salted = feature ^ salt;
-    (salted & LOW) * (salted >> 32)
 }
 
 #[cfg(test)]
@@ -133,12 +69,26 @@ mod tests {
 
     #[test]
     fn engines_agree() {
-        for size in [16, 64, 448, 1000] {
-            for n in [1, 2, 20, 63, 64, 65, 1000] {
+        // Registers hold bitmaps of 1024 bins.
+        for size in [1, 16, 63, 64, 448, 1000, 1024, 1025] {
+            for n in (1..=130).chain([700, 1000, 5000]) {
                 let (x, seed) = (features(n), n * 3);
                 let portable = components(&mut Fss::portable(size, seed), &x, size);
                 assert_eq!(portable, components(&mut Fss::new(size, seed), &x, size), "K {size}, n {n}");
+                let repeated = [x.as_slice(), &x[..1], &x[..1]].concat();
+                assert_eq!(
+                    portable,
+                    components(&mut Fss::new(size, seed), &repeated, size),
+                    "K {size}, n {n}"
+                );
             }
+        }
+        // One round of throws, as in one permutation hashing.
+        for n in [1, 7, 64, 300] {
+            let (mut portable, mut fast) = (vec![0; 448], vec![7; 448]);
+            kernel::bins::fill(&salts(n, 1), &features(n), &mut portable);
+            kernel::fill()(&salts(n, 1), &features(n), &mut fast);
+            assert_eq!(portable, fast, "n {n}");
         }
     }
 

@@ -10,8 +10,9 @@
 //! Reference: S. Ioffe, *Improved consistent sampling, weighted minhash and L1 sketching* (ICDM 2010), section 3.
 
 use super::Sampler;
-use super::consistent::{Consistent, Law};
+use super::consistent::Consistent;
 use super::draws::{Draws, exp, ln, product};
+use super::kernel::samples::Law;
 use crate::text::Features;
 
 /// The sketcher.

@@ -13,7 +13,7 @@ pub struct SketchMaker {
     scheme: Scheme,
     featurizer: Featurizer,
     weigher: Weigher,
-    press: Press,
+    builder: SketchBuilder,
     /// The table that sketches were last made under, and the fingerprint of the scheme with it.
     under: Option<(u64, u64)>,
 }
@@ -25,14 +25,14 @@ impl SketchMaker {
             scheme: scheme.clone(),
             featurizer: Featurizer::new(scheme.text.clone()),
             weigher: Weigher::new(),
-            press: Press::new(scheme),
+            builder: SketchBuilder::new(scheme),
             under: None,
         }
     }
 
     /// The sketch of a text and its id; `None` for a text without a token, or without a feature of any weight.
     ///
-    /// The id covers what is compared: the stored words or, where features are kept, the features with their weights.
+    /// The id covers all that is compared: the stored words and, where features are kept, these with their weights.
     ///
     /// # Panics
     /// If weights are [live](Scheme::live): then sketches are made of [`Self::terms`], by [`Self::sketch_terms`].
@@ -41,7 +41,7 @@ impl SketchMaker {
             Measure::Jaccard => Features::set(self.featurizer.features(text)),
             _ => self.weigher.weigh(self.featurizer.terms(text), &self.scheme.text.weights),
         };
-        self.press.sketch(self.press.fingerprint, features)
+        self.builder.sketch(self.builder.fingerprint, features)
     }
 
     /// What a text's sketches under any table are made of; `None` for a text without a token.
@@ -64,13 +64,13 @@ impl SketchMaker {
             _ => self.scheme.under(Arc::clone(table)).fingerprint(),
         };
         self.under = Some((table.fingerprint(), fingerprint));
-        self.press.sketch(fingerprint, self.weigher.tf_idf(terms.view(), table, form))
+        self.builder.sketch(fingerprint, self.weigher.tf_idf(terms.view(), table, form))
     }
 }
 
 /// Features to sketches.
 #[derive(Debug)]
-struct Press {
+struct SketchBuilder {
     fingerprint: u64,
     exact: bool,
     /// Whether features are kept with their weights.
@@ -80,7 +80,7 @@ struct Press {
     words: Vec<u64>,
 }
 
-impl Press {
+impl SketchBuilder {
     fn new(scheme: &Scheme) -> Self {
         let params = std::iter::once(scheme.sketch).chain(scheme.blocks);
         Self {
@@ -100,20 +100,68 @@ impl Press {
         for sketcher in &mut self.sketchers {
             sketcher.sketch(features, &mut self.words);
         }
-        let kept = if self.exact { kept(features, self.weighted) } else { Vec::new() };
-        let id = SketchId::of(fingerprint, if self.exact { &kept } else { &self.words });
-        Some((id, Sketch { words: self.words.as_slice().into(), features: kept.into() }))
+        let end = self.words.len();
+        if self.exact {
+            // Words may differ where the features are the same (an order-minding sketch), and features where the words are.
+            keep(features, self.weighted, &mut self.words);
+        }
+        // All sketches of a scheme have the same number of words: no boundary needs to be told.
+        let id = SketchId::of(fingerprint, &self.words);
+        let (words, kept) = self.words.split_at(end);
+        Some((id, Sketch { words: words.into(), features: kept.into() }))
     }
 }
 
-/// What is kept of features: see [`Sketch::features`].
-fn kept(features: Features<'_>, weighted: bool) -> Vec<u64> {
-    let mut kept = features.ids.to_vec();
+/// Appends what is kept of features: see [`Sketch::features`].
+fn keep(features: Features<'_>, weighted: bool, words: &mut Vec<u64>) {
     if weighted {
-        kept.extend(features.weights.iter().map(|weight| weight.to_bits()));
+        words.extend_from_slice(features.ids);
+        words.extend(features.weights.iter().map(|weight| weight.to_bits()));
     } else {
-        kept.sort_unstable();
-        kept.dedup();
+        let mut distinct = features.ids.to_vec();
+        distinct.sort_unstable();
+        distinct.dedup();
+        words.append(&mut distinct);
     }
-    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sketch::{SectionMode, SketchKind, SketchParams, VERSION};
+    use crate::text::{Shingle, TextRules};
+
+    fn scheme(kind: SketchKind, bits: usize, exact: bool) -> Scheme {
+        let sketch = SketchParams { kind, size: 64, bits, wide: 0, seed: 0 };
+        let text = TextRules { shingle: Shingle::Words(1), ..TextRules::default() };
+        Scheme { version: VERSION, text, sketch, blocks: None, exact }
+    }
+
+    /// An id names all that is compared. Before, where features were kept, it covered these alone: two texts of the same words
+    /// in another order were copies of one sketch, at similarity 1, to a sketch that minds the order.
+    #[test]
+    fn an_id_covers_components_and_features() {
+        let kind = SketchKind::Sectional { sections: 2, mode: SectionMode::Attach };
+        let mut words: Vec<String> = (0..40).map(|i| format!("w{i}")).collect();
+        let there = words.join(" ");
+        words.reverse();
+        let back = words.join(" ");
+        let similarity = |exact| {
+            let scheme = scheme(kind, 8, exact);
+            let mut maker = SketchMaker::new(&scheme);
+            let [(a, of_a), (b, of_b)] = [&there, &back].map(|text| maker.sketch(text).unwrap());
+            assert_eq!(of_a.features, of_b.features);
+            assert_ne!(a, b);
+            scheme.sketch.estimator().estimate(&of_a.words, &of_b.words)
+        };
+        assert!(similarity(true) < 0.1);
+        assert_eq!(similarity(true).to_bits(), similarity(false).to_bits());
+        // One bit each of 64 components of which all agree: only the features differ.
+        let mut maker = SketchMaker::new(&scheme(SketchKind::MinHash, 1, true));
+        let mut of = |n: usize| maker.sketch(&(0..n).map(|i| format!("w{i} ")).collect::<String>()).unwrap();
+        let alike = (500..600).map(&mut of).collect::<Vec<_>>();
+        let same = alike.windows(2).filter(|two| two[0].1.words == two[1].1.words);
+        assert!(same.clone().count() > 10);
+        assert!(same.clone().all(|two| two[0].0 != two[1].0));
+    }
 }

@@ -17,8 +17,9 @@
 //! References: P. Li, A. B. Owen and C.-H. Zhang, *One permutation hashing* (NIPS 2012); A. Shrivastava, *Optimal densification
 //! for fast and accurate minwise hashing* (ICML 2017).
 
-use super::fss::{self, EMPTY, Fill};
-use super::{Estimator, Sampler, Sketcher, bits, estimate, variance};
+use super::bits::Packer;
+use super::kernel::bins::{EMPTY, Fill};
+use super::{Estimator, Sampler, Sketcher, estimate, fss, kernel, variance};
 use crate::hash::mix;
 use crate::text::Features;
 
@@ -37,7 +38,7 @@ struct Throw {
 
 impl Throw {
     fn new(seed: u64) -> Self {
-        Self { salts: fss::salts(seed, 1), fill: fss::engine() }
+        Self { salts: fss::salts(seed, 1), fill: kernel::fill() }
     }
 
     fn bins(&self, features: Features<'_>, bins: &mut [u64]) {
@@ -94,19 +95,20 @@ pub struct OphOriginal {
     throw: Throw,
     bins: Vec<u64>,
     bits: usize,
+    packer: Packer,
 }
 
 impl OphOriginal {
     /// `size` bins, of which `bits` bits are stored.
     pub fn new(size: usize, bits: usize, seed: u64) -> Self {
-        Self { throw: Throw::new(seed), bins: vec![0; size], bits }
+        Self { throw: Throw::new(seed), bins: vec![0; size], bits, packer: Packer::new() }
     }
 }
 
 impl Sketcher for OphOriginal {
     fn sketch(&mut self, features: Features<'_>, words: &mut Vec<u64>) {
         self.throw.bins(features, &mut self.bins);
-        bits::pack(&self.bins, 0..self.bits, words);
+        self.packer.pack(&self.bins, 0..self.bits, words);
         let filled =
             |bins: &[u64]| bins.iter().rev().fold(0, |word, bin| word << 1 | u64::from(*bin != EMPTY));
         words.extend(self.bins.chunks(64).map(filled));

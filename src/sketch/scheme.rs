@@ -13,12 +13,12 @@ use super::fractional::{Mixed, Part};
 use super::oph::{Oph, OphOriginal, Original};
 use super::sectional::{SectionMode, Sectional};
 use super::{Cws, Dart, Fss, Icws, MinHash, MinMax, Odd, Sampler, SimHash, Sketcher, SuperMinHash, variance};
-use crate::hash;
+use crate::description::Description;
 use crate::text::measures::Measure;
 use crate::text::{Growth, Idf, IdfTable, TextRules, Weights};
 
-/// The version of hashes and sketch layout that this program makes.
-pub const VERSION: u32 = 2;
+/// The version of hashes, of sketch layout and of sketch ids that this program makes.
+pub const VERSION: u32 = 3;
 
 /// The sketches that can be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,32 +85,95 @@ impl SketchKind {
 
     /// The name in a pipeline file.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Fss => "fss",
-            Self::MinHash => "minhash",
-            Self::Oph => "oph",
-            Self::OphOriginal => "oph-original",
-            Self::SuperMinHash => "superminhash",
-            Self::BottomK => "bottom-k",
-            Self::MinMax => "min-max",
-            Self::Odd => "odd",
-            Self::Connected { .. } => "connected",
-            Self::Sectional { .. } => "sectional",
-            Self::Dart => "dart",
-            Self::Icws => "icws",
-            Self::Cws => "cws",
-            Self::SimHash => "simhash",
-        }
+        self.traits().name
     }
 
     /// What such sketches are estimates of; of a sectional one it is near.
     pub fn measure(self) -> Measure {
-        match self {
-            Self::Dart | Self::Icws | Self::Cws => Measure::WeightedJaccard,
-            Self::SimHash => Measure::Cosine,
-            _ => Measure::Jaccard,
-        }
+        self.traits().measure
     }
+
+    /// What is true of all sketches of this kind: the one place that tells the kinds apart, beside [`SketchParams::sketcher`].
+    fn traits(self) -> Traits {
+        use Layout::{Angles, Bins, Parities, Planes, Runs, Values};
+        use Measure::{Cosine, Jaccard, WeightedJaccard};
+        let alpha: Spread = Spread::Times(variance::alpha);
+        let (name, measure, layout, is_concentrated, spread) = match self {
+            Self::Fss => ("fss", Jaccard, Planes, true, alpha),
+            Self::MinHash => ("minhash", Jaccard, Planes, true, Spread::Independent),
+            // Bins are copied.
+            Self::Oph => {
+                let densified = |size, union| variance::densified_alpha(union, size);
+                ("oph", Jaccard, Planes, false, Spread::Times(densified))
+            }
+            Self::OphOriginal => {
+                let bins: fn(&SketchParams, f64, usize) -> f64 =
+                    |of, similarity, union| variance::one_permutation(similarity, union, of.size, of.bits);
+                ("oph-original", Jaccard, Bins, false, Spread::Own(bins))
+            }
+            Self::SuperMinHash => ("superminhash", Jaccard, Planes, true, alpha),
+            Self::BottomK => {
+                let values: fn(&SketchParams, f64, usize) -> f64 =
+                    |of, similarity, union| variance::bottom_k(similarity, union, of.size);
+                ("bottom-k", Jaccard, Values, false, Spread::Own(values))
+            }
+            Self::MinMax => {
+                let pairs = |size, union| variance::min_max_alpha(union, size);
+                ("min-max", Jaccard, Planes, true, Spread::Times(pairs))
+            }
+            // The places are of the differences of two sketches.
+            Self::Odd => ("odd", Jaccard, Parities, false, alpha),
+            Self::Connected { run } => ("connected", Jaccard, Runs(run), true, Spread::Independent),
+            // Another similarity.
+            Self::Sectional { .. } => ("sectional", Jaccard, Planes, false, alpha),
+            Self::Dart => ("dart", WeightedJaccard, Planes, true, Spread::Independent),
+            Self::Icws => ("icws", WeightedJaccard, Planes, true, Spread::Independent),
+            Self::Cws => ("cws", WeightedJaccard, Planes, true, Spread::Independent),
+            // A law that holds for many features of like weight.
+            Self::SimHash => ("simhash", Cosine, Angles, false, Spread::Independent),
+        };
+        Traits { name, measure, layout, is_concentrated, spread }
+    }
+}
+
+/// What is true of all sketches of a kind.
+struct Traits {
+    /// In a pipeline file.
+    name: &'static str,
+    /// What is estimated.
+    measure: Measure,
+    /// What the words hold.
+    layout: Layout,
+    /// See [`SketchParams::is_concentrated`].
+    is_concentrated: bool,
+    /// How far estimates spread.
+    spread: Spread,
+}
+
+/// What the words of a sketch hold.
+enum Layout {
+    /// Bit planes of components.
+    Planes,
+    /// Bit planes of runs of so many components.
+    Runs(usize),
+    /// A plane of signs.
+    Angles,
+    /// A plane of parities, from which no band can be cut.
+    Parities,
+    /// Values that stand at no fixed place.
+    Values,
+    /// Bit planes of components, and one that says which of them are there.
+    Bins,
+}
+
+/// The variance of estimates.
+enum Spread {
+    /// That of independent places.
+    Independent,
+    /// That of independent components, times a function of K and of the features of both texts.
+    Times(fn(usize, usize) -> f64),
+    /// By the similarity and the features of both texts.
+    Own(fn(&SketchParams, f64, usize) -> f64),
 }
 
 /// Everything that decides a sketch. Sketches of different schemes are never compared.
@@ -145,9 +208,33 @@ pub struct SketchParams {
 }
 
 impl Scheme {
-    /// Stable 64-bit hash of all fields: equal schemes have equal fingerprints, on every machine.
+    /// All fields by name, in a form that never changes: what state of this scheme is stored with, and compared by
+    /// ([`Description::differences`]). Names are those of keys in pipeline files where there is a key; a frozen table is told by
+    /// its fingerprint.
+    pub fn description(&self) -> Description {
+        let sketch = self.sketch.description([
+            "sketch.kind",
+            "sketch.size",
+            "sketch.bits",
+            "sketch.wide",
+            "sketch.seed",
+        ]);
+        let names = ["blocking.sketch", "blocking.size", "blocking.bits", "blocking.wide", "blocking.seed"];
+        let blocks = self.blocks.map_or_else(
+            || Description::new().with("blocking.sketch", "none"),
+            |blocks| blocks.description(names),
+        );
+        Description::new()
+            .with("scheme.version", self.version)
+            .with("scheme.features", if self.exact { "kept" } else { "dropped" })
+            .and(self.text.description())
+            .and(sketch)
+            .and(blocks)
+    }
+
+    /// Stable 64-bit hash of the [description](Self::description): equal schemes have equal fingerprints, on every machine.
     pub fn fingerprint(&self) -> u64 {
-        hash::bytes(0, format!("{self:?}").as_bytes())
+        self.description().fingerprint()
     }
 
     /// Words of a sketch, those of the blocks' own sketch included.
@@ -193,11 +280,28 @@ impl Scheme {
 }
 
 impl SketchParams {
+    /// The parameters, under these names: kind, size, bits, wide, seed.
+    fn description(&self, [kind, size, bits, wide, seed]: [&str; 5]) -> Description {
+        let all = Description::new()
+            .with(kind, self.kind.name())
+            .with(size, self.size)
+            .with(bits, self.bits)
+            .with(wide, self.wide)
+            .with(seed, self.seed);
+        match self.kind {
+            SketchKind::Connected { run } => all.with("sketch.run", run),
+            SketchKind::Sectional { sections, mode } => {
+                all.with("sketch.sections", sections).with("sketch.mode", mode.name())
+            }
+            _ => all,
+        }
+    }
+
     /// The shape of a sketch that is compared place by place, which exchangeable places allow; `None` for one that is
     /// compared as a whole.
     pub fn shape(&self) -> Option<Shape> {
-        match self.kind {
-            SketchKind::Odd => {
+        match self.kind.traits().layout {
+            Layout::Parities => {
                 Some(Shape { size: self.size * self.bits, bits: 1, agreement: Agreement::Odd(self.bits) })
             }
             _ => self.planes().filter(|_| self.wide == 0),
@@ -206,46 +310,40 @@ impl SketchParams {
 
     /// The shape of the bit planes that a sketch begins with, from which bands can be cut; `None` for one without.
     pub fn planes(&self) -> Option<Shape> {
-        match self.kind {
-            SketchKind::BottomK | SketchKind::Odd | SketchKind::OphOriginal => None,
-            SketchKind::SimHash => Some(Shape { size: self.size, bits: 1, agreement: Agreement::Angle }),
-            SketchKind::Connected { run } => Some(Shape {
-                size: self.size / run,
-                bits: self.bits * run,
-                agreement: Agreement::Run { bits: self.bits, length: run },
+        match self.kind.traits().layout {
+            Layout::Values | Layout::Parities | Layout::Bins => None,
+            Layout::Planes => Some(Shape::components(self.size, self.bits)),
+            Layout::Runs(length) => Some(Shape {
+                size: self.size / length,
+                bits: self.bits * length,
+                agreement: Agreement::Run { bits: self.bits, length },
             }),
-            _ => Some(Shape::components(self.size, self.bits)),
+            Layout::Angles => Some(Shape { size: self.size, bits: 1, agreement: Agreement::Angle }),
         }
     }
 
     /// Whether the number of places that agree varies no more than that of independent ones, between texts of one Jaccard
     /// similarity: what early looks need, to promise something about true similarity.
     pub fn is_concentrated(&self) -> bool {
-        match self.kind {
-            SketchKind::Fss | SketchKind::MinHash | SketchKind::SuperMinHash | SketchKind::MinMax => true,
-            SketchKind::Connected { .. } | SketchKind::Dart | SketchKind::Icws | SketchKind::Cws => true,
-            // Copies of bins; the differences of an odd sketch; another similarity; a law that holds for many features.
-            SketchKind::Oph | SketchKind::Odd | SketchKind::Sectional { .. } | SketchKind::SimHash => false,
-            SketchKind::BottomK | SketchKind::OphOriginal => false,
-        }
+        self.kind.traits().is_concentrated
     }
 
     /// Words of a sketch.
     pub fn words(&self) -> usize {
-        match self.kind {
-            SketchKind::BottomK => self.size,
-            SketchKind::Odd => (self.size * self.bits).div_ceil(64),
-            SketchKind::OphOriginal => (self.bits + 1) * self.size.div_ceil(64),
-            _ => self.cuts().iter().map(Cut::words).sum(),
+        match self.kind.traits().layout {
+            Layout::Values => self.size,
+            Layout::Parities => (self.size * self.bits).div_ceil(64),
+            Layout::Bins => (self.bits + 1) * self.size.div_ceil(64),
+            Layout::Planes | Layout::Runs(_) | Layout::Angles => self.cuts().iter().map(Cut::words).sum(),
         }
     }
 
     /// Estimates from two such sketches.
     pub fn estimator(&self) -> Arc<dyn Estimator> {
         let (size, bits) = (self.size, self.bits);
-        match (self.kind, self.shape()) {
-            (SketchKind::BottomK, _) => Arc::new(Sample { size }),
-            (SketchKind::OphOriginal, _) => Arc::new(Original { size, bits }),
+        match (self.kind.traits().layout, self.shape()) {
+            (Layout::Values, _) => Arc::new(Sample { size }),
+            (Layout::Bins, _) => Arc::new(Original { size, bits }),
             (_, Some(shape)) => Arc::new(Matches::new(shape)),
             (_, None) => Arc::new(self.mixed()),
         }
@@ -255,18 +353,10 @@ impl SketchParams {
     /// none is known. Of a sectional sketch it is that of *its* similarity.
     pub fn variance(&self, similarity: f64, union: usize) -> Option<f64> {
         let (size, bits) = (self.size, self.bits);
-        let alpha = match self.kind {
-            SketchKind::Fss | SketchKind::SuperMinHash | SketchKind::Odd | SketchKind::Sectional { .. } => {
-                variance::alpha(size, union)
-            }
-            SketchKind::Oph => variance::densified_alpha(union, size),
-            SketchKind::MinMax => variance::min_max_alpha(union, size),
-            SketchKind::MinHash | SketchKind::Connected { .. } => 1.0,
-            SketchKind::Dart | SketchKind::Icws | SketchKind::Cws | SketchKind::SimHash => 1.0,
-            SketchKind::OphOriginal => {
-                return Some(variance::one_permutation(similarity, union, size, bits));
-            }
-            SketchKind::BottomK => return Some(variance::bottom_k(similarity, union, size)),
+        let (alpha, is_independent) = match self.kind.traits().spread {
+            Spread::Independent => (1.0, true),
+            Spread::Times(alpha) => (alpha(size, union), false),
+            Spread::Own(variance) => return Some(variance(self, similarity, union)),
         };
         match self.shape() {
             Some(Shape { agreement: Agreement::Bits(_), .. }) => {
@@ -277,9 +367,7 @@ impl SketchParams {
             }
             Some(shape) => Some(shape.agreement.standard_error(similarity, shape.size).powi(2)),
             // Components of two widths: known where they are independent.
-            None => {
-                matches!(self.kind, SketchKind::MinHash).then(|| self.mixed().combined_variance(similarity))
-            }
+            None => is_independent.then(|| self.mixed().combined_variance(similarity)),
         }
     }
 
@@ -312,11 +400,11 @@ impl SketchParams {
 
     /// How components become planes.
     fn cuts(&self) -> Vec<Cut> {
-        match self.kind {
+        match self.kind.traits().layout {
             // A place's components are as far apart as there are places: which ones make a run has no part in the law.
-            SketchKind::Connected { run } => {
-                let places = self.size / run;
-                (0..run)
+            Layout::Runs(length) => {
+                let places = self.size / length;
+                (0..length)
                     .map(|i| Cut { components: i * places..(i + 1) * places, bits: 0..self.bits })
                     .collect()
             }

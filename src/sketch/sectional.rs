@@ -36,6 +36,14 @@ pub enum SectionMode {
 }
 
 impl SectionMode {
+    /// The name in a pipeline file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Attach => "attach",
+            Self::Pair => "pair",
+        }
+    }
+
     /// What sketches estimate, of texts of Jaccard similarity J whose common features are aligned to the share `q`.
     pub fn expectation(self, jaccard: f64, q: f64) -> f64 {
         match self {

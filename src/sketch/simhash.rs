@@ -16,6 +16,7 @@
 //! Das Sarma, *Detecting near-duplicates for web crawling* (WWW 2007), section 2, which leaves ties open.
 
 use super::draws::power_of_two;
+use super::kernel::votes::{self, Tally};
 use super::{Sketcher, kernel, weighted};
 use crate::hash::mix;
 use crate::text::Features;
@@ -33,9 +34,6 @@ pub struct SimHash {
     tally: Tally,
 }
 
-/// For each bit the sum of the votes for it; hashes, votes.
-pub(super) type Tally = fn(&[u64], &[i64]) -> [i64; 64];
-
 impl SimHash {
     /// `size` bits, 32, 64 or 128, under hash functions derived from `seed`.
     pub fn new(size: usize, seed: u64) -> Self {
@@ -46,7 +44,7 @@ impl SimHash {
             ids: Vec::new(),
             hashes: Vec::new(),
             votes: Vec::new(),
-            tally: kernel::tally().unwrap_or(tally),
+            tally: kernel::tally(),
         }
     }
 }
@@ -75,7 +73,7 @@ impl Sketcher for SimHash {
 pub fn fingerprint(hashes: &[u64], weights: &[f64]) -> u64 {
     let mut votes = Vec::new();
     whole(Features { ids: hashes, weights }, &mut votes);
-    signs(&tally(hashes, &votes), &votes)
+    signs(&votes::tally(hashes, &votes), &votes)
 }
 
 /// Weights as whole numbers that no sum of overflows; see the module.
@@ -98,27 +96,6 @@ fn whole(features: Features<'_>, votes: &mut Vec<i64>) {
 fn signs(for_bit: &[i64; 64], votes: &[i64]) -> u64 {
     let all: i64 = votes.iter().sum();
     (0..64).filter(|bit| 2 * for_bit[*bit] >= all).fold(0, |word, bit| word | 1 << bit)
-}
-
-/// The portable [`Tally`], and the body of those that are compiled for certain processors.
-#[inline(always)]
-pub(super) fn tally(hashes: &[u64], votes: &[i64]) -> [i64; 64] {
-    // Two or four registers of sums stay where they are while all features pass; a mask needs no comparison of 64 bits, which not
-    // every vector unit has. 3.2 ns for a feature with AVX-512 and 4.8 with AVX2, 22.8 without; tables of the sums for each half
-    // byte take 5.1 anywhere, but cost 0.5 µs for each word of a sketch however short the text is.
-    const LANES: usize = 16;
-    let mut sums = [0; 64];
-    for (group, of_group) in sums.chunks_exact_mut(LANES).enumerate() {
-        let mut part = [0; LANES];
-        for (hash, vote) in hashes.iter().zip(votes) {
-            let bits = hash >> (group * LANES);
-            for (bit, sum) in part.iter_mut().enumerate() {
-                *sum += vote & (bits << (63 - bit)).cast_signed() >> 63;
-            }
-        }
-        of_group.copy_from_slice(&part);
-    }
-    sums
 }
 
 #[cfg(test)]
@@ -158,7 +135,7 @@ mod tests {
 
     #[test]
     fn engines_agree() {
-        let tallies = [Some(tally as Tally), kernel::tally()];
+        let tallies = [votes::tally as Tally, kernel::tally()];
         for n in [0, 1, 2, 31, 500] {
             let hashes: Vec<_> = (0..n).map(mix).collect();
             let votes: Vec<i64> = (1..=1000).take(hashes.len()).map(|i| i * i + 1).collect();
@@ -167,7 +144,7 @@ mod tests {
                     hashes.iter().zip(&votes).filter(|(hash, _)| *hash >> bit & 1 == 1).map(|(_, v)| v).sum()
                 })
                 .collect();
-            for tally in tallies.iter().flatten() {
+            for tally in tallies {
                 assert_eq!(tally(&hashes, &votes).to_vec(), plain);
             }
         }

@@ -31,17 +31,30 @@ pub struct BadRecordAt {
     pub reason: BadRecord,
     /// The input as the user named it, or the file of a folder.
     pub input: Arc<str>,
-    /// The line, from 1; `None` if the record is a file or the input itself.
-    pub line: Option<u64>,
+    /// Where in it.
+    pub place: Place,
     /// What the system or the decompressor says, if it was asked.
     pub cause: Option<String>,
+}
+
+/// Where in its input a bad record stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In this line, from 1.
+    Line(u64),
+    /// At this offset.
+    Offset(u64),
+    /// The record is the input itself, or the file.
+    Whole,
 }
 
 impl fmt::Display for BadRecordAt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "bad record in \"{}\"", self.input)?;
-        if let Some(line) = self.line {
-            write!(f, ", line {line}")?;
+        match self.place {
+            Place::Line(line) => write!(f, ", line {line}")?,
+            Place::Offset(offset) => write!(f, ", offset {offset}")?,
+            Place::Whole => {}
         }
         write!(f, ": {} ({})", self.reason, self.reason.reason())?;
         if let Some(cause) = &self.cause {
@@ -105,23 +118,17 @@ impl BadRecords {
         self.report(at, line.to_string().as_bytes(), &mut io::empty())
     }
 
-    /// Whether a bad record has ended the run.
-    #[expect(clippy::missing_panics_doc, reason = "counting does not panic")]
-    pub fn failed(&self) -> bool {
-        self.on_error == OnError::Fail && !self.counts.lock().expect("counting does not panic").is_empty()
-    }
-
     /// Bad records so far, by reason.
     pub fn counts(&self) -> BTreeMap<&'static str, u64> {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         counts.iter().map(|(bad, &count)| (bad.reason(), count)).collect()
     }
 
-    /// Writes out what the dead-letter file still buffers.
+    /// Writes out what the dead-letter file still buffers: the bad records of an epoch are kept before its deltas are written.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn finish(&self) -> Result<(), SourceError> {
+    pub fn flush(&self) -> Result<(), SourceError> {
         self.dead_letter.as_ref().map_or(Ok(()), |letter| letter.writing(|out| out.flush()))
     }
 }
@@ -159,11 +166,11 @@ impl DeadLetter {
     }
 }
 
-/// The first bytes for a log line: at most 80 characters, escaped.
+/// The first bytes for a log line: at most 80 characters. The log escapes what has to be.
 fn beginning(record: &[u8]) -> String {
     // 80 characters are at most 320 bytes, so that a character cut at the end is not shown.
     let start = &record[..record.len().min(4 * 80)];
-    String::from_utf8_lossy(start).chars().flat_map(char::escape_debug).take(80).collect()
+    String::from_utf8_lossy(start).chars().take(80).collect()
 }
 
 #[cfg(test)]
@@ -171,7 +178,7 @@ mod tests {
     use super::*;
 
     fn at(reason: BadRecord, line: u64) -> BadRecordAt {
-        BadRecordAt { reason, input: "feed.jsonl".into(), line: Some(line), cause: None }
+        BadRecordAt { reason, input: "feed.jsonl".into(), place: Place::Line(line), cause: None }
     }
 
     #[test]
@@ -182,9 +189,9 @@ mod tests {
         bad.report(at(BadRecord::NotJson, 3), b"{oops\r", &mut io::empty()).unwrap();
         bad.report(at(BadRecord::NotJson, 4), b"", &mut io::empty()).unwrap();
         bad.report(at(BadRecord::TooLong, 5), b"\xff\xfe", &mut &b" and the rest"[..]).unwrap();
-        let file = BadRecordAt { line: None, input: "a \"b\"".into(), ..at(BadRecord::NotUtf8, 0) };
+        let file = BadRecordAt { place: Place::Whole, input: "a \"b\"".into(), ..at(BadRecord::NotUtf8, 0) };
         bad.report_file(file).unwrap();
-        bad.finish().unwrap();
+        bad.flush().unwrap();
         assert_eq!(bad.counts(), BTreeMap::from([("not_json", 2), ("not_utf8", 1), ("too_long", 1)]));
         let kept = b"{oops\r\n\n\xff\xfe and the rest\n{\"file\":\"a \\\"b\\\"\",\"reason\":\"not_utf8\"}\n";
         assert_eq!(std::fs::read(path).unwrap(), kept);
@@ -196,6 +203,8 @@ mod tests {
         let error = bad.report(at(BadRecord::MissingId, 7), b"{}", &mut io::empty()).unwrap_err();
         assert_eq!(error.to_string(), "bad record in \"feed.jsonl\", line 7: no field \"id\" (missing_id)");
         assert_eq!(bad.counts(), BTreeMap::from([("missing_id", 1)]));
+        let place = Place::Offset(9);
+        assert!(BadRecordAt { place, ..at(BadRecord::BadId, 0) }.to_string().contains("\", offset 9: "));
     }
 
     #[test]
@@ -212,9 +221,8 @@ mod tests {
     }
 
     #[test]
-    fn beginnings_are_short_and_printable() {
-        assert_eq!(beginning(b"a\0\n\xff\"b"), "a\\0\\n\u{fffd}\\\"b");
+    fn beginnings_are_short_and_not_yet_escaped() {
+        assert_eq!(beginning(b"{\"a\n\xff"), "{\"a\n\u{fffd}");
         assert_eq!(beginning("é".repeat(1000).as_bytes()), "é".repeat(80));
-        assert_eq!(beginning(&[0; 1000]), "\\0".repeat(40));
     }
 }

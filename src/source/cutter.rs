@@ -1,18 +1,21 @@
 //! Cuts a run of records into batches and epochs.
 //!
 //! Records come in one by one, in order; [`Batch`]es go to the [`Queue`]. A batch ends with its input, with its epoch,
-//! at a bad record, and as soon as it has [`BATCH_RECORDS`] records or [`BATCH_BYTES`] bytes.
+//! at a bad record, before the reader waits for more input, and as soon as it has [`BATCH_RECORDS`] records or
+//! [`BATCH_BYTES`] bytes.
 
 use std::mem;
 use std::sync::Arc;
 
+use super::EpochRule;
 use super::batch::{Batch, FileDocument, Payload, is_blank};
 use super::queue::{Closed, Queue};
 use super::speed::{Pace, Speed};
-use super::{EpochRule, Totals};
-use crate::doc::Position;
 use crate::feed;
-use crate::time::{Clock, Epoch};
+use crate::time::Clock;
+
+/// The partition of all recorded inputs together.
+const PARTITION: u32 = 0;
 
 /// Records after which a batch is full, inclusive: an epoch of 1,000 short records makes 8 batches, so that 2 to 4
 /// workers share it evenly.
@@ -29,12 +32,14 @@ pub(super) struct Cutter<'q> {
     rule: EpochRule,
     pace: Option<Pace>,
 
-    epoch: Epoch,
+    /// The offset of the next record.
+    next: u64,
+    /// [`Batch::next`] of the last batch that was handed over.
+    told: u64,
     /// Records in the open epoch so far, bad ones included.
     in_epoch: u64,
     /// The bits of the last `ts`.
     last_ts: Option<u64>,
-    totals: Totals,
 
     input: Arc<str>,
     /// The next line's number.
@@ -54,10 +59,10 @@ impl<'q> Cutter<'q> {
             clock,
             rule,
             pace: Pace::new(speed),
-            epoch: 1,
+            next: 0,
+            told: 0,
             in_epoch: 0,
             last_ts: None,
-            totals: Totals::default(),
             input: "".into(),
             line: 1,
             first_line: 1,
@@ -94,15 +99,13 @@ impl<'q> Cutter<'q> {
 
     /// The buffer holds one more line, from `start`.
     pub(super) fn line(&mut self, start: usize) -> Result<(), Closed> {
-        self.totals.bytes += (self.lines.len() - start) as u64;
         let blank = is_blank(&self.lines[start..]);
         if !blank && (self.pace.is_some() || self.rule == EpochRule::Ts) {
             self.heed_ts(start)?;
         }
         self.line += 1;
         if !blank {
-            self.records += 1;
-            return self.settle();
+            return self.record();
         }
         if self.records == 0 {
             self.lines.clear();
@@ -113,33 +116,47 @@ impl<'q> Cutter<'q> {
 
     /// One more file of a folder.
     pub(super) fn file(&mut self, file: FileDocument) -> Result<(), Closed> {
-        self.totals.bytes += file.bytes;
         self.file_bytes += file.bytes;
         self.files.push(file);
-        self.records += 1;
-        self.settle()
+        self.record()
     }
 
-    /// One record that was reported as bad: it has a position, and is in no batch. It took `lines` lines and `bytes`.
-    pub(super) fn bad(&mut self, lines: u64, bytes: u64) -> Result<(), Closed> {
-        self.flush()?;
-        self.totals.bytes += bytes;
-        self.totals.records += 1;
+    /// One record that was reported as bad: it has a position, and is in no batch. It took `lines` lines.
+    pub(super) fn bad(&mut self, lines: u64) -> Result<(), Closed> {
+        if self.records > 0 {
+            self.flush()?;
+        }
         self.line += lines;
         self.first_line = self.line;
-        self.settle()
+        self.count()
+    }
+
+    /// Hands over what is whole, since the reader is about to wait for input; keeps the line that has begun at `start`, and
+    /// says where it begins now.
+    pub(super) fn hand_over(&mut self, start: usize) -> Result<usize, Closed> {
+        if self.told == self.next {
+            return Ok(start);
+        }
+        let begun = self.take_line(start);
+        self.flush()?;
+        self.lines.extend_from_slice(&begun);
+        Ok(0)
     }
 
     /// Hands over the rest.
-    pub(super) fn finish(mut self) -> Result<Totals, Closed> {
-        self.flush()?;
-        // An epoch is opened when the one before it closes, and may be left without a record.
-        self.totals.epochs = self.epoch - u64::from(self.in_epoch == 0);
-        Ok(self.totals)
+    pub(super) fn finish(mut self) -> Result<(), Closed> {
+        self.flush()
     }
 
-    /// A record has been added to the open epoch, which may close it.
-    fn settle(&mut self) -> Result<(), Closed> {
+    /// The open batch has one more record.
+    fn record(&mut self) -> Result<(), Closed> {
+        self.records += 1;
+        self.count()
+    }
+
+    /// The open epoch has one more record, which may close it.
+    fn count(&mut self) -> Result<(), Closed> {
+        self.next += 1;
         self.in_epoch += 1;
         match self.rule {
             EpochRule::Events(events) if self.in_epoch == events.get() => {
@@ -170,9 +187,8 @@ impl<'q> Cutter<'q> {
     }
 
     fn close_epoch(&mut self) {
-        self.epoch += 1;
         self.in_epoch = 0;
-        self.queue.advance(self.epoch);
+        self.queue.cut();
     }
 
     fn flush_if_full(&mut self) -> Result<(), Closed> {
@@ -180,23 +196,26 @@ impl<'q> Cutter<'q> {
         if self.records >= BATCH_RECORDS || bytes >= BATCH_BYTES as u64 { self.flush() } else { Ok(()) }
     }
 
-    /// Hands over the open batch, if it has a record, and opens the next one at the current line.
+    /// Hands over the open batch, if it has a record or one was bad, and opens the next one at the current line.
     fn flush(&mut self) -> Result<(), Closed> {
         let records = mem::take(&mut self.records);
         let first_line = mem::replace(&mut self.first_line, self.line);
-        if records == 0 {
+        if self.told == self.next {
             return Ok(());
         }
+        self.told = self.next;
         self.file_bytes = 0;
-        let (payload, first_line) = if self.files.is_empty() {
+        let first = self.next - records;
+        let payload = if !self.files.is_empty() {
+            Payload::Files { files: mem::take(&mut self.files), first }
+        } else if records > 0 {
             // The next batch is probably as large; but one huge line does not make them all so.
-            (Payload::Lines(mem::replace(&mut self.lines, self.queue.buffer())), first_line)
+            let bytes = mem::replace(&mut self.lines, self.queue.buffer());
+            Payload::Lines { bytes, first_line, first }
         } else {
-            (Payload::Files(mem::take(&mut self.files)), 0)
+            Payload::Lines { bytes: Vec::new(), first_line, first }
         };
-        let first = Position(self.totals.records);
-        self.totals.records += records;
         let input = Arc::clone(&self.input);
-        self.queue.push(Batch { epoch: self.epoch, first, records, input, first_line, payload })
+        self.queue.push(Batch { input, partition: PARTITION, records, next: self.next, payload })
     }
 }

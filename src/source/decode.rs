@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use super::batch::{Batch, FileDocument, Payload};
-use super::{BadRecordAt, BadRecords, MAX_RECORD_BYTES, SourceError};
-use crate::doc::{DocEvent, Position, without_separators};
+use super::batch::{self, Batch, FileDocument, KeyedRecord, Payload};
+use super::{BadRecordAt, BadRecords, MAX_RECORD_BYTES, Place, SourceError};
+use crate::doc::{DocEvent, DocId, Position, without_separators};
 use crate::feed::{BadRecord, Parser};
 
 /// Turns batches into events; keeps its buffers between them.
@@ -17,7 +17,8 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder with empty buffers that reads further fields of these names with the text of a line; a file has none.
+    /// A decoder with empty buffers that reads further fields of these names with the text of a line; a file and a record with a
+    /// key have none.
     pub fn new(fields: &[String]) -> Self {
         Self { parser: Parser::with_fields(fields), file: Vec::new() }
     }
@@ -32,31 +33,46 @@ impl Decoder {
         bad: &BadRecords,
         mut each: impl FnMut(Position, DocEvent<'_>),
     ) -> Result<(), SourceError> {
+        let position = |offset| Position { partition: batch.partition, offset };
+        let at = |reason, place| BadRecordAt { reason, input: Arc::clone(&batch.input), place, cause: None };
         match &batch.payload {
-            Payload::Lines(lines) => {
-                for line in batch.lines(lines) {
+            Payload::Lines { bytes, first_line, first } => {
+                for line in batch::records(bytes, *first_line, *first) {
                     match self.parser.parse(line.bytes) {
-                        Ok(record) => each(line.position, record.event),
+                        Ok(record) => each(position(line.offset), record.event),
                         Err(reason) => {
-                            let input = Arc::clone(&batch.input);
-                            let at = BadRecordAt { reason, input, line: Some(line.number), cause: None };
                             let raw = line.bytes.strip_suffix(b"\n").unwrap_or(line.bytes);
-                            bad.report(at, raw, &mut io::empty())?;
+                            bad.report(at(reason, Place::Line(line.number)), raw, &mut io::empty())?;
                         }
                     }
                 }
             }
-            Payload::Files(files) => {
+            Payload::Files { files, first } => {
                 let has_fields = self.parser.has_fields();
-                for (position, file) in (batch.first.0..).map(Position).zip(files) {
+                for (offset, file) in (*first..).zip(files) {
                     match self.read(file) {
                         Ok(text) => {
                             let text = if has_fields { without_separators(text) } else { text.into() };
-                            each(position, DocEvent { id: file.id.clone(), text: Some(text) });
+                            each(
+                                position(offset),
+                                DocEvent { id: file.id.clone(), ts: None, text: Some(text) },
+                            );
                         }
                         Err((reason, cause)) => {
                             let input = file.path.to_string_lossy().into();
-                            bad.report_file(BadRecordAt { reason, input, line: None, cause })?;
+                            bad.report_file(BadRecordAt { reason, input, place: Place::Whole, cause })?;
+                        }
+                    }
+                }
+            }
+            Payload::Records(records) => {
+                let has_fields = self.parser.has_fields();
+                for record in records.iter() {
+                    match event(&record, has_fields) {
+                        Ok(event) => each(position(record.offset), event),
+                        Err(reason) => {
+                            let raw = record.value.unwrap_or_default();
+                            bad.report(at(reason, Place::Offset(record.offset)), raw, &mut io::empty())?;
                         }
                     }
                 }
@@ -76,5 +92,76 @@ impl Decoder {
             return Err((BadRecord::TooLong, None));
         }
         std::str::from_utf8(&self.file).map_err(|_| (BadRecord::NotUtf8, None))
+    }
+}
+
+/// The event of a record with a key.
+fn event<'a>(record: &KeyedRecord<'a>, has_fields: bool) -> Result<DocEvent<'a>, BadRecord> {
+    let key = record.key.ok_or(BadRecord::MissingId)?;
+    let id = std::str::from_utf8(key).ok().and_then(DocId::new).ok_or(BadRecord::BadId)?;
+    let text = match record.value.filter(|value| !value.is_empty()) {
+        None => None,
+        Some(value) if value.len() > MAX_RECORD_BYTES => return Err(BadRecord::TooLong),
+        Some(value) => {
+            let text = std::str::from_utf8(value).map_err(|_| BadRecord::NotUtf8)?;
+            Some(if has_fields { without_separators(text) } else { text.into() })
+        }
+    };
+    Ok(DocEvent { id, ts: record.ts, text })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::source::Records;
+
+    #[test]
+    fn records_with_keys_are_events() {
+        let mut records = Records::default();
+        let mut push = |offset, ts, key: Option<&'static [u8]>, value: Option<&'static [u8]>| {
+            records.push(KeyedRecord { offset, ts, key, value });
+        };
+        push(5, Some(7.5), Some(b"a"), Some("text é\u{1e}".as_bytes()));
+        push(6, None, Some(b"a"), None);
+        push(7, None, Some(b"b"), Some(b""));
+        push(10, None, None, Some(b"no key"));
+        push(11, None, Some(b""), Some(b"empty key"));
+        push(12, None, Some(b"\xff"), Some(b"not a text's key"));
+        push(13, None, Some(b"c"), Some(b"\xff"));
+        push(19, None, Some(b"c"), Some(b"last"));
+        let payload = Payload::Records(records);
+        let batch = Batch { input: "topic".into(), partition: 3, records: 8, next: 20, payload };
+        let bad = BadRecords::default();
+        let mut events = Vec::new();
+        let mut decode = |fields: &[String]| {
+            events.clear();
+            let each = |at: Position, event: DocEvent<'_>| {
+                assert_eq!(at.partition, 3);
+                events.push((at.offset, event.id.to_string(), event.ts, event.text.map(Into::into)));
+            };
+            Decoder::new(fields).decode(&batch, &bad, each).unwrap();
+            std::mem::take(&mut events)
+        };
+        let event = |at, id: &str, ts, text: Option<&str>| (at, id.to_owned(), ts, text.map(str::to_owned));
+        let expected = [
+            event(5, "a", Some(7.5), Some("text é\u{1e}")),
+            event(6, "a", None, None),
+            event(7, "b", None, None),
+            event(19, "c", None, Some("last")),
+        ];
+        assert_eq!(decode(&[]), expected);
+        assert_eq!(bad.counts(), BTreeMap::from([("bad_id", 2), ("missing_id", 1), ("not_utf8", 1)]));
+        let with_fields = decode(&["title".to_owned()]);
+        assert_eq!(with_fields[0].3.as_deref(), Some("text é "), "a separator in a text parts no fields");
+    }
+
+    #[test]
+    fn a_batch_without_records_has_no_events() {
+        let payload = Payload::Records(Records::default());
+        let batch = Batch { input: "topic".into(), partition: 3, records: 0, next: 20, payload };
+        let none = |_: Position, event: DocEvent<'_>| panic!("{event:?}");
+        Decoder::new(&[]).decode(&batch, &BadRecords::default(), none).unwrap();
     }
 }

@@ -3,19 +3,38 @@
 use std::fmt;
 use std::num::NonZeroU64;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// The rule by which a record opens or closes an epoch.
 ///
-/// Written `events:N`, `ts` or `all`.
+/// Written `events:N`, `every:T` (with T as in `100ms` or `5s`), `ts` or `all`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EpochRule {
     /// A new epoch after every so many records, bad ones included.
     Events(NonZeroU64),
+    /// A new epoch so long after the first records of the one before. The only rule whose cuts depend on the time of
+    /// reading; the pairs at the end do not.
+    Every(Duration),
     /// A new epoch with every record whose `ts` differs from the one before. Records without a `ts` that can be read
     /// stay in the epoch that is open. Files of a folder have none.
     Ts,
     /// All input is one epoch.
     All,
+}
+
+impl EpochRule {
+    /// How a rule is written.
+    pub const EXPECTED: &str = "\"events:N\", \"every:T\" with T as in \"100ms\", \"ts\" or \"all\"";
+}
+
+/// A whole number of milliseconds or seconds, 1 or more.
+fn time(written: &str) -> Option<Duration> {
+    let (number, unit) = match written.strip_suffix("ms") {
+        Some(number) => (number, 1),
+        None => (written.strip_suffix('s')?, 1000),
+    };
+    let milliseconds = number.parse::<u64>().ok()?.checked_mul(unit)?;
+    Some(Duration::from_millis(milliseconds)).filter(|time| !time.is_zero())
 }
 
 impl Default for EpochRule {
@@ -32,12 +51,17 @@ impl FromStr for EpochRule {
         match rule {
             "ts" => Ok(Self::Ts),
             "all" => Ok(Self::All),
+            _ if rule.starts_with("every:") => {
+                time(&rule["every:".len()..]).map(Self::Every).ok_or_else(|| {
+                    "expected a time above 0 after \"every:\", as in \"100ms\" or \"5s\"".to_owned()
+                })
+            }
             _ => match rule.strip_prefix("events:").map(str::parse) {
                 Some(Ok(events)) => Ok(Self::Events(events)),
                 Some(Err(_)) => {
                     Err("expected a whole number of events, 1 or more, after \"events:\"".to_owned())
                 }
-                None => Err("expected \"events:N\", \"ts\" or \"all\"".to_owned()),
+                None => Err(format!("expected {}", Self::EXPECTED)),
             },
         }
     }
@@ -47,6 +71,8 @@ impl fmt::Display for EpochRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Events(events) => write!(f, "events:{events}"),
+            Self::Every(time) if time.subsec_millis() == 0 => write!(f, "every:{}s", time.as_secs()),
+            Self::Every(time) => write!(f, "every:{}ms", time.as_millis()),
             Self::Ts => f.write_str("ts"),
             Self::All => f.write_str("all"),
         }
@@ -59,7 +85,7 @@ mod tests {
 
     #[test]
     fn rules_are_written_as_they_are_read() {
-        for rule in ["events:1", "events:1000", "ts", "all"] {
+        for rule in ["events:1", "events:1000", "every:100ms", "every:5s", "ts", "all"] {
             assert_eq!(rule.parse::<EpochRule>().unwrap().to_string(), rule);
         }
         assert_eq!(EpochRule::default().to_string(), "events:1000");
@@ -70,11 +96,11 @@ mod tests {
         for rule in ["events:0", "events:", "events:-1", "events:1.5", "events:x"] {
             assert!(rule.parse::<EpochRule>().unwrap_err().contains("1 or more"), "{rule}");
         }
+        for rule in ["every:", "every:0s", "every:5", "every:-1s", "every:1.5s", "every:s"] {
+            assert!(rule.parse::<EpochRule>().unwrap_err().contains("\"100ms\" or \"5s\""), "{rule}");
+        }
         for rule in ["", "event:1", "TS", "100"] {
-            assert!(
-                rule.parse::<EpochRule>().unwrap_err().contains("\"events:N\", \"ts\" or \"all\""),
-                "{rule}"
-            );
+            assert!(rule.parse::<EpochRule>().unwrap_err().contains("\"events:N\", \"every:T\""), "{rule}");
         }
     }
 }

@@ -8,7 +8,7 @@
 //! than [`MAX_RECORD_BYTES`] is one bad record and never held whole. Where a compressed feed ends early or is damaged, and
 //! where reading fails, what came before counts, the broken-off line is one bad record, and the next input follows.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,8 +17,11 @@ use walkdir::{DirEntry, WalkDir};
 use super::batch::FileDocument;
 use super::cutter::Cutter;
 use super::input::{FeedReader, RestOfLine};
-use super::queue::{Closed, Queue};
-use super::{BadRecordAt, BadRecords, EpochRule, Input, MAX_RECORD_BYTES, SourceError, Speed};
+use super::queue::{Closed, EpochLimits, Queue};
+use super::{
+    BadRecordAt, BadRecords, EpochRule, Input, MAX_RECORD_BYTES, Place, Reader, Source, SourceError,
+};
+use super::{Speed, input};
 use crate::doc::DocId;
 use crate::feed::BadRecord;
 use crate::time::Clock;
@@ -34,62 +37,46 @@ pub struct Files {
     pub speed: Speed,
 }
 
-/// What was read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Records, bad ones included.
-    pub records: u64,
-    /// Bytes of input after decompression; of a folder's files, their sizes.
-    pub bytes: u64,
-    /// Epochs that hold a record.
-    pub epochs: u64,
+impl Source for Files {
+    fn epochs(&self) -> EpochLimits {
+        match self.epochs {
+            EpochRule::Every(time) => EpochLimits { interval: Some(time), ..EpochLimits::default() },
+            // Cut exactly, by the reader.
+            EpochRule::Events(_) | EpochRule::Ts | EpochRule::All => EpochLimits::default(),
+        }
+    }
+
+    fn readers(self: Box<Self>) -> Vec<Box<dyn Reader>> {
+        vec![self]
+    }
 }
 
-impl Files {
-    /// Reads everything into the queue, on the calling thread, and finishes the queue, come what may. `None` if the queue
-    /// was closed before the input ended.
-    ///
-    /// # Errors
-    /// What [`BadRecords`] makes of a bad record.
-    pub fn run(
-        &self,
-        queue: &Queue,
-        bad: &BadRecords,
-        clock: &dyn Clock,
-    ) -> Result<Option<Totals>, SourceError> {
-        /// Ends the queue however this thread ends, so that no worker waits for ever.
-        struct Finish<'q>(&'q Queue);
-        impl Drop for Finish<'_> {
-            fn drop(&mut self) {
-                self.0.finish();
-            }
-        }
-        let _finish = Finish(queue);
-
+impl Reader for Files {
+    fn read(&mut self, queue: &Queue, bad: &BadRecords, clock: &dyn Clock) -> Result<(), SourceError> {
         let cutter = Cutter::new(queue, clock, self.epochs, self.speed);
         let mut reading = Reading { cutter, bad, longest: MAX_RECORD_BYTES };
-        match self.inputs.iter().try_for_each(|input| reading.input(input)) {
-            Ok(()) => Ok(reading.cutter.finish().ok()),
-            Err(Stop::Closed) => Ok(None),
-            Err(Stop::Failed(error)) => Err(error),
+        let read = self.inputs.iter().try_for_each(|input| reading.input(input));
+        match read.and_then(|()| Ok(reading.cutter.finish()?)) {
+            Ok(()) | Err(Ended::Closed) => Ok(()),
+            Err(Ended::Failed(error)) => Err(error),
         }
     }
 }
 
-/// Why reading stops before the end.
+/// Why reading ends before the input does.
 #[derive(Debug)]
-enum Stop {
+enum Ended {
     Closed,
     Failed(SourceError),
 }
 
-impl From<Closed> for Stop {
+impl From<Closed> for Ended {
     fn from(Closed: Closed) -> Self {
         Self::Closed
     }
 }
 
-impl From<SourceError> for Stop {
+impl From<SourceError> for Ended {
     fn from(error: SourceError) -> Self {
         Self::Failed(error)
     }
@@ -104,7 +91,7 @@ struct Reading<'r> {
 }
 
 impl Reading<'_> {
-    fn input(&mut self, input: &Input) -> Result<(), Stop> {
+    fn input(&mut self, input: &Input) -> Result<(), Ended> {
         let name = input.name();
         self.cutter.begin(Arc::clone(&name))?;
         let feed = match input {
@@ -119,32 +106,67 @@ impl Reading<'_> {
     }
 
     /// Reads one feed to its end or to where it breaks off.
-    fn feed(&mut self, name: &Arc<str>, reader: &mut impl BufRead, compressed: bool) -> Result<(), Stop> {
+    fn feed(&mut self, name: &Arc<str>, reader: &mut impl BufRead, compressed: bool) -> Result<(), Ended> {
+        // Where the line under way begins in the buffer.
+        let mut start = 0;
+        // Whether the next look at the input is a read of it, and may wait because there was less than a buffer the last time.
+        let (mut drained, mut waits) = (true, false);
         loop {
-            let line = self.cutter.line_number();
-            let buffer = self.cutter.buffer();
-            let start = buffer.len();
-            // One byte more, for the newline.
-            let read = reader.take(self.longest as u64 + 1).read_until(b'\n', buffer);
-            if line == 1 && buffer[start..].starts_with(b"\xef\xbb\xbf") {
-                buffer.drain(start..start + 3);
+            if drained && waits {
+                start = self.cutter.hand_over(start)?;
             }
-            let at = |reason| BadRecordAt { reason, input: Arc::clone(name), line: Some(line), cause: None };
-            match read {
-                Ok(0) => return Ok(()),
-                Ok(n) if n > self.longest && !buffer.ends_with(b"\n") => {
-                    let head = self.cutter.take_line(start);
-                    let mut rest = RestOfLine::of(reader);
-                    self.bad.report(at(BadRecord::TooLong), &head, &mut rest)?;
-                    self.cutter.bad(1, n as u64 + rest.bytes)?;
-                    if let Some(error) = rest.error {
-                        return self.broken_off(name, &[], compressed, &error);
-                    }
-                }
-                Ok(_) => self.cutter.line(start)?,
+            let available = match reader.fill_buf() {
+                Ok(available) => available,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => {
                     let head = self.cutter.take_line(start);
                     return self.broken_off(name, &head, compressed, &error);
+                }
+            };
+            if drained {
+                waits = available.len() < input::READ_BYTES;
+            }
+            let line = self.cutter.line_number();
+            let buffer = self.cutter.buffer();
+            // One byte more than the longest line, for the newline.
+            let window = &available[..available.len().min(self.longest + 1 - (buffer.len() - start))];
+            // A slice as a reader: it finds the newline with the platform's `memchr`, and cannot fail.
+            let length = { window }.skip_until(b'\n').unwrap_or(0);
+            buffer.extend_from_slice(&window[..length]);
+            drained = length == available.len();
+            reader.consume(length);
+
+            let read = buffer.len() - start;
+            let is_last = length == 0;
+            if is_last && read == 0 {
+                return Ok(());
+            }
+            let is_whole = buffer.ends_with(b"\n") || is_last;
+            if is_whole {
+                if line == 1 && buffer[start..].starts_with(b"\xef\xbb\xbf") {
+                    buffer.drain(start..start + 3);
+                }
+                self.cutter.line(start)?;
+                start = self.cutter.buffer().len();
+                if is_last {
+                    return Ok(());
+                }
+            } else if read > self.longest {
+                let head = self.cutter.take_line(start);
+                let mut rest = RestOfLine::of(reader);
+                let at = BadRecordAt {
+                    reason: BadRecord::TooLong,
+                    input: Arc::clone(name),
+                    place: Place::Line(line),
+                    cause: None,
+                };
+                self.bad.report(at, &head, &mut rest)?;
+                let error = rest.error;
+                self.cutter.bad(1)?;
+                start = self.cutter.buffer().len();
+                drained = true;
+                if let Some(error) = error {
+                    return self.broken_off(name, &[], compressed, &error);
                 }
             }
         }
@@ -157,20 +179,20 @@ impl Reading<'_> {
         head: &[u8],
         compressed: bool,
         error: &io::Error,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Ended> {
         let reason = if compressed { BadRecord::Truncated } else { BadRecord::Unreadable };
         let cause = Some(error.to_string());
         if head.is_empty() {
             return self.bad_file(Arc::clone(name), reason, cause);
         }
-        let line = Some(self.cutter.line_number());
-        let at = BadRecordAt { reason, input: Arc::clone(name), line, cause };
+        let place = Place::Line(self.cutter.line_number());
+        let at = BadRecordAt { reason, input: Arc::clone(name), place, cause };
         self.bad.report(at, head, &mut io::empty())?;
-        Ok(self.cutter.bad(1, head.len() as u64)?)
+        Ok(self.cutter.bad(1)?)
     }
 
     /// Reads the list of a folder's files; the workers read the files.
-    fn folder(&mut self, root: &Path) -> Result<(), Stop> {
+    fn folder(&mut self, root: &Path) -> Result<(), Ended> {
         // A folder sorts by its name with the separator that follows it in the paths of its files.
         let key = |entry: &DirEntry| {
             let mut name = entry.file_name().as_encoded_bytes().to_vec();
@@ -197,9 +219,9 @@ impl Reading<'_> {
         Ok(())
     }
 
-    fn bad_file(&mut self, input: Arc<str>, reason: BadRecord, cause: Option<String>) -> Result<(), Stop> {
-        self.bad.report_file(BadRecordAt { reason, input, line: None, cause })?;
-        Ok(self.cutter.bad(0, 0)?)
+    fn bad_file(&mut self, input: Arc<str>, reason: BadRecord, cause: Option<String>) -> Result<(), Ended> {
+        self.bad.report_file(BadRecordAt { reason, input, place: Place::Whole, cause })?;
+        Ok(self.cutter.bad(0)?)
     }
 }
 

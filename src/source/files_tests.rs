@@ -1,11 +1,11 @@
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::*;
-use crate::source::{Batch, DeadLetter, Decoder, OnError, Payload, Pull};
+use crate::source::{Batch, DeadLetter, Decoder, OnError, Payload, Room, Taken};
 use crate::time::Epoch;
 
 /// Time that stands still.
@@ -20,8 +20,12 @@ impl Clock for Still {
 /// What a reading leaves behind.
 #[derive(Debug)]
 struct Run {
-    totals: Totals,
+    /// Those with records.
     batches: Vec<Batch>,
+    /// Records, bad ones included: the position where a reading would go on.
+    records: u64,
+    /// The last epoch in which there is anything.
+    epochs: Epoch,
     /// Epoch, position, id, text (`None` for a delete).
     events: Vec<(Epoch, u64, String, Option<String>)>,
     bad: BTreeMap<&'static str, u64>,
@@ -38,32 +42,45 @@ impl Run {
     }
 }
 
-/// Pulls and decodes what `read` has pushed.
-fn drain(queue: &Queue, bad: &BadRecords, totals: Totals) -> Run {
-    let mut run = Run { totals, batches: Vec::new(), events: Vec::new(), bad: BTreeMap::new() };
+/// Takes and decodes what has been pushed.
+fn drain(queue: &Queue, bad: &BadRecords) -> Run {
+    let mut run =
+        Run { batches: Vec::new(), records: 0, epochs: 0, events: Vec::new(), bad: BTreeMap::new() };
     let mut decoder = Decoder::new(&[]);
-    while let Pull::Batch(batch) = queue.pull(Epoch::MAX) {
+    while let Taken::Batch(epoch, batch) = queue.take(Epoch::MAX) {
         let into = |position: crate::doc::Position, event: crate::doc::DocEvent<'_>| {
-            run.events.push((batch.epoch, position.0, event.id.to_string(), event.text.map(Into::into)));
+            assert_eq!(position.partition, 0);
+            run.events.push((epoch, position.offset, event.id.to_string(), event.text.map(Into::into)));
         };
         decoder.decode(&batch, bad, into).unwrap();
-        run.batches.push(batch);
+        assert!(batch.next > run.records && batch.next >= run.records + batch.records, "{batch:?}");
+        (run.records, run.epochs) = (batch.next, epoch);
+        run.batches.extend(Some(batch).filter(|batch| batch.records > 0));
     }
     run.bad = bad.counts();
     run
 }
 
 fn unbounded() -> Queue {
-    Queue::new(u64::MAX, usize::MAX)
+    Queue::new(1, 1, Room { bytes: u64::MAX, batches: usize::MAX }, EpochLimits::default())
+}
+
+/// The offset of a batch's first record, and the number of its first line: 0 for files.
+fn begins(batch: &Batch) -> (u64, u64) {
+    match &batch.payload {
+        Payload::Lines { first, first_line, .. } => (*first, *first_line),
+        Payload::Files { first, .. } => (*first, 0),
+        Payload::Records(_) => panic!("{batch:?}"),
+    }
 }
 
 /// Reads inputs on disk.
 fn run_inputs(paths: &[PathBuf], epochs: &str, bad: &BadRecords) -> Run {
     let inputs = Input::resolve(paths).unwrap();
-    let files = Files { inputs, epochs: epochs.parse().unwrap(), speed: Speed::Max };
+    let mut files = Files { inputs, epochs: epochs.parse().unwrap(), speed: Speed::Max };
     let queue = unbounded();
-    let totals = files.run(&queue, bad, &Still).unwrap().unwrap();
-    drain(&queue, bad, totals)
+    files.read(&queue, bad, &Still).unwrap();
+    drain(&queue, bad)
 }
 
 /// Reads one feed from a reader, with lines of at most `longest` bytes.
@@ -74,8 +91,8 @@ fn run_feed(reader: impl Read + 'static, epochs: &str, longest: usize, bad: &Bad
     let FeedReader { mut bytes, compressed } = FeedReader::new(reader).unwrap();
     reading.cutter.begin("feed".into()).unwrap();
     reading.feed(&"feed".into(), &mut bytes, compressed).unwrap();
-    let totals = reading.cutter.finish().unwrap();
-    drain(&queue, bad, totals)
+    reading.cutter.finish().unwrap();
+    drain(&queue, bad)
 }
 
 fn feed(bytes: impl Into<Vec<u8>>, epochs: &str) -> Run {
@@ -129,21 +146,19 @@ fn positions_and_epochs_run_on_over_inputs() {
     let run = run_inputs(&paths, "events:2", &BadRecords::default());
     assert_eq!(run.ids(), ["0", "1", "3", "4", "5", "last"]);
     assert_eq!(run.places(), [(1, 0), (1, 1), (2, 3), (3, 4), (3, 5), (4, 6)]);
-    assert_eq!((run.totals.records, run.totals.epochs), (7, 4));
+    assert_eq!((run.records, run.epochs), (7, 4));
     assert_eq!(run.bad, BTreeMap::from([("not_json", 1)]));
-    let bytes: u64 = paths.iter().map(|path| path.metadata().unwrap().len()).sum();
-    assert_eq!(run.totals.bytes, bytes);
 }
 
 #[test]
 fn no_batch_crosses_an_epoch_and_all_stay_small() {
     for (epochs, count) in [("events:1", 1000), ("events:1000", 1), ("events:300", 4), ("all", 1)] {
         let run = feed(deletes(0, 1000), epochs);
-        assert_eq!(run.totals.epochs, count, "{epochs}");
+        assert_eq!(run.epochs, count, "{epochs}");
         assert_eq!(run.ids().len(), 1000);
         let mut next = 0;
         for batch in &run.batches {
-            assert_eq!((batch.first.0, batch.first_line), (next, next + 1));
+            assert_eq!(begins(batch), (next, next + 1));
             assert!(batch.records <= 128);
             next += batch.records;
         }
@@ -168,8 +183,8 @@ fn an_epoch_ends_where_the_ts_changes() {
     let run = feed(lines.join("\n"), "ts");
     assert_eq!(run.ids(), ["no ts", "a", "b", "c", "d", "e"]);
     assert_eq!(run.places(), [(1, 0), (1, 1), (1, 2), (1, 4), (2, 5), (3, 6)]);
-    assert_eq!(run.totals.epochs, 3);
-    let first_lines: Vec<_> = run.batches.iter().map(|batch| batch.first_line).collect();
+    assert_eq!(run.epochs, 3);
+    let first_lines: Vec<_> = run.batches.iter().map(|batch| begins(batch).1).collect();
     assert_eq!(first_lines, [1, 7, 8]);
 }
 
@@ -182,7 +197,6 @@ fn feeds_are_recognised_by_their_first_bytes() {
     for bytes in [plain.clone(), zstd(&plain), gzip(&plain), skippable, frames, members] {
         let run = feed(bytes.clone(), "all");
         assert_eq!((run.ids(), run.bad.len()), (vec!["0", "1", "2", "3", "4"], 0));
-        assert_eq!(run.totals.bytes, plain.len() as u64);
         let slow = Trickle(io::Cursor::new(bytes));
         let slowly = run_feed(slow, "all", MAX_RECORD_BYTES, &BadRecords::default());
         assert_eq!((slowly.ids(), slowly.bad.len()), (vec!["0", "1", "2", "3", "4"], 0));
@@ -194,7 +208,7 @@ fn byte_order_marks_and_line_ends_do_not_matter() {
     let run = feed("\u{feff}{\"id\":\"a\",\"text\":\"x\"}\r\n\r\n{\"id\":\"b\",\"text\":\"y\"}", "all");
     assert_eq!((run.ids(), run.bad.len()), (vec!["a", "b"], 0));
     for empty in ["", "\u{feff}", "\n\n  \n", "\u{feff}\r\n"] {
-        assert_eq!((feed(empty, "events:1").totals.records, feed(empty, "events:1").totals.epochs), (0, 0));
+        assert_eq!((feed(empty, "events:1").records, feed(empty, "events:1").epochs), (0, 0));
         assert!(feed(empty, "all").batches.is_empty());
     }
 }
@@ -204,7 +218,7 @@ fn many_blank_lines_are_not_gathered() {
     let run = feed(format!("{}{}{}", deletes(0, 1), "\n".repeat(1 << 20), deletes(1, 1)), "all");
     assert_eq!(run.places(), [(1, 0), (1, 1)]);
     assert!(run.batches.iter().all(|batch| batch.bytes() <= 128 << 10));
-    assert_eq!(run.batches[1].first_line, (1 << 20) + 2);
+    assert_eq!(begins(&run.batches[1]).1, (1 << 20) + 2);
 }
 
 #[test]
@@ -222,7 +236,7 @@ fn a_compressed_feed_that_ends_early_counts_up_to_there() {
         assert!(good > 1000);
         assert_eq!(run.places()[..2], [(1, 0), (1, 1)]);
         assert_eq!(run.places().last(), Some(&(1, good + 1)), "the broken record has a position");
-        assert_eq!(run.totals.records, good + 2);
+        assert_eq!(run.records, good + 2);
     }
 }
 
@@ -246,9 +260,9 @@ fn a_plain_feed_that_breaks_off_is_unreadable_from_there() {
         let bad = BadRecords::new(OnError::Count, Some(DeadLetter::create(letter.clone()).unwrap()));
         let reader = Broken(io::Cursor::new(format!("{}{tail}", deletes(0, 3)).into_bytes()));
         let run = run_feed(reader, "all", MAX_RECORD_BYTES, &bad);
-        assert_eq!((run.ids(), run.totals.records), (vec!["0", "1", "2"], 4));
+        assert_eq!((run.ids(), run.records), (vec!["0", "1", "2"], 4));
         assert_eq!(run.bad, BTreeMap::from([("unreadable", 1)]));
-        bad.finish().unwrap();
+        bad.flush().unwrap();
         assert_eq!(fs::read_to_string(&letter).unwrap(), kept);
     }
 }
@@ -261,13 +275,12 @@ fn a_line_may_be_as_long_as_the_limit_and_no_longer() {
     let bad = BadRecords::new(OnError::Count, Some(DeadLetter::create(letter.clone()).unwrap()));
     let (fits, long, longer) = (line(100), line(101), line(5000));
     let lines = [&fits, &long, &fits, &longer, &long].map(String::as_str).join("\n");
-    let length = lines.len() as u64;
     let run = run_feed(io::Cursor::new(lines), "events:2", 100, &bad);
     assert_eq!(run.places(), [(1, 0), (2, 2)]);
-    assert_eq!(run.batches[1].first_line, 3);
-    assert_eq!(run.totals, Totals { records: 5, bytes: length, epochs: 3 });
+    assert_eq!(begins(&run.batches[1]).1, 3);
+    assert_eq!((run.records, run.epochs), (5, 3));
     assert_eq!(run.bad, BTreeMap::from([("too_long", 3)]));
-    bad.finish().unwrap();
+    bad.flush().unwrap();
     assert_eq!(fs::read_to_string(&letter).unwrap(), format!("{long}\n{longer}\n{long}\n"), "kept whole");
 }
 
@@ -279,8 +292,7 @@ fn a_line_of_200_megabytes_is_passed_over() {
     let run = run_feed(reader, "all", MAX_RECORD_BYTES, &BadRecords::default());
     assert_eq!(run.places(), [(1, 0), (1, 2)]);
     assert_eq!(run.bad, BTreeMap::from([("too_long", 1)]));
-    assert!(run.totals.bytes > 200_000_000);
-    assert_eq!(run.batches[1].first_line, 3);
+    assert_eq!(begins(&run.batches[1]).1, 3);
 }
 
 #[test]
@@ -291,9 +303,9 @@ fn bad_records_have_their_place_and_are_kept_verbatim() {
     let bytes = b"\n{\"id\":1}\r\n\xff\n{\"id\":\"a\",\"op\":\"delete\"}\n[]";
     let run = run_feed(io::Cursor::new(bytes), "events:1", 100, &bad);
     assert_eq!(run.places(), [(3, 2)]);
-    assert_eq!(run.totals.epochs, 4);
+    assert_eq!(run.epochs, 4);
     assert_eq!(run.bad, BTreeMap::from([("bad_id", 1), ("not_utf8", 1), ("not_an_object", 1)]));
-    bad.finish().unwrap();
+    bad.flush().unwrap();
     assert_eq!(fs::read(&letter).unwrap(), b"{\"id\":1}\r\n\xff\n[]\n");
 }
 
@@ -331,7 +343,9 @@ fn the_files_of_a_folder_are_documents() {
     assert_eq!(run.places(), [(1, 0), (1, 1), (1, 2), (1, 3), (2, 6)]);
     assert_eq!(run.bad, BTreeMap::from([("not_utf8", 1), ("bad_id", 1)]));
     assert!(
-        run.batches.iter().all(|batch| (batch.first_line == 0) == matches!(batch.payload, Payload::Files(_)))
+        run.batches
+            .iter()
+            .all(|batch| (begins(batch).1 == 0) == matches!(batch.payload, Payload::Files { .. }))
     );
 }
 
@@ -346,9 +360,9 @@ fn what_vanishes_before_its_turn_is_unreadable() {
     fs::remove_file(&paths[0]).unwrap();
     fs::remove_dir(&paths[1]).unwrap();
     let (queue, bad) = (unbounded(), BadRecords::default());
-    let files = Files { inputs, epochs: EpochRule::All, speed: Speed::Max };
-    let totals = files.run(&queue, &bad, &Still).unwrap().unwrap();
-    let run = drain(&queue, &bad, totals);
+    let mut files = Files { inputs, epochs: EpochRule::All, speed: Speed::Max };
+    files.read(&queue, &bad, &Still).unwrap();
+    let run = drain(&queue, &bad);
     assert_eq!((run.ids(), run.places()), (vec!["5"], vec![(1, 2)]));
     assert_eq!(run.bad, BTreeMap::from([("unreadable", 2)]));
 }
@@ -375,12 +389,12 @@ fn a_bad_record_ends_the_run_where_none_is_allowed() {
     let whole = zstd(deletes(0, 100).as_bytes());
     fs::write(&path, &whole[..whole.len() - 5]).unwrap();
     let inputs = Input::resolve([&path]).unwrap();
-    let files = Files { inputs, epochs: EpochRule::All, speed: Speed::Max };
+    let mut files = Files { inputs, epochs: EpochRule::All, speed: Speed::Max };
     let (queue, bad) = (unbounded(), BadRecords::new(OnError::Fail, None));
-    let error = files.run(&queue, &bad, &Still).unwrap_err().to_string();
+    let error = files.read(&queue, &bad, &Still).unwrap_err().to_string();
     assert!(error.contains("cut.zst") && error.contains("truncated"), "{error}");
-    while let Pull::Batch(_) = queue.pull(Epoch::MAX) {}
-    assert_eq!(queue.pull(Epoch::MAX), Pull::Done, "the queue is finished all the same");
+    while let Taken::Batch(..) = queue.take(Epoch::MAX) {}
+    assert_eq!(queue.take(Epoch::MAX), Taken::Nothing { low: 1 }, "the epoch is not over");
 }
 
 #[test]
@@ -389,10 +403,11 @@ fn a_closed_queue_ends_the_reader() {
     let path = folder.path().join("feed");
     fs::write(&path, deletes(0, 1000)).unwrap();
     let inputs = Input::resolve([&path]).unwrap();
-    let files = Files { inputs, epochs: EpochRule::All, speed: Speed::Max };
+    let mut files = Files { inputs, epochs: EpochRule::All, speed: Speed::Max };
     let queue = unbounded();
-    queue.close();
-    assert_eq!(files.run(&queue, &BadRecords::default(), &Still).unwrap(), None);
+    queue.stop();
+    files.read(&queue, &BadRecords::default(), &Still).unwrap();
+    assert_eq!(queue.take(Epoch::MAX), Taken::Done);
 }
 
 #[test]
@@ -402,17 +417,66 @@ fn a_record_that_is_not_due_waits_and_those_before_it_do_not() {
     let lines = ["{\"id\":\"a\",\"ts\":0,\"text\":\"\"}", "{\"id\":\"b\",\"ts\":1e9,\"text\":\"\"}"];
     fs::write(&path, lines.join("\n")).unwrap();
     let inputs = Input::resolve([&path]).unwrap();
-    let files = Files { inputs, epochs: EpochRule::Ts, speed: Speed::REAL };
+    let mut files = Files { inputs, epochs: EpochRule::Ts, speed: Speed::REAL };
     let queue = unbounded();
     let (woken, wakes) = std::sync::mpsc::channel();
     queue.register(Box::new(move || woken.send(()).unwrap()));
     std::thread::scope(|scope| {
-        let reader = scope.spawn(|| files.run(&queue, &BadRecords::default(), &Still).unwrap());
-        while queue.pull(9) != (Pull::Idle { low: 2 }) {
+        let reader = scope.spawn(|| files.read(&queue, &BadRecords::default(), &Still).unwrap());
+        while queue.take(9) != (Taken::Nothing { low: 2 }) {
             wakes.recv().unwrap();
         }
         assert!(!reader.is_finished(), "the second record is due in 31 years");
-        queue.close();
-        assert_eq!(reader.join().unwrap(), None);
+        queue.stop();
+        reader.join().unwrap();
+    });
+}
+
+/// Gives what it is sent, one message a read; waits for the next one.
+struct Pipe(std::sync::mpsc::Receiver<&'static [u8]>, Vec<u8>);
+
+impl Read for Pipe {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.1.is_empty() {
+            self.1 = self.0.recv().unwrap_or_default().to_vec();
+        }
+        let n = self.1.len().min(out.len());
+        out[..n].copy_from_slice(&self.1[..n]);
+        self.1.drain(..n);
+        Ok(n)
+    }
+}
+
+#[test]
+fn what_has_been_read_is_handed_over_before_the_reader_waits() {
+    let (send, receive) = std::sync::mpsc::channel();
+    let queue = unbounded();
+    let (woken, wakes) = std::sync::mpsc::channel();
+    queue.register(Box::new(move || woken.send(()).unwrap()));
+    let take = || {
+        wakes.recv().unwrap();
+        match queue.take(9) {
+            Taken::Batch(1, Batch { payload: Payload::Lines { bytes, .. }, next, .. }) => (bytes, next),
+            other => panic!("{other:?}"),
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let bad = BadRecords::default();
+            let cutter = Cutter::new(&queue, &Still, EpochRule::All, Speed::Max);
+            let mut reading = Reading { cutter, bad: &bad, longest: 20 };
+            let FeedReader { mut bytes, .. } = FeedReader::new(Pipe(receive, Vec::new())).unwrap();
+            reading.feed(&"pipe".into(), &mut bytes, false).unwrap();
+            reading.cutter.finish().unwrap();
+        });
+        send.send(b"{\"id\":1}\n{\"id\":2}\n{\"i").unwrap();
+        assert_eq!(take(), (b"{\"id\":1}\n{\"id\":2}\n".to_vec(), 2), "and the line that has begun is kept");
+        send.send(b"d\":3}\n").unwrap();
+        assert_eq!(take(), (b"{\"id\":3}\n".to_vec(), 3));
+        send.send(b"a line that is longer than 20 bytes\n{").unwrap();
+        assert_eq!(take(), (b"".to_vec(), 4), "a bad record moves the position");
+        send.send(b"}").unwrap();
+        drop(send);
+        assert_eq!(take(), (b"{}".to_vec(), 5));
     });
 }

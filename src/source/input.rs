@@ -10,7 +10,7 @@ use flate2::bufread::MultiGzDecoder;
 use super::SourceError;
 
 /// Bytes read from an input at once. Large enough that system calls do not show, small enough for the second-level cache.
-const READ_BYTES: usize = 128 << 10;
+pub(super) const READ_BYTES: usize = 128 << 10;
 
 /// One input, in the order of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,8 +109,6 @@ impl FeedReader {
 pub(super) struct RestOfLine<'r, R> {
     reader: &'r mut R,
     ended: bool,
-    /// Bytes consumed.
-    pub(super) bytes: u64,
     /// What ended the reader in the middle of the line, held back for the one who reads on.
     pub(super) error: Option<io::Error>,
 }
@@ -118,7 +116,7 @@ pub(super) struct RestOfLine<'r, R> {
 impl<'r, R: BufRead> RestOfLine<'r, R> {
     /// What `reader` still holds of its current line.
     pub(super) fn of(reader: &'r mut R) -> Self {
-        Self { reader, ended: false, bytes: 0, error: None }
+        Self { reader, ended: false, error: None }
     }
 }
 
@@ -142,7 +140,6 @@ impl<R: BufRead> Read for RestOfLine<'_, R> {
         let taken = length - usize::from(newline);
         out[..taken].copy_from_slice(&window[..taken]);
         self.ended = newline || length == 0;
-        self.bytes += length as u64;
         self.reader.consume(length);
         Ok(taken)
     }

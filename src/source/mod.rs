@@ -1,16 +1,18 @@
 //! Where events come from: inputs in, [batches](Batch) of raw records out, cut into epochs.
 //!
 //! ```text
-//!  inputs ──▶ Files (one thread) ──▶ Queue ──▶ Decoder (each worker) ──▶ events
-//!             cuts records, epochs    bounded    reads JSON and files
+//!  partitions ──▶ Reader (a thread each) ──▶ Queue ──▶ Decoder (each worker) ──▶ events
+//!                 finds records, positions    bounded,   reads JSON, keys, files
+//!                                             epochs
 //! ```
 //!
-//! One thread only finds the ends of records, which costs little more than reading the bytes; all that costs more (JSON,
-//! files of a folder) is done by the workers, each for the batches that it pulls.
+//! A reader only finds where records begin and end, which costs little more than reading the bytes; all that costs more (JSON,
+//! files of a folder) is done by the workers, each for the batches that it takes.
 //!
 //! Invariants:
-//! - Every record, good or bad, has one [`Position`]: 0, 1, 2, … over all inputs in order. Blank lines have none.
-//! - Epochs are numbered from 1 without gaps, ascend with the positions, and no batch crosses one.
+//! - Every record, good or bad, has one [`Position`]; in recorded inputs partition 0 and the offsets 0, 1, 2, … over all
+//!   inputs in order, since later inputs may change the documents of earlier ones. Blank lines have none.
+//! - Epochs are numbered without gaps, and no batch crosses one.
 //! - A record that is no event is reported to [`BadRecords`] exactly once, and never ends the run unless
 //!   [`OnError::Fail`] says so.
 
@@ -25,22 +27,68 @@ mod queue;
 mod speed;
 mod whole;
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-pub use bad::{BadRecordAt, BadRecords, DeadLetter, OnError};
-pub use batch::{Batch, FileDocument, Payload};
+pub use bad::{BadRecordAt, BadRecords, DeadLetter, OnError, Place};
+pub use batch::{Batch, FileDocument, KeyedRecord, Payload, Records};
 pub use decode::Decoder;
 pub use epochs::EpochRule;
-pub use files::{Files, Totals};
+pub use files::Files;
 pub use input::{Input, open};
-pub use queue::{Closed, Pull, Queue};
+pub use queue::{Closed, EpochLimits, Queue, Refused, Room, Taken};
 pub use speed::Speed;
 use thiserror::Error;
 pub use whole::for_each_event;
 
 #[cfg(doc)]
 use crate::doc::Position;
+use crate::time::Clock;
+
+/// A source of events: partitions of records, dealt out to readers.
+///
+/// A **partition** is a sequence of records; its number names it for good. An **offset** is a record's place in its partition: a
+/// number that never changes, ascends with the records, and may leave gaps. One document's events are all in one partition, so that
+/// the greatest offset tells its last event; there is no order between partitions. A source that is opened again gives every record the
+/// same position, and can begin a partition at any offset: then [`Batch::next`] of what was read before is where it goes on.
+///
+/// ```text
+///  epochs() ─▶ readers() ─▶ each Reader::read, on a thread of its own
+/// ```
+///
+/// [`Self::epochs`] and [`Self::readers`] are each called once, in this order.
+pub trait Source: Send + fmt::Debug {
+    /// Where the queue is to cut epochs by itself, beside where readers cut.
+    fn epochs(&self) -> EpochLimits {
+        EpochLimits::default()
+    }
+
+    /// The readers, one or more. Each partition is read by one of them.
+    fn readers(self: Box<Self>) -> Vec<Box<dyn Reader>>;
+}
+
+/// Reads some partitions of a [`Source`].
+///
+/// Contract, for [`Self::read`], which is called once:
+/// - It pushes the records of each partition in order of offset, in batches of one partition, bad ones excepted: those that it finds
+///   itself it reports, and the batch that follows has its [`Batch::next`] behind them. A batch may have no record.
+/// - It returns `Ok` at the end of its input (if it has one), or once the queue says [`Closed`], which is no error. It returns an
+///   error if it must not go on; then the epoch that is open is not written. It never calls [`Queue::finish`].
+/// - Epochs: it may cut where it wants to ([`Queue::cut`]), which ends the epoch for all readers. One that has nothing to read holds
+///   no epoch open. What it has read it must push before it waits for more: what is kept back is in no epoch.
+/// - Stalls: [`Queue::push`] waits while the workers are behind, which is how a reader is paused; [`Queue::pause`] and
+///   [`Queue::wait_for_room`] wait too. All three end at once when the run does. A reader that has other duties meanwhile (the
+///   heartbeat of a broker's consumer) uses [`Queue::try_push`] instead, keeps the batch that is refused, and reads no more until it is
+///   taken; so at most one batch per reader waits outside the queue.
+/// - A reader may wait for its input for ever: it is asked to end by the queue only, at its next step, and nobody waits for it.
+pub trait Reader: Send {
+    /// Reads to the end.
+    ///
+    /// # Errors
+    /// What ends the run.
+    fn read(&mut self, queue: &Queue, bad: &BadRecords, clock: &dyn Clock) -> Result<(), SourceError>;
+}
 
 /// The longest record in bytes, inclusive, without the end of its line; 64 MiB. A longer one is `too_long`: it is passed
 /// over in pieces, so that one broken line cannot take all memory.

@@ -1,11 +1,18 @@
-//! The bounded hand-over from one reader to the workers.
+//! The bounded hand-over from the readers to the workers, and where the input is cut into epochs.
 //!
-//! The reader [pushes](Queue::push) batches in order and waits while too much lies ahead of the workers. Workers
-//! [pull](Queue::pull) and never wait: where there is nothing for them they learn up to where they may advance, park,
-//! and are woken by the waker that they registered.
+//! Readers [push](Queue::push) batches and wait while too much lies ahead of the workers. Workers [take](Queue::take)
+//! batches and never wait: where there is nothing for them they learn up to where they may advance, park, and are woken by the
+//! waker that they registered.
 //!
-//! Invariants: batches are handed out in the order in which they were pushed, each once; the epoch of an
-//! [`Pull::Idle`] never goes back, and no batch of an earlier epoch is handed out after it.
+//! One epoch is open at a time, for all readers together: a batch belongs to the epoch that is open when it is pushed, and
+//! a [cut](Queue::cut) ends that epoch for all of them at once. So a reader that has nothing to push holds nobody up.
+//!
+//! Three ways to an end: every reader [finishes](Queue::finish) its input; or the run is [stopped](Queue::stop): readers end, and
+//! what they have pushed is still handed out; or it [fails](Queue::fail): readers end, workers get nothing more, and
+//! are never told that an epoch is over.
+//!
+//! Invariants: batches are handed out in the order in which they were pushed, each once, with epochs that never descend; the
+//! epoch of a [`Taken::Nothing`] never goes back but for a failure, and no batch of an earlier epoch is handed out after it.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,60 +22,113 @@ use std::time::Duration;
 use super::batch::{Batch, Payload};
 use crate::time::Epoch;
 
-/// The bounded hand-over from one reader, which waits for room, to the workers, which never wait: where there is nothing
-/// for them they park, and are called after a batch, an advance or the end has come.
-pub struct Queue {
-    state: Mutex<State>,
-    /// Signalled when batches are taken, and when the queue is closed.
-    room: Condvar,
-    wakers: Mutex<Vec<Box<dyn Fn() + Send>>>,
-    limit_bytes: u64,
-    limit_batches: usize,
+/// The largest buffer that is kept to be filled again; one long line must not stay in memory.
+const SPARE_BYTES: usize = 1 << 20;
+
+/// What a queue holds at most: it takes a batch while fewer than `bytes` and fewer than `batches` (both 1 or more) wait,
+/// so that it may hold one batch more than that many bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Bytes.
+    pub bytes: u64,
+    /// Batches.
+    pub batches: usize,
 }
 
-#[derive(Debug, Default)]
+/// How large an epoch may grow before the queue cuts it, by whichever comes first; for readers that do not cut themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EpochLimits {
+    /// Records, 1 or more: the batch that reaches it is the epoch's last.
+    pub records: Option<u64>,
+    /// Bytes, 1 or more: the batch that reaches it is the epoch's last.
+    pub bytes: Option<u64>,
+    /// Time from the epoch's first batch to its end, if [`Queue::cut_by_clock`] runs.
+    pub interval: Option<Duration>,
+}
+
+/// The bounded hand-over from the readers, which wait for room, to the workers, which never wait; it holds the open epoch.
+pub struct Queue {
+    state: Mutex<State>,
+    /// Signalled when batches are taken, and when readers are to end.
+    room_made: Condvar,
+    /// Signalled, for [`Queue::cut_by_clock`], when an epoch gets its first batch or ends, and when readers are to end.
+    epoch_changed: Condvar,
+    wakers: Mutex<Vec<Box<dyn Fn() + Send>>>,
+    room: Room,
+    limits: EpochLimits,
+}
+
+#[derive(Debug)]
 struct State {
-    batches: VecDeque<Batch>,
+    batches: VecDeque<(Epoch, Batch)>,
     bytes: u64,
-    /// The reader's current epoch: nothing of an earlier one will be pushed.
-    reading: Epoch,
-    /// The reader is done.
-    finished: bool,
-    /// The workers want no more.
-    closed: bool,
+    /// The open epoch: nothing of an earlier one will be pushed.
+    epoch: Epoch,
+    /// Batches, records and bytes pushed in it.
+    in_epoch: (u64, u64, u64),
+    /// Readers that have not finished.
+    readers: usize,
+    end: End,
     /// Buffers of batches that have been read, to be filled again: what one thread allocates and another frees is slow to
     /// come back.
     spare: Vec<Vec<u8>>,
 }
 
+/// Whether the run is to end before its input does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    No,
+    Stopped,
+    Failed,
+}
+
 /// What a worker gets.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Pull {
-    /// The next batch.
-    Batch(Batch),
-    /// Nothing now; no batch of an epoch below `low` will ever be handed out again.
-    Idle {
+#[derive(Debug, PartialEq)]
+pub enum Taken {
+    /// The next batch, and its epoch.
+    Batch(Epoch, Batch),
+    /// Nothing now; no batch of an epoch below `low` will ever be handed out again. After a failure `low` is 0: a worker keeps
+    /// the epochs that it holds.
+    Nothing {
         /// The lowest epoch that may still come.
         low: Epoch,
     },
-    /// Nothing will ever come again.
+    /// Nothing will ever come again, and all that was pushed has been handed out.
     Done,
 }
 
-/// The workers want no more: the reader may end.
+/// The reader is to end: no more is wanted of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed;
 
+/// Why a batch is not taken at once.
+#[derive(Debug, PartialEq)]
+pub enum Refused {
+    /// There is no room for it now.
+    Full(Batch),
+    /// The reader is to end.
+    Closed,
+}
+
 impl Queue {
-    /// An empty queue whose reader is in epoch 1. It accepts a batch while fewer than `limit_bytes` and fewer than
-    /// `limit_batches` (both 1 or more) are waiting, so that it may hold one batch more than that many bytes.
-    pub fn new(limit_bytes: u64, limit_batches: usize) -> Self {
+    /// An empty queue for so many readers, with epoch `first` open.
+    pub fn new(readers: usize, first: Epoch, room: Room, limits: EpochLimits) -> Self {
+        let state = State {
+            batches: VecDeque::new(),
+            bytes: 0,
+            epoch: first,
+            in_epoch: (0, 0, 0),
+            readers,
+            end: End::No,
+            spare: Vec::new(),
+        };
         Self {
-            state: Mutex::new(State { reading: 1, ..State::default() }),
-            room: Condvar::new(),
+            state: Mutex::new(state),
+            room_made: Condvar::new(),
+            epoch_changed: Condvar::new(),
             wakers: Mutex::default(),
-            limit_bytes,
-            limit_batches,
+            room,
+            limits,
         }
     }
 
@@ -77,78 +137,150 @@ impl Queue {
         self.wakers.lock().unwrap_or_else(PoisonError::into_inner).push(waker);
     }
 
-    /// Reader: hands over a batch; waits for room. Epochs must not descend.
+    /// Reader: hands over a batch; waits for room.
     ///
     /// # Errors
-    /// [`Closed`] if the workers want no more.
+    /// [`Closed`] if the reader is to end; the batch is dropped.
     pub fn push(&self, batch: Batch) -> Result<(), Closed> {
-        let full = |state: &mut State| {
-            !state.closed && (state.bytes >= self.limit_bytes || state.batches.len() >= self.limit_batches)
-        };
-        let mut state = self.room.wait_while(self.lock(), full).unwrap_or_else(PoisonError::into_inner);
-        if state.closed {
+        let full = |state: &mut State| state.end == End::No && state.is_full(self.room);
+        let state = self.room_made.wait_while(self.lock(), full).unwrap_or_else(PoisonError::into_inner);
+        if state.end != End::No {
             return Err(Closed);
         }
-        debug_assert!(batch.epoch >= state.reading, "epochs must not descend");
-        state.reading = batch.epoch;
-        state.bytes += batch.bytes();
-        state.batches.push_back(batch);
-        drop(state);
-        self.wake();
+        self.add(state, batch);
         Ok(())
     }
 
-    /// Reader: nothing of an epoch below `epoch` will be pushed any more.
-    pub fn advance(&self, epoch: Epoch) {
-        let mut state = self.lock();
-        debug_assert!(epoch >= state.reading, "epochs must not descend");
-        state.reading = epoch;
+    /// Reader: hands over a batch if there is room for it. For a reader that has something else to do than to wait.
+    ///
+    /// # Errors
+    /// The batch if there is no room, or that the reader is to end.
+    pub fn try_push(&self, batch: Batch) -> Result<(), Refused> {
+        let state = self.lock();
+        if state.end != End::No {
+            return Err(Refused::Closed);
+        }
+        if state.is_full(self.room) {
+            return Err(Refused::Full(batch));
+        }
+        self.add(state, batch);
+        Ok(())
+    }
+
+    fn add(&self, mut state: MutexGuard<'_, State>, batch: Batch) {
+        let opens = state.in_epoch.0 == 0;
+        let (bytes, epoch) = (batch.bytes(), state.epoch);
+        let (batches, in_records, in_bytes) = &mut state.in_epoch;
+        *batches += 1;
+        *in_records += batch.records;
+        *in_bytes += bytes;
+        let reached = |limit: Option<u64>, n: u64| limit.is_some_and(|limit| n >= limit);
+        let cuts = reached(self.limits.records, *in_records) || reached(self.limits.bytes, *in_bytes);
+        state.bytes += bytes;
+        state.batches.push_back((epoch, batch));
+        if cuts {
+            state.cut();
+        }
         drop(state);
+        if (opens || cuts) && self.limits.interval.is_some() {
+            self.epoch_changed.notify_all();
+        }
         self.wake();
     }
 
-    /// Reader: nothing will be pushed any more.
-    pub fn finish(&self) {
-        self.lock().finished = true;
+    /// Reader: ends the open epoch, for all readers, and opens the next one.
+    pub fn cut(&self) {
+        self.lock().cut();
+        if self.limits.interval.is_some() {
+            self.epoch_changed.notify_all();
+        }
         self.wake();
+    }
+
+    /// Ends each epoch [`EpochLimits::interval`] after its first batch, until no reader is left. Blocks; does nothing if there
+    /// is no interval.
+    pub fn cut_by_clock(&self) {
+        let Some(interval) = self.limits.interval else { return };
+        let mut state = self.lock();
+        loop {
+            let is_empty = |now: &mut State| now.is_read_on() && now.in_epoch.0 == 0;
+            state = self.epoch_changed.wait_while(state, is_empty).unwrap_or_else(PoisonError::into_inner);
+            let epoch = state.epoch;
+            let is_open = |now: &mut State| now.is_read_on() && now.epoch == epoch;
+            let waited = self.epoch_changed.wait_timeout_while(state, interval, is_open);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if !state.is_read_on() {
+                return;
+            }
+            if state.epoch == epoch {
+                state.cut();
+                drop(state);
+                self.wake();
+                state = self.lock();
+            }
+        }
+    }
+
+    /// Reader: it has read all its input, and pushes nothing any more. Never called by one that fails.
+    pub fn finish(&self) {
+        let mut state = self.lock();
+        state.readers = state.readers.saturating_sub(1);
+        drop(state);
+        self.epoch_changed.notify_all();
+        self.wake();
+    }
+
+    /// Reader: waits until there may be room, but no longer than `time`.
+    ///
+    /// # Errors
+    /// [`Closed`], at once, if the reader is to end.
+    pub fn wait_for_room(&self, time: Duration) -> Result<(), Closed> {
+        self.wait(time, |state| state.is_full(self.room))
     }
 
     /// Reader: lets `time` pass.
     ///
     /// # Errors
-    /// [`Closed`], at once, if the workers want no more.
+    /// [`Closed`], at once, if the reader is to end.
     pub fn pause(&self, time: Duration) -> Result<(), Closed> {
-        let open = |state: &mut State| !state.closed;
-        let (state, _) =
-            self.room.wait_timeout_while(self.lock(), time, open).unwrap_or_else(PoisonError::into_inner);
-        if state.closed { Err(Closed) } else { Ok(()) }
+        self.wait(time, |_| true)
+    }
+
+    fn wait(&self, time: Duration, on: impl Fn(&State) -> bool) -> Result<(), Closed> {
+        let goes_on = |state: &mut State| state.end == End::No && on(state);
+        let waited = self.room_made.wait_timeout_while(self.lock(), time, goes_on);
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if state.end == End::No { Ok(()) } else { Err(Closed) }
     }
 
     /// Worker: takes the next batch if there is one and its epoch is at most `limit`, inclusive. Never waits.
-    pub fn pull(&self, limit: Epoch) -> Pull {
+    pub fn take(&self, limit: Epoch) -> Taken {
         let mut state = self.lock();
-        if let Some(batch) = state.batches.pop_front_if(|batch| batch.epoch <= limit) {
+        if state.end == End::Failed {
+            return Taken::Nothing { low: 0 };
+        }
+        if let Some((epoch, batch)) = state.batches.pop_front_if(|(epoch, _)| *epoch <= limit) {
             state.bytes -= batch.bytes();
             drop(state);
-            self.room.notify_all();
-            return Pull::Batch(batch);
+            self.room_made.notify_all();
+            return Taken::Batch(epoch, batch);
         }
         match state.batches.front() {
-            Some(batch) => Pull::Idle { low: batch.epoch },
-            None if state.finished => Pull::Done,
-            None => Pull::Idle { low: state.reading },
+            Some((epoch, _)) => Taken::Nothing { low: *epoch },
+            None if state.is_read_on() => Taken::Nothing { low: state.epoch },
+            None => Taken::Done,
         }
     }
 
     /// Worker: the batch has been read.
     pub fn give_back(&self, batch: Batch) {
-        if let Payload::Lines(mut buffer) = batch.payload
-            && buffer.capacity() <= SPARE_BYTES
+        if let Payload::Lines { mut bytes, .. } = batch.payload
+            && bytes.capacity() <= SPARE_BYTES
         {
-            buffer.clear();
+            bytes.clear();
             let mut state = self.lock();
-            if state.spare.len() < self.limit_batches {
-                state.spare.push(buffer);
+            if state.spare.len() < self.room.batches {
+                state.spare.push(bytes);
             }
         }
     }
@@ -158,27 +290,59 @@ impl Queue {
         self.lock().spare.pop().unwrap_or_default()
     }
 
-    /// Anyone: drops what is waiting and ends the reader at its next step. Workers get [`Pull::Done`].
-    pub fn close(&self) {
+    /// Anyone: ends the readers at their next step. What has been pushed is still handed out; then workers get
+    /// [`Taken::Done`].
+    pub fn stop(&self) {
+        self.end(End::Stopped);
+    }
+
+    /// Anyone: ends the readers at their next step, and drops what waits. Workers get nothing more, and no end: what
+    /// they hold of an open epoch is not all of it.
+    pub fn fail(&self) {
+        self.end(End::Failed);
+    }
+
+    fn end(&self, end: End) {
         let mut state = self.lock();
-        state.closed = true;
-        state.finished = true;
-        state.batches.clear();
-        state.bytes = 0;
+        if end == End::Failed {
+            state.batches.clear();
+            state.bytes = 0;
+        }
+        if state.end != End::Failed {
+            state.end = end;
+        }
         drop(state);
-        self.room.notify_all();
+        self.room_made.notify_all();
+        self.epoch_changed.notify_all();
         self.wake();
+    }
+
+    /// Anyone: calls every waker.
+    pub fn wake(&self) {
+        for waker in self.wakers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            waker();
+        }
     }
 
     /// The state is whole between any two statements, so that it is good even if a holder panicked.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    fn wake(&self) {
-        for waker in self.wakers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            waker();
-        }
+impl State {
+    fn is_full(&self, room: Room) -> bool {
+        self.bytes >= room.bytes || self.batches.len() >= room.batches
+    }
+
+    /// Whether anything may still be pushed.
+    fn is_read_on(&self) -> bool {
+        self.readers > 0 && self.end == End::No
+    }
+
+    fn cut(&mut self) {
+        self.epoch += 1;
+        self.in_epoch = (0, 0, 0);
     }
 }
 
@@ -191,5 +355,3 @@ impl fmt::Debug for Queue {
 #[cfg(test)]
 #[path = "queue_tests.rs"]
 mod tests;
-/// The largest buffer that is kept to be filled again; one long line must not stay in memory.
-const SPARE_BYTES: usize = 1 << 20;

@@ -3,70 +3,158 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 
 use super::*;
-use crate::doc::Position;
-use crate::source::batch::Payload;
 
-fn batch(epoch: Epoch, first: u64) -> Batch {
-    Batch {
-        epoch,
-        first: Position(first),
-        records: 1,
-        input: "x".into(),
-        first_line: first + 1,
-        payload: Payload::Lines(b"{}\n".to_vec()),
-    }
+const NEVER: EpochLimits = EpochLimits { records: None, bytes: None, interval: None };
+
+/// A queue that takes all.
+fn wide(readers: usize, limits: EpochLimits) -> Queue {
+    Queue::new(readers, 1, Room { bytes: 1 << 20, batches: 10_000 }, limits)
+}
+
+/// The record of one offset, 3 bytes.
+fn batch(offset: u64) -> Batch {
+    let payload = Payload::Lines { bytes: b"{}\n".to_vec(), first_line: offset + 1, first: offset };
+    Batch { input: "x".into(), partition: 0, records: 1, next: offset + 1, payload }
+}
+
+fn taken(epoch: Epoch, offset: u64) -> Taken {
+    Taken::Batch(epoch, batch(offset))
 }
 
 #[test]
-fn batches_come_out_in_order_and_idle_says_up_to_where_to_advance() {
-    let queue = Queue::new(100, 100);
-    assert_eq!(queue.pull(9), Pull::Idle { low: 1 });
-    queue.push(batch(1, 0)).unwrap();
-    queue.push(batch(1, 1)).unwrap();
-    queue.push(batch(3, 2)).unwrap();
-    assert_eq!(queue.pull(9), Pull::Batch(batch(1, 0)));
-    assert_eq!(queue.pull(9), Pull::Batch(batch(1, 1)));
-    assert_eq!(
-        queue.pull(2),
-        Pull::Idle { low: 3 },
-        "beyond the limit: not handed out, but epochs 1 and 2 are over"
-    );
-    assert_eq!(queue.pull(3), Pull::Batch(batch(3, 2)), "the limit is inclusive");
-    assert_eq!(queue.pull(3), Pull::Idle { low: 3 });
-    queue.advance(4);
-    assert_eq!(queue.pull(3), Pull::Idle { low: 4 });
+fn batches_come_out_in_order_and_nothing_says_up_to_where_to_advance() {
+    let queue = wide(1, NEVER);
+    assert_eq!(queue.take(9), Taken::Nothing { low: 1 });
+    queue.push(batch(0)).unwrap();
+    queue.push(batch(1)).unwrap();
+    queue.cut();
+    queue.cut();
+    queue.push(batch(2)).unwrap();
+    assert_eq!(queue.take(9), taken(1, 0));
+    assert_eq!(queue.take(9), taken(1, 1));
+    let over = "beyond the limit: not handed out, but epochs 1 and 2 are over";
+    assert_eq!(queue.take(2), Taken::Nothing { low: 3 }, "{over}");
+    assert_eq!(queue.take(3), taken(3, 2), "the limit is inclusive");
+    assert_eq!(queue.take(3), Taken::Nothing { low: 3 });
+    queue.cut();
+    assert_eq!(queue.take(3), Taken::Nothing { low: 4 });
     queue.finish();
-    assert_eq!(queue.pull(3), Pull::Done);
+    assert_eq!(queue.take(3), Taken::Done);
+}
+
+#[test]
+fn epochs_may_begin_anywhere() {
+    let queue = Queue::new(1, 7_000_000_000, Room { bytes: 1, batches: 1 }, NEVER);
+    assert_eq!(queue.take(Epoch::MAX), Taken::Nothing { low: 7_000_000_000 });
+    queue.push(batch(5)).unwrap();
+    assert_eq!(queue.take(Epoch::MAX), taken(7_000_000_000, 5));
 }
 
 #[test]
 fn what_waits_is_handed_out_after_the_end() {
-    let queue = Queue::new(100, 100);
-    queue.push(batch(1, 0)).unwrap();
-    queue.finish();
-    assert_eq!(queue.pull(0), Pull::Idle { low: 1 });
-    assert_eq!(queue.pull(1), Pull::Batch(batch(1, 0)));
-    assert_eq!(queue.pull(1), Pull::Done);
+    let ends: [&dyn Fn(&Queue); 2] = [&Queue::finish, &Queue::stop];
+    for end in ends {
+        let queue = wide(1, NEVER);
+        queue.push(batch(0)).unwrap();
+        end(&queue);
+        assert_eq!(queue.take(0), Taken::Nothing { low: 1 });
+        assert_eq!(queue.take(1), taken(1, 0));
+        assert_eq!(queue.take(1), Taken::Done);
+    }
 }
 
 #[test]
-fn a_closed_queue_drops_what_waits_and_ends_both_sides() {
-    let queue = Queue::new(100, 100);
-    queue.push(batch(1, 0)).unwrap();
-    queue.close();
-    assert_eq!(queue.pull(9), Pull::Done);
-    assert_eq!(queue.push(batch(1, 1)), Err(Closed));
+fn a_cut_is_of_all_readers_and_one_that_is_idle_holds_nobody_up() {
+    let queue = wide(2, NEVER);
+    queue.push(batch(0)).unwrap();
+    queue.cut();
+    assert_eq!(queue.take(9), taken(1, 0));
+    assert_eq!(queue.take(9), Taken::Nothing { low: 2 }, "the other reader has pushed nothing yet");
+    queue.finish();
+    assert_eq!(queue.take(9), Taken::Nothing { low: 2 }, "the other reader may go on");
+    queue.push(batch(7)).unwrap();
+    queue.finish();
+    assert_eq!((queue.take(9), queue.take(9)), (taken(2, 7), Taken::Done));
+}
+
+#[test]
+fn epochs_are_cut_by_records_and_by_bytes() {
+    let by_records = EpochLimits { records: Some(2), ..NEVER };
+    // A batch is of 3 bytes.
+    let by_bytes = EpochLimits { bytes: Some(4), ..NEVER };
+    for limits in [by_records, by_bytes] {
+        let queue = wide(1, limits);
+        (0..5).for_each(|offset| queue.push(batch(offset)).unwrap());
+        for (epoch, offset) in [(1, 0), (1, 1), (2, 2), (2, 3), (3, 4)] {
+            assert_eq!(queue.take(9), taken(epoch, offset));
+        }
+        assert_eq!(queue.take(9), Taken::Nothing { low: 3 });
+    }
+}
+
+#[test]
+fn epochs_are_cut_by_the_clock_once_there_is_something_in_them() {
+    let queue = wide(1, EpochLimits { interval: Some(Duration::from_nanos(1)), ..NEVER });
+    let (woken, wakes) = mpsc::channel();
+    queue.register(Box::new(move || woken.send(()).unwrap()));
+    thread::scope(|scope| {
+        let clock = scope.spawn(|| queue.cut_by_clock());
+        for epoch in 1..4 {
+            assert_eq!(queue.take(9), Taken::Nothing { low: epoch }, "an empty epoch stays open");
+            queue.push(batch(epoch)).unwrap();
+            assert_eq!(queue.take(9), taken(epoch, epoch));
+            // One for the batch, one for the cut.
+            (0..2).for_each(|_| wakes.recv().unwrap());
+        }
+        queue.finish();
+        clock.join().unwrap();
+    });
+    for end in [Queue::finish, Queue::stop, Queue::fail] {
+        let open = wide(1, EpochLimits { interval: Some(Duration::MAX), ..NEVER });
+        open.push(batch(0)).unwrap();
+        end(&open);
+        open.cut_by_clock();
+    }
+    wide(1, NEVER).cut_by_clock();
+}
+
+#[test]
+fn a_stopped_queue_ends_its_readers_and_not_what_they_have_pushed() {
+    let queue = wide(2, NEVER);
+    queue.push(batch(0)).unwrap();
+    queue.stop();
+    assert_eq!(queue.push(batch(1)), Err(Closed));
+    assert_eq!(queue.try_push(batch(1)), Err(Refused::Closed));
     assert_eq!(queue.pause(Duration::MAX), Err(Closed));
+    assert_eq!((queue.take(9), queue.take(9)), (taken(1, 0), Taken::Done));
+}
+
+#[test]
+fn after_a_failure_nothing_comes_and_no_epoch_is_over() {
+    let ends: [&dyn Fn(&Queue); 3] = [&|_| (), &Queue::finish, &Queue::stop];
+    for (before, after) in ends.iter().flat_map(|before| ends.iter().map(move |after| (before, after))) {
+        let queue = wide(1, NEVER);
+        queue.push(batch(0)).unwrap();
+        queue.cut();
+        queue.push(batch(1)).unwrap();
+        before(&queue);
+        queue.fail();
+        after(&queue);
+        assert_eq!(queue.take(9), Taken::Nothing { low: 0 });
+        assert_eq!(queue.push(batch(2)), Err(Closed));
+        assert_eq!(queue.wait_for_room(Duration::MAX), Err(Closed));
+    }
 }
 
 #[test]
 fn a_full_queue_holds_the_reader_until_a_batch_is_taken() {
-    for queue in [Queue::new(4, 100), Queue::new(100, 2)] {
+    for room in [Room { bytes: 4, batches: 100 }, Room { bytes: 100, batches: 2 }] {
+        let queue = Queue::new(1, 1, room, NEVER);
         let (pushed, seen) = mpsc::channel();
         thread::scope(|scope| {
             scope.spawn(|| {
                 for i in 0..3 {
-                    queue.push(batch(1, i)).unwrap();
+                    queue.push(batch(i)).unwrap();
                     pushed.send(i).unwrap();
                 }
                 drop(pushed);
@@ -74,33 +162,51 @@ fn a_full_queue_holds_the_reader_until_a_batch_is_taken() {
             // Two batches of 3 bytes fit (the second is accepted at 3 of 4 bytes), the third must wait.
             assert_eq!((seen.recv(), seen.recv()), (Ok(0), Ok(1)));
             assert_eq!(seen.try_recv(), Err(mpsc::TryRecvError::Empty));
-            assert_eq!(queue.pull(1), Pull::Batch(batch(1, 0)));
+            assert_eq!(queue.take(1), taken(1, 0));
             assert_eq!(seen.recv(), Ok(2));
         });
     }
 }
 
 #[test]
-fn closing_frees_a_reader_that_waits_for_room_or_for_time() {
-    let queue = Queue::new(1, 1);
-    queue.push(batch(1, 0)).unwrap();
+fn a_reader_with_other_duties_is_refused_and_told_when_there_is_room() {
+    let queue = Queue::new(1, 1, Room { bytes: 1, batches: 1 }, NEVER);
+    assert_eq!(queue.try_push(batch(0)), Ok(()));
+    assert_eq!(queue.try_push(batch(1)), Err(Refused::Full(batch(1))), "and it has its batch back");
+    assert_eq!(queue.wait_for_room(Duration::from_nanos(1)), Ok(()), "it does not wait for ever");
     thread::scope(|scope| {
-        let push = scope.spawn(|| queue.push(batch(1, 1)));
-        let pause = scope.spawn(|| queue.pause(Duration::MAX));
-        queue.close();
-        assert_eq!(push.join().unwrap(), Err(Closed));
-        assert_eq!(pause.join().unwrap(), Err(Closed));
+        let waiting = scope.spawn(|| queue.wait_for_room(Duration::MAX));
+        assert_eq!(queue.take(1), taken(1, 0));
+        assert_eq!(waiting.join().unwrap(), Ok(()));
     });
+    assert_eq!(queue.try_push(batch(1)), Ok(()));
+}
+
+#[test]
+fn an_end_frees_a_reader_that_waits_for_room_or_for_time() {
+    for end in [Queue::stop, Queue::fail] {
+        let queue = Queue::new(1, 1, Room { bytes: 1, batches: 1 }, NEVER);
+        queue.push(batch(0)).unwrap();
+        thread::scope(|scope| {
+            let push = scope.spawn(|| queue.push(batch(1)));
+            let room = scope.spawn(|| queue.wait_for_room(Duration::MAX));
+            let pause = scope.spawn(|| queue.pause(Duration::MAX));
+            end(&queue);
+            assert_eq!(push.join().unwrap(), Err(Closed));
+            assert_eq!(room.join().unwrap(), Err(Closed));
+            assert_eq!(pause.join().unwrap(), Err(Closed));
+        });
+    }
 }
 
 #[test]
 fn a_pause_ends_after_its_time() {
-    assert_eq!(Queue::new(1, 1).pause(Duration::from_nanos(1)), Ok(()));
+    assert_eq!(wide(1, NEVER).pause(Duration::from_nanos(1)), Ok(()));
 }
 
 #[test]
 fn every_waker_is_called_after_whatever_a_worker_may_wait_for() {
-    let queue = Queue::new(100, 100);
+    let queue = wide(1, NEVER);
     let calls: Vec<_> = (0..2)
         .map(|_| {
             let calls = Arc::new(AtomicUsize::new(0));
@@ -111,8 +217,15 @@ fn every_waker_is_called_after_whatever_a_worker_may_wait_for() {
             calls
         })
         .collect();
-    let steps: [&dyn Fn(); 4] =
-        [&|| queue.push(batch(1, 0)).unwrap(), &|| queue.advance(2), &|| queue.finish(), &|| queue.close()];
+    let steps: [&dyn Fn(); 7] = [
+        &|| queue.push(batch(0)).unwrap(),
+        &|| queue.try_push(batch(1)).unwrap(),
+        &|| queue.cut(),
+        &|| queue.finish(),
+        &|| queue.stop(),
+        &|| queue.fail(),
+        &|| queue.wake(),
+    ];
     for (before, step) in steps.iter().enumerate() {
         step();
         assert!(calls.iter().all(|calls| calls.load(Ordering::SeqCst) == before + 1));
@@ -120,8 +233,8 @@ fn every_waker_is_called_after_whatever_a_worker_may_wait_for() {
 }
 
 #[test]
-fn workers_together_get_every_batch_once() {
-    let queue = Queue::new(16, 4);
+fn workers_together_get_every_batch_of_every_reader_once() {
+    let queue = Queue::new(2, 1, Room { bytes: 16, batches: 4 }, EpochLimits { records: Some(7), ..NEVER });
     let mut taken = thread::scope(|scope| {
         let worker = || {
             // A worker parks where it would wait, as in a run; the waker unparks it.
@@ -130,41 +243,44 @@ fn workers_together_get_every_batch_once() {
             let mut taken = Vec::new();
             let mut low_so_far = 0;
             loop {
-                match queue.pull(Epoch::MAX) {
-                    Pull::Batch(batch) => {
-                        assert!(batch.epoch >= low_so_far);
-                        taken.push(batch.first.0);
+                match queue.take(Epoch::MAX) {
+                    Taken::Batch(epoch, batch) => {
+                        assert!(epoch >= low_so_far);
+                        taken.push(batch.next);
                     }
-                    Pull::Idle { low } => {
+                    Taken::Nothing { low } => {
                         assert!(low >= low_so_far);
                         low_so_far = low;
                         thread::park();
                     }
-                    Pull::Done => return taken,
+                    Taken::Done => return taken,
                 }
             }
         };
         let workers = [scope.spawn(worker), scope.spawn(worker)];
-        for i in 0..1000 {
-            queue.push(batch(1 + i / 10, i)).unwrap();
-        }
-        queue.finish();
+        let reader = |offsets: std::ops::Range<u64>| {
+            offsets.for_each(|offset| queue.push(batch(offset)).unwrap());
+            queue.finish();
+        };
+        scope.spawn(move || reader(0..500));
+        reader(500..1000);
         workers.map(|thread| thread.join().unwrap()).concat()
     });
     taken.sort_unstable();
-    assert_eq!(taken, (0..1000).collect::<Vec<_>>());
+    assert_eq!(taken, (1..=1000).collect::<Vec<_>>());
 }
 
 #[test]
 fn buffers_come_back_empty() {
-    let queue = Queue::new(1 << 20, 4);
+    let queue = wide(1, NEVER);
     assert_eq!(queue.buffer().capacity(), 0);
-    let given = batch(1, 0);
-    let Payload::Lines(lines) = &given.payload else { panic!("{given:?}") };
-    let capacity = lines.capacity();
+    let given = batch(0);
+    let Payload::Lines { bytes, .. } = &given.payload else { panic!("{given:?}") };
+    let capacity = bytes.capacity();
     queue.give_back(given);
     let buffer = queue.buffer();
     assert_eq!((buffer.len(), buffer.capacity()), (0, capacity));
-    queue.give_back(Batch { payload: Payload::Lines(Vec::with_capacity(2 << 20)), ..batch(1, 0) });
+    let payload = Payload::Lines { bytes: Vec::with_capacity(2 << 20), first_line: 1, first: 0 };
+    queue.give_back(Batch { payload, ..batch(0) });
     assert_eq!(queue.buffer().capacity(), 0, "too large to keep");
 }

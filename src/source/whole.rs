@@ -1,11 +1,21 @@
 //! A whole input, read on the spot: for what needs a corpus and no dataflow.
 
-use super::{BadRecords, Decoder, EpochRule, Files, Input, Pull, Queue, SourceError, Speed};
+use super::{BadRecords, Decoder, EpochLimits, EpochRule, Files, Input, Queue, Reader, Room, SourceError};
+use super::{Speed, Taken};
 use crate::doc::{DocEvent, Position};
 use crate::time::{Epoch, SystemClock};
 
-/// Bytes and batches that wait for the decoder.
-const QUEUE: (u64, usize) = (16 << 20, 64);
+/// What may wait for the decoder.
+const ROOM: Room = Room { bytes: 16 << 20, batches: 64 };
+
+/// Ends the queue however its reader ends: nobody takes what is read for whole before the reader has been asked.
+struct Finish<'q>(&'q Queue);
+
+impl Drop for Finish<'_> {
+    fn drop(&mut self) {
+        self.0.finish();
+    }
+}
 
 /// Hands every event of all inputs, its text with the further `fields`, to `each`, in order of position, and every other record
 /// to `bad`.
@@ -18,26 +28,30 @@ pub fn for_each_event(
     bad: &BadRecords,
     mut each: impl FnMut(Position, DocEvent<'_>),
 ) -> Result<(), SourceError> {
-    let files = Files { inputs, epochs: EpochRule::All, speed: Speed::Max };
-    let queue = Queue::new(QUEUE.0, QUEUE.1);
+    let mut files = Files { inputs, epochs: EpochRule::All, speed: Speed::Max };
+    let queue = Queue::new(1, 1, ROOM, EpochLimits::default());
     let clock = SystemClock::start();
     let reading = std::thread::current();
     queue.register(Box::new(move || reading.unpark()));
     let mut decoder = Decoder::new(fields);
     std::thread::scope(|scope| {
-        let reader = scope.spawn(|| files.run(&queue, bad, &clock));
+        let reader = scope.spawn(|| {
+            let _finish = Finish(&queue);
+            files.read(&queue, bad, &clock)
+        });
         loop {
-            match queue.pull(Epoch::MAX) {
-                Pull::Done => break,
-                Pull::Idle { .. } => std::thread::park(),
-                Pull::Batch(batch) => {
+            match queue.take(Epoch::MAX) {
+                Taken::Done => break,
+                Taken::Nothing { .. } => std::thread::park(),
+                Taken::Batch(_, batch) => {
                     if let Err(error) = decoder.decode(&batch, bad, &mut each) {
-                        queue.close();
+                        queue.fail();
                         return Err(error);
                     }
+                    queue.give_back(batch);
                 }
             }
         }
-        reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map(drop)
+        reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }

@@ -29,6 +29,14 @@ pub enum IdfForm {
 }
 
 impl IdfForm {
+    /// The name in a pipeline file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Smooth => "smooth",
+            Self::Paper => "paper",
+        }
+    }
+
     /// The inverse document frequency of a feature that `holders` of `documents` have; 0 or more.
     pub fn idf(self, documents: u64, holders: u32) -> f64 {
         let (n, df) = (documents as f64, f64::from(holders));
@@ -161,7 +169,7 @@ impl PartialEq for IdfTable {
 
 impl Eq for IdfTable {}
 
-/// Stands for the table in a scheme's fingerprint.
+/// By fingerprint.
 impl fmt::Debug for IdfTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "IdfTable({:016x} of {} documents)", self.fingerprint, self.documents)

@@ -1,7 +1,7 @@
 //! Tables of document frequencies as files.
 //!
 //! ```text
-//! {"dupflow_idf":1,"documents":2,"features":3,"rules":{"shingle":{"Words":3},"spaceless":"char",…}}
+//! {"dupflow_idf":1,"documents":2,"features":3,"rules":{"shingle":{"Words":3},"spaceless":"part",…}}
 //! 0123456789abcdef⇥2
 //! …
 //! ```
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(
             file,
             "{\"dupflow_idf\":1,\"documents\":3,\"features\":2,\"rules\":{\"normalize\":\"none\",\"shingle\":{\"Words\":3},\
-             \"spaceless\":\"char\",\"stop_words\":[]}}\n0000000000000001\t3\n0000000000000abc\t2\n"
+             \"spaceless\":\"part\",\"stop_words\":[]}}\n0000000000000001\t3\n0000000000000abc\t2\n"
         );
     }
 
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(
             refused(&others, &file),
             "counted under other rules of [text]: shingle is {\"Words\":3} there and {\"Words\":2} here; \
-             spaceless is \"char\" there and \"run\" here"
+             spaceless is \"part\" there and \"run\" here"
         );
         assert!(refused(&rules, "{\"id\":1}\n").starts_with("no table of document frequencies"));
         assert!(refused(&rules, "").starts_with("no table of document frequencies"));

@@ -2,22 +2,32 @@
 //!
 //! Text -> its lowercased bytes, and a bitmap of those that are inside tokens. Bytes outside tokens are of any value. ASCII
 //! goes 64 bytes at a time, in plain loops that the compiler turns into vectors; other characters go one by one through
-//! the class table of [`unicode`].
+//! the classes of [`unicode`].
 //!
 //! A lowercase depends on the whole token only for the capital sigma, which is final or not: on meeting one, the rest of
 //! its token is left to [`str::to_lowercase`].
 
+use super::Spaceless;
 use super::unicode::{self, Class};
 
 /// Writes one text. It lives on the stack while it does, so that its fields are registers.
 pub(super) struct Writer<'a> {
-    classes: &'static unicode::Table,
-    /// Whether characters of scripts without spaces are tokens of their own.
-    alone: bool,
+    rule: Spaceless,
+    classes: &'static unicode::Plane,
     bytes: &'a mut [u8],
     /// Bit `i % 64` of word `i / 64` tells of byte i. Bits from `len` to the end of the word after it are zero.
     inside: &'a mut [u64],
     len: usize,
+    /// Whether a character was a token of its own by the rule.
+    has_parts: bool,
+}
+
+/// What was written.
+pub(super) struct Written {
+    /// Bytes.
+    pub(super) len: usize,
+    /// Whether a character is a token of its own by the rule: is of a script without spaces.
+    pub(super) has_parts: bool,
 }
 
 impl<'a> Writer<'a> {
@@ -25,18 +35,18 @@ impl<'a> Writer<'a> {
     /// more.
     #[inline(always)]
     pub(super) fn new(
-        classes: &'static unicode::Table,
-        alone: bool,
+        rule: Spaceless,
+        classes: &'static unicode::Plane,
         bytes: &'a mut [u8],
         inside: &'a mut [u64],
     ) -> Self {
         inside[0] = 0;
-        Self { classes, alone, bytes, inside, len: 0 }
+        Self { rule, classes, bytes, inside, len: 0, has_parts: false }
     }
 
-    /// Writes the text; returns the length of what was written.
+    /// Writes the text.
     #[inline(always)]
-    pub(super) fn write(mut self, text: &str) -> usize {
+    pub(super) fn write(mut self, text: &str) -> Written {
         let mut rest = text;
         while !rest.is_empty() {
             let done = if begins_with_ascii(rest) {
@@ -46,7 +56,7 @@ impl<'a> Writer<'a> {
             };
             rest = &rest[done..];
         }
-        self.len
+        Written { len: self.len, has_parts: self.has_parts }
     }
 
     /// Appends the ASCII characters at the start of `rest`, which has one, up to 64; returns how many.
@@ -83,7 +93,8 @@ impl<'a> Writer<'a> {
                     rest = text[end..].chars();
                 }
                 Class::Upper => c.to_lowercase().for_each(|lower| self.push_char(lower, true)),
-                Class::Spaceless => {
+                Class::Alone(_) => {
+                    self.has_parts = true;
                     if self.len > 0 && self.inside[(self.len - 1) / 64] >> ((self.len - 1) % 64) & 1 == 1 {
                         self.push(0, 1);
                     }
@@ -110,8 +121,7 @@ impl<'a> Writer<'a> {
 
     #[inline(always)]
     fn class(&self, c: char) -> Class {
-        let class = self.classes.get(c as usize).copied().unwrap_or_else(|| unicode::class(c));
-        if class == Class::Spaceless && !self.alone { Class::Lower } else { class }
+        self.classes.get(c as usize).copied().unwrap_or_else(|| unicode::class(c, self.rule))
     }
 
     #[inline(always)]

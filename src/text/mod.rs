@@ -3,9 +3,14 @@
 //! A UTF-8 text and [`TextRules`] -> a feature for each shingle, in text order, repeats included.
 //!
 //! The rules, in this order: Unicode normalization, if asked for; **tokens** are maximal runs of
-//! [`char::is_alphanumeric`], a character of a script written without spaces being a token of its own if so ruled; each
-//! token is lowercased by itself; stop words are removed; **shingles** are windows of tokens, or of characters of the
-//! tokens joined by one space; a **feature** is a shingle's hash.
+//! [`char::is_alphanumeric`], a character of a script written without spaces being a token of its own unless they
+//! [run](Spaceless::Run) together; each token is lowercased by itself; stop words are removed; **shingles** are windows of so many
+//! words, or of characters of the tokens joined by one space; a **feature** is a shingle's hash.
+//!
+//! A token is a word, but for the characters of scripts without spaces under [`Spaceless::Part`], the default: there a Han
+//! character is half a word, a kana a quarter, and a Thai, Lao, Khmer or Myanmar character a sixth. From each token on, the
+//! shortest window that holds W words is a shingle; where the text ends before, there is none. A text that so has no shingle has
+//! one, of all its tokens.
 //!
 //! Invariants: features are the same on every machine and in every release (golden values in the tests), but for
 //! characters that a later Unicode version adds; they do not depend on texts seen before. [`Featurizer`] is the fast
@@ -48,19 +53,19 @@ pub use terms::{Terms, TermsRef};
 pub use weights::{Growth, Idf, Weigher, Weights};
 
 use normalize::normalized;
-use shingle::{Long, Roll, Short};
+use shingle::{Long, Parts, Roll, Short};
 use stop::StopWords;
-use terms::Counter;
+use terms::TermCounter;
 use tokenize::{Lowered, SLACK, hash_at};
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
+
+use crate::description::{Description, Value};
 
 /// What is sketched of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Shingle {
-    /// Runs of this many tokens (1 or more); a text with fewer tokens has one shingle, all its tokens.
+    /// Runs of tokens that hold this many words (1 or more); a text with fewer has one shingle, all its tokens.
     Words(usize),
     /// Runs of this many characters (1 or more) of the tokens joined by one space; a shorter text is one shingle.
     Chars(usize),
@@ -70,7 +75,9 @@ pub enum Shingle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Spaceless {
-    /// Each such character is a token of its own.
+    /// Each such character is a token of its own, and a part of a word: half of one, a quarter or a sixth, by its script.
+    Part,
+    /// Each such character is a token of its own, and a word.
     Char,
     /// As any other alphanumeric character: they run together.
     Run,
@@ -89,7 +96,7 @@ pub enum Normalize {
 }
 
 /// How a text becomes features. Part of the scheme: texts under different rules are never compared.
-#[derive(Clone, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TextRules {
     /// What is sketched.
     pub shingle: Shingle,
@@ -111,31 +118,57 @@ fn is_unit(weights: &Weights) -> bool {
     *weights == Weights::Unit
 }
 
-/// What is not there is not said, so that rules without it have the fingerprint that they had before it was known.
-impl fmt::Debug for TextRules {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rules = f.debug_struct("TextRules");
-        rules.field("shingle", &self.shingle).field("spaceless", &self.spaceless);
-        rules.field("normalize", &self.normalize).field("stop_words", &self.stop_words);
-        if !self.fields.is_empty() {
-            rules.field("fields", &self.fields);
-        }
-        if !is_unit(&self.weights) {
-            rules.field("weights", &self.weights);
-        }
-        rules.finish()
-    }
-}
-
 impl Default for TextRules {
     fn default() -> Self {
         Self {
             shingle: Shingle::Words(3),
-            spaceless: Spaceless::Char,
+            spaceless: Spaceless::Part,
             normalize: Normalize::None,
             stop_words: Vec::new(),
             fields: Vec::new(),
             weights: Weights::Unit,
+        }
+    }
+}
+
+impl TextRules {
+    /// All fields by name: see [`Description`].
+    pub fn description(&self) -> Description {
+        let shingle = match self.shingle {
+            Shingle::Words(size) => format!("words:{size}"),
+            Shingle::Chars(size) => format!("chars:{size}"),
+        };
+        let described = Description::new()
+            .with("text.shingle", &*shingle)
+            .with("text.spaceless", self.spaceless.name())
+            .with("text.normalize", self.normalize.name())
+            .with("text.stop_words", Value::list(&self.stop_words))
+            .with("text.fields", Value::list(self.fields.iter().map(|field| &field.name)))
+            .and(self.weights.description());
+        let weight =
+            |all: Description, field: &Field| all.with(format!("text.fields.{}", field.name), field.weight);
+        self.fields.iter().fold(described, weight)
+    }
+}
+
+impl Spaceless {
+    /// The name in a pipeline file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Part => "part",
+            Self::Char => "char",
+            Self::Run => "run",
+        }
+    }
+}
+
+impl Normalize {
+    /// The name in a pipeline file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Nfc => "nfc",
+            Self::Nfkc => "nfkc",
         }
     }
 }
@@ -164,11 +197,13 @@ pub struct Featurizer {
     normalized: String,
     lowered: Lowered,
     joined: Vec<u8>,
+    /// For texts that have parts of words.
+    parts: Parts,
     /// Of the last text, or of its last part.
     features: Vec<u64>,
     /// Of all parts of the last text that may have fields.
     together: Vec<u64>,
-    counter: Counter,
+    counter: TermCounter,
 }
 
 impl Featurizer {
@@ -182,11 +217,12 @@ impl Featurizer {
         Self {
             stop_words: StopWords::new(&rules.stop_words),
             normalized: String::new(),
-            lowered: Lowered::new(rules.spaceless == Spaceless::Char),
+            lowered: Lowered::new(rules.spaceless),
             joined: Vec::new(),
+            parts: Parts::new(size),
             features: Vec::new(),
             together: Vec::new(),
-            counter: Counter::default(),
+            counter: TermCounter::default(),
             rules,
         }
     }
@@ -220,6 +256,7 @@ impl Featurizer {
         self.lowered.fill(normalized(text, self.rules.normalize, &mut self.normalized));
         self.features.clear();
         match self.rules.shingle {
+            Shingle::Words(_) if self.lowered.has_parts() => self.words_of_parts(),
             Shingle::Words(1) => self.words(1, Short::<1>::new()),
             Shingle::Words(2) => self.words(2, Short::<2>::new()),
             Shingle::Words(3) => self.words(3, Short::<3>::new()),
@@ -233,6 +270,16 @@ impl Featurizer {
         each_token(&self.lowered, &self.stop_words, |token, _, _| features.push(roll.next(token)));
         // Before the first full window stand the windows that were not full: see `shingle`.
         size.min(features.len()).saturating_sub(1)
+    }
+
+    fn words_of_parts(&mut self) -> usize {
+        let Self { lowered, stop_words, parts, features, .. } = self;
+        parts.clear();
+        each_token(lowered, stop_words, |token, first, _| {
+            parts.next(token, lowered.twelfths(first), |feature| features.push(feature));
+        });
+        features.extend(parts.whole());
+        0
     }
 
     fn chars(&mut self, size: usize) -> usize {

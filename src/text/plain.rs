@@ -2,14 +2,14 @@
 //! fast path must equal. Several times slower than [`super::Featurizer`].
 
 use super::normalize::normalized;
-use super::unicode::is_spaceless;
+use super::unicode::{WORD, WordPart, part_of_word};
 use super::{Shingle, Spaceless, TextRules};
 
 /// The tokens of a text in text order, stop words removed.
 pub fn tokens(text: &str, rules: &TextRules) -> Vec<String> {
     let mut scratch = String::new();
     let text = normalized(text, rules.normalize, &mut scratch);
-    let is_alone = |c: char| rules.spaceless == Spaceless::Char && is_spaceless(c);
+    let is_alone = |c: char| part_of_word(c, rules.spaceless).is_some();
     text.split(|c: char| !c.is_alphanumeric())
         .flat_map(|run| run.split_inclusive(is_alone))
         .flat_map(|piece| match piece.char_indices().next_back() {
@@ -33,12 +33,35 @@ fn of_part(text: &str, rules: &TextRules) -> Vec<String> {
         return Vec::new();
     }
     match rules.shingle {
-        Shingle::Words(size) => tokens.windows(size.min(tokens.len())).map(|w| w.join(" ")).collect(),
+        Shingle::Words(size) => {
+            windows(&tokens, size, rules.spaceless).map(|window| window.join(" ")).collect()
+        }
         Shingle::Chars(size) => {
             let chars: Vec<char> = tokens.join(" ").chars().collect();
             chars.windows(size.min(chars.len())).map(String::from_iter).collect()
         }
     }
+}
+
+/// From each token on the shortest window that weighs `size` words; one of all tokens (at least one) if that leaves none.
+pub(super) fn windows(tokens: &[String], size: usize, rule: Spaceless) -> impl Iterator<Item = &[String]> {
+    let from = move |first| {
+        let mut weight = 0;
+        let is_enough = |token: &String| {
+            weight += twelfths(token, rule);
+            weight >= size * WORD
+        };
+        let last = tokens[first..].iter().position(is_enough)?;
+        Some(&tokens[first..=first + last])
+    };
+    let none = (!tokens.is_empty() && from(0).is_none()).then_some(tokens);
+    none.into_iter().chain((0..tokens.len()).map_while(from))
+}
+
+/// What a token weighs, in twelfths of a word.
+fn twelfths(token: &str, rule: Spaceless) -> usize {
+    let part = token.chars().next().filter(|_| rule == Spaceless::Part);
+    part.and_then(|c| part_of_word(c, rule)).map_or(WORD, WordPart::twelfths)
 }
 
 #[cfg(test)]
@@ -55,9 +78,27 @@ mod tests {
     #[test]
     fn characters_without_spaces_stand_alone() {
         let text = "abc漢字Σとdef ไป";
-        let run = TextRules { spaceless: Spaceless::Run, ..TextRules::default() };
-        assert_eq!(tokens(text, &TextRules::default()), ["abc", "漢", "字", "σ", "と", "def", "ไ", "ป"]);
-        assert_eq!(tokens(text, &run), ["abc漢字σとdef", "ไป"]);
+        let of = |spaceless, typed| tokens(typed, &TextRules { spaceless, ..TextRules::default() });
+        for spaceless in [Spaceless::Part, Spaceless::Char] {
+            assert_eq!(of(spaceless, text), ["abc", "漢", "字", "σ", "と", "def", "ไ", "ป"]);
+        }
+        assert_eq!(of(Spaceless::Run, text), ["abc漢字σとdef", "ไป"]);
+        assert_eq!(of(Spaceless::Part, "バター2ーー"), ["バ", "タ", "ー", "2", "ー", "ー"]);
+        assert_eq!(of(Spaceless::Char, "バター2ーー"), ["バ", "タ", "ー2ーー"]);
+    }
+
+    #[test]
+    fn a_shingle_holds_so_many_words_in_every_script() {
+        let of = |text, shingle| shingles(text, &TextRules { shingle, ..TextRules::default() });
+        assert_eq!(of("近似 a", Shingle::Words(1)), ["近 似", "似 a", "a"]);
+        assert_eq!(of("ない。", Shingle::Words(1)), ["な い"]);
+        assert_eq!(of("ไม่มี ok", Shingle::Words(1)), ["ไ ม ม ี ok", "ม ม ี ok", "ม ี ok", "ี ok", "ok"]);
+        assert_eq!(of("你好 world", Shingle::Words(3)), ["你 好 world"], "less than 3 words");
+        // No space, no change: Arabic, Hangul, Devanagari, emoji between words.
+        assert_eq!(
+            of("مرحبا بالعالم 한국어 नमस 🎉ok", Shingle::Words(4)),
+            ["مرحبا بالعالم 한국어 नमस", "بالعالم 한국어 नमस ok"]
+        );
     }
 
     #[test]

@@ -6,10 +6,14 @@
 //! modulo 8, so that C - 1 and C^2 - 1 have few factors of two: tokens that change places d = 1 or 2 apart collide by chance
 //! with 2^-62 or 2^-61, no more.
 //!
+//! Where tokens may be parts of words ([`Parts`]) windows have any number of tokens, and the same formula: of words alone they
+//! are the windows above. For d = 512, more than the tokens of any window, the chance is 2^-53.
+//!
 //! The roller starts with zeros, so the values it gives before w tokens are there are those of the shorter windows from the
 //! first token on: of a text of fewer than w tokens the last value is its one shingle, of others the first w - 1 are dropped.
 
 use super::tokenize::hash_at;
+use super::unicode::{WORD, WordPart};
 use crate::hash::{self, mix};
 
 /// C.
@@ -68,6 +72,69 @@ impl Roll for Long {
         let gone = oldest.wrapping_mul(self.power);
         self.sum = self.sum.wrapping_mul(FACTOR).wrapping_add(token).wrapping_sub(gone);
         mix(self.sum)
+    }
+}
+
+/// Windows that begin with each token and are the shortest to weigh so much; a token from which none does begins no window.
+#[derive(Debug)]
+pub(super) struct Parts {
+    /// What a window weighs at least, in twelfths of a word.
+    wanted: usize,
+    /// C^i for each place i of a window.
+    powers: Box<[u64]>,
+    /// The tokens since the start of the next window, and what each weighs, at their numbers modulo the size, a power of two.
+    ring: Box<[(u64, usize)]>,
+    /// The number of the first of them, and of the next token.
+    first: usize,
+    end: usize,
+    /// What they weigh, less than is wanted between two calls.
+    weight: usize,
+    sum: u64,
+}
+
+impl Parts {
+    /// Windows of `size` words, 1 or more.
+    pub(super) fn new(size: usize) -> Self {
+        let wanted = size * WORD;
+        // A window without its last token weighs less than is wanted.
+        let most = wanted / WordPart::Sixth.twelfths();
+        let powers = std::iter::successors(Some(1), |power: &u64| Some(power.wrapping_mul(FACTOR)));
+        Self {
+            wanted,
+            powers: powers.take(most).collect(),
+            ring: vec![(0, 0); most.next_power_of_two()].into(),
+            first: 0,
+            end: 0,
+            weight: 0,
+            sum: 0,
+        }
+    }
+
+    /// Forgets the text before.
+    pub(super) fn clear(&mut self) {
+        (self.first, self.end, self.weight, self.sum) = (0, 0, 0, 0);
+    }
+
+    /// Takes the next token, and gives the features of the windows that end with it.
+    #[inline(always)]
+    pub(super) fn next(&mut self, token: u64, weight: usize, mut feature: impl FnMut(u64)) {
+        let last = self.ring.len() - 1;
+        self.ring[self.end & last] = (token, weight);
+        self.end += 1;
+        self.weight += weight;
+        self.sum = self.sum.wrapping_mul(FACTOR).wrapping_add(token);
+        while self.weight >= self.wanted {
+            feature(mix(self.sum));
+            let (gone, gone_weight) = self.ring[self.first & last];
+            self.first += 1;
+            self.weight -= gone_weight;
+            self.sum = self.sum.wrapping_sub(gone.wrapping_mul(self.powers[self.end - self.first]));
+        }
+    }
+
+    /// The feature of all tokens, if there are any and no window has been given.
+    pub(super) fn whole(&self) -> Option<u64> {
+        (self.first == 0 && self.end > 0).then(|| mix(self.sum))
     }
 }
 

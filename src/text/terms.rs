@@ -45,12 +45,12 @@ impl TermsRef<'_> {
 
 /// Counts features; keeps its buffers between texts.
 #[derive(Debug, Default)]
-pub(super) struct Counter {
+pub(super) struct TermCounter {
     ids: Vec<u64>,
     counts: Vec<u32>,
 }
 
-impl Counter {
+impl TermCounter {
     /// Forgets all features.
     pub(super) fn clear(&mut self) {
         self.ids.clear();

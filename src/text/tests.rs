@@ -20,18 +20,21 @@ fn reference(text: &str, rules: &TextRules) -> Vec<u64> {
     match rules.shingle {
         Shingle::Chars(_) => shingles(text, rules).iter().map(|s| mix(hash::token(s.as_bytes()))).collect(),
         Shingle::Words(_) => {
-            let tokens: Vec<u64> = tokens(text, rules).iter().map(|t| hash::token(t.as_bytes())).collect();
-            let powers = |window: &[u64]| {
-                window.iter().fold(0, |sum: u64, t| sum.wrapping_mul(hash::PI[5]).wrapping_add(*t))
+            let tokens = tokens(text, rules);
+            let powers = |window: &[String]| {
+                let next = |sum: u64, token: u64| sum.wrapping_mul(hash::PI[5]).wrapping_add(token);
+                window.iter().map(|token| hash::token(token.as_bytes())).fold(0, next)
             };
-            tokens.windows(size.min(tokens.len()).max(1)).map(|window| mix(powers(window))).collect()
+            let windows = plain::windows(&tokens, size, rules.spaceless);
+            windows.map(|window| mix(powers(window))).collect()
         }
     }
 }
 
 fn rules() -> impl Strategy<Value = TextRules> {
     let shingle = prop_oneof![(1_usize..8).prop_map(Shingle::Words), (1_usize..40).prop_map(Shingle::Chars)];
-    let spaceless = prop_oneof![Just(Spaceless::Char), Just(Spaceless::Run)];
+    let spaceless =
+        prop_oneof![3 => Just(Spaceless::Part), 1 => Just(Spaceless::Char), 1 => Just(Spaceless::Run)];
     let normalize = prop_oneof![Just(Normalize::None), Just(Normalize::Nfc), Just(Normalize::Nfkc)];
     let stop_words = prop_oneof![Just(""), Just("a the ος 中 é")];
     let fields = prop_oneof![3 => Just(""), 1 => Just("a b c")];
@@ -62,7 +65,8 @@ fn text() -> impl Strategy<Value = String> {
         1 => "[İıßẞŒǅﬁΐȺȾ]{1,4}",
         1 => "[А-яЁё]{1,12}",
         1 => "[ऀ-ॿ]{1,6}",
-        1 => "[一-龥ぁ-んァ-ヶーก-๛ກ-ໆក-៩က-႟]{1,9}",
+        1 => "[一-龥ぁ-んァ-ヶーก-๛ກ-ໆក-៩က-႟ｦ-ﾟー]{1,20}",
+        1 => "[一-丂กー]{1,9}",
         1 => "[\u{10400}-\u{1044f}\u{20000}-\u{20010}\u{1f600}-\u{1f610}𝒳]{1,3}",
         1 => "\\PC{0,8}",
     ];
@@ -121,8 +125,11 @@ fn text_of_sigmas_alone() {
 #[test]
 fn golden_features() {
     let text = "Naïve ΟΔΟΣ, 漢字: İ; incomprehensibilities";
-    let features =
-        |shingle| Featurizer::new(TextRules { shingle, ..TextRules::default() }).features(text).to_vec();
+    let features = |shingle| {
+        Featurizer::new(TextRules { shingle, spaceless: Spaceless::Char, ..TextRules::default() })
+            .features(text)
+            .to_vec()
+    };
     assert_eq!(
         features(Shingle::Words(1)),
         [
@@ -141,6 +148,59 @@ fn golden_features() {
     assert_eq!(features(Shingle::Words(5)), [0xdbd4_b532_3917_7fca, 0x8d09_61c5_fdea_20a7]);
     assert_eq!(features(Shingle::Words(7)), [0x7728_a3e2_d79c_feab]);
     assert_eq!(features(Shingle::Chars(40)), [0x8019_9f94_7ca1_3030]);
+}
+
+/// As the golden features above, for texts with parts of words.
+#[test]
+fn golden_features_of_parts() {
+    let text = "漢字かな交じり文 and ภาษาไทย, İ";
+    let features =
+        |shingle| Featurizer::new(TextRules { shingle, ..TextRules::default() }).features(text).to_vec();
+    assert_eq!(
+        features(Shingle::Words(3)),
+        [
+            15_722_273_989_555_425_388,
+            2_748_330_755_782_766_858,
+            9_677_015_076_713_890_558,
+            15_362_142_525_974_085_230,
+            6_241_937_275_802_788_563,
+            1_377_253_870_390_935_783,
+            4_033_786_626_708_613_645,
+            6_952_374_308_082_275_542,
+            16_279_197_935_115_944_465
+        ]
+    );
+    assert_eq!(features(Shingle::Words(9)), features(Shingle::Words(100)), "all tokens");
+    assert_eq!(features(Shingle::Words(100)).len(), 1);
+}
+
+/// What texts without such characters are under one rule they are under each.
+#[test]
+fn other_texts_have_the_features_that_they_had() {
+    for shingle in
+        [Shingle::Words(1), Shingle::Words(2), Shingle::Words(3), Shingle::Words(5), Shingle::Chars(5)]
+    {
+        let [mut part, mut char, mut run] = [Spaceless::Part, Spaceless::Char, Spaceless::Run]
+            .map(|spaceless| Featurizer::new(TextRules { shingle, spaceless, ..TextRules::default() }));
+        for text in ["", "one", "Ünïcode ΑΣ Straße ﬁn مرحبا नमस्ते 한국어 İstanbul 🎉 а б", "a b c d e f g h"]
+        {
+            assert_eq!(part.features(text), char.features(text));
+            assert_eq!(part.features(text), run.features(text));
+        }
+        // A text with parts leaves nothing behind.
+        assert!(!part.features("漢字 and 漢字かな").is_empty());
+        assert_eq!(part.features("a b c d"), char.features("a b c d"));
+    }
+}
+
+/// Tokens that are parts of words only before they are removed.
+#[test]
+fn stop_words_that_are_parts() {
+    let rules = TextRules { stop_words: vec!["の".to_owned(), "的".to_owned()], ..TextRules::default() };
+    let mut featurizer = Featurizer::new(rules);
+    let plain = featurizer.features("a b c d").to_vec();
+    assert_eq!(featurizer.features("a の b 的 c d の"), plain);
+    assert_eq!(featurizer.features("の 的"), [0; 0]);
 }
 
 fn with_fields(shingle: Shingle, weights: &[u32]) -> TextRules {
@@ -183,16 +243,6 @@ fn fields_count_so_many_times() {
     assert_eq!(count_of(text, "b"), (4, 209));
     assert_eq!(count_of(text, "c"), (3, 209));
     assert_eq!(count_of(text, "d"), (100, 209));
-}
-
-#[test]
-fn rules_without_fields_are_what_they_were() {
-    let (rules, said) = (TextRules::default(), |rules: &TextRules| format!("{rules:?}"));
-    assert!(!said(&rules).contains("fields"));
-    assert!(!serde_json::to_string(&rules).unwrap().contains("fields"));
-    let fields = |weight| with_fields(Shingle::Words(3), &[weight]);
-    assert!(said(&rules) != said(&fields(1)) && said(&fields(1)) != said(&fields(2)));
-    assert!(serde_json::to_string(&fields(2)).unwrap().contains(r#""fields":[{"name":"f0","weight":2}]"#));
 }
 
 #[test]

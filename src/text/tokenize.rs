@@ -4,8 +4,9 @@
 //! predict: [`lower`](super::lower) writes the lowercased text and, beside it, a bitmap of the bytes that are inside
 //! tokens; [`Lowered::runs`] walks the edges of the bitmap. [`hash_at`] hashes a token where it lies.
 
-use super::lower::Writer;
-use super::unicode;
+use super::Spaceless;
+use super::lower::{Writer, Written};
+use super::unicode::{self, Class, WORD};
 use crate::hash;
 
 /// Bytes that may be written or read beyond the lowercased text: one ASCII block.
@@ -14,19 +15,20 @@ pub(super) const SLACK: usize = 64;
 /// A lowercased text and which of its bytes are inside tokens. Buffers are kept from one text to the next.
 #[derive(Debug)]
 pub(super) struct Lowered {
-    classes: &'static unicode::Table,
-    alone: bool,
+    rule: Spaceless,
+    classes: &'static unicode::Plane,
     /// The lowercased text, `len` bytes, and at least [`SLACK`] more of any value.
     bytes: Vec<u8>,
     len: usize,
     /// Bit `i % 64` of word `i / 64`: byte i is inside a token. Bit `len` is there, and zero.
     inside: Vec<u64>,
+    has_parts: bool,
 }
 
 impl Lowered {
-    /// `alone`: whether characters of scripts without spaces are tokens of their own.
-    pub(super) fn new(alone: bool) -> Self {
-        Self { classes: unicode::table(), alone, bytes: Vec::new(), len: 0, inside: Vec::new() }
+    pub(super) fn new(rule: Spaceless) -> Self {
+        let classes = unicode::plane(rule);
+        Self { rule, classes, bytes: Vec::new(), len: 0, inside: Vec::new(), has_parts: false }
     }
 
     /// Replaces the text.
@@ -38,7 +40,39 @@ impl Lowered {
             self.bytes.resize(most, 0);
             self.inside.resize(most / 64 + 2, 0);
         }
-        self.len = Writer::new(self.classes, self.alone, &mut self.bytes, &mut self.inside).write(text);
+        let writer = Writer::new(self.rule, self.classes, &mut self.bytes, &mut self.inside);
+        Written { len: self.len, has_parts: self.has_parts } = writer.write(text);
+    }
+
+    /// Whether the text has tokens that are parts of words.
+    pub(super) fn has_parts(&self) -> bool {
+        self.has_parts && self.rule == Spaceless::Part
+    }
+
+    /// What the token that begins at this byte weighs, in twelfths of a word.
+    #[inline(always)]
+    pub(super) fn twelfths(&self, first: usize) -> usize {
+        // All that are parts of words take three bytes or four.
+        if self.bytes[first] < 0xe0 {
+            return WORD;
+        }
+        match self.class_at(first) {
+            Class::Alone(share) => share.twelfths(),
+            _ => WORD,
+        }
+    }
+
+    /// The class of the character of three or four bytes that begins here.
+    #[inline(always)]
+    fn class_at(&self, first: usize) -> Class {
+        let bytes: [u8; 4] = *self.bytes[first..].first_chunk().expect("the buffer has slack");
+        let low = |at: usize| u32::from(bytes[at] & 0x3f);
+        let three = u32::from(bytes[0] & 0xf) << 12 | low(1) << 6 | low(2);
+        if bytes[0] < 0xf0 {
+            return self.classes[three as usize];
+        }
+        let four = char::from_u32(three << 6 | low(3));
+        four.map_or(Class::Separator, |c| unicode::class(c, self.rule))
     }
 
     /// Calls `token` with the first and the end byte of every token in turn.

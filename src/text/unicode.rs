@@ -1,14 +1,16 @@
 //! Classes of characters: what the tokenizer does with each.
 //!
-//! `char` -> [`Class`]. The Basic Multilingual Plane is a table, computed once in a process from `std`, so that the fast
-//! path and the plain one ([`super::tokens`]) follow the same version of Unicode; the few characters beyond are asked
-//! of `std` each time.
+//! `char` and [`Spaceless`] rule -> [`Class`]. The Basic Multilingual Plane is an array, computed once in a process for each rule
+//! from `std`, so that the fast path and the plain one ([`super::tokens`]) follow the same version of Unicode; the few
+//! characters beyond are asked of `std` each time.
 //!
 //! Scripts without spaces, by the Unicode property Script (Scripts.txt): Han, Hiragana, Katakana, Thai, Lao, Khmer and
-//! Myanmar. Marks that these scripts share with others (Script Common, such as the prolonged sound mark U+30FC) follow
-//! the plain rule: between two kana they are a token of their own anyway.
+//! Myanmar. Marks that these scripts share with others (Script Common) follow the plain rule, but for the prolonged sound marks
+//! U+30FC and U+FF70, which are parts of words ([`Spaceless::Part`]) as the kana before them are.
 
 use std::sync::LazyLock;
+
+use super::Spaceless;
 
 /// What the tokenizer does with a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,29 +21,62 @@ pub(super) enum Class {
     Lower,
     /// Alphanumeric, with another lowercase, maybe of several characters.
     Upper,
-    /// Alphanumeric of a script without spaces; these have no case.
-    Spaceless,
+    /// Alphanumeric and a token of its own: of a script without spaces. These have no case.
+    Alone(WordPart),
+}
+
+/// How much of a word a character of a script without spaces is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WordPart {
+    /// Han.
+    Half,
+    /// Hiragana, Katakana.
+    Quarter,
+    /// Thai, Lao, Khmer, Myanmar.
+    Sixth,
+}
+
+/// What a word weighs: the least number that has a half, a quarter and a sixth.
+pub(super) const WORD: usize = 12;
+
+impl WordPart {
+    /// In twelfths of a word.
+    pub(super) fn twelfths(self) -> usize {
+        match self {
+            Self::Half => WORD / 2,
+            Self::Quarter => WORD / 4,
+            Self::Sixth => WORD / 6,
+        }
+    }
 }
 
 /// The classes of U+0000 to U+FFFF; surrogates, which are no characters, as separators.
-pub(super) type Table = [Class; 0x1_0000];
+pub(super) type Plane = [Class; 0x1_0000];
 
-static TABLE: LazyLock<Box<Table>> = LazyLock::new(|| {
-    let classes = (0..=u16::MAX).map(|code| char::from_u32(code.into()).map_or(Class::Separator, class));
+/// The plane under a rule, made at the first call (about a millisecond).
+pub(super) fn plane(rule: Spaceless) -> &'static Plane {
+    static PART: LazyLock<Box<Plane>> = LazyLock::new(|| of_rule(Spaceless::Part));
+    static CHAR: LazyLock<Box<Plane>> = LazyLock::new(|| of_rule(Spaceless::Char));
+    static RUN: LazyLock<Box<Plane>> = LazyLock::new(|| of_rule(Spaceless::Run));
+    match rule {
+        Spaceless::Part => &PART,
+        Spaceless::Char => &CHAR,
+        Spaceless::Run => &RUN,
+    }
+}
+
+fn of_rule(rule: Spaceless) -> Box<Plane> {
+    let of_char = |c| class(c, rule);
+    let classes = (0..=u16::MAX).map(|code| char::from_u32(code.into()).map_or(Class::Separator, of_char));
     classes.collect::<Box<[Class]>>().try_into().expect("one class for each of the 2^16 codes")
-});
-
-/// The table, made at the first call (about a millisecond).
-pub(super) fn table() -> &'static Table {
-    &TABLE
 }
 
 /// The class of any character, from first principles.
-pub(super) fn class(c: char) -> Class {
+pub(super) fn class(c: char, rule: Spaceless) -> Class {
     if !c.is_alphanumeric() {
         Class::Separator
-    } else if is_spaceless(c) {
-        Class::Spaceless
+    } else if let Some(share) = part_of_word(c, rule) {
+        Class::Alone(share)
     } else if c.to_lowercase().eq([c]) {
         Class::Lower
     } else {
@@ -49,74 +84,98 @@ pub(super) fn class(c: char) -> Class {
     }
 }
 
-/// Whether an alphanumeric character belongs to a script without spaces.
-pub(super) fn is_spaceless(c: char) -> bool {
-    let next = SPACELESS.partition_point(|&(first, _)| first <= c);
-    next > 0 && c <= SPACELESS[next - 1].1
+/// Of an alphanumeric character that is a token of its own, how much of a word it is.
+pub(super) fn part_of_word(c: char, rule: Spaceless) -> Option<WordPart> {
+    match rule {
+        Spaceless::Run => None,
+        Spaceless::Part if matches!(c, '\u{30fc}' | '\u{ff70}') => Some(WordPart::Quarter),
+        Spaceless::Part | Spaceless::Char => {
+            let next = SPACELESS.partition_point(|&(first, ..)| first <= c);
+            let (_, last, share) = SPACELESS[next.checked_sub(1)?];
+            (c <= last).then_some(share)
+        }
+    }
 }
 
-/// First and last characters, ascending. A range may take in unassigned codes of its block and characters that are not
+/// First and last characters, ascending, and their share. A range may take in unassigned codes of its block and characters that are not
 /// alphanumeric, for which nobody asks.
-const SPACELESS: [(char, char); 20] = [
-    ('\u{0e01}', '\u{0eff}'),   // Thai, Lao
-    ('\u{1000}', '\u{109f}'),   // Myanmar
-    ('\u{1780}', '\u{17ff}'),   // Khmer
-    ('\u{3005}', '\u{3005}'),   // Han: iteration mark
-    ('\u{3007}', '\u{3029}'),   // Han: zero, Hangzhou numerals
-    ('\u{3038}', '\u{303b}'),   // Han: Hangzhou numerals, vertical iteration mark
-    ('\u{3041}', '\u{309f}'),   // Hiragana
-    ('\u{30a1}', '\u{30fa}'),   // Katakana
-    ('\u{30fd}', '\u{30ff}'),   // Katakana: iteration marks, digraph koto
-    ('\u{31f0}', '\u{31ff}'),   // Katakana: phonetic extensions
-    ('\u{3400}', '\u{9fff}'),   // Han: extension A, unified ideographs
-    ('\u{a9e0}', '\u{a9ff}'),   // Myanmar: extended B
-    ('\u{aa60}', '\u{aa7f}'),   // Myanmar: extended A
-    ('\u{f900}', '\u{faff}'),   // Han: compatibility ideographs
-    ('\u{ff66}', '\u{ff6f}'),   // Katakana: halfwidth, up to the halfwidth prolonged sound mark
-    ('\u{ff71}', '\u{ff9d}'),   // Katakana: halfwidth, after it
-    ('\u{116d0}', '\u{116ff}'), // Myanmar: extended C
-    ('\u{16fe3}', '\u{16ff6}'), // Han: iteration and reading marks
-    ('\u{1aff0}', '\u{1b16f}'), // Katakana and Hiragana: Minnan tones, supplement, extensions, small letters
-    ('\u{20000}', '\u{3ffff}'), // Han: extensions B onwards, the whole of planes 2 and 3
+const SPACELESS: [(char, char, WordPart); 20] = [
+    ('\u{0e01}', '\u{0eff}', WordPart::Sixth),     // Thai, Lao
+    ('\u{1000}', '\u{109f}', WordPart::Sixth),     // Myanmar
+    ('\u{1780}', '\u{17ff}', WordPart::Sixth),     // Khmer
+    ('\u{3005}', '\u{3005}', WordPart::Half),      // Han: iteration mark
+    ('\u{3007}', '\u{3029}', WordPart::Half),      // Han: zero, Hangzhou numerals
+    ('\u{3038}', '\u{303b}', WordPart::Half),      // Han: Hangzhou numerals, vertical iteration mark
+    ('\u{3041}', '\u{309f}', WordPart::Quarter),   // Hiragana
+    ('\u{30a1}', '\u{30fa}', WordPart::Quarter),   // Katakana
+    ('\u{30fd}', '\u{30ff}', WordPart::Quarter),   // Katakana: iteration marks, digraph koto
+    ('\u{31f0}', '\u{31ff}', WordPart::Quarter),   // Katakana: phonetic extensions
+    ('\u{3400}', '\u{9fff}', WordPart::Half),      // Han: extension A, unified ideographs
+    ('\u{a9e0}', '\u{a9ff}', WordPart::Sixth),     // Myanmar: extended B
+    ('\u{aa60}', '\u{aa7f}', WordPart::Sixth),     // Myanmar: extended A
+    ('\u{f900}', '\u{faff}', WordPart::Half),      // Han: compatibility ideographs
+    ('\u{ff66}', '\u{ff6f}', WordPart::Quarter), // Katakana: halfwidth, up to the halfwidth prolonged sound mark
+    ('\u{ff71}', '\u{ff9d}', WordPart::Quarter), // Katakana: halfwidth, after it
+    ('\u{116d0}', '\u{116ff}', WordPart::Sixth), // Myanmar: extended C
+    ('\u{16fe3}', '\u{16ff6}', WordPart::Half),  // Han: iteration and reading marks
+    ('\u{1aff0}', '\u{1b16f}', WordPart::Quarter), // Katakana and Hiragana: Minnan tones, supplement, extensions, small letters
+    ('\u{20000}', '\u{3ffff}', WordPart::Half),    // Han: extensions B onwards, the whole of planes 2 and 3
 ];
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const RULES: [Spaceless; 3] = [Spaceless::Part, Spaceless::Char, Spaceless::Run];
+
     #[test]
     fn ranges_ascend() {
-        assert!(SPACELESS.iter().all(|(first, last)| first <= last));
+        assert!(SPACELESS.iter().all(|(first, last, _)| first <= last));
         assert!(SPACELESS.windows(2).all(|pair| pair[0].1 < pair[1].0));
     }
 
     #[test]
     fn each_script_without_spaces_is_known() {
-        for c in
-            "一々〇ぁんゟァヺヽㇰｦｱﾝกฮະໜကႏꧠꩠកៜ㐀鿿豈\u{20000}\u{2a700}\u{2ebf0}\u{31350}\u{1b000}\u{1b150}"
-                .chars()
-        {
-            assert_eq!(class(c), Class::Spaceless, "{c:?}");
+        for (chars, share) in [
+            ("一々〇㐀鿿豈\u{20000}\u{2a700}\u{2ebf0}\u{31350}\u{16ff2}", WordPart::Half),
+            ("ぁんゟァヺヽㇰｦｱﾝ\u{1b000}\u{1b150}\u{1aff0}", WordPart::Quarter),
+            ("กฮะໜကႏꧠꩠកៜ\u{116d0}", WordPart::Sixth),
+        ] {
+            for c in chars.chars() {
+                assert_eq!(class(c, Spaceless::Part), Class::Alone(share), "{c:?}");
+                assert_eq!(class(c, Spaceless::Char), Class::Alone(share), "{c:?}");
+                assert_eq!(class(c, Spaceless::Run), Class::Lower, "{c:?}");
+            }
         }
-        for c in "aßжहἱ가ᄀㄅأ𝒳ー𐐨".chars() {
-            assert_eq!(class(c), Class::Lower, "{c:?}");
+        for (c, rule) in "aßжहἱ가ᄀㄅأ𝒳𐐨ﾞ".chars().flat_map(|c| RULES.map(|rule| (c, rule)))
+        {
+            assert_eq!(class(c, rule), Class::Lower, "{c:?}");
+        }
+        for c in ['ー', 'ｰ'] {
+            assert_eq!(
+                RULES.map(|rule| class(c, rule)),
+                [Class::Alone(WordPart::Quarter), Class::Lower, Class::Lower]
+            );
         }
     }
 
     #[test]
     fn scripts_without_spaces_have_no_case() {
-        for c in ('\0'..=char::MAX).filter(|&c| class(c) == Class::Spaceless) {
+        for c in ('\0'..=char::MAX).filter(|&c| matches!(class(c, Spaceless::Part), Class::Alone(_))) {
             assert!(c.to_lowercase().eq([c]), "{c:?}");
+            assert!(c.len_utf8() >= 3, "{c:?}");
         }
     }
 
     #[test]
     fn lowercase_is_the_whole_change() {
-        for (code, &class) in (0..).zip(table()) {
-            let Some(c) = char::from_u32(code) else { continue };
-            assert_eq!(class != Class::Separator, c.is_alphanumeric(), "{c:?}");
-            let lower = c.to_string().to_lowercase();
-            assert_eq!(class == Class::Upper, c.is_alphanumeric() && lower != c.to_string(), "{c:?}");
+        for rule in RULES {
+            for (code, &class) in (0..).zip(plane(rule)) {
+                let Some(c) = char::from_u32(code) else { continue };
+                assert_eq!(class != Class::Separator, c.is_alphanumeric(), "{c:?}");
+                let lower = c.to_string().to_lowercase();
+                assert_eq!(class == Class::Upper, c.is_alphanumeric() && lower != c.to_string(), "{c:?}");
+            }
         }
     }
 }

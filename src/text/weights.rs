@@ -10,8 +10,8 @@
 //! | [`TfIdf`](Weights::TfIdf) | c / t * idf, by a table of document frequencies ([`IdfTable`]) |
 //!
 //! The last one with a *frozen* table is a function of the text, as the others are. With a *live* table it is a function of the
-//! corpus too: document frequencies are counted from the documents alive, and a new table is made whenever their number has
-//! left the table's by a factor ([`Growth`]). Between two tables nothing changes, and a new one changes everything.
+//! corpus too: document frequencies are counted from the documents alive, and a new table is made at the end of an epoch that leaves
+//! their number apart from the table's by a factor ([`Growth`]). Between two tables nothing changes, and a new one changes everything.
 //!
 //! Invariants: the same bits on every machine; a text that is not empty has a feature, but in the paper's form, which drops
 //! those of weight 0.
@@ -24,6 +24,7 @@ use serde::Serialize;
 
 use super::idf::{IdfForm, IdfTable};
 use super::{Features, TermsRef};
+use crate::description::{Description, Value};
 
 /// What a feature weighs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -48,6 +49,27 @@ pub enum Idf {
     Frozen(Arc<IdfTable>),
     /// The documents alive, counted anew when their number has changed by so much.
     Live(Growth),
+}
+
+impl Weights {
+    /// All fields by name: see [`Description`]. A frozen table is told by its fingerprint.
+    pub(super) fn description(&self) -> Description {
+        let name = |name| Description::new().with("text.weights", name);
+        match self {
+            Self::Unit => name("unit"),
+            Self::Count => name("count"),
+            Self::Tf => name("tf"),
+            Self::TfIdf(idf, form) => {
+                let described = name("tf-idf").with("text.idf_form", form.name());
+                match idf {
+                    Idf::Frozen(table) => described.with("text.idf", Value::hash(table.fingerprint())),
+                    Idf::Live(growth) => {
+                        described.with("text.idf", "live").with("text.idf_growth", growth.factor())
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// When a live table is replaced.

@@ -1,4 +1,4 @@
-//! How long a small epoch takes in a large corpus: from its events handed to the workers to its deltas given to the sink,
+//! How long a small epoch takes in a large corpus: from its events handed to the workers to its deltas written by the committer,
 //! one epoch at a time.
 //!
 //! `cargo bench --bench epochs -- [DOCUMENTS] [EVENTS] [EPOCHS] [WORKERS]`, by default 200,000 documents of the generator, 10
@@ -7,73 +7,98 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a bench panics where it fails, and prints")]
 
-use std::collections::VecDeque;
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use dupflow::config::Plan;
-use dupflow::dataflow::{Emit, Intake, Pull, Stages, Workers};
-use dupflow::doc::{DocEvent, DocId, Position};
+use dupflow::dataflow::Stages;
 use dupflow::feed::generate::{Generator, Params};
+use dupflow::metrics::{Counter, Metrics};
 use dupflow::pair::DocPair;
-use dupflow::time::Epoch;
+use dupflow::pipeline::{self, Job};
+use dupflow::sink::Sink;
+use dupflow::source::{
+    BadRecords, Batch, Closed, KeyedRecord, OnError, Payload, Queue, Reader, Records, Source, SourceError,
+};
+use dupflow::time::{Clock, Progress, SystemClock};
 
-type Event = (Position, DocId, Option<String>);
-
-/// What has been handed over and not yet pulled, for each worker.
-#[derive(Default)]
-struct Desk {
-    batches: Vec<VecDeque<(Epoch, Vec<Event>)>>,
-    reading: Epoch,
-    done: bool,
-    wakers: Vec<Box<dyn Fn() + Send>>,
+/// Reads epochs of the generator, each once the one before has been written, and takes their times.
+#[derive(Debug)]
+struct Paced {
+    feed: Generator,
+    metrics: Arc<Metrics>,
+    /// Documents before the small epochs.
+    documents: u64,
+    events: usize,
+    epochs: usize,
+    /// Batches of an epoch.
+    workers: usize,
+    next: u64,
+    written: Receiver<()>,
+    times: Sender<Duration>,
 }
 
-struct Place {
-    desk: Arc<Mutex<Desk>>,
-    worker: usize,
-    events: Vec<Event>,
+impl Source for Paced {
+    fn readers(self: Box<Self>) -> Vec<Box<dyn Reader>> {
+        vec![self]
+    }
 }
 
-impl Intake for Place {
-    fn pull(&mut self, limit: Epoch) -> Pull {
-        let mut desk = self.desk.lock().unwrap();
-        let (reading, done) = (desk.reading, desk.done);
-        let batches = &mut desk.batches[self.worker];
-        match batches.front().map(|(epoch, _)| *epoch) {
-            Some(epoch) if epoch <= limit => {
-                self.events = batches.pop_front().unwrap().1;
-                Pull::Batch(epoch)
-            }
-            Some(epoch) => Pull::Idle(epoch),
-            None if done => Pull::Done,
-            None => Pull::Idle(reading),
+impl Reader for Paced {
+    fn read(&mut self, queue: &Queue, _: &BadRecords, _: &dyn Clock) -> Result<(), SourceError> {
+        while self.metrics.get(Counter::Inserted) < self.documents {
+            self.epoch(queue, 1000).unwrap();
         }
-    }
-
-    fn read(&mut self, each: &mut dyn FnMut(Position, DocEvent<'_>)) {
-        for (position, id, text) in self.events.drain(..) {
-            each(position, DocEvent { id, text: text.map(Into::into) });
+        for _ in 0..self.epochs {
+            let time = self.epoch(queue, self.events).unwrap();
+            self.times.send(time).unwrap();
         }
-    }
-
-    fn wake_with(&mut self, wake: Box<dyn Fn() + Send>) {
-        self.desk.lock().unwrap().wakers.push(wake);
+        Ok(())
     }
 }
 
-struct Bell(Option<Sender<Option<Epoch>>>);
+impl Paced {
+    #[expect(clippy::disallowed_methods, reason = "a bench measures time")]
+    fn epoch(&mut self, queue: &Queue, size: usize) -> Result<Duration, Closed> {
+        let share = size.div_ceil(self.workers);
+        let batches: Vec<Batch> = (0..self.workers).map(|_| self.batch(share)).collect();
+        let start = Instant::now();
+        batches.into_iter().try_for_each(|batch| queue.push(batch))?;
+        queue.cut();
+        self.written.recv().unwrap();
+        Ok(start.elapsed())
+    }
 
-impl Emit for Bell {
-    fn deltas(&mut self, _: Epoch, _: &[(DocPair, isize)]) {}
-
-    fn closed(&mut self, open: Option<Epoch>) {
-        self.0.iter().for_each(|bell| bell.send(open).unwrap_or(()));
+    fn batch(&mut self, size: usize) -> Batch {
+        let mut records = Records::default();
+        for record in self.feed.by_ref().take(size) {
+            let event = record.event;
+            let (key, value) = (event.id.as_str().as_bytes(), event.text.as_deref().map(str::as_bytes));
+            records.push(KeyedRecord { offset: self.next, ts: event.ts, key: Some(key), value });
+            self.next += 1;
+        }
+        let (n, payload) = (records.len() as u64, Payload::Records(records));
+        Batch { input: "generated".into(), partition: 0, records: n, next: self.next, payload }
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a bench measures time")]
+/// Says when an epoch has been written.
+struct Bell(Sender<()>);
+
+impl Sink for Bell {
+    fn epoch(&mut self, _: &Progress, _: &[(DocPair, isize)]) -> io::Result<()> {
+        // After the last epoch nobody listens.
+        self.0.send(()).unwrap_or(());
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 fn main() {
     let numbers: Vec<usize> = std::env::args().skip(1).filter_map(|arg| arg.parse().ok()).collect();
     let number = |i: usize, default| numbers.get(i).copied().unwrap_or(default);
@@ -83,53 +108,43 @@ fn main() {
 
     let plan = Plan::load("minhash", &[]).unwrap();
     let stages = Stages::of(&plan, false);
-    let desk =
-        Arc::new(Mutex::new(Desk { batches: vec![VecDeque::new(); workers], reading: 1, ..Desk::default() }));
-    let (bell, closed) = channel();
-    let (shared, metrics, bell) = (Arc::clone(&desk), Arc::clone(&stages.metrics), Mutex::new(bell));
-    let at_work = Workers::start(&stages, workers, move |worker| {
-        let bell = Bell((worker == 0).then(|| bell.lock().unwrap().clone()));
-        (Box::new(Place { desk: Arc::clone(&shared), worker, events: Vec::new() }), Box::new(bell))
-    });
-
     let params = Params { documents: documents as u64 + (events * epochs) as u64, ..Params::default() };
-    let mut feed = (0..).map(Position).zip(Generator::new(params)).map(|(position, record)| {
-        (position, record.event.id, record.event.text.map(|text| text.into_owned()))
-    });
-    let mut epoch = 0;
-    let mut run = |size: usize| {
-        epoch += 1;
-        let mut dealt = vec![Vec::new(); workers];
-        feed.by_ref().take(size).enumerate().for_each(|(i, event)| dealt[i % workers].push(event));
-        let start = Instant::now();
-        let mut desk = desk.lock().unwrap();
-        for (batches, share) in desk.batches.iter_mut().zip(dealt) {
-            batches.push_back((epoch, share));
-        }
-        desk.reading = epoch + 1;
-        desk.wakers.iter().for_each(|wake| wake());
-        drop(desk);
-        while closed.recv().unwrap().is_some_and(|open| open <= epoch) {}
-        start.elapsed()
+    let ((bell, written), (times, taken)) = (channel(), channel());
+    let source = Paced {
+        feed: Generator::new(params),
+        metrics: Arc::clone(&stages.metrics),
+        documents: documents as u64,
+        events,
+        epochs,
+        workers,
+        next: 0,
+        written,
+        times,
     };
-    while metrics.get(dupflow::metrics::Counter::Inserted) < documents as u64 {
-        run(1000);
-    }
-    let mut times: Vec<Duration> = (0..epochs).map(|_| run(events)).collect();
-    times.sort_unstable();
-    let at = |percent: usize| times[(times.len() * percent / 100).min(times.len() - 1)].as_secs_f64() * 1e3;
+    let job = Job {
+        stages,
+        source: Box::new(source),
+        first_epoch: 1,
+        bad: Arc::new(BadRecords::new(OnError::Fail, None)),
+        sink: Box::new(Bell(bell)),
+        workers,
+        clock: Arc::new(SystemClock::start()),
+    };
+    let summary = pipeline::run(job).unwrap();
+    let mut sorted: Vec<Duration> = taken.into_iter().collect();
+    sorted.sort_unstable();
+    let longest: Vec<String> =
+        sorted.iter().rev().take(10).map(|time| format!("{:.1}", time.as_secs_f64() * 1e3)).collect();
+    println!("longest, ms: {}", longest.join(" "));
+    let at =
+        |percent: usize| sorted[(sorted.len() * percent / 100).min(sorted.len() - 1)].as_secs_f64() * 1e3;
     println!(
-        "{documents} documents, {workers} workers, {epochs} epochs of {events} events: \
+        "{} documents, {workers} workers, {epochs} epochs of {events} events: \
          median {:.3} ms, 90th percentile {:.3}, 99th {:.3}, most {:.3}",
+        summary.documents,
         at(50),
         at(90),
         at(99),
         at(100)
     );
-
-    let mut desk = desk.lock().unwrap();
-    desk.done = true;
-    desk.wakers.iter().for_each(|wake| wake());
-    drop(desk);
-    at_work.and_then(Workers::join).unwrap();
 }

@@ -1,13 +1,19 @@
 //! Cutting a sketch into bands. Deciding a pair: by stages beside the full comparison; merging features with an end in sight beside a plain merge.
 //!
-//! A mix is what a filter meets in a scan of web-like documents: nearly all pairs have almost nothing in common.
+//! A mix is that of a scan of web-like documents: nearly all pairs have almost nothing in common.
+//!
+//! The group `one query` is one query against 20,000 documents in memory, more than a processor's caches hold, at T = 0.8 and
+//! similarities of each distribution of `dupflow evaluate filter`. The first form compares all components of 64 bits. The others
+//! keep 4 bits or 1 bit of the same components in planes, and the program's own filter decides: by all components; staged,
+//! document by document; as the program does it, first words from a column, then the planes of what they leave, fetched together.
 
 #![expect(missing_docs, reason = "criterion's macros make undocumented items")]
 
 use std::hint::black_box;
 
-use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use dupflow::block::{Banding, Blocking};
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use dupflow::block::{Banding, Blocking, HotRule};
+use dupflow::evaluate::distribution::Distribution;
 use dupflow::filter::{FilterKind, FilterParams, PairFilter, Staged, Target, shared_features};
 use dupflow::hash::mix;
 use dupflow::sketch::kernel::Kernel;
@@ -72,6 +78,131 @@ fn decide(c: &mut Criterion) {
             let passes = |(a, b): &&(Sketch, Sketch)| staged.first_word(a.words[0], b.words[0]);
             bench.iter(|| corpus.iter().filter(passes).count());
         });
+        group.finish();
+    }
+}
+
+/// Components of a document in `one query`, and documents.
+const WIDE: usize = 1000;
+const DOCUMENTS: usize = 20_000;
+
+/// One query and many documents at random similarities, full-width components in rows.
+struct Rows {
+    query: Vec<u64>,
+    documents: Vec<Vec<u64>>,
+}
+
+impl Rows {
+    fn draw(distribution: Distribution) -> Self {
+        let mut rng = StdRng::seed_from_u64(3);
+        let query: Vec<u64> = (0..WIDE).map(|_| rng.random()).collect();
+        let documents = (0..DOCUMENTS).map(|_| {
+            let similarity = distribution.sample(&mut rng);
+            query.iter().map(|x| if rng.random_bool(similarity) { *x } else { rng.random() }).collect()
+        });
+        Self { documents: documents.collect(), query }
+    }
+
+    /// How many documents the full comparison accepts.
+    fn full(&self, least: usize) -> usize {
+        let equal =
+            |row: &Vec<u64>| row.iter().zip(&self.query).map(|(x, y)| usize::from(x == y)).sum::<usize>();
+        self.documents.iter().filter(|row| equal(row) >= least).count()
+    }
+
+    /// The low bits of all components, hashed again, as planes.
+    fn sketches(&self, bits: usize) -> (Sketch, Vec<Sketch>) {
+        let word = |plane: usize, group: &[u64]| {
+            group.iter().rev().fold(0, |word, x| word << 1 | mix(*x) >> plane & 1)
+        };
+        let pack = |row: &Vec<u64>| -> Sketch {
+            let words = (0..bits).flat_map(|plane| row.chunks(64).map(move |group| word(plane, group)));
+            Sketch { words: words.collect(), features: [].into() }
+        };
+        (pack(&self.query), self.documents.iter().map(pack).collect())
+    }
+}
+
+/// Sketches in one arena, as the program holds them, and their first words.
+struct Planes {
+    length: usize,
+    query: Sketch,
+    words: Vec<u64>,
+    first: Vec<u64>,
+}
+
+impl Planes {
+    fn new(rows: &Rows, bits: usize) -> Self {
+        let (query, documents) = rows.sketches(bits);
+        let first = documents.iter().map(|sketch| sketch.words[0]).collect();
+        Self {
+            length: query.words.len(),
+            query,
+            words: documents.iter().flat_map(|s| s.words.to_vec()).collect(),
+            first,
+        }
+    }
+
+    fn accepts(&self, filter: &Staged, document: usize) -> bool {
+        let words = &self.words[document * self.length..][..self.length];
+        filter.decide(self.query.view(), SketchRef { words, features: &[] }).accepted.is_some()
+    }
+
+    fn one_by_one(&self, filter: &Staged) -> usize {
+        (0..DOCUMENTS).filter(|document| self.accepts(filter, *document)).count()
+    }
+
+    /// First words from their column, without a branch; then the memory of all that are left, and then the verdicts.
+    fn as_the_program(&self, filter: &Staged) -> usize {
+        let mut accepted = 0;
+        for start in (0..DOCUMENTS).step_by(1000) {
+            let (mut left, mut count) = ([0; 1000], 0);
+            for document in start..start + 1000 {
+                left[count] = document;
+                count += usize::from(filter.first_word(self.query.words[0], self.first[document]));
+            }
+            black_box(left[..count].iter().fold(0, |sum, document| sum ^ self.words[document * self.length]));
+            accepted += left[..count].iter().filter(|document| self.accepts(filter, **document)).count();
+        }
+        accepted
+    }
+
+    fn first_words(&self, filter: &Staged) -> usize {
+        self.first.iter().filter(|first| filter.first_word(self.query.words[0], **first)).count()
+    }
+}
+
+/// One query against many documents; the README gives ratios to the full comparison.
+fn one_query(c: &mut Criterion) {
+    let target = |bits| Target::new(0.8, WIDE, bits).expect("a threshold");
+    let least = target(64).least_matches();
+    for distribution in Distribution::ALL {
+        let rows = Rows::draw(distribution);
+        let mut group = c.benchmark_group(format!("one query/{}", distribution.name()));
+        group.throughput(Throughput::Elements(DOCUMENTS as u64)).sample_size(20);
+        group.bench_function("full comparison", |bench| bench.iter(|| rows.full(least)));
+        for bits in [4, 1] {
+            let staged = |kind| {
+                let params = FilterParams { kind, ..FilterParams::default() };
+                Staged::new(target(bits), &params).expect("default parameters")
+            };
+            let (full, staged) = (staged(FilterKind::Full), staged(FilterKind::Staged));
+            let planes = Planes::new(&rows, bits);
+            assert_eq!(
+                planes.as_the_program(&staged),
+                planes.one_by_one(&staged),
+                "both forms accept the same"
+            );
+            let name = |form: &str| format!("{bits} bits, {form}");
+            group.bench_function(name("full comparison"), |bench| bench.iter(|| planes.one_by_one(&full)));
+            group.bench_function(name("in rows"), |bench| bench.iter(|| planes.one_by_one(&staged)));
+            group.bench_function(name("as the program"), |bench| {
+                bench.iter(|| planes.as_the_program(&staged));
+            });
+            group.bench_function(name("first words alone"), |bench| {
+                bench.iter(|| planes.first_words(&staged));
+            });
+        }
         group.finish();
     }
 }
@@ -145,7 +276,7 @@ fn merge(c: &mut Criterion) {
 /// What every distinct sketch pays: one key a band.
 fn keys(c: &mut Criterion) {
     for (size, bits, bands, rows) in [(1024, 1, 44, 22), (256, 8, 26, 8), (256, 64, 26, 8)] {
-        let banding = Banding::new(size, bands, rows, 512);
+        let banding = Banding::new(size, bands, rows, HotRule::NEVER);
         let words: Vec<u64> = (0..(size / 64 * bits) as u64).map(mix).collect();
         let mut out = Vec::new();
         c.bench_function(&format!("keys/{bands} bands of {rows} rows of {bits} bits"), |bench| {
@@ -168,5 +299,5 @@ fn plan(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, keys, decide, merge, plan);
+criterion_group!(benches, keys, decide, one_query, merge, plan);
 criterion_main!(benches);

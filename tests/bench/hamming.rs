@@ -9,11 +9,10 @@
 #![expect(clippy::print_stdout, reason = "a study is a table to read")]
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
-use dupflow::block::hamming::optimiser::Costs;
-use dupflow::block::hamming::search::{batch, index};
-use dupflow::block::hamming::study::{Study, random};
 use dupflow::block::hamming::{Design, Form, Kind, radius};
-use dupflow::time::SystemClock;
+use dupflow::evaluate::search::indexes::{Work, batch, index};
+use dupflow::evaluate::search::measured::{Setting, random};
+use dupflow::time::{Clock, SystemClock};
 
 const DOCUMENTS: usize = 1_000_000;
 const QUERIES: usize = 1000;
@@ -96,6 +95,26 @@ fn one_bit(bits: usize, radius: usize) -> Vec<Design> {
         .into()
 }
 
+/// What a look-up costs and what an entry, on tables of a million random fingerprints, which are beyond the caches of a core.
+fn costs(clock: &dyn Clock) -> String {
+    let (corpus, queries) = (random(64, 1 << 20, 1), random(64, 20_000, 2));
+    // With 32 bits a block nearly every look-up comes back with nothing; with 10 or 11 a query reads about 4000 entries.
+    let time = |blocks, radius, asked| {
+        let design = Design::new(64, radius, Kind::OneLevel { blocks }).expect("blocks for 64 bits");
+        let mut index = index(&design, &corpus).expect("few tables");
+        let (mut found, mut work, start) = (Vec::new(), Work::default(), clock.now());
+        for (_, query) in queries.iter().take(asked) {
+            work += index.within(query, &mut found);
+        }
+        ((clock.now() - start).as_nanos() as f64, work)
+    };
+    let (short, probes) = time(2, 1, 20_000);
+    let (long, entries) = time(6, 5, 1_000);
+    let probe = short / probes.probes as f64;
+    let entry = (long - probe * entries.probes as f64) / entries.entries as f64;
+    format!("{probe:.0} ns a look-up, {entry:.1} ns an entry: as much as {:.0}", probe / entry)
+}
+
 /// Prints what one query costs in each design.
 fn study(what: &str) {
     let [documents, bits, near]: [&str; 3] =
@@ -109,7 +128,7 @@ fn study(what: &str) {
     // A scan of everything for each of many queries would take minutes.
     let scanned = number(documents) * queries <= 4_000_000_000;
     let clock = SystemClock::start();
-    println!("costs in ns: {:?}", Costs::measure(&clock));
+    println!("{}", costs(&clock));
     println!(
         "{:<42} {:>8} {:>10} {:>12} {:>12} {:>12} {:>12} {:>10} {:>7} {:>16}",
         "design",
@@ -124,7 +143,7 @@ fn study(what: &str) {
         "results"
     );
     for design in designs.into_iter().filter(|design| scanned || design.kind() != Kind::Scan) {
-        let rows = Study { bits, documents: number(documents), queries, seed: 1 }.run(&[design], &clock);
+        let rows = Setting { bits, documents: number(documents), queries, seed: 1 }.run(&[design], &clock);
         let row = &rows.expect("few tables")[0];
         let each = |n: u64| n as f64 / queries as f64;
         println!(

@@ -63,11 +63,12 @@ fn main() {
     let (bytes, floor) = floor(&path);
     let s = pipeline::run(Job {
         stages: Stages::of(&plan, false),
-        files: Files {
+        source: Box::new(Files {
             inputs: Input::resolve([&path]).unwrap(),
             epochs: EpochRule::default(),
             speed: Speed::default(),
-        },
+        }),
+        first_epoch: 1,
         bad: Arc::new(BadRecords::new(OnError::Count, None)),
         sink: Box::new(DeltaLines::new(io::sink(), None)),
         workers,

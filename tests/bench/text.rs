@@ -53,6 +53,23 @@ const CYRILLIC: &[&str] =
 const HAN: &[&str] =
     &["文", "件", "命", "令", "数", "据", "的", "列", "表", "显", "示", "检", "测", "重", "复", "近", "似"];
 
+const JAPANESE: &[&str] = &[
+    "の",
+    "を",
+    "表示",
+    "する",
+    "ファイル",
+    "コマンド",
+    "一覧",
+    "ます",
+    "して",
+    "出力",
+    "検索",
+    "から",
+    "サーバー",
+];
+const THAI: &[&str] = &["การ", "ไฟล์", "คำ", "สั่ง", "ที่", "แสดง", "ราย", "ไม่", "มี", "ข้อ", "มูล", "และ"];
+
 fn words_by_bytes(text: &str) -> usize {
     let starts = text.bytes().fold((0, false), |(count, before), byte| {
         let inside = byte.is_ascii_alphanumeric() || !byte.is_ascii();
@@ -72,6 +89,8 @@ fn text(c: &mut Criterion) {
         ("short", pages(400, LATIN, " ")),
         ("cyrillic", pages(8192, CYRILLIC, " ")),
         ("han", pages(8192, HAN, "")),
+        ("japanese", pages(8192, JAPANESE, "")),
+        ("thai", pages(8192, THAI, "")),
     ] {
         let mut featurizer = Featurizer::new(TextRules::default());
         let mut group = c.benchmark_group(name);

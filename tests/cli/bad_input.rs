@@ -221,3 +221,29 @@ fn where_no_bad_record_is_allowed_the_first_one_ends_the_run() {
         assert!(!place.path("stats").exists(), "counts of a run that failed would mislead");
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn where_a_bad_record_cannot_be_kept_its_epoch_is_not_written() {
+    let place = Place::new();
+    let pair = |a: &str, b: &str| upsert(a, &page(0..0, 0)) + &upsert(b, &page(0..0, 0));
+    // Kept by a worker: a line that is not JSON; longer than what is buffered of the dead letters, and shorter.
+    let long = format!("{}\n", "x".repeat(100_000));
+    place.file("long", pair("a", "b") + &long + &pair("c", "d"));
+    place.file("short", pair("a", "b") + "x\n");
+    // Kept by the reader: a line in which a compressed input breaks off.
+    let noise: String =
+        (0..60_000_u64).map(|n| format!("{:x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+    let packed = zstd::encode_all(noise.as_bytes(), 1).unwrap();
+    place.file("pair", pair("a", "b"));
+    place.file("cut", &packed[..packed.len() / 2]);
+    for (feed, workers) in ["long", "short", "pair cut"].into_iter().flat_map(|feed| [(feed, 1), (feed, 4)]) {
+        let run = place.run(&format!("replay --dead-letter /dev/full --workers {workers} {feed}"));
+        assert_eq!((run.code, run.out.as_str()), (1, ""), "{feed}: {run:?}");
+        let problem = "error: the dead-letter file \"/dev/full\" cannot be written: No space left on device";
+        assert!(run.err.contains(problem), "{feed}: {run:?}");
+        // Neither is what is only written at the end.
+        let pairs = place.run(&format!("replay --emit pairs --dead-letter /dev/full {feed}"));
+        assert_eq!((pairs.code, pairs.out.as_str()), (1, ""), "{feed}: {pairs:?}");
+    }
+}

@@ -70,7 +70,7 @@ fn the_clusters_of_the_tour() {
 "#;
     assert_eq!(run.out, expected);
     assert_eq!((&stats["clusters"], &stats["giant_clusters"]), (&2.into(), &0.into()));
-    // The pair of news and mirror goes with the mirror, so news leaves a cluster that the mirror named.
+    // Deleting the mirror removes its pair with news, so news leaves a cluster that the mirror named.
     let changes = place.replay("-p tour --emit cluster-deltas --epoch ts tour.jsonl").0.out;
     assert!(
         changes.contains(

@@ -40,7 +40,7 @@ fn exact_replay_finds_the_truth() {
         place.run("generate --documents 300 --near 0.4 --deletes 0.1 -o feed --truth truth --floor 0.8");
     assert_eq!(made.code, 0, "{made:?}");
     let truth = place.read("truth");
-    // Everything is compared and nothing turned down by its sketch, so this is the exact result.
+    // All pairs are compared and none is rejected by its sketch, so this is the exact result.
     let scan = "--set blocking.kind=scan --set filter.kind=full --emit pairs";
     let (replayed, stats) = place.replay(&format!("-p exact {scan} feed"));
     let found: Vec<_> = lines(&replayed.out)

@@ -11,6 +11,7 @@ fn the_first_page_leads_to_the_commands_and_to_a_first_run() {
         "dupflow generate -o feed.jsonl  &&  dupflow replay feed.jsonl",
         "Exit codes:  0 done, 1 failed while running, 2 wrong usage or configuration",
         "\n  replay ",
+        "\n  run ",
         "\n  compare ",
         "\n  query ",
         "\n  trace ",
@@ -58,8 +59,9 @@ fn every_command_explains_its_options() {
         "--truth <FILE>",
         "Try:",
     ];
-    let expected: [(&str, &[&str], bool); 8] = [
+    let expected: [(&str, &[&str], bool); 9] = [
         ("replay", &replay, true),
+        ("run", &["-c, --config <CONFIG>", "config/local.toml"], true),
         ("plan", &["--documents <N>", "--workers <N>", "--format <FORMAT>"], true),
         ("check", &["-c, --config <CONFIG>", "--connect"], true),
         ("compare", &["<A>", "<B>"], true),

@@ -4,6 +4,8 @@
 
 use std::fmt::Write;
 
+use dupflow::hash::mix;
+
 use super::dupflow::Place;
 use super::feeds::{Pairs, accumulated, delete, page, pairs, upsert, words};
 
@@ -51,13 +53,13 @@ fn identical_texts_become_a_star() {
 }
 
 #[test]
-fn different_texts_of_one_block_kill_it_until_they_are_gone() {
+fn different_texts_of_one_block_make_it_hot_until_they_are_gone() {
     let place = Place::new();
     let n = size();
     // One word of a long page differs: nearly all have most of their bands in common. Features are kept, so that all differ.
     let document = |i: u32| (format!("{i:06}"), words(0..300) + &format!(" u{i}"));
     let feed: String = (0..n).map(document).map(|(id, text)| upsert(&id, &text)).collect();
-    let options = "-p exact --set blocking.bands=18 --set blocking.cap=100";
+    let options = "-p exact --set blocking.bands=18 --set blocking.cap=100 --set blocking.hot=skip";
     place.file("feed", &feed);
     let (run, stats) = place.replay(&format!("{options} --epoch events:30 feed"));
     assert_eq!(accumulated(&run.out), fresh(&place, options, (0..n).map(document)));
@@ -71,13 +73,14 @@ fn different_texts_of_one_block_kill_it_until_they_are_gone() {
     );
     let told = format!("            band {}, block {}: ", hot[0]["table"], hot[0]["hash"].as_str().unwrap());
     assert!(run.err.contains("hot blocks  ") && run.err.contains(&told), "{told}: {}", run.err);
-    // All pairs of each of 18 bands' blocks until they die, then a few meetings of the few that differ in a band.
+    // All pairs of each of 18 bands' blocks until they are hot, then a few meetings of the few that differ in a band.
     let most = 18 * 100 * 100 / 2 + 8 * u64::from(n);
     assert!(stats["candidates"].as_u64() < Some(most), "{stats}");
     let retracted = stats["deltas"].as_u64() > stats["pairs"].as_u64();
-    assert!(retracted, "pairs that only blocks had that died: {stats}");
+    assert!(retracted, "pairs that only blocks had that got hot: {stats}");
+    assert!(run.err.contains(" whose members meet nobody in them:\n"), "{}", run.err);
 
-    // Until all blocks live again.
+    // Until no block is hot any more.
     let feed = feed + &(0..n - 60).map(|i| delete(&format!("{i:06}"))).collect::<String>();
     place.file("feed", &feed);
     let (emptied, stats_emptied) = place.replay(&format!("{options} --epoch events:30 feed"));
@@ -86,6 +89,44 @@ fn different_texts_of_one_block_kill_it_until_they_are_gone() {
     assert_eq!(found.len(), 60 * 59 / 2, "all are similar, and none is left out any more");
     assert_eq!(stats_emptied["hot_blocks"], serde_json::json!([]));
     assert!(!emptied.err.contains("hot blocks"), "{}", emptied.err);
+}
+
+/// Texts of one template, each with a few words of its own: what users look for.
+#[test]
+fn a_family_larger_than_the_cap_is_one_cluster_at_a_bounded_cost() {
+    let place = Place::new();
+    let n = size();
+    // Six words of 400 differ from the template, at random.
+    let document = |i: u32| {
+        let mut text: Vec<String> = (0..400).map(|w| format!("w{}", mix(w) % 5000)).collect();
+        for edit in 0..6 {
+            let random = mix(u64::from(i) << 8 | edit);
+            text[usize::try_from(random % 400).unwrap()] = format!("w{}", (random >> 32) % 5000);
+        }
+        (format!("{i:06}"), text.join(" "))
+    };
+    let all: String = (0..n).map(document).map(|(id, text)| upsert(&id, &text)).collect();
+    place.file("feed", &all);
+    let (run, stats) = place.replay("--set blocking.cap=16 feed");
+    let found = accumulated(&run.out);
+    assert!(found.len() < 40 * n as usize, "{} pairs", found.len());
+    assert!(run.err.contains(" whose members meet only their "), "{}", run.err);
+    // Each document is told of a few times its pairs, however often leaders change.
+    assert!(stats["candidates"].as_u64() < Some(100 * u64::from(n)), "{stats}");
+    assert_eq!(place.replay("--set blocking.cap=16 --emit clusters feed").0.out.lines().count(), 1);
+
+    // Half of it goes, in random order.
+    let mut order: Vec<u32> = (0..n).collect();
+    order.sort_unstable_by_key(|i| mix(u64::from(*i)));
+    let (gone, left) = order.split_at(n as usize / 2);
+    place.file("feed", all + &gone.iter().map(|i| delete(&format!("{i:06}"))).collect::<String>());
+    let (after, after_stats) = place.replay("--set blocking.cap=16 --epoch events:300 feed");
+    assert_eq!(
+        accumulated(&after.out),
+        fresh(&place, "--set blocking.cap=16", left.iter().map(|i| document(*i)))
+    );
+    let [of_all, of_both] = [&stats, &after_stats].map(|stats| stats["deltas"].as_u64().unwrap());
+    assert!(of_both < 6 * of_all, "{of_all} deltas for all, {of_both} with half deleted");
 }
 
 #[test]

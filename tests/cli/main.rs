@@ -17,4 +17,5 @@ mod idf;
 mod query;
 mod questions;
 mod replay;
+mod run;
 mod wrong_usage;

@@ -162,17 +162,19 @@ fn stats_have_every_promised_key() {
 #[test]
 fn logs_for_machines_are_json_lines() {
     let place = Place::new();
-    place.file("feed", "oops\n");
+    place.file("feed", "{\"oops\n");
     let run = place.run("replay --log-format json feed");
     let logged = lines(&run.err);
     assert_eq!((&logged[0]["message"], &logged[0]["level"]), (&"replay".into(), &"INFO".into()));
     assert_eq!(logged[0]["scheme"].as_str().map(str::len), Some(16));
-    assert_eq!((&logged[1]["reason"], &logged[1]["starts"]), (&"not_json".into(), &"oops".into()));
+    assert_eq!((&logged[1]["reason"], &logged[1]["starts"]), (&"not_json".into(), &"{\"oops".into()));
     let summary: Vec<_> = logged[2..].iter().filter_map(|line| line["message"].as_str()).collect();
     assert!(
         summary.len() == logged.len() - 2 && summary[0].starts_with("read        0 events"),
         "{summary:?}"
     );
+    let text = place.run("replay feed").err;
+    assert!(text.contains(r#"starts="{\"oops""#), "escaped once: {text}");
     let made = place.run("generate --documents 10 -o made --log-format json");
     assert!(
         lines(&made.err)[0]["message"].as_str().is_some_and(|told| told.starts_with("made ")),
@@ -337,4 +339,38 @@ fn an_input_is_never_written_to() {
     assert!(twice.err.contains("error: --stats: \"same\" is written to by --output"), "{twice:?}");
     let devices = place.run("replay -o /dev/null --dead-letter /dev/null folder/feed");
     assert_eq!(devices.code, 0, "{devices:?}");
+}
+
+#[test]
+fn nothing_is_written_into_a_folder_that_is_read() {
+    let place = Place::new();
+    place.file("docs/a", page(0..0, 0));
+    place.file("docs/deep/b", page(0..0, 0));
+    for (option, told) in [("-o", "--output"), ("--stats", "--stats"), ("--dead-letter", "--dead-letter")] {
+        for file in ["docs/out", "./docs/deep/../deep/out", "docs/a"] {
+            let run = place.run(&format!("replay {option} {file} docs"));
+            assert_eq!((run.code, run.out.as_str()), (2, ""), "{run:?}");
+            let problem =
+                format!("error: {told}: \"{file}\" is in the folder \"docs\", whose files are the documents");
+            assert!(run.err.starts_with(&problem), "{run:?}");
+        }
+    }
+    assert!(!place.path("docs/out").exists() && place.read("docs/a") == page(0..0, 0));
+    // Beside the folder, with a name that begins alike.
+    let beside = place.run("replay -o docs.out docs");
+    assert_eq!((beside.code, place.read("docs.out").lines().count()), (0, 1), "{beside:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_redirected_output_is_not_read_either() {
+    let place = Place::new();
+    place.file("docs/a", page(0..0, 0));
+    place.file("docs/b", page(0..0, 0));
+    let mut replay = command(["replay", "docs"]);
+    replay.current_dir(place.path("")).stdout(std::fs::File::create(place.path("docs/out")).unwrap());
+    let run = replay.output().unwrap();
+    let told = String::from_utf8(run.stderr).unwrap();
+    assert_eq!(run.status.code(), Some(2), "{told}");
+    assert!(told.starts_with("error: standard output: ") && told.contains("docs/out"), "{told}");
 }

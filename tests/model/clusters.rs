@@ -59,7 +59,7 @@ impl Accumulated {
     }
 }
 
-/// Epochs in which pairs of `documents` documents come, if they are not there, or go.
+/// Epochs that add pairs of `documents` documents or, where they are present, remove them.
 fn toggles(documents: u8, epochs: usize) -> impl Strategy<Value = Vec<Vec<(u8, u8)>>> {
     vec(vec((0..documents, 0..documents), 0..12), 0..epochs)
 }
@@ -91,7 +91,7 @@ fn few_documents_in_all_arrangements() {
     check(300, toggles(7, 40), |history| holds(&history));
 }
 
-/// About one pair for each document: components form and fall apart all the time, over several levels.
+/// About one pair for each document: components form and split all the time, over several levels.
 #[test]
 fn many_documents_on_the_brink() {
     check(40, toggles(60, 150), |history| holds(&history));

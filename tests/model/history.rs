@@ -1,16 +1,21 @@
-//! Random histories in which near-duplicates, copies, repeats and vain deletes are common.
+//! Random histories in which near-duplicates, copies, repeats and deletes of unknown ids are common; and how properties of them are
+//! checked.
+//!
+//! The seed is fixed, so that a test gives the same answer each time. `DUPFLOW_SEED=7 cargo test --test model` draws other histories.
+//! A failure prints its seed and the smallest history found; its case is added to `regressions.txt` beside this file, which is
+//! committed with the fix and checked first from then on.
 
 use std::collections::BTreeMap;
 
 use dupflow::doc::DocId;
 use proptest::collection::{SizeRange, vec};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
+use proptest::test_runner::{Config, FileFailurePersistence, RngSeed, TestCaseError, TestError, TestRunner};
 
 use crate::data::Event;
 use crate::script::Run;
 
-/// Ids as awkward as a feed can carry, few enough that they are met again.
+/// Ids as awkward as a feed can carry, few enough that they recur.
 const IDS: [&str; 24] = [
     "a",
     "b",
@@ -112,17 +117,32 @@ pub(crate) fn cut(events: &[Event], sizes: &[usize]) -> Vec<Vec<Event>> {
     epochs
 }
 
-/// Runs a property, which panics where it does not hold, on so many cases from a fixed seed.
+/// Where found regressions are kept, a line for each: of all tests, which all check them.
+const REGRESSIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/model/regressions.txt");
+
+/// `DUPFLOW_SEED`, or the seed that is used without it.
+fn seed() -> u64 {
+    let typed = std::env::var("DUPFLOW_SEED").ok();
+    typed.map_or(0xd0_d0, |typed| typed.parse().expect("DUPFLOW_SEED is a whole number from 0 to 2^64 - 1"))
+}
+
+/// Runs a property, which panics where it does not hold, on so many cases and on those that it once did not hold for.
 pub(crate) fn check<S: Strategy>(cases: u32, strategy: S, property: impl Fn(S::Value)) {
-    let seed = RngSeed::Fixed(0xd0_d0);
-    let config = Config { cases, rng_seed: seed, failure_persistence: None, ..Config::default() };
+    let seed = seed();
+    println!("DUPFLOW_SEED={seed}");
+    let config = Config {
+        cases,
+        rng_seed: RngSeed::Fixed(seed),
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct(REGRESSIONS))),
+        ..Config::default()
+    };
     let tested = TestRunner::new(config).run(&strategy, |value| {
         property(value);
         Ok::<_, TestCaseError>(())
     });
     match tested {
         Ok(()) => {}
-        Err(TestError::Fail(why, value)) => panic!("{why}\nminimal input: {value:?}"),
+        Err(TestError::Fail(why, value)) => panic!("{why}\nDUPFLOW_SEED={seed}, minimal input: {value:?}"),
         Err(aborted) => panic!("{aborted}"),
     }
 }

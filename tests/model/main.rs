@@ -1,8 +1,10 @@
 //! The law: after every epoch of any history, the accumulated deltas are what the oracle makes of the corpus.
 //!
-//! Five families. [`pipelines`]: random histories, for each kind of text rule, sketch, blocking and filter. [`properties`]:
+//! Eight families. [`pipelines`]: random histories, for each kind of text rule, sketch, blocking and filter. [`properties`]:
 //! what follows from the law without an oracle. [`reference`]: delta by delta against a plain differential dataflow.
-//! [`recorded`]: real history. [`clusters`]: what is made of the pairs.
+//! [`recorded`]: real history. [`clusters`]: what is made of the pairs. [`truth`]: the oracle of true similarities against its
+//! definition. [`sources`]: partitions, readers and cuts of any kind. [`flow`]: where a run waits, and how it fails. How seeds are
+//! set and found regressions kept is told in [`history`].
 //!
 //! Random histories are short, so that they shrink to something one can read, and the caps are small, so that blocks and
 //! groups of copies cross them often, both ways. Bug classes: a retraction that is not the exact negative of what was
@@ -14,6 +16,7 @@
 mod clusters;
 #[path = "../data/mod.rs"]
 mod data;
+mod flow;
 mod history;
 mod law;
 mod live;
@@ -22,3 +25,5 @@ mod properties;
 mod recorded;
 mod reference;
 mod script;
+mod sources;
+mod truth;

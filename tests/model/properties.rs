@@ -66,7 +66,7 @@ fn what_is_inserted_and_deleted_leaves_nothing() {
         events.extend(ids.into_iter().map(|id| (id, None)));
         let stages = Stages::of(&plan, false);
         assert_eq!(at_the_end(&stages, &cut(&events, &sizes), run), BTreeSet::new());
-        assert!(stages.dead_blocks().is_empty());
+        assert!(stages.hot_blocks().is_empty());
         let count = |counter| stages.metrics.get(counter);
         assert_eq!(count(Counter::Inserted), count(Counter::Deleted));
         assert_eq!(count(Counter::SketchesBorn), count(Counter::SketchesDied));
@@ -95,7 +95,7 @@ fn names_do_not_matter() {
     });
 }
 
-/// Evidence is carried by retractions too, so it must be the same whenever it is taken; and it decides nothing.
+/// Retractions carry evidence too, so it must be the same at any time; and it decides nothing.
 #[test]
 fn evidence_changes_no_pair() {
     let plan = plan(CROWDED);

@@ -61,7 +61,7 @@ fn doc_pair(a: &DocId, b: &DocId, similarity: Similarity) -> Option<DocPair> {
 /// The deltas, sorted as the product sorts them.
 fn deltas(stages: &Stages, Memberships { changes: epochs, sketches }: Memberships) -> Vec<Delta> {
     let (blocking, filter) = (Arc::clone(&stages.blocking), Arc::clone(&stages.filter));
-    let (cap, limit) = (blocking.cap(), stages.expand_limit);
+    let (rule, limit) = (blocking.rule(), stages.expand_limit);
     let (sender, receiver) = channel();
     timely::execute_directly(move |worker| {
         let mut input = worker.dataflow::<Epoch, _, _>(|scope| {
@@ -78,15 +78,22 @@ fn deltas(stages: &Stages, Memberships { changes: epochs, sketches }: Membership
                     blocking.keys(bodies[&sketch].view(), &mut keys);
                     keys.into_iter().map(move |key| (key, sketch))
                 })
-                .reduce_named("Live", move |_, block, out| {
-                    if block.len() <= cap {
-                        out.extend(block.iter().map(|(sketch, count)| (**sketch, *count)));
-                    }
+                // With each sketch, whether it meets all the block; members are given in ascending order.
+                .reduce_named("Meeting", move |_, block, out| {
+                    let meeting = if block.len() > rule.cap { rule.leaders } else { block.len() };
+                    out.extend(
+                        block.iter().enumerate().map(|(i, (sketch, _))| ((**sketch, i < meeting), 1_isize)),
+                    );
                 })
                 .arrange_by_key_named("Blocks");
             let accepted = live
                 .clone()
-                .join_core(live, |_, x, y| Pair::new(*x, *y))
+                .join_core(
+                    live,
+                    |_, (x, x_meets_all): &(SketchId, bool), (y, y_meets_all): &(SketchId, bool)| {
+                        Pair::new(*x, *y).filter(|_| *x_meets_all || *y_meets_all)
+                    },
+                )
                 .arrange_by_self_named("Candidates")
                 .threshold_total(|_, blocks| isize::from(*blocks > 0))
                 .flat_map(move |pair| {
@@ -131,7 +138,9 @@ fn deltas(stages: &Stages, Memberships { changes: epochs, sketches }: Membership
 fn the_plain_formulation_gives_the_same_deltas() {
     let settings = [
         CROWDED,
-        "sketch = { size = 64 }\nblocking = { bands = 16, rows = 4, cap = 2 }\nfilter = { verify = \"exact\" }",
+        "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap = 3, leaders = 2 }",
+        "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap = 8, leaders = 1 }",
+        "sketch = { size = 64 }\nblocking = { bands = 16, rows = 4, cap = 2, hot = \"skip\" }\nfilter = { verify = \"exact\" }",
     ];
     for plan in settings.map(plan) {
         check(100, (events(0..120), sizes(), runs()), |(events, sizes, run)| {

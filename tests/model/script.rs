@@ -9,12 +9,12 @@ use std::time::Duration;
 use dupflow::dataflow::{Emit, Intake, Pull, Stages, build};
 use dupflow::doc::{DocEvent, Position};
 use dupflow::pair::DocPair;
-use dupflow::time::Epoch;
+use dupflow::time::{Epoch, Progress};
 use timely::CommunicationConfig;
 
 use crate::data::Event;
 
-/// When, what, and whether it comes (1) or goes (-1).
+/// An epoch, a pair, and whether the pair is added (1) or removed (-1).
 pub(crate) type Delta = (Epoch, DocPair, isize);
 
 /// How a history is run.
@@ -36,7 +36,8 @@ pub(crate) fn deltas(stages: &Stages, epochs: &[Vec<Event>], run: Run) -> Vec<De
         let mut dealt = vec![Vec::new(); run.workers];
         for event in whole {
             let worker = dupflow::hash::mix(run.seed ^ position) % run.workers as u64;
-            dealt[usize::try_from(worker).unwrap()].push((Position(position), event.clone()));
+            let at = Position { partition: 0, offset: position };
+            dealt[usize::try_from(worker).unwrap()].push((at, event.clone()));
             position += 1;
         }
         for (share, mut events) in shares.iter_mut().zip(dealt) {
@@ -63,7 +64,7 @@ pub(crate) fn deltas(stages: &Stages, epochs: &[Vec<Event>], run: Run) -> Vec<De
         let _alarm = Alarm(&failed);
         let batches = shares.lock().unwrap()[worker.index()].take().unwrap();
         let sender = sender.lock().unwrap().clone();
-        worker.dataflow(|scope| build(scope, &stages, Box::new(Script(batches)), Box::new(Tape(sender))));
+        worker.dataflow(|scope| build(scope, &stages, 1, Box::new(Script(batches)), Box::new(Tape(sender))));
         while worker.step_or_park(Some(PATIENCE)) {
             assert!(!failed.load(Ordering::Relaxed), "another worker failed");
         }
@@ -75,7 +76,7 @@ pub(crate) fn deltas(stages: &Stages, epochs: &[Vec<Event>], run: Run) -> Vec<De
     receiver.into_iter().collect()
 }
 
-/// How long a worker is idle before it asks after the others, who would be waited for in vain if one has failed.
+/// How long a worker waits before it looks whether another one has failed.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Tells the other workers that this one has panicked, so that a history that does so can be shrunk.
@@ -102,10 +103,13 @@ impl Intake for Script {
         }
     }
 
-    fn read(&mut self, each: &mut dyn FnMut(Position, DocEvent<'_>)) {
+    fn read(&mut self, each: &mut dyn FnMut(Position, DocEvent<'_>)) -> Position {
+        let mut end = Position::default();
         for (position, (id, text)) in self.0.pop_front().unwrap().1 {
-            each(position, DocEvent { id, text: text.map(Into::into) });
+            end = end.max(position);
+            each(position, DocEvent { id, ts: None, text: text.map(Into::into) });
         }
+        Position { offset: end.offset + 1, ..end }
     }
 
     fn wake_with(&mut self, _: Box<dyn Fn() + Send>) {
@@ -116,11 +120,11 @@ impl Intake for Script {
 struct Tape(Sender<Delta>);
 
 impl Emit for Tape {
-    fn deltas(&mut self, epoch: Epoch, deltas: &[(DocPair, isize)]) {
+    fn closed(&mut self, progress: Progress, deltas: Vec<(DocPair, isize)>) {
         for (pair, diff) in deltas {
-            self.0.send((epoch, pair.clone(), *diff)).unwrap();
+            self.0.send((progress.epoch, pair, diff)).unwrap();
         }
     }
 
-    fn closed(&mut self, _: Option<Epoch>) {}
+    fn ended(&mut self) {}
 }

@@ -1,7 +1,7 @@
 //! Blocking against its curve: how often two texts of a known similarity share a block.
 
 use dupflow::block::design::Curve;
-use dupflow::block::{Banding, BlockKey, Blocking};
+use dupflow::block::{Banding, BlockKey, Blocking, HotRule};
 use dupflow::config::{BlockingPlan, Plan};
 use dupflow::sketch::agreement::Agreement;
 use dupflow::sketch::{SketchKind, SketchRef};
@@ -14,7 +14,7 @@ const TRIALS: usize = 1000;
 /// The share of pairs that are candidates, in bands cut from sketches of `size` components.
 fn candidates(kind: SketchKind, size: usize, curve: Curve, union: usize, similarity: f64) -> f64 {
     let Agreement::Bits(bits) = curve.agreement else { panic!("{curve:?}") };
-    let banding = Banding::new(size, curve.bands, curve.rows, 512);
+    let banding = Banding::new(size, curve.bands, curve.rows, HotRule::NEVER);
     let planes = ..bits * size.div_ceil(64);
     let keys = |words: &[u64]| {
         let mut keys: Vec<BlockKey> = Vec::new();

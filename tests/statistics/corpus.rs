@@ -12,7 +12,7 @@ use dupflow::text::{Featurizer, Spaceless, TextRules};
 
 use crate::data::{self, Event};
 
-/// The least similarity that the truth tells about.
+/// The least similarity of a pair in the truth.
 pub(crate) const FLOOR: f64 = 0.8;
 
 /// Pairs and their exact similarities.

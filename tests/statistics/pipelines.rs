@@ -16,7 +16,7 @@ use dupflow::pair::{DocPair, Pair};
 use dupflow::pipeline::{self, Job};
 use dupflow::sink::{Memory, Sink};
 use dupflow::source::{BadRecords, EpochRule, Files, Input, OnError, Speed};
-use dupflow::time::{Epoch, SystemClock};
+use dupflow::time::{Progress, SystemClock};
 
 use crate::bounds;
 use crate::corpus::{Corpus, FLOOR};
@@ -33,8 +33,8 @@ const BANDS: [f64; 5] = [0.8, 0.85, 0.9, 0.95, 1.0];
 struct Shared(Arc<Mutex<Memory>>);
 
 impl Sink for Shared {
-    fn epoch(&mut self, epoch: Epoch, deltas: &[(DocPair, isize)]) -> io::Result<()> {
-        self.0.lock().unwrap().epoch(epoch, deltas)
+    fn epoch(&mut self, progress: &Progress, deltas: &[(DocPair, isize)]) -> io::Result<()> {
+        self.0.lock().unwrap().epoch(progress, deltas)
     }
 
     fn finish(&mut self) -> io::Result<()> {
@@ -49,11 +49,12 @@ fn run(pipeline: &str, path: &Path) -> Memory {
     let sink = Shared::default();
     let job = Job {
         stages: Stages::of(&plan, false),
-        files: Files {
+        source: Box::new(Files {
             inputs: Input::resolve([path]).unwrap(),
             epochs: EpochRule::Events(EPOCH),
             speed: Speed::Max,
-        },
+        }),
+        first_epoch: 1,
         bad: Arc::new(BadRecords::new(OnError::Fail, None)),
         sink: Box::new(sink.clone()),
         workers: 2,

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dupflow::block::hamming::optimiser::{Costs, Workload};
-use dupflow::block::hamming::search::{Fingerprints, batch, index};
 use dupflow::block::hamming::{Design, Form, Kind, Tables, binomial, radius, widths};
-use dupflow::block::{BlockKey, Blocking};
+use dupflow::block::{BlockKey, Blocking, HotRule};
+use dupflow::evaluate::search::indexes::{Fingerprints, batch, index};
 use dupflow::sketch::SketchRef;
 use serde_json::Value;
 
@@ -191,7 +191,7 @@ fn hamming_search() {
 
 /// What the stream would compare: all pairs within the radius are among it.
 fn pairs_share_blocks(design: &Design, corpus: &Fingerprints, expected: &BTreeSet<(u32, u32, usize)>) {
-    let tables = Tables::new(design, usize::MAX).unwrap();
+    let tables = Tables::new(design, HotRule::NEVER).unwrap();
     let keys: Vec<BTreeSet<BlockKey>> = corpus
         .iter()
         .map(|(_, words)| {

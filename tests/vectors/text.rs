@@ -1,6 +1,7 @@
-//! The golden vectors of tokens and of exact similarities, under the plain rule for scripts without spaces.
+//! The golden vectors of tokens and of exact similarities, under the plain rule for scripts without spaces; and of shingles under
+//! the default rule for these.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dupflow::text::{Featurizer, Shingle, Spaceless, TextRules, shingles, tokens};
 use serde::Deserialize;
@@ -35,6 +36,48 @@ mod token_rule {
             assert_eq!(features.len(), case.tokens.len());
             if !case.text.contains('İ') {
                 assert_eq!(featurizer.features(&case.tokens.join(" ")), features, "{:?}", case.text);
+            }
+        }
+    }
+}
+
+/// Characters of scripts without spaces as parts of words.
+mod spaceless_part {
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct File {
+        cases: Vec<Case>,
+    }
+
+    #[derive(Deserialize)]
+    struct Case {
+        text: String,
+        /// With their weights.
+        tokens: Vec<(String, String)>,
+        /// By the size of a shingle, each as its tokens.
+        shingles: BTreeMap<String, Vec<Vec<String>>>,
+    }
+
+    #[test]
+    fn shingles_hold_so_many_words() {
+        let file: File = serde_json::from_str(include_str!("spaceless_part.json")).unwrap();
+        assert!(file.cases.len() >= 10);
+        for case in &file.cases {
+            let default = TextRules::default();
+            let parts: Vec<_> = case.tokens.iter().map(|(token, _)| token.as_str()).collect();
+            assert_eq!(tokens(&case.text, &default), parts, "{:?}", case.text);
+            for (size, lists) in &case.shingles {
+                let rules = TextRules { shingle: Shingle::Words(size.parse().unwrap()), ..default.clone() };
+                let expected: Vec<_> = lists.iter().map(|list| list.join(" ")).collect();
+                assert_eq!(shingles(&case.text, &rules), expected, "{size} words of {:?}", case.text);
+                let mut featurizer = Featurizer::new(rules);
+                let features = featurizer.features(&case.text).to_vec();
+                assert_eq!(features.len(), expected.len(), "{:?}", case.text);
+                // A shingle is a feature by its tokens alone, wherever it stands.
+                for (shingle, feature) in expected.iter().zip(&features) {
+                    assert_eq!(featurizer.features(shingle)[0], *feature, "{shingle:?} of {:?}", case.text);
+                }
             }
         }
     }

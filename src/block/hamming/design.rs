@@ -1,6 +1,6 @@
-//! Designs: which bits lead which table.
+//! Designs: the ways to cut fingerprints into tables.
 //!
-//! In: f, k and a [`Kind`]. Out: the tables as [selections](Selection) of bits.
+//! In: f, k and a [`Kind`]. Out: how many tables there are, and how many bits lead each.
 //!
 //! | kind | tables | two within k agree in |
 //! |---|---|---|
@@ -17,17 +17,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
-use super::estimate::Form;
-use super::{Selection, binomial, choices, widths};
+use super::{binomial, widths};
 
 /// Most keys of one sketch in the stream, and most tables of an index of equal prefixes; inclusive. Beyond it a
-/// comparison with everybody costs less than the look-ups.
+/// comparison with all sketches costs less than the look-ups.
 pub const MOST_KEYS: u64 = 4096;
 
 /// Most groups that must agree, inclusive: they are counted in bytes.
 const MOST_SURPLUS: usize = 255;
 
-/// Which tables.
+/// How fingerprints are cut, and which parts lead a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Permuted tables, each led by all but k of the blocks.
@@ -55,7 +54,7 @@ pub enum Kind {
         /// c, 1 to 255 inclusive.
         surplus: usize,
     },
-    /// No table: everybody is a candidate.
+    /// No table: every fingerprint is a candidate.
     Scan,
 }
 
@@ -147,37 +146,6 @@ impl Design {
         }
     }
 
-    /// The permuted tables of this number; of two designs with it, the one of fewer candidates.
-    ///
-    /// # Errors
-    /// If no design has this number of tables.
-    pub fn permuted(bits: usize, radius: usize, tables: u64) -> Result<Self, DesignError> {
-        // The numbers of a family ascend; the first beyond what is asked for is named as possible, no more are needed.
-        let family = |kind: fn(usize) -> Kind| {
-            let mut beyond = false;
-            (radius + 1..=bits)
-                .map_while(move |blocks| Self::new(bits, radius, kind(blocks)).ok())
-                .take_while(move |design| !std::mem::replace(&mut beyond, design.tables() > tables))
-        };
-        let all: Vec<Self> = family(|blocks| Kind::OneLevel { blocks })
-            .chain(family(|sub_blocks| Kind::TwoLevel { sub_blocks }))
-            .collect();
-        let candidates = |design: &Self| design.estimate(1, Form::Index).candidates;
-        all.iter()
-            .filter(|design| design.tables() == tables)
-            .min_by(|a, b| candidates(a).total_cmp(&candidates(b)))
-            .copied()
-            .ok_or_else(|| {
-                let mut numbers: Vec<u64> = all.iter().map(Self::tables).collect();
-                numbers.sort_unstable();
-                numbers.dedup();
-                let near = numbers.partition_point(|n| *n < tables);
-                let shown = &numbers[near.saturating_sub(2)..(near + 2).min(numbers.len())];
-                let possible = shown.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
-                DesignError::Tables { found: tables, radius, bits, possible }
-            })
-    }
-
     /// f, bits of a fingerprint.
     pub fn bits(&self) -> usize {
         self.bits
@@ -188,7 +156,7 @@ impl Design {
         self.radius
     }
 
-    /// Which tables.
+    /// How the fingerprints are cut.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -270,70 +238,6 @@ impl Design {
             _ => self.prefixes(),
         }
     }
-
-    /// The tables of equal bits: two fingerprints within the radius agree in one of them at least.
-    ///
-    /// # Errors
-    /// If they are more than [`MOST_KEYS`].
-    pub fn selections(&self) -> Result<Vec<Selection>, DesignError> {
-        let keys = self.keys();
-        if keys > MOST_KEYS {
-            return Err(DesignError::Keys { design: self.to_string(), keys, instead: self.instead() });
-        }
-        let blocks = self.blocks();
-        let of = |chosen: Vec<usize>| Selection::new(chosen.into_iter().map(|i| blocks[i].clone()));
-        Ok(match self.kind {
-            Kind::OneLevel { .. } => choices(blocks.len(), blocks.len() - self.radius).map(of).collect(),
-            Kind::Conjunctions { surplus } => choices(blocks.len(), surplus).map(of).collect(),
-            Kind::Groups { .. } => blocks.iter().cloned().map(Selection::from).collect(),
-            Kind::TwoLevel { sub_blocks } => blocks
-                .iter()
-                .flat_map(|lead| {
-                    let rest = cut_around(self.bits, lead, sub_blocks);
-                    let lead = lead.clone();
-                    choices(sub_blocks, sub_blocks - self.radius).map(move |chosen| {
-                        let others = chosen.iter().flat_map(|i| rest[*i].iter().cloned());
-                        Selection::new(others.chain([lead.clone()]))
-                    })
-                })
-                .collect(),
-            Kind::MultiIndex { .. } => blocks
-                .iter()
-                .enumerate()
-                .flat_map(|(i, block)| {
-                    let start = block.start;
-                    choices(block.len(), block.len() - self.block_radius(i))
-                        .map(move |kept| Selection::new(kept.iter().map(|bit| start + bit..start + bit + 1)))
-                })
-                .collect(),
-            Kind::Scan => vec![Selection::new([])],
-        })
-    }
-
-    /// Which design of the same family has few enough keys.
-    fn instead(&self) -> String {
-        let with = |kind| Self::new(self.bits, self.radius, kind).ok().filter(|d| d.keys() <= MOST_KEYS);
-        let found = match self.kind {
-            Kind::Conjunctions { surplus } => {
-                (1..surplus).rev().find_map(|surplus| with(Kind::Conjunctions { surplus }))
-            }
-            Kind::OneLevel { blocks } => {
-                (self.radius + 1..blocks).rev().find_map(|blocks| with(Kind::OneLevel { blocks }))
-            }
-            Kind::TwoLevel { sub_blocks } => (self.radius + 1..sub_blocks)
-                .rev()
-                .find_map(|sub_blocks| with(Kind::TwoLevel { sub_blocks }))
-                .or_else(|| with(Kind::OneLevel { blocks: self.radius + 1 })),
-            Kind::MultiIndex { blocks } => {
-                (blocks + 1..=self.radius + 1).find_map(|blocks| with(Kind::MultiIndex { blocks }))
-            }
-            Kind::Groups { .. } | Kind::Scan => None,
-        };
-        match found {
-            Some(design) => format!("{design} would do, with {} keys", design.keys()),
-            None => "only banding or a scan would do".to_owned(),
-        }
-    }
 }
 
 impl fmt::Display for Design {
@@ -356,25 +260,13 @@ impl fmt::Display for Design {
 }
 
 /// A range of bits in `blocks` blocks.
-fn cut(range: Range<usize>, blocks: usize) -> Vec<Range<usize>> {
+pub(super) fn cut(range: Range<usize>, blocks: usize) -> Vec<Range<usize>> {
     let mut start = range.start;
     let next = |width| {
         start += width;
         start - width..start
     };
     widths(range.len(), blocks).into_iter().map(next).collect()
-}
-
-/// The bits outside `lead` in `blocks` blocks; one that lies around `lead` is in two ranges.
-fn cut_around(bits: usize, lead: &Range<usize>, blocks: usize) -> Vec<Vec<Range<usize>>> {
-    cut(0..bits - lead.len(), blocks)
-        .into_iter()
-        .map(|block| {
-            let before = block.start.min(lead.start)..block.end.min(lead.start);
-            let behind = block.start.max(lead.start)..block.end.max(lead.start);
-            vec![before, behind.start + lead.len()..behind.end + lead.len()]
-        })
-        .collect()
 }
 
 /// How many choices of `chosen` out of `blocks` blocks have how many bits.
@@ -406,52 +298,6 @@ mod tests {
         let five = design(64, 3, Kind::OneLevel { blocks: 5 });
         assert_eq!(five.tables(), 10);
         assert_eq!(five.prefixes(), BTreeMap::from([(25, 4), (26, 6)]));
-        let first = &five.selections().unwrap()[0];
-        assert!(first.ranges().iter().eq(std::iter::once(&(0..26))));
-    }
-
-    #[test]
-    fn two_levels_lead_with_a_block_and_parts_of_the_rest() {
-        let selections = design(64, 3, Kind::TwoLevel { sub_blocks: 4 }).selections().unwrap();
-        assert_eq!(selections.len(), 16);
-        assert!(selections.iter().all(|s| s.width() == 28));
-        // The second block leads; the second sub-block of the rest lies on both sides of it.
-        assert_eq!(selections[4].ranges(), [0..12, 16..32]);
-        assert!(selections[5].ranges().iter().eq(std::iter::once(&(12..40))));
-    }
-
-    #[test]
-    fn selections_are_as_many_and_as_wide_as_their_count_says() {
-        for kind in [
-            Kind::OneLevel { blocks: 7 },
-            Kind::TwoLevel { sub_blocks: 5 },
-            Kind::MultiIndex { blocks: 2 },
-            Kind::Groups { surplus: 2 },
-            Kind::Conjunctions { surplus: 3 },
-            Kind::Scan,
-        ] {
-            let design = design(70, 3, kind);
-            let mut found = BTreeMap::new();
-            for selection in design.selections().unwrap() {
-                *found.entry(selection.width()).or_insert(0) += 1;
-            }
-            assert_eq!(found, design.key_widths(), "{design}");
-        }
-    }
-
-    #[test]
-    fn permuted_tables_by_their_number() {
-        let kind = |tables| Design::permuted(64, 3, tables).map(|design| design.kind());
-        assert_eq!(kind(4), Ok(Kind::OneLevel { blocks: 4 }));
-        assert_eq!(kind(16), Ok(Kind::TwoLevel { sub_blocks: 4 }));
-        assert_eq!(kind(10), Ok(Kind::OneLevel { blocks: 5 }));
-        assert_eq!(kind(20), Ok(Kind::OneLevel { blocks: 6 }));
-        assert_eq!(
-            kind(12).unwrap_err().to_string(),
-            "12 permuted tables do not serve radius 3 on 64 bits: possible are 4, 10, 16, 20"
-        );
-        assert_eq!(Design::permuted(64, 0, 1).unwrap().keys(), 1);
-        assert!(Design::permuted(64, 0, 2).is_err());
     }
 
     #[test]
@@ -469,22 +315,5 @@ mod tests {
         assert!(Design::new(64, 3, Kind::MultiIndex { blocks: 5 }).is_err());
         assert!(Design::new(64, 3, Kind::Groups { surplus: 0 }).is_err());
         assert!(Design::new(64, 60, Kind::Groups { surplus: 5 }).is_err());
-    }
-
-    #[test]
-    fn too_many_keys_name_a_design_of_fewer() {
-        let error = |bits, radius, kind| design(bits, radius, kind).selections().unwrap_err().to_string();
-        assert_eq!(
-            error(400, 60, Kind::Conjunctions { surplus: 3 }),
-            "conjunctions (alg.G) of 3 of 63 groups: 39711 keys for each fingerprint, at most 4096 are kept; \
-             conjunctions (alg.G) of 2 of 62 groups would do, with 1891 keys"
-        );
-        assert!(
-            error(64, 6, Kind::MultiIndex { blocks: 1 })
-                .ends_with("multi-index of 3 blocks would do, with 273 keys")
-        );
-        assert!(
-            error(32768, 9000, Kind::OneLevel { blocks: 9001 }).ends_with("only banding or a scan would do")
-        );
     }
 }

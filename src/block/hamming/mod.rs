@@ -2,7 +2,7 @@
 //!
 //! In: fingerprints of f bits, the lowest bit of the first word first (a SimHash, or the one-bit plane of a set
 //! sketch), and a radius k, inclusive. Out: for the stream, block keys such that two fingerprints within the radius
-//! share one ([`Tables`]); for a whole corpus, the fingerprints within the radius of a query ([`search`]).
+//! share one ([`Tables`]). Static indexes of a whole corpus are in the laboratory, `evaluate/search`.
 //!
 //! The rule behind all of it is the pigeonhole's. Two fingerprints within distance k, cut into m > k blocks, agree in
 //! m - k blocks at least; cut into m <= k blocks, they differ in some block by at most ⌊k / m⌋. Which blocks
@@ -18,9 +18,7 @@
 mod design;
 mod estimate;
 pub mod optimiser;
-pub mod search;
 mod selection;
-pub mod study;
 mod tables;
 
 pub use design::{Design, DesignError, Kind, MOST_KEYS};
@@ -74,9 +72,9 @@ fn choices(n: usize, k: usize) -> impl Iterator<Item = Vec<usize>> {
     })
 }
 
-/// How many bits differ.
+/// How many bits of two fingerprints of one length differ.
 #[inline(always)]
-fn distance(a: &[u64], b: &[u64]) -> usize {
+pub fn distance(a: &[u64], b: &[u64]) -> usize {
     a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones() as usize).sum()
 }
 

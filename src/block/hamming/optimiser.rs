@@ -3,18 +3,17 @@
 //! In: f, k, the number of documents, a budget of memory, and what a probe and an entry cost. Out: every design of
 //! moderate size with its [`Estimate`], the cheapest first, those beyond the budget last.
 //!
-//! Rule: `cost = c_probe probes + c_entry entries`. The two constants differ by machine (a probe is a cache miss or
-//! two, an entry a few instructions), so they can be [measured](Costs::measure).
+//! Rule: `cost = c_probe probes + c_entry entries`. A probe is a cache miss or two, an entry a few instructions. What a run
+//! chooses is part of what a pipeline means, so the stream has one pair of constants on every machine ([`Costs::default`]);
+//! `STUDY=1000000:64:3 cargo bench --bench hamming` measures them.
 //!
 //! Reference: Manku, Jain and Das Sarma (2007), section 3.2, leave this choice to the reader.
 
 use std::fmt;
 
-use super::search::{HammingSearch, Permuted, Work};
-use super::{Design, Estimate, Form, Kind, MOST_KEYS, Selection, study};
-use crate::time::Clock;
+use super::{Design, DesignError, Estimate, Form, Kind, MOST_KEYS};
 
-/// What the parts of a search cost, in one unit: nanoseconds, where measured.
+/// What the parts of a search cost, in one unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
     /// A look-up in a table.
@@ -60,10 +59,16 @@ pub struct Ranked {
     pub fits: bool,
 }
 
-/// Most tables that are worth a thought, inclusive.
+/// Most tables of a design that is ranked, inclusive.
 const MOST_TABLES: u64 = 4000;
 
 impl Workload {
+    /// Blocks of at most `cap` sketches (inclusive) in a stream of so many documents: what a run chooses by and a plan tells.
+    pub fn stream(bits: usize, radius: usize, documents: u64, cap: usize) -> Self {
+        let (form, costs) = (Form::Stream { cap }, Costs::default());
+        Self { bits, radius, documents, budget_bytes: u64::MAX, form, costs }
+    }
+
     /// All designs: those that fit first, then by cost; the simpler one first where two cost the same.
     ///
     /// One level of up to 20 blocks, two levels of up to 8 sub-blocks, multi-index of up to 8 blocks, groups and conjunctions
@@ -110,6 +115,39 @@ impl Workload {
     }
 }
 
+impl Design {
+    /// The permuted tables of this number; of two designs with it, the one of fewer candidates.
+    ///
+    /// # Errors
+    /// If no design has this number of tables.
+    pub fn permuted(bits: usize, radius: usize, tables: u64) -> Result<Self, DesignError> {
+        // The numbers of a family ascend; the first beyond what is asked for is named as possible, no more are needed.
+        let family = |kind: fn(usize) -> Kind| {
+            let mut beyond = false;
+            (radius + 1..=bits)
+                .map_while(move |blocks| Self::new(bits, radius, kind(blocks)).ok())
+                .take_while(move |design| !std::mem::replace(&mut beyond, design.tables() > tables))
+        };
+        let all: Vec<Self> = family(|blocks| Kind::OneLevel { blocks })
+            .chain(family(|sub_blocks| Kind::TwoLevel { sub_blocks }))
+            .collect();
+        let candidates = |design: &Self| design.estimate(1, Form::Index).candidates;
+        all.iter()
+            .filter(|design| design.tables() == tables)
+            .min_by(|a, b| candidates(a).total_cmp(&candidates(b)))
+            .copied()
+            .ok_or_else(|| {
+                let mut numbers: Vec<u64> = all.iter().map(Self::tables).collect();
+                numbers.sort_unstable();
+                numbers.dedup();
+                let near = numbers.partition_point(|n| *n < tables);
+                let shown = &numbers[near.saturating_sub(2)..(near + 2).min(numbers.len())];
+                let possible = shown.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+                DesignError::Tables { found: tables, radius, bits, possible }
+            })
+    }
+}
+
 /// What a user should know before running a design.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Advice {
@@ -120,7 +158,7 @@ pub enum Advice {
     },
     /// The corpus is so small that a scan is as fast.
     FewDocuments,
-    /// The blocks of a stream are so large that they are dead, and what shares only dead blocks is missed.
+    /// The blocks of a stream are so large that they are hot, and of what shares only hot blocks most is missed.
     FullBlocks {
         /// Sketches in a block of the table on the fewest bits, expected.
         sketches: f64,
@@ -152,7 +190,7 @@ pub fn advice(design: &Design, documents: u64, form: Form) -> Vec<Advice> {
         .collect()
 }
 
-/// In a stream: blocks above the cap, by expectation. (A scan's one block never dies.)
+/// In a stream: blocks above the cap, by expectation. (A scan's one block is never hot.)
 fn full_blocks(design: &Design, documents: u64, form: Form) -> Option<Advice> {
     let Form::Stream { cap } = form else { return None };
     let sketches = design.largest_block(documents);
@@ -169,7 +207,7 @@ impl fmt::Display for Advice {
             ),
             Self::FullBlocks { sketches, cap } => write!(
                 f,
-                "blocks of {sketches:.0} sketches are expected: above cap = {cap} they are dead, and pairs are missed"
+                "blocks of {sketches:.0} sketches are expected: above cap = {cap} they are hot, and most of their pairs are missed"
             ),
             Self::FewDocuments => {
                 write!(f, "below {FEW_DOCUMENTS} fingerprints a scan is as fast as any table")
@@ -178,41 +216,9 @@ impl fmt::Display for Advice {
     }
 }
 
-/// Fingerprints in the measurement: their tables are beyond the caches of a core.
-const MEASURED: usize = 1 << 20;
-
-impl Costs {
-    /// Measures both constants on this machine, in nanoseconds, on tables of a million random fingerprints of 64 bits: a
-    /// fraction of a second. Never below a hundredth of a nanosecond.
-    pub fn measure(clock: &dyn Clock) -> Self {
-        let corpus = study::random(64, MEASURED, 1);
-        let queries = study::random(64, 20_000, 2);
-        // Two tables each: of 32 bits, where nearly every probe comes back with nothing, and of 10 and 11, where a query reads
-        // about 1500 entries.
-        let time = |bits: [usize; 2], asked| {
-            let mut index = Permuted::new(&corpus, 0, bits.map(|width| Selection::from(0..width)).into());
-            let (mut found, mut work) = (Vec::new(), Work::default());
-            let start = clock.now();
-            for (_, query) in queries.iter().take(asked) {
-                work += index.within(query, &mut found);
-            }
-            ((clock.now() - start).as_nanos() as f64, work)
-        };
-        let (short, probes) = time([32, 31], 20_000);
-        // Fewer queries, which take about as long in all.
-        let (long, entries) = time([10, 11], 1_000);
-        let probe = (short / probes.probes as f64).max(0.01);
-        let entry = ((long - probe * entries.probes as f64) / entries.entries as f64).max(0.01);
-        Self { probe, entry }
-    }
-}
-
 #[cfg(test)]
 #[expect(clippy::float_cmp, reason = "small whole numbers and powers of two are exact")]
 mod tests {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    use std::time::Duration;
-
     use super::*;
 
     fn workload(documents: u64, form: Form) -> Workload {
@@ -270,21 +276,18 @@ mod tests {
         assert!(workload(1 << 20, form).rank(four).fits && !workload(1 << 21, form).rank(four).fits);
     }
 
-    /// A millisecond passes between any two looks at it.
-    struct Ticking(AtomicU64);
-
-    impl Clock for Ticking {
-        fn now(&self) -> Duration {
-            Duration::from_millis(self.0.fetch_add(1, Ordering::Relaxed))
-        }
-    }
-
     #[test]
-    fn costs_are_times_by_counts() {
-        let costs = Costs::measure(&Ticking(AtomicU64::new(0)));
-        // 40,000 probes in a millisecond; then 2,000 of them and 1,536 entries for each of 1,000 queries.
-        assert_eq!(costs.probe, 25.0);
-        let expected = (1e6 - 2_000.0 * 25.0) / 1_536_000.0;
-        assert!((costs.entry / expected - 1.0).abs() < 0.01, "{costs:?}");
+    fn permuted_tables_by_their_number() {
+        let kind = |tables| Design::permuted(64, 3, tables).map(|design| design.kind());
+        assert_eq!(kind(4), Ok(Kind::OneLevel { blocks: 4 }));
+        assert_eq!(kind(16), Ok(Kind::TwoLevel { sub_blocks: 4 }));
+        assert_eq!(kind(10), Ok(Kind::OneLevel { blocks: 5 }));
+        assert_eq!(kind(20), Ok(Kind::OneLevel { blocks: 6 }));
+        assert_eq!(
+            kind(12).unwrap_err().to_string(),
+            "12 permuted tables do not serve radius 3 on 64 bits: possible are 4, 10, 16, 20"
+        );
+        assert_eq!(Design::permuted(64, 0, 1).unwrap().keys(), 1);
+        assert!(Design::permuted(64, 0, 2).is_err());
     }
 }

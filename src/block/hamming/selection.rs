@@ -73,13 +73,13 @@ impl Selection {
     }
 
     /// The bits of a key: all, or the first 64.
-    pub(super) fn key_width(&self) -> usize {
+    pub fn key_width(&self) -> usize {
         self.width.min(64)
     }
 
     /// The first 64 selected bits, the first one lowest.
     #[inline]
-    pub(super) fn key(&self, words: &[u64]) -> u64 {
+    pub fn key(&self, words: &[u64]) -> u64 {
         let mut key = 0;
         for (i, piece) in self.pieces.iter().enumerate() {
             if piece.at == 0 && i > 0 {

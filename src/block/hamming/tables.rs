@@ -3,16 +3,19 @@
 //! In: the first plane of a sketch, f bits. Out: one [`BlockKey`] for each [selection](Design::selections) of the design: its
 //! number, and 32 bits of a hash of the bits that it selects. So whatever the design, a key is a table and a look-up is
 //! for equality. (Multi-index hashing probes a block at distance s by all values near it; in a stream, where
-//! everybody is stored and asks by the same keys, a block has one table for each choice of s bits that it leaves out.)
+//! a sketch is stored and looked up by the same keys, a block has one table for each choice of s bits that it leaves out.)
 //!
-//! A design without tables ([`Kind::Scan`](super::Kind::Scan)) gives one block to all, which dies like any other: a scan
+//! A design without tables ([`Kind::Scan`](super::Kind::Scan)) gives one block to all, which gets hot like any other: a scan
 //! of the stream is [`crate::block::Scan`].
 //!
-//! Recall is 1 among live blocks. A table on few bits has few blocks, and large ones: those above `cap` are dead, so a
+//! Recall is 1 but for hot blocks. A table on few bits has few blocks, and large ones: those above `cap` are hot, so a
 //! design for the stream needs prefixes of about log2(n / cap) bits or more.
 
-use super::{Design, DesignError, Selection};
-use crate::block::{BlockKey, Blocking};
+use std::ops::Range;
+
+use super::design::{Design, DesignError, Kind, MOST_KEYS, cut};
+use super::{Selection, choices};
+use crate::block::{BlockKey, Blocking, HotRule};
 use crate::hash::{PI, mix};
 use crate::sketch::SketchRef;
 
@@ -20,16 +23,16 @@ use crate::sketch::SketchRef;
 #[derive(Clone, Debug)]
 pub struct Tables {
     selections: Box<[Selection]>,
-    cap: usize,
+    rule: HotRule,
 }
 
 impl Tables {
-    /// The tables of a design; at most `cap` sketches in a live block, inclusive.
+    /// The tables of a design.
     ///
     /// # Errors
     /// If a sketch would have more than [`MOST_KEYS`](super::MOST_KEYS) keys.
-    pub fn new(design: &Design, cap: usize) -> Result<Self, DesignError> {
-        Ok(Self { selections: design.selections()?.into(), cap })
+    pub fn new(design: &Design, rule: HotRule) -> Result<Self, DesignError> {
+        Ok(Self { selections: design.selections()?.into(), rule })
     }
 
     /// Appends the keys of a fingerprint; words beyond its f bits have no part in them.
@@ -51,15 +54,150 @@ impl Blocking for Tables {
         self.selections.len()
     }
 
-    fn cap(&self) -> usize {
-        self.cap
+    fn rule(&self) -> HotRule {
+        self.rule
     }
+}
+
+impl Design {
+    /// The tables of equal bits: two fingerprints within the radius agree in one of them at least.
+    ///
+    /// # Errors
+    /// If they are more than [`MOST_KEYS`].
+    pub fn selections(&self) -> Result<Vec<Selection>, DesignError> {
+        let keys = self.keys();
+        if keys > MOST_KEYS {
+            return Err(DesignError::Keys { design: self.to_string(), keys, instead: self.instead() });
+        }
+        let blocks = self.blocks();
+        let of = |chosen: Vec<usize>| Selection::new(chosen.into_iter().map(|i| blocks[i].clone()));
+        Ok(match self.kind() {
+            Kind::OneLevel { .. } => choices(blocks.len(), blocks.len() - self.radius()).map(of).collect(),
+            Kind::Conjunctions { surplus } => choices(blocks.len(), surplus).map(of).collect(),
+            Kind::Groups { .. } => blocks.iter().cloned().map(Selection::from).collect(),
+            Kind::TwoLevel { sub_blocks } => blocks
+                .iter()
+                .flat_map(|lead| {
+                    let rest = cut_around(self.bits(), lead, sub_blocks);
+                    let lead = lead.clone();
+                    choices(sub_blocks, sub_blocks - self.radius()).map(move |chosen| {
+                        let others = chosen.iter().flat_map(|i| rest[*i].iter().cloned());
+                        Selection::new(others.chain([lead.clone()]))
+                    })
+                })
+                .collect(),
+            Kind::MultiIndex { .. } => blocks
+                .iter()
+                .enumerate()
+                .flat_map(|(i, block)| {
+                    let start = block.start;
+                    choices(block.len(), block.len() - self.block_radius(i))
+                        .map(move |kept| Selection::new(kept.iter().map(|bit| start + bit..start + bit + 1)))
+                })
+                .collect(),
+            Kind::Scan => vec![Selection::new([])],
+        })
+    }
+
+    /// Which design of the same family has few enough keys.
+    fn instead(&self) -> String {
+        let with = |kind| Self::new(self.bits(), self.radius(), kind).ok().filter(|d| d.keys() <= MOST_KEYS);
+        let found = match self.kind() {
+            Kind::Conjunctions { surplus } => {
+                (1..surplus).rev().find_map(|surplus| with(Kind::Conjunctions { surplus }))
+            }
+            Kind::OneLevel { blocks } => {
+                (self.radius() + 1..blocks).rev().find_map(|blocks| with(Kind::OneLevel { blocks }))
+            }
+            Kind::TwoLevel { sub_blocks } => (self.radius() + 1..sub_blocks)
+                .rev()
+                .find_map(|sub_blocks| with(Kind::TwoLevel { sub_blocks }))
+                .or_else(|| with(Kind::OneLevel { blocks: self.radius() + 1 })),
+            Kind::MultiIndex { blocks } => {
+                (blocks + 1..=self.radius() + 1).find_map(|blocks| with(Kind::MultiIndex { blocks }))
+            }
+            Kind::Groups { .. } | Kind::Scan => None,
+        };
+        match found {
+            Some(design) => format!("{design} would do, with {} keys", design.keys()),
+            None => "only banding or a scan would do".to_owned(),
+        }
+    }
+}
+
+/// The bits outside `lead` in `blocks` blocks; one that lies around `lead` is in two ranges.
+fn cut_around(bits: usize, lead: &Range<usize>, blocks: usize) -> Vec<Vec<Range<usize>>> {
+    cut(0..bits - lead.len(), blocks)
+        .into_iter()
+        .map(|block| {
+            let before = block.start.min(lead.start)..block.end.min(lead.start);
+            let behind = block.start.max(lead.start)..block.end.max(lead.start);
+            vec![before, behind.start + lead.len()..behind.end + lead.len()]
+        })
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Kind;
+    use std::collections::BTreeMap;
+
     use super::*;
+
+    fn design(bits: usize, radius: usize, kind: Kind) -> Design {
+        Design::new(bits, radius, kind).unwrap()
+    }
+
+    #[test]
+    fn five_blocks_by_hand() {
+        let first = &design(64, 3, Kind::OneLevel { blocks: 5 }).selections().unwrap()[0];
+        assert!(first.ranges().iter().eq(std::iter::once(&(0..26))));
+    }
+
+    #[test]
+    fn two_levels_lead_with_a_block_and_parts_of_the_rest() {
+        let selections = design(64, 3, Kind::TwoLevel { sub_blocks: 4 }).selections().unwrap();
+        assert_eq!(selections.len(), 16);
+        assert!(selections.iter().all(|s| s.width() == 28));
+        // The second block leads; the second sub-block of the rest lies on both sides of it.
+        assert_eq!(selections[4].ranges(), [0..12, 16..32]);
+        assert!(selections[5].ranges().iter().eq(std::iter::once(&(12..40))));
+    }
+
+    #[test]
+    fn selections_are_as_many_and_as_wide_as_their_count_says() {
+        for kind in [
+            Kind::OneLevel { blocks: 7 },
+            Kind::TwoLevel { sub_blocks: 5 },
+            Kind::MultiIndex { blocks: 2 },
+            Kind::Groups { surplus: 2 },
+            Kind::Conjunctions { surplus: 3 },
+            Kind::Scan,
+        ] {
+            let design = design(70, 3, kind);
+            let mut found = BTreeMap::new();
+            for selection in design.selections().unwrap() {
+                *found.entry(selection.width()).or_insert(0) += 1;
+            }
+            assert_eq!(found, design.key_widths(), "{design}");
+        }
+    }
+
+    #[test]
+    fn too_many_keys_name_a_design_of_fewer() {
+        let error = |bits, radius, kind| design(bits, radius, kind).selections().unwrap_err().to_string();
+        assert_eq!(
+            error(400, 60, Kind::Conjunctions { surplus: 3 }),
+            "conjunctions (alg.G) of 3 of 63 groups: 39711 keys for each fingerprint, at most 4096 are kept; \
+             conjunctions (alg.G) of 2 of 62 groups would do, with 1891 keys"
+        );
+        assert!(
+            error(64, 6, Kind::MultiIndex { blocks: 1 })
+                .ends_with("multi-index of 3 blocks would do, with 273 keys")
+        );
+        assert!(
+            error(32768, 9000, Kind::OneLevel { blocks: 9001 }).ends_with("only banding or a scan would do")
+        );
+    }
 
     fn keys(tables: &Tables, words: &[u64]) -> Vec<BlockKey> {
         let mut out = Vec::new();
@@ -98,7 +236,7 @@ mod tests {
         for bits in [5, 8, 10] {
             for radius in 0..4 {
                 for design in designs(bits, radius) {
-                    let tables = Tables::new(&design, 2).unwrap();
+                    let tables = Tables::new(&design, HotRule::NEVER).unwrap();
                     assert_eq!(tables.tables() as u64, design.keys());
                     let all: Vec<Vec<BlockKey>> = (0..1 << bits).map(|x| keys(&tables, &[x])).collect();
                     for (x, ours) in all.iter().enumerate() {
@@ -118,7 +256,7 @@ mod tests {
     fn long_fingerprints_at_the_radius_share_a_key() {
         for (bits, radius) in [(32, 2), (64, 3), (64, 6), (100, 10), (128, 3), (400, 20)] {
             for design in designs(bits, radius) {
-                let tables = Tables::new(&design, 2).unwrap();
+                let tables = Tables::new(&design, HotRule::NEVER).unwrap();
                 for seed in 0..40 {
                     let word = |i: u64| mix(seed << 20 ^ i);
                     let a: Vec<u64> = (0..bits.div_ceil(64) as u64).map(word).collect();
@@ -142,20 +280,22 @@ mod tests {
     #[test]
     fn every_key_of_a_sketch_has_its_own_table() {
         for design in designs(64, 3) {
-            let keys = keys(&Tables::new(&design, 2).unwrap(), &[42]);
+            let keys = keys(&Tables::new(&design, HotRule::NEVER).unwrap(), &[42]);
             assert!(keys.iter().enumerate().all(|(i, key)| usize::from(key.table) == i), "{design}");
         }
     }
 
     #[test]
     fn other_planes_have_no_part_in_the_keys() {
-        let tables = Tables::new(&Design::new(64, 3, Kind::OneLevel { blocks: 4 }).unwrap(), 2).unwrap();
+        let tables =
+            Tables::new(&Design::new(64, 3, Kind::OneLevel { blocks: 4 }).unwrap(), HotRule::NEVER).unwrap();
         assert_eq!(keys(&tables, &[42]), keys(&tables, &[42, 7]));
     }
 
     #[test]
     fn golden_keys() {
-        let tables = Tables::new(&Design::new(128, 1, Kind::OneLevel { blocks: 2 }).unwrap(), 2).unwrap();
+        let tables =
+            Tables::new(&Design::new(128, 1, Kind::OneLevel { blocks: 2 }).unwrap(), HotRule::NEVER).unwrap();
         let hashes: Vec<u32> = keys(&tables, &[mix(0), mix(1)]).iter().map(|key| key.hash).collect();
         assert_eq!(hashes, [3_431_839_811, 720_491_145]);
     }

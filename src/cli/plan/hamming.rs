@@ -1,11 +1,12 @@
-//! Blocking by Hamming distance in a plan: what was chosen, and every other design with what it costs on this machine.
+//! Blocking by Hamming distance in a plan: the design in force among the others, ranked as a run ranks them where it has to choose.
 
 use std::fmt::{self, Display, Formatter};
 
 use serde::Serialize;
 
+use crate::block::HotRule;
+use crate::block::hamming::Design;
 use crate::block::hamming::optimiser::{Costs, Ranked, Workload, advice};
-use crate::block::hamming::{Design, Form};
 use crate::filter::binomial::Binomial;
 use crate::sketch::agreement::Shape;
 
@@ -18,13 +19,12 @@ pub(super) struct Hamming {
     pub(super) design: String,
     /// Bits that may differ, inclusive.
     pub(super) distance: usize,
-    pub(super) cap: usize,
+    #[serde(flatten)]
+    pub(super) rule: HotRule,
     /// Keys of a document.
     pub(super) keys: u64,
     /// What speaks against it.
     pub(super) advice: Vec<String>,
-    pub(super) probe_nanoseconds: f64,
-    pub(super) entry_nanoseconds: f64,
     pub(super) designs: Vec<Row>,
     #[serde(skip)]
     shape: Shape,
@@ -40,26 +40,20 @@ pub(super) struct Row {
     prefix_bits: usize,
     /// Blocks that a document looks up.
     probes: f64,
-    /// Documents that it meets there, if fingerprints were random.
-    meetings: f64,
-    /// By the measured costs.
-    microseconds: f64,
+    /// Candidates among random fingerprints, counted once for each block that they share.
+    candidates: f64,
+    /// Of the blocks looked up and of the candidates, in the unit of one candidate.
+    cost: f64,
     bytes_per_document: f64,
     /// What speaks against it.
     advice: Vec<String>,
 }
 
 impl Hamming {
-    /// `costs` are those of this machine.
-    pub(super) fn new(design: &Design, cap: usize, shape: Shape, documents: u64, costs: Costs) -> Self {
-        let form = Form::Stream { cap };
-        let workload = Workload {
-            bits: design.bits(),
-            radius: design.radius(),
-            documents,
-            budget_bytes: u64::MAX,
-            form,
-            costs,
+    pub(super) fn new(design: &Design, rule: HotRule, shape: Shape, documents: u64) -> Self {
+        let workload = Workload::stream(design.bits(), design.radius(), documents, rule.cap);
+        let advice = |one: &Design| -> Vec<String> {
+            advice(one, documents, workload.form).iter().map(ToString::to_string).collect()
         };
         let mut ranked = workload.designs();
         let is_chosen = |one: &Ranked| one.design == *design;
@@ -78,19 +72,17 @@ impl Hamming {
             tables: one.design.tables(),
             prefix_bits: one.design.prefixes().keys().next().copied().unwrap_or(0),
             probes: one.estimate.probes,
-            meetings: one.estimate.entries,
-            microseconds: one.cost / 1e3,
+            candidates: one.estimate.entries,
+            cost: one.cost,
             bytes_per_document: one.estimate.bytes / documents.max(1) as f64,
-            advice: advice(&one.design, documents, form).iter().map(ToString::to_string).collect(),
+            advice: advice(&one.design),
         };
         Self {
             design: design.to_string(),
             distance: design.radius(),
-            cap,
+            rule,
             keys: design.keys(),
-            advice: advice(design, documents, form).iter().map(ToString::to_string).collect(),
-            probe_nanoseconds: costs.probe,
-            entry_nanoseconds: costs.entry,
+            advice: advice(design),
             designs: ranked.iter().map(row).collect(),
             shape,
         }
@@ -105,30 +97,26 @@ impl Hamming {
     /// The table of designs.
     pub(super) fn table(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (bits, distance) = (self.shape.size, self.distance);
-        let (probe, entry) = (self.probe_nanoseconds, self.entry_nanoseconds);
+        let Costs { probe, entry } = Costs::default();
         writeln!(
             f,
-            "\nDesigns for {bits} bits and a distance of {distance}, the cheapest first ({probe:.0} ns a block looked up, {entry:.0} ns \
-             a document met):\n"
+            "\nDesigns for {bits} bits and a distance of {distance}, the cheapest first (a block looked up costs as much as {} \
+             candidates):\n",
+            probe / entry
         )?;
-        for [design, least, blocks, met, time, bytes] in [
-            ["", "least bits", "", "documents", "", "bytes"],
-            ["design", "of a block", "blocks", "met", "µs", "a document"],
+        for [design, least, blocks, candidates, cost, bytes] in [
+            ["", "least bits", "", "", "", "bytes"],
+            ["design", "of a block", "blocks", "candidates", "cost", "a document"],
         ] {
-            writeln!(f, "  {design:<44}{least:>12}{blocks:>8}{met:>14}{time:>12}{bytes:>12}")?;
+            writeln!(f, "  {design:<44}{least:>12}{blocks:>8}{candidates:>14}{cost:>12}{bytes:>12}")?;
         }
         for row in &self.designs {
             let mark = if row.chosen { ">" } else { " " };
             let note = if row.advice.is_empty() { "" } else { " !" };
             writeln!(
                 f,
-                "{mark} {:<44}{:>12}{:>8.0}{:>14.3}{:>12.2}{:>12.0}{note}",
-                row.design,
-                row.prefix_bits,
-                row.probes,
-                row.meetings,
-                row.microseconds,
-                row.bytes_per_document
+                "{mark} {:<44}{:>12}{:>8.0}{:>14.3}{:>12.0}{:>12.0}{note}",
+                row.design, row.prefix_bits, row.probes, row.candidates, row.cost, row.bytes_per_document
             )?;
         }
         if self.designs.iter().any(|row| !row.advice.is_empty()) {
@@ -148,7 +136,7 @@ impl Display for Hamming {
         for advice in &self.advice {
             writeln!(f, "          ! {advice}")?;
         }
-        writeln!(f, "          a block of more than {} distinct sketches is dead while it has more", self.cap)
+        writeln!(f, "          a block {}", self.rule)
     }
 }
 
@@ -157,23 +145,16 @@ mod tests {
     use super::*;
     use crate::config::{BlockingPlan, Plan};
 
-    /// A million documents, at costs as they are measured.
+    /// A million documents.
     fn designs(pipeline: &str, settings: &[&str]) -> Hamming {
         let settings: Vec<_> = settings.iter().map(|&setting| setting.to_owned()).collect();
         let plan = Plan::load(pipeline, &settings).unwrap();
-        let BlockingPlan::Hamming { design, cap } = &plan.blocking else { panic!("{pipeline}") };
-        let costs = Costs { probe: 600.0, entry: 100.0 };
-        Hamming::new(design, *cap, plan.scheme.sketch.shape().unwrap(), 1_000_000, costs)
+        let BlockingPlan::Hamming { design, rule } = &plan.blocking else { panic!("{pipeline}") };
+        Hamming::new(design, *rule, plan.scheme.sketch.shape().unwrap(), 1_000_000)
     }
 
     fn table(hamming: &Hamming) -> String {
-        struct Table<'a>(&'a Hamming);
-        impl Display for Table<'_> {
-            fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-                self.0.table(f)
-            }
-        }
-        Table(hamming).to_string()
+        fmt::from_fn(|f| hamming.table(f)).to_string()
     }
 
     #[test]

@@ -14,11 +14,10 @@ use crate::text::measures::Measure;
 const TABLE_LOAD: f64 = 0.65;
 /// The control byte that a table holds for each entry.
 const CONTROL_BYTES: f64 = 1.0;
-/// A block of one sketch: 32 bits of its hash, and who is in it, in a table without control bytes that is between 9/16 and
-/// 3/4 full.
-const POSTING_BYTES: f64 = 8.0 / 0.66;
-/// A sketch in the block index, on each worker: id, first word, users.
-const SLOT_BYTES: f64 = 32.0;
+/// A block of one sketch: 32 bits of its hash, and its member, in a table whose segments are 75 to 90 % full.
+const POSTING_BYTES: f64 = 9.9;
+/// A sketch in the block index, on each worker: id and first word.
+const SLOT_BYTES: f64 = 24.0;
 /// A place in a vector, as tables by id hold it.
 const PLACE_BYTES: f64 = 4.0;
 /// The id of a sketch and its members.

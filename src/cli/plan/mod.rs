@@ -15,10 +15,9 @@ use super::{PipelineArgs, ReportFormat};
 use crate::block::hamming::Form;
 use crate::block::hamming::optimiser::{self, Advice};
 use crate::config::{BlockingPlan, Plan};
-use crate::time::SystemClock;
 use report::Report;
 
-/// Documents, where nobody says how many.
+/// Documents unless `--documents` says how many.
 pub(super) const DOCUMENTS: u64 = 1_000_000;
 
 /// What `plan` takes.
@@ -44,8 +43,8 @@ pub struct Args {
 /// What speaks against a pipeline's blocking for so many documents.
 pub(super) fn advice(plan: &Plan, documents: u64) -> Vec<Advice> {
     match &plan.blocking {
-        BlockingPlan::Hamming { design, cap } => {
-            optimiser::advice(design, documents, Form::Stream { cap: *cap })
+        BlockingPlan::Hamming { design, rule } => {
+            optimiser::advice(design, documents, Form::Stream { cap: rule.cap })
         }
         _ => Vec::new(),
     }
@@ -60,7 +59,7 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     let plan = problems.settle(plan)?;
     let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let workers = args.workers.unwrap_or_else(cores).get();
-    let report = Report::new(&plan, args.documents, workers, &SystemClock::start());
+    let report = Report::new(&plan, args.documents, workers);
     let written = match args.format {
         ReportFormat::Text => report.to_string(),
         ReportFormat::Json => serde_json::to_string_pretty(&report)? + "\n",

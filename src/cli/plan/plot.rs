@@ -1,8 +1,6 @@
 //! The S-curve as a picture of characters.
 
-use std::fmt::Write as _;
-
-use super::text::Typed;
+use std::fmt::{self, Display, Formatter, Write as _};
 
 /// Columns, each a range of similarities.
 const WIDTH: usize = 60;
@@ -13,12 +11,25 @@ const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇'
 /// What is compared and not reported.
 const SHADE: char = '░';
 
-/// Draws two probabilities over the similarities 0 to 1, the greater one as shade, the smaller one as bars, and marks the
-/// threshold.
-pub(super) fn plot(threshold: f64, shade: impl Fn(f64) -> f64, bar: impl Fn(f64) -> f64) -> String {
-    let similarity = |column: usize| (column as f64 + 0.5) / WIDTH as f64;
-    let columns: Vec<(f64, f64)> =
-        (0..WIDTH).map(similarity).map(|s| (shade(s) * HEIGHT as f64, bar(s) * HEIGHT as f64)).collect();
+/// A similarity as it was typed; one that was derived, and has more than six places, to four.
+pub(super) struct Typed(pub(super) f64);
+
+impl Display for Typed {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let text = self.0.to_string();
+        f.pad(&if text.len() > 8 { format!("{:.4}", self.0) } else { text })
+    }
+}
+
+/// The similarities in the middle of the columns.
+pub(super) fn similarities() -> impl Iterator<Item = f64> {
+    (0..WIDTH).map(|column| (column as f64 + 0.5) / WIDTH as f64)
+}
+
+/// Draws two probabilities for each column, the greater one as shade, the smaller one as a bar, and marks the threshold.
+pub(super) fn plot(threshold: f64, columns: impl IntoIterator<Item = (f64, f64)>) -> String {
+    let rows = |(shade, bar): (f64, f64)| (shade * HEIGHT as f64, bar * HEIGHT as f64);
+    let columns: Vec<(f64, f64)> = columns.into_iter().map(rows).collect();
     let mut out = String::new();
     for row in (0..HEIGHT).rev() {
         let label = match row {
@@ -73,7 +84,8 @@ mod tests {
 
     #[test]
     fn bars_shade_and_mark() {
-        let plot = plot(0.8, |s| f64::from(u8::from(s > 0.5)), |s| if s > 0.8 { 0.5 } else { 0.0 });
+        let column = |s| (f64::from(u8::from(s > 0.5)), if s > 0.8 { 0.5 } else { 0.0 });
+        let plot = plot(0.8, similarities().map(column));
         let lines: Vec<&str> = plot.lines().collect();
         assert_eq!(lines.len(), HEIGHT + 2);
         assert_eq!(lines[0], format!("  1.0 ┤{}{}", " ".repeat(30), "░".repeat(30)));
@@ -95,7 +107,7 @@ mod tests {
     #[test]
     fn the_threshold_takes_the_place_of_another_label() {
         let labels = |threshold: f64| {
-            let plot = plot(threshold, |_| 0.0, |_| 0.0);
+            let plot = plot(threshold, [(0.0, 0.0); WIDTH]);
             plot.lines().last().unwrap().trim_start().to_owned()
         };
         assert!(labels(0.9).ends_with(" T=0.9"), "{}", labels(0.9));

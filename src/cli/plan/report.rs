@@ -9,18 +9,17 @@ use serde::Serialize;
 
 use super::hamming::Hamming;
 use super::memory::{self, Part};
-use super::plot::plot;
+use super::plot::similarities;
+use crate::block::HotRule;
 use crate::block::design::Curve;
-use crate::block::hamming::optimiser::Costs;
 use crate::config::{BlockingPlan, FilterPlan, Plan};
 use crate::filter::FilterKind;
 use crate::sketch::Scheme;
 use crate::source::OnError;
-use crate::time::Clock;
 
 /// Similarities below the threshold at which false candidates are counted.
 const BELOW: [f64; 3] = [0.2, 0.3, 0.5];
-/// Similarities at which recall is told, where they are above the threshold.
+/// Similarities at which recall is reported, where they are above the threshold.
 const ABOVE: [f64; 4] = [0.8, 0.85, 0.9, 0.95];
 
 /// Everything that `plan` says.
@@ -37,9 +36,9 @@ pub(super) struct Report {
     pub(super) blocking: Blocks,
     pub(super) filter: Filter,
     pub(super) points: Vec<Point>,
-    /// The curve, drawn.
+    /// The curve, at evenly spaced similarities.
     #[serde(skip)]
-    pub(super) picture: String,
+    pub(super) curve: Vec<Point>,
     pub(super) expand_limit: usize,
     pub(super) on_error: OnError,
     pub(super) memory: Memory,
@@ -51,7 +50,10 @@ pub(super) struct Report {
 pub(super) enum Blocks {
     Banding(Banding),
     Hamming(Hamming),
-    Shingles { cap: usize },
+    Shingles {
+        #[serde(flatten)]
+        rule: HotRule,
+    },
     Scan,
 }
 
@@ -59,7 +61,8 @@ pub(super) enum Blocks {
 pub(super) struct Banding {
     pub(super) bands: usize,
     pub(super) rows: usize,
-    pub(super) cap: usize,
+    #[serde(flatten)]
+    pub(super) rule: HotRule,
     pub(super) recall_at_threshold: f64,
     pub(super) half_point: f64,
     pub(super) reason: String,
@@ -112,9 +115,8 @@ pub(super) struct Memory {
 }
 
 impl Report {
-    /// `clock` is for the costs of designs, which are measured.
-    pub(super) fn new(plan: &Plan, documents: u64, workers: usize, clock: &dyn Clock) -> Self {
-        let blocking = Blocks::new(plan, documents, clock);
+    pub(super) fn new(plan: &Plan, documents: u64, workers: usize) -> Self {
+        let blocking = Blocks::new(plan, documents);
         let parts = memory::per_document(plan, workers);
         let bytes_per_document = parts.iter().map(|part| part.bytes).sum();
         let above = ABOVE.into_iter().filter(|s| *s > plan.threshold);
@@ -129,7 +131,7 @@ impl Report {
             sketch_bytes: plan.scheme.words() * 8,
             standard_error: plan.scheme.sketch.estimator().standard_error(plan.threshold),
             points: points.map(at).collect(),
-            picture: plot(plan.threshold, |s| at(s).compared, |s| at(s).reported),
+            curve: similarities().map(at).collect(),
             blocking,
             filter: Filter::new(plan),
             expand_limit: plan.expand_limit,
@@ -146,22 +148,22 @@ impl Report {
 }
 
 impl Blocks {
-    fn new(plan: &Plan, documents: u64, clock: &dyn Clock) -> Self {
+    fn new(plan: &Plan, documents: u64) -> Self {
         match &plan.blocking {
-            BlockingPlan::Banding { design, cap } => Self::Banding(Banding {
+            BlockingPlan::Banding { design, rule } => Self::Banding(Banding {
                 bands: design.curve.bands,
                 rows: design.curve.rows,
-                cap: *cap,
+                rule: *rule,
                 recall_at_threshold: design.recall,
                 half_point: design.curve.half_point(),
                 reason: design.reason.clone(),
                 curve: design.curve,
             }),
-            BlockingPlan::Hamming { design, cap } => {
+            BlockingPlan::Hamming { design, rule } => {
                 let shape = plan.scheme.sketch.shape().expect("a distance is of places");
-                Self::Hamming(Hamming::new(design, *cap, shape, documents, Costs::measure(clock)))
+                Self::Hamming(Hamming::new(design, *rule, shape, documents))
             }
-            BlockingPlan::Shingles { cap } => Self::Shingles { cap: *cap },
+            BlockingPlan::Shingles { rule } => Self::Shingles { rule: *rule },
             BlockingPlan::Scan => Self::Scan,
         }
     }
@@ -171,7 +173,7 @@ impl Blocks {
         match self {
             Self::Banding(banding) => banding.curve.probability(similarity),
             Self::Hamming(hamming) => hamming.probability(similarity),
-            // Whoever is similar shares a shingle.
+            // Two texts without a common shingle have similarity 0.
             Self::Shingles { .. } | Self::Scan => 1.0,
         }
     }
@@ -243,11 +245,10 @@ fn normal(z: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::SystemClock;
 
     #[test]
     fn the_default_plan_by_hand() {
-        let report = Report::new(&Plan::load("minhash", &[]).unwrap(), 1000, 2, &SystemClock::start());
+        let report = Report::new(&Plan::load("minhash", &[]).unwrap(), 1000, 2);
         let row = |s: f64| report.points.iter().find(|point| point.similarity.total_cmp(&s).is_eq()).unwrap();
         // p = 0.8 + 0.2 / 16, P = 1 - (1 - p^7)^18.
         let recall = 1.0 - (1.0 - 0.8125_f64.powi(7)).powi(18);
@@ -255,7 +256,7 @@ mod tests {
         // At the threshold half of the estimates lie below it; well above it none do.
         assert!(row(0.8).reported > 0.4 && row(0.8).reported < 0.6);
         assert!(row(0.9).reported > 0.9999 && row(0.5).reported < 1e-9);
-        // Most pairs are told apart by the first word.
+        // Most pairs are rejected by the first word.
         assert!(row(0.2).components < 65.0);
         assert!(report.filter.reject_error <= 1e-5 && report.filter.accept_error <= 1e-5);
         let last = report.filter.looks.last().unwrap();
@@ -266,7 +267,7 @@ mod tests {
     #[test]
     fn sketches_without_looks_have_a_plan_too() {
         let settings = ["sketch.kind=bottom-k", "blocking.kind=scan"].map(str::to_owned);
-        let report = Report::new(&Plan::load("minhash", &settings).unwrap(), 1000, 2, &SystemClock::start());
+        let report = Report::new(&Plan::load("minhash", &settings).unwrap(), 1000, 2);
         let row = |s: f64| report.points.iter().find(|point| point.similarity.total_cmp(&s).is_eq()).unwrap();
         assert!((row(0.8).reported - 0.5).abs() < 1e-9 && (row(0.8).components - 448.0).abs() < 1e-9);
         assert!(row(0.9).reported > 0.9999 && row(0.5).reported < 1e-9);
@@ -277,7 +278,7 @@ mod tests {
     /// P[at most 3 of 64 places differ], at the cosine of the angle 3/64 pi.
     #[test]
     fn what_is_within_the_distance_is_reported() {
-        let report = Report::new(&Plan::load("simhash", &[]).unwrap(), 1000, 2, &SystemClock::start());
+        let report = Report::new(&Plan::load("simhash", &[]).unwrap(), 1000, 2);
         let point = report.points.iter().find(|point| point.similarity.total_cmp(&report.threshold).is_eq());
         let (q, p) = (3.0_f64 / 64.0, 61.0_f64 / 64.0);
         let choose = [1.0, 64.0, 2016.0, 41664.0];
@@ -292,7 +293,7 @@ mod tests {
 
     #[test]
     fn nothing_below_the_threshold_is_reported_by_exact_similarity() {
-        let report = Report::new(&Plan::load("exact", &[]).unwrap(), 1000, 2, &SystemClock::start());
+        let report = Report::new(&Plan::load("exact", &[]).unwrap(), 1000, 2);
         for point in &report.points {
             assert_eq!(point.reported > 0.0, point.similarity >= 0.8, "{point:?}");
         }

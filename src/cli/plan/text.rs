@@ -3,6 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::memory::ASSUMED_FEATURES;
+use super::plot::{Typed, plot};
 use super::report::{Blocks, Filter, Report};
 use crate::cli::counted;
 use crate::filter::FilterKind;
@@ -22,16 +23,6 @@ impl Display for Probability {
             _ => "0".to_owned(),
         };
         f.pad(&text)
-    }
-}
-
-/// A similarity as it was typed; one that was derived, and has more than six places, to four.
-pub(super) struct Typed(pub(super) f64);
-
-impl Display for Typed {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let text = self.0.to_string();
-        f.pad(&if text.len() > 8 { format!("{:.4}", self.0) } else { text })
     }
 }
 
@@ -100,12 +91,9 @@ impl Report {
         let banding = match &self.blocking {
             Blocks::Banding(banding) => banding,
             Blocks::Hamming(hamming) => return hamming.fmt(f),
-            Blocks::Shingles { cap } => {
+            Blocks::Shingles { rule } => {
                 writeln!(f, "blocking  shingles: every pair is compared that shares one")?;
-                return writeln!(
-                    f,
-                    "          a shingle of more than {cap} distinct sketches is dead while it has more"
-                );
+                return writeln!(f, "          a block {rule}");
             }
             Blocks::Scan => return writeln!(f, "blocking  scan: every pair is compared"),
         };
@@ -115,16 +103,13 @@ impl Report {
         }
         let (half, recall) = (banding.half_point, Probability(banding.recall_at_threshold));
         writeln!(f, "          compares {recall} of the pairs at the threshold, half of those at {half:.2}")?;
-        writeln!(
-            f,
-            "          a block of more than {} distinct sketches is dead while it has more",
-            banding.cap
-        )
+        writeln!(f, "          a block {}", banding.rule)
     }
 
     fn points(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "\nPairs that are compared (░) and reported (█), by their similarity:\n")?;
-        f.write_str(&self.picture)?;
+        let columns = self.curve.iter().map(|point| (point.compared, point.reported));
+        f.write_str(&plot(self.threshold, columns))?;
         writeln!(f, "\n  similarity  compared  reported  components read")?;
         for point in &self.points {
             let (compared, reported) = (Probability(point.compared), Probability(point.reported));
@@ -138,8 +123,7 @@ impl Report {
 
     fn memory(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let memory = &self.memory;
-        let workers =
-            if memory.workers == 1 { "1 worker".to_owned() } else { format!("{} workers", memory.workers) };
+        let workers = counted(memory.workers, "worker");
         writeln!(f, "\nMemory with {workers}, if no text is a copy (an estimate), besides the ids:\n")?;
         for part in &memory.parts {
             writeln!(f, "  {:<16}{:>6.0} bytes a document", part.what, part.bytes)?;
@@ -218,6 +202,7 @@ impl Display for Rules<'_> {
             Shingle::Chars(n) => write!(f, "shingles of {}", counted(n, "character"))?,
         }
         f.write_str(match self.0.spaceless {
+            Spaceless::Part => ", characters of spaceless scripts are parts of words",
             Spaceless::Char => ", characters of spaceless scripts are words",
             Spaceless::Run => ", spaceless scripts run together",
         })?;

@@ -1,4 +1,4 @@
-//! `dupflow trace`: one document through every stage, with values, and its pairs at the end of the input.
+//! `dupflow trace`: one document through every stop of the main path, with values, and its pairs at the end of the input.
 //!
 //! Reads the whole input into memory, without the dataflow: what a document's pairs are is a function of the corpus.
 
@@ -12,13 +12,15 @@ use super::corpus::{self, Corpus};
 use super::examine::{Comparison, Examiner, Sketched, Specimen, said, without_sketch};
 use super::problems::Problems;
 use super::{PipelineArgs, counted};
+use crate::block::HotRule;
 use crate::block::hamming::Kind;
 use crate::config::{BlockingPlan, Plan};
 use crate::doc::{DocId, Position};
+use crate::hash::SketchId;
 use crate::sketch::agreement::Agreement;
 use crate::source::Input;
 use crate::text::{Idf, Weights};
-use neighbourhood::{Meeting, Neighbourhood};
+use neighbourhood::{Neighbour, Neighbourhood};
 
 /// What `trace` takes.
 #[derive(Debug, clap::Args)]
@@ -60,15 +62,18 @@ fn traced(plan: &mut Plan, inputs: Vec<Input>, id: &DocId) -> anyhow::Result<Str
     let mut events = Vec::new();
     let alive = corpus::read(inputs, plan, |position, event| {
         if event.id == *id {
-            events.push((position, event.text.as_ref().map(|text| text.len())));
+            events.push((position, event.text.as_ref().map(ToString::to_string)));
         }
     })?;
     anyhow::ensure!(!events.is_empty(), "the input has no event of document \"{id}\"");
     Ok(report(plan, &events, &alive, id))
 }
 
-/// `events`: the document's, with the bytes of its text, or none for a delete.
-fn report(plan: &Plan, events: &[(Position, Option<usize>)], alive: &Corpus, id: &DocId) -> String {
+/// An event of the document: where it stands, and its text, or none for a delete.
+type Event = (Position, Option<String>);
+
+/// One section for each stop of the main path, `src/dataflow/mod.rs::build`.
+fn report(plan: &Plan, events: &[Event], alive: &Corpus, id: &DocId) -> String {
     let mut out = format!("pipeline {}, scheme {:016x}\n", plan.name, plan.scheme.fingerprint());
     if let Weights::TfIdf(Idf::Frozen(table), _) = &plan.scheme.text.weights {
         let documents = counted(usize::try_from(table.documents()).unwrap_or(usize::MAX), "document");
@@ -80,42 +85,45 @@ fn report(plan: &Plan, events: &[(Position, Option<usize>)], alive: &Corpus, id:
             let _ = writeln!(out, "  {line}");
         });
     };
-    let events = events.iter().map(|(Position(at), text)| match text {
-        Some(bytes) => format!("record {at}: upsert, {bytes} bytes of text"),
+    let records = events.iter().map(|(Position { offset: at, .. }, text)| match text {
+        Some(text) => format!("record {at}: upsert, {} bytes of text", text.len()),
         None => format!("record {at}: delete"),
     });
-    section(&format!("events of {id:?}, records counted from 0"), &events.collect::<Vec<_>>());
-    let Some(text) = alive.get(id) else {
+    section(&format!("ingest: events of {id:?}, records counted from 0"), &records.collect::<Vec<_>>());
+    let mut examiner = Examiner::new(plan);
+    let specimen = alive.get(id).map(|text| examiner.examine(text));
+    if let Some(specimen) = &specimen {
+        section("text", &text_lines(specimen));
+    }
+    if let Some(traced) = specimen.as_ref().and_then(|specimen| specimen.sketched.as_ref()) {
+        section("sketch", &sketch_lines(&examiner, traced));
+    }
+    section("upsert: what each event changes", &upsert_lines(&mut examiner, events));
+    let Some(specimen) = specimen else {
         section("end", &["not alive at the end of the input, so in no pair".to_owned()]);
         return out;
     };
-
-    let mut examiner = Examiner::new(plan);
-    let specimen = examiner.examine(text);
-    section("text", &text_lines(&specimen));
     let Some(traced) = &specimen.sketched else {
         section("end", &[without_sketch(&specimen).to_owned()]);
         return out;
     };
-    section("sketch", &sketch_lines(&examiner, traced));
     let around = Neighbourhood::of(id, traced, alive, &mut examiner);
-    section("blocks", &block_lines(&around, &plan.blocking, examiner.cap()));
-    let meetings = around.meetings(&examiner);
-    let verdicts = meetings.iter().map(|meeting| {
-        let other = examiner.examine(&alive[&meeting.other]);
-        meeting_line(meeting, examiner.exact(&specimen, &other), examiner.looks())
+    section("collapse: documents of this sketch", &member_lines(&around, plan.expand_limit));
+    section("store", &store_lines(traced));
+    section("blocks", &block_lines(&around, &plan.blocking, examiner.rule()));
+    let neighbours = around.neighbours(&examiner);
+    let candidates = neighbours.iter().map(candidate_line);
+    section("candidates: documents that share a block", &or_none(candidates));
+    let verdicts = neighbours.iter().map(|neighbour| {
+        let other = examiner.examine(&alive[&neighbour.id]);
+        verdict_line(neighbour, traced.id, examiner.exact(&specimen, &other), examiner.looks())
     });
     let verdicts = or_none(verdicts);
-    section(&format!("documents that share a block, by {} similarity", examiner.measured()), &verdicts);
-    let pairs = around.pairs(&meetings, plan.expand_limit);
-    section(
-        "pairs at the end of the input",
-        &or_none(
-            pairs
-                .iter()
-                .map(|(pair, similarity)| format!("{:?} {:?} {}", pair.lo(), pair.hi(), similarity.get())),
-        ),
-    );
+    section(&format!("verify, by {} similarity", examiner.measured()), &verdicts);
+    let pairs = around.pairs(&neighbours, plan).into_iter();
+    let pairs =
+        pairs.map(|(pair, similarity)| format!("{:?} {:?} {}", pair.lo(), pair.hi(), similarity.get()));
+    section("pairs at the end of the input", &or_none(pairs));
     out
 }
 
@@ -161,7 +169,7 @@ fn sketch_lines(examiner: &Examiner, traced: &Sketched) -> Vec<String> {
 }
 
 /// The blocks in company, and how many there are besides.
-fn block_lines(around: &Neighbourhood, blocking: &BlockingPlan, cap: usize) -> Vec<String> {
+fn block_lines(around: &Neighbourhood, blocking: &BlockingPlan, rule: HotRule) -> Vec<String> {
     let name = match blocking {
         BlockingPlan::Banding { .. } => Some("band"),
         BlockingPlan::Hamming { design, .. } if matches!(design.kind(), Kind::Groups { .. }) => Some("group"),
@@ -177,7 +185,7 @@ fn block_lines(around: &Neighbourhood, blocking: &BlockingPlan, cap: usize) -> V
                 (None, BlockingPlan::Scan) => "the block of all".to_owned(),
                 (None, _) => format!("shingle, hash {:08x}", key.hash),
             };
-            let note = if block.len() > cap { ", dead" } else { "" };
+            let note = if block.len() > rule.cap { ", hot" } else { "" };
             format!("{place}: {} sketches{note}", block.len())
         })
         .collect();
@@ -187,19 +195,74 @@ fn block_lines(around: &Neighbourhood, blocking: &BlockingPlan, cap: usize) -> V
     lines
 }
 
-fn meeting_line(meeting: &Meeting, exact: f64, looks: usize) -> String {
-    let Meeting { other, compared, live, .. } = meeting;
-    let verdict = match (meeting.is_copy, live) {
+fn candidate_line(neighbour: &Neighbour) -> String {
+    let Neighbour { id, sketch, compared, live, is_copy, first_word } = neighbour;
+    let what = if *is_copy {
+        "a copy".to_owned()
+    } else {
+        format!("sketch {sketch}, {first_word} of 64 bits agree in the first words")
+    };
+    format!("{id:?}: {}, {live} live; {what}", counted(compared.shared.len(), "block"))
+}
+
+/// The verdict, and which sketch travels: the one of the smaller id.
+fn verdict_line(neighbour: &Neighbour, traced: SketchId, exact: f64, looks: usize) -> String {
+    let Neighbour { id, sketch, compared, live, is_copy, .. } = neighbour;
+    let verdict = match (is_copy, live) {
         (true, _) => "a copy, never compared".to_owned(),
         (false, 0) => "never compared, no shared block is live".to_owned(),
-        (false, _) => said(&compared.verdict, looks),
+        (false, _) => {
+            let [from, to] = if traced < *sketch { ["this", "the other"] } else { ["the other", "this"] };
+            format!("{}; {from} sketch travels to {to}", said(&compared.verdict, looks))
+        }
     };
-    let Comparison { estimate, standard_error, shared, .. } = compared;
+    let Comparison { estimate, standard_error, .. } = compared;
     format!(
-        "{other:?}: {}, {live} live; exact {exact:.4}, estimate {estimate:.4} (standard error \
-         {standard_error:.4}); {verdict}",
-        counted(shared.len(), "block")
+        "{id:?}: exact {exact:.4}, estimate {estimate:.4} (standard error {standard_error:.4}); {verdict}"
     )
+}
+
+/// The change of each event, as if it were the only one of its epoch: of several in one epoch the last one counts.
+fn upsert_lines(examiner: &mut Examiner, events: &[Event]) -> Vec<String> {
+    let mut in_force: Option<Option<SketchId>> = None;
+    let line = |(Position { offset: at, .. }, text): &Event| {
+        let next = text.as_ref().map(|text| examiner.sketch(text).map(|sketched| sketched.id));
+        let what = match (in_force, next) {
+            (None, None) => "an unknown delete, counted",
+            (None, Some(_)) => "inserted",
+            (Some(_), None) => "deleted",
+            (Some(old), Some(new)) if old == new => "unchanged",
+            (Some(_), Some(_)) => "updated",
+        };
+        let (old, new) = (in_force.flatten(), next.flatten());
+        in_force = next;
+        let leaves = old.filter(|_| old != new).map(|sketch| format!(", leaves sketch {sketch}"));
+        let joins = new.filter(|_| old != new).map(|sketch| format!(", joins sketch {sketch}"));
+        format!("record {at}: {what}{}{}", leaves.unwrap_or_default(), joins.unwrap_or_default())
+    };
+    events.iter().map(line).collect()
+}
+
+fn member_lines(around: &Neighbourhood, expand_limit: usize) -> Vec<String> {
+    let members: Vec<_> = around.members().into_iter().collect();
+    let count = counted(members.len(), "member");
+    let star = (members.len() > expand_limit).then(|| {
+        format!(
+            "more than {expand_limit}: each is paired with {:?} only, which alone is paired with others",
+            members[0]
+        )
+    });
+    [format!("{count}: {}", first(&members, |id| format!("{id:?}")))].into_iter().chain(star).collect()
+}
+
+fn store_lines(traced: &Sketched) -> Vec<String> {
+    let (words, features) = (traced.sketch.words.len(), traced.sketch.features.len());
+    let kept = (features > 0).then(|| format!(", {} of features", counted(8 * features, "byte")));
+    vec![format!(
+        "held once for all members: {} of components{}",
+        counted(8 * words, "byte"),
+        kept.unwrap_or_default()
+    )]
 }
 
 fn or_none(lines: impl Iterator<Item = String>) -> Vec<String> {
@@ -234,9 +297,12 @@ mod tests {
             "{b}"
         );
         assert!(b.contains("  9 tokens: the quick brown fox jumps over a lazy dog\n"), "{b}");
-        assert!(b.contains("documents that share a block, by Jaccard similarity\n"), "{b}");
-        assert!(b.contains("; exact 0.6000, estimate "), "{b}");
+        assert!(b.contains("\nverify, by Jaccard similarity\n  \"a\": exact 0.6000, estimate "), "{b}");
         assert!(b.ends_with("pairs at the end of the input\n  \"a\" \"b\" 0.6\n"), "{b}");
+        let changes = "\nupsert: what each event changes\n  record 1: inserted, joins sketch ";
+        assert!(b.contains(changes) && b.contains("\n  record 2: updated, leaves sketch "), "{b}");
+        assert!(said("c").contains("\n  record 3: inserted\n"), "{}", said("c"));
+        assert!(said("d").contains("\n  record 5: deleted, leaves sketch "), "{}", said("d"));
         assert!(said("c").ends_with("a text without a token has no sketch and is in no pair\n"));
         assert!(said("d").ends_with("not alive at the end of the input, so in no pair\n"));
     }
@@ -267,7 +333,7 @@ mod tests {
             let mut plan = Plan::load(pipeline, &[setting.to_owned()]).unwrap();
             let said = traced(&mut plan, vec![Input::Feed(feed.clone())], &DocId::new("a").unwrap()).unwrap();
             assert!(said.contains(block), "{pipeline}: {said}");
-            let heading = format!("\ndocuments that share a block, by {measure} similarity\n  \"b\": ");
+            let heading = format!("\nverify, by {measure} similarity\n  \"b\": ");
             assert!(said.contains(&heading), "{pipeline}: {said}");
             // The fingerprints differ in four bits, which is too many.
             let pairs = if measure == "cosine" { "none" } else { r#""a" "b" "# };

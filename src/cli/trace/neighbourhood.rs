@@ -1,33 +1,39 @@
-//! The documents around one, and which of them are its pairs: the definition of the result, for one document.
+//! The documents that share a block with one, and which of them are its pairs.
+//!
+//! The pairs are what the [oracle](crate::oracle) finds in the neighbourhood. It has all sketches of the document's own blocks, so
+//! that these are as large, and its pairs the same, as in the whole corpus.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::block::BlockKey;
 use crate::cli::examine::{Comparison, Examiner, Sketched};
+use crate::config::Plan;
 use crate::doc::DocId;
 use crate::hash::SketchId;
+use crate::oracle;
 use crate::pair::{Pair, Similarity};
+use crate::sketch::Sketch;
 
-/// The documents that share a block with the traced one, live or dead.
+/// The documents that share a block with the traced one, hot or not.
 pub(super) struct Neighbourhood {
     id: DocId,
     traced: Sketched,
     others: BTreeMap<DocId, Sketched>,
-    /// Members of each sketch met, the traced document's too. All of them: copies share their blocks.
-    members: BTreeMap<SketchId, BTreeSet<DocId>>,
     /// Distinct sketches of each of the traced document's blocks.
     pub(super) blocks: BTreeMap<BlockKey, BTreeSet<SketchId>>,
 }
 
-/// The traced document and one around it.
-pub(super) struct Meeting {
-    pub(super) other: DocId,
+/// A document that shares a block with the traced one.
+pub(super) struct Neighbour {
+    pub(super) id: DocId,
+    pub(super) sketch: SketchId,
     pub(super) compared: Comparison,
-    /// Shared blocks that are live.
+    /// Shared blocks in which the two meet: those that are not hot, or of which one is a leader.
     pub(super) live: usize,
     /// Whether both are members of one sketch.
     pub(super) is_copy: bool,
-    sketch: SketchId,
+    /// Bits that agree in the first words of both sketches.
+    pub(super) first_word: u32,
 }
 
 impl Neighbourhood {
@@ -40,70 +46,78 @@ impl Neighbourhood {
     ) -> Self {
         let mut blocks: BTreeMap<_, _> =
             traced.keys.iter().map(|key| (*key, BTreeSet::from([traced.id]))).collect();
-        let mut members = BTreeMap::from([(traced.id, BTreeSet::from([id.clone()]))]);
         let mut others = BTreeMap::new();
         for (other, text) in alive.iter().filter(|(other, _)| *other != id) {
             let Some(sketched) = examiner.sketch(text) else { continue };
-            let mut meets = false;
+            let mut shares = false;
             for key in &sketched.keys {
                 if let Some(block) = blocks.get_mut(key) {
                     block.insert(sketched.id);
-                    meets = true;
+                    shares = true;
                 }
             }
-            if meets {
-                members.entry(sketched.id).or_default().insert(other.clone());
+            if shares {
                 others.insert(other.clone(), sketched);
             }
         }
-        Self { id: id.clone(), traced: traced.clone(), others, members, blocks }
+        Self { id: id.clone(), traced: traced.clone(), others, blocks }
+    }
+
+    /// The members of the document's sketch, itself included, ascending.
+    pub(super) fn members(&self) -> BTreeSet<&DocId> {
+        let copies = self.others.iter().filter(|(_, other)| other.id == self.traced.id);
+        copies.map(|(id, _)| id).chain([&self.id]).collect()
     }
 
     /// Compares the document with all others around it.
-    pub(super) fn meetings(&self, examiner: &Examiner) -> Vec<Meeting> {
-        let meeting = |(other, sketched): (&DocId, &Sketched)| {
-            let compared = examiner.compare(&self.traced, sketched);
-            let is_live = |key: &&BlockKey| self.blocks[key].len() <= examiner.cap();
-            Meeting {
-                other: other.clone(),
-                live: compared.shared.iter().filter(is_live).count(),
+    pub(super) fn neighbours(&self, examiner: &Examiner) -> Vec<Neighbour> {
+        let neighbour = |(id, other): (&DocId, &Sketched)| {
+            let compared = examiner.compare(&self.traced, other);
+            let meets = |key: &&BlockKey| {
+                let (block, rule) = (&self.blocks[*key], examiner.rule());
+                let is_pair_of_leader =
+                    block.iter().take(rule.leaders).any(|leader| [self.traced.id, other.id].contains(leader));
+                block.len() <= rule.cap || is_pair_of_leader
+            };
+            Neighbour {
+                id: id.clone(),
+                sketch: other.id,
+                live: compared.shared.iter().filter(meets).count(),
                 compared,
-                is_copy: sketched.id == self.traced.id,
-                sketch: sketched.id,
+                is_copy: other.id == self.traced.id,
+                first_word: 64 - (self.traced.sketch.words[0] ^ other.sketch.words[0]).count_ones(),
             }
         };
-        self.others.iter().map(meeting).collect()
+        self.others.iter().map(neighbour).collect()
     }
 
     /// The document's pairs.
-    pub(super) fn pairs(&self, meetings: &[Meeting], expand_limit: usize) -> Vec<(Pair<DocId>, Similarity)> {
-        // A group of more copies than the limit is a star: its smallest member alone stands for it.
-        let is_visible = |id: &DocId, sketch: &SketchId| {
-            let members = &self.members[sketch];
-            members.len() <= expand_limit || members.first() == Some(id)
+    pub(super) fn pairs(&self, neighbours: &[Neighbour], plan: &Plan) -> Vec<(Pair<DocId>, Similarity)> {
+        let blocking = plan.blocking();
+        // While no block is above the cap, a rejected document decides nothing and is left out.
+        let is_crowded = self.blocks.values().any(|block| block.len() > blocking.rule().cap);
+        let counts = |neighbour: &&Neighbour| {
+            is_crowded || neighbour.is_copy || neighbour.compared.verdict.accepted.is_some()
         };
-        let pair = |meeting: &Meeting| {
-            let visible =
-                (is_visible(&self.id, &self.traced.id), is_visible(&meeting.other, &meeting.sketch));
-            let similarity = match visible {
-                (true, _) | (_, true) if meeting.is_copy => Some(Similarity::ONE),
-                (true, true) if meeting.live > 0 => meeting.compared.verdict.accepted,
-                _ => None,
-            };
-            Some((Pair::new(self.id.clone(), meeting.other.clone())?, similarity?))
-        };
-        meetings.iter().filter_map(pair).collect()
+        let around =
+            neighbours.iter().filter(counts).map(|neighbour| (&neighbour.id, &self.others[&neighbour.id]));
+        let corpus: Vec<(&DocId, (SketchId, Sketch))> = around
+            .chain([(&self.id, &self.traced)])
+            .map(|(id, sketched)| (id, (sketched.id, sketched.sketch.clone())))
+            .collect();
+        let corpus = corpus.iter().map(|(id, sketched)| (*id, sketched));
+        let pairs = oracle::exact(corpus, &*blocking, &*plan.filter(), plan.expand_limit).into_iter();
+        let own = pairs.filter(|found| [found.pair.lo(), found.pair.hi()].contains(&&self.id));
+        own.map(|found| (found.pair, found.similarity)).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Plan;
-    use crate::oracle;
     use crate::sketch::SketchMaker;
 
-    /// Each text is one word away from a base, with copies: stars and dead blocks at these limits.
+    /// Each text is one word away from a base, with copies: stars and hot blocks at these limits.
     #[test]
     fn the_pairs_of_every_document_are_those_of_brute_force() {
         let overrides = ["blocking.cap=3", "output.expand_limit=2"].map(str::to_owned);
@@ -131,7 +145,7 @@ mod tests {
                 let mut examiner = Examiner::new(&plan);
                 let traced = examiner.sketch(text).unwrap();
                 let around = Neighbourhood::of(id, &traced, &alive, &mut examiner);
-                let found = around.pairs(&around.meetings(&examiner), plan.expand_limit);
+                let found = around.pairs(&around.neighbours(&examiner), &plan);
                 let of_id: Vec<_> = expected
                     .iter()
                     .filter(|doc| doc.pair.lo() == id || doc.pair.hi() == id)

@@ -1,4 +1,6 @@
-//! Documents: which are alive, where each is kept, and when their number changes.
+//! Documents: which are alive, where each is kept, and how their number changes.
+
+use std::sync::Arc;
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
@@ -8,13 +10,11 @@ use timely::dataflow::channels::pact::Exchange;
 use timely::dataflow::operators::generic::OutputBuilder;
 use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
-use super::tables::Count;
-use super::{Change, Effect};
-use crate::dataflow::Stages;
+use super::{NewText, Update};
 use crate::dataflow::epochs::Stash;
-use crate::dataflow::ingest::{self, Arrival};
+use crate::dataflow::ingest::{Arrival, Change};
 use crate::doc::DocId;
-use crate::metrics::Counter;
+use crate::metrics::{Counter, Metrics};
 use crate::time::Epoch;
 
 /// A document alive.
@@ -33,18 +33,19 @@ struct Documents {
     free: Vec<u32>,
 }
 
-/// Finds each event's document, which are partitioned by the hash of their ids; tells when documents with terms come or go.
+/// Finds each event's document, which are partitioned by the hash of their ids: updates, in the order of their events; and how many
+/// more documents with terms an epoch leaves, where that has changed.
 pub(super) fn documents<'scope>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
-    stages: &Stages,
-) -> (Stream<'scope, Epoch, Vec<Effect>>, Stream<'scope, Epoch, Vec<Count>>) {
-    let metrics = std::sync::Arc::clone(&stages.metrics);
+    metrics: &Arc<Metrics>,
+) -> (Stream<'scope, Epoch, Vec<Update>>, Stream<'scope, Epoch, Vec<i64>>) {
+    let metrics = Arc::clone(metrics);
     let mut builder = OperatorBuilder::new("Documents".to_owned(), arrivals.scope());
     let mut input = builder.new_input(arrivals, Exchange::new(|a: &Arrival| a.hash));
-    let (effects, effects_stream) = builder.new_output();
-    let (counts, counts_stream) = builder.new_output();
-    let mut effects = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(effects);
-    let mut counts = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(counts);
+    let (updates, updates_stream) = builder.new_output();
+    let (changes, changes_stream) = builder.new_output();
+    let mut updates = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(updates);
+    let mut changes = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(changes);
 
     builder.build(move |_| {
         let mut stash = Stash::<Arrival>::new();
@@ -52,15 +53,13 @@ pub(super) fn documents<'scope>(
         move |frontiers| {
             input.for_each_time(|time, data| stash.keep(&time, 2, data));
             while let Some((capabilities, mut events)) = stash.next_closed(frontiers) {
-                let (mut effects, mut counts) = (effects.activate(), counts.activate());
-                let mut effects = effects.session(&capabilities[0]);
-                let mut counts = counts.session(&capabilities[1]);
-                let (mut inserted, mut deleted, mut unknown) = (0, 0, 0);
+                let mut updates = updates.activate();
+                let mut updates = updates.session(&capabilities[0]);
+                let (mut inserted, mut deleted, mut unknown, mut change) = (0, 0, 0, 0);
                 // A place is free for other documents from the next epoch on: within one, places and documents are one.
                 let mut freed = Vec::new();
                 events.sort_unstable_by_key(|arrival| arrival.position);
                 for arrival in events {
-                    let position = arrival.position;
                     let (place, before, after) = documents.apply(&arrival, &mut freed);
                     match (before, after) {
                         (None, None) => unknown += 1,
@@ -68,19 +67,19 @@ pub(super) fn documents<'scope>(
                         (Some(_), None) => deleted += 1,
                         (Some(_), Some(_)) => {}
                     }
-                    let diff = i8::from(after == Some(true)) - i8::from(before == Some(true));
-                    if diff != 0 {
-                        counts.give(Count { position, diff });
-                    }
-                    let change = match arrival.change {
-                        ingest::Change::Delete => Change::End,
-                        ingest::Change::Empty => Change::Text(arrival.id, None),
-                        ingest::Change::Terms(terms) => Change::Text(arrival.id, Some(terms)),
-                        ingest::Change::Sketch(..) => unreachable!("live weights sketch later"),
+                    change += i64::from(after == Some(true)) - i64::from(before == Some(true));
+                    let text = match arrival.change {
+                        Change::Delete => NewText::Ended,
+                        Change::Empty => NewText::InForce(arrival.id, None),
+                        Change::Terms(terms) => NewText::InForce(arrival.id, Some(terms)),
+                        Change::Sketch(..) => unreachable!("live weights sketch later"),
                     };
                     if let Some(place) = place {
-                        effects.give(Effect { position, place, change });
+                        updates.give(Update { place, text });
                     }
+                }
+                if change != 0 {
+                    changes.activate().session(&capabilities[1]).give(change);
                 }
                 documents.free.append(&mut freed);
                 metrics.add(Counter::Inserted, inserted);
@@ -89,7 +88,7 @@ pub(super) fn documents<'scope>(
             }
         }
     });
-    (effects_stream, counts_stream)
+    (updates_stream, changes_stream)
 }
 
 impl Documents {
@@ -105,9 +104,9 @@ impl Documents {
         let rehash = |d: &Document| table_hash(crate::hash::bytes(0, d.id.as_str().as_bytes()));
         let entry = self.by_id.entry(table_hash(arrival.hash), |d| d.id == arrival.id, rehash);
         let counts = match arrival.change {
-            ingest::Change::Delete => None,
-            ingest::Change::Empty => Some(false),
-            ingest::Change::Terms(_) | ingest::Change::Sketch(..) => Some(true),
+            Change::Delete => None,
+            Change::Empty => Some(false),
+            Change::Terms(_) | Change::Sketch(..) => Some(true),
         };
         match (entry, counts) {
             (Entry::Occupied(mut document), Some(counts)) => {

@@ -1,17 +1,22 @@
 //! Live weights: sketches by TF-IDF whose document frequencies are those of the corpus itself.
 //!
 //! ```text
-//! arrivals ─ Documents ─┬─ effects ──────────────┬─ Terms ─┬─ shares ─ Weigh ─┬─ memberships
-//!            (by id)    └─ comes, goes ─ Tables ─┘         └──────────────────┘
-//!                                        (one)    decrees    each worker to all
+//! arrivals ─ Documents ─┬─ updates ──────────────────────┬─ Terms ─┬─ local frequencies ─ Weigh ─┬─ memberships
+//!            (by id)    └─ more, fewer ─ Tables ─ is due ┘         │                             └─ table in force
+//!                                        (one)                     └─ memberships
 //! ```
 //!
-//! Weights come from a numbered **table**: how many documents there are, and how many of them hold each feature. The number
-//! of documents alive is followed event by event, in order of position. A table made at N documents is in force until an
-//! event leaves [`Growth::is_due`] of N documents; that event's corpus makes the next table. So which table is in force is
-//! a function of the history of the count, however it is cut into epochs; before an epoch closes, all documents are
-//! sketched by the last table that falls into it. What leaves is D(C) *under the table in force*: the pairs that a fresh run
-//! finds with that table frozen.
+//! Weights come from a numbered **table**: how many documents there are, and how many of them hold each feature. The rule: when
+//! an epoch closes and the number of documents alive [is due](Growth::is_due) for another table than the one in force, that
+//! corpus, as of the end of the epoch, makes the next table, and all documents are sketched by it in the same epoch. So which table is in
+//! force after an epoch follows from the table before and from the corpus at its end; the order of events within the epoch, the
+//! number of partitions that they come from and the number of workers have no part in it. What leaves is D(C) *under the
+//! table in force*: the pairs that a fresh run finds with that table frozen.
+//!
+//! The rule looks at ends of epochs, and not at each event, because events of several partitions have no common order, and because
+//! a decision must be a part of what is committed: [`TableInForce`] arrives at the time of the epoch that made it, on
+//! worker 0, to be written with the progress of that epoch. The price: the cut into epochs has a part in which table is in force. As one
+//! epoch, a corpus is weighed by its own frequencies.
 //!
 //! A table costs a sketch of every document. Between two tables, documents come or go in proportion to their number, so that is
 //! a constant for each event, amortised: at a factor of 2, two sketches for a document that comes, one for one that goes.
@@ -21,41 +26,181 @@ mod tables;
 mod terms;
 mod weigh;
 
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 use timely::dataflow::Stream;
 use timely::dataflow::operators::Concat;
 
-use super::Stages;
 use super::ingest::Arrival;
 use super::upsert::Membership;
-use crate::doc::{DocId, Position};
+use crate::doc::DocId;
+use crate::metrics::Metrics;
+use crate::sketch::Scheme;
 use crate::text::{Growth, Terms};
 use crate::time::Epoch;
 
 /// What an event does to a document of this worker.
 #[derive(Clone, Debug)]
-struct Effect {
-    position: Position,
+struct Update {
     /// Where the document is kept; of one document within an epoch.
     place: u32,
-    change: Change,
+    text: NewText,
 }
 
 #[derive(Clone, Debug)]
-enum Change {
+enum NewText {
     /// This text is in force, by its terms; none if it has no token.
-    Text(DocId, Option<Box<Terms>>),
+    InForce(DocId, Option<Box<Terms>>),
     /// The document ends.
-    End,
+    Ended,
 }
 
-/// The memberships of documents sketched by live weights; the counterpart of [`upsert`](super::upsert::upsert).
+/// The table that is in force from the end of an epoch on: what is to be remembered of the decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct TableInForce {
+    /// From 1, in the order in which tables are made.
+    pub(super) number: u64,
+    /// N, documents with a token, as it was made.
+    pub(super) documents: u64,
+    /// Its [fingerprint](crate::text::IdfTable::fingerprint).
+    pub(super) fingerprint: u64,
+}
+
+/// What live weights give.
+pub(super) struct Live<'scope> {
+    /// Of documents in sketches; the counterpart of [`upsert`](super::upsert::upsert).
+    pub(super) memberships: Stream<'scope, Epoch, Vec<Membership>>,
+    /// On worker 0, in each epoch that makes one, the table that is in force from its end on. Before the first there is none.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "for the progress that is to be written with each epoch")
+    )]
+    pub(super) tables: Stream<'scope, Epoch, Vec<TableInForce>>,
+}
+
+/// Sketches documents by live weights.
 pub(super) fn live<'scope>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     growth: Growth,
-    stages: &Stages,
-) -> Stream<'scope, Epoch, Vec<Membership>> {
-    let (effects, counts) = documents::documents(arrivals, stages);
-    let decrees = tables::tables(counts, growth, stages);
-    let applied = weigh::apply(effects, decrees, stages);
-    applied.memberships.concat(weigh::weigh(applied.shares, applied.corpus))
+    scheme: &Scheme,
+    metrics: &Arc<Metrics>,
+) -> Live<'scope> {
+    let (updates, changes) = documents::documents(arrivals, metrics);
+    weighed(updates, changes, growth, scheme, metrics)
+}
+
+/// Sketches documents from their updates and from how their number changes.
+fn weighed<'scope>(
+    updates: Stream<'scope, Epoch, Vec<Update>>,
+    changes: Stream<'scope, Epoch, Vec<i64>>,
+    growth: Growth,
+    scheme: &Scheme,
+    metrics: &Arc<Metrics>,
+) -> Live<'scope> {
+    let due = tables::tables(changes, growth, metrics);
+    let applied = weigh::apply(updates, due, scheme, metrics);
+    let (memberships, tables) = weigh::weigh(applied.frequencies, applied.documents);
+    Live { memberships: applied.memberships.concat(memberships), tables }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::sync::{Mutex, PoisonError};
+
+    use timely::CommunicationConfig;
+    use timely::dataflow::operators::Inspect;
+    use timely::dataflow::operators::vec::Input;
+
+    use super::*;
+    use crate::sketch::{SketchKind, SketchParams, VERSION};
+    use crate::text::{Featurizer, Idf, IdfForm, IdfTable, Shingle, TextRules, Weights};
+
+    const EPOCHS: u64 = 12;
+
+    /// The documents alive after an epoch: 2, 4 … 8, the same again, then two fewer each time.
+    fn alive(epoch: u64) -> std::ops::Range<u64> {
+        0..2 * epoch.min(4).min(EPOCHS - epoch)
+    }
+
+    fn text(document: u64) -> String {
+        format!("common w{} w{document}", document % 3)
+    }
+
+    fn scheme() -> Scheme {
+        let sketch = SketchParams { kind: SketchKind::Dart, size: 64, bits: 4, wide: 0, seed: 0 };
+        let weights = Weights::TfIdf(Idf::Live(Growth::default()), IdfForm::Smooth);
+        let rules = TextRules { shingle: Shingle::Words(1), weights, ..TextRules::default() };
+        Scheme { version: VERSION, text: rules, sketch, blocks: None, exact: false }
+    }
+
+    /// The tables that a run tells of, with the epochs that make them.
+    fn told(workers: usize) -> Vec<(Epoch, TableInForce)> {
+        let (sender, receiver) = channel();
+        let sender = Mutex::new(sender);
+        let communication =
+            if workers == 1 { CommunicationConfig::Thread } else { CommunicationConfig::Process(workers) };
+        let config = timely::Config { communication, worker: timely::WorkerConfig::default() };
+        let guards = timely::execute(config, move |worker| {
+            let (index, peers) = (worker.index() as u64, worker.peers() as u64);
+            let sender = sender.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let metrics = Arc::new(Metrics::new(1));
+            let (mut updates, mut changes) = worker.dataflow::<Epoch, _, _>(|scope| {
+                let (updates, of_updates) = scope.new_input();
+                let (changes, of_changes) = scope.new_input();
+                let live = weighed(of_updates, of_changes, Growth::default(), &scheme(), &metrics);
+                live.tables.inspect_time(move |epoch, table| sender.send((*epoch, *table)).unwrap());
+                (updates, changes)
+            });
+            let mut featurizer = Featurizer::new(scheme().text);
+            let mut terms = |document| {
+                let terms = featurizer.terms(&text(document)).to_owned();
+                let id = DocId::new(&format!("d{document}")).unwrap();
+                NewText::InForce(id, Some(Box::new(terms)))
+            };
+            updates.advance_to(1);
+            changes.advance_to(1);
+            for epoch in 1..=EPOCHS {
+                let (before, after) = (alive(epoch - 1), alive(epoch));
+                let mut change = 0;
+                for document in (0..2 * EPOCHS).filter(|document| document % peers == index) {
+                    let place = u32::try_from(document / peers).unwrap();
+                    let text = match (before.contains(&document), after.contains(&document)) {
+                        (false, true) => terms(document),
+                        (true, false) => NewText::Ended,
+                        _ => continue,
+                    };
+                    change += if matches!(text, NewText::Ended) { -1 } else { 1 };
+                    updates.send(Update { place, text });
+                }
+                changes.send(change);
+                updates.advance_to(epoch + 1);
+                changes.advance_to(epoch + 1);
+            }
+        });
+        guards.unwrap().join().into_iter().for_each(|ended| ended.unwrap());
+        receiver.into_iter().collect()
+    }
+
+    /// Whoever writes the progress of an epoch is told which table is in force after it, once, from one place.
+    #[test]
+    fn the_table_in_force_is_told_with_the_epoch_that_makes_it() {
+        let mut featurizer = Featurizer::new(scheme().text);
+        let (mut expected, mut in_force) = (Vec::new(), 0);
+        for epoch in 1..=EPOCHS {
+            let documents = alive(epoch).end;
+            if Growth::default().is_due(in_force, documents) {
+                in_force = documents;
+                let features = alive(epoch).map(|d| featurizer.terms(&text(d)).to_owned().ids);
+                let fingerprint = IdfTable::count(features).fingerprint();
+                let number = expected.len() as u64 + 1;
+                expected.push((epoch, TableInForce { number, documents, fingerprint }));
+            }
+        }
+        assert_eq!(expected.iter().map(|(_, table)| table.documents).collect::<Vec<_>>(), [2, 4, 8, 4, 2, 0]);
+        for workers in [1, 2] {
+            assert_eq!(told(workers), expected, "{workers} workers");
+        }
+    }
 }

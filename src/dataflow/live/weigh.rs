@@ -1,8 +1,8 @@
 //! Terms: what the documents alive hold, and their sketches by the table in force.
 //!
-//! An epoch without a new table sketches the documents that it touched, at once. In one with a new table, each worker counts
-//! its documents as of the table's event and sends the counts to all ([`apply`]); with the counts of all, each makes the
-//! table and sketches all its documents ([`weigh`]). Until then later epochs wait.
+//! An epoch without a new table sketches the documents that it touched, at once. At the end of one with a new table, each worker sends
+//! the frequencies in its documents to all ([`apply`]); with those of all, each makes the table and sketches all its documents
+//! ([`weigh`]). Until then later epochs wait.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,31 +16,28 @@ use timely::dataflow::operators::generic::OutputBuilder;
 use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::scheduling::Activator;
 
-use super::tables::Decree;
+use super::tables::TableDue;
 use super::terms::{Coded, Vocabulary};
-use super::{Change, Effect};
-use crate::dataflow::Stages;
-use crate::dataflow::epochs::{Stash, by_epoch};
+use super::{NewText, TableInForce, Update};
+use crate::dataflow::epochs::Stash;
 use crate::dataflow::upsert::Membership;
-use crate::doc::{DocId, Position};
+use crate::doc::DocId;
 use crate::hash::SketchId;
 use crate::metrics::{Counter, Metrics};
-use crate::sketch::SketchMaker;
+use crate::sketch::{Scheme, SketchMaker};
 use crate::text::IdfTable;
 use crate::time::Epoch;
 
 /// One worker's part of a table, on its way to another.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Share {
-    to: u64,
-    /// Documents with terms, of all workers.
-    documents: u64,
+pub(super) struct LocalFrequencies {
+    table: TableDue,
     /// Features, and how many documents of this worker hold them.
     holders: Vec<(u64, u32)>,
 }
 
 /// The documents alive on one worker, with the table in force.
-pub(super) struct Corpus {
+pub(super) struct WeighedDocuments {
     vocabulary: Vocabulary,
     /// By place.
     documents: Vec<Option<Document>>,
@@ -57,29 +54,19 @@ pub(super) struct Corpus {
 
 /// What an epoch brings.
 enum Record {
-    Effect(Effect),
-    Decree(Decree),
+    Update(Update),
+    Due(TableDue),
 }
 
-impl From<Effect> for Record {
-    fn from(effect: Effect) -> Self {
-        Self::Effect(effect)
+impl From<Update> for Record {
+    fn from(update: Update) -> Self {
+        Self::Update(update)
     }
 }
 
-impl From<Decree> for Record {
-    fn from(decree: Decree) -> Self {
-        Self::Decree(decree)
-    }
-}
-
-impl Record {
-    /// By position; a decree comes after the event that it names.
-    fn rank(&self) -> (Position, bool) {
-        match self {
-            Self::Effect(effect) => (effect.position, false),
-            Self::Decree(decree) => (decree.position, true),
-        }
+impl From<TableDue> for Record {
+    fn from(due: TableDue) -> Self {
+        Self::Due(due)
     }
 }
 
@@ -92,109 +79,133 @@ struct Document {
     alive: bool,
 }
 
-/// What the effects of an epoch come to.
+/// What the updates of an epoch come to.
 pub(super) struct Applied<'scope> {
     /// Of what they touched, in an epoch without a new table.
     pub(super) memberships: Stream<'scope, Epoch, Vec<Membership>>,
     /// In an epoch with a new table.
-    pub(super) shares: Stream<'scope, Epoch, Vec<Share>>,
-    pub(super) corpus: Rc<RefCell<Corpus>>,
+    pub(super) frequencies: Stream<'scope, Epoch, Vec<LocalFrequencies>>,
+    pub(super) documents: Rc<RefCell<WeighedDocuments>>,
 }
 
-/// Applies the effects of each epoch, and sketches what they touched or, in an epoch with a new table, counts.
+/// Applies the updates of each epoch, and sketches what they touched or, in an epoch with a new table, counts.
 pub(super) fn apply<'scope>(
-    effects: Stream<'scope, Epoch, Vec<Effect>>,
-    decrees: Stream<'scope, Epoch, Vec<Decree>>,
-    stages: &Stages,
+    updates: Stream<'scope, Epoch, Vec<Update>>,
+    due: Stream<'scope, Epoch, Vec<TableDue>>,
+    scheme: &Scheme,
+    metrics: &Arc<Metrics>,
 ) -> Applied<'scope> {
-    let scope = effects.scope();
+    let scope = updates.scope();
     let peers = scope.peers() as u64;
     let mut builder = OperatorBuilder::new("Terms".to_owned(), scope);
-    let mut effects = builder.new_input(effects, Pipeline);
-    let mut decrees = builder.new_input(decrees, Exchange::new(Decree::to));
+    let mut updates = builder.new_input(updates, Pipeline);
+    let mut due = builder.new_input(due, Exchange::new(|d: &TableDue| d.to));
     let (memberships, memberships_stream) = builder.new_output();
-    let (shares, shares_stream) = builder.new_output();
+    let (frequencies, frequencies_stream) = builder.new_output();
     let mut memberships = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(memberships);
-    let mut shares = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(shares);
+    let mut frequencies = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(frequencies);
     let waiting = scope.activator_for(builder.operator_info().address);
-    let corpus = Rc::new(RefCell::new(Corpus::new(stages, waiting)));
-    let shared = Rc::clone(&corpus);
+    let documents = Rc::new(RefCell::new(WeighedDocuments::new(scheme, metrics, waiting)));
+    let shared = Rc::clone(&documents);
 
     builder.build(move |_| {
         let mut stash = Stash::<Record>::new();
         move |frontiers| {
-            effects.for_each_time(|time, data| stash.keep(&time, 2, data));
-            decrees.for_each_time(|time, data| stash.keep(&time, 2, data));
-            let mut corpus = corpus.borrow_mut();
-            while !corpus.waits {
+            updates.for_each_time(|time, data| stash.keep(&time, 2, data));
+            due.for_each_time(|time, data| stash.keep(&time, 2, data));
+            let mut documents = documents.borrow_mut();
+            while !documents.waits {
                 // An epoch is closed when neither input can bring more of it.
-                let Some((capabilities, mut records)) = stash.next_closed(frontiers) else { break };
-                // A table is of the corpus right after the event that makes it due.
-                records.sort_unstable_by_key(Record::rank);
+                let Some((capabilities, records)) = stash.next_closed(frontiers) else { break };
+                let mut next = None;
                 for record in records {
                     match record {
-                        Record::Effect(effect) => corpus.apply(effect),
-                        Record::Decree(Decree { documents, .. }) => {
-                            let holders: Vec<_> = corpus.vocabulary.holders().collect();
-                            let mut shares = shares.activate();
-                            let mut session = shares.session(&capabilities[1]);
-                            let share = |to| Share { to, documents, holders: holders.clone() };
-                            session.give_iterator((0..peers).map(share));
-                            corpus.waits = true;
-                        }
+                        // One channel from one operator: they come in the order of their events.
+                        Record::Update(update) => documents.apply(update),
+                        Record::Due(table) => next = Some(table),
                     }
                 }
-                if !corpus.waits {
+                if let Some(table) = next {
+                    let holders: Vec<_> = documents.vocabulary.holders().collect();
+                    let to_each = (0..peers).map(|to| LocalFrequencies {
+                        table: TableDue { to, ..table },
+                        holders: holders.clone(),
+                    });
+                    frequencies.activate().session(&capabilities[1]).give_iterator(to_each);
+                    documents.waits = true;
+                } else {
                     let mut memberships = memberships.activate();
                     let mut session = memberships.session(&capabilities[0]);
-                    corpus.sketch_touched(|membership| session.give(membership));
+                    documents.sketch_touched(|membership| session.give(membership));
                 }
             }
         }
     });
-    Applied { memberships: memberships_stream, shares: shares_stream, corpus: shared }
+    Applied { memberships: memberships_stream, frequencies: frequencies_stream, documents: shared }
 }
 
-/// Makes the tables, and sketches all documents by each.
+/// Makes the tables, and sketches all documents by each; worker 0 tells which.
 pub(super) fn weigh<'scope>(
-    shares: Stream<'scope, Epoch, Vec<Share>>,
-    corpus: Rc<RefCell<Corpus>>,
-) -> Stream<'scope, Epoch, Vec<Membership>> {
-    by_epoch(shares, Exchange::new(|s: &Share| s.to), "Weigh", move |_, shares, emit| {
-        let mut corpus = corpus.borrow_mut();
-        let documents = shares.first().map_or(0, |share| share.documents);
-        let holders = shares.into_iter().flat_map(|share| share.holders);
-        corpus.table = Arc::new(IdfTable::new(documents, holders));
-        corpus.sketch_all(emit);
-        corpus.waits = false;
-        corpus.waiting.activate();
-    })
+    frequencies: Stream<'scope, Epoch, Vec<LocalFrequencies>>,
+    documents: Rc<RefCell<WeighedDocuments>>,
+) -> (Stream<'scope, Epoch, Vec<Membership>>, Stream<'scope, Epoch, Vec<TableInForce>>) {
+    let scope = frequencies.scope();
+    let mut builder = OperatorBuilder::new("Weigh".to_owned(), scope);
+    let mut input = builder.new_input(frequencies, Exchange::new(|f: &LocalFrequencies| f.table.to));
+    let (memberships, memberships_stream) = builder.new_output();
+    let (tables, tables_stream) = builder.new_output();
+    let mut memberships = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(memberships);
+    let mut tables = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(tables);
+    let tells = scope.index() == 0;
+
+    builder.build(move |_| {
+        let mut stash = Stash::<LocalFrequencies>::new();
+        move |frontiers| {
+            input.for_each_time(|time, data| stash.keep(&time, 2, data));
+            while let Some((capabilities, parts)) = stash.next_closed(frontiers) {
+                let Some(TableDue { number, documents: count, .. }) = parts.first().map(|part| part.table)
+                else {
+                    continue;
+                };
+                let table = Arc::new(IdfTable::new(count, parts.into_iter().flat_map(|part| part.holders)));
+                if tells {
+                    let fingerprint = table.fingerprint();
+                    let in_force = TableInForce { number, documents: count, fingerprint };
+                    tables.activate().session(&capabilities[1]).give(in_force);
+                }
+                let mut memberships = memberships.activate();
+                let mut session = memberships.session(&capabilities[0]);
+                documents.borrow_mut().sketch_all_by(table, |membership| session.give(membership));
+            }
+        }
+    });
+    (memberships_stream, tables_stream)
 }
 
-impl Corpus {
-    fn new(stages: &Stages, waiting: Activator) -> Self {
+impl WeighedDocuments {
+    fn new(scheme: &Scheme, metrics: &Arc<Metrics>, waiting: Activator) -> Self {
         Self {
             vocabulary: Vocabulary::default(),
             documents: Vec::new(),
             touched: Vec::new(),
             table: Arc::new(IdfTable::new(0, [])),
-            maker: SketchMaker::new(&stages.scheme),
-            metrics: Arc::clone(&stages.metrics),
+            maker: SketchMaker::new(scheme),
+            metrics: Arc::clone(metrics),
             waits: false,
             waiting,
         }
     }
 
     /// Applies an event to the terms; its document is sketched later.
-    fn apply(&mut self, effect: Effect) {
-        let place = effect.place as usize;
+    fn apply(&mut self, update: Update) {
+        let place = update.place as usize;
         if self.documents.len() <= place {
             self.documents.resize_with(place + 1, || None);
         }
         let document = &mut self.documents[place];
-        let (terms, alive) = match effect.change {
-            Change::End => (None, false),
-            Change::Text(id, terms) => {
+        let (terms, alive) = match update.text {
+            NewText::Ended => (None, false),
+            NewText::InForce(id, terms) => {
                 document.get_or_insert(Document { id, terms: None, sketch: None, alive: false });
                 (terms.map(|terms| self.vocabulary.insert(&terms)), true)
             }
@@ -203,7 +214,7 @@ impl Corpus {
         if document.alive && alive && document.terms == terms {
             self.metrics.add(Counter::Unchanged, 1);
         } else {
-            self.touched.push(effect.place);
+            self.touched.push(update.place);
         }
         document.alive = alive;
         if let Some(before) = std::mem::replace(&mut document.terms, terms) {
@@ -222,14 +233,17 @@ impl Corpus {
         self.touched = touched;
     }
 
-    /// Sketches all documents, and tells what changed of them.
-    fn sketch_all(&mut self, mut tell: impl FnMut(Membership)) {
+    /// Sketches all documents by a new table, tells what changed of them, and lets later epochs go on.
+    fn sketch_all_by(&mut self, table: Arc<IdfTable>, mut tell: impl FnMut(Membership)) {
+        self.table = table;
         let all = 0..self.documents.len();
         // Sketched before, so again.
         let anew = self.documents.iter().flatten().filter(|document| document.sketch.is_some()).count();
         self.metrics.add(Counter::Resketched, anew as u64);
         self.touched.clear();
         all.for_each(|place| self.sketch(place, &mut tell));
+        self.waits = false;
+        self.waiting.activate();
     }
 
     fn sketch(&mut self, place: usize, mut tell: impl FnMut(Membership)) {

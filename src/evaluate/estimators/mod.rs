@@ -24,7 +24,7 @@ use theory::{SIGMAS, Theory};
 use super::{Bench, EvaluateError, Findings, Study, threads};
 use crate::hash::mix;
 
-/// The study.
+/// The study of estimates.
 #[derive(Clone, Copy, Debug)]
 pub struct Estimators {
     /// Pairs of texts of each case, 2 or more; fewer of the slowest sketches.

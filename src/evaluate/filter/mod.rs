@@ -1,14 +1,12 @@
-//! The staged filter on simulated pairs: what it reads, how often it errs against the full comparison, and what that takes.
+//! The staged filter on simulated pairs: what it reads, and how often it errs against the full comparison.
 //!
 //! Similarities of a [`Distribution`] in; every pair then has K components that match with that probability, independently, as those
-//! of MinHash do. All rules at all thresholds see the same pairs. An error is a verdict that is not the full comparison's, which
-//! accepts iff at least `ceil(T K)` components match.
+//! of MinHash do. The program's own [`Schedule`](crate::filter::Schedule) compares them. All rules at all thresholds see the same
+//! pairs. An error is a verdict that is not the full comparison's, which accepts iff at least `ceil(T K)` components match.
 //!
 //! References: Yuan et al., the staged CWS filter (2019), sections 5 and 6, for the paper's looks and what they save.
 
-mod clocked;
 mod pair;
-mod planes;
 mod rules;
 mod tally;
 
@@ -23,13 +21,10 @@ use super::{Bench, EvaluateError, Findings, Study};
 /// Similarities from which pairs are wanted, inclusive.
 const THRESHOLDS: [f64; 4] = [0.8, 0.7, 0.5, 0.3];
 
-/// The threshold of the times and plots.
-const TIMED: f64 = THRESHOLDS[0];
+/// The threshold of the plots.
+const PLOTTED: f64 = THRESHOLDS[0];
 
-/// Documents that times are taken on, at most: 164 MB of rows, more than a processor's caches hold.
-const DOCUMENTS: usize = 20_000;
-
-/// The study.
+/// The study of the staged filter.
 #[derive(Clone, Copy, Debug)]
 pub struct Filter {
     /// Simulated pairs of each distribution, 1 or more.
@@ -64,7 +59,7 @@ impl Study for Filter {
                  word of 64.",
                 self.pairs
             ),
-            tables: vec![components(&cells), errors(&cells), rates(&cells), self.times(bench)?],
+            tables: vec![components(&cells), errors(&cells), rates(&cells)],
             plots: Distribution::ALL.map(|distribution| undecided(&cells, distribution)).to_vec(),
         })
     }
@@ -90,47 +85,6 @@ impl Filter {
         }
         cells.sort_by(|a, b| b.threshold.total_cmp(&a.threshold));
         Ok(cells)
-    }
-
-    fn times(&self, bench: &Bench<'_>) -> Result<Table, EvaluateError> {
-        let documents = (self.pairs / 10).clamp(1, DOCUMENTS);
-        let mut table = Table::new(
-            "filter_time",
-            "Time to compare",
-            &format!(
-                "One query against {documents} documents in memory, T = {TIMED}, one thread; of each thousand the least time of rounds in which every form \
-                 has its turn. All forms see the same {SIZE} components, the first four all of their 64 bits, the others 4 and 1 of \
-                 them in bit planes, by the program's own filter with its default looks. In rows: a document is compared until \
-                 it is decided. By looks: what the first look reads of all documents lies in one column, and each look is taken at \
-                 all documents that are left before the next one is. By first words, as the program does it: the first words of all \
-                 documents lie in one column, and the planes are read of those that they leave, one after the other; fetched together, memory \
-                 is asked for the planes of all of those before the first is decided; \"first words alone\" \
-                 accepts what is left. \"Other verdicts\" is against the full comparison of the same bits."
-            ),
-            &[
-                "pairs",
-                "form",
-                "time, ns/pair",
-                "times as fast as the full comparison",
-                "read, bytes/pair",
-                "accepted",
-                "other verdicts",
-            ],
-        );
-        for distribution in Distribution::ALL {
-            for timed in clocked::time(bench, distribution, documents, TIMED)? {
-                table.push(row![
-                    distribution.name(),
-                    timed.name,
-                    timed.nanoseconds,
-                    timed.faster,
-                    timed.bytes,
-                    timed.accepted,
-                    timed.other
-                ]);
-            }
-        }
-        Ok(table)
     }
 }
 
@@ -222,7 +176,7 @@ fn rates(cells: &[Cell]) -> Table {
         for (rule, tally) in &cell.rules {
             let mut row = row![cell.threshold, cell.distribution.name(), rule.name];
             row.extend(AT.map(|k| {
-                let looks = rule.looks.iter().take_while(|look| look.components as usize <= k).count();
+                let looks = rule.looks.iter().take_while(|look| **look as usize <= k).count();
                 (100.0 * tally.share_decided(looks)).into()
             }));
             table.push(row);
@@ -235,20 +189,20 @@ fn rates(cells: &[Cell]) -> Table {
 fn undecided(cells: &[Cell], distribution: Distribution) -> Plot {
     let cell = cells
         .iter()
-        .find(|cell| cell.distribution == distribution && cell.threshold.total_cmp(&TIMED).is_eq())
+        .find(|cell| cell.distribution == distribution && cell.threshold.total_cmp(&PLOTTED).is_eq())
         .expect("there is a cell for each");
     let series = cell.rules.iter().map(|(rule, tally)| {
         let after = rule
             .looks
             .iter()
             .enumerate()
-            .map(|(look, bounds)| (f64::from(bounds.components), 1.0 - tally.share_decided(look + 1)));
+            .map(|(look, components)| (f64::from(*components), 1.0 - tally.share_decided(look + 1)));
         Series { name: rule.name.to_owned(), points: after.take(rule.looks.len() - 1).collect() }
     });
     Plot {
         name: format!("filter_undecided_{}", distribution.name().to_lowercase()),
         title: format!(
-            "Pairs not decided yet, {}, T = {TIMED}; paper's looks {PAPER_LOOKS:?}",
+            "Pairs not decided yet, {}, T = {PLOTTED}; paper's looks {PAPER_LOOKS:?}",
             distribution.name()
         ),
         x: Axis::log("components read"),

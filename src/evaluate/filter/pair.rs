@@ -5,34 +5,48 @@ use rand::Rng;
 /// Components that a pair can have at most; whole words.
 pub(super) const MOST: usize = 1024;
 
-/// The match indicators of one pair, each 1 with the same probability, independently.
+/// Words of [`MOST`] bits.
+const WORDS: usize = MOST / 64;
+
+/// Which components of a pair match.
 #[derive(Clone, Debug)]
 pub(super) struct Matches {
-    /// Bit j of word g is component 64 g + j; a last word of zeros.
-    words: [u64; MOST / 64 + 1],
-    /// Matches before each word.
-    before: [u32; MOST / 64 + 1],
+    /// Bit j of word g is 1 if component 64 g + j differs.
+    differing: [u64; WORDS],
+    /// Matches before each word, and before the end.
+    before: [u32; WORDS + 1],
 }
 
 impl Matches {
-    /// Draws a pair whose components match with probability `p`, in `0.0..=1.0`.
+    /// Draws a pair whose components match with probability `p`, in `0.0..=1.0`, each independently of the others.
     pub(super) fn draw(rng: &mut impl Rng, p: f64) -> Self {
-        let mut pair = Self { words: [0; MOST / 64 + 1], before: [0; MOST / 64 + 1] };
-        for g in 0..MOST / 64 {
-            pair.words[g] = coins(rng, p);
-            pair.before[g + 1] = pair.before[g] + pair.words[g].count_ones();
+        Self::from_words(|_| coins(rng, p))
+    }
+
+    /// The pair whose component j, from 0, matches if `matches(j)`.
+    #[cfg(test)]
+    pub(super) fn of(matches: impl Fn(usize) -> bool) -> Self {
+        Self::from_words(|g| (0..64).fold(0, |word, j| word | u64::from(matches(64 * g + j)) << j))
+    }
+
+    fn from_words(mut matching: impl FnMut(usize) -> u64) -> Self {
+        let mut pair = Self { differing: [0; WORDS], before: [0; WORDS + 1] };
+        for g in 0..WORDS {
+            pair.differing[g] = !matching(g);
+            pair.before[g + 1] = pair.before[g] + pair.differing[g].count_zeros();
         }
         pair
     }
 
     /// X_k, matches among the first `k` components, at most [`MOST`].
     pub(super) fn among(&self, k: usize) -> u32 {
-        self.before[k / 64] + (self.words[k / 64] & !(!0 << (k % 64))).count_ones()
+        let part = self.differing.get(k / 64).map_or(0, |word| (!word & !(!0 << (k % 64))).count_ones());
+        self.before[k / 64] + part
     }
 
-    /// Whether component `j` matches.
-    pub(super) fn at(&self, j: usize) -> bool {
-        self.words[j / 64] >> (j % 64) & 1 == 1
+    /// The pair as two sketches of one bit a component.
+    pub(super) fn one_bit_sketches(&self) -> (&[u64], &[u64]) {
+        (&[0; WORDS], &self.differing)
     }
 
     /// After how many components it is certain whether at least `least` of the first `size` match.
@@ -103,13 +117,11 @@ mod tests {
 
     #[test]
     fn counts_are_of_the_first_components() {
-        let pair = Matches::draw(&mut ChaCha8Rng::seed_from_u64(2), 0.4);
-        let mut matches = 0;
-        for k in 0..MOST {
-            assert_eq!(pair.among(k), matches, "{k}");
-            matches += u32::from(pair.at(k));
+        let matches = |j: usize| j.is_multiple_of(3) || j % 7 == 1;
+        let pair = Matches::of(matches);
+        for k in 0..=MOST {
+            assert_eq!(pair.among(k) as usize, (0..k).filter(|j| matches(*j)).count(), "{k}");
         }
-        assert_eq!(pair.among(MOST), matches);
     }
 
     #[test]

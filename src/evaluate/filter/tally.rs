@@ -46,15 +46,16 @@ impl Tally {
     }
 
     fn pair(&mut self, rule: &Rule, pair: &Matches) {
-        let stop = rule.compare(|from, to| pair.among(to) - pair.among(from));
-        let acceptable = pair.among(rule.size) as usize >= rule.least;
+        let stop = rule.compare(pair);
+        let (size, least) = (rule.schedule.target().size(), rule.schedule.target().least_matches());
+        let acceptable = pair.among(size) as usize >= least;
         self.pairs += 1;
         self.components += u64::from(stop.components);
-        self.certain += pair.certain_after(rule.least, rule.size) as u64;
+        self.certain += pair.certain_after(least, size) as u64;
         self.acceptable += u64::from(acceptable);
-        self.wrongly_rejected += u64::from(acceptable && !stop.accepted);
-        self.wrongly_accepted += u64::from(!acceptable && stop.accepted);
-        self.decided[stop.look] += 1;
+        self.wrongly_rejected += u64::from(acceptable && stop.rejected);
+        self.wrongly_accepted += u64::from(!acceptable && !stop.rejected);
+        self.decided[usize::from(stop.look) - 1] += 1;
     }
 
     fn add(&mut self, other: &Self) {

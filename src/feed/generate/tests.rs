@@ -33,7 +33,7 @@ fn events_come_in_the_proportions_that_were_asked_for() {
     let feed = generate(&params);
     let mut texts: BTreeMap<DocId, Option<String>> = BTreeMap::new();
     let (mut new, mut updates, mut repeats, mut deletes, mut unknown, mut empty) = (0, 0, 0, 0, 0, 0);
-    for Record { event: DocEvent { id, text }, .. } in feed.iter().cloned() {
+    for Record { event: DocEvent { id, text, .. }, .. } in feed.iter().cloned() {
         let text = text.map(Cow::into_owned);
         empty += u32::from(text.as_ref().is_some_and(|text| !text.contains(char::is_alphanumeric)));
         match (texts.insert(id, text.clone()), text) {

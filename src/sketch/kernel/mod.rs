@@ -4,10 +4,23 @@
 //! A component differs iff one of its b bits does, so 64 components differ where the OR over the planes of `a ^ b` has a
 //! one. The engine is chosen once, when a [`Kernel`] is made; every engine equals the
 //! portable one (tested on all lengths).
+//!
+//! The loops know slices of words and nothing of the sketchers that call them.
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+pub(super) mod bins;
+pub(super) mod planes;
+pub(super) mod samples;
 mod scalar;
+pub(super) mod votes;
 #[cfg(target_arch = "x86_64")]
 mod x86;
+
+use bins::Fill;
+use planes::Pack;
+use samples::{Law, Pass};
+use votes::Tally;
 
 /// Compares sketches of one shape.
 #[derive(Clone, Copy, Debug)]
@@ -16,28 +29,49 @@ pub struct Kernel {
     engine: Engine,
 }
 
-/// The fastest way of this machine to fill the bins of `fss`, if any is faster than the portable one.
-pub(super) fn fill() -> Option<super::fss::Fill> {
+/// The fastest way of this machine to throw features into bins.
+pub(super) fn fill() -> Fill {
     #[cfg(target_arch = "x86_64")]
-    return x86::fill();
-    #[cfg(not(target_arch = "x86_64"))]
-    None
+    if let Some(fill) = x86::fill() {
+        return fill;
+    }
+    bins::fill
 }
 
 /// The same for a pass of consistent sampling.
-pub(super) fn pass<L: super::consistent::Law>() -> Option<super::consistent::Pass> {
+pub(super) fn pass<L: Law>() -> Pass {
     #[cfg(target_arch = "x86_64")]
-    return x86::pass::<L>();
-    #[cfg(not(target_arch = "x86_64"))]
-    None
+    if let Some(pass) = x86::pass::<L>() {
+        return pass;
+    }
+    samples::pass::<L>
 }
 
 /// The same for the votes of `simhash`.
-pub(super) fn tally() -> Option<super::simhash::Tally> {
+pub(super) fn tally() -> Tally {
     #[cfg(target_arch = "x86_64")]
-    return x86::tally();
+    if let Some(tally) = x86::tally() {
+        return tally;
+    }
+    votes::tally
+}
+
+/// The same for packing components.
+pub(super) fn pack() -> Pack {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(pack) = x86::packs().last() {
+        return *pack;
+    }
+    planes::pack
+}
+
+/// Every way of this machine to pack components but the portable one: for tests.
+#[cfg(test)]
+pub(super) fn packs() -> impl Iterator<Item = Pack> {
+    #[cfg(target_arch = "x86_64")]
+    return x86::packs().into_iter();
     #[cfg(not(target_arch = "x86_64"))]
-    None
+    std::iter::empty()
 }
 
 /// How a sketch's words are laid out: bit planes, one after the other.

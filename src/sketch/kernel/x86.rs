@@ -2,20 +2,25 @@
 //!
 //! The baseline of the architecture has neither a population count nor registers of more than two words. The
 //! compiler turns the same loop into `vpternlogq` and `vpopcntq` on eight words (AVX-512) or into table look-ups on
-//! four (AVX2), so there are no intrinsics and no loads to get wrong. All 1024 one-bit components in one go: 13.4
+//! four (AVX2), so there are no intrinsics and no loads to get wrong; the two loops
+//! of which it does not are in [`avx512`]. All 1024 one-bit components in one go: 13.4
 //! ns portable, 9.7 AVX2, 7.5 AVX-512 (AMD EPYC with AVX-512, `cargo bench --bench kernel`); a look at one or two
 //! words costs the same with each. Other architectures use the portable engine; AArch64 counts bits in vectors by
 //! default.
 //!
-//! Obligation: an engine runs only on a processor that has its features. [`engines`] and [`loops`] are the only ways
+//! Obligation: an engine runs only on a processor that has its features. [`engines`] and [`ways`] are the only ways
 //! to obtain one, and ask the processor first.
 
 #![expect(unsafe_code, reason = "calls of functions compiled for features that `detect` has found")]
 
-use super::super::consistent::{self, Law, Pass, Ranks, Words};
-use super::super::fss::{self, Fill};
-use super::super::simhash::{self, Tally};
-use super::{Engine, Shape, scalar};
+use std::arch::x86_64::{__m256i, _mm256_add_epi8, _mm256_movemask_epi8};
+use std::ops::Range;
+
+use super::bins::{self, Fill};
+use super::planes::{self, Pack};
+use super::samples::{self, Law, Pass, Ranks, Words};
+use super::votes::{self, Tally};
+use super::{Engine, Shape, avx512, scalar};
 
 /// The fastest engine that this processor has, if any is faster than the portable one.
 pub(super) fn detect() -> Option<Engine> {
@@ -39,7 +44,7 @@ macro_rules! compiled {
             fn inner $(<$law: Law>)? ($($arg: $type),*) $(-> $out)? {
                 $body($($arg),*)
             }
-            // SAFETY: this function is handed out only where the processor has the features: by `engines`, and by `loops`.
+            // SAFETY: this function is handed out only where the processor has the features: by `engines`, and by `ways`.
             unsafe { inner $(::<$law>)? ($($arg),*) }
         }
     };
@@ -52,53 +57,86 @@ compiled!(
     "avx512f,avx512vpopcntdq,avx2,popcnt"
 );
 
-/// The faster of two ways to run a sketcher's inner loop, if this processor has either.
-fn loops<F>(avx512: F, avx2: F) -> Option<F> {
+/// Those of two ways to run a sketcher's inner loop that this processor has, the faster one last.
+fn ways<F>(avx2: F, avx512: F) -> impl DoubleEndedIterator<Item = F> {
     let has_avx2 = is_x86_feature_detected!("avx2");
     let has_avx512 = has_avx2
         && is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512dq")
         && is_x86_feature_detected!("avx512vl")
         && is_x86_feature_detected!("avx512bw");
-    if has_avx512 { Some(avx512) } else { has_avx2.then_some(avx2) }
+    has_avx2.then_some(avx2).into_iter().chain(has_avx512.then_some(avx512))
 }
 
-/// The fastest way of this processor to fill the bins of [`fss`], if any is faster than the portable one.
+/// The faster of two ways.
+fn loops<F>(avx512: F, avx2: F) -> Option<F> {
+    ways(avx2, avx512).next_back()
+}
+
+/// The fastest way of this processor to fill the [`bins`], if any is faster than the portable one.
 pub(super) fn fill() -> Option<Fill> {
     loops(avx512_fill, avx2_fill)
 }
 
-compiled!(avx2_fill(salts: &[u64], features: &[u64], bins: &mut [u64]), fss::fill, "avx2");
+compiled!(avx2_fill(salts: &[u64], features: &[u64], bins: &mut [u64]), bins::fill, "avx2");
 compiled!(
     avx512_fill(salts: &[u64], features: &[u64], bins: &mut [u64]),
-    fss::fill,
+    avx512::fill,
     "avx512f,avx512dq,avx512vl,avx512bw,avx2"
 );
 
-/// The same for [`consistent`] sampling.
+/// The same for consistent sampling.
 pub(super) fn pass<L: Law>() -> Option<Pass> {
     loops(avx512_pass::<L>, avx2_pass::<L>)
 }
 
 compiled!(
     avx2_pass<L>(x: u64, weight: f64, salts: &[Words], ranks: &mut [Ranks], ids: &mut [Words]),
-    consistent::pass::<L>,
+    samples::pass::<L>,
     "avx2"
 );
 compiled!(
     avx512_pass<L>(x: u64, weight: f64, salts: &[Words], ranks: &mut [Ranks], ids: &mut [Words]),
-    consistent::pass::<L>,
+    samples::pass::<L>,
     "avx512f,avx512dq,avx512vl,avx512bw,avx2"
 );
 
-/// The same for the votes of [`simhash`].
+/// The same for the votes of `simhash`.
 pub(super) fn tally() -> Option<Tally> {
     loops(avx512_tally, avx2_tally)
 }
 
-compiled!(avx2_tally(hashes: &[u64], votes: &[i64]) -> [i64; 64], simhash::tally, "avx2");
+compiled!(avx2_tally(hashes: &[u64], votes: &[i64]) -> [i64; 64], votes::tally, "avx2");
 compiled!(
     avx512_tally(hashes: &[u64], votes: &[i64]) -> [i64; 64],
-    simhash::tally,
+    votes::tally,
     "avx512f,avx512dq,avx512vl,avx512bw,avx2"
 );
+
+/// The ways of this processor to pack components, slowest first.
+pub(super) fn packs() -> Vec<Pack> {
+    ways(avx2_pack as Pack, avx512_pack as Pack).collect()
+}
+
+compiled!(avx2_pack(components: &[u64], bits: Range<usize>, planes: &mut [u64]), pack, "avx2");
+compiled!(
+    avx512_pack(components: &[u64], bits: Range<usize>, planes: &mut [u64]),
+    avx512::pack,
+    "avx512f,avx512dq,avx512vl,avx512bw,avx2"
+);
+
+/// [`planes::body`] with half a column in one instruction.
+#[target_feature(enable = "avx2")]
+fn pack(components: &[u64], bits: Range<usize>, planes: &mut [u64]) {
+    planes::body(components, bits, planes, |rows| {
+        let mut halves: [__m256i; 2] = bytemuck::cast(*rows);
+        let mut columns = [0; 8];
+        for column in columns.iter_mut().rev() {
+            let [low, high] = halves.map(|half| u64::from(_mm256_movemask_epi8(half).cast_unsigned()));
+            *column = low | high << 32;
+            // The next lower bit becomes the highest of its byte, which is the one that is read.
+            halves = halves.map(|half| _mm256_add_epi8(half, half));
+        }
+        columns
+    });
+}

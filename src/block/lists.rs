@@ -1,0 +1,248 @@
+//! Posting lists: the members of each block, and who meets whom when they change.
+//!
+//! In a block of at most `cap` members all meet. In a larger, *hot* one they meet its *leaders* only, the members with the least
+//! sketch ids. Both are functions of the present members, so a change of the block is told as the difference of two sets of
+//! meetings: exactly, whether the block gets hot, ceases to be, or has another leader.
+//!
+//! A change of a hot block of n members costs O(leaders + log n); a change of a leader O(n), and one in n / leaders changes
+//! is such, since ids are hashes.
+
+use std::collections::BTreeSet;
+
+use super::slots::Slots;
+use super::{BlockKey, HotBlock, HotRule};
+use crate::staggered::Chunks;
+
+/// The members of blocks. A table holds a block of one as that member, others as the number of their list: see
+/// [`Block`].
+#[derive(Debug)]
+pub(super) struct Lists {
+    rule: HotRule,
+    lists: Chunks<List>,
+    free: Vec<u32>,
+    /// Blocks that got hot, ceased to be, or changed while hot, since they were last taken.
+    pub(super) changed: Vec<(BlockKey, Option<HotBlock>)>,
+}
+
+/// A block in a table: its only member or, with the highest bit set, its list.
+pub(super) type Block = u32;
+
+const LIST: u32 = 1 << 31;
+
+#[derive(Debug)]
+enum List {
+    /// All meet: walked at every change.
+    Live(Vec<u32>),
+    /// `leading half of the id << 32 | slot`: in the order of leaders, but for ids that have that half in common.
+    Hot(BTreeSet<u64>),
+}
+
+/// What changes of a block: slots that leave and slots that come, each in ascending order, no slot in both.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Change<'a> {
+    pub(super) gone: &'a [u32],
+    pub(super) come: &'a [u32],
+}
+
+impl Change<'_> {
+    fn leaves(self, slot: u32) -> bool {
+        self.gone.binary_search(&slot).is_ok()
+    }
+
+    fn comes(self, slot: u32) -> bool {
+        self.come.binary_search(&slot).is_ok()
+    }
+}
+
+impl Lists {
+    pub(super) fn new(rule: HotRule) -> Self {
+        assert!(rule.cap > 0, "a block of one is never hot");
+        Self { rule, lists: Chunks::default(), free: Vec::new(), changed: Vec::new() }
+    }
+
+    /// Changes a block, and tells `meet` who meets from now on (1) or no longer (-1). What is returned takes its place.
+    ///
+    /// # Panics
+    /// If a sketch leaves a block that it is not in: a broken promise upstream.
+    pub(super) fn change(
+        &mut self,
+        key: BlockKey,
+        block: Option<Block>,
+        change: Change<'_>,
+        slots: &Slots,
+        meet: &mut impl FnMut(u32, u32, i8),
+    ) -> Option<Block> {
+        if let (None, [], [only]) = (block, change.gone, change.come) {
+            return Some(*only);
+        }
+        let (mut list, place) = match block {
+            None => (List::Live(Vec::new()), None),
+            Some(list) if list & LIST != 0 => {
+                let place = list & !LIST;
+                (std::mem::replace(&mut self.lists[place as usize], List::Live(Vec::new())), Some(place))
+            }
+            Some(only) => (List::Live(vec![only]), None),
+        };
+        let before = list.len();
+        let after = before + change.come.len() - change.gone.len();
+        let (was_hot, is_hot) = (before > self.rule.cap, after > self.rule.cap);
+        match &mut list {
+            List::Live(members) if is_hot => {
+                each_pair(members, |x, y| meet(x, y, -1));
+                members.retain(|slot| !change.leaves(*slot));
+                let hot = members.iter().chain(change.come).map(|slot| rank(*slot, slots)).collect();
+                self.meet_leaders(&hot, slots, |x, y| meet(x, y, 1));
+                list = List::Hot(hot);
+            }
+            List::Live(members) => {
+                for slot in change.gone {
+                    let at = members.iter().position(|s| s == slot);
+                    members.swap_remove(at.expect("a sketch leaves a block that it is in"));
+                    members.iter().for_each(|other| meet(*other, *slot, -1));
+                }
+                for slot in change.come {
+                    members.iter().for_each(|other| meet(*other, *slot, 1));
+                    members.push(*slot);
+                }
+            }
+            List::Hot(hot) if is_hot => self.change_hot(hot, change, slots, meet),
+            List::Hot(hot) => {
+                self.meet_leaders(hot, slots, |x, y| meet(x, y, -1));
+                let stay = hot.iter().map(|r| slot(*r)).filter(|slot| !change.leaves(*slot));
+                let members: Vec<u32> = stay.chain(change.come.iter().copied()).collect();
+                each_pair(&members, |x, y| meet(x, y, 1));
+                list = List::Live(members);
+            }
+        }
+        assert_eq!(list.len(), after, "a sketch leaves a block that it is in");
+        match &list {
+            List::Hot(hot) => {
+                let example = self.first(hot, 1, slots).first().map(|slot| slots.id(*slot));
+                let hot = example.map(|example| HotBlock { sketches: after, example, document: None });
+                self.changed.push((key, hot));
+            }
+            List::Live(_) if was_hot => self.changed.push((key, None)),
+            List::Live(_) => {}
+        }
+        self.put(list, place)
+    }
+
+    /// Stores a list, or gives its place back if it is none.
+    fn put(&mut self, list: List, place: Option<u32>) -> Option<Block> {
+        let only = match &list {
+            List::Live(members) if members.len() < 2 => Some(members.first().copied()),
+            _ => None,
+        };
+        if let Some(block) = only {
+            self.free.extend(place);
+            return block;
+        }
+        let place = match place.or_else(|| self.free.pop()) {
+            Some(place) => {
+                self.lists[place as usize] = list;
+                place
+            }
+            None => {
+                self.lists.push(list);
+                u32::try_from(self.lists.len() - 1)
+                    .ok()
+                    .filter(|p| p & LIST == 0)
+                    .expect("fewer than 2^31 blocks")
+            }
+        };
+        Some(place | LIST)
+    }
+
+    /// Changes a block that is hot before and after.
+    fn change_hot(
+        &self,
+        hot: &mut BTreeSet<u64>,
+        change: Change<'_>,
+        slots: &Slots,
+        meet: &mut impl FnMut(u32, u32, i8),
+    ) {
+        let before = self.leaders(hot, slots);
+        for slot in change.gone {
+            assert!(hot.remove(&rank(*slot, slots)), "a sketch leaves a block that it is in");
+        }
+        hot.extend(change.come.iter().map(|slot| rank(*slot, slots)));
+        let after = self.leaders(hot, slots);
+
+        // A pair that meets before and after has a leader of both times in it, or one of each, and both members stay.
+        let old: Vec<u32> = before.iter().filter(|x| !after.contains(x)).copied().collect();
+        let new: Vec<u32> = after.iter().filter(|x| !before.contains(x)).copied().collect();
+        let same = || before.iter().filter(|x| after.contains(x));
+        for (i, x) in old.iter().enumerate() {
+            let others = hot.iter().map(|r| slot(*r)).filter(|y| !change.comes(*y));
+            for y in others.chain(change.gone.iter().copied()).filter(|y| y != x && !old[..i].contains(y)) {
+                let still = after.contains(&y) && !change.leaves(*x);
+                if !still {
+                    meet(*x, y, -1);
+                }
+            }
+        }
+        for x in same() {
+            change.gone.iter().filter(|y| !old.contains(y)).for_each(|y| meet(*x, *y, -1));
+        }
+        for (i, x) in new.iter().enumerate() {
+            for y in hot.iter().map(|r| slot(*r)).filter(|y| y != x && !new[..i].contains(y)) {
+                let already = before.contains(&y) && !change.comes(*x);
+                if !already {
+                    meet(*x, y, 1);
+                }
+            }
+        }
+        for x in same() {
+            change.come.iter().filter(|y| !new.contains(y)).for_each(|y| meet(*x, *y, 1));
+        }
+    }
+
+    /// All meetings of a hot block.
+    fn meet_leaders(&self, hot: &BTreeSet<u64>, slots: &Slots, mut meet: impl FnMut(u32, u32)) {
+        let leaders = self.leaders(hot, slots);
+        for (i, x) in leaders.iter().enumerate() {
+            hot.iter().map(|r| slot(*r)).filter(|y| !leaders[..=i].contains(y)).for_each(|y| meet(*x, y));
+        }
+    }
+
+    fn leaders(&self, hot: &BTreeSet<u64>, slots: &Slots) -> Vec<u32> {
+        self.first(hot, self.rule.leaders, slots)
+    }
+
+    /// The `count` members with the least ids.
+    fn first(&self, hot: &BTreeSet<u64>, count: usize, slots: &Slots) -> Vec<u32> {
+        let Some(last) = hot.iter().take(count).last().map(|r| r >> 32) else { return Vec::new() };
+        // Those whose ids begin like the last one's are in the order of their slots.
+        let mut first: Vec<u32> = hot.iter().take_while(|r| **r >> 32 <= last).map(|r| slot(*r)).collect();
+        if first.len() > 1 {
+            first.sort_unstable_by_key(|slot| slots.id(*slot));
+            first.truncate(count);
+        }
+        first
+    }
+}
+
+impl List {
+    fn len(&self) -> usize {
+        match self {
+            Self::Live(members) => members.len(),
+            Self::Hot(members) => members.len(),
+        }
+    }
+}
+
+/// A member of a hot block.
+fn rank(slot: u32, slots: &Slots) -> u64 {
+    slots.id(slot).high() >> 32 << 32 | u64::from(slot)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the low half is meant")]
+fn slot(rank: u64) -> u32 {
+    rank as u32
+}
+
+fn each_pair(members: &[u32], mut visit: impl FnMut(u32, u32)) {
+    for (i, y) in members.iter().enumerate() {
+        members[..i].iter().for_each(|x| visit(*x, *y));
+    }
+}

@@ -1,0 +1,65 @@
+//! The sketches that are in any block, each once.
+
+use crate::hash::SketchId;
+use crate::staggered::{Chunks, Staggered};
+
+/// Sketches by number and by id. A number is below 2^31, and free for another sketch after it was [freed](Self::free).
+#[derive(Debug, Default)]
+pub(super) struct Slots {
+    slots: Chunks<Slot>,
+    free: Vec<u32>,
+    by_id: Staggered<u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    id: SketchId,
+    word: u64,
+}
+
+impl Slots {
+    /// A number for a sketch that has none.
+    ///
+    /// # Panics
+    /// For the 2^31st sketch: they would take a hundred times the memory that there is.
+    pub(super) fn add(&mut self, id: SketchId, word: u64) -> u32 {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            let next = u32::try_from(self.slots.len()).ok().filter(|next| *next < 1 << 31);
+            self.slots.push(Slot { id, word });
+            next.expect("fewer than 2^31 sketches on a worker")
+        });
+        self.slots[slot as usize] = Slot { id, word };
+        self.by_id.insert(id.low(), slot, |s| self.slots[*s as usize].id.low());
+        slot
+    }
+
+    /// The number of a sketch that is not found by its id any more, but read until it is [freed](Self::free).
+    ///
+    /// # Panics
+    /// If it has none: a broken promise upstream.
+    pub(super) fn remove(&mut self, id: SketchId) -> u32 {
+        let slot = self.by_id.remove(id.low(), |s| self.slots[*s as usize].id == id);
+        slot.expect("a sketch leaves blocks that it is in")
+    }
+
+    pub(super) fn free(&mut self, slot: u32) {
+        self.free.push(slot);
+    }
+
+    #[inline]
+    pub(super) fn id(&self, slot: u32) -> SketchId {
+        self.slots[slot as usize].id
+    }
+
+    /// The first fingerprint word.
+    #[inline]
+    pub(super) fn word(&self, slot: u32) -> u64 {
+        self.slots[slot as usize].word
+    }
+
+    /// Sketches with a number, and those of any time at once.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> (usize, usize) {
+        (self.by_id.len(), self.slots.len())
+    }
+}

@@ -1,0 +1,107 @@
+//! What was found and what it took, as tables and plots.
+
+use super::super::plot::{Axis, Plot, Series};
+use super::super::table::{Column, Table, Value, row};
+use super::Ran;
+use super::outcome::{BANDS, band_name, share};
+
+pub(super) fn quality(ran: &[Ran]) -> Table {
+    let mut table = Table::new(
+        "pipelines_quality",
+        "Precision and recall",
+        "Of the pairs found and of the right ones, those of a true similarity of at least T.",
+        &["pipeline", "T", "pairs found", "right pairs", "found and right", "precision", "recall", "F1"],
+    );
+    for Ran { pipeline, threshold, outcome, .. } in ran {
+        table.push(row![
+            pipeline.as_str(),
+            *threshold,
+            outcome.found,
+            outcome.right,
+            outcome.hits,
+            outcome.precision(),
+            outcome.recall(),
+            outcome.f1(),
+        ]);
+    }
+    table
+}
+
+pub(super) fn by_band(ran: &[Ran]) -> Table {
+    let held: Vec<usize> =
+        (0..BANDS.len()).filter(|band| ran.iter().any(|ran| ran.outcome.bands[*band].1 > 0)).collect();
+    let mut table = Table::new(
+        "pipelines_bands",
+        "Share of pairs found, by true similarity",
+        "Below T it should be 0, from T on 1. The last row has the pairs that there are, as far as the truth knows them.",
+        &["pipeline", "T"],
+    );
+    table.columns.extend(held.iter().map(|band| Column { name: band_name(*band), unit: "" }));
+    for Ran { pipeline, threshold, outcome, .. } in ran {
+        let mut row = row![pipeline.as_str(), *threshold];
+        row.extend(held.iter().map(|band| {
+            let (found, all) = outcome.bands[*band];
+            Value::from(share(found, all))
+        }));
+        table.push(row);
+    }
+    if let Some(first) = ran.first() {
+        let mut row = row!["all pairs", Value::None];
+        row.extend(held.iter().map(|band| Value::from(first.outcome.bands[*band].1)));
+        table.push(row);
+    }
+    table
+}
+
+pub(super) fn cost(ran: &[Ran]) -> Table {
+    let mut table = Table::new(
+        "pipelines_cost",
+        "What it took",
+        "Candidates are counted once for each block that two sketches share; those that the first word does not reject are compared. Bytes are the most that \
+         the process held, its program included, per document alive at the end.",
+        &[
+            "pipeline",
+            "T",
+            "pairs",
+            "candidates",
+            "compared",
+            "components per comparison",
+            "time, s",
+            "events, 1/s",
+            "memory, bytes/document",
+        ],
+    );
+    for Ran { pipeline, threshold, counts, .. } in ran {
+        let compared: u64 = counts.compared_by_stage.iter().skip(1).sum();
+        table.push(row![
+            pipeline.as_str(),
+            *threshold,
+            counts.pairs,
+            counts.candidates,
+            compared,
+            (compared > 0).then(|| counts.components_compared as f64 / compared as f64),
+            counts.seconds,
+            counts.events as f64 / counts.seconds.max(1e-9),
+            counts.peak_rss_bytes as f64 / counts.documents.max(1) as f64,
+        ]);
+    }
+    table
+}
+
+/// The share of pairs found, by true similarity.
+pub(super) fn found_by_similarity(ran: &[Ran], threshold: f64) -> Plot {
+    let of_plot = ran.iter().filter(|ran| ran.threshold.total_cmp(&threshold).is_eq());
+    let series = of_plot.map(|Ran { pipeline, outcome, .. }| {
+        let point =
+            |(from, (found, all)): (f64, (usize, usize))| share(found, all).map(|share| (from, share));
+        let points = BANDS.into_iter().zip(outcome.bands).filter_map(point).collect();
+        Series { name: pipeline.clone(), points }
+    });
+    Plot {
+        name: format!("pipelines_found_{threshold}"),
+        title: format!("Share of pairs found, T = {threshold}"),
+        x: Axis::linear("true similarity, start of the band"),
+        y: Axis::linear("share found"),
+        series: series.collect(),
+    }
+}

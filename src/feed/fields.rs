@@ -1,0 +1,96 @@
+//! What is known of a record's fields while it is read.
+
+use super::BadRecord;
+use crate::doc::DocId;
+
+/// A further field that is read with the text.
+#[derive(Debug)]
+pub(super) struct Further {
+    pub(super) name: String,
+    /// As it stands in the last line; empty if it is absent.
+    pub(super) content: String,
+    /// Whether it is absent or a string there.
+    pub(super) good: bool,
+}
+
+impl Further {
+    /// Forgets what the last line held.
+    pub(super) fn reset(&mut self) {
+        self.content.clear();
+        self.good = true;
+    }
+
+    /// Takes a value: the string, or `None` for any other.
+    pub(super) fn set(&mut self, string: Option<&str>) {
+        self.content.clear();
+        self.content.push_str(string.unwrap_or_default());
+        self.good = string.is_some();
+    }
+}
+
+/// What a field's name means.
+pub(super) enum Key {
+    Id,
+    Op,
+    Ts,
+    Text,
+    /// Which of the further fields.
+    Further(usize),
+    Other,
+}
+
+impl Key {
+    /// What this name means where these further fields are read.
+    pub(super) fn of(name: &str, further: &[Further]) -> Self {
+        match name {
+            "id" => Self::Id,
+            "op" => Self::Op,
+            "ts" => Self::Ts,
+            "text" => Self::Text,
+            _ => further.iter().position(|field| field.name == name).map_or(Self::Other, Self::Further),
+        }
+    }
+}
+
+/// Whether an `op` is an upsert (and not a delete); `None` stands for a value that is no string.
+pub(super) fn operation(op: Option<&str>) -> Result<bool, BadRecord> {
+    match op {
+        Some("upsert") => Ok(true),
+        Some("delete") => Ok(false),
+        Some(_) => Err(BadRecord::UnknownOp),
+        None => Err(BadRecord::BadOp),
+    }
+}
+
+/// The known fields of an object: outer `None` if absent, then what is wrong with them.
+#[derive(Default)]
+pub(super) struct Found<'de> {
+    pub(super) id: Option<Option<DocId>>,
+    pub(super) op: Option<Result<bool, BadRecord>>,
+    pub(super) ts: Option<Result<f64, BadRecord>>,
+    pub(super) text: Option<Value<'de>>,
+}
+
+/// A field's value, as far as the format knows it.
+pub(super) enum Value<'de> {
+    /// A string without escapes.
+    Str(&'de str),
+    /// A string with escapes, now resolved in the buffer.
+    Buffered,
+    Number(f64),
+    Other,
+}
+
+impl<'de> Value<'de> {
+    /// The string, if it is one, from where it was read to.
+    pub(super) fn as_str<'b>(&self, buffer: &'b str) -> Option<&'b str>
+    where
+        'de: 'b,
+    {
+        match self {
+            Self::Str(s) => Some(s),
+            Self::Buffered => Some(buffer),
+            Self::Number(_) | Self::Other => None,
+        }
+    }
+}

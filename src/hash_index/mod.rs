@@ -1,0 +1,169 @@
+//! Where things are kept, found by hash: a multimap from 64-bit hashes to 32-bit places, about 10.5 bytes an entry at any
+//! size, that never stops to grow as a whole.
+//!
+//! The rule: the hash is cut into [`PARTS`] parts, each a table of its own. A part that is 85 % full grows by a quarter, and part i
+//! begins at 1.25^(i / PARTS) times the size of part 0: the parts grow one after another, so that the whole is 76 % full at any
+//! time, and whoever inserts waits for a copy of 1 / PARTS at most. 32 bits of the hash stand beside the place: growing touches
+//! nothing but the part.
+//!
+//! A part is an *ordered hash table* (O. Amble and D. E. Knuth, *Ordered hash tables*, 1974): linear probing, the entries in
+//! ascending order with gaps between them. A search ends at the first greater entry, so that it stays short (about four entries at
+//! 85 %) whether it finds or not.
+
+/// Parts of an index.
+const PARTS: usize = 64;
+/// Homes of part 0 when its first entry comes.
+const FIRST_HOMES: f64 = 16.0;
+/// How much a part grows.
+const GROWTH: f64 = 1.25;
+/// Places behind the homes of a part, to begin with: they take what is pushed out of the last homes.
+const OVERFLOW: usize = 8;
+/// An empty entry; greater than any other, since a place is below `u32::MAX`.
+const GAP: u64 = u64::MAX;
+
+/// Hashes to places; one hash may have several, and equal hashes may belong to different things.
+#[derive(Debug)]
+pub struct HashIndex {
+    parts: Box<[Part]>,
+}
+
+/// The entries of one share of the hashes.
+#[derive(Debug, Default)]
+struct Part {
+    /// Key << 32 | place, ascending, with gaps; the last one is always a gap, so that every search ends.
+    entries: Vec<u64>,
+    /// An entry's home is in `0..homes`, in proportion to its key within the part.
+    homes: u64,
+    len: u64,
+    /// How often the part has grown.
+    grown: u16,
+}
+
+impl Default for HashIndex {
+    fn default() -> Self {
+        Self { parts: (0..PARTS).map(|_| Part::default()).collect() }
+    }
+}
+
+impl HashIndex {
+    /// The places of a hash, and of some few others: whoever asks compares what is there.
+    #[inline]
+    pub fn places(&self, hash: u64) -> impl Iterator<Item = u32> {
+        let key = key(hash);
+        let part = &self.parts[part(key)];
+        part.entries[part.search(key)..]
+            .iter()
+            .take_while(move |entry| **entry >> 32 == u64::from(key) && **entry != GAP)
+            .map(|entry| place(*entry))
+    }
+
+    /// Adds a place, below `u32::MAX`.
+    pub fn insert(&mut self, hash: u64, place: u32) {
+        debug_assert!(place < u32::MAX);
+        let key = key(hash);
+        let number = part(key);
+        self.parts[number].insert(key, place, number);
+    }
+
+    /// Removes a place.
+    ///
+    /// # Panics
+    /// If the hash does not have it.
+    pub fn remove(&mut self, hash: u64, place: u32) {
+        let key = key(hash);
+        self.parts[part(key)].remove(key, place);
+    }
+}
+
+/// What is kept of a hash. All its bits take part, so that hashes that come in order, or of which an exchange has fixed some bits,
+/// are spread as well.
+#[inline]
+fn key(hash: u64) -> u32 {
+    (hash.wrapping_mul(crate::hash::PI[0]) >> 32) as u32
+}
+
+#[inline]
+fn part(key: u32) -> usize {
+    (key >> (32 - PARTS.ilog2())) as usize
+}
+
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the low half is meant")]
+fn place(entry: u64) -> u32 {
+    entry as u32
+}
+
+impl Part {
+    /// The first entry that is not less than the key, at or behind its home; 0 in an empty part.
+    #[inline]
+    fn search(&self, key: u32) -> usize {
+        let mut at = self.home(u64::from(key) << 32);
+        while self.entries.get(at).is_some_and(|entry| entry >> 32 < u64::from(key)) {
+            at += 1;
+        }
+        at
+    }
+
+    fn insert(&mut self, key: u32, place: u32, number: usize) {
+        if (self.len + 1) * 20 > self.homes * 17 {
+            self.grow(number);
+        }
+        let at = self.search(key);
+        // What stands here is pushed on, up to the next gap.
+        let gap = at + self.entries[at..].iter().position(|e| *e == GAP).expect("the last entry is a gap");
+        if gap + 1 == self.entries.len() {
+            self.entries.resize(gap + 1 + OVERFLOW, GAP);
+        }
+        self.entries.copy_within(at..gap, at + 1);
+        self.entries[at] = u64::from(key) << 32 | u64::from(place);
+        self.len += 1;
+    }
+
+    fn remove(&mut self, key: u32, place: u32) {
+        let entry = u64::from(key) << 32 | u64::from(place);
+        let first = self.search(key);
+        let end = self.entries.get(first..).unwrap_or_default();
+        let found = end.iter().take_while(|e| **e >> 32 == u64::from(key)).position(|e| *e == entry);
+        let mut at = first + found.expect("a place is removed that the hash has");
+        // What was pushed out of its home moves back.
+        while self.entries[at + 1] != GAP && self.home(self.entries[at + 1]) <= at {
+            self.entries[at] = self.entries[at + 1];
+            at += 1;
+        }
+        self.entries[at] = GAP;
+        self.len -= 1;
+    }
+
+    /// Makes room: from front to back, since homes keep the order.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "sizes are positive and small"
+    )]
+    fn grow(&mut self, number: usize) {
+        let growths = f64::from(self.grown) + number as f64 / PARTS as f64;
+        self.grown += 1;
+        self.homes = (FIRST_HOMES * GROWTH.powf(growths)) as u64;
+        let homes = usize::try_from(self.homes).expect("an index fits in memory");
+        let old = std::mem::replace(&mut self.entries, vec![GAP; homes + OVERFLOW]);
+        let mut next = 0;
+        for entry in old.into_iter().filter(|entry| *entry != GAP) {
+            let at = self.home(entry).max(next);
+            if at + 1 >= self.entries.len() {
+                self.entries.resize(at + 1 + OVERFLOW, GAP);
+            }
+            self.entries[at] = entry;
+            next = at + 1;
+        }
+    }
+
+    /// Where an entry belongs.
+    #[inline]
+    fn home(&self, entry: u64) -> usize {
+        let within = entry << PARTS.ilog2() >> 32;
+        ((within * self.homes) >> 32) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,257 @@
+//! `dupflow run`: until the input ends or a signal comes, and then whole epochs of what has been read.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+
+use super::dupflow::{Place, command};
+use super::feeds::{lines, page, upsert};
+
+/// A deployment of standard input, with these keys before its tables.
+fn deployment(place: &Place, epoch: &str, top: &str) {
+    place.file("here.toml", format!("{top}\n[source]\ninputs = [\"-\"]\nepoch = \"{epoch}\"\n"));
+}
+
+/// So many copies of one page, from this number on: each is a pair with all before.
+fn copies(from: usize, count: usize) -> String {
+    (from..from + count).map(|n| upsert(&format!("{n:06}"), &page(0..0, 0))).collect()
+}
+
+/// A run with its pipes.
+struct Running {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    messages: BufReader<ChildStderr>,
+}
+
+impl Running {
+    fn start(place: &Place) -> Self {
+        let mut child = command(["run", "-c", "here.toml"])
+            .current_dir(place.path(""))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary runs");
+        let input = child.stdin.take().expect("it is piped");
+        let output = BufReader::new(child.stdout.take().expect("it is piped"));
+        let messages = BufReader::new(child.stderr.take().expect("it is piped"));
+        Self { child, input, output, messages }
+    }
+
+    fn send(&mut self, feed: &str) {
+        self.input.write_all(feed.as_bytes()).expect("the pipe is open");
+        self.input.flush().expect("the pipe is open");
+    }
+
+    /// Reads so many lines of output.
+    fn read(&mut self, count: usize) -> String {
+        let mut read = String::new();
+        for _ in 0..count {
+            assert!(
+                self.output.read_line(&mut read).expect("the pipe is open") > 0,
+                "the output ended after {read}"
+            );
+        }
+        read
+    }
+
+    /// Reads messages up to one that says this.
+    fn wait_for(&mut self, message: &str) {
+        let mut said = String::new();
+        while !said.contains(message) {
+            assert!(
+                self.messages.read_line(&mut said).expect("the pipe is open") > 0,
+                "{message:?} is not in {said}"
+            );
+        }
+    }
+
+    fn signal(&self, name: &str) {
+        let sent = Command::new("kill")
+            .args(["-s", name, &self.child.id().to_string()])
+            .status()
+            .expect("kill runs");
+        assert!(sent.success());
+    }
+
+    /// Waits for the end, with standard input still open: the code, the rest of the output, the rest of the messages.
+    fn end(mut self) -> (Option<i32>, String, String) {
+        let (mut out, mut err) = (String::new(), String::new());
+        self.output.read_to_string(&mut out).expect("the pipe is open");
+        self.messages.read_to_string(&mut err).expect("the pipe is open");
+        (self.child.wait().expect("it ends").code(), out, err)
+    }
+}
+
+#[test]
+fn a_run_to_the_end_of_its_input_is_a_replay() {
+    let place = Place::new();
+    place.run("generate --documents 300 --seed 3 --near 0.5 --max-words 80 -o feed.jsonl");
+    let expected = place.replay("--epoch events:50 --set threshold=0.7 -p exact feed.jsonl").0.out;
+    assert!(expected.lines().count() > 20);
+    place.file(
+        "here.toml",
+        "workers = 2\n[source]\ninputs = [\"feed.jsonl\"]\nepoch = \"events:50\"\n[sink]\npath = \"out\"\n",
+    );
+    let run = place.run("run -p exact --set threshold=0.7 -c here.toml");
+    assert_eq!((run.code, run.out.as_str(), place.read("out")), (0, "", expected));
+    assert!(run.err.contains(" run pipeline=\"exact\"") && run.err.contains("\nmemory "), "{run:?}");
+}
+
+#[test]
+fn the_deployment_says_what_is_emitted_kept_and_logged() {
+    let place = Place::new();
+    place.file("feed", copies(0, 2) + "oops\n");
+    place.file(
+        "here.toml",
+        "[source]\ninputs = [\"feed\"]\ndead_letter = \"dead\"\n[sink]\nemit = \"pairs\"\nevidence = true\n\
+         [logging]\nlevel = \"warn\"\nformat = \"json\"\n",
+    );
+    let run = place.run("run -c here.toml");
+    assert_eq!((run.code, place.read("dead").as_str()), (0, "oops\n"), "{run:?}");
+    let pairs = lines(&run.out);
+    assert!(pairs.len() == 1 && pairs[0]["blocks"] == 0, "{run:?}");
+    let logged = lines(&run.err);
+    assert_eq!((&logged[0]["level"], logged.len()), (&"WARN".into(), 1), "{run:?}");
+    assert!(
+        place.run("run --log-format text -c here.toml").err.contains(" WARN "),
+        "typed wins over written"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_leaves_whole_epochs_of_what_was_read() {
+    for signal in ["TERM", "INT"] {
+        let place = Place::new();
+        deployment(&place, "events:10", "");
+        let feed = copies(0, 25);
+        let mut run = Running::start(&place);
+        run.send(&feed);
+        // The pairs of 20 documents: the first two epochs.
+        let mut written = run.read(20 * 19 / 2);
+        run.signal(signal);
+        let (code, rest, said) = run.end();
+        assert_eq!(code, Some(0), "{said}");
+        written += &rest;
+        let is_of = |events: usize| {
+            let part = feed.lines().take(events).map(|line| format!("{line}\n")).collect::<String>();
+            place.file("part", part);
+            place.replay("--epoch events:10 part").0.out == written
+        };
+        // Whatever had come of the third one is finished.
+        assert!((20..=25).any(is_of), "{written}");
+        assert!(said.contains("stopping: what has been read is finished, within 10 s"), "{said}");
+        assert!(said.contains("\nread "), "a summary: {said}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_epoch_by_the_clock_waits_for_no_more_events() {
+    let place = Place::new();
+    deployment(&place, "every:1ms", "");
+    let mut run = Running::start(&place);
+    run.send(&copies(0, 2));
+    let first = lines(&run.read(1))[0]["epoch"].as_u64();
+    run.send(&copies(2, 1));
+    let later: Vec<_> = lines(&run.read(2)).iter().map(|delta| delta["epoch"].as_u64()).collect();
+    assert!(first.is_some() && later.iter().all(|epoch| *epoch > first), "{first:?}, then {later:?}");
+    run.signal("TERM");
+    assert_eq!(run.end().0, Some(0));
+}
+
+/// More lines than any pipe holds, and nobody who reads them.
+#[cfg(unix)]
+fn stuck(shutdown_seconds: u32) -> (Place, Running) {
+    let place = Place::new();
+    deployment(&place, "events:500", &format!("shutdown_seconds = {shutdown_seconds}"));
+    let mut run = Running::start(&place);
+    run.send(&copies(0, 700));
+    // It has begun to write.
+    run.read(1);
+    (place, run)
+}
+
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_finished_in_time_is_given_up() {
+    let (_place, mut run) = stuck(1);
+    run.signal("TERM");
+    run.wait_for("stopping: what has been read is finished, within 1 s");
+    let code = run.child.wait().unwrap().code();
+    let (_, _, said) = run.end();
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.contains("error: what had been read could not be finished within 1 s of the signal"),
+        "{said}"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let (_place, mut run) = stuck(3600);
+    run.signal("INT");
+    run.wait_for("stopping");
+    run.signal("TERM");
+    assert_eq!(run.child.wait().unwrap().code(), Some(1));
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_run_quietly() {
+    let place = Place::new();
+    deployment(&place, "events:10", "");
+    let Running { mut child, mut input, output, mut messages } = Running::start(&place);
+    drop(output);
+    // Until the run has noticed; its input stays open.
+    let copies = copies(0, 1000);
+    while input.write_all(copies.as_bytes()).is_ok() && child.try_wait().unwrap().is_none() {}
+    let mut said = String::new();
+    messages.read_to_string(&mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{said}");
+    assert!(!said.contains("error") && !said.contains("panic"), "{said}");
+}
+
+#[test]
+fn a_run_that_cannot_begin_names_all_problems() {
+    let place = Place::new();
+    place.file("docs/a", "text");
+    place.file(
+        "here.toml",
+        "shutdown_seconds = -1\n[source]\ninputs = [\"-\"]\nepoch = \"hourly\"\n[sink]\nkind = \"kafka\"\n",
+    );
+    let run = place.run("run -p minhsah -c here.toml");
+    assert_eq!((run.code, run.out.as_str()), (2, ""), "{run:?}");
+    for problem in [
+        "no pipeline \"minhsah\", did you mean \"minhash\"?",
+        "here.toml:1: shutdown_seconds: found -1, expected a whole number from 0 to 3600",
+        "here.toml:4: source.epoch: found \"hourly\"",
+        "here.toml:6: sink.kind: \"kafka\" is not available in this version",
+    ] {
+        assert!(run.err.contains(problem), "{problem:?} is not in {run:?}");
+    }
+
+    place.file(
+        "here.toml",
+        "[source]\ninputs = [\"docs\", \"none\"]\ndead_letter = \"./docs/dead\"\n\
+         [sink]\npath = \"docs/out\"\nemit = \"clusters\"\nevidence = true\n",
+    );
+    let conflicting = place.run("run -c here.toml");
+    assert!(conflicting.code == 2 && conflicting.err.contains("cannot read \"none\": "), "{conflicting:?}");
+    let checked = place.run("check -c here.toml");
+    assert_eq!(checked.code, 2, "{checked:?}");
+    for problem in [
+        "sink.evidence: only pairs have evidence",
+        "sink.path: \"docs/out\" is in the folder \"docs\"",
+        "source.dead_letter: \"./docs/dead\" is in the folder \"docs\"",
+    ] {
+        assert!(conflicting.err.contains(problem), "{problem:?} is not in {conflicting:?}");
+        assert!(checked.err.contains(problem), "{problem:?} is not in {checked:?}");
+    }
+    assert!(!place.path("docs/out").exists());
+
+    let nothing = place.run("run");
+    assert!(nothing.code == 2 && nothing.err.contains("--config <CONFIG>"), "{nothing:?}");
+}
