@@ -33,7 +33,6 @@ pub mod hash_index;
 pub mod metrics;
 pub mod pair;
 pub mod slab;
-pub mod staggered;
 pub mod time;
 
 pub mod text;

@@ -342,12 +342,12 @@ mod tests {
         let rule = HotRule { cap: 64, leaders: 4 };
         let mut index = BlockIndex::new(1, rule);
         let (mut told, mut sum) = (0_usize, 0);
-        let mut apply = |numbers: &[u64], diff| {
+        let mut apply = |numbers: &[u64], change| {
             for few in numbers.chunks(50) {
                 let mut postings = Postings::default();
                 for n in few {
                     postings.key(BlockKey { table: 0, hash: 7 });
-                    postings.sketch(id(*n), 0, diff);
+                    postings.sketch(id(*n), 0, change);
                 }
                 index.apply(
                     [postings],
@@ -363,7 +363,7 @@ mod tests {
         let all: Vec<u64> = (0..n).collect();
         apply(&all, 1);
         let mut random = all;
-        random.sort_unstable_by_key(|n| mix(*n));
+        random.sort_unstable_by_key(|number| mix(*number));
         apply(&random, -1);
         // Four for each that comes or goes, and as many again for changes of leaders, expected: n pairs each, leaders / n of
         // the time, in and out.

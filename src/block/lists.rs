@@ -11,14 +11,14 @@ use std::collections::BTreeSet;
 
 use super::slots::Slots;
 use super::{BlockKey, HotBlock, HotRule};
-use crate::staggered::Chunks;
+use crate::slab::Rows;
 
 /// The members of blocks. A table holds a block of one as that member, others as the number of their list: see
 /// [`Block`].
 #[derive(Debug)]
 pub(super) struct Lists {
     rule: HotRule,
-    lists: Chunks<List>,
+    lists: Rows<List>,
     free: Vec<u32>,
     /// Blocks that got hot, ceased to be, or changed while hot, since they were last taken.
     pub(super) changed: Vec<(BlockKey, Option<HotBlock>)>,
@@ -57,7 +57,7 @@ impl Change<'_> {
 impl Lists {
     pub(super) fn new(rule: HotRule) -> Self {
         assert!(rule.cap > 0, "a block of one is never hot");
-        Self { rule, lists: Chunks::default(), free: Vec::new(), changed: Vec::new() }
+        Self { rule, lists: Rows::new(1), free: Vec::new(), changed: Vec::new() }
     }
 
     /// Changes a block, and tells `meet` who meets from now on (1) or no longer (-1). What is returned takes its place.
@@ -79,7 +79,10 @@ impl Lists {
             None => (List::Live(Vec::new()), None),
             Some(list) if list & LIST != 0 => {
                 let place = list & !LIST;
-                (std::mem::replace(&mut self.lists[place as usize], List::Live(Vec::new())), Some(place))
+                (
+                    std::mem::replace(&mut self.lists.row_mut(place as usize)[0], List::Live(Vec::new())),
+                    Some(place),
+                )
             }
             Some(only) => (List::Live(vec![only]), None),
         };
@@ -118,8 +121,8 @@ impl Lists {
         match &list {
             List::Hot(hot) => {
                 let example = self.first(hot, 1, slots).first().map(|slot| slots.id(*slot));
-                let hot = example.map(|example| HotBlock { sketches: after, example, document: None });
-                self.changed.push((key, hot));
+                let told = example.map(|example| HotBlock { sketches: after, example, document: None });
+                self.changed.push((key, told));
             }
             List::Live(_) if was_hot => self.changed.push((key, None)),
             List::Live(_) => {}
@@ -139,11 +142,11 @@ impl Lists {
         }
         let place = match place.or_else(|| self.free.pop()) {
             Some(place) => {
-                self.lists[place as usize] = list;
+                self.lists.row_mut(place as usize)[0] = list;
                 place
             }
             None => {
-                self.lists.push(list);
+                self.lists.push(std::iter::once(list));
                 u32::try_from(self.lists.len() - 1)
                     .ok()
                     .filter(|p| p & LIST == 0)
@@ -211,7 +214,7 @@ impl Lists {
 
     /// The `count` members with the least ids.
     fn first(&self, hot: &BTreeSet<u64>, count: usize, slots: &Slots) -> Vec<u32> {
-        let Some(last) = hot.iter().take(count).last().map(|r| r >> 32) else { return Vec::new() };
+        let Some(last) = hot.iter().take(count).reduce(|_, r| r).map(|r| r >> 32) else { return Vec::new() };
         // Those whose ids begin like the last one's are in the order of their slots.
         let mut first: Vec<u32> = hot.iter().take_while(|r| **r >> 32 <= last).map(|r| slot(*r)).collect();
         if first.len() > 1 {

@@ -1,14 +1,21 @@
 //! The sketches that are in any block, each once.
 
 use crate::hash::SketchId;
-use crate::staggered::{Chunks, Staggered};
+use crate::hash_index::HashIndex;
+use crate::slab::Rows;
 
 /// Sketches by number and by id. A number is below 2^31, and free for another sketch after it was [freed](Self::free).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Slots {
-    slots: Chunks<Slot>,
+    slots: Rows<Slot>,
     free: Vec<u32>,
-    by_id: Staggered<u32>,
+    by_id: HashIndex,
+}
+
+impl Default for Slots {
+    fn default() -> Self {
+        Self { slots: Rows::new(1), free: Vec::new(), by_id: HashIndex::default() }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -25,11 +32,11 @@ impl Slots {
     pub(super) fn add(&mut self, id: SketchId, word: u64) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| {
             let next = u32::try_from(self.slots.len()).ok().filter(|next| *next < 1 << 31);
-            self.slots.push(Slot { id, word });
+            self.slots.push(std::iter::once(Slot { id, word }));
             next.expect("fewer than 2^31 sketches on a worker")
         });
-        self.slots[slot as usize] = Slot { id, word };
-        self.by_id.insert(id.low(), slot, |s| self.slots[*s as usize].id.low());
+        self.slots.row_mut(slot as usize)[0] = Slot { id, word };
+        self.by_id.insert(id.low(), slot);
         slot
     }
 
@@ -38,8 +45,10 @@ impl Slots {
     /// # Panics
     /// If it has none: a broken promise upstream.
     pub(super) fn remove(&mut self, id: SketchId) -> u32 {
-        let slot = self.by_id.remove(id.low(), |s| self.slots[*s as usize].id == id);
-        slot.expect("a sketch leaves blocks that it is in")
+        let found = self.by_id.places(id.low()).find(|slot| self.id(*slot) == id);
+        let slot = found.expect("a sketch leaves blocks that it is in");
+        self.by_id.remove(id.low(), slot);
+        slot
     }
 
     pub(super) fn free(&mut self, slot: u32) {
@@ -48,18 +57,18 @@ impl Slots {
 
     #[inline]
     pub(super) fn id(&self, slot: u32) -> SketchId {
-        self.slots[slot as usize].id
+        self.slots.row(slot as usize)[0].id
     }
 
     /// The first fingerprint word.
     #[inline]
     pub(super) fn word(&self, slot: u32) -> u64 {
-        self.slots[slot as usize].word
+        self.slots.row(slot as usize)[0].word
     }
 
-    /// Sketches with a number, and those of any time at once.
+    /// Sketches with a number, and the most that there were at a time.
     #[cfg(test)]
     pub(super) fn len(&self) -> (usize, usize) {
-        (self.by_id.len(), self.slots.len())
+        (self.slots.len() - self.free.len(), self.slots.len())
     }
 }

@@ -250,7 +250,7 @@ impl Segment {
     /// Where a hash belongs: in proportion to its position in the segment.
     fn home(&self, hash: u32, depth: u32) -> usize {
         let within = position(hash) << depth & u64::from(u32::MAX);
-        (within * self.homes as u64 >> 32) as usize
+        ((within * self.homes as u64) >> 32) as usize
     }
 }
 
@@ -258,7 +258,7 @@ impl Segment {
 /// wide parts of positions the first has more hashes.
 fn position(hash: u32) -> u64 {
     let hash = u64::from(hash);
-    (2 * hash + (hash * hash >> 32)) / 3
+    (2 * hash + ((hash * hash) >> 32)) / 3
 }
 
 /// The leading bits of a hash's position.

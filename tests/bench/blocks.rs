@@ -102,9 +102,9 @@ fn load(c: &mut Criterion) {
     for (name, epoch) in [("as one epoch", 100_000), ("in epochs of 1000", 1000)] {
         let epochs: Vec<Postings> =
             (0..100_000).step_by(epoch).map(|start| postings(start..start + epoch as u64, 1)).collect();
-        let load = |epochs: Vec<Postings>| {
+        let load = |all: Vec<Postings>| {
             let mut index = BlockIndex::new(TABLES, RULE);
-            for postings in epochs {
+            for postings in all {
                 apply(&mut index, postings);
             }
             index
