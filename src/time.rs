@@ -19,6 +19,19 @@ pub struct Progress {
     /// Of every partition that was read since the run began, up to this epoch: the offset after its last record, bad records
     /// and gaps included. Never goes back from one epoch to the next.
     pub next: BTreeMap<u32, u64>,
+    /// Under live weights, the table of document frequencies in force after the epoch; `None` before the first one.
+    pub table: Option<TableInForce>,
+}
+
+/// A table of document frequencies in force, as it is remembered: with the same one, a restart weighs as the run before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct TableInForce {
+    /// From 1, in the order in which tables are made.
+    pub number: u64,
+    /// N, documents with a token, as it was made.
+    pub documents: u64,
+    /// Hash of its contents.
+    pub fingerprint: u64,
 }
 
 /// Where wall-clock time comes from; the one place that the rest of the program takes it from.

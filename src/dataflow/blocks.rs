@@ -30,17 +30,17 @@ pub(super) fn blocks<'scope>(
     let stages = stages.clone();
 
     by_epoch(postings, Exchange::new(|p: &Parcel| p.to), "Blocks", move |_, parcels, emit| {
-        let (mut meetings, mut rejected) = (0, 0);
+        let (mut candidates, mut rejected) = (0, 0);
         let worth = |x, y, diff| {
             let worth = stages.filter.first_word(x, y);
             if diff > 0 {
-                meetings += 1;
+                candidates += 1;
                 rejected += u64::from(!worth);
             }
             worth
         };
-        let postings = parcels.into_iter().map(|parcel| parcel.postings);
-        index.apply(postings, worth, |pair, diff| emit(Candidate { pair, diff }));
+        let sent = parcels.into_iter().map(|parcel| parcel.postings);
+        index.apply(sent, worth, |pair, diff| emit(Candidate { pair, diff }));
 
         let mut changed = index.hot_blocks().peekable();
         if changed.peek().is_some() {
@@ -50,7 +50,7 @@ pub(super) fn blocks<'scope>(
                 None => drop(hot_blocks.remove(&key)),
             });
         }
-        stages.metrics.add(Counter::Candidates, meetings);
+        stages.metrics.add(Counter::Candidates, candidates);
         stages.metrics.add(Counter::RejectedAtFirstWord, rejected);
     })
 }

@@ -13,6 +13,7 @@ use timely::dataflow::{Scope, Stream};
 use timely::scheduling::Activator;
 
 use super::Stages;
+use super::output::Reached;
 use crate::doc::{DocEvent, DocId, Position};
 use crate::hash::{self, SketchId};
 use crate::metrics::Counter;
@@ -52,7 +53,7 @@ pub trait Intake {
 
 /// What an event asks for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum Change {
+pub(super) enum Content {
     /// The document ends.
     Delete,
     /// The text in force has no token.
@@ -72,13 +73,13 @@ pub(super) struct Arrival {
     pub(super) position: Position,
     /// In unix seconds, if the source has it.
     pub(super) ts: Option<f64>,
-    pub(super) change: Change,
+    pub(super) content: Content,
 }
 
 /// What leaves: the events, and of every batch the position after it.
 pub(super) struct Ingested<'scope> {
     pub(super) arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
-    pub(super) read: Stream<'scope, Epoch, Vec<Position>>,
+    pub(super) read: Stream<'scope, Epoch, Vec<Reached>>,
     /// Gives the operator a new look at how far the others are.
     pub(super) wake: Activator,
 }
@@ -121,23 +122,23 @@ pub(super) fn ingest<'scope>(
                     let (mut events, mut bytes, mut empty) = (0, 0, 0);
                     let end = intake.read(&mut |position, event| {
                         events += 1;
-                        let change = match event.text {
-                            None => Change::Delete,
+                        let content = match event.text {
+                            None => Content::Delete,
                             Some(text) => {
                                 bytes += text.len() as u64;
-                                let change = if is_live {
-                                    maker.terms(&text).map(|terms| Change::Terms(Box::new(terms)))
+                                let content = if is_live {
+                                    maker.terms(&text).map(|terms| Content::Terms(Box::new(terms)))
                                 } else {
-                                    maker.sketch(&text).map(|(id, made)| Change::Sketch(id, Box::new(made)))
+                                    maker.sketch(&text).map(|(id, made)| Content::Sketch(id, Box::new(made)))
                                 };
-                                empty += u64::from(change.is_none());
-                                change.unwrap_or(Change::Empty)
+                                empty += u64::from(content.is_none());
+                                content.unwrap_or(Content::Empty)
                             }
                         };
                         let hash = hash::bytes(0, event.id.as_str().as_bytes());
-                        session.give(Arrival { hash, id: event.id, position, ts: event.ts, change });
+                        session.give(Arrival { hash, id: event.id, position, ts: event.ts, content });
                     });
-                    read.activate().session(&held[1]).give(end);
+                    read.activate().session(&held[1]).give(Reached::Read(end));
                     metrics.add(Counter::Events, events);
                     metrics.add(Counter::Bytes, bytes);
                     metrics.add(Counter::Empty, empty);

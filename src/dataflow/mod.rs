@@ -32,10 +32,12 @@ use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 use timely::dataflow::operators::Concat;
+use timely::dataflow::operators::vec::Map;
 use timely::dataflow::{Scope, Stream};
 
 pub use ingest::{Intake, Pull};
 pub use output::Emit;
+use output::Reached;
 pub use stages::Stages;
 pub use workers::{Cancellation, Workers};
 
@@ -64,13 +66,16 @@ pub fn build(
     let open = Rc::new(Cell::new(first));
 
     let ingested = ingest::ingest(scope, stages, intake, Rc::clone(&open));
-    let memberships = match stages.scheme.live() {
-        None => upsert::upsert(ingested.arrivals, stages),
-        Some(growth) => live::live(ingested.arrivals, growth, &stages.scheme, &stages.metrics).memberships,
+    let (memberships, reached) = match stages.scheme.live() {
+        None => (upsert::upsert(ingested.arrivals, stages), ingested.read),
+        Some(growth) => {
+            let live = live::live(ingested.arrivals, growth, &stages.scheme, &stages.metrics);
+            (live.memberships, ingested.read.concat(live.tables.map(Reached::Table)))
+        }
     };
     let (sketches, collapsed) = collapse::collapse(memberships, stages);
-    let meetings = blocks::blocks(collapsed.postings, stages);
-    let accepted = verify::verify(meetings, Rc::clone(&sketches), stages);
+    let candidates = blocks::blocks(collapsed.postings, stages);
+    let accepted = verify::verify(candidates, Rc::clone(&sketches), stages);
     let expanded = pairs::expand(accepted, &collapsed.changed, sketches);
-    output::output(expanded.concat(collapsed.copies), ingested.read, stages, emit, open, ingested.wake);
+    output::output(expanded.concat(collapsed.copies), reached, stages, emit, open, ingested.wake);
 }

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use differential_dataflow::consolidation::consolidate;
+use serde::{Deserialize, Serialize};
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Exchange;
 use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
@@ -17,7 +18,7 @@ use super::{Deltas, Stages};
 use crate::doc::Position;
 use crate::metrics::{Counter, Metrics};
 use crate::pair::DocPair;
-use crate::time::{Epoch, Progress};
+use crate::time::{Epoch, Progress, TableInForce};
 
 /// Takes what leaves the dataflow.
 ///
@@ -31,12 +32,22 @@ pub trait Emit {
     fn ended(&mut self);
 }
 
+/// What an epoch has come to, beside its deltas.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) enum Reached {
+    /// A batch has been read up to here.
+    Read(Position),
+    /// The epoch has made this table of document frequencies.
+    Table(TableInForce),
+}
+
 /// What is known of an epoch that is not closed.
 #[derive(Default)]
 struct OpenEpoch {
     deltas: Vec<(DocPair, isize)>,
     /// Of each partition that was read, the offset after what was read.
     next: BTreeMap<u32, u64>,
+    table: Option<TableInForce>,
 }
 
 /// The epochs on their way out, on one worker.
@@ -47,11 +58,11 @@ struct Closing {
     metrics: Arc<Metrics>,
 }
 
-/// Gathers all deltas, and the positions up to which batches were read, at worker 0. On each worker, `open` follows the first
+/// Gathers all deltas, and what else epochs have come to, at worker 0. On each worker, `open` follows the first
 /// epoch that is not closed, and `wake` gives the ingest a new look at it.
 pub(super) fn output(
     deltas: Deltas<'_, DocPair>,
-    read: Stream<'_, Epoch, Vec<Position>>,
+    reached: Stream<'_, Epoch, Vec<Reached>>,
     stages: &Stages,
     mut emit: Box<dyn Emit>,
     open: Rc<Cell<Epoch>>,
@@ -61,7 +72,7 @@ pub(super) fn output(
     let is_first = scope.index() == 0;
     let mut builder = OperatorBuilder::new("Output".to_owned(), scope);
     let mut deltas = builder.new_input(deltas, Exchange::new(|_: &(DocPair, Epoch, isize)| 0));
-    let mut read = builder.new_input(read, Exchange::new(|_: &Position| 0));
+    let mut reached = builder.new_input(reached, Exchange::new(|_: &Reached| 0));
     let mut closing = Closing {
         open: BTreeMap::new(),
         progress: Progress { epoch: open.get() - 1, ..Progress::default() },
@@ -75,12 +86,15 @@ pub(super) fn output(
                     closing.open.entry(epoch).or_default().deltas.push((pair, diff));
                 }
             });
-            read.for_each_time(|time, data| {
-                let next = &mut closing.open.entry(*time.time()).or_default().next;
-                for Position { partition, offset } in data.flat_map(|d| d.drain(..)) {
-                    let next = next.entry(partition).or_default();
-                    *next = offset.max(*next);
-                }
+            reached.for_each_time(|time, data| {
+                let epoch = closing.open.entry(*time.time()).or_default();
+                data.flat_map(|d| d.drain(..)).for_each(|one| match one {
+                    Reached::Read(Position { partition, offset }) => {
+                        let next = epoch.next.entry(partition).or_default();
+                        *next = offset.max(*next);
+                    }
+                    Reached::Table(table) => epoch.table = Some(table),
+                });
             });
             let first_open =
                 frontiers.iter().filter_map(|f: &MutableAntichain<_>| f.frontier().first().copied()).min();
@@ -103,7 +117,7 @@ impl Closing {
     fn close(&mut self, first_open: Option<Epoch>, emit: &mut dyn Emit) {
         let end = first_open.or_else(|| Some(self.open.last_key_value()?.0 + 1));
         for epoch in self.progress.epoch + 1..end.unwrap_or(0) {
-            let OpenEpoch { mut deltas, next } = self.open.remove(&epoch).unwrap_or_default();
+            let OpenEpoch { mut deltas, next, table } = self.open.remove(&epoch).unwrap_or_default();
             consolidate(&mut deltas);
             deltas.sort_unstable_by(|(a, i), (b, j)| (&a.pair, i, a).cmp(&(&b.pair, j, b)));
             let added = deltas.iter().filter(|(_, diff)| *diff > 0).count();
@@ -111,6 +125,7 @@ impl Closing {
             self.metrics.add(Counter::Removed, (deltas.len() - added) as u64);
             self.metrics.add(Counter::Epochs, 1);
             self.progress.epoch = epoch;
+            self.progress.table = table.or(self.progress.table);
             for (partition, offset) in next {
                 let so_far = self.progress.next.entry(partition).or_default();
                 *so_far = offset.max(*so_far);

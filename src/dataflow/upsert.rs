@@ -6,7 +6,7 @@ use timely::dataflow::channels::pact::Exchange;
 
 use super::Stages;
 use super::epochs::by_epoch;
-use super::ingest::{Arrival, Change};
+use super::ingest::{Arrival, Content};
 use crate::doc::DocId;
 use crate::hash::SketchId;
 use crate::metrics::Counter;
@@ -53,11 +53,11 @@ pub(super) fn upsert<'scope>(
             let before = place.and_then(|place| documents.get(place)).map(|document| document.sketch);
             let mut in_force = before;
             loop {
-                let next = match &last.change {
-                    Change::Delete => None,
-                    Change::Empty => Some(no_sketch),
-                    Change::Sketch(id, _) => Some(*id),
-                    Change::Terms(_) => unreachable!("only live weights sketch later"),
+                let next = match &last.content {
+                    Content::Delete => None,
+                    Content::Empty => Some(no_sketch),
+                    Content::Sketch(id, _) => Some(*id),
+                    Content::Terms(_) => unreachable!("only live weights sketch later"),
                 };
                 match (in_force, next) {
                     (None, None) => unknown += 1,
@@ -75,7 +75,7 @@ pub(super) fn upsert<'scope>(
                 if let Some(sketch) = before.filter(|sketch| *sketch != no_sketch) {
                     emit(Membership { sketch, document: last.id.clone(), joins: None });
                 }
-                if let Change::Sketch(sketch, body) = last.change {
+                if let Content::Sketch(sketch, body) = last.content {
                     emit(Membership { sketch, document: last.id.clone(), joins: Some(body) });
                 }
             }

@@ -40,9 +40,9 @@ pub struct Summary {
     pub idf_tables: u64,
     /// Documents sketched again under a new table.
     pub resketched: u64,
-    /// Meetings of two sketches in a live block, once for each block that they share.
+    /// Pairs of sketches that share a block, once for each block.
     pub candidates: u64,
-    /// Meetings that the first word ended, then comparisons decided at look 1, 2, and so on.
+    /// Candidates that the first word ruled out, then comparisons decided at look 1, 2, and so on.
     pub compared_by_stage: Vec<u64>,
     /// Components that the filter read of the pairs that it compared.
     pub components_compared: u64,

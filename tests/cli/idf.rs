@@ -28,10 +28,10 @@ fn a_frozen_table_is_another_scheme_and_finds_what_the_live_one_does() {
     let (run, _) = place.replay(&format!("-p weighted --emit pairs{frozen} feed"));
     assert!(run.err.contains(&scheme(frozen)), "{run:?}");
     let pairs = |out: &str| out.matches("\"similarity\"").count();
-    assert_eq!(pairs(&run.out), 2, "{run:?}");
+    assert_eq!(pairs(&run.out), 1, "{run:?}");
     assert!(run.out.contains("\"news/bridge\"") && run.out.contains("\"paper/bridge\""), "{run:?}");
     let (live, _) = place.replay("-p weighted --emit pairs feed");
-    assert_eq!(pairs(&live.out), 2, "{live:?}");
+    assert_eq!(live.out, run.out, "{live:?}");
     // The table is of the whole corpus, so that nothing is told about two texts.
     place.file("a", "The old stone bridge");
     place.file("b", "The old stone house");

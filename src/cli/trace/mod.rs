@@ -340,7 +340,7 @@ mod tests {
             let end = format!("\npairs at the end of the input\n  {pairs}");
             assert!(said.contains(&end), "{pipeline}: {said}");
             assert_eq!(
-                said.contains("document frequencies in force is of 2 documents\n"),
+                said.contains("document frequencies in force is of 3 documents\n"),
                 measure == "weighted Jaccard",
                 "{said}"
             );

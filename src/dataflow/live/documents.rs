@@ -12,7 +12,7 @@ use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use super::{NewText, Update};
 use crate::dataflow::epochs::Stash;
-use crate::dataflow::ingest::{Arrival, Change};
+use crate::dataflow::ingest::{Arrival, Content};
 use crate::doc::DocId;
 use crate::metrics::{Counter, Metrics};
 use crate::time::Epoch;
@@ -68,11 +68,11 @@ pub(super) fn documents<'scope>(
                         (Some(_), Some(_)) => {}
                     }
                     change += i64::from(after == Some(true)) - i64::from(before == Some(true));
-                    let text = match arrival.change {
-                        Change::Delete => NewText::Ended,
-                        Change::Empty => NewText::InForce(arrival.id, None),
-                        Change::Terms(terms) => NewText::InForce(arrival.id, Some(terms)),
-                        Change::Sketch(..) => unreachable!("live weights sketch later"),
+                    let text = match arrival.content {
+                        Content::Delete => NewText::Ended,
+                        Content::Empty => NewText::InForce(arrival.id, None),
+                        Content::Terms(terms) => NewText::InForce(arrival.id, Some(terms)),
+                        Content::Sketch(..) => unreachable!("live weights sketch later"),
                     };
                     if let Some(place) = place {
                         updates.give(Update { place, text });
@@ -103,10 +103,10 @@ impl Documents {
         let table_hash = |hash: u64| hash.rotate_right(20);
         let rehash = |d: &Document| table_hash(crate::hash::bytes(0, d.id.as_str().as_bytes()));
         let entry = self.by_id.entry(table_hash(arrival.hash), |d| d.id == arrival.id, rehash);
-        let counts = match arrival.change {
-            Change::Delete => None,
-            Change::Empty => Some(false),
-            Change::Terms(_) | Change::Sketch(..) => Some(true),
+        let counts = match arrival.content {
+            Content::Delete => None,
+            Content::Empty => Some(false),
+            Content::Terms(_) | Content::Sketch(..) => Some(true),
         };
         match (entry, counts) {
             (Entry::Occupied(mut document), Some(counts)) => {

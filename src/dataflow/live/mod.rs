@@ -28,7 +28,6 @@ mod weigh;
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use timely::dataflow::Stream;
 use timely::dataflow::operators::Concat;
 
@@ -38,7 +37,7 @@ use crate::doc::DocId;
 use crate::metrics::Metrics;
 use crate::sketch::Scheme;
 use crate::text::{Growth, Terms};
-use crate::time::Epoch;
+use crate::time::{Epoch, TableInForce};
 
 /// What an event does to a document of this worker.
 #[derive(Clone, Debug)]
@@ -56,26 +55,11 @@ enum NewText {
     Ended,
 }
 
-/// The table that is in force from the end of an epoch on: what is to be remembered of the decision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct TableInForce {
-    /// From 1, in the order in which tables are made.
-    pub(super) number: u64,
-    /// N, documents with a token, as it was made.
-    pub(super) documents: u64,
-    /// Its [fingerprint](crate::text::IdfTable::fingerprint).
-    pub(super) fingerprint: u64,
-}
-
 /// What live weights give.
 pub(super) struct Live<'scope> {
     /// Of documents in sketches; the counterpart of [`upsert`](super::upsert::upsert).
     pub(super) memberships: Stream<'scope, Epoch, Vec<Membership>>,
     /// On worker 0, in each epoch that makes one, the table that is in force from its end on. Before the first there is none.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for the progress that is to be written with each epoch")
-    )]
     pub(super) tables: Stream<'scope, Epoch, Vec<TableInForce>>,
 }
 

@@ -18,7 +18,7 @@ use timely::scheduling::Activator;
 
 use super::tables::TableDue;
 use super::terms::{Coded, Vocabulary};
-use super::{NewText, TableInForce, Update};
+use super::{NewText, Update};
 use crate::dataflow::epochs::Stash;
 use crate::dataflow::upsert::Membership;
 use crate::doc::DocId;
@@ -26,7 +26,7 @@ use crate::hash::SketchId;
 use crate::metrics::{Counter, Metrics};
 use crate::sketch::{Scheme, SketchMaker};
 use crate::text::IdfTable;
-use crate::time::Epoch;
+use crate::time::{Epoch, TableInForce};
 
 /// One worker's part of a table, on its way to another.
 #[derive(Clone, Debug, Serialize, Deserialize)]
