@@ -131,7 +131,7 @@ pub struct BlockingParams {
     /// The probability with which a pair at the threshold shares a block, at least; above 0 and below 1. Default 0.99
     /// unless bands and rows are both given, which then stand as they are.
     pub recall: Option<f64>,
-    /// A block of more distinct sketches is hot; at least 2, default 64.
+    /// A block of more distinct sketches is hot; at least 2, default 96.
     pub cap: usize,
     /// What is done about a hot block; default `leaders`.
     pub hot: HotPolicy,
@@ -146,7 +146,7 @@ impl Default for BlockingParams {
             bands: None,
             rows: None,
             recall: None,
-            cap: 64,
+            cap: 96,
             hot: HotPolicy::Leaders,
             leaders: 2,
         }

@@ -4,8 +4,9 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::described::Key;
 use super::problem::PlanError;
-use super::raw::{Key, Settings};
+use super::raw::Settings;
 use super::read;
 use super::value::Value;
 use crate::source::{EpochRule, Speed};

@@ -4,8 +4,8 @@ use super::blocking::BlockingPlan;
 use super::filter::FilterPlan;
 use super::keys::{BLOCKING, CLUSTERS, FILTER};
 use super::pipeline::Plan;
-use crate::block::{BlockingKind, HotRule};
 use crate::block::hamming::Kind;
+use crate::block::{BlockingKind, HotRule};
 use crate::description::{Description, Value};
 use crate::filter::FilterKind;
 

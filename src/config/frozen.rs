@@ -5,9 +5,9 @@ use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::described::Described;
 use super::keys::IDF;
 use super::problem::{Origin, PlanError, Problem, What};
-use super::raw::Described;
 use crate::doc::DocId;
 use crate::source::{self, BadRecords, Input, OnError};
 use crate::text::{Featurizer, IdfTable, TextRules, Weights};

@@ -6,7 +6,7 @@ use std::ops::{Bound, RangeBounds};
 
 use Bound::{Excluded, Included};
 
-use super::raw::Described;
+use super::described::Described;
 use super::value::Value;
 use crate::block::{BlockingKind, HotPolicy, design};
 use crate::cluster::ClusterKind;

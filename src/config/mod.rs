@@ -7,7 +7,7 @@
 //! Invariants: all problems of a configuration are reported together, each with its place and with what was expected; an
 //! unknown key is a problem, and so is a key without effect; a [`Plan`] that exists can be run.
 //!
-//! Keys and ranges of a pipeline stand in [`keys`], once. They are explained to users in `pipelines/minhash.toml`, those of a
+//! Keys and ranges of a pipeline stand in `keys`, once. They are explained to users in `pipelines/minhash.toml`, those of a
 //! deployment in `config/local.toml`; both name every key, and the first every range and choice (tested).
 //!
 //! Nothing but the configuration itself is read by parsing. A table of document frequencies that a pipeline names is read in a
@@ -15,6 +15,7 @@
 
 mod blocking;
 mod deployment;
+mod described;
 mod description;
 mod fields;
 mod filter;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::raw::Described;
+use super::described::Described;
 use super::{BUILT_IN, BlockingPlan, Deployment, FilterPlan, Plan, PlanError, deployment, keys};
 use crate::block::HotRule;
 use crate::block::design::Curve;
@@ -324,7 +324,7 @@ fn the_default_pipeline_keeps_its_promises() {
     let plan = Plan::load(BUILT_IN[0].0, &[]).unwrap();
     let BlockingPlan::Banding { design, rule } = &plan.blocking else { panic!("{plan:?}") };
     assert_eq!(design.curve, Curve { bands: 18, rows: 7, agreement: Agreement::Bits(4) });
-    assert_eq!(*rule, HotRule { cap: 64, leaders: 2 });
+    assert_eq!(*rule, HotRule { cap: 96, leaders: 2 });
     assert!(design.recall >= 0.99);
     assert!(standard_error(plan.threshold, plan.scheme.sketch.size, plan.scheme.sketch.bits) <= 0.02);
     // `exact` differs in what decides, and in more bands: it misses less of what it then decides exactly.

@@ -1,8 +1,9 @@
 //! The table `[text]` to rules.
 
+use super::described::Described;
 use super::frozen::TableSource;
 use super::problem::What;
-use super::raw::{Described, Settings};
+use super::raw::Settings;
 use super::{fields, keys, read, weights};
 use crate::text::{self, TextRules, Weights};
 
