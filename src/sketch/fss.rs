@@ -69,7 +69,6 @@ mod tests {
 
     #[test]
     fn engines_agree() {
-        // Registers hold bitmaps of 1024 bins.
         for size in [1, 16, 63, 64, 448, 1000, 1024, 1025] {
             for n in (1..=130).chain([700, 1000, 5000]) {
                 let (x, seed) = (features(n), n * 3);

@@ -6,7 +6,7 @@
 pub(in crate::sketch) const RANDOM_ROUNDS: usize = 32;
 
 /// Features hashed before their values are put into bins.
-pub(super) const CHUNK: usize = 64;
+const CHUNK: usize = 64;
 
 /// What a bin holds that no feature has fallen into.
 pub(in crate::sketch) const EMPTY: u64 = u64::MAX;

@@ -81,7 +81,7 @@ pub(super) fn fill() -> Option<Fill> {
 compiled!(avx2_fill(salts: &[u64], features: &[u64], bins: &mut [u64]), bins::fill, "avx2");
 compiled!(
     avx512_fill(salts: &[u64], features: &[u64], bins: &mut [u64]),
-    avx512::fill,
+    bins::fill,
     "avx512f,avx512dq,avx512vl,avx512bw,avx2"
 );
 
