@@ -1,25 +1,22 @@
 //! What a document costs: an estimate from the layout of the state, for documents that are all different.
 //!
 //! In: a plan and the number of workers. Out: bytes for each kind of state, per document, not counting its id's own bytes. Copies
-//! of one text share all but the two entries by id.
+//! of one text share all but the document.
 //!
-//! The rule is entry size over table load; vectors that grow by doubling and the allocator's own share are in [`SLACK`].
+//! The rule is the size of an entry and of its place in an index; nothing doubles but under live weights, whose vectors have room to
+//! grow ([`SLACK`]).
 
 use serde::Serialize;
 
 use crate::config::{BlockingPlan, Plan};
 use crate::text::measures::Measure;
 
-/// How full a hash table is on average: between 7/16 just after growing and 7/8 just before.
-const TABLE_LOAD: f64 = 0.65;
-/// The control byte that a table holds for each entry.
-const CONTROL_BYTES: f64 = 1.0;
+/// An entry of a `HashIndex`, which is 76 % full at any size: 32 bits of a hash, and a place.
+const INDEX_BYTES: f64 = 10.5;
 /// A block of one sketch: 32 bits of its hash, and its member, in a table whose segments are 75 to 90 % full.
 const POSTING_BYTES: f64 = 9.9;
 /// A sketch in the block index, on each worker: id and first word.
 const SLOT_BYTES: f64 = 24.0;
-/// A place in a vector, as tables by id hold it.
-const PLACE_BYTES: f64 = 4.0;
 /// The id of a sketch and its members.
 const SKETCH_ENTRY_BYTES: f64 = 40.0;
 /// A list of features: pointer and length.
@@ -28,13 +25,9 @@ const FEATURES_ENTRY_BYTES: f64 = 16.0;
 const TERMS_ENTRY_BYTES: f64 = 64.0;
 /// A term of a document: the difference to the number of the term before, and its count.
 const TERM_BYTES: f64 = 3.0;
-/// A document: pointer to its id, its sketch.
+/// A document: its id, if that has 22 bytes at most, and its sketch.
 const DOCUMENT_BYTES: f64 = 40.0;
-/// What an id costs besides its bytes: two counters.
-const ID_BYTES: f64 = 16.0;
-/// A membership, arranged once for both joins: sketch, document, time, diff and offsets.
-const MEMBER_BYTES: f64 = 64.0;
-/// Vectors that have room to grow, on average, and what the allocator adds.
+/// Vectors that have room to grow, on average.
 const SLACK: f64 = 1.25;
 /// Distinct shingles of a text, where they are kept and none says how many they are: a page of some 500 words.
 pub(super) const ASSUMED_FEATURES: usize = 500;
@@ -48,7 +41,6 @@ pub(super) struct Part {
 
 /// The parts of a document's state, on all `workers` together.
 pub(super) fn per_document(plan: &Plan, workers: usize) -> Vec<Part> {
-    let table = |entry: f64| (entry + CONTROL_BYTES) / TABLE_LOAD;
     // The blocks of a sketch are spread over the workers; each that has one holds a slot.
     let postings = match &plan.blocking {
         BlockingPlan::Banding { design, .. } => design.curve.bands,
@@ -63,14 +55,13 @@ pub(super) fn per_document(plan: &Plan, workers: usize) -> Vec<Part> {
     // Of a text's terms most are in the vocabulary already; the table of each worker has all of it.
     let terms = SLACK * TERMS_ENTRY_BYTES + ASSUMED_FEATURES as f64 * TERM_BYTES;
     let parts = [
-        ("sketch", SLACK * sketch),
+        ("sketch", sketch),
         ("features", if plan.scheme.exact { features } else { 0.0 }),
         ("terms", if plan.scheme.live().is_some() { terms } else { 0.0 }),
-        ("sketch by id", SLACK * SKETCH_ENTRY_BYTES + table(PLACE_BYTES)),
+        ("sketch by id", SKETCH_ENTRY_BYTES + INDEX_BYTES),
         ("postings", postings as f64 * POSTING_BYTES),
-        ("block slots", holders * (SLACK * SLOT_BYTES + table(PLACE_BYTES))),
-        ("document by id", table(DOCUMENT_BYTES) + ID_BYTES),
-        ("member", SLACK * MEMBER_BYTES),
+        ("block slots", holders * (SLOT_BYTES + INDEX_BYTES)),
+        ("document by id", DOCUMENT_BYTES + INDEX_BYTES),
     ];
     parts.into_iter().filter(|(_, bytes)| *bytes > 0.0).map(|(what, bytes)| Part { what, bytes }).collect()
 }
