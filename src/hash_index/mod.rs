@@ -1,9 +1,9 @@
 //! Where things are kept, found by hash: a multimap from 64-bit hashes to 32-bit places, about 10.5 bytes an entry at any
-//! size, that never stops to grow as a whole.
+//! size, that never grows as a whole at once.
 //!
-//! The rule: the hash is cut into [`PARTS`] parts, each a table of its own. A part that is 85 % full grows by a quarter, and part i
-//! begins at 1.25^(i / PARTS) times the size of part 0: the parts grow one after another, so that the whole is 76 % full at any
-//! time, and whoever inserts waits for a copy of 1 / PARTS at most. 32 bits of the hash stand beside the place: growing touches
+//! The rule: the hash is cut into 64 parts, each a table of its own. A part that is 85 % full grows by a quarter, and part i
+//! begins at 1.25^(i / 64) times the size of part 0: the parts grow one after another, so that the whole is 76 % full at any
+//! time, and whoever inserts waits for a copy of one part at most. 32 bits of the hash stand beside the place: growing touches
 //! nothing but the part.
 //!
 //! A part is an *ordered hash table* (O. Amble and D. E. Knuth, *Ordered hash tables*, 1974): linear probing, the entries in
