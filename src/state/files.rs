@@ -1,0 +1,86 @@
+//! A store as the rest of the state sees it: files that are known by name, errors that name them.
+
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::error::StateError;
+use super::store::{Ownership, Store, Upload, is_part};
+
+/// Whether a file is a segment, or a part of any file that an owner was writing when it ended.
+pub(super) fn is_segment_or_part(name: &str) -> bool {
+    let is_ours = |kinds: &[&str]| kinds.iter().any(|kind| name.starts_with(kind));
+    is_ours(&["delta-", "base-"]) || (is_ours(&["manifest-", "table-"]) && is_part(name))
+}
+
+/// A shared store.
+#[derive(Clone, Debug)]
+pub(super) struct Files(Arc<dyn Store>);
+
+impl Files {
+    pub(super) fn new(store: Box<dyn Store>) -> Self {
+        Self(store.into())
+    }
+
+    /// The folder or prefix.
+    pub(super) fn place(&self) -> &str {
+        self.0.place()
+    }
+
+    /// A file as messages name it.
+    pub(super) fn full_name(&self, name: &str) -> String {
+        format!("{}/{name}", self.place().trim_end_matches('/'))
+    }
+
+    /// What the system says, with the file's name.
+    pub(super) fn failed(&self, name: &str) -> impl FnOnce(io::Error) -> StateError {
+        let file = self.full_name(name);
+        |source| StateError::Io { file, source }
+    }
+
+    /// That a file is not as it was written.
+    pub(super) fn damaged(&self, name: &str, what: String) -> StateError {
+        StateError::Damaged { file: self.full_name(name), what }
+    }
+
+    /// A read that went past the end found a file that was cut.
+    fn cut(&self, name: &str) -> impl FnOnce(io::Error) -> StateError {
+        let file = self.full_name(name);
+        |source| match source.kind() {
+            io::ErrorKind::UnexpectedEof => StateError::Damaged { file, what: source.to_string() },
+            _ => StateError::Io { file, source },
+        }
+    }
+
+    pub(super) fn create(&self, name: &str) -> Result<Box<dyn Upload + '_>, StateError> {
+        self.0.create(name).map_err(self.failed(name))
+    }
+
+    pub(super) fn put(&self, name: &str, bytes: &[u8]) -> Result<(), StateError> {
+        self.0.put(name, bytes).map_err(self.failed(name))
+    }
+
+    pub(super) fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, StateError> {
+        self.0.put_if_absent(name, bytes).map_err(self.failed(name))
+    }
+
+    pub(super) fn get_range(&self, name: &str, range: Range<u64>) -> Result<Vec<u8>, StateError> {
+        self.0.get_range(name, range).map_err(self.cut(name))
+    }
+
+    pub(super) fn get(&self, name: &str) -> Result<Vec<u8>, StateError> {
+        self.0.get(name).map_err(self.cut(name))
+    }
+
+    pub(super) fn list(&self) -> Result<Vec<String>, StateError> {
+        self.0.list().map_err(|source| StateError::Io { file: self.place().to_owned(), source })
+    }
+
+    pub(super) fn delete(&self, name: &str) -> Result<(), StateError> {
+        self.0.delete(name).map_err(self.failed(name))
+    }
+
+    pub(super) fn own(&self) -> Result<Ownership, StateError> {
+        self.0.own().map_err(|source| StateError::Io { file: self.place().to_owned(), source })
+    }
+}

@@ -1,0 +1,194 @@
+//! Files in an object store, by the crate `object_store`.
+//!
+//! [`Store::put_if_absent`] is a conditional put (`If-None-Match: *`). An object store that takes such a put and ignores the
+//! condition does not keep a second owner out; those of Amazon, Google and Azure, R2 and MinIO keep it.
+
+use std::env;
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::mem;
+use std::ops::Range;
+use std::sync::Arc;
+
+use object_store::path::Path;
+use object_store::{
+    Error, MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutPayload, parse_url_opts,
+};
+use tokio::runtime::{Builder, Runtime};
+use url::Url;
+
+use super::{Ownership, Store, Upload, too_short};
+
+/// Bytes of the parts of a large file. Amazon takes 10,000 parts of 5 MiB or more.
+const PART_BYTES: usize = 8 << 20;
+
+/// Objects below a prefix.
+pub struct Objects {
+    store: Arc<dyn ObjectStore>,
+    prefix: Path,
+    place: String,
+    /// Drives one request at a time; whoever calls waits for it.
+    runtime: Runtime,
+}
+
+impl Objects {
+    /// Objects below `prefix`; `place` is what messages call it.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub fn new(store: Arc<dyn ObjectStore>, prefix: Path, place: &str) -> io::Result<Self> {
+        let mut threads = Builder::new_multi_thread();
+        let runtime = threads.worker_threads(1).thread_name("state-objects").enable_all().build()?;
+        Ok(Self { store, prefix, place: place.trim_end_matches('/').to_owned(), runtime })
+    }
+
+    /// By a URL; what it does not say is taken from the environment.
+    pub(super) fn at(location: &str) -> io::Result<Self> {
+        let url = Url::parse(location).map_err(io::Error::other)?;
+        let variables = env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let (store, prefix) = parse_url_opts(&url, variables).map_err(io::Error::other)?;
+        Self::new(store.into(), prefix, location)
+    }
+
+    fn path(&self, name: &str) -> Path {
+        self.prefix.clone().join(name)
+    }
+
+    fn wait<T>(&self, request: impl Future<Output = object_store::Result<T>>) -> io::Result<T> {
+        self.runtime.block_on(request).map_err(|error| {
+            let kind = match &error {
+                Error::NotFound { .. } => io::ErrorKind::NotFound,
+                Error::AlreadyExists { .. } | Error::Precondition { .. } => io::ErrorKind::AlreadyExists,
+                _ => io::ErrorKind::Other,
+            };
+            io::Error::new(kind, error)
+        })
+    }
+}
+
+impl fmt::Debug for Objects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Objects").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+impl Store for Objects {
+    fn place(&self) -> &str {
+        &self.place
+    }
+
+    fn create<'s>(&'s self, name: &str) -> io::Result<Box<dyn Upload + 's>> {
+        Ok(Box::new(Parts { objects: self, path: self.path(name), buffer: Vec::new(), multipart: None }))
+    }
+
+    fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<bool> {
+        let payload = PutPayload::from(bytes.to_vec());
+        let path = self.path(name);
+        match self.wait(self.store.put_opts(&path, payload, PutMode::Create.into())) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn get_range(&self, name: &str, range: Range<u64>) -> io::Result<Vec<u8>> {
+        let length = range.end.saturating_sub(range.start);
+        let path = self.path(name);
+        // An empty range is refused by most.
+        let found = match length {
+            0 => Ok(Vec::new()),
+            _ => self.wait(self.store.get_range(&path, range.clone())).map(Vec::from),
+        };
+        match found {
+            Ok(bytes) if length > 0 && bytes.len() as u64 == length => Ok(bytes),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(error),
+            // How a range past the end is answered differs.
+            found => match self.size(name)? {
+                size if size < range.end => Err(too_short(&range, size)),
+                _ => found,
+            },
+        }
+    }
+
+    fn size(&self, name: &str) -> io::Result<u64> {
+        Ok(self.wait(self.store.head(&self.path(name)))?.size)
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        let found = self.wait(self.store.list_with_delimiter(Some(&self.prefix)))?;
+        let name = |path: &Path| path.filename().map(str::to_owned);
+        Ok(found.objects.iter().filter_map(|object| name(&object.location)).collect())
+    }
+
+    fn delete(&self, name: &str) -> io::Result<()> {
+        match self.wait(self.store.delete(&self.path(name))) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn own(&self) -> io::Result<Ownership> {
+        Ok(Ownership::Unknown)
+    }
+}
+
+/// A file that is put at once if it is small, or in parts.
+struct Parts<'s> {
+    objects: &'s Objects,
+    path: Path,
+    buffer: Vec<u8>,
+    multipart: Option<Box<dyn MultipartUpload>>,
+}
+
+impl Parts<'_> {
+    /// Puts what is buffered as a part.
+    fn put_part(&mut self) -> io::Result<()> {
+        let multipart = match &mut self.multipart {
+            Some(multipart) => multipart,
+            none => none.insert(self.objects.wait(self.objects.store.put_multipart(&self.path))?),
+        };
+        let part = PutPayload::from(mem::take(&mut self.buffer));
+        self.objects.wait(multipart.put_part(part))
+    }
+}
+
+impl Upload for Parts<'_> {
+    fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        // Some want all parts but the last to be of one size.
+        while self.buffer.len() + bytes.len() >= PART_BYTES {
+            let (head, rest) = bytes.split_at(PART_BYTES - self.buffer.len());
+            self.buffer.extend_from_slice(head);
+            self.put_part()?;
+            bytes = rest;
+        }
+        self.buffer.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        if self.multipart.is_none() {
+            let payload = PutPayload::from(mem::take(&mut self.buffer));
+            self.objects.wait(self.objects.store.put(&self.path, payload))?;
+            return Ok(());
+        }
+        if !self.buffer.is_empty() {
+            self.put_part()?;
+        }
+        if let Some(multipart) = &mut self.multipart {
+            self.objects.wait(multipart.complete())?;
+        }
+        self.multipart = None;
+        Ok(())
+    }
+}
+
+impl Drop for Parts<'_> {
+    fn drop(&mut self) {
+        if let Some(multipart) = &mut self.multipart {
+            // What cannot be aborted now, a rule of the bucket clears away.
+            drop(self.objects.wait(multipart.abort()));
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! A process that is killed in the middle of publishes.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+use dupflow::state::{Folder, verify};
+
+use super::script::{publish, restart, usual_documents};
+
+const FOLDER: &str = "DUPFLOW_TEST_STATE";
+
+/// The child: publishes for ever, and tells each epoch that is acknowledged.
+#[test]
+#[ignore = "the child of a_killed_owner_loses_nothing"]
+fn publish_until_killed() {
+    let folder = std::env::var_os(FOLDER).expect("the parent says where");
+    let (mut state, epoch, found) = restart(Folder::new(folder));
+    assert!(found == usual_documents(epoch));
+    for next in epoch + 1.. {
+        publish(&mut state, next).unwrap();
+        writeln!(std::io::stdout(), "\npublished {next}").unwrap();
+    }
+}
+
+#[test]
+fn a_killed_owner_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut last = 0;
+    for round in 0..12_usize {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["kill::publish_until_killed", "--exact", "--ignored", "--nocapture"])
+            .env(FOLDER, folder.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let epochs = lines.filter_map(|line| line.unwrap().strip_prefix("published ")?.parse::<u64>().ok());
+        // The kill meets whatever the child does after so many.
+        let mut acknowledged = epochs;
+        let told = acknowledged.by_ref().take(3 + round * 7 % 20).last().expect("it publishes");
+        child.kill().unwrap();
+        // What it told before it was killed counts too.
+        let told = acknowledged.last().unwrap_or(told);
+        child.wait().unwrap();
+        let found = verify(Box::new(Folder::new(folder.path()))).unwrap();
+        assert!(found.damages.is_empty(), "{:?}", found.damages);
+        let (_, epoch, documents) = restart(Folder::new(folder.path()));
+        assert!(
+            told > last && (told..=told + 1).contains(&epoch),
+            "{told} was acknowledged, {epoch} is there"
+        );
+        assert!(documents == usual_documents(epoch));
+        last = epoch;
+    }
+    // Nothing is left of what was cut off.
+    let (mut state, epoch, _) = restart(Folder::new(folder.path()));
+    publish(&mut state, epoch + 1).unwrap();
+    state.compact().unwrap();
+    let found = verify(Box::new(Folder::new(folder.path()))).unwrap();
+    assert_eq!((found.unnamed, found.documents), (vec![], Some(usual_documents(epoch + 1).len() as u64)));
+}

@@ -1,0 +1,86 @@
+//! What the tests publish, and what must come of it.
+
+use std::collections::BTreeMap;
+
+use dupflow::codec::Changes;
+use dupflow::mark::Mark;
+use dupflow::state::{CompactionRule, Saved, State, StateError, Store};
+use dupflow::time::{Progress, TableInForce};
+
+/// Ids to values: the documents alive.
+pub(crate) type Documents = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// So small that a few publishes have everything compacted.
+pub(crate) const SMALL: CompactionRule = CompactionRule { least_bytes: 4000, most_deltas: 4 };
+
+/// One change: a number that makes the id, and the length of the value; ended if `None`.
+pub(crate) type Change = (u16, Option<u16>);
+
+/// What the state of an epoch stands for.
+pub(crate) fn saved(epoch: u64, table: Option<u64>) -> Saved {
+    let table = table.map(|fingerprint| TableInForce { number: 1, documents: 2, fingerprint });
+    let progress = Progress { epoch, next: [(0, epoch * 10), (7, epoch)].into(), table };
+    Saved { mark: Mark { progress, ..Mark::default() }, scheme: b"11:sketch.size,4:n448,".to_vec() }
+}
+
+/// The changes of an epoch, in two buffers, made on the documents too. The value tells the epoch.
+pub(crate) fn changes(epoch: u64, list: &[Change], documents: &mut Documents) -> [Changes; 2] {
+    let mut buffers = [Changes::default(), Changes::default()];
+    for (at, (number, length)) in list.iter().enumerate() {
+        let buffer = &mut buffers[usize::from(at * 2 >= list.len())];
+        let id = format!("https://example.com/{number}").into_bytes();
+        if let Some(length) = length {
+            let mut value = format!("{epoch}:{at}:").into_bytes();
+            value.resize(value.len() + usize::from(*length), b'x');
+            buffer.put(&id, &value);
+            documents.insert(id, value);
+        } else {
+            buffer.end(&id);
+            documents.remove(&id);
+        }
+    }
+    buffers
+}
+
+/// Changes of an epoch that follow from its number: most replace one, some end one, one comes twice.
+pub(crate) fn usual(epoch: u64) -> Vec<Change> {
+    let number = |n: u64| u16::try_from((epoch * 7 + n * 5) % 60).unwrap();
+    let length = |n: u64| (n % 4 != 3).then(|| u16::try_from(20 + n * epoch % 90).unwrap());
+    (0..12).map(|n| (number(n), length(n))).chain([(number(0), Some(9))]).collect()
+}
+
+/// The documents after the usual changes of epochs 1 to `epoch`.
+pub(crate) fn usual_documents(epoch: u64) -> Documents {
+    let mut documents = Documents::new();
+    (1..=epoch).for_each(|epoch| drop(changes(epoch, &usual(epoch), &mut documents)));
+    documents
+}
+
+/// Publishes the usual changes of an epoch.
+pub(crate) fn publish(state: &mut State, epoch: u64) -> Result<(), StateError> {
+    state.publish(&saved(epoch, None), &changes(epoch, &usual(epoch), &mut Documents::new()))
+}
+
+/// The epoch and the documents that a state holds; each comes once.
+pub(crate) fn documents(state: &mut State, at_most: u64) -> Result<(u64, Documents), StateError> {
+    let Some(snapshot) = state.latest(at_most)? else { return Ok((0, Documents::new())) };
+    let mut documents = Documents::new();
+    snapshot.read(1000, |slice| {
+        assert!(slice.len_bytes() > 0 && slice.len_bytes() < 1500);
+        for (id, value) in slice.iter() {
+            let before = documents.insert(id.to_vec(), value.expect("it is alive").to_vec());
+            assert_eq!(before, None, "{}", id.escape_ascii());
+        }
+        Ok::<_, StateError>(())
+    })?;
+    let epoch = snapshot.saved().epoch();
+    assert_eq!(snapshot.saved(), &saved(epoch, snapshot.saved().table()));
+    Ok((epoch, documents))
+}
+
+/// Opens a state as a restart does.
+pub(crate) fn restart(store: impl Store + 'static) -> (State, u64, Documents) {
+    let mut state = State::open(Box::new(store)).unwrap().with_rule(SMALL);
+    let (epoch, documents) = documents(&mut state, u64::MAX).unwrap();
+    (state, epoch, documents)
+}
