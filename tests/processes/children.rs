@@ -1,0 +1,262 @@
+//! Several processes as users run them: children of the binary.
+//!
+//! What they write together is what one writes; whatever happens to one of them, all end, and what is written is whole epochs.
+
+#![cfg(unix)]
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::process::Stdio;
+
+use dupflow::time::{Clock, SystemClock};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::Value;
+
+use crate::group::PATIENCE;
+use crate::place::{Place, Process, all_fail, ends, other_feed, start};
+
+/// The stats of a replay, without what is of the machine and of the way in which the work is shared.
+fn stats(place: &Place) -> Value {
+    let mut stats: Value = serde_json::from_str(&place.read("stats.json")).unwrap();
+    for of_this_run in ["seconds", "epoch_milliseconds", "peak_rss_bytes", "workers", "hot_blocks"] {
+        stats.as_object_mut().unwrap().remove(of_this_run).unwrap();
+    }
+    stats
+}
+
+/// Deltas, dead letters and stats of a replay by so many processes and workers in each.
+fn replayed(place: &Place, words: &str, processes: usize, workers: usize) -> (String, String, Value) {
+    let words = format!(
+        "replay {words} --workers {workers} -o out.jsonl --dead-letter dead --stats stats.json feed.jsonl cut.gz"
+    );
+    place.all_done(&words, processes);
+    // In one process the reader may find one before a worker finds another one that comes earlier.
+    let dead = place.read("dead");
+    let mut dead: Vec<&str> = dead.lines().collect();
+    dead.sort_unstable();
+    (place.read("out.jsonl"), dead.join("\n"), stats(place))
+}
+
+#[test]
+fn a_replay_is_the_same_by_any_number_of_processes_and_workers() {
+    let place = Place::new(1000);
+    // The reader itself finds that this one ends in the middle of a line.
+    let mut half = GzEncoder::new(Vec::new(), Compression::default());
+    half.write_all(b"{\"id\":\"1\",\"text\":\"a text\"}\n{\"id\":\"2\",\"te").unwrap();
+    half.flush().unwrap();
+    std::fs::write(place.path("cut.gz"), half.get_ref()).unwrap();
+    for words in [
+        "-p minhash --epoch events:50",
+        "-p exact --epoch events:300",
+        "-p weighted --epoch ts",
+        "--emit cluster-deltas",
+    ] {
+        let expected = replayed(&place, words, 1, 1);
+        assert!(
+            expected.0.lines().count() > 100 && expected.1 == "oops\n{\"id\":\"2\",\"te",
+            "{}",
+            expected.1
+        );
+        for (processes, workers) in [(1, 2), (2, 1), (3, 2)] {
+            let found = replayed(&place, words, processes, workers);
+            let what = format!("{words}: {processes} x {workers}");
+            assert!(found.0 == expected.0, "{what}: other deltas");
+            assert_eq!((found.1, found.2), (expected.1.clone(), expected.2.clone()), "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_replay_that_is_cut_by_time_finds_the_same_pairs() {
+    let place = Place::new(1000);
+    let expected = place.expected();
+    place.all_done("replay --workers 1 --epoch every:20ms -o out.jsonl feed.jsonl", 3);
+    assert_eq!(place.pairs(), expected);
+}
+
+/// A run that is under way: it has written something.
+fn under_way(place: &Place, processes: usize) -> Vec<Process> {
+    let all = place.start("run -c run.toml", processes);
+    all[0].wait_for("committed");
+    all
+}
+
+#[test]
+fn a_run_is_killed_and_goes_on_by_fewer_processes() {
+    let place = Place::new(6000);
+    place.deployment("");
+    for (processes, killed) in [(3, 1), (3, 0), (2, 1)] {
+        let mut all = under_way(&place, processes);
+        let one = all.remove(killed);
+        one.signal("KILL");
+        assert_eq!(one.end().0, None);
+        all_fail(all, &format!("process {killed} (127."));
+    }
+    place.done("run -c run.toml");
+    assert_eq!(place.pairs(), place.expected());
+}
+
+#[test]
+fn a_signal_to_any_process_ends_all_well() {
+    let place = Place::new(6000);
+    place.deployment("");
+    for signalled in 0..3 {
+        let all = under_way(&place, 3);
+        all[signalled].signal("TERM");
+        for (code, said) in ends(all) {
+            assert_eq!(code, Some(0), "{said}");
+        }
+        place.pairs();
+    }
+    place.all_done("run -c run.toml", 2);
+    assert_eq!(place.pairs(), place.expected());
+}
+
+#[test]
+fn a_signal_ends_a_process_that_waits_for_the_others() {
+    let place = Place::new(10);
+    place.deployment("");
+    for waiting in [0, 1] {
+        let mut commands = place.commands("run -c run.toml", 2);
+        let process = start(&mut commands[waiting]);
+        process.wait_for("waiting for the other processes");
+        process.signal("TERM");
+        let (code, said) = process.end();
+        assert!(code == Some(0) && said.contains("ended before all processes were there"), "{code:?} {said}");
+    }
+}
+
+#[test]
+fn a_bad_record_that_is_not_to_be_ends_all_and_no_epoch_is_written_in_part() {
+    // Lines 128 to 383 are the second and the third batch of the first epoch, of processes 1 and 2; the next epoch begins a batch with line 500.
+    for (line, epoch) in [(200, 1), (300, 1), (510, 2), (1010, 3)] {
+        let place = Place::new(1000);
+        place.done("replay --epoch events:500 -o expected feed.jsonl");
+        let feed = place.read("feed.jsonl").replace("oops\n", "");
+        place.write("feed.jsonl", &feed);
+        place.insert("oops", line);
+        let words =
+            "replay --workers 1 --epoch events:500 --set output.on_error=fail -o out.jsonl feed.jsonl";
+        all_fail(place.start(words, 3), "feed.jsonl");
+        place.done("replay --epoch events:500 -o expected feed.jsonl");
+        let (found, expected) = (place.read("out.jsonl"), place.read("expected"));
+        let rest = expected.strip_prefix(&*found).expect("what is written is the beginning");
+        let epoch_of = |text: &str| serde_json::from_str::<Value>(text).unwrap()["epoch"].as_u64().unwrap();
+        let last = found.lines().last().map_or(0, epoch_of);
+        assert!(
+            last < epoch && rest.lines().next().is_none_or(|next| epoch_of(next) > last),
+            "{line}: {last}"
+        );
+    }
+}
+
+#[test]
+fn what_differs_is_named_and_nothing_is_run() {
+    let place = Place::new(10);
+    place.deployment("[processes]\nconnect_seconds = 1\n");
+    let other = |words: &str| {
+        let mut commands = place.commands("run -c run.toml", 2);
+        commands[1].args(words.split_whitespace());
+        commands.iter_mut().map(start).collect::<Vec<_>>()
+    };
+    all_fail(other("--set threshold=0.7"), "threshold");
+    all_fail(other("--set output.on_error=fail"), "output.on_error");
+    for (key, value, field) in
+        [("workers = 1", "workers = 2", "workers"), ("events:10", "events:20", "source.epoch")]
+    {
+        place.write("other.toml", &place.read("run.toml").replace(key, value));
+        let mut commands = place.commands("run -c run.toml", 2);
+        let mut second = place.command("run -c other.toml --processes 2 --process 1 --hosts hosts");
+        all_fail(vec![start(&mut commands[0]), start(&mut second)], field);
+    }
+    assert!(!place.path("out.jsonl").exists(), "nothing is run");
+}
+
+#[test]
+fn a_feed_of_the_same_name_that_is_another_one_ends_all() {
+    let place = Place::new(1000);
+    let words = "replay --workers 1 --epoch events:100 -o out.jsonl feed.jsonl";
+    let mut commands = place.commands(words, 2);
+    let folder = other_feed(&place, "other", r#"{"id":"x","text":"another text at the end of the feed"}"#);
+    commands[1].current_dir(folder);
+    all_fail(commands.iter_mut().map(start).collect(), "the processes have read different inputs");
+    place.done("replay --epoch events:100 -o expected feed.jsonl");
+    assert!(place.read("expected").starts_with(&place.read("out.jsonl")));
+}
+
+#[test]
+fn a_process_that_hangs_ends_the_others() {
+    let place = Place::new(6000);
+    place.deployment("[processes]\nlost_seconds = 1\n");
+    for hangs in [1, 0] {
+        let mut all = under_way(&place, 3);
+        let one = all.remove(hangs);
+        one.signal("STOP");
+        all_fail(all, &format!("process {hangs} (127."));
+        one.signal("CONT");
+        assert_eq!(one.end().0, Some(1));
+    }
+    place.done("run -c run.toml");
+    assert_eq!(place.pairs(), place.expected());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_of_the_first_process_ends_all() {
+    let place = Place::new(1000);
+    all_fail(place.start("replay --workers 1 -o /dev/full feed.jsonl", 3), "the output cannot be written");
+}
+
+#[test]
+fn an_output_that_cannot_be_opened_ends_all() {
+    let place = Place::new(10);
+    all_fail(place.start("replay --workers 1 -o nowhere/out feed.jsonl", 2), "the output file");
+}
+
+#[test]
+fn an_output_that_nobody_reads_ends_all_well() {
+    let place = Place::new(3000);
+    let mut commands = place.commands("replay --workers 1 --epoch events:50 feed.jsonl", 2);
+    commands[0].stdout(Stdio::piped());
+    let mut all: Vec<Process> = commands.iter_mut().map(start).collect();
+    all[0].close_output();
+    for (code, said) in ends(all) {
+        assert_eq!(code, Some(0), "{said}");
+    }
+}
+
+/// Connects as soon as somebody listens there.
+fn knock(place: &Place) -> TcpStream {
+    let hosts = place.read("hosts");
+    let address = hosts.lines().next().unwrap();
+    let clock = SystemClock::start();
+    loop {
+        match TcpStream::connect(address) {
+            Ok(stream) => return stream,
+            Err(error) => assert!(clock.now() < PATIENCE, "{error}"),
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn strangers_on_the_port_change_nothing() {
+    let place = Place::new(6000);
+    place.deployment("");
+    let mut commands = place.commands("run -c run.toml", 2);
+    let mut all = vec![start(&mut commands[0])];
+    knock(&place).write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    all[0].wait_for("it does not speak as dupflow does");
+    all.push(start(&mut commands[1]));
+    all[0].wait_for("committed");
+    let hosts = place.read("hosts");
+    for address in hosts.lines() {
+        let refused = TcpStream::connect(address).unwrap_err();
+        assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused, "nobody listens after the start");
+    }
+    for (code, said) in ends(all) {
+        assert_eq!(code, Some(0), "{said}");
+    }
+    assert_eq!(place.pairs(), place.expected());
+}
