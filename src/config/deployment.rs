@@ -1,35 +1,67 @@
 //! A deployment file: what differs between places.
 
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::described::Key;
-use super::problem::PlanError;
+use super::places::{self, LetterPlace, ProcessSettings, SinkPlace, SourcePlace, StatePlace};
+use super::problem::{PlanError, What};
 use super::raw::Settings;
 use super::read;
 use super::value::Value;
-use crate::source::{EpochRule, Speed};
+use crate::broker::Connection;
+use crate::source::{EpochLimits, EpochRule, Start};
 
 /// Every key of a deployment file.
 pub(super) const KEYS: &[Key] = &[
     Key { name: "workers", expected: "a whole number from 1 to 1024, or \"cores\"" },
     Key { name: "shutdown_seconds", expected: "a whole number from 0 to 3600" },
-    Key { name: "source.kind", expected: "\"files\"" },
+    Key { name: "source.kind", expected: "\"files\" or \"kafka\"" },
     Key { name: "source.inputs", expected: "a list of paths, at least one; \"-\" is standard input" },
     Key { name: "source.epoch", expected: EpochRule::EXPECTED },
     Key { name: "source.speed", expected: "\"max\", \"real\" or \"Nx\" with N greater than 0" },
-    Key { name: "source.dead_letter", expected: "a path, or \"\" for none" },
-    Key { name: "sink.kind", expected: "\"lines\"" },
+    Key { name: "source.topic", expected: "the name of a topic" },
+    Key { name: "source.start", expected: Start::EXPECTED },
+    Key { name: "source.format", expected: "\"auto\", \"text\", \"json\" or \"debezium\"" },
+    Key { name: "source.text_path", expected: "names with points between them, as in \"page.body\"" },
+    Key {
+        name: "source.id_path",
+        expected: "names with points between them, as in \"page.id\", or \"\": the record's key",
+    },
+    Key { name: "source.headers", expected: "a list of names" },
+    Key { name: "source.refresh_seconds", expected: "a whole number from 1 to 3600" },
+    Key { name: "commit.interval", expected: "a time from \"1ms\" to \"60s\"" },
+    Key { name: "commit.records", expected: "a whole number from 1 to 2^53" },
+    Key { name: "commit.bytes", expected: "a whole number from 1 to 2^53" },
+    Key { name: "dead_letter.path", expected: "a path, or \"\" for none" },
+    Key { name: "dead_letter.topic", expected: "the name of a topic, or \"\" for none" },
+    Key { name: "sink.kind", expected: "\"lines\" or \"kafka\"" },
     Key { name: "sink.path", expected: "a path; \"-\" is standard output" },
+    Key { name: "sink.topic", expected: "the name of a topic" },
+    Key { name: "sink.progress_topic", expected: "the name of a topic" },
+    Key { name: "sink.transactional_id", expected: "a name" },
+    Key { name: "sink.transaction_seconds", expected: "a whole number from 1 to 900" },
+    Key { name: "sink.envelope", expected: "\"delta\" or \"upsert\"" },
     Key { name: "sink.emit", expected: "\"deltas\", \"pairs\", \"clusters\" or \"cluster-deltas\"" },
     Key { name: "sink.evidence", expected: "true or false" },
+    Key { name: "kafka.brokers", expected: "addresses, as in \"host:9092,other:9092\", or a list of them" },
+    Key { name: "kafka.connect_seconds", expected: "a whole number from 1 to 3600" },
+    Key { name: "kafka.settings.**", expected: "text, a number, true or false" },
+    Key { name: "state.path", expected: "a path or an address, or \"\" for none" },
+    Key { name: "state.commit_every", expected: "a time from \"1ms\" to \"3600s\"" },
+    Key {
+        name: "monitor.listen",
+        expected: "an address with a port, as in \"127.0.0.1:9600\", or \"\" for none",
+    },
+    Key { name: "processes.secret", expected: "text, or \"\" for none" },
+    Key { name: "processes.secret_file", expected: "a path, or \"\" for none" },
+    Key { name: "processes.connect_seconds", expected: "a whole number from 1 to 3600" },
+    Key { name: "processes.lost_seconds", expected: "a whole number from 1 to 3600" },
     Key { name: "logging.level", expected: "\"error\", \"warn\", \"info\", \"debug\" or \"trace\"" },
     Key { name: "logging.format", expected: "\"text\" or \"json\"" },
 ];
-
-/// Keys and tables that other versions have.
-const LATER_KEYS: &[&str] = &["state", "monitor"];
 
 /// Where a pipeline runs, validated.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,20 +70,26 @@ pub struct Deployment {
     pub workers: Option<NonZeroUsize>,
     /// How long the epochs that have been begun may take after a signal has stopped reading.
     pub shutdown: Duration,
-    /// What is read, in this order; `-` is standard input. At least one.
-    pub inputs: Vec<PathBuf>,
-    /// Where the input is cut.
-    pub epoch: EpochRule,
-    /// How fast it is played.
-    pub speed: Speed,
-    /// The file that keeps bad records, if they are kept.
-    pub dead_letter: Option<PathBuf>,
-    /// Where results go; `None` = standard output.
-    pub output: Option<PathBuf>,
+    /// What is read.
+    pub source: SourcePlace,
+    /// When the epochs of a topic end: by whichever comes first.
+    pub commit: EpochLimits,
+    /// Where bad records are kept, if they are.
+    pub dead_letter: Option<LetterPlace>,
+    /// Where results go.
+    pub sink: SinkPlace,
     /// What results are.
     pub emit: EmitKind,
     /// Whether pairs carry their evidence.
     pub evidence: bool,
+    /// How brokers are reached.
+    pub kafka: Connection,
+    /// Where documents are kept for a restart, if they are.
+    pub state: Option<StatePlace>,
+    /// Where the monitor listens, if it does.
+    pub monitor: Option<SocketAddr>,
+    /// How processes that run together find each other.
+    pub processes: ProcessSettings,
     /// What is logged.
     pub level: LogLevel,
     /// How.
@@ -136,18 +174,11 @@ impl Deployment {
         text: &str,
         environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, PlanError> {
-        let mut settings = Settings::new(KEYS, LATER_KEYS);
+        let mut settings = Settings::new(KEYS, &[]);
         settings.add_file(name, text, Path::new(""));
         settings.reject_unknown();
         settings.interpolate(environment);
 
-        let path = |value: &Value| value.text().map(PathBuf::from);
-        let inputs = settings.read("source.inputs", |v| v.list(path).filter(|inputs| !inputs.is_empty()));
-        if inputs.is_none() && settings.sound(&["source.inputs"]) {
-            settings.missing("source.inputs");
-        }
-        settings.choose("source.kind", &[("files", ())], &["kafka"]);
-        settings.choose("sink.kind", &[("lines", ())], &["kafka"]);
         let emit = [
             ("deltas", EmitKind::Deltas),
             ("pairs", EmitKind::Pairs),
@@ -157,24 +188,79 @@ impl Deployment {
         let levels = [LogLevel::Error, LogLevel::Warn, LogLevel::Info, LogLevel::Debug, LogLevel::Trace]
             .map(|level| (level.name(), level));
         let formats = [("text", LogFormat::Text), ("json", LogFormat::Json)];
-        let named = |typed: PathBuf| Some(typed).filter(|typed| !typed.as_os_str().is_empty());
+        let address = |value: &Value| match value.text()? {
+            "" => Some(None),
+            written => written.parse().ok().map(Some),
+        };
+        let source = places::source(&mut settings);
+        let sink = places::sink(&mut settings);
+        let emit = settings.choose("sink.emit", &emit, &[]).unwrap_or_default();
+        check_emit(&mut settings, &sink, emit);
         let deployment = Self {
             workers: settings.read("workers", workers).unwrap_or_default(),
-            shutdown: Duration::from_secs(
-                settings.read("shutdown_seconds", |v| v.integer(0..=3600)).unwrap_or(10),
-            ),
-            inputs: inputs.unwrap_or_default(),
-            epoch: settings.read("source.epoch", |v| v.text()?.parse().ok()).unwrap_or_default(),
-            speed: settings.read("source.speed", |v| v.text()?.parse().ok()).unwrap_or_default(),
-            dead_letter: settings.read("source.dead_letter", path).and_then(named),
-            output: settings.read("sink.path", path).and_then(named).filter(|path| path != Path::new("-")),
-            emit: settings.choose("sink.emit", &emit, &[]).unwrap_or_default(),
+            shutdown: places::seconds(&mut settings, "shutdown_seconds", 0, 10),
+            commit: places::commit(&mut settings, &source),
+            dead_letter: places::dead_letter(&mut settings, &sink),
+            kafka: places::connection(&mut settings, &source, &sink),
+            source,
+            sink,
+            emit,
             evidence: settings.read("sink.evidence", Value::boolean).unwrap_or_default(),
+            state: places::state(&mut settings),
+            monitor: settings.read("monitor.listen", address).flatten(),
+            processes: places::processes(&mut settings),
             level: settings.choose("logging.level", &levels, &[]).unwrap_or_default(),
             format: settings.choose("logging.format", &formats, &[]).unwrap_or_default(),
         };
         let problems = settings.finish();
         if problems.is_empty() { Ok(deployment) } else { Err(PlanError::Problems(problems)) }
+    }
+}
+
+impl Deployment {
+    /// The files that are read; none if a topic is.
+    pub fn inputs(&self) -> &[PathBuf] {
+        match &self.source {
+            SourcePlace::Files { inputs, .. } => inputs,
+            SourcePlace::Kafka { .. } => &[],
+        }
+    }
+
+    /// The file that is written to, if it is one.
+    pub fn output(&self) -> Option<&Path> {
+        match &self.sink {
+            SinkPlace::Lines { path } => path.as_deref(),
+            SinkPlace::Kafka { .. } => None,
+        }
+    }
+
+    /// From now on results are printed, and nothing is kept.
+    pub fn prints_only(&mut self) {
+        self.sink = SinkPlace::Lines { path: None };
+        self.state = None;
+        self.dead_letter = None;
+        self.monitor = None;
+    }
+
+    /// Whether it needs a broker.
+    pub fn has_broker(&self) -> bool {
+        matches!(self.source, SourcePlace::Kafka { .. }) || matches!(self.sink, SinkPlace::Kafka { .. })
+    }
+
+    /// The file that keeps bad records, if it is one.
+    pub fn letter_file(&self) -> Option<&Path> {
+        match &self.dead_letter {
+            Some(LetterPlace::File(path)) => Some(path),
+            Some(LetterPlace::Topic(_)) | None => None,
+        }
+    }
+}
+
+/// Notes a result that does not fit its place.
+fn check_emit(settings: &mut Settings, sink: &SinkPlace, emit: EmitKind) {
+    if matches!(sink, SinkPlace::Kafka { .. }) && emit != EmitKind::Deltas && settings.sound(&["sink.emit"]) {
+        let what = "a topic takes deltas: set it to \"deltas\", and sink.envelope to \"upsert\" for the pairs as they are";
+        settings.problem("sink.emit", What::Contradiction(what.to_owned()));
     }
 }
 

@@ -2,7 +2,8 @@
 
 /// A key that a file may have.
 pub(super) trait Described: Sync {
-    /// The dotted name, as in `sketch.size`; `text.fields.*` stands for all keys of that table, whatever their names.
+    /// The dotted name, as in `sketch.size`; `text.fields.*` stands for all keys of that table, whatever their names, `kafka.settings.**`
+    /// for those in tables below it too.
     fn name(&self) -> &'static str;
 
     /// What may stand there, with its range: completes "expected …".
@@ -15,7 +16,12 @@ pub(super) trait Described: Sync {
 
     /// The table in which this key has any name.
     fn table(&self) -> Option<&'static str> {
-        self.name().strip_suffix(".*")
+        self.name().strip_suffix(".*").or_else(|| self.name().strip_suffix(".**"))
+    }
+
+    /// Whether its name may have points in it, so that `a.b` and a table `a` with `b` are the same.
+    fn is_deep(&self) -> bool {
+        self.name().ends_with(".**")
     }
 
     /// The dotted name, where any name may follow that of the table alone.

@@ -8,7 +8,7 @@
 //! unknown key is a problem, and so is a key without effect; a [`Plan`] that exists can be run.
 //!
 //! Keys and ranges of a pipeline stand in `keys`, once. They are explained to users in `pipelines/minhash.toml`, those of a
-//! deployment in `config/local.toml`; both name every key, and the first every range and choice (tested).
+//! deployment in `config/kafka.toml`; both name every key, and the first every range and choice (tested).
 //!
 //! Nothing but the configuration itself is read by parsing. A table of document frequencies that a pipeline names is read in a
 //! step of its own ([`Draft::read`]), and once however many plans are made ([`FrozenTables`]).
@@ -23,6 +23,7 @@ mod frozen;
 mod hamming;
 mod keys;
 mod pipeline;
+mod places;
 mod problem;
 mod raw;
 mod sketch;
@@ -39,6 +40,7 @@ pub use deployment::{Deployment, EmitKind, LogFormat, LogLevel};
 pub use filter::FilterPlan;
 pub use frozen::FrozenTables;
 pub use pipeline::{Draft, Plan};
+pub use places::{LetterPlace, ProcessSettings, SinkPlace, SourcePlace, StatePlace};
 pub use problem::{Origin, PlanError, Problem, What};
 
 /// The pipelines that come with the program, by name; the first one is the default.

@@ -126,7 +126,8 @@ impl Settings {
 
     /// Whether a table there stands for the keys in it: not in place of the value of a key of any name.
     fn is_table(&self, key: &str, is_empty: bool) -> bool {
-        let is_value = self.keys.iter().any(|known| known.table().is_some() && known.has(key));
+        let is_value =
+            self.keys.iter().any(|known| known.table().is_some() && !known.is_deep() && known.has(key));
         !is_value && (!is_empty || self.below(key).next().is_some())
     }
 
@@ -170,8 +171,13 @@ impl Settings {
                 What::UnknownKey { nearest: self.nearest(name) }
             } else {
                 let expected = match &inside[..] {
-                    ["*"] => format!("a table of names, each with {}", self.expected(&format!("{name}.*"))),
-                    keys => format!("a table with the keys {}", keys.join(", ").replace(".*", "")),
+                    ["*" | "**"] => {
+                        format!("a table of names, each with {}", self.expected(&format!("{name}.*")))
+                    }
+                    keys => format!(
+                        "a table with the keys {}",
+                        keys.join(", ").replace(".**", "").replace(".*", "")
+                    ),
                 };
                 What::Unexpected { found: entry.typed.clone(), expected }
             };
@@ -265,6 +271,15 @@ impl Settings {
     pub(super) fn is_set_beside(&self, key: &str, other: &str) -> bool {
         let overridden = |name: &str| self.entries.get(name).map(|entry| entry.at.layer > 0);
         overridden(key).is_some_and(|key_is| key_is || overridden(other) != Some(true))
+    }
+
+    /// The value of a key whose value is never told.
+    pub(super) fn hidden<T>(
+        &self,
+        key: &str,
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Option<Result<T, ()>> {
+        self.entries.get(key).map(|entry| read(&entry.value).ok_or(()))
     }
 
     /// Takes a setting away, as if it had never been typed.

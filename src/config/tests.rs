@@ -14,6 +14,7 @@ use crate::text::{Shingle, Spaceless};
 
 const MINHASH: &str = include_str!("../../pipelines/minhash.toml");
 const LOCAL: &str = include_str!("../../config/local.toml");
+const KAFKA: &str = include_str!("../../config/kafka.toml");
 
 fn plan(text: &str, overrides: &[&str]) -> Result<Plan, PlanError> {
     let overrides: Vec<String> = overrides.iter().map(|&typed| typed.to_owned()).collect();
@@ -403,7 +404,11 @@ fn documented_keys_are_the_accepted_keys() {
         keys.iter().map(|key| key.named().to_owned()).collect()
     }
     assert_eq!(named_in(MINHASH), accepted(keys::KEYS));
-    assert_eq!(named_in(LOCAL), accepted(deployment::KEYS));
+    let all = accepted(deployment::KEYS);
+    // What stands in the table of librdkafka's settings are examples.
+    let named = named_in(KAFKA).into_iter().filter(|key| !key.starts_with("kafka.settings."));
+    assert_eq!(named.chain(["kafka.settings".to_owned()]).collect::<BTreeSet<_>>(), all);
+    assert!(named_in(LOCAL).is_subset(&all));
 }
 
 /// For each key that a commented file names, the comment above it; keys that follow each other share theirs.
@@ -461,21 +466,21 @@ fn defaults_are_those_of_the_commented_file() {
 fn a_deployment_takes_variables() {
     let none = |_: &str| None;
     let local = Deployment::parse("local.toml", LOCAL, &none).unwrap();
-    assert_eq!((local.workers, local.output.as_deref()), (None, None));
-    assert_eq!(local.inputs, [Path::new("-")]);
+    assert_eq!((local.workers, local.output()), (None, None));
+    assert_eq!(local.inputs(), [Path::new("-")]);
     let some = |name: &str| match name {
         "DUPFLOW_WORKERS" => Some("2".to_owned()),
         "DUPFLOW_INPUT" => Some("a b.jsonl".to_owned()),
         _ => Some(String::new()),
     };
     let set = Deployment::parse("local.toml", LOCAL, &some).unwrap();
-    assert_eq!((set.workers.map(usize::from), set.output), (Some(2), None));
-    assert_eq!(set.inputs, [Path::new("a b.jsonl")]);
+    assert_eq!((set.workers.map(usize::from), set.output()), (Some(2), None));
+    assert_eq!(set.inputs(), [Path::new("a b.jsonl")]);
 }
 
 #[test]
 fn what_a_variable_holds_is_never_said() {
-    let text = "workers = \"${SECRET}\"\nstate.path = \"x\"\n[source]\ninputs = [\"${MISSING}\"]\nkind = \"kafka\"\n\
+    let text = "workers = \"${SECRET}\"\nstate.paths = \"x\"\n[source]\ninputs = [\"${MISSING}\"]\nkind = \"queue\"\n\
                 epoch = \"${SECRET}\"\n[sink]\nemit = \"${SECRET}\"\npath = \"${SECRET\"\n";
     let secret = |name: &str| (name == "SECRET").then(|| "hunter2".to_owned());
     let error = Deployment::parse("l.toml", text, &secret).unwrap_err().to_string();
@@ -484,10 +489,10 @@ fn what_a_variable_holds_is_never_said() {
         said,
         [
             "l.toml:1: workers: found \"${SECRET}\", expected a whole number from 1 to 1024, or \"cores\"",
-            "l.toml:2: state.path: this key is not available in this version",
+            "l.toml:2: state.paths: unknown key; did you mean \"state.path\"?",
             "l.toml:4: source.inputs: the variable MISSING of the environment is not set; \"${MISSING:-default}\" gives a \
              default",
-            "l.toml:5: source.kind: \"kafka\" is not available in this version; available: files",
+            "l.toml:5: source.kind: found \"queue\", expected \"files\" or \"kafka\"",
             "l.toml:6: source.epoch: found \"${SECRET}\", expected \"events:N\", \"every:T\" with T as in \"100ms\", \"ts\" \
              or \"all\"",
             "l.toml:8: sink.emit: found \"${SECRET}\", expected \"deltas\", \"pairs\", \"clusters\" or \"cluster-deltas\"",

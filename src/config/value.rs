@@ -74,6 +74,17 @@ impl Value {
         if let Self::List(values) = self { values.iter().map(read).collect() } else { None }
     }
 
+    /// Text, a number or a truth value, as the text that a program with settings of text takes.
+    pub(super) fn scalar(&self) -> Option<String> {
+        match self {
+            Self::Text(text, _) => Some(text.clone()),
+            Self::Integer(number) => Some(number.to_string()),
+            Self::Float(number) => Some(number.to_string()),
+            Self::Boolean(value) => Some(value.to_string()),
+            Self::List(_) | Self::Other => None,
+        }
+    }
+
     pub(super) fn interpolate(&mut self, environment: &dyn Fn(&str) -> Option<String>) -> Result<(), String> {
         match self {
             Self::List(values) => values.iter_mut().try_for_each(|value| value.interpolate(environment)),

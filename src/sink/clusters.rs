@@ -15,14 +15,15 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use super::Sink;
+use super::{Destination, Sink};
 use crate::cluster::{Clusters, Report};
-use crate::doc::DocId;
+use crate::doc::{DocId, Letter};
+use crate::mark::{Mark, Standing};
 use crate::metrics::{Counter, Metrics};
 use crate::pair::DocPair;
 use crate::time::Progress;
 
-/// Writes every change of clusters, epoch by epoch; flushes after each epoch, so that a reader sees whole epochs.
+/// Writes every change of clusters, epoch by epoch; flushes at each commit, so that a reader sees whole epochs.
 #[derive(Debug)]
 pub struct ClusterDeltaLines<W> {
     out: W,
@@ -37,8 +38,16 @@ impl<W: Write> ClusterDeltaLines<W> {
     }
 }
 
-impl<W: Write> Sink for ClusterDeltaLines<W> {
-    fn epoch(&mut self, progress: &Progress, deltas: &[(DocPair, isize)]) -> io::Result<()> {
+impl<W: Destination> Sink for ClusterDeltaLines<W> {
+    fn take_over(&mut self) -> io::Result<Standing> {
+        self.out.take_over()
+    }
+
+    fn restored(&mut self, deltas: &[(DocPair, isize)]) {
+        count(&self.clusters.advance(deltas), &self.metrics);
+    }
+
+    fn epoch(&mut self, progress: &Progress, deltas: &[(DocPair, isize)], _: &[Letter]) -> io::Result<()> {
         let changes = self.clusters.advance(deltas);
         count(&changes, &self.metrics);
         let epoch = progress.epoch;
@@ -55,7 +64,11 @@ impl<W: Write> Sink for ClusterDeltaLines<W> {
                 Report::Giant { cluster, size } => write_giant(&mut self.out, cluster, *size)?,
             }
         }
-        self.out.flush()
+        Ok(())
+    }
+
+    fn commit(&mut self, mark: &Mark) -> io::Result<()> {
+        self.out.commit(mark)
     }
 
     fn finish(&mut self) -> io::Result<()> {
@@ -80,13 +93,21 @@ impl<W: Write> ClusterLines<W> {
 }
 
 impl<W: Write> Sink for ClusterLines<W> {
-    fn epoch(&mut self, _: &Progress, deltas: &[(DocPair, isize)]) -> io::Result<()> {
+    fn restored(&mut self, deltas: &[(DocPair, isize)]) {
         let changes = self.clusters.advance(deltas);
         count(&changes, &self.metrics);
         for (report, diff) in changes {
             let changed = if diff > 0 { self.alive.insert(report) } else { self.alive.remove(&report) };
             debug_assert!(changed, "every report accumulates to 0 or 1");
         }
+    }
+
+    fn epoch(&mut self, _: &Progress, deltas: &[(DocPair, isize)], _: &[Letter]) -> io::Result<()> {
+        self.restored(deltas);
+        Ok(())
+    }
+
+    fn commit(&mut self, _: &Mark) -> io::Result<()> {
         Ok(())
     }
 
@@ -163,7 +184,7 @@ mod tests {
             };
             let mut deltas: Vec<_> = changes.split(' ').map(change).collect();
             deltas.sort_unstable();
-            sink.epoch(&Progress { epoch, ..Progress::default() }, &deltas).unwrap();
+            sink.epoch(&Progress { epoch, ..Progress::default() }, &deltas, &[]).unwrap();
         }
         sink.finish().unwrap();
     }
@@ -231,7 +252,7 @@ mod tests {
                 let pair = Pair::new(end(0), end(1)).unwrap();
                 (DocPair { pair, similarity: Similarity::ONE, evidence: Evidence::default() }, 1)
             });
-            sink.epoch(&Progress::default(), &pairs).unwrap();
+            sink.epoch(&Progress::default(), &pairs, &[]).unwrap();
             sink.finish().unwrap();
         });
         assert_eq!(

@@ -10,16 +10,20 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::io::{self, Write};
+use std::io::{self, BufRead, Write};
 
-use super::Sink;
-use crate::pair::DocPair;
-use crate::time::Progress;
+use serde::Deserialize;
+
+use super::{Destination, Sink};
+use crate::doc::{DocId, Letter};
+use crate::mark::{Mark, Standing};
+use crate::pair::{DocPair, Evidence, Pair, Similarity};
+use crate::time::{Epoch, Progress};
 
 /// The standard error of a pair's similarity by the pipeline, a pure function of the pair.
 pub type StandardError = Box<dyn Fn(&DocPair) -> f64 + Send>;
 
-/// Writes every delta, epoch by epoch; flushes after each epoch, so that a reader sees whole epochs.
+/// Writes every delta, epoch by epoch; flushes at each commit, so that a reader sees whole epochs.
 pub struct DeltaLines<W> {
     out: W,
     evidence: Option<StandardError>,
@@ -32,14 +36,29 @@ impl<W: Write> DeltaLines<W> {
     }
 }
 
-impl<W: Write> Sink for DeltaLines<W> {
-    fn epoch(&mut self, progress: &Progress, deltas: &[(DocPair, isize)]) -> io::Result<()> {
-        let epoch = progress.epoch;
-        for (pair, diff) in deltas {
-            write!(self.out, "{{\"epoch\":{epoch},\"diff\":{diff},")?;
-            write_pair(&mut self.out, pair, self.evidence.as_ref())?;
+impl<W: Destination> Sink for DeltaLines<W> {
+    fn take_over(&mut self) -> io::Result<Standing> {
+        self.out.take_over()
+    }
+
+    fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
+        let mut pairs = BTreeSet::new();
+        for line in self.out.lines()?.lines() {
+            apply(&line?, &mut pairs)?;
         }
-        self.out.flush()
+        Ok(pairs)
+    }
+
+    fn epoch(&mut self, progress: &Progress, deltas: &[(DocPair, isize)], _: &[Letter]) -> io::Result<()> {
+        for (pair, diff) in deltas {
+            write_delta(&mut self.out, progress.epoch, pair, *diff, self.evidence.as_ref())?;
+            self.out.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self, mark: &Mark) -> io::Result<()> {
+        self.out.commit(mark)
     }
 
     fn finish(&mut self) -> io::Result<()> {
@@ -62,11 +81,19 @@ impl<W: Write> PairLines<W> {
 }
 
 impl<W: Write> Sink for PairLines<W> {
-    fn epoch(&mut self, _: &Progress, deltas: &[(DocPair, isize)]) -> io::Result<()> {
+    fn restored(&mut self, deltas: &[(DocPair, isize)]) {
         for (pair, diff) in deltas {
             let changed = if *diff > 0 { self.alive.insert(pair.clone()) } else { self.alive.remove(pair) };
             debug_assert!(changed, "every pair accumulates to 0 or 1");
         }
+    }
+
+    fn epoch(&mut self, _: &Progress, deltas: &[(DocPair, isize)], _: &[Letter]) -> io::Result<()> {
+        self.restored(deltas);
+        Ok(())
+    }
+
+    fn commit(&mut self, _: &Mark) -> io::Result<()> {
         Ok(())
     }
 
@@ -74,13 +101,81 @@ impl<W: Write> Sink for PairLines<W> {
         for pair in &self.alive {
             self.out.write_all(b"{")?;
             write_pair(&mut self.out, pair, self.evidence.as_ref())?;
+            self.out.write_all(b"\n")?;
         }
         self.out.flush()
     }
 }
 
-/// From the key `a` to the end of the line.
-fn write_pair(out: &mut impl Write, found: &DocPair, evidence: Option<&StandardError>) -> io::Result<()> {
+/// The sign of a pair that is there.
+fn present() -> i8 {
+    1
+}
+
+/// A delta as it is read back.
+#[derive(Deserialize)]
+struct DeltaLine {
+    #[serde(default = "present")]
+    diff: i8,
+    a: DocId,
+    b: DocId,
+    similarity: f64,
+    #[serde(default)]
+    blocks: u16,
+    #[serde(default)]
+    look: u16,
+    #[serde(default)]
+    components: u32,
+}
+
+/// Applies a line that was written before to the pairs that the lines before it accumulate to.
+///
+/// # Errors
+/// If it is no delta, or none that can follow.
+pub(super) fn apply(line: &str, pairs: &mut BTreeSet<DocPair>) -> io::Result<()> {
+    let (pair, diff) = read_delta(line)?;
+    let follows = if diff > 0 { pairs.insert(pair) } else { pairs.remove(&pair) };
+    if follows {
+        Ok(())
+    } else {
+        Err(wrong("a delta of the output does not follow from those before it", line))
+    }
+}
+
+fn wrong(what: &str, line: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("{what}: {line}"))
+}
+
+/// A delta as it was written, with its sign; the sign of a line without one is 1.
+///
+/// # Errors
+/// If it is no delta.
+pub(super) fn read_delta(line: &str) -> io::Result<(DocPair, i8)> {
+    let DeltaLine { diff, a, b, similarity, blocks, look, components } =
+        serde_json::from_str(line).map_err(|_| wrong("a line of the output is no delta", line))?;
+    let pair = Pair::new(a, b).ok_or_else(|| wrong("a document is no pair with itself", line))?;
+    let evidence = Evidence { blocks, look, components };
+    Ok((DocPair { pair, similarity: Similarity::clamped(similarity), evidence }, diff))
+}
+
+/// `{"epoch":…,"diff":…,"a":…}`, without the end of a line.
+pub(super) fn write_delta(
+    out: &mut impl Write,
+    epoch: Epoch,
+    pair: &DocPair,
+    diff: isize,
+    evidence: Option<&StandardError>,
+) -> io::Result<()> {
+    write!(out, "{{\"epoch\":{epoch},\"diff\":{diff},")?;
+    write_pair(out, pair, evidence)
+}
+
+/// From the key `a` to the end of the object.
+pub(super) fn write_pair(
+    out: &mut impl Write,
+    found: &DocPair,
+    evidence: Option<&StandardError>,
+) -> io::Result<()> {
     out.write_all(b"\"a\":")?;
     serde_json::to_writer(&mut *out, found.pair.lo().as_str())?;
     out.write_all(b",\"b\":")?;
@@ -88,11 +183,11 @@ fn write_pair(out: &mut impl Write, found: &DocPair, evidence: Option<&StandardE
     out.write_all(b",\"similarity\":")?;
     serde_json::to_writer(&mut *out, &found.similarity.get())?;
     if let Some(standard_error) = evidence {
-        let crate::pair::Evidence { blocks, look, components } = found.evidence;
+        let Evidence { blocks, look, components } = found.evidence;
         write!(out, ",\"blocks\":{blocks},\"look\":{look},\"components\":{components},\"standard_error\":")?;
         serde_json::to_writer(&mut *out, &standard_error(found))?;
     }
-    out.write_all(b"}\n")
+    out.write_all(b"}")
 }
 
 impl<W> fmt::Debug for DeltaLines<W> {
@@ -110,8 +205,6 @@ impl<W> fmt::Debug for PairLines<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doc::DocId;
-    use crate::pair::{Evidence, Pair, Similarity};
     use crate::sink::Memory;
 
     fn pair(a: &str, b: &str, similarity: f64) -> DocPair {
@@ -136,8 +229,8 @@ mod tests {
     fn a_delta_is_written_to_the_letter() {
         let mut out = Vec::new();
         let mut sink = DeltaLines::new(&mut out, None);
-        sink.epoch(&at(7), &[(pair("b", "a", 0.912109375), 1)]).unwrap();
-        sink.epoch(&at(8), &[(pair("a", "b", 0.912109375), -1), (pair("a", "b", 1.0), 1)]).unwrap();
+        sink.epoch(&at(7), &[(pair("b", "a", 0.912109375), 1)], &[]).unwrap();
+        sink.epoch(&at(8), &[(pair("a", "b", 0.912109375), -1), (pair("a", "b", 1.0), 1)], &[]).unwrap();
         sink.finish().unwrap();
         let expected = r#"{"epoch":7,"diff":1,"a":"a","b":"b","similarity":0.912109375}
 {"epoch":8,"diff":-1,"a":"a","b":"b","similarity":0.912109375}
@@ -151,7 +244,7 @@ mod tests {
         for similarity in [0.1 + 0.2, 1.0 / 3.0, 0.0, f64::MIN_POSITIVE, 1.0] {
             let mut out = Vec::new();
             let written = pair("q\"\\\n\0", "é\u{7f}😀", similarity);
-            DeltaLines::new(&mut out, None).epoch(&at(1), &[(written.clone(), 1)]).unwrap();
+            DeltaLines::new(&mut out, None).epoch(&at(1), &[(written.clone(), 1)], &[]).unwrap();
             assert_eq!(out.iter().filter(|&&b| b == b'\n').count(), 1);
             let read: serde_json::Value = serde_json::from_slice(&out).unwrap();
             assert_eq!(read["a"], written.pair.lo().as_str());
@@ -164,7 +257,7 @@ mod tests {
     fn evidence_follows() {
         let mut out = Vec::new();
         let mut sink = DeltaLines::new(&mut out, Some(Box::new(|pair| pair.similarity.get() / 10.0)));
-        sink.epoch(&at(1), &[(pair("a", "b", 0.5), 1)]).unwrap();
+        sink.epoch(&at(1), &[(pair("a", "b", 0.5), 1)], &[]).unwrap();
         drop(sink);
         let expected = r#"{"epoch":1,"diff":1,"a":"a","b":"b","similarity":0.5,"blocks":3,"look":2,"components":128,"standard_error":0.05}"#;
         assert_eq!(text(out).trim_end(), expected);
@@ -174,10 +267,14 @@ mod tests {
     fn pairs_are_those_left_at_the_end_in_order() {
         let mut out = Vec::new();
         let mut sink = PairLines::new(&mut out, None);
-        sink.epoch(&at(1), &[(pair("b", "c", 0.5), 1), (pair("x", "y", 0.5), 1)]).unwrap();
-        sink.epoch(&at(2), &[(pair("a", "z", 0.25), 1), (pair("b", "c", 0.5), -1), (pair("b", "c", 1.0), 1)])
-            .unwrap();
-        sink.epoch(&at(4), &[(pair("x", "y", 0.5), -1)]).unwrap();
+        sink.epoch(&at(1), &[(pair("b", "c", 0.5), 1), (pair("x", "y", 0.5), 1)], &[]).unwrap();
+        sink.epoch(
+            &at(2),
+            &[(pair("a", "z", 0.25), 1), (pair("b", "c", 0.5), -1), (pair("b", "c", 1.0), 1)],
+            &[],
+        )
+        .unwrap();
+        sink.epoch(&at(4), &[(pair("x", "y", 0.5), -1)], &[]).unwrap();
         sink.finish().unwrap();
         drop(sink);
         let expected =
@@ -190,7 +287,7 @@ mod tests {
         let mut full = [0; 10];
         let mut sink = DeltaLines::new(&mut full[..], None);
         assert_eq!(
-            sink.epoch(&at(1), &[(pair("a", "b", 0.5), 1)]).unwrap_err().kind(),
+            sink.epoch(&at(1), &[(pair("a", "b", 0.5), 1)], &[]).unwrap_err().kind(),
             io::ErrorKind::WriteZero
         );
     }
@@ -198,8 +295,8 @@ mod tests {
     #[test]
     fn memory_accumulates() {
         let mut sink = Memory::default();
-        sink.epoch(&at(1), &[(pair("a", "b", 0.5), 1)]).unwrap();
-        sink.epoch(&at(3), &[(pair("a", "b", 0.5), -1), (pair("a", "b", 0.75), 1)]).unwrap();
+        sink.epoch(&at(1), &[(pair("a", "b", 0.5), 1)], &[]).unwrap();
+        sink.epoch(&at(3), &[(pair("a", "b", 0.5), -1), (pair("a", "b", 0.75), 1)], &[]).unwrap();
         sink.finish().unwrap();
         let values =
             |epoch| sink.accumulated(epoch).into_iter().map(|((_, s), n)| (s.get(), n)).collect::<Vec<_>>();

@@ -1,20 +1,28 @@
 //! A sink that keeps everything, for tests and examples.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Sink;
-use crate::doc::DocId;
+use crate::doc::{DocId, Letter};
+use crate::mark::{Mark, Standing};
 use crate::pair::{DocPair, Pair, Similarity};
 use crate::time::{Epoch, Progress};
 
 /// Collects the deltas as they come.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Memory {
     /// Every delta with its epoch.
     pub deltas: Vec<(Epoch, DocPair, isize)>,
     /// How far every epoch has read.
     pub progress: Vec<Progress>,
+    /// Records that are no events.
+    pub letters: Vec<Letter>,
+    /// The last mark.
+    pub mark: Option<Mark>,
+    /// Deltas and letters that are committed.
+    durable: (usize, usize),
     /// Whether [`Sink::finish`] was called.
     pub finished: bool,
 }
@@ -33,9 +41,39 @@ impl Memory {
 }
 
 impl Sink for Memory {
-    fn epoch(&mut self, progress: &Progress, deltas: &[(DocPair, isize)]) -> io::Result<()> {
+    /// What came after the last commit is gone.
+    fn take_over(&mut self) -> io::Result<Standing> {
+        let last = self.mark.as_ref().map_or(0, |mark| mark.progress.epoch);
+        self.deltas.truncate(self.durable.0);
+        self.letters.truncate(self.durable.1);
+        self.progress.retain(|progress| progress.epoch <= last);
+        Ok(self.mark.clone().map_or(Standing::New, |mark| Standing::At(Box::new(mark))))
+    }
+
+    fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
+        let mut pairs = BTreeSet::new();
+        for (_, pair, diff) in &self.deltas {
+            let follows = if *diff > 0 { pairs.insert(pair.clone()) } else { pairs.remove(pair) };
+            debug_assert!(follows, "every pair accumulates to 0 or 1");
+        }
+        Ok(pairs)
+    }
+
+    fn epoch(
+        &mut self,
+        progress: &Progress,
+        deltas: &[(DocPair, isize)],
+        letters: &[Letter],
+    ) -> io::Result<()> {
         self.progress.push(progress.clone());
         self.deltas.extend(deltas.iter().map(|(pair, diff)| (progress.epoch, pair.clone(), *diff)));
+        self.letters.extend_from_slice(letters);
+        Ok(())
+    }
+
+    fn commit(&mut self, mark: &Mark) -> io::Result<()> {
+        self.mark = Some(mark.clone());
+        self.durable = (self.deltas.len(), self.letters.len());
         Ok(())
     }
 
@@ -43,4 +81,41 @@ impl Sink for Memory {
         self.finished = true;
         Ok(())
     }
+}
+
+/// So that somebody else can look into it.
+impl<S: Sink> Sink for Arc<Mutex<S>> {
+    fn take_over(&mut self) -> io::Result<Standing> {
+        lock(self).take_over()
+    }
+
+    fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
+        lock(self).pairs()
+    }
+
+    fn restored(&mut self, deltas: &[(DocPair, isize)]) {
+        lock(self).restored(deltas);
+    }
+
+    fn epoch(
+        &mut self,
+        progress: &Progress,
+        deltas: &[(DocPair, isize)],
+        letters: &[Letter],
+    ) -> io::Result<()> {
+        lock(self).epoch(progress, deltas, letters)
+    }
+
+    fn commit(&mut self, mark: &Mark) -> io::Result<()> {
+        lock(self).commit(mark)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        lock(self).finish()
+    }
+}
+
+/// What a holder that panicked has left is looked at as it is.
+fn lock<S>(sink: &Mutex<S>) -> MutexGuard<'_, S> {
+    sink.lock().unwrap_or_else(PoisonError::into_inner)
 }

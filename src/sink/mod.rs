@@ -1,40 +1,93 @@
 //! Where results go: the deltas of closed epochs in, lines (or a list, in tests) out.
 
 mod clusters;
+mod destination;
+mod envelope;
+#[cfg(feature = "kafka")]
+mod kafka;
+mod letters;
 mod lines;
+mod marked;
 mod memory;
 
+use std::collections::BTreeSet;
 use std::io;
 
 pub use clusters::{ClusterDeltaLines, ClusterLines};
+pub use destination::Destination;
+pub use envelope::Envelope;
+#[cfg(feature = "kafka")]
+pub use kafka::{KafkaOutput, KafkaSink};
+pub use letters::LetterFile;
 pub use lines::{DeltaLines, PairLines, StandardError};
+pub use marked::MarkedFile;
 pub use memory::Memory;
 
+use crate::doc::Letter;
+use crate::mark::{Mark, Standing};
 use crate::pair::DocPair;
 use crate::time::Progress;
 
 /// A destination of pair deltas.
 ///
 /// Contract, for the committer, the one thread that calls it (no worker does):
-/// - [`Self::epoch`] is called once for every epoch, without gaps and in order, once the epoch is closed: nothing that it
-///   was given is ever taken back. An epoch may have no delta: it moves progress all the same.
-/// - When it returns, the deltas are at least where a reader of the destination finds them after the end of the process: they and the
-///   progress are *durable* as far as the destination can make them so. What it stores of the progress is where a restart goes on.
+///
+/// ```text
+///  take_over ─▶ [pairs] ─▶ restored* ─▶ ( epoch+ ─▶ commit )* ─▶ finish
+/// ```
+///
+/// - [`Self::take_over`] is called once, first, before anything is read. From then on no run that had the destination before can
+///   write to it: its next commit fails. What it had not committed is gone. A destination that forgets starts anew.
+/// - [`Self::restored`] is called for the deltas of epochs that are in the output already, up to the mark: for what a sink derives
+///   from all deltas.
+/// - [`Self::epoch`] is called once for every epoch after that, in order, once the epoch is closed: nothing that it was given is ever
+///   taken back. An epoch may have no delta. Numbers ascend, and may have a gap after a restart.
+/// - [`Self::commit`] makes the epochs given since the last one *durable*, with a mark: all of them and the mark, or nothing. When it
+///   returns, a reader of the destination finds them, also after the end of the process and, as far as the destination can, of the machine.
 /// - The deltas of an epoch are consolidated: no two of them are equal but for their sign; each is 1 or -1. They are
 ///   sorted by (a, b, diff), so that a pair whose similarity changes is a -1 and then a +1.
 /// - Over all epochs each pair accumulates to 0 or 1.
-/// - [`Self::finish`] is called once, last; if it is not (the run failed), what was written is a prefix of the deltas
-///   by whole epochs, but for the last one, which may be cut.
+/// - [`Self::finish`] is called once, last; if it is not (the run failed), what is durable are the epochs up to the last commit.
 /// - After an error no further call is made. An error of kind [`io::ErrorKind::BrokenPipe`] means that nobody reads on.
 ///
-/// A call may wait for its destination (a pipe that is full). Meanwhile closed epochs wait, and once enough of them do, the
-/// readers are held back; workers are not.
+/// A call may wait for its destination (a pipe that is full, a broker that is gone). Meanwhile closed epochs wait, and once enough of
+/// them do, the readers are held back; workers are not.
 pub trait Sink {
-    /// Takes one epoch: how far it has read, and its deltas.
+    /// Takes the destination over, and tells what stands in it.
+    ///
+    /// # Errors
+    /// Those of the destination; that another run holds it.
+    fn take_over(&mut self) -> io::Result<Standing> {
+        Ok(Standing::Forgets)
+    }
+
+    /// The pairs that the durable deltas accumulate to, read from the destination itself.
+    ///
+    /// # Errors
+    /// Those of the destination; that it keeps no marks; that it holds something else.
+    fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "the output keeps no marks"))
+    }
+
+    /// Learns of deltas that are in the output already.
+    fn restored(&mut self, _deltas: &[(DocPair, isize)]) {}
+
+    /// Takes one epoch: how far it has read, its deltas, and the records in it that are no events (if letters go here).
     ///
     /// # Errors
     /// Those of the destination.
-    fn epoch(&mut self, progress: &Progress, deltas: &[(DocPair, isize)]) -> io::Result<()>;
+    fn epoch(
+        &mut self,
+        progress: &Progress,
+        deltas: &[(DocPair, isize)],
+        letters: &[Letter],
+    ) -> io::Result<()>;
+
+    /// Makes the epochs since the last commit durable, with the mark.
+    ///
+    /// # Errors
+    /// Those of the destination; that another run has taken it over.
+    fn commit(&mut self, mark: &Mark) -> io::Result<()>;
 
     /// Writes out everything that is still held.
     ///

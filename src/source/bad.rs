@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::SourceError;
+use crate::doc::Letter;
 use crate::feed::BadRecord;
 
 /// What a bad record does to the run.
@@ -69,13 +70,30 @@ impl fmt::Display for BadRecordAt {
 pub struct BadRecords {
     on_error: OnError,
     dead_letter: Option<DeadLetter>,
+    /// Whether they are kept with their epoch.
+    with_epoch: bool,
     counts: Mutex<BTreeMap<BadRecord, u64>>,
 }
 
 impl BadRecords {
     /// Counts from zero.
     pub fn new(on_error: OnError, dead_letter: Option<DeadLetter>) -> Self {
-        Self { on_error, dead_letter, counts: Mutex::default() }
+        Self { on_error, dead_letter, with_epoch: false, counts: Mutex::default() }
+    }
+
+    /// Counts from zero; whoever reports a record keeps it with its epoch, as a [`Letter`].
+    pub fn with_epochs(on_error: OnError) -> Self {
+        Self { on_error, dead_letter: None, with_epoch: true, counts: Mutex::default() }
+    }
+
+    /// Whether they are kept with their epoch.
+    pub fn with_letters(&self) -> bool {
+        self.with_epoch
+    }
+
+    /// The letter of a record that has been reported, if it is kept with its epoch. It holds the beginning of a very long one.
+    pub fn letter(&self, letter: impl FnOnce() -> Letter) -> Option<Letter> {
+        self.with_epoch.then(letter)
     }
 
     /// Counts a record, logs the first one of its reason, and keeps it: `head`, then all of `tail`, without the end of

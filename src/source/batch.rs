@@ -5,7 +5,9 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::doc::{DocId, Position};
+use super::Shape;
+use crate::codec::Changes;
+use crate::doc::{DocId, Letter, Position};
 
 /// Records of one input and one partition, in order of offset, not yet looked into.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +23,10 @@ pub struct Batch {
     pub next: u64,
     /// The records.
     pub payload: Payload,
+    /// Records before [`Self::next`] that the reader found to be bad, if they are kept with their epoch.
+    pub letters: Vec<Letter>,
+    /// Where each of several processes reads all: a hash of what the batch was for all of them.
+    pub seen: Option<u64>,
 }
 
 /// The records of a [`Batch`].
@@ -45,15 +51,21 @@ pub enum Payload {
     },
     /// Records with keys, as a log holds them.
     Records(Records),
+    /// Documents as an earlier run kept them: they stand in no partition.
+    Kept(Changes),
 }
 
-/// Records with keys: the key is the document's id, the value its text; no value or an empty one ends the document.
+/// Records with keys, and the [`Shape`] in which their values hold documents; by default the key is the document's id, the value its
+/// text, and no value or an empty one ends the document.
 ///
-/// All bytes lie in one buffer, so that a batch is two allocations however many records it has.
+/// All bytes lie in one buffer, so that a batch is two or three allocations however many records it has.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Records {
+    shape: Arc<Shape>,
     bytes: Vec<u8>,
     entries: Vec<Entry>,
+    /// Headers: the record's place in `entries`, which of the shape's headers, the value; in order of record.
+    headers: Vec<(usize, usize, Range<usize>)>,
 }
 
 /// One record of [`Records`].
@@ -79,6 +91,16 @@ pub struct KeyedRecord<'a> {
 }
 
 impl Records {
+    /// No records, of this shape.
+    pub fn of(shape: Arc<Shape>) -> Self {
+        Self { shape, ..Self::default() }
+    }
+
+    /// In which shape their values are.
+    pub fn shape(&self) -> &Arc<Shape> {
+        &self.shape
+    }
+
     /// Appends a record, whose offset must be greater than all before.
     pub fn push(&mut self, record: KeyedRecord<'_>) {
         debug_assert!(self.entries.last().is_none_or(|last| last.offset < record.offset), "offsets ascend");
@@ -91,6 +113,14 @@ impl Records {
         self.entries.push(Entry { offset: record.offset, ts: record.ts, key, value });
     }
 
+    /// Gives the last record a header: `which` of those that the shape names.
+    pub fn push_header(&mut self, which: usize, value: &[u8]) {
+        debug_assert!(!self.entries.is_empty(), "a header belongs to a record");
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(value);
+        self.headers.push((self.entries.len().saturating_sub(1), which, start..self.bytes.len()));
+    }
+
     /// The records in order.
     pub fn iter(&self) -> impl Iterator<Item = KeyedRecord<'_>> {
         self.entries.iter().map(|entry| {
@@ -98,6 +128,31 @@ impl Records {
             let (key, value) = (entry.key.as_ref().map(part), entry.value.as_ref().map(part));
             KeyedRecord { offset: entry.offset, ts: entry.ts, key, value }
         })
+    }
+
+    /// The headers of the record at this place, from 0: which of those that the shape names, and its value.
+    pub fn headers(&self, place: usize) -> impl Iterator<Item = (usize, &[u8])> + Clone {
+        let from = self.headers.partition_point(|(entry, ..)| *entry < place);
+        let own = self.headers[from..].iter().take_while(move |(entry, ..)| *entry == place);
+        own.map(|(_, which, value)| (*which, &self.bytes[value.clone()]))
+    }
+
+    /// Parts them: those before an offset, and the rest.
+    #[cfg(any(feature = "kafka", test))]
+    pub(super) fn part(&self, offset: u64) -> (Self, Self) {
+        let parts = || Self::of(Arc::clone(&self.shape));
+        let (mut before, mut rest) = (parts(), parts());
+        for (place, record) in self.iter().enumerate() {
+            let part = if record.offset < offset { &mut before } else { &mut rest };
+            part.push(record);
+            self.headers(place).for_each(|(which, value)| part.push_header(which, value));
+        }
+        (before, rest)
+    }
+
+    /// Bytes of keys, values and headers.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.len()
     }
 
     /// How many there are.
@@ -138,13 +193,30 @@ impl Batch {
         match &self.payload {
             Payload::Lines { bytes, .. } => bytes.len() as u64,
             Payload::Files { files, .. } => files.iter().map(|file| file.bytes).sum(),
-            Payload::Records(records) => records.bytes.len() as u64,
+            Payload::Records(records) => records.bytes() as u64,
+            Payload::Kept(documents) => documents.len_bytes() as u64,
         }
     }
 
-    /// The position after its last record.
-    pub fn end(&self) -> Position {
-        Position { partition: self.partition, offset: self.next }
+    /// The position after its last record; none if its documents are those of an earlier run.
+    pub fn end(&self) -> Option<Position> {
+        let is_read = !matches!(self.payload, Payload::Kept(_));
+        is_read.then_some(Position { partition: self.partition, offset: self.next })
+    }
+
+    /// Documents of an earlier run.
+    pub fn kept(documents: Changes) -> Self {
+        let records = documents.iter().count() as u64;
+        let payload = Payload::Kept(documents);
+        Self {
+            input: "state".into(),
+            partition: 0,
+            records,
+            next: 0,
+            payload,
+            letters: Vec::new(),
+            seen: None,
+        }
     }
 }
 
@@ -185,8 +257,16 @@ mod tests {
         let found: Vec<_> = records(&lines, 5, 10).map(|l| (l.offset, l.number, l.bytes)).collect();
         assert_eq!(found, [(10, 6, &b"{1}\n"[..]), (11, 8, b"{2}\r\n"), (12, 10, b"{3}")]);
         let payload = Payload::Lines { bytes: lines, first_line: 5, first: 10 };
-        let batch = Batch { input: "x".into(), partition: 7, records: 3, next: 13, payload };
-        assert_eq!((batch.bytes(), batch.end()), (19, Position { partition: 7, offset: 13 }));
+        let batch = Batch {
+            input: "x".into(),
+            partition: 7,
+            records: 3,
+            next: 13,
+            payload,
+            letters: Vec::new(),
+            seen: None,
+        };
+        assert_eq!((batch.bytes(), batch.end()), (19, Some(Position { partition: 7, offset: 13 })));
     }
 
     #[test]
@@ -201,7 +281,44 @@ mod tests {
         given.iter().for_each(|record| records.push(*record));
         assert_eq!((records.len(), records.iter().collect::<Vec<_>>()), (3, given.to_vec()));
         let payload = Payload::Records(records);
-        let batch = Batch { input: "x".into(), partition: 0, records: 3, next: 12, payload };
+        let batch = Batch {
+            input: "x".into(),
+            partition: 0,
+            records: 3,
+            next: 12,
+            payload,
+            letters: Vec::new(),
+            seen: None,
+        };
         assert_eq!(batch.bytes(), 5);
+    }
+
+    #[test]
+    fn parts_have_their_headers() {
+        let mut records = Records::default();
+        for offset in [3, 5, 8, 9] {
+            records.push(KeyedRecord { offset, ts: None, key: Some(b"k"), value: Some(b"v") });
+            if offset != 5 {
+                records.push_header(1, format!("h{offset}").as_bytes());
+                records.push_header(0, b"");
+            }
+        }
+        let told = |part: &Records| {
+            let one = |(place, record): (usize, KeyedRecord<'_>)| {
+                let headers = part.headers(place).map(|(n, value)| (n, value.to_vec()));
+                (record.offset, headers.collect::<Vec<_>>())
+            };
+            part.iter().enumerate().map(one).collect::<Vec<_>>()
+        };
+        let whole = told(&records);
+        assert_eq!(whole[2], (8, vec![(1, b"h8".to_vec()), (0, Vec::new())]));
+        for (line, before) in [(0, 0), (3, 0), (4, 1), (6, 2), (9, 3), (10, 4)] {
+            let (head, rest) = records.part(line);
+            assert_eq!(
+                (told(&head), told(&rest)),
+                (whole[..before].to_vec(), whole[before..].to_vec()),
+                "{line}"
+            );
+        }
     }
 }

@@ -7,15 +7,17 @@
 use std::mem;
 use std::sync::Arc;
 
-use super::EpochRule;
 use super::batch::{Batch, FileDocument, Payload, is_blank};
 use super::queue::{Closed, Queue};
 use super::speed::{Pace, Speed};
+use super::{EpochRule, Share};
+use crate::doc::{Letter, Position};
 use crate::feed;
+use crate::hash;
 use crate::time::Clock;
 
 /// The partition of all recorded inputs together.
-const PARTITION: u32 = 0;
+pub(super) const PARTITION: u32 = 0;
 
 /// Records after which a batch is full, inclusive: an epoch of 1,000 short records makes 8 batches, so that 2 to 4
 /// workers share it evenly.
@@ -32,6 +34,13 @@ pub(super) struct Cutter<'q> {
     rule: EpochRule,
     pace: Option<Pace>,
 
+    share: Share,
+    /// Batches that have been made.
+    batches: u64,
+    /// The offset of the first record that is handed over; those before it are passed by.
+    begin: u64,
+    /// Where the partition has a line: a batch ends there.
+    line_at: Option<u64>,
     /// The offset of the next record.
     next: u64,
     /// [`Batch::next`] of the last batch that was handed over.
@@ -50,12 +59,25 @@ pub(super) struct Cutter<'q> {
     lines: Vec<u8>,
     files: Vec<FileDocument>,
     file_bytes: u64,
+    /// Of bad records since the last batch.
+    letters: Vec<Letter>,
 }
 
 impl<'q> Cutter<'q> {
-    pub(super) fn new(queue: &'q Queue, clock: &'q dyn Clock, rule: EpochRule, speed: Speed) -> Self {
+    pub(super) fn new(
+        queue: &'q Queue,
+        clock: &'q dyn Clock,
+        rule: EpochRule,
+        speed: Speed,
+        share: Share,
+        begin: u64,
+    ) -> Self {
         Self {
             queue,
+            share,
+            batches: 0,
+            begin,
+            line_at: queue.line(PARTITION),
             clock,
             rule,
             pace: Pace::new(speed),
@@ -70,7 +92,18 @@ impl<'q> Cutter<'q> {
             lines: Vec::new(),
             files: Vec::new(),
             file_bytes: 0,
+            letters: Vec::new(),
         }
+    }
+
+    /// Whether it is told if the next record is bad.
+    pub(super) fn tells(&self) -> bool {
+        self.is_wanted() && self.share.tells()
+    }
+
+    /// Whether the next record is handed over, or passed by.
+    fn is_wanted(&self) -> bool {
+        self.next >= self.begin
     }
 
     /// What follows belongs to this input.
@@ -100,7 +133,7 @@ impl<'q> Cutter<'q> {
     /// The buffer holds one more line, from `start`.
     pub(super) fn line(&mut self, start: usize) -> Result<(), Closed> {
         let blank = is_blank(&self.lines[start..]);
-        if !blank && (self.pace.is_some() || self.rule == EpochRule::Ts) {
+        if !blank && self.is_wanted() && (self.pace.is_some() || self.rule == EpochRule::Ts) {
             self.heed_ts(start)?;
         }
         self.line += 1;
@@ -119,6 +152,20 @@ impl<'q> Cutter<'q> {
         self.file_bytes += file.bytes;
         self.files.push(file);
         self.record()
+    }
+
+    /// The next record is bad, and this is kept of it with its epoch; what came before is handed over.
+    pub(super) fn keep(&mut self, letter: Letter) -> Result<(), Closed> {
+        if self.records > 0 {
+            self.flush()?;
+        }
+        self.letters.push(letter);
+        Ok(())
+    }
+
+    /// Where the next record stands.
+    pub(super) fn position(&self) -> Position {
+        Position { partition: PARTITION, offset: self.next }
     }
 
     /// One record that was reported as bad: it has a position, and is in no batch. It took `lines` lines.
@@ -143,9 +190,10 @@ impl<'q> Cutter<'q> {
         Ok(0)
     }
 
-    /// Hands over the rest.
-    pub(super) fn finish(mut self) -> Result<(), Closed> {
-        self.flush()
+    /// Hands over the rest; the offset after the last record.
+    pub(super) fn finish(mut self) -> Result<u64, Closed> {
+        self.flush()?;
+        Ok(self.next)
     }
 
     /// The open batch has one more record.
@@ -157,7 +205,14 @@ impl<'q> Cutter<'q> {
     /// The open epoch has one more record, which may close it.
     fn count(&mut self) -> Result<(), Closed> {
         self.next += 1;
+        if self.next <= self.begin {
+            self.pass_by();
+            return Ok(());
+        }
         self.in_epoch += 1;
+        if self.line_at == Some(self.next) {
+            self.flush()?;
+        }
         match self.rule {
             EpochRule::Events(events) if self.in_epoch == events.get() => {
                 self.flush()?;
@@ -184,6 +239,16 @@ impl<'q> Cutter<'q> {
             self.close_epoch();
         }
         wait.map_or(Ok(()), |wait| self.queue.pause(wait))
+    }
+
+    /// Drops the open batch, which has been read before.
+    fn pass_by(&mut self) {
+        self.told = self.next;
+        self.records = 0;
+        self.first_line = self.line;
+        self.lines.clear();
+        self.files.clear();
+        self.file_bytes = 0;
     }
 
     fn close_epoch(&mut self) {
@@ -215,7 +280,35 @@ impl<'q> Cutter<'q> {
         } else {
             Payload::Lines { bytes: Vec::new(), first_line, first }
         };
-        let input = Arc::clone(&self.input);
-        self.queue.push(Batch { input, partition: PARTITION, records, next: self.next, payload })
+        let (input, letters) = (Arc::clone(&self.input), mem::take(&mut self.letters));
+        let mut batch =
+            Batch { input, partition: PARTITION, records, next: self.next, payload, letters, seen: None };
+        let Share { index, count, reads_all } = self.share;
+        if count > 1 && reads_all {
+            batch.seen = Some(digest(&batch));
+            let is_here = self.batches % count as u64 == index as u64;
+            self.batches += 1;
+            if !is_here {
+                // Others read it; what it was is told all the same.
+                batch.records = 0;
+                batch.payload = Payload::Lines { bytes: Vec::new(), first_line, first };
+            }
+        }
+        self.queue.push(batch)
     }
+}
+
+/// A hash of what a batch holds and where.
+fn digest(batch: &Batch) -> u64 {
+    let mut digest = hash::mix(batch.next);
+    let mut add = |bytes: &[u8]| digest = hash::bytes(digest, bytes);
+    match &batch.payload {
+        Payload::Lines { bytes, .. } => add(bytes),
+        Payload::Files { files, .. } => files.iter().for_each(|file| {
+            add(file.id.as_bytes());
+            add(&file.bytes.to_le_bytes());
+        }),
+        Payload::Records(_) | Payload::Kept(_) => {}
+    }
+    digest
 }

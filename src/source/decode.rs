@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use super::batch::{self, Batch, FileDocument, KeyedRecord, Payload};
+use super::batch::{self, Batch, FileDocument, Payload};
+use super::shapes::ShapeReader;
 use super::{BadRecordAt, BadRecords, MAX_RECORD_BYTES, Place, SourceError};
-use crate::doc::{DocEvent, DocId, Position, without_separators};
+use crate::doc::{DocEvent, Letter, Position, without_separators};
 use crate::feed::{BadRecord, Parser};
 
 /// Turns batches into events; keeps its buffers between them.
@@ -14,16 +15,20 @@ use crate::feed::{BadRecord, Parser};
 pub struct Decoder {
     parser: Parser,
     file: Vec<u8>,
+    fields: Vec<String>,
+    /// Of the shape that was last met: a source has one.
+    shape: Option<ShapeReader>,
 }
 
 impl Decoder {
-    /// A decoder with empty buffers that reads further fields of these names with the text of a line; a file and a record with a
-    /// key have none.
+    /// A decoder with empty buffers that reads further fields of these names with the text of a line and of a record with a key; a
+    /// file has none.
     pub fn new(fields: &[String]) -> Self {
-        Self { parser: Parser::with_fields(fields), file: Vec::new() }
+        Self { parser: Parser::with_fields(fields), file: Vec::new(), fields: fields.to_vec(), shape: None }
     }
 
-    /// Hands every event of the batch to `each`, in order of position, and every other record to `bad`.
+    /// Hands every event of the batch to `each`, in order of position, and every other record to `bad`, and to `letters` if they
+    /// are kept with their epoch. Of documents that are kept there is nothing to decode.
     ///
     /// # Errors
     /// What [`BadRecords`] makes of a bad record; the events before it have been handed on.
@@ -31,17 +36,28 @@ impl Decoder {
         &mut self,
         batch: &Batch,
         bad: &BadRecords,
+        letters: &mut Vec<Letter>,
         mut each: impl FnMut(Position, DocEvent<'_>),
     ) -> Result<(), SourceError> {
         let position = |offset| Position { partition: batch.partition, offset };
         let at = |reason, place| BadRecordAt { reason, input: Arc::clone(&batch.input), place, cause: None };
+        let letter = |offset, reason: BadRecord, key: Option<&[u8]>, raw: Option<&[u8]>| Letter {
+            input: Arc::clone(&batch.input),
+            position: position(offset),
+            reason: reason.reason().into(),
+            key: key.map(<[u8]>::to_vec),
+            raw: raw.map(<[u8]>::to_vec),
+        };
+        letters.extend_from_slice(&batch.letters);
         match &batch.payload {
+            Payload::Kept(_) => {}
             Payload::Lines { bytes, first_line, first } => {
                 for line in batch::records(bytes, *first_line, *first) {
                     match self.parser.parse(line.bytes) {
                         Ok(record) => each(position(line.offset), record.event),
                         Err(reason) => {
                             let raw = line.bytes.strip_suffix(b"\n").unwrap_or(line.bytes);
+                            letters.extend(bad.letter(|| letter(line.offset, reason, None, Some(raw))));
                             bad.report(at(reason, Place::Line(line.number)), raw, &mut io::empty())?;
                         }
                     }
@@ -59,19 +75,29 @@ impl Decoder {
                             );
                         }
                         Err((reason, cause)) => {
-                            let input = file.path.to_string_lossy().into();
+                            let input: Arc<str> = file.path.to_string_lossy().into();
+                            letters.extend(bad.letter(|| Letter {
+                                input: Arc::clone(&input),
+                                ..letter(offset, reason, None, None)
+                            }));
                             bad.report_file(BadRecordAt { reason, input, place: Place::Whole, cause })?;
                         }
                     }
                 }
             }
             Payload::Records(records) => {
-                let has_fields = self.parser.has_fields();
-                for record in records.iter() {
-                    match event(&record, has_fields) {
+                let shape = self.shape.take().filter(|shape| shape.reads(records.shape()));
+                let shape = self
+                    .shape
+                    .insert(shape.unwrap_or_else(|| ShapeReader::new(records.shape(), &self.fields)));
+                for (place, record) in records.iter().enumerate() {
+                    match shape.read(&record, &records.headers(place)) {
                         Ok(event) => each(position(record.offset), event),
                         Err(reason) => {
                             let raw = record.value.unwrap_or_default();
+                            letters.extend(
+                                bad.letter(|| letter(record.offset, reason, record.key, record.value)),
+                            );
                             bad.report(at(reason, Place::Offset(record.offset)), raw, &mut io::empty())?;
                         }
                     }
@@ -95,27 +121,12 @@ impl Decoder {
     }
 }
 
-/// The event of a record with a key.
-fn event<'a>(record: &KeyedRecord<'a>, has_fields: bool) -> Result<DocEvent<'a>, BadRecord> {
-    let key = record.key.ok_or(BadRecord::MissingId)?;
-    let id = std::str::from_utf8(key).ok().and_then(DocId::new).ok_or(BadRecord::BadId)?;
-    let text = match record.value.filter(|value| !value.is_empty()) {
-        None => None,
-        Some(value) if value.len() > MAX_RECORD_BYTES => return Err(BadRecord::TooLong),
-        Some(value) => {
-            let text = std::str::from_utf8(value).map_err(|_| BadRecord::NotUtf8)?;
-            Some(if has_fields { without_separators(text) } else { text.into() })
-        }
-    };
-    Ok(DocEvent { id, ts: record.ts, text })
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::source::Records;
+    use crate::source::{KeyedRecord, Records};
 
     #[test]
     fn records_with_keys_are_events() {
@@ -132,7 +143,15 @@ mod tests {
         push(13, None, Some(b"c"), Some(b"\xff"));
         push(19, None, Some(b"c"), Some(b"last"));
         let payload = Payload::Records(records);
-        let batch = Batch { input: "topic".into(), partition: 3, records: 8, next: 20, payload };
+        let batch = Batch {
+            input: "topic".into(),
+            partition: 3,
+            records: 8,
+            next: 20,
+            payload,
+            letters: Vec::new(),
+            seen: None,
+        };
         let bad = BadRecords::default();
         let mut events = Vec::new();
         let mut decode = |fields: &[String]| {
@@ -141,7 +160,7 @@ mod tests {
                 assert_eq!(at.partition, 3);
                 events.push((at.offset, event.id.to_string(), event.ts, event.text.map(Into::into)));
             };
-            Decoder::new(fields).decode(&batch, &bad, each).unwrap();
+            Decoder::new(fields).decode(&batch, &bad, &mut Vec::new(), each).unwrap();
             std::mem::take(&mut events)
         };
         let event = |at, id: &str, ts, text: Option<&str>| (at, id.to_owned(), ts, text.map(str::to_owned));
@@ -160,8 +179,16 @@ mod tests {
     #[test]
     fn a_batch_without_records_has_no_events() {
         let payload = Payload::Records(Records::default());
-        let batch = Batch { input: "topic".into(), partition: 3, records: 0, next: 20, payload };
+        let batch = Batch {
+            input: "topic".into(),
+            partition: 3,
+            records: 0,
+            next: 20,
+            payload,
+            letters: Vec::new(),
+            seen: None,
+        };
         let none = |_: Position, event: DocEvent<'_>| panic!("{event:?}");
-        Decoder::new(&[]).decode(&batch, &BadRecords::default(), none).unwrap();
+        Decoder::new(&[]).decode(&batch, &BadRecords::default(), &mut Vec::new(), none).unwrap();
     }
 }

@@ -27,8 +27,8 @@ impl EpochRule {
     pub const EXPECTED: &str = "\"events:N\", \"every:T\" with T as in \"100ms\", \"ts\" or \"all\"";
 }
 
-/// A whole number of milliseconds or seconds, 1 or more.
-fn time(written: &str) -> Option<Duration> {
+/// A time as it is written: a whole number of milliseconds or seconds, 1 or more, as in `100ms` or `5s`.
+pub fn interval(written: &str) -> Option<Duration> {
     let (number, unit) = match written.strip_suffix("ms") {
         Some(number) => (number, 1),
         None => (written.strip_suffix('s')?, 1000),
@@ -52,7 +52,7 @@ impl FromStr for EpochRule {
             "ts" => Ok(Self::Ts),
             "all" => Ok(Self::All),
             _ if rule.starts_with("every:") => {
-                time(&rule["every:".len()..]).map(Self::Every).ok_or_else(|| {
+                interval(&rule["every:".len()..]).map(Self::Every).ok_or_else(|| {
                     "expected a time above 0 after \"every:\", as in \"100ms\" or \"5s\"".to_owned()
                 })
             }

@@ -8,23 +8,23 @@
 //! than [`MAX_RECORD_BYTES`] is one bad record and never held whole. Where a compressed feed ends early or is damaged, and
 //! where reading fails, what came before counts, the broken-off line is one bad record, and the next input follows.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 use std::path::Path;
 use std::sync::Arc;
 
 use walkdir::{DirEntry, WalkDir};
 
 use super::batch::FileDocument;
-use super::cutter::Cutter;
+use super::cutter::{Cutter, PARTITION};
 use super::input::{FeedReader, RestOfLine};
 use super::queue::{Closed, EpochLimits, Queue};
 use super::{
-    BadRecordAt, BadRecords, EpochRule, Input, MAX_RECORD_BYTES, Place, Reader, Source, SourceError,
+    BadRecordAt, BadRecords, EpochRule, Input, MAX_RECORD_BYTES, Place, Reader, Share, Source, SourceError,
 };
 use super::{Speed, input};
-use crate::doc::DocId;
+use crate::doc::{DocId, Letter};
 use crate::feed::BadRecord;
-use crate::time::Clock;
+use crate::time::{Clock, Offsets};
 
 /// The reader of recorded inputs.
 #[derive(Clone, Debug)]
@@ -35,6 +35,8 @@ pub struct Files {
     pub epochs: EpochRule,
     /// How fast.
     pub speed: Speed,
+    /// What of it is read here.
+    pub share: Share,
 }
 
 impl Source for Files {
@@ -46,20 +48,59 @@ impl Source for Files {
         }
     }
 
-    fn readers(self: Box<Self>) -> Vec<Box<dyn Reader>> {
-        vec![self]
+    fn cuts_alike(&self) -> bool {
+        self.share.count > 1 && self.share.reads_all
+    }
+
+    fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {
+        let begin = from.and_then(|from| from.get(&PARTITION)).copied().unwrap_or(0);
+        Ok(Offsets::from([(PARTITION, begin)]))
+    }
+
+    fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn Reader>> {
+        if !self.share.reads_all && self.share.index > 0 {
+            return Vec::new();
+        }
+        vec![Box::new(FilesReader { files: *self, begin: begin.get(&PARTITION).copied().unwrap_or(0) })]
     }
 }
 
-impl Reader for Files {
+/// Reads them from an offset on.
+struct FilesReader {
+    files: Files,
+    begin: u64,
+}
+
+impl Reader for FilesReader {
     fn read(&mut self, queue: &Queue, bad: &BadRecords, clock: &dyn Clock) -> Result<(), SourceError> {
-        let cutter = Cutter::new(queue, clock, self.epochs, self.speed);
+        let Files { inputs, epochs, speed, share } = &self.files;
+        let cutter = Cutter::new(queue, clock, *epochs, *speed, *share, self.begin);
         let mut reading = Reading { cutter, bad, longest: MAX_RECORD_BYTES };
-        let read = self.inputs.iter().try_for_each(|input| reading.input(input));
+        let read = inputs.iter().try_for_each(|input| reading.input(input));
         match read.and_then(|()| Ok(reading.cutter.finish()?)) {
-            Ok(()) | Err(Ended::Closed) => Ok(()),
+            Ok(end) => self.ended(end, queue),
+            Err(Ended::Closed) => Ok(()),
             Err(Ended::Failed(error)) => Err(error),
         }
+    }
+}
+
+impl FilesReader {
+    /// The input has ended here; it must not end before what was read of it earlier.
+    fn ended(&self, end: u64, queue: &Queue) -> Result<(), SourceError> {
+        let wanted = queue.line(PARTITION).unwrap_or(0).max(self.begin);
+        if wanted <= end {
+            return Ok(());
+        }
+        let inputs: Vec<_> = self.files.inputs.iter().map(Input::name).collect();
+        Err(SourceError::Lost {
+            input: inputs.join(", ").into(),
+            partition: PARTITION,
+            wanted,
+            first: 0,
+            end,
+            hint: "the inputs are not those that the output was made of; name them all, in the same order",
+        })
     }
 }
 
@@ -160,7 +201,11 @@ impl Reading<'_> {
                     place: Place::Line(line),
                     cause: None,
                 };
-                self.bad.report(at, &head, &mut rest)?;
+                if self.cutter.tells() {
+                    self.report(at, &head, &mut rest)?;
+                } else {
+                    drop(io::copy(&mut rest, &mut io::sink()));
+                }
                 let error = rest.error;
                 self.cutter.bad(1)?;
                 start = self.cutter.buffer().len();
@@ -187,7 +232,9 @@ impl Reading<'_> {
         }
         let place = Place::Line(self.cutter.line_number());
         let at = BadRecordAt { reason, input: Arc::clone(name), place, cause };
-        self.bad.report(at, head, &mut io::empty())?;
+        if self.cutter.tells() {
+            self.report(at, head, &mut io::empty())?;
+        }
         Ok(self.cutter.bad(1)?)
     }
 
@@ -220,8 +267,29 @@ impl Reading<'_> {
     }
 
     fn bad_file(&mut self, input: Arc<str>, reason: BadRecord, cause: Option<String>) -> Result<(), Ended> {
-        self.bad.report_file(BadRecordAt { reason, input, place: Place::Whole, cause })?;
+        if self.cutter.tells() {
+            self.keep(&input, reason, None)?;
+            self.bad.report_file(BadRecordAt { reason, input, place: Place::Whole, cause })?;
+        }
         Ok(self.cutter.bad(0)?)
+    }
+
+    /// The next record is bad: `head`, then `tail`, of which its letter has no part.
+    fn report(&mut self, at: BadRecordAt, head: &[u8], tail: &mut dyn Read) -> Result<(), Ended> {
+        self.keep(&at.input, at.reason, Some(head))?;
+        Ok(self.bad.report(at, head, tail)?)
+    }
+
+    /// Keeps the next record, which is bad, with its epoch, if that is where they are kept.
+    fn keep(&mut self, input: &Arc<str>, reason: BadRecord, raw: Option<&[u8]>) -> Result<(), Closed> {
+        let letter = self.bad.letter(|| Letter {
+            input: Arc::clone(input),
+            position: self.cutter.position(),
+            reason: reason.reason().into(),
+            key: None,
+            raw: raw.map(<[u8]>::to_vec),
+        });
+        letter.map_or(Ok(()), |letter| self.cutter.keep(letter))
     }
 }
 

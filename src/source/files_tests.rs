@@ -52,7 +52,7 @@ fn drain(queue: &Queue, bad: &BadRecords) -> Run {
             assert_eq!(position.partition, 0);
             run.events.push((epoch, position.offset, event.id.to_string(), event.text.map(Into::into)));
         };
-        decoder.decode(&batch, bad, into).unwrap();
+        decoder.decode(&batch, bad, &mut Vec::new(), into).unwrap();
         assert!(batch.next > run.records && batch.next >= run.records + batch.records, "{batch:?}");
         (run.records, run.epochs) = (batch.next, epoch);
         run.batches.extend(Some(batch).filter(|batch| batch.records > 0));
@@ -70,23 +70,28 @@ fn begins(batch: &Batch) -> (u64, u64) {
     match &batch.payload {
         Payload::Lines { first, first_line, .. } => (*first, *first_line),
         Payload::Files { first, .. } => (*first, 0),
-        Payload::Records(_) => panic!("{batch:?}"),
+        Payload::Records(_) | Payload::Kept(_) => panic!("{batch:?}"),
     }
+}
+
+/// Reads inputs from their beginning.
+fn read(files: Files, queue: &Queue, bad: &BadRecords) -> Result<(), SourceError> {
+    Box::new(files).readers(&Offsets::new()).remove(0).read(queue, bad, &Still)
 }
 
 /// Reads inputs on disk.
 fn run_inputs(paths: &[PathBuf], epochs: &str, bad: &BadRecords) -> Run {
     let inputs = Input::resolve(paths).unwrap();
-    let mut files = Files { inputs, epochs: epochs.parse().unwrap(), speed: Speed::Max };
+    let files = Files { inputs, epochs: epochs.parse().unwrap(), speed: Speed::Max, share: Share::ALL };
     let queue = unbounded();
-    files.read(&queue, bad, &Still).unwrap();
+    read(files, &queue, bad).unwrap();
     drain(&queue, bad)
 }
 
 /// Reads one feed from a reader, with lines of at most `longest` bytes.
 fn run_feed(reader: impl Read + 'static, epochs: &str, longest: usize, bad: &BadRecords) -> Run {
     let queue = unbounded();
-    let cutter = Cutter::new(&queue, &Still, epochs.parse().unwrap(), Speed::Max);
+    let cutter = Cutter::new(&queue, &Still, epochs.parse().unwrap(), Speed::Max, Share::ALL, 0);
     let mut reading = Reading { cutter, bad, longest };
     let FeedReader { mut bytes, compressed } = FeedReader::new(reader).unwrap();
     reading.cutter.begin("feed".into()).unwrap();
@@ -360,8 +365,8 @@ fn what_vanishes_before_its_turn_is_unreadable() {
     fs::remove_file(&paths[0]).unwrap();
     fs::remove_dir(&paths[1]).unwrap();
     let (queue, bad) = (unbounded(), BadRecords::default());
-    let mut files = Files { inputs, epochs: EpochRule::All, speed: Speed::Max };
-    files.read(&queue, &bad, &Still).unwrap();
+    let files = Files { inputs, epochs: EpochRule::All, speed: Speed::Max, share: Share::ALL };
+    read(files, &queue, &bad).unwrap();
     let run = drain(&queue, &bad);
     assert_eq!((run.ids(), run.places()), (vec!["5"], vec![(1, 2)]));
     assert_eq!(run.bad, BTreeMap::from([("unreadable", 2)]));
@@ -389,9 +394,9 @@ fn a_bad_record_ends_the_run_where_none_is_allowed() {
     let whole = zstd(deletes(0, 100).as_bytes());
     fs::write(&path, &whole[..whole.len() - 5]).unwrap();
     let inputs = Input::resolve([&path]).unwrap();
-    let mut files = Files { inputs, epochs: EpochRule::All, speed: Speed::Max };
+    let files = Files { inputs, epochs: EpochRule::All, speed: Speed::Max, share: Share::ALL };
     let (queue, bad) = (unbounded(), BadRecords::new(OnError::Fail, None));
-    let error = files.read(&queue, &bad, &Still).unwrap_err().to_string();
+    let error = read(files, &queue, &bad).unwrap_err().to_string();
     assert!(error.contains("cut.zst") && error.contains("truncated"), "{error}");
     while let Taken::Batch(..) = queue.take(Epoch::MAX) {}
     assert_eq!(queue.take(Epoch::MAX), Taken::Nothing { low: 1 }, "the epoch is not over");
@@ -403,10 +408,10 @@ fn a_closed_queue_ends_the_reader() {
     let path = folder.path().join("feed");
     fs::write(&path, deletes(0, 1000)).unwrap();
     let inputs = Input::resolve([&path]).unwrap();
-    let mut files = Files { inputs, epochs: EpochRule::All, speed: Speed::Max };
+    let files = Files { inputs, epochs: EpochRule::All, speed: Speed::Max, share: Share::ALL };
     let queue = unbounded();
     queue.stop();
-    files.read(&queue, &BadRecords::default(), &Still).unwrap();
+    read(files, &queue, &BadRecords::default()).unwrap();
     assert_eq!(queue.take(Epoch::MAX), Taken::Done);
 }
 
@@ -417,12 +422,12 @@ fn a_record_that_is_not_due_waits_and_those_before_it_do_not() {
     let lines = ["{\"id\":\"a\",\"ts\":0,\"text\":\"\"}", "{\"id\":\"b\",\"ts\":1e9,\"text\":\"\"}"];
     fs::write(&path, lines.join("\n")).unwrap();
     let inputs = Input::resolve([&path]).unwrap();
-    let mut files = Files { inputs, epochs: EpochRule::Ts, speed: Speed::REAL };
+    let files = Files { inputs, epochs: EpochRule::Ts, speed: Speed::REAL, share: Share::ALL };
     let queue = unbounded();
     let (woken, wakes) = std::sync::mpsc::channel();
     queue.register(Box::new(move || woken.send(()).unwrap()));
     std::thread::scope(|scope| {
-        let reader = scope.spawn(|| files.read(&queue, &BadRecords::default(), &Still).unwrap());
+        let reader = scope.spawn(|| read(files, &queue, &BadRecords::default()).unwrap());
         while queue.take(9) != (Taken::Nothing { low: 2 }) {
             wakes.recv().unwrap();
         }
@@ -463,7 +468,7 @@ fn what_has_been_read_is_handed_over_before_the_reader_waits() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let bad = BadRecords::default();
-            let cutter = Cutter::new(&queue, &Still, EpochRule::All, Speed::Max);
+            let cutter = Cutter::new(&queue, &Still, EpochRule::All, Speed::Max, Share::ALL, 0);
             let mut reading = Reading { cutter, bad: &bad, longest: 20 };
             let FeedReader { mut bytes, .. } = FeedReader::new(Pipe(receive, Vec::new())).unwrap();
             reading.feed(&"pipe".into(), &mut bytes, false).unwrap();

@@ -16,6 +16,7 @@
 //! - A record that is no event is reported to [`BadRecords`] exactly once, and never ends the run unless
 //!   [`OnError::Fail`] says so.
 
+mod ahead;
 mod bad;
 mod batch;
 mod cutter;
@@ -23,28 +24,42 @@ mod decode;
 mod epochs;
 mod files;
 mod input;
+#[cfg(feature = "kafka")]
+mod kafka;
+mod pick;
 mod queue;
+mod shape;
+mod shapes;
+mod share;
 mod speed;
+mod start;
 mod whole;
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+pub use ahead::{Ahead, Line, Peers};
 pub use bad::{BadRecordAt, BadRecords, DeadLetter, OnError, Place};
 pub use batch::{Batch, FileDocument, KeyedRecord, Payload, Records};
 pub use decode::Decoder;
-pub use epochs::EpochRule;
+pub use epochs::{EpochRule, interval};
 pub use files::Files;
 pub use input::{Input, open};
+#[cfg(feature = "kafka")]
+pub use kafka::Kafka;
 pub use queue::{Closed, EpochLimits, Queue, Refused, Room, Taken};
+pub use shape::{Format, Shape};
+pub use share::Share;
 pub use speed::Speed;
+pub use start::Start;
 use thiserror::Error;
 pub use whole::for_each_event;
 
 #[cfg(doc)]
 use crate::doc::Position;
-use crate::time::Clock;
+use crate::time::{Clock, Offsets};
 
 /// A source of events: partitions of records, dealt out to readers.
 ///
@@ -54,18 +69,30 @@ use crate::time::Clock;
 /// same position, and can begin a partition at any offset: then [`Batch::next`] of what was read before is where it goes on.
 ///
 /// ```text
-///  epochs() ─▶ readers() ─▶ each Reader::read, on a thread of its own
+///  epochs() ─▶ begin() ─▶ readers() ─▶ each Reader::read, on a thread of its own
 /// ```
 ///
-/// [`Self::epochs`] and [`Self::readers`] are each called once, in this order.
+/// Each is called once, in this order. Of several processes only the first one calls [`Self::begin`], and tells the others.
 pub trait Source: Send + fmt::Debug {
     /// Where the queue is to cut epochs by itself, beside where readers cut.
     fn epochs(&self) -> EpochLimits {
         EpochLimits::default()
     }
 
-    /// The readers, one or more. Each partition is read by one of them.
-    fn readers(self: Box<Self>) -> Vec<Box<dyn Reader>>;
+    /// Whether the readers of all processes see the same records and cut at the same ones, so that none follows another.
+    fn cuts_alike(&self) -> bool {
+        false
+    }
+
+    /// Where each partition begins: the offset of the first record that is to be read. With `from`, of an earlier run, there, if all that
+    /// follows is still held; a partition that `from` does not name begins with its first record. Without, as the source is configured.
+    ///
+    /// # Errors
+    /// [`SourceError::Lost`] if records from there on are not held any more; that the source cannot be reached.
+    fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError>;
+
+    /// The readers, one or more; they begin there. Each partition is read by one of them.
+    fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn Reader>>;
 }
 
 /// Reads some partitions of a [`Source`].
@@ -77,6 +104,9 @@ pub trait Source: Send + fmt::Debug {
 ///   error if it must not go on; then the epoch that is open is not written. It never calls [`Queue::finish`].
 /// - Epochs: it may cut where it wants to ([`Queue::cut`]), which ends the epoch for all readers. One that has nothing to read holds
 ///   no epoch open. What it has read it must push before it waits for more: what is kept back is in no epoch.
+/// - Lines: while [`Queue::line`] names an offset of a partition, no batch goes beyond it: one that would is parted there. What follows
+///   is held back until all partitions have come to their lines, in [`Queue::push`] or by [`Refused::Held`]. A partition that comes to
+///   the end of what there is, with nothing to hand over, says so by a batch without records.
 /// - Stalls: [`Queue::push`] waits while the workers are behind, which is how a reader is paused; [`Queue::pause`] and
 ///   [`Queue::wait_for_room`] wait too. All three end at once when the run does. A reader that has other duties meanwhile (the
 ///   heartbeat of a broker's consumer) uses [`Queue::try_push`] instead, keeps the batch that is refused, and reads no more until it is
@@ -103,6 +133,32 @@ pub enum SourceError {
     /// A bad record where none is allowed.
     #[error(transparent)]
     BadRecord(#[from] BadRecordAt),
+    /// Records that are still to be read are gone, or were never there.
+    #[error(
+        "{input}: partition {partition} is to be read from offset {wanted} on, and holds {first} to {end} (exclusive): {hint}"
+    )]
+    Lost {
+        /// The input as the user named it.
+        input: Arc<str>,
+        /// The partition.
+        partition: u32,
+        /// The first offset that is wanted.
+        wanted: u64,
+        /// The first offset that is held.
+        first: u64,
+        /// The offset after the last one that is held.
+        end: u64,
+        /// What that means.
+        hint: &'static str,
+    },
+    /// The input cannot be read on, by a cause outside.
+    #[error("{input}: {what}")]
+    Failed {
+        /// The input as the user named it.
+        input: Arc<str>,
+        /// What is wrong.
+        what: String,
+    },
     /// A bad record cannot be kept.
     #[error("the dead-letter file \"{}\" cannot be written", path.display())]
     DeadLetter {

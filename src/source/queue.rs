@@ -7,6 +7,9 @@
 //! One epoch is open at a time, for all readers together: a batch belongs to the epoch that is open when it is pushed, and
 //! a [cut](Queue::cut) ends that epoch for all of them at once. So a reader that has nothing to push holds nobody up.
 //!
+//! Before the run is live, [lines](super::ahead) are ahead: batches from beyond the next one are held until everybody has come to it.
+//! Of several processes each has a queue; what one does to the open epoch the others follow, through [`Peers`].
+//!
 //! Three ways to an end: every reader [finishes](Queue::finish) its input; or the run is [stopped](Queue::stop): readers end, and
 //! what they have pushed is still handed out; or it [fails](Queue::fail): readers end, workers get nothing more, and
 //! are never told that an epoch is over.
@@ -16,11 +19,14 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::num::NonZeroU64;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::ahead::{Ahead, Peers};
 use super::batch::{Batch, Payload};
-use crate::time::Epoch;
+use crate::doc::Position;
+use crate::time::{Epoch, LiveFrom};
 
 /// The largest buffer that is kept to be filled again; one long line must not stay in memory.
 const SPARE_BYTES: usize = 1 << 20;
@@ -56,6 +62,8 @@ pub struct Queue {
     wakers: Mutex<Vec<Box<dyn Fn() + Send>>>,
     room: Room,
     limits: EpochLimits,
+    live: Arc<LiveFrom>,
+    peers: Option<Box<dyn Peers>>,
 }
 
 #[derive(Debug)]
@@ -68,6 +76,9 @@ struct State {
     in_epoch: (u64, u64, u64),
     /// Readers that have not finished.
     readers: usize,
+    ahead: Ahead,
+    /// Records that are still taken, before the run is stopped.
+    wanted: Option<u64>,
     end: End,
     /// Buffers of batches that have been read, to be filled again: what one thread allocates and another frees is slow to
     /// come back.
@@ -105,15 +116,36 @@ pub struct Closed;
 #[derive(Debug, PartialEq)]
 pub enum Refused {
     /// There is no room for it now.
-    Full(Batch),
+    Full(Box<Batch>),
+    /// It lies beyond the line.
+    Held(Box<Batch>),
     /// The reader is to end.
     Closed,
 }
 
 impl Queue {
-    /// An empty queue for so many readers, with epoch `first` open.
+    /// An empty queue for so many readers, with epoch `first` open; live at once, and alone.
     pub fn new(readers: usize, first: Epoch, room: Room, limits: EpochLimits) -> Self {
+        let live = Arc::new(LiveFrom::beginning());
+        Self::behind(Ahead::default(), live, None, readers, first, room, limits)
+    }
+
+    /// As [`Self::new`], with lines ahead and perhaps others beside. `live` is set when the last line is crossed, or now.
+    pub fn behind(
+        ahead: Ahead,
+        live: Arc<LiveFrom>,
+        peers: Option<Box<dyn Peers>>,
+        readers: usize,
+        first: Epoch,
+        room: Room,
+        limits: EpochLimits,
+    ) -> Self {
+        if ahead.is_live() {
+            live.set(first);
+        }
         let state = State {
+            ahead,
+            wanted: None,
             batches: VecDeque::new(),
             bytes: 0,
             epoch: first,
@@ -129,7 +161,14 @@ impl Queue {
             wakers: Mutex::default(),
             room,
             limits,
+            live,
+            peers,
         }
+    }
+
+    /// The run is to be stopped once so many records have been pushed.
+    pub fn stop_after(&self, records: Option<NonZeroU64>) {
+        self.lock().wanted = records.map(NonZeroU64::get);
     }
 
     /// Adds what is called after something has come for the workers; one for each worker. It must not use the queue.
@@ -137,13 +176,15 @@ impl Queue {
         self.wakers.lock().unwrap_or_else(PoisonError::into_inner).push(waker);
     }
 
-    /// Reader: hands over a batch; waits for room.
+    /// Reader: hands over a batch; waits for room, and while it lies beyond the line.
     ///
     /// # Errors
     /// [`Closed`] if the reader is to end; the batch is dropped.
     pub fn push(&self, batch: Batch) -> Result<(), Closed> {
-        let full = |state: &mut State| state.end == End::No && state.is_full(self.room);
-        let state = self.room_made.wait_while(self.lock(), full).unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
+        self.arrive(&mut state, &batch);
+        let full = |now: &mut State| now.end == End::No && (now.is_full(self.room) || now.holds(&batch));
+        let state = self.room_made.wait_while(state, full).unwrap_or_else(PoisonError::into_inner);
         if state.end != End::No {
             return Err(Closed);
         }
@@ -156,12 +197,16 @@ impl Queue {
     /// # Errors
     /// The batch if there is no room, or that the reader is to end.
     pub fn try_push(&self, batch: Batch) -> Result<(), Refused> {
-        let state = self.lock();
+        let mut state = self.lock();
         if state.end != End::No {
             return Err(Refused::Closed);
         }
+        self.arrive(&mut state, &batch);
+        if state.holds(&batch) {
+            return Err(Refused::Held(Box::new(batch)));
+        }
         if state.is_full(self.room) {
-            return Err(Refused::Full(batch));
+            return Err(Refused::Full(Box::new(batch)));
         }
         self.add(state, batch);
         Ok(())
@@ -177,10 +222,21 @@ impl Queue {
         let reached = |limit: Option<u64>, n: u64| limit.is_some_and(|limit| n >= limit);
         let cuts = reached(self.limits.records, *in_records) || reached(self.limits.bytes, *in_bytes);
         state.bytes += bytes;
+        if let Some(end) = batch.end() {
+            state.ahead.read(end.partition, end.offset);
+        }
+        let left = state.wanted.map(|wanted| wanted.saturating_sub(batch.records));
+        state.wanted = left;
+        if left == Some(0) && state.end == End::No {
+            state.end = End::Stopped;
+            self.room_made.notify_all();
+            self.epoch_changed.notify_all();
+        }
         state.batches.push_back((epoch, batch));
         if cuts {
-            state.cut();
+            self.cut_now(&mut state);
         }
+        self.reach(&mut state);
         drop(state);
         if (opens || cuts) && self.limits.interval.is_some() {
             self.epoch_changed.notify_all();
@@ -188,9 +244,86 @@ impl Queue {
         self.wake();
     }
 
+    /// The epoch that is open.
+    pub fn open(&self) -> Epoch {
+        self.lock().epoch
+    }
+
+    /// Reader: the offset of the line that is ahead in this partition, exclusive: no batch may go beyond it. `None` if there is none.
+    pub fn line(&self, partition: u32) -> Option<u64> {
+        self.lock().ahead.of_partition(partition)
+    }
+
+    /// Whoever restores: all documents have been handed over.
+    pub fn restored(&self) {
+        let mut state = self.lock();
+        state.ahead.restored();
+        self.reach(&mut state);
+        drop(state);
+        self.room_made.notify_all();
+        self.wake();
+    }
+
+    /// A partition whose next batch lies beyond the line has come to it: batches are in order, and none goes over.
+    fn arrive(&self, state: &mut State, batch: &Batch) {
+        if state.holds(batch) {
+            state.ahead.read(batch.partition, batch.next);
+            self.reach(state);
+        }
+    }
+
+    /// If a line has been reached: crosses it, or tells the others.
+    fn reach(&self, state: &mut State) {
+        while state.ahead.reaches() {
+            match &self.peers {
+                Some(peers) => peers.reached(state.ahead.number(), state.epoch),
+                None => self.cross_at(state, state.epoch + 1),
+            }
+        }
+    }
+
+    /// Another process: everybody has reached the next line, and this epoch lies behind it for all.
+    pub fn cross(&self, epoch: Epoch) {
+        let mut state = self.lock();
+        self.cross_at(&mut state, epoch);
+        self.reach(&mut state);
+        drop(state);
+        self.epoch_changed.notify_all();
+        self.wake();
+    }
+
+    fn cross_at(&self, state: &mut State, epoch: Epoch) {
+        state.ahead.cross();
+        if state.ahead.is_live() {
+            // Before the epoch is open, so that nobody can close it without knowing.
+            self.live.set(epoch);
+        }
+        state.open(epoch);
+        self.room_made.notify_all();
+    }
+
+    /// Another process: it has opened this epoch.
+    pub fn follow(&self, epoch: Epoch) {
+        let mut state = self.lock();
+        if state.epoch < epoch {
+            state.open(epoch);
+            drop(state);
+            self.epoch_changed.notify_all();
+            self.wake();
+        }
+    }
+
+    /// Ends the open epoch, and tells the others.
+    fn cut_now(&self, state: &mut State) {
+        state.open(state.epoch + 1);
+        if let Some(peers) = &self.peers {
+            peers.opened(state.epoch);
+        }
+    }
+
     /// Reader: ends the open epoch, for all readers, and opens the next one.
     pub fn cut(&self) {
-        self.lock().cut();
+        self.cut_now(&mut self.lock());
         if self.limits.interval.is_some() {
             self.epoch_changed.notify_all();
         }
@@ -213,7 +346,7 @@ impl Queue {
                 return;
             }
             if state.epoch == epoch {
-                state.cut();
+                self.cut_now(&mut state);
                 drop(state);
                 self.wake();
                 state = self.lock();
@@ -340,8 +473,13 @@ impl State {
         self.readers > 0 && self.end == End::No
     }
 
-    fn cut(&mut self) {
-        self.epoch += 1;
+    /// Whether a batch lies beyond the line.
+    fn holds(&self, batch: &Batch) -> bool {
+        batch.end().is_some_and(|Position { partition, offset }| self.ahead.holds(partition, offset))
+    }
+
+    fn open(&mut self, epoch: Epoch) {
+        self.epoch = epoch;
         self.in_epoch = (0, 0, 0);
     }
 }

@@ -1,8 +1,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
 use super::*;
+use crate::codec::Changes;
+use crate::source::{Line, Peers};
+use crate::time::Offsets;
 
 const NEVER: EpochLimits = EpochLimits { records: None, bytes: None, interval: None };
 
@@ -14,7 +17,15 @@ fn wide(readers: usize, limits: EpochLimits) -> Queue {
 /// The record of one offset, 3 bytes.
 fn batch(offset: u64) -> Batch {
     let payload = Payload::Lines { bytes: b"{}\n".to_vec(), first_line: offset + 1, first: offset };
-    Batch { input: "x".into(), partition: 0, records: 1, next: offset + 1, payload }
+    Batch {
+        input: "x".into(),
+        partition: 0,
+        records: 1,
+        next: offset + 1,
+        payload,
+        letters: Vec::new(),
+        seen: None,
+    }
 }
 
 fn taken(epoch: Epoch, offset: u64) -> Taken {
@@ -172,7 +183,7 @@ fn a_full_queue_holds_the_reader_until_a_batch_is_taken() {
 fn a_reader_with_other_duties_is_refused_and_told_when_there_is_room() {
     let queue = Queue::new(1, 1, Room { bytes: 1, batches: 1 }, NEVER);
     assert_eq!(queue.try_push(batch(0)), Ok(()));
-    assert_eq!(queue.try_push(batch(1)), Err(Refused::Full(batch(1))), "and it has its batch back");
+    assert_eq!(queue.try_push(batch(1)), Err(Refused::Full(Box::new(batch(1)))), "and it has its batch back");
     assert_eq!(queue.wait_for_room(Duration::from_nanos(1)), Ok(()), "it does not wait for ever");
     thread::scope(|scope| {
         let waiting = scope.spawn(|| queue.wait_for_room(Duration::MAX));
@@ -283,4 +294,119 @@ fn buffers_come_back_empty() {
     let payload = Payload::Lines { bytes: Vec::with_capacity(2 << 20), first_line: 1, first: 0 };
     queue.give_back(Batch { payload, ..batch(0) });
     assert_eq!(queue.buffer().capacity(), 0, "too large to keep");
+}
+
+/// A queue with lines ahead, of two partitions.
+fn behind(lines: Vec<Line>, peers: Option<Box<dyn Peers>>) -> (Queue, Arc<LiveFrom>) {
+    let live = Arc::new(LiveFrom::default());
+    let room = Room { bytes: 1 << 20, batches: 100 };
+    let queue = Queue::behind(Ahead::of(lines), Arc::clone(&live), peers, 1, 5, room, NEVER);
+    (queue, live)
+}
+
+fn of(partition: u32, offset: u64) -> Batch {
+    Batch { partition, ..batch(offset) }
+}
+
+#[test]
+fn what_lies_beyond_a_line_is_held_until_all_this_side_of_it_has_come() {
+    let (queue, live) = behind(vec![Line::Restored, Line::Offsets([(0, 2), (1, 1)].into())], None);
+    assert_eq!((queue.line(0), queue.line(1), queue.line(9)), (Some(2), Some(1), Some(0)));
+    assert_eq!(
+        queue.try_push(of(0, 0)),
+        Err(Refused::Held(Box::new(of(0, 0)))),
+        "documents are restored first"
+    );
+    queue.push(Batch::kept(Changes::default())).unwrap();
+    queue.restored();
+    assert_eq!((live.get(), queue.take(9)), (None, Taken::Batch(5, Batch::kept(Changes::default()))));
+    assert_eq!(queue.take(9), Taken::Nothing { low: 6 });
+    queue.push(of(0, 0)).unwrap();
+    queue.push(of(0, 1)).unwrap();
+    assert_eq!(queue.try_push(of(0, 2)), Err(Refused::Held(Box::new(of(0, 2)))));
+    assert_eq!(
+        queue.try_push(of(9, 0)),
+        Err(Refused::Held(Box::new(of(9, 0)))),
+        "nothing of it lies this side"
+    );
+    assert_eq!(live.get(), None);
+    // The record at offset 0 is gone: the next one lies beyond the line, so this side all has come.
+    assert_eq!(queue.try_push(of(1, 3)), Ok(()));
+    assert_eq!((live.get(), queue.line(0)), (Some(7), None));
+    queue.push(of(0, 2)).unwrap();
+    let epochs = std::iter::from_fn(|| match queue.take(9) {
+        Taken::Batch(epoch, batch) => Some((epoch, batch.partition, batch.next)),
+        _ => None,
+    });
+    assert_eq!(epochs.collect::<Vec<_>>(), [(6, 0, 1), (6, 0, 2), (7, 1, 4), (7, 0, 3)]);
+    assert!(!live.holds(6) && live.holds(7));
+}
+
+#[test]
+fn a_partition_that_ends_before_its_line_says_so_by_a_batch_without_records() {
+    let (queue, live) = behind(vec![Line::Offsets([(0, 4)].into())], None);
+    queue.restored();
+    queue.push(of(0, 0)).unwrap();
+    assert_eq!(live.get(), None);
+    let payload = Payload::Lines { bytes: Vec::new(), first_line: 1, first: 4 };
+    queue.push(Batch { records: 0, next: 4, payload, ..batch(0) }).unwrap();
+    assert_eq!(live.get(), Some(6));
+}
+
+#[test]
+fn without_anything_ahead_it_is_live_at_once_and_after_empty_lines_too() {
+    assert_eq!(behind(vec![], None).1.get(), Some(5));
+    let (queue, live) = behind(vec![Line::Restored, Line::Offsets(Offsets::new())], None);
+    queue.restored();
+    assert_eq!(live.get(), Some(7), "each line lies between two epochs");
+}
+
+/// Keeps what is told.
+#[derive(Clone, Default)]
+struct Told(Arc<Mutex<Vec<(u32, Epoch)>>>);
+
+impl Peers for Told {
+    fn opened(&self, epoch: Epoch) {
+        self.0.lock().unwrap().push((u32::MAX, epoch));
+    }
+
+    fn reached(&self, line: u32, epoch: Epoch) {
+        self.0.lock().unwrap().push((line, epoch));
+    }
+}
+
+#[test]
+fn of_several_processes_none_crosses_a_line_alone() {
+    let told = Told::default();
+    let lines = vec![Line::Restored, Line::Offsets([(0, 1)].into())];
+    let (queue, live) = behind(lines, Some(Box::new(told.clone())));
+    let heard = || std::mem::take(&mut *told.0.lock().unwrap());
+    queue.cut();
+    assert_eq!(heard(), [(u32::MAX, 6)]);
+    queue.follow(5);
+    queue.follow(9);
+    assert_eq!(
+        (queue.take(99), heard()),
+        (Taken::Nothing { low: 9 }, vec![]),
+        "what others do is not told again"
+    );
+    queue.restored();
+    queue.restored();
+    assert_eq!(heard(), [(0, 9)], "once");
+    assert_eq!(queue.try_push(of(0, 0)), Err(Refused::Held(Box::new(of(0, 0)))));
+    queue.cross(12);
+    queue.push(of(0, 0)).unwrap();
+    assert_eq!((heard(), live.get()), (vec![(1, 12)], None));
+    queue.cross(20);
+    assert_eq!((live.get(), queue.take(99)), (Some(20), Taken::Batch(12, of(0, 0))));
+}
+
+#[test]
+fn a_run_of_so_many_records_ends_there() {
+    let queue = wide(1, NEVER);
+    queue.stop_after(std::num::NonZeroU64::new(2));
+    queue.push(batch(0)).unwrap();
+    queue.push(batch(1)).unwrap();
+    assert_eq!(queue.push(batch(2)), Err(Closed));
+    assert_eq!((queue.take(9), queue.take(9), queue.take(9)), (taken(1, 0), taken(1, 1), Taken::Done));
 }

@@ -1,9 +1,11 @@
 //! A whole input, read on the spot: for what needs a corpus and no dataflow.
 
-use super::{BadRecords, Decoder, EpochLimits, EpochRule, Files, Input, Queue, Reader, Room, SourceError};
+use super::{
+    BadRecords, Decoder, EpochLimits, EpochRule, Files, Input, Queue, Room, Share, Source, SourceError,
+};
 use super::{Speed, Taken};
 use crate::doc::{DocEvent, Position};
-use crate::time::{Epoch, SystemClock};
+use crate::time::{Epoch, Offsets, SystemClock};
 
 /// What may wait for the decoder.
 const ROOM: Room = Room { bytes: 16 << 20, batches: 64 };
@@ -28,7 +30,7 @@ pub fn for_each_event(
     bad: &BadRecords,
     mut each: impl FnMut(Position, DocEvent<'_>),
 ) -> Result<(), SourceError> {
-    let mut files = Files { inputs, epochs: EpochRule::All, speed: Speed::Max };
+    let files = Box::new(Files { inputs, epochs: EpochRule::All, speed: Speed::Max, share: Share::ALL });
     let queue = Queue::new(1, 1, ROOM, EpochLimits::default());
     let clock = SystemClock::start();
     let reading = std::thread::current();
@@ -37,14 +39,15 @@ pub fn for_each_event(
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
             let _finish = Finish(&queue);
-            files.read(&queue, bad, &clock)
+            let mut readers = files.readers(&Offsets::new()).into_iter();
+            readers.try_for_each(|mut reader| reader.read(&queue, bad, &clock))
         });
         loop {
             match queue.take(Epoch::MAX) {
                 Taken::Done => break,
                 Taken::Nothing { .. } => std::thread::park(),
                 Taken::Batch(_, batch) => {
-                    if let Err(error) = decoder.decode(&batch, bad, &mut each) {
+                    if let Err(error) = decoder.decode(&batch, bad, &mut Vec::new(), &mut each) {
                         queue.fail();
                         return Err(error);
                     }

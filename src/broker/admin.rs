@@ -1,0 +1,265 @@
+//! Topics: looked at, and made.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use rdkafka::TopicPartitionList;
+use rdkafka::admin::{
+    AdminClient, AdminOptions, NewPartitions, NewTopic, ResourceSpecifier, TopicReplication, TopicResult,
+};
+use rdkafka::consumer::Consumer as _;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::topic_partition_list::Offset;
+
+use super::{Connection, Consumer, Failure, Watch};
+use crate::time::{Clock, SystemClock};
+
+/// How long one request may take before it counts as failed; it is repeated within the connection's patience.
+const REQUEST: Duration = Duration::from_secs(5);
+
+/// A topic that is to be made where it is missing.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// Its name.
+    pub topic: &'a str,
+    /// How many partitions; `None` = as many as the broker gives by default.
+    pub partitions: Option<u32>,
+    /// Whether only the last record of a key is kept.
+    pub compacted: bool,
+}
+
+/// A topic as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopicFound {
+    /// How many partitions it has.
+    pub partitions: u32,
+}
+
+/// Asks a broker about topics, and makes some.
+pub struct Admin {
+    client: AdminClient<Watch>,
+    /// Asks for what a consumer may ask. Without a group: it looks for no coordinator.
+    consumer: Consumer,
+    patience: Duration,
+}
+
+impl fmt::Debug for Admin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Admin").field("patience", &self.patience).finish_non_exhaustive()
+    }
+}
+
+impl Admin {
+    /// A client; nothing is reached yet.
+    ///
+    /// # Errors
+    /// If the library refuses a setting.
+    pub fn new(connection: &Connection) -> Result<Self, Failure> {
+        let what = format!("broker {}", connection.brokers);
+        let client = connection.config(&[]).create_with_context(Watch::new(&what));
+        let consumer = connection.consumer(&what, &[("isolation.level", "read_committed")])?;
+        Ok(Self {
+            client: client.map_err(|error| Failure::of(&error, &what))?,
+            consumer,
+            patience: connection.patience,
+        })
+    }
+
+    /// How a topic is; `None` if there is none.
+    ///
+    /// # Errors
+    /// If no broker answers within the connection's patience, or does not tell.
+    pub fn find(&self, topic: &str) -> Result<Option<TopicFound>, Failure> {
+        find(&self.consumer, topic, self.patience)
+    }
+
+    /// The first offset that a partition holds and the offset after the last, as a reader of committed records sees them.
+    ///
+    /// # Errors
+    /// If no broker answers within the connection's patience, or does not tell.
+    pub fn held(&self, topic: &str, partition: u32) -> Result<(u64, u64), Failure> {
+        held(&self.consumer, topic, partition, self.patience)
+    }
+
+    /// Makes a topic if it is missing; how it is.
+    ///
+    /// # Errors
+    /// If that is not possible or not allowed.
+    pub fn ensure(&self, wanted: Wanted<'_>) -> Result<TopicFound, Failure> {
+        let what = format!("topic \"{}\"", wanted.topic);
+        if let Some(found) = self.find(wanted.topic)? {
+            return Ok(found);
+        }
+        // -1: as many as the broker gives by default.
+        let partitions = wanted.partitions.map_or(-1, |n| i32::try_from(n).unwrap_or(i32::MAX));
+        let mut new = NewTopic::new(wanted.topic, partitions, TopicReplication::Fixed(-1));
+        if wanted.compacted {
+            new = new.set("cleanup.policy", "compact");
+        }
+        retry(&what, self.patience, &self.consumer, || {
+            let made = block_on(self.client.create_topics([&new], &options()));
+            match made.map_err(|error| Failure::of(&error, &what))?.into_iter().next() {
+                Some(Err((_, RDKafkaErrorCode::TopicAlreadyExists)) | Ok(_)) | None => Ok(()),
+                Some(Err((_, code))) => Err(Failure::of_code(code, &format!("{what} cannot be made"))),
+            }
+        })?;
+        // It is made before every broker knows of it.
+        retry(&what, self.patience, &self.consumer, || {
+            let unknown = || Failure::Retriable(format!("{what}: made, and not known yet"));
+            find(&self.consumer, wanted.topic, self.patience)?.ok_or_else(unknown)
+        })
+    }
+
+    /// Gives a topic so many partitions, more than it has.
+    ///
+    /// # Errors
+    /// If that is not possible or not allowed.
+    pub fn grow(&self, topic: &str, partitions: usize) -> Result<(), Failure> {
+        let wanted = NewPartitions::new(topic, partitions);
+        self.done(topic, block_on(self.client.create_partitions([&wanted], &options())))
+    }
+
+    /// Takes a topic away, with all that it holds.
+    ///
+    /// # Errors
+    /// If that is not possible or not allowed.
+    pub fn remove(&self, topic: &str) -> Result<(), Failure> {
+        self.done(topic, block_on(self.client.delete_topics(&[topic], &options())))
+    }
+
+    /// Takes the records of a partition before an offset away, as retention does.
+    ///
+    /// # Errors
+    /// If that is not possible or not allowed.
+    pub fn truncate(&self, topic: &str, partition: u32, before: u64) -> Result<(), Failure> {
+        let what = format!("topic \"{topic}\"");
+        let mut list = TopicPartitionList::new();
+        let set = list.add_partition_offset(topic, index(partition), Offset::Offset(before.cast_signed()));
+        set.map_err(|error| Failure::of(&error, &what))?;
+        let done = block_on(self.client.delete_records(&list, &options()));
+        let done = done.map_err(|error| Failure::of(&error, &what))?;
+        done.elements().iter().try_for_each(|e| e.error()).map_err(|error| Failure::of(&error, &what))
+    }
+
+    /// The value of a setting of a topic, as the broker has it.
+    ///
+    /// # Errors
+    /// If the broker does not tell.
+    pub fn setting(&self, topic: &str, name: &str) -> Result<Option<String>, Failure> {
+        let what = format!("topic \"{topic}\"");
+        let resource = ResourceSpecifier::Topic(topic);
+        let described = block_on(self.client.describe_configs([&resource], &options()));
+        let described = described.map_err(|error| Failure::of(&error, &what))?;
+        let found = described.into_iter().next().transpose().map_err(|code| Failure::of_code(code, &what))?;
+        Ok(found.and_then(|found| found.get(name)?.value.clone()))
+    }
+
+    fn done(&self, topic: &str, done: Result<Vec<TopicResult>, KafkaError>) -> Result<(), Failure> {
+        let what = format!("topic \"{topic}\"");
+        let each = done.map_err(|error| Failure::of(&error, &what))?;
+        each.into_iter().try_for_each(|one| one.map(drop).map_err(|(_, code)| Failure::of_code(code, &what)))
+    }
+}
+
+fn options() -> AdminOptions {
+    AdminOptions::new().request_timeout(Some(REQUEST)).operation_timeout(Some(REQUEST))
+}
+
+/// How a topic is; `None` if there is none. Waits for a broker no longer than `patience`; the client must read nothing.
+///
+/// # Errors
+/// If no broker answers within that, or does not tell.
+pub fn find(consumer: &Consumer, topic: &str, patience: Duration) -> Result<Option<TopicFound>, Failure> {
+    let what = format!("topic \"{topic}\"");
+    retry(&what, patience, consumer, || {
+        let metadata = consumer.fetch_metadata(Some(topic), REQUEST.min(patience));
+        let metadata = metadata.map_err(|error| Failure::of(&error, &what))?;
+        let Some(found) = metadata.topics().iter().find(|found| found.name() == topic) else {
+            return Ok(None);
+        };
+        match found.error().map(|code| Failure::of_code(code.into(), &what)) {
+            Some(Failure::Absent(_)) => Ok(None),
+            Some(failure) => Err(failure),
+            None if found.partitions().is_empty() => Ok(None),
+            None => Ok(Some(TopicFound {
+                partitions: u32::try_from(found.partitions().len()).unwrap_or(u32::MAX),
+            })),
+        }
+    })
+}
+
+/// The first offset that a partition holds and the offset after the last; of a consumer of committed records, before any open
+/// transaction. Waits for a broker no longer than `patience`; the client must read nothing.
+///
+/// # Errors
+/// If no broker answers within that, or does not tell.
+pub fn held(
+    consumer: &Consumer,
+    topic: &str,
+    partition: u32,
+    patience: Duration,
+) -> Result<(u64, u64), Failure> {
+    let what = format!("topic \"{topic}\", partition {partition}");
+    retry(&what, patience, consumer, || {
+        let found = consumer.fetch_watermarks(topic, index(partition), REQUEST.min(patience));
+        let (first, end) = found.map_err(|error| Failure::of(&error, &what))?;
+        Ok((u64::try_from(first).unwrap_or(0), u64::try_from(end).unwrap_or(0)))
+    })
+}
+
+/// The number of a partition as the library has it.
+pub(super) fn index(partition: u32) -> i32 {
+    i32::try_from(partition).unwrap_or(i32::MAX)
+}
+
+/// Tries until it is done, a failure that no other try can mend, or the end of patience; then with what the client said last. The client
+/// is polled meanwhile and what it gives is dropped: it must be one that reads nothing.
+fn retry<T>(
+    what: &str,
+    patience: Duration,
+    consumer: &Consumer,
+    mut attempt: impl FnMut() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let clock = SystemClock::start();
+    loop {
+        let failure = match attempt() {
+            Err(failure) if failure.is_retriable() => failure,
+            ended => return ended,
+        };
+        // Serves the client, which tells of its errors here; and lets a moment pass.
+        drop(consumer.poll(Duration::from_millis(100)));
+        let said = consumer.context().last();
+        if let Some(fatal @ Failure::Fatal(_)) = said {
+            return Err(fatal);
+        }
+        if clock.now() >= patience {
+            let last = said.map_or_else(|| failure.to_string(), |said| said.to_string());
+            return Err(Failure::Fatal(format!("{what}: no answer within {} s: {last}", patience.as_secs())));
+        }
+        consumer.context().retries(&failure);
+    }
+}
+
+/// Waits for a future on this thread.
+fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
+}

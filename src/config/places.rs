@@ -1,0 +1,383 @@
+//! The tables of a deployment file: where events come from, where results go, and what lies between.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::problem::What;
+use super::raw::{Settings, without_effect};
+use super::value::Value;
+use crate::broker::{Connection, Secret, from_file};
+use crate::sink::Envelope;
+use crate::source::{EpochLimits, EpochRule, Format, Shape, Speed, Start, interval};
+
+/// Where events come from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SourcePlace {
+    /// Recorded feeds and folders.
+    Files {
+        /// What is read, in this order; `-` is standard input. At least one.
+        inputs: Vec<PathBuf>,
+        /// Where the input is cut.
+        epoch: EpochRule,
+        /// How fast it is played.
+        speed: Speed,
+    },
+    /// A topic.
+    Kafka {
+        /// Its name.
+        topic: String,
+        /// Where reading begins if nothing is remembered.
+        start: Start,
+        /// In which shape its values hold documents.
+        shape: Shape,
+        /// How often new partitions are looked for.
+        refresh: Duration,
+    },
+}
+
+/// Where results go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SinkPlace {
+    /// JSON Lines.
+    Lines {
+        /// The file; `None` = standard output.
+        path: Option<PathBuf>,
+    },
+    /// A topic.
+    Kafka {
+        /// Its name.
+        topic: String,
+        /// The topic of marks.
+        progress_topic: String,
+        /// The name under which one run at a time writes.
+        transactional_id: String,
+        /// How long a transaction may take.
+        transaction: Duration,
+        /// What values are.
+        envelope: Envelope,
+    },
+}
+
+/// Where bad records are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LetterPlace {
+    /// In a file.
+    File(PathBuf),
+    /// In a topic, in the transaction of their epoch.
+    Topic(String),
+}
+
+/// Where documents are kept for a restart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatePlace {
+    /// A path or an address.
+    pub location: String,
+    /// How often at most what has changed is written there.
+    pub commit_every: Duration,
+}
+
+/// How processes that run together find each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessSettings {
+    /// What each must know; `None`: whoever can connect takes part.
+    pub secret: Option<Secret>,
+    /// How long one waits for the others at the beginning.
+    pub connect: Duration,
+    /// How long one may be silent until it counts as lost.
+    pub lost: Duration,
+}
+
+impl Default for ProcessSettings {
+    fn default() -> Self {
+        Self { secret: None, connect: Duration::from_secs(60), lost: Duration::from_secs(10) }
+    }
+}
+
+const FILES_KEYS: &[&str] = &["source.inputs", "source.epoch", "source.speed"];
+const TOPIC_KEYS: &[&str] = &[
+    "source.topic",
+    "source.start",
+    "source.format",
+    "source.text_path",
+    "source.id_path",
+    "source.headers",
+    "source.refresh_seconds",
+    "commit.interval",
+    "commit.records",
+    "commit.bytes",
+];
+const LINES_KEYS: &[&str] = &["sink.path"];
+const OUTPUT_TOPIC_KEYS: &[&str] = &[
+    "sink.topic",
+    "sink.progress_topic",
+    "sink.transactional_id",
+    "sink.transaction_seconds",
+    "sink.envelope",
+    "dead_letter.topic",
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Here,
+    Kafka,
+}
+
+/// Which kind a place is of; a kind that was not built in is noted.
+fn kind(settings: &mut Settings, key: &'static str, here: &'static str) -> Kind {
+    let kind = settings.choose(key, &[(here, Kind::Here), ("kafka", Kind::Kafka)], &[]).unwrap_or(Kind::Here);
+    if kind == Kind::Kafka && cfg!(not(feature = "kafka")) {
+        let what = "this dupflow was built without Kafka: build it with the feature `kafka`";
+        settings.problem(key, What::Contradiction(what.to_owned()));
+    }
+    kind
+}
+
+/// Where events come from.
+pub(super) fn source(settings: &mut Settings) -> SourcePlace {
+    if kind(settings, "source.kind", "files") == Kind::Here {
+        if settings.sound(&["source.kind"]) {
+            without_effect(settings, "source.kind", "files", TOPIC_KEYS);
+        }
+        let inputs = settings.read("source.inputs", |v| v.list(path).filter(|inputs| !inputs.is_empty()));
+        if inputs.is_none() && settings.sound(&["source.kind", "source.inputs"]) {
+            settings.missing("source.inputs");
+        }
+        return SourcePlace::Files {
+            inputs: inputs.unwrap_or_default(),
+            epoch: settings.read("source.epoch", |v| v.text()?.parse().ok()).unwrap_or_default(),
+            speed: settings.read("source.speed", |v| v.text()?.parse().ok()).unwrap_or_default(),
+        };
+    }
+    without_effect(settings, "source.kind", "kafka", FILES_KEYS);
+    let formats = [
+        ("auto", Format::Auto),
+        ("text", Format::Text),
+        ("json", Format::Json),
+        ("debezium", Format::Debezium),
+    ];
+    let format = settings.choose("source.format", &formats, &[]).unwrap_or(Format::Auto);
+    if format == Format::Text && settings.sound(&["source.format"]) {
+        without_effect(settings, "source.format", "text", &["source.text_path", "source.id_path"]);
+    }
+    let text = settings.read("source.text_path", |v| names(v.text()?));
+    let id = settings.read("source.id_path", |v| match v.text()? {
+        "" => Some(None),
+        path => names(path).map(Some),
+    });
+    let name = |value: &Value| value.text().filter(|name| !name.is_empty()).map(str::to_owned);
+    let shape = Shape {
+        format,
+        text: text.unwrap_or_else(|| vec!["text".to_owned()]),
+        id: id.flatten(),
+        headers: settings.read("source.headers", |v| v.list(name)).unwrap_or_default(),
+    };
+    SourcePlace::Kafka {
+        topic: topic(settings, "source.topic").unwrap_or_default(),
+        start: settings.read("source.start", |v| v.text()?.parse().ok()).unwrap_or_default(),
+        shape,
+        refresh: seconds(settings, "source.refresh_seconds", 1, 30),
+    }
+}
+
+/// Where results go.
+pub(super) fn sink(settings: &mut Settings) -> SinkPlace {
+    if kind(settings, "sink.kind", "lines") == Kind::Here {
+        if settings.sound(&["sink.kind"]) {
+            without_effect(settings, "sink.kind", "lines", OUTPUT_TOPIC_KEYS);
+        }
+        let path = settings.read("sink.path", path).filter(|path| !path.as_os_str().is_empty());
+        return SinkPlace::Lines { path: path.filter(|path| path != Path::new("-")) };
+    }
+    without_effect(settings, "sink.kind", "kafka", LINES_KEYS);
+    let topic = topic(settings, "sink.topic").unwrap_or_default();
+    let progress_topic = settings.read("sink.progress_topic", topic_name);
+    let transactional_id = settings
+        .read("sink.transactional_id", |v| v.text().filter(|name| !name.is_empty()).map(str::to_owned));
+    let envelopes = [("delta", Envelope::Delta), ("upsert", Envelope::Upsert)];
+    SinkPlace::Kafka {
+        progress_topic: progress_topic.unwrap_or_else(|| format!("{topic}-progress")),
+        transactional_id: transactional_id.unwrap_or_else(|| format!("dupflow-{topic}")),
+        transaction: Duration::from_secs(
+            settings.read("sink.transaction_seconds", |v| v.integer(1..=900)).unwrap_or(60),
+        ),
+        envelope: settings.choose("sink.envelope", &envelopes, &[]).unwrap_or_default(),
+        topic,
+    }
+}
+
+/// When the epochs of a topic end.
+pub(super) fn commit(settings: &mut Settings, source: &SourcePlace) -> EpochLimits {
+    if matches!(source, SourcePlace::Files { .. }) {
+        return EpochLimits::default();
+    }
+    let most = 1_u64 << 53;
+    let bound = Duration::from_secs(60);
+    EpochLimits {
+        interval: Some(time(settings, "commit.interval", bound).unwrap_or(Duration::from_millis(100))),
+        records: Some(settings.read("commit.records", |v| v.integer(1..=most)).unwrap_or(10_000)),
+        bytes: Some(settings.read("commit.bytes", |v| v.integer(1..=most)).unwrap_or(16 << 20)),
+    }
+}
+
+/// Where bad records are kept.
+pub(super) fn dead_letter(settings: &mut Settings, sink: &SinkPlace) -> Option<LetterPlace> {
+    let path = settings.read("dead_letter.path", path).filter(|path| !path.as_os_str().is_empty());
+    let topic = settings.read("dead_letter.topic", |v| match v.text()? {
+        "" => Some(None),
+        _ => topic_name(v).map(Some),
+    });
+    match (path, topic.flatten()) {
+        (Some(_), Some(_)) => {
+            let what = "bad records are kept in one place: dead_letter.path is set too";
+            settings.problem("dead_letter.topic", What::Contradiction(what.to_owned()));
+            None
+        }
+        (None, Some(topic)) => {
+            if let SinkPlace::Kafka { topic: output, progress_topic, .. } = sink
+                && (topic == *output || topic == *progress_topic)
+            {
+                let what = "bad records need a topic of their own";
+                settings.problem("dead_letter.topic", What::Contradiction(what.to_owned()));
+            }
+            Some(LetterPlace::Topic(topic))
+        }
+        (path, None) => path.map(LetterPlace::File),
+    }
+}
+
+/// How brokers are reached.
+pub(super) fn connection(settings: &mut Settings, source: &SourcePlace, sink: &SinkPlace) -> Connection {
+    let default = Connection::default();
+    let brokers = settings.read("kafka.brokers", |v| {
+        let listed = v.list(|one| one.text().map(str::to_owned)).map(|all| all.join(","));
+        listed.or_else(|| v.text().map(str::to_owned)).filter(|brokers| !brokers.trim().is_empty())
+    });
+    let is_used = matches!(source, SourcePlace::Kafka { .. }) || matches!(sink, SinkPlace::Kafka { .. });
+    if is_used && brokers.is_none() && settings.sound(&["kafka.brokers"]) {
+        settings.missing("kafka.brokers");
+    }
+    let mut connection = Connection {
+        brokers: brokers.unwrap_or(default.brokers),
+        patience: seconds(settings, "kafka.connect_seconds", 1, 30),
+        settings: default.settings,
+    };
+    for name in settings.names("kafka.settings") {
+        let key = format!("kafka.settings.{name}");
+        let (name, secret) = match name.strip_suffix("_file") {
+            Some(name) => (name.to_owned(), hidden_file(settings, &key)),
+            None => (name, hidden(settings, &key)),
+        };
+        let Some(secret) = secret else { continue };
+        if connection.settings.insert(name.clone(), secret).is_some() {
+            let what = format!("kafka.settings.{name} and kafka.settings.{name}_file are both set");
+            settings.problem(&key, What::Contradiction(what));
+        }
+    }
+    if let (SourcePlace::Kafka { topic: input, .. }, SinkPlace::Kafka { topic, progress_topic, .. }) =
+        (source, sink)
+        && !input.is_empty()
+        && (input == topic || input == progress_topic)
+    {
+        let what = "the output goes to the topic that is read".to_owned();
+        settings.problem(
+            if input == topic { "sink.topic" } else { "sink.progress_topic" },
+            What::Contradiction(what),
+        );
+    }
+    if let SinkPlace::Kafka { topic, progress_topic, .. } = sink
+        && !topic.is_empty()
+        && topic == progress_topic
+    {
+        let what = "marks need a topic of their own".to_owned();
+        settings.problem("sink.progress_topic", What::Contradiction(what));
+    }
+    if is_used {
+        for (name, what) in connection.problems() {
+            settings.problem(&format!("kafka.settings.{name}"), What::Contradiction(what));
+        }
+    }
+    connection
+}
+
+/// Where documents are kept.
+pub(super) fn state(settings: &mut Settings) -> Option<StatePlace> {
+    let location = settings.read("state.path", |v| v.text().map(str::to_owned));
+    let every = time(settings, "state.commit_every", Duration::from_secs(3600));
+    let location = location.filter(|location| !location.is_empty())?;
+    Some(StatePlace { location, commit_every: every.unwrap_or(Duration::from_secs(5)) })
+}
+
+/// How processes find each other.
+pub(super) fn processes(settings: &mut Settings) -> ProcessSettings {
+    let default = ProcessSettings::default();
+    let file = settings.read("processes.secret_file", path).filter(|path| !path.as_os_str().is_empty());
+    let typed = hidden(settings, "processes.secret").filter(|secret| !secret.reveal().is_empty());
+    if file.is_some() && typed.is_some() {
+        let what = "processes.secret and processes.secret_file are both set";
+        settings.problem("processes.secret_file", What::Contradiction(what.to_owned()));
+    }
+    ProcessSettings {
+        secret: typed.or_else(|| hidden_file(settings, "processes.secret_file")),
+        connect: seconds(settings, "processes.connect_seconds", 1, default.connect.as_secs()),
+        lost: seconds(settings, "processes.lost_seconds", 1, default.lost.as_secs()),
+    }
+}
+
+/// A value that no message shows.
+fn hidden(settings: &mut Settings, key: &str) -> Option<Secret> {
+    match settings.hidden(key, Value::scalar)? {
+        Ok(text) => Some(Secret::new(text)),
+        Err(()) => {
+            let what = "expected text, a number, true or false".to_owned();
+            settings.problem(key, What::Contradiction(what));
+            None
+        }
+    }
+}
+
+/// A value that stands in a file of its own; an empty path is none.
+fn hidden_file(settings: &mut Settings, key: &str) -> Option<Secret> {
+    let path = settings.read(key, path).filter(|path| !path.as_os_str().is_empty())?;
+    from_file(&path).map_err(|what| settings.problem(key, What::Contradiction(what))).ok()
+}
+
+fn path(value: &Value) -> Option<PathBuf> {
+    value.text().map(PathBuf::from)
+}
+
+/// A whole number of seconds up to an hour, from `least` on.
+pub(super) fn seconds(settings: &mut Settings, key: &str, least: u64, default: u64) -> Duration {
+    Duration::from_secs(settings.read(key, |v| v.integer(least..=3600)).unwrap_or(default))
+}
+
+/// A time as it is written, up to `most`, inclusive.
+fn time(settings: &mut Settings, key: &str, most: Duration) -> Option<Duration> {
+    settings.read(key, |v| interval(v.text()?).filter(|time| *time <= most))
+}
+
+/// The names of a path, each with something in it.
+fn names(path: &str) -> Option<Vec<String>> {
+    path.split('.').map(|name| Some(name.to_owned()).filter(|name| !name.is_empty())).collect()
+}
+
+/// The name of a topic that has to be set.
+fn topic(settings: &mut Settings, key: &'static str) -> Option<String> {
+    let kind = if key.starts_with("source") { "source.kind" } else { "sink.kind" };
+    let name = settings.read(key, topic_name);
+    if name.is_none() && settings.sound(&[kind, key]) {
+        settings.missing(key);
+    }
+    name
+}
+
+/// What a broker takes as the name of a topic: 1 to 249 of the characters a-z, A-Z, 0-9, `.`, `_` and `-`, and not only points.
+fn topic_name(value: &Value) -> Option<String> {
+    let name = value.text()?;
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    let is_name = (1..=249).contains(&name.len()) && name.bytes().all(fits) && !matches!(name, "." | "..");
+    is_name.then(|| name.to_owned())
+}
+
+#[cfg(test)]
+#[path = "places_tests.rs"]
+mod tests;

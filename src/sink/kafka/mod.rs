@@ -1,0 +1,212 @@
+//! A topic as sink, exactly once.
+//!
+//! ```text
+//!  epochs ─▶ Outgoing ─▶ one transaction ─┬─▶ topic         key: a NUL b, value: the delta, or the pair as it is now
+//!            encoded      per commit      ├─▶ dead letters  records that are no events
+//!                                         └─▶ progress      key: the transactional id, value: the mark
+//! ```
+//!
+//! All of a commit is in one transaction, the [mark](Mark) too: whoever reads committed records (`isolation.level=read_committed`) finds both
+//! or neither. A reader of uncommitted records finds what was aborted as well.
+//!
+//! **Why no epoch is lost or doubled.** Invariant: *every transaction of a run is built on the last mark in the topic*, which the run has read, or
+//! written itself; its deltas are those that lead from there to its own mark. It holds whatever the race, for these reasons:
+//!
+//! 1. A producer that has the transactional id ends all others that had it: at the moment of `init_transactions` their open transaction is
+//!    aborted, or, if its commit has begun, completed before the call returns. So what is read *after* that call is the last
+//!    mark, and it stays so until this producer commits or another one takes the id.
+//! 2. A commit ends in one of three ways. It succeeded: the mark is the last one. It failed before the broker was asked to commit, and was
+//!    aborted: nothing of it will ever be seen, and the same is written again, on the same mark. Or nobody knows (the answer is lost, the
+//!    transaction timed out, the id was taken): then the producer is given up, a new one takes the id (1), and the last mark is read.
+//!    It is the one that was being written: the commit had succeeded. It is the one before: nothing of it was written, and it is
+//!    written again. It is any other: another run writes here, and this one ends.
+//! 3. Marks of two runs differ, since each has the name of its run. A run that finds a mark writes it again under its own name before
+//!    anything else. So of two runs that take the id from each other in turn, the first that commits has won: the other one finds a mark that is neither
+//!    of its two, and ends. A run whose producer is fenced looks before it takes the id back, so that a live successor is mostly
+//!    left alone; that it may not be is no danger, by the same argument.
+//!
+//! What waits: a broker that is away is waited for without end; what is being written is kept until it is durable. Memory is bounded by what the
+//! committer hands over for one commit.
+//!
+//! What it does not do: keep a transaction open between commits; clean the topics up.
+
+mod outgoing;
+mod read;
+mod transaction;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use outgoing::Outgoing;
+use transaction::Transactions;
+
+use super::lines::read_delta;
+use super::{Envelope, Sink, StandardError};
+use crate::broker::{Admin, Connection, Failure, Wanted};
+use crate::doc::Letter;
+use crate::mark::{Mark, Standing};
+use crate::pair::DocPair;
+use crate::time::Progress;
+
+/// Where results go.
+#[derive(Clone, Debug)]
+pub struct KafkaOutput {
+    /// How brokers are reached.
+    pub connection: Connection,
+    /// The topic of the result.
+    pub topic: String,
+    /// The topic of marks: one partition, compacted. Several pipelines may share it.
+    pub progress_topic: String,
+    /// The name under which one run at a time writes.
+    pub transactional_id: String,
+    /// What values are.
+    pub envelope: Envelope,
+    /// The topic of records that are no events, if they are kept.
+    pub dead_letter: Option<String>,
+    /// How long a transaction may take before the broker aborts it, at most what the broker allows (15 minutes by default).
+    pub timeout: Duration,
+    /// The name of the run, which no other one has.
+    pub run: String,
+}
+
+/// Writes deltas, letters and the mark of an epoch to topics, in one transaction.
+pub struct KafkaSink {
+    output: KafkaOutput,
+    evidence: Option<StandardError>,
+    outgoing: Outgoing,
+    transactions: Transactions,
+    /// The last mark in the topic, on which the next commit builds.
+    known: Option<Mark>,
+}
+
+impl KafkaSink {
+    /// A sink that has reached nothing yet; with evidence if there is a standard error to give.
+    pub fn new(output: KafkaOutput, evidence: Option<StandardError>) -> Self {
+        let transactions = Transactions::new(&output);
+        Self { output, evidence, outgoing: Outgoing::default(), transactions, known: None }
+    }
+
+    /// Makes the topics that are missing.
+    fn topics(&self) -> Result<(), Failure> {
+        let admin = Admin::new(&self.output.connection)?;
+        let progress = &self.output.progress_topic;
+        let found = admin.ensure(Wanted { topic: progress, partitions: Some(1), compacted: true })?;
+        if found.partitions != 1 {
+            return Err(Failure::Fatal(format!(
+                "topic \"{progress}\" has {} partitions: the topic of marks must have one",
+                found.partitions
+            )));
+        }
+        let compacted = self.output.envelope == Envelope::Upsert;
+        admin.ensure(Wanted { topic: &self.output.topic, partitions: None, compacted })?;
+        if let Some(topic) = &self.output.dead_letter {
+            admin.ensure(Wanted { topic, partitions: None, compacted: false })?;
+        }
+        Ok(())
+    }
+
+    /// Writes what has been gathered, with a mark, in one transaction; whatever happens meanwhile, once.
+    fn write(&mut self, mark: &Mark) -> Result<(), Failure> {
+        self.transactions.write(&self.outgoing, self.known.as_ref(), mark)?;
+        self.known = Some(mark.clone());
+        self.outgoing.clear();
+        Ok(())
+    }
+}
+
+impl Sink for KafkaSink {
+    fn take_over(&mut self) -> io::Result<Standing> {
+        self.topics().map_err(told)?;
+        self.known = self.transactions.take_over().map_err(told)?;
+        let Some(found) = self.known.clone() else { return Ok(Standing::New) };
+        let mark = Mark { run: self.output.run.clone(), ..found.clone() };
+        self.write(&mark).map_err(told)?;
+        Ok(Standing::At(Box::new(found)))
+    }
+
+    fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
+        let topic = &self.output.topic;
+        match self.output.envelope {
+            Envelope::Delta => {
+                let mut counts: BTreeMap<DocPair, i64> = BTreeMap::new();
+                read::topic(&self.output.connection, topic, |_, value| {
+                    let (pair, diff) = delta(topic, value.unwrap_or_default())?;
+                    *counts.entry(pair).or_default() += i64::from(diff);
+                    Ok(())
+                })?;
+                counts.retain(|_, count| *count != 0);
+                match counts.iter().find(|(_, count)| **count != 1) {
+                    Some((pair, count)) => Err(wrong(format!(
+                        "topic \"{topic}\": the deltas of {} and {} add up to {count}: some have expired, or were not written here",
+                        pair.pair.lo(),
+                        pair.pair.hi()
+                    ))),
+                    None => Ok(counts.into_keys().collect()),
+                }
+            }
+            Envelope::Upsert => {
+                let mut now: BTreeMap<Vec<u8>, DocPair> = BTreeMap::new();
+                read::topic(&self.output.connection, topic, |key, value| {
+                    let key = key.unwrap_or_default();
+                    match value.filter(|value| !value.is_empty()) {
+                        Some(value) => drop(now.insert(key.to_vec(), delta(topic, value)?.0)),
+                        None => drop(now.remove(key)),
+                    }
+                    Ok(())
+                })?;
+                Ok(now.into_values().collect())
+            }
+        }
+    }
+
+    fn epoch(
+        &mut self,
+        progress: &Progress,
+        deltas: &[(DocPair, isize)],
+        letters: &[Letter],
+    ) -> io::Result<()> {
+        let evidence = self.evidence.as_ref();
+        match self.output.envelope {
+            Envelope::Delta => self.outgoing.deltas(progress.epoch, deltas, evidence)?,
+            Envelope::Upsert => self.outgoing.upserts(progress.epoch, deltas, evidence)?,
+        }
+        if self.output.dead_letter.is_some() {
+            self.outgoing.letters(letters);
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self, mark: &Mark) -> io::Result<()> {
+        self.write(mark).map_err(told)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The pair of a value.
+fn delta(topic: &str, value: &[u8]) -> io::Result<(DocPair, i8)> {
+    let line = std::str::from_utf8(value)
+        .map_err(|_| wrong(format!("topic \"{topic}\" holds a value that is no delta")))?;
+    read_delta(line)
+}
+
+fn wrong(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+fn told(failure: Failure) -> io::Error {
+    io::Error::other(failure)
+}
+
+impl fmt::Debug for KafkaSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KafkaSink")
+            .field("output", &self.output)
+            .field("known", &self.known)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,131 @@
+//! A topic as source: its partitions, assigned by hand, read by one client on the reader's thread.
+//!
+//! ```text
+//!  broker ─▶ client's own queue ─▶ poll ─▶ a batch for each partition ─▶ Queue
+//!            bounded in bytes              128 KiB or 128 records, or what there is
+//! ```
+//!
+//! A partition's number and its records' offsets are those of the broker. Offsets have gaps: records of aborted transactions, those that
+//! compaction removed, and the marks of transactions are not seen. What has been read is remembered with the output and not at the
+//! broker: the client's group is a name only, it commits nothing and is in no rebalance.
+//!
+//! Invariants:
+//! - The records of a partition are pushed in order, each once, whatever the broker does meanwhile: the client goes on where it was,
+//!   and what lies before [`Partition::next`] is not taken again.
+//! - Nothing is kept back while the reader waits: a batch is handed over as soon as the client has nothing more.
+//! - Nothing is read while a batch waits for room; a partition that waits for a line is paused, and the others go on. So what waits here
+//!   is one batch for each partition.
+//! - A gap between what is wanted and what is held ends the run ([`SourceError::Lost`]), and so does a topic that is gone: another topic of
+//!   its name has other records at the same offsets. One that is made anew and has grown beyond the offset that is wanted cannot be
+//!   told from the old one.
+//!
+//! What waits: a broker that is away is waited for without end, with a line in the log.
+
+mod begin;
+mod reader;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use begin::Beginning;
+use reader::KafkaReader;
+
+use super::{EpochLimits, Reader, Shape, Source, SourceError, Start};
+use crate::broker::{Connection, Consumer, Failure, let_go};
+use crate::time::Offsets;
+
+/// A topic.
+#[derive(Clone, Debug)]
+pub struct Kafka {
+    /// How its brokers are reached.
+    pub connection: Connection,
+    /// Its name.
+    pub topic: String,
+    /// Where reading begins if nothing is remembered.
+    pub start: Start,
+    /// Which partitions are read here: `(index, count)` stands for those whose number leaves `index` when divided by `count`.
+    pub share: (u32, u32),
+    /// In which shape its values hold documents.
+    pub shape: Arc<Shape>,
+    /// Where epochs are cut.
+    pub limits: EpochLimits,
+    /// How often new partitions are looked for.
+    pub refresh: Duration,
+}
+
+/// What the client may hold of what has been fetched, in KiB, beside one fetch: 32 MiB.
+const FETCHED_KIB: &str = "32768";
+
+impl Kafka {
+    /// A client that has no partition yet.
+    fn client(&self) -> Result<Held, SourceError> {
+        let group = format!("dupflow-{}", self.topic);
+        let mut own = vec![
+            ("enable.auto.commit", "false"),
+            ("enable.auto.offset.store", "false"),
+            ("isolation.level", "read_committed"),
+            ("auto.offset.reset", "error"),
+            ("enable.partition.eof", "true"),
+        ];
+        // Those that the user may set.
+        let defaults = [
+            ("group.id", &*group),
+            ("queued.max.messages.kbytes", FETCHED_KIB),
+            // How long a fetch waits at the broker where nothing is: records that come meanwhile end it at once, but a partition that
+            // is resumed waits for it.
+            ("fetch.wait.max.ms", "100"),
+            // How long the client fetches no more after its queue was full; a second is the library's default.
+            ("fetch.queue.backoff.ms", "20"),
+        ];
+        own.extend(defaults.iter().filter(|(name, _)| !self.connection.settings.contains_key(*name)));
+        let client = self.connection.consumer(&self.what(), &own);
+        client.map(|client| Held(Some(client))).map_err(|failure| self.failed(&failure))
+    }
+
+    fn what(&self) -> String {
+        format!("topic \"{}\"", self.topic)
+    }
+
+    fn failed(&self, failure: &Failure) -> SourceError {
+        SourceError::Failed { input: self.topic.as_str().into(), what: failure.to_string() }
+    }
+
+    /// Whether a partition is read here.
+    fn is_mine(&self, partition: u32) -> bool {
+        partition % self.share.1.max(1) == self.share.0
+    }
+}
+
+impl Source for Kafka {
+    fn epochs(&self) -> EpochLimits {
+        self.limits
+    }
+
+    fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {
+        let client = self.client()?;
+        Beginning { kafka: self, client: client.get() }.offsets(from)
+    }
+
+    fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn Reader>> {
+        let begin = begin.iter().map(|(partition, offset)| (*partition, *offset));
+        let begin = begin.filter(|(partition, _)| self.is_mine(*partition)).collect();
+        vec![Box::new(KafkaReader::new(*self, begin))]
+    }
+}
+
+/// A client, which is let go on another thread: closing it can take long.
+struct Held(Option<Consumer>);
+
+impl Held {
+    fn get(&self) -> &Consumer {
+        self.0.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(client) = self.0.take() {
+            let_go(client);
+        }
+    }
+}

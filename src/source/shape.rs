@@ -1,0 +1,35 @@
+//! In which shape a topic's values hold documents. What each is stands in `shapes.rs`, which reads them.
+
+/// How values are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// As JSON where it has a shape, else as text.
+    Auto,
+    /// As text.
+    #[default]
+    Text,
+    /// As JSON rows.
+    Json,
+    /// As envelopes of a change.
+    Debezium,
+}
+
+/// In which shape values hold documents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// How values are read.
+    pub format: Format,
+    /// The names that lead to the text in a row, one or more.
+    pub text: Vec<String>,
+    /// The names that lead to the id in a row; `None`: the id is the record's key.
+    pub id: Option<Vec<String>>,
+    /// Headers that hold the further fields of their names.
+    pub headers: Vec<String>,
+}
+
+impl Default for Shape {
+    /// The value is the text, the key the id.
+    fn default() -> Self {
+        Self { format: Format::default(), text: vec!["text".to_owned()], id: None, headers: Vec::new() }
+    }
+}

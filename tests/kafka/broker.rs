@@ -1,0 +1,189 @@
+//! The broker, its topics, and records that others write.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use dupflow::broker::{Admin, Connection, Producer, Secret, Wanted};
+use rdkafka::message::{Header, OwnedHeaders};
+use rdkafka::producer::{BaseRecord, Producer as _};
+use tempfile::TempDir;
+
+/// Longer than anything here may take.
+pub(crate) const BOUND: Duration = Duration::from_secs(60);
+
+/// The broker of this run.
+pub(crate) struct Broker {
+    address: String,
+    /// Its data and its port, if it is ours.
+    own: Option<(TempDir, u16)>,
+}
+
+fn script(arguments: &[&str]) -> Output {
+    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/kafka/broker.sh");
+    Command::new(script).args(arguments).output().unwrap()
+}
+
+impl Broker {
+    /// That of the environment, or one of our own; or why there is none.
+    pub(crate) fn start() -> Result<Self, String> {
+        if let Ok(address) = std::env::var("KAFKA_BOOTSTRAP") {
+            return Ok(Self::at(&address));
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let started = script(&["start", folder.path().to_str().unwrap(), &port.to_string()]);
+        if !started.status.success() {
+            return Err(String::from_utf8_lossy(&started.stderr).trim().to_owned());
+        }
+        let address = String::from_utf8_lossy(&started.stdout).trim().to_owned();
+        Ok(Self { address, own: Some((folder, port)) })
+    }
+
+    /// One that runs already.
+    pub(crate) fn at(address: &str) -> Self {
+        Self { address: address.to_owned(), own: None }
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    pub(crate) fn connection(&self) -> Connection {
+        Connection { brokers: self.address.clone(), patience: BOUND, ..Connection::default() }
+    }
+
+    /// The way in for somebody who may do nothing; `None` if the broker is not ours.
+    pub(crate) fn guest(&self, password: &str) -> Option<Connection> {
+        let (folder, _) = self.own.as_ref()?;
+        let port = std::fs::read_to_string(folder.path().join("sasl_port")).unwrap();
+        let settings = [
+            ("security.protocol", "sasl_plaintext"),
+            ("sasl.mechanism", "PLAIN"),
+            ("sasl.username", "guest"),
+            ("sasl.password", password),
+        ];
+        let settings = settings.map(|(name, value)| (name.to_owned(), Secret::new(value)));
+        Some(Connection {
+            brokers: format!("127.0.0.1:{}", port.trim()),
+            settings: settings.into(),
+            ..self.connection()
+        })
+    }
+
+    /// Ends the broker as a crash does; `false` if it is not ours.
+    pub(crate) fn kill(&self) -> bool {
+        let Some((folder, _)) = &self.own else { return false };
+        assert!(script(&["kill", folder.path().to_str().unwrap()]).status.success());
+        true
+    }
+
+    /// Starts it again.
+    pub(crate) fn restart(&self) {
+        let Some((folder, port)) = &self.own else { return };
+        let again = script(&["restart", folder.path().to_str().unwrap(), &port.to_string()]);
+        assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
+    }
+
+    pub(crate) fn admin(&self) -> Admin {
+        Admin::new(&self.connection()).unwrap()
+    }
+
+    /// A name that no other topic has.
+    pub(crate) fn name(what: &str) -> String {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let run = std::process::id();
+        format!("{what}-{run}-{}-{:x}", NUMBER.fetch_add(1, Ordering::Relaxed), rand::random::<u32>())
+    }
+
+    /// A new topic.
+    pub(crate) fn topic(&self, partitions: u32) -> String {
+        let name = Self::name("topic");
+        self.make(&name, partitions);
+        name
+    }
+
+    pub(crate) fn make(&self, topic: &str, partitions: u32) {
+        let wanted = Wanted { topic, partitions: Some(partitions), compacted: false };
+        assert_eq!(self.admin().ensure(wanted).unwrap().partitions, partitions);
+    }
+
+    /// Somebody who writes to a topic.
+    pub(crate) fn writer(&self) -> Writer {
+        Writer(self.connection().producer("writer", &[("linger.ms", "1")]).unwrap())
+    }
+
+    /// Somebody who writes in transactions.
+    pub(crate) fn transactional(&self, id: &str) -> Writer {
+        let own = [("transactional.id", id), ("transaction.timeout.ms", "10000")];
+        let writer = self.connection().producer("writer", &own).unwrap();
+        writer.init_transactions(BOUND).unwrap();
+        Writer(writer)
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        if let Some((folder, _)) = &self.own {
+            script(&["stop", folder.path().to_str().unwrap()]);
+        }
+    }
+}
+
+/// Writes records.
+pub(crate) struct Writer(pub(crate) Producer);
+
+impl Writer {
+    /// Writes a record; it is stored once [`Self::flush`] has returned.
+    pub(crate) fn put(&self, topic: &str, partition: u32, key: Option<&str>, value: Option<&[u8]>) {
+        self.put_with(topic, partition, key, value, None, &[]);
+    }
+
+    pub(crate) fn put_with(
+        &self,
+        topic: &str,
+        partition: u32,
+        key: Option<&str>,
+        value: Option<&[u8]>,
+        ms: Option<i64>,
+        headers: &[(&str, &str)],
+    ) {
+        let all = headers.iter().fold(OwnedHeaders::new(), |all, (name, text)| {
+            all.insert(Header { key: name, value: Some(*text) })
+        });
+        let mut record: BaseRecord<'_, str, [u8]> =
+            BaseRecord::to(topic).partition(partition.cast_signed()).headers(all);
+        (record.key, record.payload, record.timestamp) = (key, value, ms);
+        let end = Instant::now() + BOUND;
+        while let Err((error, refused)) = self.0.send(record) {
+            assert!(Instant::now() < end, "{error}");
+            record = refused;
+            self.0.poll(Duration::from_millis(10));
+        }
+    }
+
+    pub(crate) fn texts(&self, topic: &str, partition: u32, records: &[(&str, &str)]) {
+        records.iter().for_each(|(key, text)| self.put(topic, partition, Some(key), Some(text.as_bytes())));
+        self.flush();
+    }
+
+    pub(crate) fn flush(&self) {
+        self.0.flush(BOUND).unwrap();
+        assert_eq!(self.0.context().undelivered(), None);
+    }
+
+    pub(crate) fn begin(&self) {
+        self.0.begin_transaction().unwrap();
+    }
+
+    pub(crate) fn commit(&self) {
+        self.0.commit_transaction(BOUND).unwrap();
+    }
+
+    pub(crate) fn abort(&self) {
+        self.0.flush(BOUND).unwrap();
+        self.0.abort_transaction(BOUND).unwrap();
+    }
+}

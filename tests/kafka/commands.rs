@@ -1,0 +1,91 @@
+//! The commands that reach a broker, as a user runs them.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::Test;
+use crate::broker::Broker;
+
+pub(crate) const TESTS: &[Test] = &[
+    ("commands::a_feed_goes_in_and_comes_out", a_feed_goes_in_and_comes_out),
+    ("commands::bad_records_are_recorded_as_bad", bad_records_are_recorded_as_bad),
+    ("commands::check_reaches_the_broker", check_reaches_the_broker),
+];
+
+/// What the program says on standard output and on standard error, and whether it succeeds.
+fn dupflow(folder: &Path, arguments: &[&str]) -> (String, String, bool) {
+    let program = env!("CARGO_BIN_EXE_dupflow");
+    let output = Command::new(program).current_dir(folder).args(arguments).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr), output.status.success())
+}
+
+fn succeeds(folder: &Path, arguments: &[&str]) -> (String, String) {
+    let (out, said, good) = dupflow(folder, arguments);
+    assert!(good, "{arguments:?}: {said}");
+    (out, said)
+}
+
+fn deployment(broker: &Broker, folder: &Path, topic: &str, more: &str) {
+    let brokers = broker.address();
+    let text =
+        format!("kafka.brokers = \"{brokers}\"\nsource.kind = \"kafka\"\nsource.topic = \"{topic}\"\n{more}");
+    std::fs::write(folder.join("d.toml"), text).unwrap();
+}
+
+fn a_feed_goes_in_and_comes_out(broker: &Broker) {
+    let folder = tempfile::tempdir().unwrap();
+    let topic = Broker::name("topic");
+    deployment(broker, folder.path(), &topic, "");
+    succeeds(folder.path(), &["generate", "--documents", "300", "-o", "feed.jsonl"]);
+    let (_, said) = succeeds(
+        folder.path(),
+        &["produce", "-c", "d.toml", "--partitions", "3", "--rate", "100000/s", "feed.jsonl"],
+    );
+    assert!(said.contains(&format!("to topic \"{topic}\", 0 bad records left out")), "{said}");
+    assert_eq!(broker.admin().find(&topic).unwrap().unwrap().partitions, 3);
+    succeeds(folder.path(), &["record", "-c", "d.toml", "--until-now", "-o", "recorded.jsonl"]);
+    let lines = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap().lines().count();
+    assert_eq!(lines("recorded.jsonl"), lines("feed.jsonl"));
+    // One document's events are in order, so the pairs at the end are the same.
+    let pairs = |feed: &str| succeeds(folder.path(), &["replay", "--emit", "pairs", feed]).0;
+    let expected = pairs("feed.jsonl");
+    assert!(!expected.is_empty());
+    assert_eq!(pairs("recorded.jsonl"), expected);
+    let (out, _) = succeeds(folder.path(), &["record", "-c", "d.toml", "--records", "7"]);
+    assert_eq!(out.lines().count(), 7);
+    assert!(
+        out.lines().all(|line| line.contains(",\"partition\":") && line.contains(",\"offset\":")),
+        "{out}"
+    );
+}
+
+fn bad_records_are_recorded_as_bad(broker: &Broker) {
+    let folder = tempfile::tempdir().unwrap();
+    let topic = broker.topic(1);
+    deployment(broker, folder.path(), &topic, "source.format = \"json\"");
+    let writer = broker.writer();
+    writer.texts(&topic, 0, &[("a", r#"{"text":"one"}"#), ("b", "{not\njson"), ("a", "")]);
+    writer.put(&topic, 0, None, Some(br#"{"id":"x","text":"an event but for its key"}"#));
+    writer.flush();
+    let (out, said) = succeeds(folder.path(), &["record", "-c", "d.toml", "--until-now"]);
+    assert!(said.contains("4 records, 2 of them bad"), "{said}");
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines[1], "{not json");
+    assert!(lines[2].contains("\"op\":\"delete\"") && lines[3].starts_with("\"{"), "{out}");
+}
+
+fn check_reaches_the_broker(broker: &Broker) {
+    let folder = tempfile::tempdir().unwrap();
+    let (topic, output) = (broker.topic(2), Broker::name("pairs"));
+    broker.writer().texts(&topic, 1, &[("a", "t"), ("b", "t")]);
+    let sink = format!("sink.kind = \"kafka\"\nsink.topic = \"{output}\"\n");
+    deployment(broker, folder.path(), &topic, &sink);
+    let (out, _) = succeeds(folder.path(), &["check", "-c", "d.toml", "--connect"]);
+    assert!(out.contains(&format!("reads topic \"{topic}\": 2 partitions, 2 offsets held")), "{out}");
+    assert!(out.contains(&format!("writes topic \"{output}\": missing, the first run makes it")), "{out}");
+    assert_eq!(broker.admin().find(&output).unwrap(), None, "nothing is made");
+    deployment(broker, folder.path(), "no-such-topic", &sink);
+    let (_, said, good) = dupflow(folder.path(), &["check", "-c", "d.toml", "--connect"]);
+    assert!(!good && said.contains("topic \"no-such-topic\": there is no such topic"), "{said}");
+}

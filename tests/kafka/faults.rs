@@ -1,0 +1,260 @@
+//! What goes wrong in operation, and what `dupflow run` makes of it.
+
+use std::collections::BTreeSet;
+
+use dupflow::broker::Secret;
+use rdkafka::producer::Producer as _;
+
+use crate::Test;
+use crate::broker::{BOUND, Broker, Writer};
+use crate::run::{Output, Run, Scene};
+
+pub(crate) const TESTS: &[Test] = &[
+    ("faults::the_topic_is_deleted", the_topic_is_deleted),
+    ("faults::records_expire_between_two_runs", records_expire_between_two_runs),
+    ("faults::another_scheme_is_refused", another_scheme_is_refused),
+    ("faults::bad_records_are_kept_once", bad_records_are_kept_once),
+    ("faults::the_broker_goes_for_longer_than_a_transaction", the_broker_goes_for_longer_than_a_transaction),
+    ("faults::an_output_that_is_not_allowed", an_output_that_is_not_allowed),
+    ("faults::a_document_of_five_megabytes", a_document_of_five_megabytes),
+    ("faults::partitions_are_added", partitions_are_added),
+    ("faults::no_output_tells_a_secret", no_output_tells_a_secret),
+];
+
+/// A text; those of one kind are equal.
+fn text(kind: u32) -> String {
+    (0..20).map(|n| format!("word{kind}x{n} ")).collect()
+}
+
+fn put(scene: &Scene<'_>, partition: u32, documents: &[(&str, u32)]) {
+    let writer = scene.broker.writer();
+    for (id, kind) in documents {
+        writer.put(&scene.input, partition, Some(id), Some(text(*kind).as_bytes()));
+    }
+    writer.flush();
+}
+
+fn the_topic_is_deleted(broker: &Broker) {
+    let scene = Scene::new(broker, 1);
+    put(&scene, 0, &[("a", 1), ("b", 1)]);
+    let mut output = scene.output();
+    let mut run = scene.run(&[]);
+    output.until(&mut run, &["a b"]);
+    broker.admin().remove(&scene.input).unwrap();
+    let error = run.failure();
+    assert!(error.contains(&format!("topic \"{}\"", scene.input)), "{error}");
+    assert!(error.contains("there is no such topic; it was there before"), "{error}");
+}
+
+fn records_expire_between_two_runs(broker: &Broker) {
+    let scene = Scene::new(broker, 1);
+    put(&scene, 0, &[("a", 1), ("b", 1)]);
+    let mut output = scene.output();
+    let mut run = scene.run(&[]);
+    output.until(&mut run, &["a b"]);
+    run.stop();
+    put(&scene, 0, &[("lost", 1), ("c", 2), ("d", 2)]);
+    broker.admin().truncate(&scene.input, 0, 3).unwrap();
+    let error = scene.fails(&[]);
+    assert!(error.contains("holds 3 to 5 (exclusive): records have expired"), "{error}");
+    // What is left counts: pairs with what is gone are taken back.
+    let mut run = scene.run(&["--reconcile"]);
+    output.until(&mut run, &["c d"]);
+    run.stop();
+    let mut run = scene.run(&[]);
+    put(&scene, 0, &[("e", 2)]);
+    output.until(&mut run, &["c d", "c e", "d e"]);
+    run.stop();
+}
+
+fn another_scheme_is_refused(broker: &Broker) {
+    let mut scene = Scene::new(broker, 1);
+    scene.more = "state.path = \"state\"\n".to_owned();
+    put(&scene, 0, &[("a", 1), ("b", 1)]);
+    let mut output = scene.output();
+    let mut run = scene.run(&[]);
+    output.until(&mut run, &["a b"]);
+    run.stop();
+    let error = scene.fails(&["--set", "text.shingle=words:2"]);
+    assert!(error.contains("the output was written by another pipeline"), "{error}");
+    assert!(error.contains("words:3") && error.contains("words:2"), "{error}");
+    // With a new output it is the state that is of another scheme.
+    scene.output = Broker::name("pairs");
+    let error = scene.fails(&["--set", "text.shingle=words:2"]);
+    assert!(error.contains("scheme") && error.contains("words:3") && error.contains("words:2"), "{error}");
+}
+
+/// One record in ten is none; the run is killed between.
+fn bad_records_are_kept_once(broker: &Broker) {
+    let mut scene = Scene::new(broker, 2);
+    let letters = Broker::name("letters");
+    scene.more =
+        format!("source.format = \"json\"\ndead_letter.topic = \"{letters}\"\ncommit.records = 20\n");
+    let kept = Output::of(broker, &letters);
+    let writer = broker.writer();
+    let bad = |n: u32| n % 10 == 7;
+    let mut expected = BTreeSet::new();
+    for n in 0..600_u32 {
+        let value = if bad(n) {
+            expected.insert(format!("{{not json {n}"));
+            format!("{{not json {n}")
+        } else {
+            format!("{{\"text\":\"{}\"}}", text(n))
+        };
+        writer.put(&scene.input, n % 2, Some(&format!("k{n}")), Some(value.as_bytes()));
+    }
+    writer.flush();
+    let mut found = Vec::new();
+    let mut positions = BTreeSet::new();
+    let mut read = |run: &mut Run, until: usize| {
+        while found.len() < until {
+            let (value, headers) = kept.next(run);
+            assert_eq!(headers["reason"], "not_json", "{headers:?}");
+            positions.insert((headers["partition"].clone(), headers["offset"].clone()));
+            found.push(String::from_utf8(value.unwrap()).unwrap());
+        }
+    };
+    let mut run = scene.run(&[]);
+    read(&mut run, 5);
+    run.kill();
+    let mut run = scene.run(&[]);
+    read(&mut run, expected.len());
+    // One more, so that whatever came twice comes before it.
+    writer.put(&scene.input, 0, Some("k"), Some(b"{the last"));
+    writer.flush();
+    read(&mut run, expected.len() + 1);
+    run.stop();
+    expected.insert("{the last".to_owned());
+    assert_eq!((found.len(), positions.len()), (expected.len(), expected.len()));
+    assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), expected);
+}
+
+fn the_broker_goes_for_longer_than_a_transaction(broker: &Broker) {
+    let mut scene = Scene::new(broker, 2);
+    scene.more = "sink.transaction_seconds = 1\n".to_owned();
+    put(&scene, 0, &[("a", 1), ("b", 1)]);
+    let mut output = scene.output();
+    let mut run = scene.run(&[]);
+    output.until(&mut run, &["a b"]);
+    let writer = broker.writer();
+    (0..2000_u32)
+        .for_each(|n| writer.put(&scene.input, n % 2, Some(&format!("x{n}")), Some(text(n + 9).as_bytes())));
+    writer.flush();
+    if !broker.kill() {
+        println!(
+            "SKIPPED faults::the_broker_goes_for_longer_than_a_transaction: it needs the broker of broker.sh"
+        );
+        return;
+    }
+    // Lines of one kind are a second apart, and the later one tells how many were left out: the transaction's time is over.
+    run.says("left_out=");
+    broker.restart();
+    put(&scene, 1, &[("c", 1), ("x0", 2), ("y", 2)]);
+    output.until(&mut run, &["a b", "a c", "b c", "x0 y"]);
+    run.stop();
+}
+
+fn an_output_that_is_not_allowed(broker: &Broker) {
+    let Some(guest) = broker.guest("guest") else {
+        println!("SKIPPED faults::an_output_that_is_not_allowed: it needs the broker of broker.sh");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("feed.jsonl"), "{\"id\":\"a\",\"text\":\"one two three\"}\n").unwrap();
+    let config = format!(
+        "source.inputs = [\"feed.jsonl\"]\nsink.kind = \"kafka\"\nsink.topic = \"{}\"\nkafka.brokers = \"{}\"\n{}",
+        Broker::name("pairs"),
+        guest.brokers,
+        sasl("guest")
+    );
+    std::fs::write(folder.path().join("run.toml"), config).unwrap();
+    let error = Run::start(folder.path(), &["run", "-c", "run.toml"]).failure();
+    assert!(error.contains("not allowed by the broker"), "{error}");
+}
+
+fn sasl(password: &str) -> String {
+    format!(
+        "[kafka.settings]\n\"security.protocol\" = \"sasl_plaintext\"\n\"sasl.mechanism\" = \"PLAIN\"\n\
+         \"sasl.username\" = \"guest\"\n{password_line}",
+        password_line = if password.starts_with('/') {
+            format!("\"sasl.password_file\" = \"{password}\"\n")
+        } else {
+            format!("\"sasl.password\" = \"{password}\"\n")
+        }
+    )
+}
+
+fn a_document_of_five_megabytes(broker: &Broker) {
+    let scene = Scene::new(broker, 1);
+    let mut connection = broker.connection();
+    connection.settings.insert("message.max.bytes".to_owned(), Secret::new("10000000"));
+    let writer = Writer(connection.producer("writer", &[]).unwrap());
+    let large: String = (0..500_000).map(|n| format!("word{n:05} ")).collect();
+    assert!(large.len() >= 5_000_000);
+    for (id, last) in [("a", "one"), ("b", "two")] {
+        writer.put(&scene.input, 0, Some(id), Some(format!("{large}{last}").as_bytes()));
+    }
+    writer.0.flush(BOUND).unwrap();
+    if let Some(refused) = writer.0.context().undelivered() {
+        println!("SKIPPED faults::a_document_of_five_megabytes: {refused}");
+        return;
+    }
+    let mut output = scene.output();
+    let mut run = scene.run(&[]);
+    output.until(&mut run, &["a b"]);
+    run.stop();
+}
+
+fn partitions_are_added(broker: &Broker) {
+    let scene = Scene::new(broker, 1);
+    put(&scene, 0, &[("a", 1), ("b", 1)]);
+    let mut output = scene.output();
+    let mut run = scene.run(&[]);
+    output.until(&mut run, &["a b"]);
+    broker.admin().grow(&scene.input, 3).unwrap();
+    put(&scene, 2, &[("c", 1)]);
+    output.until(&mut run, &["a b", "a c", "b c"]);
+    run.stop();
+    // Their positions are remembered like all others.
+    let mut run = scene.run(&[]);
+    put(&scene, 1, &[("d", 2)]);
+    put(&scene, 2, &[("e", 2)]);
+    output.until(&mut run, &["a b", "a c", "b c", "d e"]);
+    run.stop();
+}
+
+/// Whatever is said, at the most talkative level, and with a broker that refuses the secret.
+fn no_output_tells_a_secret(broker: &Broker) {
+    const SECRET: &str = "correct-horse-battery";
+    let Some(guest) = broker.guest(SECRET) else {
+        println!("SKIPPED faults::no_output_tells_a_secret: it needs the broker of broker.sh");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("password");
+    std::fs::write(&file, format!("{SECRET}\n")).unwrap();
+    std::fs::write(folder.path().join("feed.jsonl"), "{\"id\":\"a\",\"text\":\"one two three\"}\n").unwrap();
+    let topic = broker.topic(1);
+    for (how, password) in [("typed", SECRET), ("in a file", file.to_str().unwrap())] {
+        let config = format!(
+            "kafka.brokers = \"{}\"\nkafka.connect_seconds = 5\nsource.kind = \"kafka\"\nsource.topic = \"{topic}\"\n\
+             sink.kind = \"kafka\"\nsink.topic = \"pairs\"\nlogging.level = \"trace\"\n{}",
+            guest.brokers,
+            sasl(password)
+        );
+        std::fs::write(folder.path().join("run.toml"), config).unwrap();
+        for words in [
+            &["check", "-c", "run.toml"][..],
+            &["check", "-c", "run.toml", "--connect"],
+            &["run", "-c", "run.toml"],
+            &["run", "-c", "run.toml", "--dry-run", "1"],
+            &["record", "-c", "run.toml", "--until-now"],
+            &["produce", "-c", "run.toml", "feed.jsonl"],
+        ] {
+            let mut run = Run::start(folder.path(), words);
+            let fails = !run.wait().success();
+            assert_eq!(fails, words.len() > 3 || words[0] == "run", "{how}: {words:?}: {}", run.log());
+            assert!(!run.log().contains(SECRET), "{how}: {words:?}: {}", run.log());
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! A source that is read on a thread, and what came of it.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use dupflow::source::{
+    Ahead, BadRecords, Decoder, EpochLimits, Format, Kafka, Line, Queue, Room, Shape, Source, SourceError,
+    Start, Taken,
+};
+use dupflow::time::{Epoch, LiveFrom, Offsets, SystemClock};
+
+use crate::broker::{BOUND, Broker};
+
+/// An event as it was read: its epoch, partition, offset, id and text.
+pub(crate) type Seen = (Epoch, u32, u64, String, Option<String>);
+
+/// A topic that is read.
+pub(crate) struct Reading {
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) live: Arc<LiveFrom>,
+    pub(crate) bad: Arc<BadRecords>,
+    pub(crate) begin: Offsets,
+    pub(crate) seen: Vec<Seen>,
+    /// When each event was written.
+    pub(crate) times: Vec<Option<f64>>,
+    /// The offset after the last record of each partition.
+    pub(crate) next: Offsets,
+    /// Takes nothing while it is set.
+    pub(crate) fields: Vec<String>,
+    woken: Receiver<()>,
+    thread: Option<JoinHandle<Result<(), SourceError>>>,
+}
+
+pub(crate) fn kafka(broker: &Broker, topic: &str, start: Start) -> Kafka {
+    Kafka {
+        connection: broker.connection(),
+        topic: topic.to_owned(),
+        start,
+        share: (0, 1),
+        shape: Arc::new(Shape { format: Format::Text, ..Shape::default() }),
+        limits: EpochLimits::default(),
+        refresh: Duration::from_millis(200),
+    }
+}
+
+pub(crate) const ROOM: Room = Room { bytes: 4 << 20, batches: 64 };
+
+impl Reading {
+    /// Reads from the beginning that the source finds, with nothing ahead.
+    pub(crate) fn of(kafka: Kafka) -> Self {
+        Self::start(kafka, None, Vec::new(), ROOM)
+    }
+
+    pub(crate) fn start(mut kafka: Kafka, from: Option<&Offsets>, lines: Vec<Line>, room: Room) -> Self {
+        let begin = kafka.begin(from).unwrap();
+        let live = Arc::new(LiveFrom::default());
+        let limits = kafka.limits;
+        let mut readers = Box::new(kafka).readers(&begin);
+        assert_eq!(readers.len(), 1);
+        let queue = Queue::behind(Ahead::of(lines), Arc::clone(&live), None, 1, 1, room, limits);
+        let queue = Arc::new(queue);
+        let (tell, woken) = channel();
+        queue.register(Box::new(move || tell.send(()).unwrap_or(())));
+        let bad = Arc::new(BadRecords::default());
+        let thread = std::thread::spawn({
+            let (queue, bad) = (Arc::clone(&queue), Arc::clone(&bad));
+            move || {
+                let ended = readers.remove(0).read(&queue, &bad, &SystemClock::start());
+                queue.wake();
+                ended
+            }
+        });
+        let (seen, times, next, fields) = Default::default();
+        Self { queue, live, bad, begin, seen, times, next, fields, woken, thread: Some(thread) }
+    }
+
+    /// Takes what comes until it is enough.
+    pub(crate) fn until(&mut self, what: &str, enough: impl Fn(&Self) -> bool) {
+        let end = Instant::now() + BOUND;
+        let mut decoder = Decoder::new(&self.fields);
+        while !enough(self) {
+            match self.queue.take(Epoch::MAX) {
+                Taken::Batch(epoch, batch) => {
+                    let (seen, times) = (&mut self.seen, &mut self.times);
+                    let mut letters = Vec::new();
+                    decoder
+                        .decode(&batch, &self.bad, &mut letters, |at, event| {
+                            seen.push((
+                                epoch,
+                                at.partition,
+                                at.offset,
+                                event.id.to_string(),
+                                event.text.map(Into::into),
+                            ));
+                            times.push(event.ts);
+                        })
+                        .unwrap();
+                    let before = self.next.insert(batch.partition, batch.next);
+                    assert!(before.is_none_or(|before| before <= batch.next), "a position never goes back");
+                    self.queue.give_back(batch);
+                }
+                Taken::Nothing { .. } => {
+                    let left = end.saturating_duration_since(Instant::now());
+                    let ended = self.thread.as_ref().unwrap().is_finished();
+                    assert!(!left.is_zero() && !ended, "no {what}: {:?}, {:?}", self.next, self.seen.len());
+                    self.woken.recv_timeout(left).unwrap_or(());
+                }
+                Taken::Done => panic!("the reader has ended before {what}"),
+            }
+        }
+    }
+
+    /// Takes so many events.
+    pub(crate) fn events(&mut self, count: usize) {
+        self.until("so many events", |reading| reading.seen.len() >= count);
+        assert_eq!(self.seen.len(), count);
+    }
+
+    /// Ids with their texts, `-` for a delete, in the order of reading.
+    pub(crate) fn told(&self) -> Vec<String> {
+        self.seen
+            .iter()
+            .map(|(_, _, _, id, text)| format!("{id}:{}", text.as_deref().unwrap_or("-")))
+            .collect()
+    }
+
+    /// What the reader ends with; it is asked to.
+    pub(crate) fn stop(mut self) -> Result<(), SourceError> {
+        self.queue.stop();
+        self.thread.take().unwrap().join().unwrap()
+    }
+
+    /// What the reader ends with by itself; what comes meanwhile is taken.
+    pub(crate) fn error(mut self) -> String {
+        let thread = self.thread.take().unwrap();
+        let end = Instant::now() + BOUND;
+        while !thread.is_finished() {
+            assert!(Instant::now() < end, "the reader goes on");
+            if let Taken::Nothing { .. } = self.queue.take(Epoch::MAX) {
+                self.woken.recv_timeout(Duration::from_millis(100)).unwrap_or(());
+            }
+        }
+        thread.join().unwrap().unwrap_err().to_string()
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.queue.fail();
+    }
+}

@@ -1,0 +1,198 @@
+//! `dupflow run` as users run it: its process, its log, and the pairs in its output.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use dupflow::broker::Consumer;
+use rdkafka::TopicPartitionList;
+use rdkafka::consumer::Consumer as _;
+use rdkafka::message::Message as _;
+use rdkafka::topic_partition_list::Offset;
+use serde_json::Value;
+
+use crate::broker::{BOUND, Broker};
+
+/// Between two looks at a process.
+const STEP: Duration = Duration::from_millis(10);
+
+/// A folder for runs from one topic to another.
+pub(crate) struct Scene<'b> {
+    pub(crate) broker: &'b Broker,
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) input: String,
+    pub(crate) output: String,
+    /// Further lines of the deployment, of no table and of any.
+    pub(crate) more: String,
+}
+
+impl<'b> Scene<'b> {
+    /// With an input of so many partitions.
+    pub(crate) fn new(broker: &'b Broker, partitions: u32) -> Self {
+        let (input, output) = (broker.topic(partitions), Broker::name("pairs"));
+        Self { broker, folder: tempfile::tempdir().unwrap(), input, output, more: String::new() }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The deployment file.
+    fn deploy(&self) {
+        let text = format!(
+            "workers = 2\nkafka.brokers = \"{}\"\nsource.kind = \"kafka\"\nsource.topic = \"{}\"\nsource.refresh_seconds = 1\n\
+             sink.kind = \"kafka\"\nsink.topic = \"{}\"\n{}",
+            self.broker.address(),
+            self.input,
+            self.output,
+            self.more
+        );
+        std::fs::write(self.path("run.toml"), text).unwrap();
+    }
+
+    /// A run with these further words.
+    pub(crate) fn run(&self, words: &[&str]) -> Run {
+        self.deploy();
+        Run::start(self.folder.path(), &[&["run", "-p", "exact", "-c", "run.toml"], words].concat())
+    }
+
+    /// A run that fails: what it says.
+    pub(crate) fn fails(&self, words: &[&str]) -> String {
+        self.run(words).failure()
+    }
+
+    pub(crate) fn output(&self) -> Output {
+        Output::of(self.broker, &self.output)
+    }
+}
+
+/// A process.
+pub(crate) struct Run {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Run {
+    pub(crate) fn start(folder: &Path, words: &[&str]) -> Self {
+        let log = folder.join("log");
+        let file = std::fs::File::create(&log).unwrap();
+        let child = Command::new(env!("CARGO_BIN_EXE_dupflow"))
+            .args(words)
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(file.try_clone().unwrap())
+            .stderr(file)
+            .spawn()
+            .unwrap();
+        Self { child, log }
+    }
+
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
+    }
+
+    /// Waits for a line of the log.
+    pub(crate) fn says(&mut self, what: &str) {
+        let end = Instant::now() + BOUND;
+        while !self.log().contains(what) {
+            assert!(
+                Instant::now() < end && self.child.try_wait().unwrap().is_none(),
+                "{what}: {}",
+                self.log()
+            );
+            std::thread::sleep(STEP);
+        }
+    }
+
+    pub(crate) fn wait(&mut self) -> ExitStatus {
+        let end = Instant::now() + BOUND;
+        loop {
+            if let Some(ended) = self.child.try_wait().unwrap() {
+                return ended;
+            }
+            assert!(Instant::now() < end, "it goes on: {}", self.log());
+            std::thread::sleep(STEP);
+        }
+    }
+
+    /// That it fails by itself, in one line, which is told.
+    pub(crate) fn failure(mut self) -> String {
+        assert_eq!(self.wait().code(), Some(1), "{}", self.log());
+        let log = self.log();
+        let line = log.lines().find(|line| line.starts_with("error: "));
+        line.unwrap_or_else(|| panic!("no error in {log}")).to_owned()
+    }
+
+    /// Ends it by a signal, in order.
+    pub(crate) fn stop(mut self) -> String {
+        let process = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
+        assert!(self.wait().success(), "{}", self.log());
+        self.log()
+    }
+
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        // It has ended already, but for a test that fails.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// What is committed in a topic of one partition.
+pub(crate) struct Output {
+    reader: Consumer,
+    pub(crate) pairs: BTreeMap<(String, String), i64>,
+}
+
+impl Output {
+    pub(crate) fn of(broker: &Broker, topic: &str) -> Self {
+        if broker.admin().find(topic).unwrap().is_none() {
+            broker.make(topic, 1);
+        }
+        let own = [("group.id", "reader"), ("isolation.level", "read_committed")];
+        let reader = broker.connection().consumer("reader", &own).unwrap();
+        let mut list = TopicPartitionList::new();
+        list.add_partition_offset(topic, 0, Offset::Beginning).unwrap();
+        reader.assign(&list).unwrap();
+        Self { reader, pairs: BTreeMap::new() }
+    }
+
+    /// The next value, with the headers of its record.
+    pub(crate) fn next(&self, run: &mut Run) -> (Option<Vec<u8>>, BTreeMap<String, String>) {
+        use rdkafka::message::Headers as _;
+        let end = Instant::now() + BOUND;
+        loop {
+            if let Some(Ok(message)) = self.reader.poll(Duration::from_millis(100)) {
+                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                let headers = message.headers().into_iter().flat_map(|headers| headers.iter());
+                let headers = headers.map(|h| (h.key.to_owned(), h.value.map(text).unwrap_or_default()));
+                return (message.payload().map(<[u8]>::to_vec), headers.collect());
+            }
+            assert!(Instant::now() < end && run.child.try_wait().unwrap().is_none(), "{}", run.log());
+        }
+    }
+
+    /// Reads on until there are these pairs, written `a b`; no pair is ever there twice, or taken back that is not there.
+    pub(crate) fn until<S: AsRef<str>>(&mut self, run: &mut Run, expected: &[S]) {
+        let is_there = |pairs: &BTreeMap<(String, String), i64>| {
+            let there = pairs.iter().filter(|(_, times)| **times == 1);
+            there.map(|((a, b), _)| format!("{a} {b}")).eq(expected.iter().map(AsRef::as_ref))
+        };
+        while self.pairs.len() < expected.len() || !is_there(&self.pairs) {
+            let (value, _) = self.next(run);
+            let delta: Value = serde_json::from_slice(&value.unwrap()).unwrap();
+            let id = |name: &str| delta[name].as_str().unwrap().to_owned();
+            let times = self.pairs.entry((id("a"), id("b"))).or_default();
+            *times += delta["diff"].as_i64().unwrap();
+            assert!((0..=1).contains(times), "{delta}");
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! A topic as sink.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use dupflow::doc::{DocId, Letter, Position};
+use dupflow::mark::{Mark, Standing};
+use dupflow::pair::{DocPair, Evidence, Pair, Similarity};
+use dupflow::sink::{Envelope, KafkaOutput, KafkaSink, Sink};
+use dupflow::source::Start;
+use dupflow::time::{Progress, TableInForce};
+use rdkafka::TopicPartitionList;
+use rdkafka::consumer::{BaseConsumer, Consumer as _};
+use rdkafka::message::{Headers as _, Message as _};
+use rdkafka::producer::{BaseRecord, Producer as _};
+use rdkafka::topic_partition_list::Offset;
+
+use crate::Test;
+use crate::broker::{BOUND, Broker};
+use crate::read::{Reading, kafka};
+
+pub(crate) const TESTS: &[Test] = &[
+    ("sink::deltas_letters_and_marks", deltas_letters_and_marks),
+    ("sink::upserts", upserts),
+    ("sink::a_successor_goes_on_and_the_zombie_ends", a_successor_goes_on_and_the_zombie_ends),
+    ("sink::a_successor_that_has_written_nothing", a_successor_that_has_written_nothing),
+    ("sink::what_was_not_committed_is_gone", what_was_not_committed_is_gone),
+    ("sink::a_transaction_that_times_out_is_written_again", a_transaction_that_times_out_is_written_again),
+    ("sink::the_broker_goes_and_comes_back", the_broker_goes_and_comes_back),
+    ("sink::a_transaction_of_another_in_the_topic_of_marks", a_transaction_of_another_in_the_topic_of_marks),
+    ("sink::what_is_refused", what_is_refused),
+    ("sink::many_deltas_in_one_commit", many_deltas_in_one_commit),
+];
+
+fn output(broker: &Broker) -> KafkaOutput {
+    KafkaOutput {
+        connection: broker.connection(),
+        topic: Broker::name("pairs"),
+        progress_topic: Broker::name("progress"),
+        transactional_id: Broker::name("id"),
+        envelope: Envelope::Delta,
+        dead_letter: None,
+        timeout: Duration::from_secs(20),
+        run: Broker::name("run"),
+    }
+}
+
+/// As another run.
+fn next_run(output: &KafkaOutput) -> KafkaOutput {
+    KafkaOutput { run: Broker::name("run"), ..output.clone() }
+}
+
+fn pair(a: &str, b: &str, similarity: f64) -> DocPair {
+    let pair = Pair::new(DocId::new(a).unwrap(), DocId::new(b).unwrap()).unwrap();
+    DocPair { pair, similarity: Similarity::clamped(similarity), evidence: Evidence::default() }
+}
+
+fn mark(output: &KafkaOutput, epoch: u64) -> Mark {
+    let table = Some(TableInForce { number: 1, documents: 9, fingerprint: u64::MAX });
+    Mark {
+        run: output.run.clone(),
+        progress: Progress { epoch, next: [(0, epoch * 10), (7, u64::from(u32::MAX))].into(), table },
+        start: [(0, 0)].into(),
+        pipeline: "{\"p\":1}".to_owned(),
+        in_correction: false,
+        letters: None,
+    }
+}
+
+fn epoch(sink: &mut KafkaSink, epoch: u64, deltas: &[(DocPair, isize)]) {
+    sink.epoch(&Progress { epoch, ..Progress::default() }, deltas, &[]).unwrap();
+}
+
+/// Writes one delta and commits.
+fn commit(sink: &mut KafkaSink, output: &KafkaOutput, number: u64) -> std::io::Result<()> {
+    epoch(sink, number, &[(pair("a", &format!("b{number}"), 0.5), 1)]);
+    sink.commit(&mark(output, number))
+}
+
+/// The committed records of a topic, as another program reads them: key, value.
+fn committed(broker: &Broker, topic: &str) -> Vec<String> {
+    let mut reading = Reading::of(kafka(broker, topic, Start::Earliest));
+    let admin = broker.admin();
+    let ends: BTreeMap<u32, u64> =
+        reading.begin.keys().map(|p| (*p, admin.held(topic, *p).unwrap().1)).collect();
+    reading.until("the end", |reading| ends.iter().all(|(p, end)| reading.next.get(p) >= Some(end)));
+    let told = reading.told();
+    reading.stop().unwrap();
+    told
+}
+
+fn deltas_letters_and_marks(broker: &Broker) {
+    let output = KafkaOutput { dead_letter: Some(Broker::name("letters")), ..output(broker) };
+    let letters = output.dead_letter.clone().unwrap();
+    let mut sink = KafkaSink::new(output.clone(), Some(Box::new(|_| 0.25)));
+    assert_eq!(sink.take_over().unwrap(), Standing::New);
+    let letter = |key: Option<&[u8]>, raw: Option<Vec<u8>>| Letter {
+        input: "in".into(),
+        position: Position { partition: 3, offset: 17 },
+        reason: "not_json".into(),
+        key: key.map(<[u8]>::to_vec),
+        raw,
+    };
+    let of = [
+        letter(Some(b"k"), Some(b"\xff{".to_vec())),
+        letter(None, None),
+        letter(None, Some(vec![b'x'; 600_000])),
+    ];
+    sink.epoch(&Progress { epoch: 1, ..Progress::default() }, &[(pair("a", "b", 0.5), 1)], &of).unwrap();
+    epoch(&mut sink, 2, &[(pair("a", "b", 0.5), -1), (pair("a", "b", 1.0), 1)]);
+    sink.commit(&mark(&output, 2)).unwrap();
+    epoch(&mut sink, 3, &[]);
+    sink.commit(&mark(&output, 3)).unwrap();
+    let line = |epoch, diff, similarity| {
+        format!(
+            "a\0b:{{\"epoch\":{epoch},\"diff\":{diff},\"a\":\"a\",\"b\":\"b\",\"similarity\":{similarity},\"blocks\":0,\"look\":0,\"components\":0,\"standard_error\":0.25}}"
+        )
+    };
+    assert_eq!(committed(broker, &output.topic), [line(1, 1, "0.5"), line(2, -1, "0.5"), line(2, 1, "1.0")]);
+    assert_eq!(sink.pairs().unwrap().into_iter().collect::<Vec<_>>(), [pair("a", "b", 1.0)]);
+    // A mark is as it was given, with offsets of partitions and a table.
+    let next = next_run(&output);
+    assert_eq!(KafkaSink::new(next, None).take_over().unwrap(), Standing::At(Box::new(mark(&output, 3))));
+
+    let own = [("group.id", "letters"), ("isolation.level", "read_committed")];
+    let reader: BaseConsumer<_> = broker.connection().consumer("letters", &own).unwrap();
+    let mut list = TopicPartitionList::new();
+    list.add_partition_offset(&letters, 0, Offset::Beginning).unwrap();
+    reader.assign(&list).unwrap();
+    let end = Instant::now() + BOUND;
+    let mut found = Vec::new();
+    while found.len() < 3 {
+        assert!(Instant::now() < end);
+        if let Some(Ok(message)) = reader.poll(Duration::from_millis(100)) {
+            let headers = message.headers().unwrap().iter();
+            let text = |bytes: Option<&[u8]>| String::from_utf8(bytes.unwrap().to_vec()).unwrap();
+            let headers: Vec<_> = headers.map(|h| format!("{}={}", h.key, text(h.value))).collect();
+            found.push((
+                message.key().map(<[u8]>::to_vec),
+                message.payload().map(<[u8]>::to_vec),
+                headers.join(" "),
+            ));
+        }
+    }
+    let headers = "reason=not_json input=in partition=3 offset=17".to_owned();
+    assert_eq!(found[0], (Some(b"k".to_vec()), Some(b"\xff{".to_vec()), headers.clone()));
+    assert_eq!(found[1], (None, None, headers.clone()));
+    assert_eq!(
+        (found[2].1.as_ref().unwrap().len(), &found[2].2),
+        (512 << 10, &format!("{headers} bytes=600000"))
+    );
+    dupflow::broker::let_go(reader);
+}
+
+fn upserts(broker: &Broker) {
+    let output = KafkaOutput { envelope: Envelope::Upsert, ..output(broker) };
+    let mut sink = KafkaSink::new(output.clone(), None);
+    sink.take_over().unwrap();
+    epoch(&mut sink, 1, &[(pair("a", "b", 0.5), 1), (pair("a", "c", 0.5), 1)]);
+    epoch(&mut sink, 2, &[(pair("a", "b", 0.5), -1), (pair("a", "b", 0.75), 1), (pair("a", "c", 0.5), -1)]);
+    epoch(&mut sink, 2, &[(pair("a\0", "c", 1.0), 1)]);
+    sink.commit(&mark(&output, 2)).unwrap();
+    let value = |epoch, b, similarity| {
+        format!("{{\"epoch\":{epoch},\"a\":\"a\",\"b\":\"{b}\",\"similarity\":{similarity}}}")
+    };
+    let expected = [
+        format!("a\0b:{}", value(1, "b", "0.5")),
+        format!("a\0c:{}", value(1, "c", "0.5")),
+        format!("a\0b:{}", value(2, "b", "0.75")),
+        "a\0c:-".to_owned(),
+        r#"["a\u0000","c"]:{"epoch":2,"a":"a\u0000","b":"c","similarity":1.0}"#.to_owned(),
+    ];
+    assert_eq!(committed(broker, &output.topic), expected);
+    let pairs = [pair("a", "b", 0.75), pair("a\0", "c", 1.0)];
+    assert_eq!(sink.pairs().unwrap().into_iter().collect::<Vec<_>>(), pairs);
+    let policy = broker.admin().setting(&output.topic, "cleanup.policy").unwrap();
+    assert_eq!(policy.as_deref(), Some("compact"));
+    let policy = broker.admin().setting(&output.progress_topic, "cleanup.policy").unwrap();
+    assert_eq!(policy.as_deref(), Some("compact"));
+}
+
+fn a_successor_goes_on_and_the_zombie_ends(broker: &Broker) {
+    let first = output(broker);
+    let mut zombie = KafkaSink::new(first.clone(), None);
+    assert_eq!(zombie.take_over().unwrap(), Standing::New);
+    commit(&mut zombie, &first, 1).unwrap();
+    let second = next_run(&first);
+    let mut sink = KafkaSink::new(second.clone(), None);
+    assert_eq!(sink.take_over().unwrap(), Standing::At(Box::new(mark(&first, 1))));
+    // Before the successor has committed anything of its own.
+    let error = commit(&mut zombie, &first, 2).unwrap_err().to_string();
+    assert!(error.contains("another run has taken over") && error.contains(&second.run), "{error}");
+    commit(&mut sink, &second, 3).unwrap();
+    let expected: Vec<_> = [1, 3]
+        .map(|n| {
+            format!("a\0b{n}:{{\"epoch\":{n},\"diff\":1,\"a\":\"a\",\"b\":\"b{n}\",\"similarity\":0.5}}")
+        })
+        .into();
+    assert_eq!(committed(broker, &first.topic), expected);
+}
+
+/// Two runs of an output without a mark: the second one has the id, and has nothing to write yet. Whichever commits first has won.
+fn a_successor_that_has_written_nothing(broker: &Broker) {
+    let first = output(broker);
+    let second = next_run(&first);
+    let (mut one, mut two) = (KafkaSink::new(first.clone(), None), KafkaSink::new(second.clone(), None));
+    assert_eq!(one.take_over().unwrap(), Standing::New);
+    assert_eq!(two.take_over().unwrap(), Standing::New);
+    commit(&mut one, &first, 1).unwrap();
+    let error = commit(&mut two, &second, 1).unwrap_err().to_string();
+    assert!(error.contains("another run has taken over"), "{error}");
+    commit(&mut one, &first, 2).unwrap();
+    assert_eq!(committed(broker, &first.topic).len(), 2);
+}
+
+fn what_was_not_committed_is_gone(broker: &Broker) {
+    let output = output(broker);
+    let mut sink = KafkaSink::new(output.clone(), None);
+    sink.take_over().unwrap();
+    commit(&mut sink, &output, 1).unwrap();
+    // What a run that is killed in the middle of a transaction leaves: the same id, records sent, no end.
+    let killed = broker.transactional(&output.transactional_id);
+    killed.begin();
+    killed.put(&output.topic, 0, Some("a\0x"), Some(b"never"));
+    killed
+        .0
+        .send(
+            BaseRecord::<str, [u8]>::to(&output.progress_topic)
+                .key(&output.transactional_id)
+                .payload(b"never"),
+        )
+        .unwrap();
+    killed.0.flush(BOUND).unwrap();
+    let next = next_run(&output);
+    let mut successor = KafkaSink::new(next.clone(), None);
+    assert_eq!(successor.take_over().unwrap(), Standing::At(Box::new(mark(&output, 1))));
+    commit(&mut successor, &next, 2).unwrap();
+    assert!(killed.0.commit_transaction(BOUND).is_err());
+    assert_eq!(committed(broker, &output.topic).len(), 2);
+}
+
+/// The broker aborts a transaction that takes too long, which raises the producer's epoch, and tells only at the next step: the commit is
+/// found not to be there, and is written again. Another program that takes the id and writes no mark looks the same to the sink.
+fn a_transaction_that_times_out_is_written_again(broker: &Broker) {
+    let output = output(broker);
+    let mut sink = KafkaSink::new(output.clone(), None);
+    sink.take_over().unwrap();
+    commit(&mut sink, &output, 1).unwrap();
+    for number in 2..5 {
+        // Its epoch at the broker is raised, as after a timeout.
+        drop(broker.transactional(&output.transactional_id));
+        commit(&mut sink, &output, number).unwrap();
+    }
+    assert_eq!(committed(broker, &output.topic).len(), 4);
+    assert_eq!(sink.pairs().unwrap().len(), 4);
+    let last = KafkaSink::new(next_run(&output), None).take_over().unwrap();
+    assert_eq!(last, Standing::At(Box::new(mark(&output, 4))));
+}
+
+fn the_broker_goes_and_comes_back(broker: &Broker) {
+    let output = KafkaOutput { timeout: Duration::from_secs(3), ..output(broker) };
+    let mut sink = KafkaSink::new(output.clone(), None);
+    sink.take_over().unwrap();
+    commit(&mut sink, &output, 1).unwrap();
+    if !broker.kill() {
+        println!("SKIPPED sink::the_broker_goes_and_comes_back: it needs the broker of broker.sh");
+        return;
+    }
+    // Commits begin while nobody is there, and the first is longer under way than its transaction may take.
+    let sink = std::thread::scope(|scope| {
+        let writing = scope.spawn({
+            let output = &output;
+            move || {
+                (2..6).for_each(|number| commit(&mut sink, output, number).unwrap());
+                sink
+            }
+        });
+        let end = Instant::now() + Duration::from_secs(4);
+        while Instant::now() < end && !writing.is_finished() {
+            std::thread::park_timeout(end.saturating_duration_since(Instant::now()));
+        }
+        assert!(!writing.is_finished());
+        broker.restart();
+        writing.join().unwrap()
+    });
+    drop(sink);
+    let found = committed(broker, &output.topic);
+    assert_eq!(found.len(), 5, "{found:?}");
+    let last = KafkaSink::new(next_run(&output), None).take_over().unwrap();
+    assert_eq!(last, Standing::At(Box::new(mark(&output, 5))));
+}
+
+/// Several pipelines share a topic of marks: the open transaction of one does not hide the mark of another.
+fn a_transaction_of_another_in_the_topic_of_marks(broker: &Broker) {
+    let output = output(broker);
+    let mut sink = KafkaSink::new(output.clone(), None);
+    sink.take_over().unwrap();
+    let other = broker.transactional(&Broker::name("other"));
+    other.begin();
+    other.put(&output.progress_topic, 0, Some("other"), Some(b"open"));
+    other.0.flush(BOUND).unwrap();
+    commit(&mut sink, &output, 1).unwrap();
+    let next = next_run(&output);
+    std::thread::scope(|scope| {
+        let taking = scope.spawn(|| KafkaSink::new(next, None).take_over().unwrap());
+        other.commit();
+        assert_eq!(taking.join().unwrap(), Standing::At(Box::new(mark(&output, 1))));
+    });
+}
+
+fn what_is_refused(broker: &Broker) {
+    let told = |output: KafkaOutput| KafkaSink::new(output, None).take_over().unwrap_err().to_string();
+    let two = broker.topic(2);
+    let error = told(KafkaOutput { progress_topic: two.clone(), ..output(broker) });
+    assert_eq!(error, format!("topic \"{two}\" has 2 partitions: the topic of marks must have one"));
+    let error = told(KafkaOutput { topic: "no name!".to_owned(), ..output(broker) });
+    assert!(error.contains("this is no name of a topic"), "{error}");
+    if let Some(guest) = broker.guest("guest") {
+        let error = told(KafkaOutput { connection: guest, ..output(broker) });
+        assert!(error.contains("not allowed by the broker"), "{error}");
+    }
+    let error = told(KafkaOutput { timeout: Duration::from_secs(3600), ..output(broker) });
+    assert!(error.contains("transaction.max.timeout.ms"), "{error}");
+    // Values of somebody else among the deltas.
+    let output = output(broker);
+    let mut sink = KafkaSink::new(output.clone(), None);
+    sink.take_over().unwrap();
+    commit(&mut sink, &output, 1).unwrap();
+    assert_eq!(sink.pairs().unwrap().len(), 1);
+    broker.writer().texts(&output.topic, 0, &[("a", "something else")]);
+    assert!(sink.pairs().unwrap_err().to_string().contains("is no delta: something else"));
+}
+
+fn many_deltas_in_one_commit(broker: &Broker) {
+    let output = output(broker);
+    let mut sink = KafkaSink::new(output.clone(), None);
+    sink.take_over().unwrap();
+    // More than the client's queue takes (100,000).
+    let deltas: Vec<_> = (0..150_000).map(|n| (pair("a", &format!("b{n:06}"), 0.5), 1)).collect();
+    epoch(&mut sink, 1, &deltas);
+    sink.commit(&mark(&output, 1)).unwrap();
+    assert_eq!(sink.pairs().unwrap().len(), 150_000);
+}
