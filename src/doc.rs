@@ -163,6 +163,21 @@ pub struct Position {
     pub offset: u64,
 }
 
+/// A record that is no event, on its way to where such records are kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Letter {
+    /// The input as the user named it: a file, a topic.
+    pub input: Arc<str>,
+    /// Where it stands.
+    pub position: Position,
+    /// Why it is no event, in one word.
+    pub reason: Cow<'static, str>,
+    /// Its key, if it has one.
+    pub key: Option<Vec<u8>>,
+    /// Its value or line, as it was read; `None` if it has none.
+    pub raw: Option<Vec<u8>>,
+}
+
 /// Stands before each further field of an event's text: the record separator of ASCII.
 pub const FIELD_SEPARATOR: char = '\u{1e}';
 

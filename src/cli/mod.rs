@@ -6,16 +6,24 @@
 mod arguments;
 pub mod check;
 pub mod compare;
+#[cfg(feature = "kafka")]
+mod connect;
 mod corpus;
 pub mod evaluate;
 mod examine;
 pub mod generate;
 pub mod plan;
 mod problems;
+#[cfg(feature = "kafka")]
+pub mod produce;
 pub mod query;
+#[cfg(feature = "kafka")]
+pub mod record;
 pub mod replay;
 pub mod run;
+pub mod state;
 mod summary;
+mod together;
 pub mod trace;
 mod written;
 
@@ -69,6 +77,14 @@ pub enum Command {
     Trace(trace::Args),
     /// Measure what is promised: filters, estimators, speed, and whole pipelines against the truth; tables, plots and a page.
     Evaluate(evaluate::Args),
+    /// Tell what stored state holds, whether it is whole, or compact it.
+    State(state::Args),
+    /// Read the topic of a deployment file into a feed, which "replay" plays again.
+    #[cfg(feature = "kafka")]
+    Record(record::Args),
+    /// Write a recorded feed into the topic of a deployment file.
+    #[cfg(feature = "kafka")]
+    Produce(produce::Args),
     /// Make a feed to try things with: texts in several scripts, with copies, near-duplicates, updates and deletes.
     Generate(generate::Args),
 }
@@ -128,6 +144,11 @@ pub fn run(typed: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
         Command::Check(args) => check::run(&args, problems),
         Command::Trace(args) => trace::run(&args, problems),
         Command::Evaluate(args) => evaluate::run(&args, problems),
+        Command::State(args) => state::run(&args, problems),
+        #[cfg(feature = "kafka")]
+        Command::Record(args) => record::run(&args, problems, format),
+        #[cfg(feature = "kafka")]
+        Command::Produce(args) => produce::run(&args, problems, format),
         Command::Generate(args) => generate::run(&args, problems, format),
     }
 }

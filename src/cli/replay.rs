@@ -14,12 +14,17 @@ use indicatif::{HumanCount, HumanFloatCount, ProgressBar};
 
 use super::arguments::at_least_one;
 use super::problems::Problems;
+use super::together::{self, TogetherArgs};
 use super::{PipelineArgs, written};
-use crate::config::{Deployment, EmitKind, LogFormat, LogLevel};
+use crate::broker::Connection;
+use crate::config::{
+    Deployment, EmitKind, LetterPlace, LogFormat, LogLevel, ProcessSettings, SinkPlace, SourcePlace,
+};
 use crate::dataflow::Stages;
 use crate::metrics::Counter;
-use crate::pipeline::{self, Job};
-use crate::source::{EpochRule, Input, Speed};
+use crate::pipeline::{self, Job, Mode};
+use crate::processes::Processes;
+use crate::source::{EpochLimits, EpochRule, Input, Speed};
 use crate::time::SystemClock;
 
 /// What `replay` takes.
@@ -64,6 +69,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub dead_letter: Option<PathBuf>,
 
+    /// Several processes.
+    #[command(flatten)]
+    pub together: TogetherArgs,
+
     /// Feed files (.jsonl, also compressed with zstd or gzip), folders whose files are documents, or "-" for standard input;
     /// several are read in order.
     #[arg(value_name = "INPUT", required = true)]
@@ -83,23 +92,38 @@ pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> any
         problems.note("--evidence: only pairs have evidence, and clusters are to be emitted");
     }
     let redirected = written::standard_output();
-    let output = deployment.output.as_ref().map(|path| ("--output", &**path));
+    let processes = args.together.read(&mut problems);
+    if args.together.are_several() {
+        if args.inputs.iter().any(|input| input == Path::new("-")) {
+            problems.note("standard input \"-\": each process reads the inputs, which have to be files");
+        }
+        if args.workers.is_none() {
+            problems.note("--workers: has to be given, and be the same for all processes");
+        }
+    }
+    let output = deployment.output().map(|path| ("--output", path));
     let written = [
         output.or(redirected.as_ref().map(|path| ("standard output", &**path))),
         args.stats.as_ref().map(|path| ("--stats", &**path)),
         args.dead_letter.as_ref().map(|path| ("--dead-letter", &**path)),
     ];
     written::check(&written.into_iter().flatten().collect::<Vec<_>>(), &args.inputs, &mut problems);
-    let (plan, inputs) = problems.settle(plan.zip(inputs))?;
+    let (plan, (inputs, processes)) = problems.settle(plan.zip(inputs.zip(processes)))?;
 
-    let job = Job::assemble(&plan, &deployment, inputs, clock)?;
-    super::tell_begin("replay", &plan, &job);
-    let to_terminal = deployment.output.is_none() && io::stdout().is_terminal();
-    let progress = ProgressLine::start(&job.stages, !to_terminal);
-    let summary = pipeline::run(job);
-    progress.end();
-    let summary = summary?;
-    if let Some(path) = &args.stats {
+    // Which of several processes this is: the counts of all are those of the first one.
+    let index = processes.as_ref().map_or(0, Processes::index);
+    let settings = processes.map(|processes| together::settings(processes, &plan, &deployment, "replay"));
+    let together = settings.as_ref().map(together::meet).transpose()?;
+    let summary = together::tell_failure(together, |together| {
+        let job = Job::assemble(&plan, &deployment, &Mode::Replay, inputs, together, clock)?;
+        super::tell_begin("replay", &plan, &job);
+        let to_terminal = deployment.output().is_none() && io::stdout().is_terminal();
+        let progress = ProgressLine::start(&job.stages, !to_terminal);
+        let summary = pipeline::run(job);
+        progress.end();
+        Ok(summary?)
+    })?;
+    if let Some(path) = args.stats.as_ref().filter(|_| index == 0) {
         let stats = serde_json::to_vec_pretty(&summary).map_err(io::Error::from);
         stats
             .and_then(|stats| std::fs::write(path, stats))
@@ -115,13 +139,16 @@ impl Args {
         Deployment {
             workers: self.workers,
             shutdown: Duration::ZERO,
-            inputs: self.inputs.clone(),
-            epoch: self.epoch,
-            speed: self.speed,
-            dead_letter: self.dead_letter.clone(),
-            output: Some(self.output.clone()).filter(|path| path != Path::new("-")),
+            source: SourcePlace::Files { inputs: self.inputs.clone(), epoch: self.epoch, speed: self.speed },
+            commit: EpochLimits::default(),
+            dead_letter: self.dead_letter.clone().map(LetterPlace::File),
+            sink: SinkPlace::Lines { path: Some(self.output.clone()).filter(|path| path != Path::new("-")) },
             emit: self.emit,
             evidence: self.evidence,
+            kafka: Connection::default(),
+            state: None,
+            monitor: None,
+            processes: ProcessSettings::default(),
             level: LogLevel::default(),
             format,
         }

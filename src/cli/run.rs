@@ -3,18 +3,22 @@
 //! The first SIGINT or SIGTERM ends reading. What has been read is finished and written: whole epochs, the last one with
 //! what had come of it. If that takes longer than the deployment allows, the run gives up. A second signal ends the process at once.
 
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use anyhow::{Context, bail};
 
 use super::problems::Problems;
+use super::together::{self, TogetherArgs};
 use super::{PipelineArgs, written};
-use crate::config::{Deployment, LogFormat};
-use crate::pipeline::{self, Job, RunError, Summary};
+use crate::config::{Deployment, LogFormat, Plan};
+use crate::monitor::Monitor;
+use crate::pipeline::{self, Job, Mode, RunError, Summary, Together};
+use crate::processes::Settings;
 use crate::source::Input;
 use crate::time::SystemClock;
 
@@ -28,10 +32,25 @@ pub struct Args {
     /// The deployment file, such as config/local.toml: what is read, where results go, how much is logged.
     #[arg(short, long, value_name = "CONFIG")]
     pub config: PathBuf,
+
+    /// Correct an output that was written by another pipeline, or whose state or input is lost: what differs is written as changes. Without
+    /// this such a run is refused.
+    #[arg(long)]
+    pub reconcile: bool,
+
+    /// Read this many records or a few more, print their deltas to standard output, and write and remember nothing.
+    #[arg(long, value_name = "RECORDS", conflicts_with = "reconcile")]
+    pub dry_run: Option<NonZeroU64>,
+
+    /// Several processes.
+    #[command(flatten)]
+    pub together: TogetherArgs,
 }
 
 /// What the run waits for.
 enum News {
+    /// All processes are there, or do not come together.
+    Met(anyhow::Result<Together>),
     /// It has ended.
     Ended(Box<Result<Summary, RunError>>),
     /// A signal has come.
@@ -50,19 +69,77 @@ pub(super) fn run(
     let clock = Arc::new(SystemClock::start());
     let plan = problems.take(args.pipeline.load());
     let environment = |name: &str| std::env::var(name).ok();
-    let deployment = problems.take(Deployment::load(&args.config, &environment));
-    let inputs = deployment.as_ref().and_then(|place| problems.take(Input::resolve(&place.inputs)));
-    if let Some(deployment) = &deployment {
+    let mut deployment = problems.take(Deployment::load(&args.config, &environment));
+    let inputs = deployment.as_ref().and_then(|place| problems.take(Input::resolve(place.inputs())));
+    let processes = args.together.read(&mut problems);
+    if let Some(deployment) = &mut deployment {
+        if args.dry_run.is_some() {
+            deployment.prints_only();
+        }
+        if args.together.are_several() && deployment.workers.is_none() {
+            problems.note("workers: has to be a number, the same for all processes");
+        }
+        if args.together.are_several() && args.dry_run.is_some() {
+            problems.note("--dry-run: one process shows what a run does");
+        }
         note_conflicts(deployment, written::standard_output().as_deref(), &mut problems);
     }
-    let (plan, (deployment, inputs)) = problems.settle(plan.zip(deployment.zip(inputs)))?;
+    let (plan, (deployment, (inputs, processes))) =
+        problems.settle(plan.zip(deployment.zip(inputs.zip(processes))))?;
     let format = format.unwrap_or(deployment.format);
     super::start_logging(format, deployment.level);
 
     let (tell, news) = channel();
     on_signals(tell.clone()).context("signals cannot be caught")?;
-    let job = Job::assemble(&plan, &deployment, inputs, clock)?;
-    super::tell_begin("run", &plan, &job);
+    let settings = processes.map(|processes| together::settings(processes, &plan, &deployment, "run"));
+    let together = match settings {
+        None => None,
+        Some(settings) => {
+            let Some(together) = meet(settings, &tell, &news)? else { return Ok(ExitCode::SUCCESS) };
+            Some(together)
+        }
+    };
+    together::tell_failure(together, |together| {
+        let summary = go(args, &plan, &deployment, inputs, together, clock, (tell, news))?;
+        super::tell(format, &super::summary::text(&summary))?;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// Meets the other processes; none if a signal comes before they are there.
+fn meet(settings: Settings, tell: &Sender<News>, news: &Receiver<News>) -> anyhow::Result<Option<Together>> {
+    let tell = tell.clone();
+    thread::Builder::new().name("meet".to_owned()).spawn(move || {
+        // Nobody listens any more once a signal has come.
+        drop(tell.send(News::Met(together::meet(&settings))));
+    })?;
+    match news.recv()? {
+        News::Met(together) => together.map(Some),
+        News::Signal(signal) => {
+            tracing::info!(signal, "ended before all processes were there");
+            Ok(None)
+        }
+        News::Ended(_) => unreachable!("nothing has begun"),
+    }
+}
+
+/// Runs to the end, or to a signal.
+fn go(
+    args: &Args,
+    plan: &Plan,
+    deployment: &Deployment,
+    inputs: Vec<Input>,
+    together: Option<Together>,
+    started: Arc<SystemClock>,
+    (tell, news): (Sender<News>, Receiver<News>),
+) -> anyhow::Result<Summary> {
+    let mode = Mode::Run { reconcile: args.reconcile };
+    let mut job = Job::assemble(plan, deployment, &mode, inputs, together, started)?;
+    job.most_records = args.dry_run;
+    let (metrics, status) = (Arc::clone(&job.stages.metrics), Arc::clone(&job.status));
+    let watch = |address| Monitor::start(address, metrics, status, Arc::clone(&job.clock));
+    let _monitor = deployment.monitor.map(watch).transpose()?;
+    super::tell_begin("run", plan, &job);
     let running = pipeline::start(job)?;
     let stopper = running.stopper();
     thread::Builder::new().name("run".to_owned()).spawn(move || {
@@ -72,6 +149,7 @@ pub(super) fn run(
 
     let ended = match news.recv()? {
         News::Ended(ended) => ended,
+        News::Met(_) => unreachable!("the processes have met"),
         News::Signal(signal) => {
             let bound = deployment.shutdown;
             tracing::info!(signal, "stopping: what has been read is finished, within {} s", bound.as_secs());
@@ -86,8 +164,7 @@ pub(super) fn run(
             }
         }
     };
-    super::tell(format, &super::summary::text(&(*ended)?))?;
-    Ok(ExitCode::SUCCESS)
+    Ok((*ended)?)
 }
 
 /// Notes keys of the deployment that exclude each other; standard output may go to a file.
@@ -95,12 +172,12 @@ pub(super) fn note_conflicts(deployment: &Deployment, redirected: Option<&Path>,
     if deployment.evidence && !deployment.emit.is_of_pairs() {
         problems.note("sink.evidence: only pairs have evidence, and clusters are to be emitted");
     }
-    let output = deployment.output.as_ref().map(|path| ("sink.path", &**path));
+    let output = deployment.output().map(|path| ("sink.path", path));
     let written = [
         output.or(redirected.map(|path| ("standard output", path))),
-        deployment.dead_letter.as_ref().map(|path| ("source.dead_letter", &**path)),
+        deployment.letter_file().map(|path| ("dead_letter.path", path)),
     ];
-    written::check(&written.into_iter().flatten().collect::<Vec<_>>(), &deployment.inputs, problems);
+    written::check(&written.into_iter().flatten().collect::<Vec<_>>(), deployment.inputs(), problems);
 }
 
 /// Tells of the first signal; the second one ends the process with 1, whatever it is doing.

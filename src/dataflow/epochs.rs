@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use timely::container::CapacityContainerBuilder;
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::ParallelizationContract;
+use timely::dataflow::operators::generic::OutputBuilder;
+use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::dataflow::operators::generic::operator::Operator;
 use timely::dataflow::operators::{Capability, InputCapability};
 use timely::progress::frontier::MutableAntichain;
@@ -68,6 +71,41 @@ where
             }
         }
     })
+}
+
+/// As [`by_epoch`], with two outputs.
+pub(super) fn by_epoch2<'scope, D: 'static, D2: 'static, D3: 'static, P, L>(
+    stream: Stream<'scope, Epoch, Vec<D>>,
+    pact: P,
+    name: &str,
+    mut logic: L,
+) -> (Stream<'scope, Epoch, Vec<D2>>, Stream<'scope, Epoch, Vec<D3>>)
+where
+    P: ParallelizationContract<Epoch, Vec<D>>,
+    L: FnMut(Vec<D>, &mut dyn FnMut(D2), &mut dyn FnMut(D3)) + 'static,
+    Vec<D>: timely::Container,
+    Vec<D2>: timely::Container,
+    Vec<D3>: timely::Container,
+{
+    let mut builder = OperatorBuilder::new(name.to_owned(), stream.scope());
+    let mut input = builder.new_input(stream, pact);
+    let (first, first_stream) = builder.new_output();
+    let (second, second_stream) = builder.new_output();
+    let mut first = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(first);
+    let mut second = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(second);
+    builder.build(move |_| {
+        let mut stash = Stash::<D>::new();
+        move |frontiers| {
+            input.for_each_time(|time, data| stash.keep(&time, 2, data));
+            while let Some((capabilities, records)) = stash.next_closed(frontiers) {
+                let (mut first, mut second) = (first.activate(), second.activate());
+                let mut first = first.session(&capabilities[0]);
+                let mut second = second.session(&capabilities[1]);
+                logic(records, &mut |record| first.give(record), &mut |record| second.give(record));
+            }
+        }
+    });
+    (first_stream, second_stream)
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use serde::{Deserialize, Serialize};
 use timely::container::CapacityContainerBuilder;
 use timely::dataflow::operators::Capability;
 use timely::dataflow::operators::generic::OutputBuilder;
@@ -12,13 +11,13 @@ use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::dataflow::{Scope, Stream};
 use timely::scheduling::Activator;
 
-use super::Stages;
+use super::arrival::{Arrival, Content};
 use super::output::Reached;
-use crate::doc::{DocEvent, DocId, Position};
-use crate::hash::{self, SketchId};
+use super::{Stages, kept};
+use crate::doc::{DocEvent, Letter, Position};
+use crate::hash;
 use crate::metrics::Counter;
-use crate::sketch::{Sketch, SketchMaker};
-use crate::text::Terms;
+use crate::sketch::SketchMaker;
 use crate::time::Epoch;
 
 /// Epochs that may be open at once: enough to keep every stage busy, few enough to bound what is held.
@@ -35,6 +34,26 @@ pub enum Pull {
     Done,
 }
 
+/// What a batch holds.
+#[derive(Debug)]
+pub enum Given<'a> {
+    /// An event, and where it stands.
+    Event(Position, DocEvent<'a>),
+    /// A document alive, by its id and the value that an earlier run kept.
+    Kept(&'a [u8], &'a [u8]),
+}
+
+/// What a batch has come to, beside its events.
+#[derive(Debug, Default)]
+pub struct Taken {
+    /// The position after it: of its partition, where to go on; none if it stands in no partition.
+    pub end: Option<Position>,
+    /// Its records that are no events, if they are kept with their epoch.
+    pub letters: Vec<Letter>,
+    /// Where each of several processes reads all: the process, and a hash of what the batch was for all of them.
+    pub seen: Option<(usize, u64)>,
+}
+
 /// Where a worker's events come from.
 ///
 /// Contract: epochs never go back; each `Batch` is followed by one `read`; whoever has events or an end to tell after an
@@ -44,36 +63,11 @@ pub trait Intake {
     /// Asks for events of an epoch up to `limit`, inclusive.
     fn pull(&mut self, limit: Epoch) -> Pull;
 
-    /// Reads the events of the batch just pulled. Returns the position after it: of its partition, where to go on.
-    fn read(&mut self, each: &mut dyn FnMut(Position, DocEvent<'_>)) -> Position;
+    /// Reads the batch just pulled.
+    fn read(&mut self, each: &mut dyn FnMut(Given<'_>)) -> Taken;
 
     /// Hands over what wakes this worker.
     fn wake_with(&mut self, wake: Box<dyn Fn() + Send>);
-}
-
-/// What an event asks for.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum Content {
-    /// The document ends.
-    Delete,
-    /// The text in force has no token.
-    Empty,
-    /// The text in force has this sketch.
-    Sketch(SketchId, Box<Sketch>),
-    /// The text in force has these terms, and is sketched once they are weighed.
-    Terms(Box<Terms>),
-}
-
-/// A sketched event.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Arrival {
-    /// Hash of the id: routes the record, finds the document.
-    pub(super) hash: u64,
-    pub(super) id: DocId,
-    pub(super) position: Position,
-    /// In unix seconds, if the source has it.
-    pub(super) ts: Option<f64>,
-    pub(super) content: Content,
 }
 
 /// What leaves: the events, and of every batch the position after it.
@@ -119,8 +113,17 @@ pub(super) fn ingest<'scope>(
                     advance(&mut held, epoch);
                     let mut output = output.activate();
                     let mut session = output.session(&held[0]);
-                    let (mut events, mut bytes, mut empty) = (0, 0, 0);
-                    let end = intake.read(&mut |position, event| {
+                    let (mut events, mut bytes, mut empty, mut restored) = (0, 0, 0, 0);
+                    let taken = intake.read(&mut |given| {
+                        let (position, event) = match given {
+                            Given::Event(position, event) => (position, event),
+                            Given::Kept(id, value) => {
+                                let document = kept::restore(id, value, &maker);
+                                session.give(document.expect("what is kept under a scheme is read under it"));
+                                restored += 1;
+                                return;
+                            }
+                        };
                         events += 1;
                         let content = match event.text {
                             None => Content::Delete,
@@ -136,9 +139,14 @@ pub(super) fn ingest<'scope>(
                             }
                         };
                         let hash = hash::bytes(0, event.id.as_str().as_bytes());
-                        session.give(Arrival { hash, id: event.id, position, ts: event.ts, content });
+                        let DocEvent { id, ts, .. } = event;
+                        session.give(Arrival { hash, id, position, ts, content, is_restored: false });
                     });
-                    read.activate().session(&held[1]).give(Reached::Read(end));
+                    let reached = taken.end.map(Reached::Read).into_iter();
+                    let letters = taken.letters.into_iter().map(Reached::Letter);
+                    let seen = taken.seen.map(|(process, hash)| Reached::Seen(process, hash)).into_iter();
+                    read.activate().session(&held[1]).give_iterator(reached.chain(letters).chain(seen));
+                    metrics.add(Counter::Restored, restored);
                     metrics.add(Counter::Events, events);
                     metrics.add(Counter::Bytes, bytes);
                     metrics.add(Counter::Empty, empty);

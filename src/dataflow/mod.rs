@@ -11,10 +11,13 @@
 //! corpus before and after the epoch. What is indexed is the distinct sketch, named by its content; documents are its
 //! members. Of differential, only the consolidation of changes is used; its plain self-join is the reference in the tests.
 
+mod arrival;
 mod blocks;
 mod collapse;
 mod epochs;
 mod ingest;
+mod kept;
+mod link;
 mod live;
 mod members;
 mod output;
@@ -35,11 +38,12 @@ use timely::dataflow::operators::Concat;
 use timely::dataflow::operators::vec::Map;
 use timely::dataflow::{Scope, Stream};
 
-pub use ingest::{Intake, Pull};
-pub use output::Emit;
+pub use ingest::{Given, Intake, Pull, Taken};
+pub use link::Lost;
 use output::Reached;
+pub use output::{ClosedEpoch, Emit};
 pub use stages::Stages;
-pub use workers::{Cancellation, Workers};
+pub use workers::{Cancellation, Data, Workers};
 
 use crate::pair::{Evidence, Similarity};
 use crate::time::Epoch;
@@ -66,13 +70,17 @@ pub fn build(
     let open = Rc::new(Cell::new(first));
 
     let ingested = ingest::ingest(scope, stages, intake, Rc::clone(&open));
-    let (memberships, reached) = match stages.scheme.live() {
-        None => (upsert::upsert(ingested.arrivals, stages), ingested.read),
+    let (memberships, kept, reached) = match stages.scheme.live() {
+        None => {
+            let upserted = upsert::upsert(ingested.arrivals, stages);
+            (upserted.memberships, upserted.kept, ingested.read)
+        }
         Some(growth) => {
-            let live = live::live(ingested.arrivals, growth, &stages.scheme, &stages.metrics);
-            (live.memberships, ingested.read.concat(live.tables.map(Reached::Table)))
+            let live = live::live(ingested.arrivals, growth, stages);
+            (live.memberships, live.kept, ingested.read.concat(live.tables.map(Reached::Table)))
         }
     };
+    let reached = reached.concat(kept.map(Reached::Kept));
     let (sketches, collapsed) = collapse::collapse(memberships, stages);
     let candidates = blocks::blocks(collapsed.postings, stages);
     let accepted = verify::verify(candidates, Rc::clone(&sketches), stages);

@@ -15,38 +15,62 @@ use timely::progress::frontier::MutableAntichain;
 use timely::scheduling::Activator;
 
 use super::{Deltas, Stages};
-use crate::doc::Position;
+use crate::codec::Changes;
+use crate::doc::{Letter, Position};
 use crate::metrics::{Counter, Metrics};
 use crate::pair::DocPair;
-use crate::time::{Epoch, Progress, TableInForce};
+use crate::time::{Epoch, Offsets, Progress, TableInForce};
+
+/// All that an epoch has come to, on all workers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClosedEpoch {
+    /// Its number, and how far it has read.
+    pub progress: Progress,
+    /// What it changes of the pairs: sorted by (a, b, diff), distinct, and of diff 1 or -1.
+    pub deltas: Vec<(DocPair, isize)>,
+    /// What it changes of the documents, if they are [kept](Stages::keeps); of one document in order.
+    pub kept: Vec<Changes>,
+    /// Its records that are no events, by position, if they are kept with their epoch.
+    pub letters: Vec<Letter>,
+    /// Where each of several processes reads all: of each, a hash of what it has read. All are equal, or they have read different inputs.
+    pub seen: BTreeMap<usize, u64>,
+}
 
 /// Takes what leaves the dataflow.
 ///
 /// Contract: called on worker 0 only, where it must not wait: a worker that waits holds up all of them.
 pub trait Emit {
-    /// An epoch that is closed on all workers, whether it has deltas or not; epochs follow each other without gaps. The deltas are
-    /// sorted by (a, b, diff), distinct, and of diff 1 or -1.
-    fn closed(&mut self, progress: Progress, deltas: Vec<(DocPair, isize)>);
+    /// An epoch that is closed on all workers, whether it has deltas or not; epochs follow each other without gaps.
+    fn closed(&mut self, epoch: ClosedEpoch);
 
     /// The input has ended, and every epoch of it has been given. Last, and never if the run ends in another way.
     fn ended(&mut self);
 }
 
 /// What an epoch has come to, beside its deltas.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Reached {
     /// A batch has been read up to here.
     Read(Position),
     /// The epoch has made this table of document frequencies.
     Table(TableInForce),
+    /// What has changed of documents.
+    Kept(Changes),
+    /// A record that is no event.
+    Letter(Letter),
+    /// A batch that all processes have read: by this one, a hash of what it was.
+    Seen(usize, u64),
 }
 
 /// What is known of an epoch that is not closed.
 #[derive(Default)]
 struct OpenEpoch {
     deltas: Vec<(DocPair, isize)>,
+    kept: Vec<Changes>,
+    letters: Vec<Letter>,
+    seen: BTreeMap<usize, u64>,
     /// Of each partition that was read, the offset after what was read.
-    next: BTreeMap<u32, u64>,
+    next: Offsets,
     table: Option<TableInForce>,
 }
 
@@ -75,7 +99,7 @@ pub(super) fn output(
     let mut reached = builder.new_input(reached, Exchange::new(|_: &Reached| 0));
     let mut closing = Closing {
         open: BTreeMap::new(),
-        progress: Progress { epoch: open.get() - 1, ..Progress::default() },
+        progress: Progress { epoch: open.get() - 1, ..stages.past.clone() },
         metrics: Arc::clone(&stages.metrics),
     };
     let mut has_ended = false;
@@ -94,6 +118,13 @@ pub(super) fn output(
                         *next = offset.max(*next);
                     }
                     Reached::Table(table) => epoch.table = Some(table),
+                    Reached::Kept(changes) => epoch.kept.push(changes),
+                    Reached::Letter(letter) => epoch.letters.push(letter),
+                    Reached::Seen(process, hash) => {
+                        // In any order of batches.
+                        let seen = epoch.seen.entry(process).or_default();
+                        *seen = seen.wrapping_add(hash);
+                    }
                 });
             });
             let first_open =
@@ -117,7 +148,9 @@ impl Closing {
     fn close(&mut self, first_open: Option<Epoch>, emit: &mut dyn Emit) {
         let end = first_open.or_else(|| Some(self.open.last_key_value()?.0 + 1));
         for epoch in self.progress.epoch + 1..end.unwrap_or(0) {
-            let OpenEpoch { mut deltas, next, table } = self.open.remove(&epoch).unwrap_or_default();
+            let OpenEpoch { mut deltas, kept, mut letters, seen, next, table } =
+                self.open.remove(&epoch).unwrap_or_default();
+            letters.sort_by_key(|letter| letter.position);
             consolidate(&mut deltas);
             deltas.sort_unstable_by(|(a, i), (b, j)| (&a.pair, i, a).cmp(&(&b.pair, j, b)));
             let added = deltas.iter().filter(|(_, diff)| *diff > 0).count();
@@ -130,7 +163,7 @@ impl Closing {
                 let so_far = self.progress.next.entry(partition).or_default();
                 *so_far = offset.max(*so_far);
             }
-            emit.closed(self.progress.clone(), deltas);
+            emit.closed(ClosedEpoch { progress: self.progress.clone(), deltas, kept, letters, seen });
         }
         if first_open.is_none() {
             emit.ended();

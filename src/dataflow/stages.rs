@@ -7,6 +7,8 @@ use crate::block::{BlockKey, Blocking, HotBlock};
 use crate::filter::PairFilter;
 use crate::metrics::Metrics;
 use crate::sketch::Scheme;
+use crate::text::IdfTable;
+use crate::time::{LiveFrom, Progress};
 
 /// What the dataflow computes: everything that decides the result, and where it is counted.
 #[derive(Clone, Debug)]
@@ -21,6 +23,16 @@ pub struct Stages {
     pub expand_limit: usize,
     /// Whether pairs carry their evidence; if not, it is zero, and no part of a pair's identity.
     pub evidence: bool,
+    /// Whether documents are kept for a later run: then each epoch leaves with what changed of them.
+    pub keeps: bool,
+    /// From which epoch on no earlier run has been here before. Tables of document frequencies are made from there on.
+    pub live: Arc<LiveFrom>,
+    /// How far an earlier run had come: where reading begins, and the table of document frequencies in force.
+    pub past: Progress,
+    /// That table.
+    pub table: Option<Arc<IdfTable>>,
+    /// Tables that have been made, until whoever stores them takes them out; by fingerprint. Only where documents are kept.
+    pub tables: Arc<Mutex<BTreeMap<u64, Arc<IdfTable>>>>,
     /// Where it is counted.
     pub metrics: Arc<Metrics>,
     /// The hot blocks of all workers, kept current; their documents are named when the input has ended.
@@ -28,6 +40,29 @@ pub struct Stages {
 }
 
 impl Stages {
+    /// Stages of a run that begins, with everything counted from zero; without evidence, nothing kept.
+    pub fn new(
+        scheme: Scheme,
+        blocking: Arc<dyn Blocking>,
+        filter: Arc<dyn PairFilter>,
+        expand_limit: usize,
+    ) -> Self {
+        Self {
+            scheme,
+            blocking,
+            metrics: Arc::new(Metrics::new(filter.looks())),
+            filter,
+            expand_limit,
+            evidence: false,
+            keeps: false,
+            live: Arc::new(LiveFrom::beginning()),
+            past: Progress::default(),
+            table: None,
+            tables: Arc::default(),
+            hot_blocks: Arc::default(),
+        }
+    }
+
     /// The hot blocks of all workers.
     pub fn hot_blocks(&self) -> MutexGuard<'_, BTreeMap<BlockKey, HotBlock>> {
         // A worker that panicked while it held the lock has left a map that is still a map.

@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Exchange;
 
-use super::Stages;
-use super::epochs::by_epoch;
-use super::ingest::{Arrival, Content};
+use super::arrival::{Arrival, Content};
+use super::epochs::by_epoch2;
+use super::{Stages, kept};
+use crate::codec::Changes;
 use crate::doc::DocId;
 use crate::hash::SketchId;
 use crate::metrics::Counter;
@@ -34,16 +35,27 @@ fn no_sketch() -> SketchId {
     SketchId::of(0, &[])
 }
 
+/// What the events of an epoch come to.
+pub(super) struct Upserted<'scope> {
+    /// Of documents in sketches.
+    pub(super) memberships: Stream<'scope, Epoch, Vec<Membership>>,
+    /// What a later run needs to go on from here, if documents are kept.
+    pub(super) kept: Stream<'scope, Epoch, Vec<Changes>>,
+}
+
 /// Applies the events of each epoch to the documents, which are partitioned by the hash of their ids.
 pub(super) fn upsert<'scope>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     stages: &Stages,
-) -> Stream<'scope, Epoch, Vec<Membership>> {
+) -> Upserted<'scope> {
     let metrics = std::sync::Arc::clone(&stages.metrics);
+    let keeps = stages.keeps;
     let mut documents = Slab::<Document>::default();
     let no_sketch = no_sketch();
 
-    by_epoch(arrivals, Exchange::new(|a: &Arrival| a.hash), "Upsert", move |_, mut arrivals, emit| {
+    let exchange = Exchange::new(|a: &Arrival| a.hash);
+    let (memberships, kept) = by_epoch2(arrivals, exchange, "Upsert", move |mut arrivals, emit, keep| {
+        let mut changes = Changes::default();
         arrivals.sort_unstable_by(|a, b| (a.hash, &a.id, a.position).cmp(&(b.hash, &b.id, b.position)));
         let (mut inserted, mut deleted, mut unchanged, mut unknown) = (0, 0, 0, 0);
         let mut arrivals = arrivals.into_iter().peekable();
@@ -71,6 +83,12 @@ pub(super) fn upsert<'scope>(
                     None => break,
                 }
             }
+            if keeps && (before.is_some() || in_force.is_some()) {
+                kept::keep(&last, &mut changes);
+                if changes.len_bytes() >= kept::PARCEL_BYTES {
+                    keep(std::mem::take(&mut changes));
+                }
+            }
             if before != in_force {
                 if let Some(sketch) = before.filter(|sketch| *sketch != no_sketch) {
                     emit(Membership { sketch, document: last.id.clone(), joins: None });
@@ -90,9 +108,13 @@ pub(super) fn upsert<'scope>(
                 (None, None) => {}
             }
         }
+        if !changes.is_empty() {
+            keep(changes);
+        }
         metrics.add(Counter::Inserted, inserted);
         metrics.add(Counter::Deleted, deleted);
         metrics.add(Counter::Unchanged, unchanged);
         metrics.add(Counter::UnknownDeletes, unknown);
-    })
+    });
+    Upserted { memberships, kept }
 }

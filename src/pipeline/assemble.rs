@@ -1,22 +1,28 @@
-//! A plan and a deployment to a job: the stages of the dataflow, the source, the sink.
+//! A plan and a deployment to a job: the stages of the dataflow, the source, the sink, what is kept.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
 use thiserror::Error;
 
-use super::Job;
+use super::{Continuity, Job, Together};
 use crate::cluster::Clusters;
-use crate::config::{Deployment, EmitKind, Plan};
+#[cfg(feature = "kafka")]
+use crate::config::LetterPlace;
+use crate::config::{Deployment, EmitKind, Plan, SinkPlace, SourcePlace, StatePlace};
 use crate::dataflow::Stages;
-use crate::metrics::Metrics;
-use crate::sink::{ClusterDeltaLines, ClusterLines, DeltaLines, PairLines, Sink, StandardError};
+use crate::monitor::Status;
+use crate::sink::{
+    ClusterDeltaLines, ClusterLines, DeltaLines, Destination, LetterFile, MarkedFile, PairLines, Sink,
+    StandardError,
+};
 use crate::sketch::estimate::standard_error;
-use crate::source::{BadRecords, DeadLetter, Files, Input, SourceError};
+use crate::source::{BadRecords, DeadLetter, EpochRule, Files, Input, Share, Source, SourceError};
+use crate::state::{self, State, StateError};
 use crate::time::Clock;
 
 /// Bytes of output that are gathered before they are written.
@@ -28,6 +34,14 @@ pub enum AssembleError {
     /// The dead letters.
     #[error(transparent)]
     Source(#[from] SourceError),
+    /// The file of dead letters.
+    #[error("the dead-letter file {path:?}")]
+    Letters {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
     /// The output.
     #[error("the output file {path:?}")]
     Output {
@@ -36,30 +50,81 @@ pub enum AssembleError {
         /// What the system says.
         source: io::Error,
     },
+    /// What was kept.
+    #[error(transparent)]
+    State(#[from] StateError),
+}
+
+/// What a run is, beside what it computes and where.
+#[derive(Debug)]
+pub enum Mode {
+    /// A recorded input, once: output and dead letters begin anew, nothing is kept.
+    Replay,
+    /// The next one of those before it.
+    Run {
+        /// Whether what the output holds of another pipeline is corrected.
+        reconcile: bool,
+    },
 }
 
 impl Job {
-    /// The job of a plan at a place. Opens its files: what they held is gone. `inputs` are those of the deployment, resolved.
+    /// The job of a plan at a place, alone or with other processes. Opens its files; where it is a replay, what they held is gone. `inputs` are
+    /// those of the deployment, resolved.
     ///
     /// # Errors
-    /// A file that cannot be opened for writing.
+    /// A file that cannot be opened for writing; a state that cannot be opened.
     pub fn assemble(
         plan: &Plan,
         deployment: &Deployment,
+        mode: &Mode,
         inputs: Vec<Input>,
+        together: Option<Together>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, AssembleError> {
-        let dead_letter = deployment.dead_letter.clone().map(DeadLetter::create).transpose()?;
         let stages = Stages::of(plan, deployment.evidence);
-        let files = Files { inputs, epochs: deployment.epoch, speed: deployment.speed };
+        let (index, count) = together.as_ref().map_or((0, 1), |t| (t.index(), t.count()));
+        let mut continuity = Continuity::new(&plan.description());
+        let writes = index == 0;
+        let bad = match mode {
+            Mode::Replay if count == 1 => {
+                let dead_letter = deployment.letter_file().map(ToOwned::to_owned).map(DeadLetter::create);
+                BadRecords::new(plan.on_error, dead_letter.transpose()?)
+            }
+            // With their epochs to the process that writes.
+            _ if deployment.dead_letter.is_some() => BadRecords::with_epochs(plan.on_error),
+            _ => BadRecords::new(plan.on_error, None),
+        };
+        if let Some(path) = deployment.letter_file().filter(|_| writes && bad.with_letters()) {
+            let letters = match mode {
+                Mode::Replay => LetterFile::create(path),
+                Mode::Run { .. } => LetterFile::open(path),
+            };
+            let letters = letters.map_err(|source| AssembleError::Letters { path: path.to_owned(), source });
+            continuity.letters = Some(letters?);
+        }
+        if let Mode::Run { reconcile } = mode {
+            continuity.reconcile = *reconcile;
+            if let Some(StatePlace { location, commit_every }) = deployment.state.as_ref().filter(|_| writes)
+            {
+                continuity.state = Some((State::open(state::at(location)?)?, *commit_every));
+            }
+        }
+        // Two clocks do not cut at the same record.
+        let by_clock = matches!(deployment.source, SourcePlace::Files { epoch: EpochRule::Every(_), .. });
+        let share = Share { index, count, reads_all: matches!(mode, Mode::Replay) && !by_clock };
         let cores = || thread::available_parallelism().ok();
+        let workers = deployment.workers.or_else(cores).map_or(1, NonZeroUsize::get);
         Ok(Self {
-            sink: sink(plan, deployment, &stages)?,
+            status: Arc::new(Status::new(index, count, workers)),
+            sink: if writes { sink(plan, deployment, mode, &stages, &continuity.run)? } else { nowhere() },
+            source: source(deployment, inputs, share),
             stages,
-            source: Box::new(files),
             first_epoch: 1,
-            bad: Arc::new(BadRecords::new(plan.on_error, dead_letter)),
-            workers: deployment.workers.or_else(cores).map_or(1, NonZeroUsize::get),
+            continuity,
+            bad: Arc::new(bad),
+            workers,
+            most_records: None,
+            together,
             clock,
         })
     }
@@ -68,33 +133,52 @@ impl Job {
 impl Stages {
     /// The stages of a plan, counted from zero; with or without evidence for each pair.
     pub fn of(plan: &Plan, evidence: bool) -> Self {
-        let filter = plan.filter();
-        Self {
-            scheme: plan.scheme.clone(),
-            blocking: plan.blocking(),
-            metrics: Arc::new(Metrics::new(filter.looks())),
-            filter,
-            expand_limit: plan.expand_limit,
-            evidence,
-            hot_blocks: Arc::default(),
-        }
+        let stages = Self::new(plan.scheme.clone(), plan.blocking(), plan.filter(), plan.expand_limit);
+        Self { evidence, ..stages }
     }
 }
 
+/// What is read.
+fn source(deployment: &Deployment, inputs: Vec<Input>, share: Share) -> Box<dyn Source> {
+    match &deployment.source {
+        SourcePlace::Files { epoch, speed, .. } => {
+            Box::new(Files { inputs, epochs: *epoch, speed: *speed, share })
+        }
+        #[cfg(feature = "kafka")]
+        SourcePlace::Kafka { topic, start, shape, refresh } => {
+            let part = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+            Box::new(crate::source::Kafka {
+                connection: deployment.kafka.clone(),
+                topic: topic.clone(),
+                start: start.clone(),
+                share: (part(share.index), part(share.count)),
+                shape: Arc::new(shape.clone()),
+                limits: deployment.commit,
+                refresh: *refresh,
+            })
+        }
+        #[cfg(not(feature = "kafka"))]
+        SourcePlace::Kafka { .. } => unreachable!("a deployment without the feature names no topic"),
+    }
+}
+
+/// The sink of a process that writes nothing.
+fn nowhere() -> Box<dyn Sink + Send> {
+    Box::new(DeltaLines::new(BufWriter::new(io::sink()), None))
+}
+
 /// Where the result goes, and in which form.
+#[cfg_attr(
+    not(feature = "kafka"),
+    expect(unused_variables, reason = "only a topic is told which run writes")
+)]
 fn sink(
     plan: &Plan,
     deployment: &Deployment,
+    mode: &Mode,
     stages: &Stages,
+    run: &str,
 ) -> Result<Box<dyn Sink + Send>, AssembleError> {
-    let out: Box<dyn Write + Send> = match &deployment.output {
-        None => Box::new(io::stdout()),
-        Some(path) => {
-            let file = File::create(path);
-            Box::new(file.map_err(|source| AssembleError::Output { path: path.clone(), source })?)
-        }
-    };
-    let out = BufWriter::with_capacity(BUFFER_BYTES, out);
     let (size, bits, exact) = (plan.scheme.sketch.size, plan.scheme.sketch.bits, plan.scheme.exact);
     let standard_error: StandardError = Box::new(move |pair| {
         // Copies and exact similarities are no estimates.
@@ -102,12 +186,59 @@ fn sink(
         if exact || pair.evidence.look == 0 { 0.0 } else { standard_error(similarity, size, bits) }
     });
     let evidence = deployment.evidence.then_some(standard_error);
+    let path = match &deployment.sink {
+        SinkPlace::Lines { path } => path.as_deref(),
+        #[cfg(feature = "kafka")]
+        SinkPlace::Kafka { topic, progress_topic, transactional_id, transaction, envelope } => {
+            let output = crate::sink::KafkaOutput {
+                connection: deployment.kafka.clone(),
+                topic: topic.clone(),
+                progress_topic: progress_topic.clone(),
+                transactional_id: transactional_id.clone(),
+                envelope: *envelope,
+                dead_letter: match &deployment.dead_letter {
+                    Some(LetterPlace::Topic(name)) => Some(name.clone()),
+                    Some(LetterPlace::File(_)) | None => None,
+                },
+                timeout: *transaction,
+                run: run.to_owned(),
+            };
+            return Ok(Box::new(crate::sink::KafkaSink::new(output, evidence)));
+        }
+        #[cfg(not(feature = "kafka"))]
+        SinkPlace::Kafka { .. } => unreachable!("a deployment without the feature names no topic"),
+    };
     let clusters = || Clusters::new(plan.clusters, plan.cluster_limit);
     let metrics = || Arc::clone(&stages.metrics);
+    let file = || -> Result<Box<dyn Write + Send>, AssembleError> {
+        Ok(match path {
+            None => Box::new(io::stdout()),
+            Some(path) => Box::new(File::create(path).map_err(|source| output(path, source))?),
+        })
+    };
+    // What is written at the end, and what is written anew, keeps no marks.
+    let stream = || Ok::<_, AssembleError>(BufWriter::with_capacity(BUFFER_BYTES, file()?));
+    let destination = || -> Result<Box<dyn Destination + Send>, AssembleError> {
+        match (mode, path.filter(|path| is_file(path))) {
+            (Mode::Run { .. }, Some(path)) => {
+                Ok(Box::new(MarkedFile::open(path.to_owned()).map_err(|source| output(path, source))?))
+            }
+            _ => Ok(Box::new(stream()?)),
+        }
+    };
     Ok(match deployment.emit {
-        EmitKind::Deltas => Box::new(DeltaLines::new(out, evidence)),
-        EmitKind::Pairs => Box::new(PairLines::new(out, evidence)),
-        EmitKind::Clusters => Box::new(ClusterLines::new(out, clusters(), metrics())),
-        EmitKind::ClusterDeltas => Box::new(ClusterDeltaLines::new(out, clusters(), metrics())),
+        EmitKind::Deltas => Box::new(DeltaLines::new(destination()?, evidence)),
+        EmitKind::ClusterDeltas => Box::new(ClusterDeltaLines::new(destination()?, clusters(), metrics())),
+        EmitKind::Pairs => Box::new(PairLines::new(stream()?, evidence)),
+        EmitKind::Clusters => Box::new(ClusterLines::new(stream()?, clusters(), metrics())),
     })
+}
+
+fn output(path: &Path, source: io::Error) -> AssembleError {
+    AssembleError::Output { path: path.to_owned(), source }
+}
+
+/// Whether there is a plain file, or may be one: no pipe, no device.
+fn is_file(path: &Path) -> bool {
+    path.metadata().map_or(true, |found| found.is_file())
 }

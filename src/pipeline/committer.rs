@@ -1,326 +1,208 @@
 //! The committer: closed epochs to the sink, on a thread of its own.
 //!
-//! ```text
-//!  worker 0 ── close ──▶ Commits ── next ──▶ committer ──▶ Sink
-//!                           └── admits: which epochs the workers may begin
-//! ```
+//! What was closed since the last commit goes into the next one together. A commit is, in this order: the bad records of its epochs,
+//! kept where they are kept; tables of document frequencies that they made, stored; their deltas and the mark, in one step of the sink.
+//! After it, and only then, what they change of the documents goes to the [keeper](super::keeper). So whatever ends the process between two of these
+//! steps, the mark in the output tells what the output stands for, and all else is at or behind it.
 //!
-//! An epoch is *closed* when all workers have computed it, and *durable* when the sink has taken it. Worker 0 never waits for
-//! the sink; instead the distance between the two is bounded by what may be begun: no worker takes events of an epoch more than
-//! [`EPOCHS_AHEAD`] beyond the last durable one, and none takes any while [`DELTAS_AHEAD`] deltas or more wait.
+//! Epochs before the run is live repeat what the output holds already: they are taken for written. If the output is to be corrected
+//! (by another pipeline, or because what was kept is lost), their deltas are added up instead, and what the sum differs by from the pairs
+//! in the output is written as corrections before the first live epoch: in pieces, each of them a commit. Its mark says that there are more.
 
-use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
 
-use super::{RunError, lock};
+use super::RunError;
+use super::commits::{Commits, Next};
+use super::keeper::Keeper;
+use super::past::Past;
+use crate::dataflow::ClosedEpoch;
+use crate::failpoint;
+use crate::mark::Mark;
 use crate::pair::DocPair;
-use crate::sink::Sink;
+use crate::sink::{LetterFile, Sink};
 use crate::source::BadRecords;
-use crate::time::{Epoch, Progress};
+use crate::time::{Clock, Epoch, LiveFrom, Progress};
 
-/// How far beyond the last durable epoch, inclusive, workers may take events: so much of a sink's hesitation is not felt.
-pub(super) const EPOCHS_AHEAD: Epoch = 64;
+/// Corrections in one commit, at most and about: a transaction of a broker must not take long.
+const CORRECTIONS: usize = 20_000;
 
-/// Deltas that wait for the sink from which on, inclusive, workers take no more events; about 100 bytes each.
-const DELTAS_AHEAD: usize = 1 << 20;
-
-/// A closed epoch.
-pub(super) type Closed = (Progress, Vec<(DocPair, isize)>);
-
-/// Closed epochs on their way to the sink.
-pub(super) struct Commits {
-    state: Mutex<State>,
-    /// Signalled when the committer has something to do.
-    arrived: Condvar,
+/// Writes what is closed.
+pub(super) struct Committer {
+    pub(super) sink: Box<dyn Sink + Send>,
+    pub(super) letters: Option<LetterFile>,
+    pub(super) keeper: Option<Keeper>,
+    pub(super) bad: Arc<BadRecords>,
+    pub(super) live: Arc<LiveFrom>,
+    /// What the marks of this run have in common.
+    pub(super) mark: Mark,
+    /// The pairs that the output holds, and those that epochs before the first live one add up to, if it is to be corrected.
+    pub(super) corrected: Option<Corrected>,
+    /// Where the output stands, for what is kept before the run is live.
+    pub(super) past: Epoch,
+    /// The last epoch that was repeated, or the one before the first.
+    pub(super) repeated: Progress,
 }
 
-struct State {
-    waiting: VecDeque<Closed>,
-    /// Deltas in `waiting` and with the committer.
-    deltas: usize,
-    durable: Epoch,
-    end: End,
-    /// The committer waits.
-    is_idle: bool,
-    /// A worker has been held back, and waits for the sink.
-    is_holding_back: bool,
+/// Two results to be told apart.
+#[derive(Debug, Default)]
+pub(super) struct Corrected {
+    pub(super) there: BTreeSet<DocPair>,
+    pub(super) here: BTreeMap<DocPair, isize>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// More epochs may come.
-    No,
-    /// All epochs have come.
-    Ended,
-    /// What waits is not to be written.
-    Cancelled,
-}
-
-/// What the committer does next.
-enum Next {
-    Write(Closed),
-    Finish,
-    Leave,
-}
-
-impl Commits {
-    /// Epoch `first` is the first that will be closed.
-    pub(super) fn new(first: Epoch) -> Self {
-        let state = State {
-            waiting: VecDeque::new(),
-            deltas: 0,
-            durable: first - 1,
-            end: End::No,
-            is_idle: false,
-            is_holding_back: false,
-        };
-        Self { state: Mutex::new(state), arrived: Condvar::new() }
-    }
-
-    /// Worker 0: an epoch is closed. Never waits for the sink.
-    pub(super) fn close(&self, progress: Progress, deltas: Vec<(DocPair, isize)>) {
-        let mut state = lock(&self.state);
-        state.deltas += deltas.len();
-        state.waiting.push_back((progress, deltas));
-        self.wake(state);
-    }
-
-    /// Worker 0: all epochs have been closed.
-    pub(super) fn end(&self) {
-        let mut state = lock(&self.state);
-        if state.end == End::No {
-            state.end = End::Ended;
-        }
-        self.wake(state);
-    }
-
-    /// Anyone: nothing more is to be written.
-    pub(super) fn cancel(&self) {
-        let mut state = lock(&self.state);
-        state.end = End::Cancelled;
-        self.wake(state);
-    }
-
-    fn wake(&self, mut state: MutexGuard<'_, State>) {
-        if std::mem::take(&mut state.is_idle) {
-            drop(state);
-            self.arrived.notify_one();
+impl Committer {
+    /// Takes over what an earlier run has left.
+    pub(super) fn new(
+        sink: Box<dyn Sink + Send>,
+        letters: Option<LetterFile>,
+        keeper: Option<Keeper>,
+        bad: Arc<BadRecords>,
+        past: &mut Past,
+    ) -> Self {
+        Self {
+            sink,
+            letters,
+            keeper,
+            bad,
+            live: Arc::clone(&past.live),
+            mark: past.mark.clone(),
+            corrected: past.there.take().map(|there| Corrected { there, here: BTreeMap::new() }),
+            past: past.mark.progress.epoch,
+            repeated: past.mark.progress.clone(),
         }
     }
 
-    /// Worker: the last epoch, `wanted` or an earlier one, that may be begun now. Who gets an earlier one is woken when the sink has
-    /// taken another epoch.
-    pub(super) fn admits(&self, wanted: Epoch) -> Epoch {
-        let mut state = lock(&self.state);
-        let last = if state.deltas >= DELTAS_AHEAD { 0 } else { state.durable + EPOCHS_AHEAD };
-        state.is_holding_back |= last < wanted;
-        wanted.min(last)
-    }
-
-    fn next(&self) -> Next {
-        let mut state = lock(&self.state);
+    /// Writes every epoch that is closed, and finishes the sink after the last one; ends early, without finishing, if the run is
+    /// cancelled. `durable` is told each group of epochs by its first and last, how long its commit took, and whether
+    /// workers wait for it.
+    ///
+    /// # Errors
+    /// Those of the sink, of the dead letters, and of the keeper.
+    pub(super) fn run(
+        mut self,
+        commits: &Commits,
+        clock: &dyn Clock,
+        mut durable: impl FnMut(Epoch, Epoch, Duration, bool),
+    ) -> Result<(), RunError> {
         loop {
-            match (state.end, state.waiting.pop_front()) {
-                (End::Cancelled, _) => return Next::Leave,
-                (_, Some(closed)) => return Next::Write(closed),
-                (End::Ended, None) => return Next::Finish,
-                (End::No, None) => {
-                    state.is_idle = true;
-                    state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+            match commits.next() {
+                Next::Leave => return Ok(()),
+                Next::Write(group) => {
+                    let deltas = group.iter().map(|epoch| epoch.deltas.len()).sum();
+                    let ends = group.front().zip(group.back());
+                    let ends = ends.map(|(first, last)| (first.progress.epoch, last.progress.epoch));
+                    let begun = clock.now();
+                    self.commit(group.into())?;
+                    let took = clock.now().saturating_sub(begun);
+                    if let Some((first, last)) = ends {
+                        durable(first, last, took, commits.written(last, deltas));
+                    }
+                }
+                Next::Finish => {
+                    self.bad.flush()?;
+                    if self.live.get().is_some() {
+                        // The past may have ended with an epoch in which nothing was read.
+                        self.correct()?;
+                    }
+                    self.sink.finish().map_err(RunError::Sink)?;
+                    return self.keeper.map_or(Ok(()), Keeper::finish);
                 }
             }
         }
     }
 
-    /// An epoch is durable, of so many deltas. Whether workers wait for it.
-    fn written(&self, epoch: Epoch, deltas: usize) -> bool {
-        let mut state = lock(&self.state);
-        state.deltas -= deltas;
-        state.durable = epoch;
-        std::mem::take(&mut state.is_holding_back)
-    }
-}
-
-/// Writes every epoch that is closed, and finishes the sink after the last one; ends early, without finishing, if the run is
-/// cancelled. `durable` is told each epoch that has been written, and whether workers wait for it.
-///
-/// # Errors
-/// Those of the sink, and of the dead letters, which are kept before the deltas of their epoch are written.
-pub(super) fn run(
-    commits: &Commits,
-    sink: &mut dyn Sink,
-    bad: &BadRecords,
-    mut durable: impl FnMut(Epoch, bool),
-) -> Result<(), RunError> {
-    loop {
-        match commits.next() {
-            Next::Leave => return Ok(()),
-            Next::Write((progress, deltas)) => {
-                bad.flush()?;
-                sink.epoch(&progress, &deltas).map_err(RunError::Sink)?;
-                durable(progress.epoch, commits.written(progress.epoch, deltas.len()));
+    /// Makes epochs durable.
+    fn commit(&mut self, mut group: Vec<ClosedEpoch>) -> Result<(), RunError> {
+        self.bad.flush()?;
+        let live = group.partition_point(|epoch| !self.live.holds(epoch.progress.epoch));
+        let of_live = group.split_off(live);
+        for epoch in group {
+            self.repeated(epoch)?;
+        }
+        let Some(last) = of_live.last().map(|epoch| epoch.progress.clone()) else { return Ok(()) };
+        for ClosedEpoch { progress, deltas, letters, .. } in &of_live {
+            if let Some(file) = &mut self.letters {
+                file.append(letters).map_err(RunError::Letters)?;
             }
-            Next::Finish => {
-                bad.flush()?;
-                return sink.finish().map_err(RunError::Sink);
+            self.sink.epoch(progress, deltas, letters).map_err(RunError::Sink)?;
+        }
+        self.write(last)?;
+        if let Some(keeper) = &self.keeper {
+            keeper.keep(&self.mark, of_live.into_iter().flat_map(|epoch| epoch.kept));
+        }
+        Ok(())
+    }
+
+    /// One commit of the sink, up to `progress`.
+    fn write(&mut self, progress: Progress) -> Result<(), RunError> {
+        if let Some(file) = &mut self.letters {
+            self.mark.letters = Some(file.sync().map_err(RunError::Letters)?);
+            failpoint::reach("letters");
+        }
+        if let Some((keeper, table)) = self.keeper.as_ref().zip(progress.table)
+            && self.mark.progress.table != Some(table)
+        {
+            keeper.put_table(table.fingerprint)?;
+            failpoint::reach("table");
+        }
+        self.mark.progress = progress;
+        self.sink.commit(&self.mark).map_err(RunError::Sink)?;
+        failpoint::reach("commit");
+        Ok(())
+    }
+
+    /// An epoch before the first live one.
+    fn repeated(&mut self, epoch: ClosedEpoch) -> Result<(), RunError> {
+        let ClosedEpoch { progress, deltas, kept, .. } = epoch;
+        if let Some(keeper) = &self.keeper {
+            // At its own offsets, and not beyond the output.
+            let at_most = Progress { epoch: self.past, ..progress.clone() };
+            keeper.keep(&Mark { progress: at_most, ..self.mark.clone() }, kept);
+        }
+        match &mut self.corrected {
+            None => self.sink.restored(&deltas),
+            Some(Corrected { here, .. }) => {
+                for (pair, diff) in deltas {
+                    *here.entry(pair).or_default() += diff;
+                }
             }
         }
+        let is_last = self.live.get() == Some(progress.epoch + 1);
+        self.repeated = progress;
+        if is_last { self.correct() } else { Ok(()) }
+    }
+
+    /// Writes what differs, if anything is to be corrected that has not been.
+    fn correct(&mut self) -> Result<(), RunError> {
+        let Some(Corrected { there, here }) = self.corrected.take() else { return Ok(()) };
+        let progress = self.repeated.clone();
+        let here: BTreeSet<DocPair> =
+            here.into_iter().filter(|(_, n)| *n > 0).map(|(pair, _)| pair).collect();
+        self.sink.restored(&there.iter().map(|pair| (pair.clone(), 1)).collect::<Vec<_>>());
+        let went = there.difference(&here).map(|pair| (pair.clone(), -1));
+        let mut deltas: Vec<_> = went.chain(here.difference(&there).map(|pair| (pair.clone(), 1))).collect();
+        deltas.sort_unstable_by(|(a, i), (b, j)| (&a.pair, i).cmp(&(&b.pair, j)));
+        tracing::info!(corrections = deltas.len(), pairs = here.len(), "the output is corrected");
+        let mut rest = &*deltas;
+        while !rest.is_empty() {
+            // The changes of a pair stay together.
+            let last = &rest[rest.len().min(CORRECTIONS) - 1].0.pair;
+            let (piece, left) = rest.split_at(rest.partition_point(|(pair, _)| pair.pair <= *last));
+            rest = left;
+            self.mark.in_correction = !rest.is_empty();
+            self.sink.epoch(&progress, piece, &[]).map_err(RunError::Sink)?;
+            self.write(progress.clone())?;
+        }
+        if deltas.is_empty() {
+            self.sink.epoch(&progress, &[], &[]).map_err(RunError::Sink)?;
+            self.write(progress)?;
+        }
+        Ok(())
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io;
-    use std::sync::mpsc::{Receiver, Sender, channel};
-    use std::sync::{Arc, Mutex};
-    use std::thread;
-
-    use super::*;
-    use crate::doc::DocId;
-    use crate::pair::{Evidence, Pair, Similarity};
-    use crate::source::{DeadLetter, OnError};
-
-    fn progress(epoch: Epoch) -> Progress {
-        Progress { epoch, ..Progress::default() }
-    }
-
-    fn delta() -> (DocPair, isize) {
-        let id = |id| DocId::new(id).unwrap();
-        let pair = Pair::new(id("a"), id("b")).unwrap();
-        (DocPair { pair, similarity: Similarity::ONE, evidence: Evidence::default() }, 1)
-    }
-
-    /// Tells what it is given, and waits to be allowed to take it.
-    struct Gate {
-        told: Sender<Result<Epoch, ()>>,
-        allowed: Receiver<io::Result<()>>,
-    }
-
-    impl Sink for Gate {
-        fn epoch(&mut self, progress: &Progress, _: &[(DocPair, isize)]) -> io::Result<()> {
-            self.told.send(Ok(progress.epoch)).unwrap();
-            self.allowed.recv().unwrap()
-        }
-
-        fn finish(&mut self) -> io::Result<()> {
-            self.told.send(Err(())).unwrap();
-            Ok(())
-        }
-    }
-
-    /// A sink with its gate.
-    fn gate() -> (Gate, Receiver<Result<Epoch, ()>>, Sender<io::Result<()>>) {
-        let ((told, seen), (allow, allowed)) = (channel(), channel());
-        (Gate { told, allowed }, seen, allow)
-    }
-
-    #[test]
-    fn every_epoch_is_written_in_order_and_the_sink_is_finished_after_the_last() {
-        let (mut sink, seen, allow) = gate();
-        let commits = Commits::new(5);
-        (0..3).for_each(|_| allow.send(Ok(())).unwrap());
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                (5..8).for_each(|epoch| commits.close(progress(epoch), vec![delta()]));
-                commits.end();
-            });
-            let mut durable = Vec::new();
-            run(&commits, &mut sink, &BadRecords::default(), |epoch, _| durable.push(epoch)).unwrap();
-            assert_eq!(durable, [5, 6, 7]);
-        });
-        assert_eq!(seen.try_iter().collect::<Vec<_>>(), [Ok(5), Ok(6), Ok(7), Err(())]);
-    }
-
-    #[test]
-    fn what_waits_when_the_run_is_cancelled_is_not_written_and_the_sink_not_finished() {
-        for ended in [false, true] {
-            let (mut sink, seen, allow) = gate();
-            let commits = Commits::new(1);
-            (1..4).for_each(|epoch| commits.close(progress(epoch), vec![]));
-            if ended {
-                commits.end();
-            }
-            thread::scope(|scope| {
-                let committer = scope.spawn(|| run(&commits, &mut sink, &BadRecords::default(), |_, _| ()));
-                assert_eq!(seen.recv(), Ok(Ok(1)));
-                commits.cancel();
-                commits.end();
-                allow.send(Ok(())).unwrap();
-                committer.join().unwrap().unwrap();
-            });
-            assert!(seen.try_recv().is_err());
-        }
-    }
-
-    #[test]
-    fn after_an_error_of_the_sink_nothing_more_is_written() {
-        let (mut sink, seen, allow) = gate();
-        let commits = Commits::new(1);
-        (1..4).for_each(|epoch| commits.close(progress(epoch), vec![]));
-        commits.end();
-        allow.send(Err(io::ErrorKind::StorageFull.into())).unwrap();
-        let mut durable = 0;
-        let error = run(&commits, &mut sink, &BadRecords::default(), |_, _| durable += 1).unwrap_err();
-        assert!(matches!(error, RunError::Sink(error) if error.kind() == io::ErrorKind::StorageFull));
-        assert_eq!((durable, seen.try_iter().count()), (0, 1));
-    }
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn an_epoch_whose_bad_records_cannot_be_kept_is_not_written() {
-        let (mut sink, seen, _allow) = gate();
-        let bad = BadRecords::new(OnError::Count, Some(DeadLetter::create("/dev/full".into()).unwrap()));
-        let at = crate::source::BadRecordAt {
-            reason: crate::feed::BadRecord::NotJson,
-            input: "x".into(),
-            place: crate::source::Place::Line(1),
-            cause: None,
-        };
-        // The record stays in the buffer, whether it fails now or later.
-        drop(bad.report(at, b"kept nowhere", &mut io::empty()));
-        let commits = Commits::new(1);
-        commits.close(progress(1), vec![delta()]);
-        commits.end();
-        assert!(matches!(run(&commits, &mut sink, &bad, |_, _| ()), Err(RunError::Source(_))));
-        assert!(seen.try_recv().is_err());
-    }
-
-    #[test]
-    fn the_distance_between_closed_and_durable_is_bounded() {
-        let (mut sink, seen, allow) = gate();
-        let commits = Arc::new(Commits::new(11));
-        assert_eq!(commits.admits(14), 14);
-        assert_eq!(commits.admits(Epoch::MAX), 10 + EPOCHS_AHEAD, "10 counts as durable");
-        commits.close(progress(11), vec![]);
-        commits.close(progress(12), vec![]);
-        assert_eq!(commits.admits(Epoch::MAX), 10 + EPOCHS_AHEAD, "closed is not durable");
-        let awaited = Mutex::new(Vec::new());
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                let durable = |epoch, waits| lock(&awaited).push((epoch, waits, commits.admits(Epoch::MAX)));
-                run(&commits, &mut sink, &BadRecords::default(), durable).unwrap();
-            });
-            (11..13).for_each(|epoch| {
-                assert_eq!(seen.recv(), Ok(Ok(epoch)));
-                allow.send(Ok(())).unwrap();
-            });
-            commits.end();
-        });
-        let expected = [(11, true, 11 + EPOCHS_AHEAD), (12, true, 12 + EPOCHS_AHEAD)];
-        assert_eq!(*lock(&awaited), expected, "who was held back is told");
-    }
-
-    #[test]
-    fn many_deltas_that_wait_hold_all_back_and_few_do_not() {
-        let commits = Commits::new(1);
-        commits.close(progress(1), vec![delta(); DELTAS_AHEAD - 1]);
-        assert_eq!(commits.admits(2), 2);
-        commits.close(progress(2), vec![delta()]);
-        assert_eq!(commits.admits(2), 0);
-        let Next::Write((_, first)) = commits.next() else { panic!("an epoch waits") };
-        assert_eq!(commits.admits(2), 0, "what the committer holds is not durable");
-        assert!(commits.written(1, first.len()), "a worker was held back");
-        assert_eq!(commits.admits(2), 2);
-        assert!(!commits.written(2, 1));
-    }
-}
+#[path = "committer_tests.rs"]
+mod tests;

@@ -1,12 +1,17 @@
 //! The one way in which a run fails: whoever fails first says why, and everything ends.
 
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use super::committer::Commits;
+use super::commits::Commits;
+use super::keeper::KeeperStop;
 use super::{RunError, lock};
 use crate::dataflow::Cancellation;
+use crate::monitor::{Phase, Status};
 use crate::source::Queue;
+
+/// Takes a failure to other processes.
+pub(super) type Tell = Box<dyn Fn(&RunError) + Send + Sync>;
 
 /// What reader, workers and committer tell when they fail.
 ///
@@ -17,25 +22,58 @@ pub(super) struct Failure {
     queue: Arc<Queue>,
     commits: Arc<Commits>,
     workers: Arc<Cancellation>,
+    keeper: OnceLock<KeeperStop>,
+    /// Tells the other processes, if there are any.
+    tell: Option<Tell>,
+    status: Arc<Status>,
 }
 
 impl Failure {
-    pub(super) fn new(queue: &Arc<Queue>, commits: &Arc<Commits>, workers: &Arc<Cancellation>) -> Self {
+    pub(super) fn new(
+        queue: &Arc<Queue>,
+        commits: &Arc<Commits>,
+        workers: &Arc<Cancellation>,
+        tell: Option<Tell>,
+        status: &Arc<Status>,
+    ) -> Self {
         Self {
             first: Mutex::default(),
             queue: Arc::clone(queue),
             commits: Arc::clone(commits),
             workers: Arc::clone(workers),
+            keeper: OnceLock::new(),
+            tell,
+            status: Arc::clone(status),
         }
+    }
+
+    /// A failure ends this keeper too.
+    pub(super) fn stops(&self, keeper: KeeperStop) {
+        self.keeper.get_or_init(|| keeper);
     }
 
     /// Ends the run with an error, unless it already has one.
     pub(super) fn fail(&self, error: RunError) {
-        lock(&self.first).get_or_insert(error);
+        self.status.enter(Phase::Failed(error.to_string()));
+        let mut first = lock(&self.first);
+        if let Some(tell) = &self.tell {
+            // Who waits for a good end is woken by this, and asks for the outcome: it must not find none.
+            tell(&error);
+        }
+        first.get_or_insert(error);
+        drop(first);
         // The queue first: no worker may take what follows a gap for what comes next.
         self.queue.fail();
         self.commits.cancel();
         self.workers.cancel();
+        if let Some(keeper) = self.keeper.get() {
+            keeper.cancel();
+        }
+    }
+
+    /// Whether anybody has failed.
+    pub(super) fn has_failed(&self) -> bool {
+        lock(&self.first).is_some()
     }
 
     /// How the run went, once all have ended. An output that nobody reads on is no failure.

@@ -16,7 +16,7 @@ use crate::source::BadRecords;
 const DAY_MICROS: u64 = 24 * 3600 * 1_000_000;
 
 /// What one process has measured.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Measures {
     /// Its counters.
     pub counts: Counts,
@@ -25,6 +25,7 @@ pub struct Measures {
     /// The blocks above the cap that it holds; each block is held by one process.
     pub hot_blocks: Vec<HotBlock>,
     /// How long epochs took; of the process that writes.
+    #[serde(skip)]
     pub latencies: Latencies,
     /// The most memory that it has held; of several processes, the most that one of them has.
     pub peak_rss_bytes: u64,

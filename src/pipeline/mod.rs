@@ -12,30 +12,46 @@
 //! been read. The run fails (`failure`): everything ends where it is.
 
 mod assemble;
+mod commits;
 mod committer;
 mod failure;
+mod keeper;
 mod measures;
+mod past;
 mod summary;
+mod together;
 mod worker;
 
+use std::collections::BTreeMap;
 use std::io;
+use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use thiserror::Error;
 
-pub use assemble::AssembleError;
+pub use assemble::{AssembleError, Mode};
 pub use measures::{HotBlock, Latencies, Measures, Quantiles};
+pub use past::PastError;
 pub use summary::Summary;
+pub use together::{Teller, Together};
 
-use crate::dataflow::{Cancellation, Stages, Workers};
-use crate::metrics::Counter;
-use crate::sink::Sink;
-use crate::source::{BadRecords, Queue, Reader, Room, Source, SourceError};
-use crate::time::{Clock, Epoch};
-use committer::Commits;
-use failure::Failure;
+use crate::dataflow::{Cancellation, Data, Stages, Workers};
+use crate::description::Description;
+use crate::metrics::{Counter, Counts, Metrics};
+use crate::monitor::{Phase, Status};
+use crate::sink::{LetterFile, Sink};
+use crate::source::{Ahead, BadRecords, Batch, Closed, Peers, Queue, Reader, Room, Source, SourceError};
+use crate::state::{Snapshot, State, StateError};
+use crate::time::{Clock, Epoch, LiveFrom};
+use commits::Commits;
+use committer::Committer;
+use failure::{Failure, Tell};
+use keeper::Keeper;
+use past::Past;
+use together::{Others, ToOthers};
 use worker::Shared;
 
 /// What a run takes.
@@ -50,10 +66,47 @@ pub struct Job {
     pub bad: Arc<BadRecords>,
     /// Where the deltas go.
     pub sink: Box<dyn Sink + Send>,
-    /// Worker threads, 1 or more.
+    /// How it goes on where another run ended.
+    pub continuity: Continuity,
+    /// Worker threads of this process, 1 or more.
     pub workers: usize,
+    /// Records after which the run ends, or a few more; `None` = with its input.
+    pub most_records: Option<NonZeroU64>,
+    /// The other processes of the run, if it has several.
+    pub together: Option<Together>,
+    /// Where it stands, for whoever watches.
+    pub status: Arc<Status>,
     /// The clock of the run, started with it.
     pub clock: Arc<dyn Clock>,
+}
+
+/// What makes a run the next one of those before it.
+#[derive(Debug)]
+pub struct Continuity {
+    /// The name of the run, which no other one has.
+    pub run: String,
+    /// All that decides the result: the encoded [description](crate::description::Description) of the plan.
+    pub pipeline: String,
+    /// Whether an output that is of another pipeline, or whose input or state is lost, is corrected; it is refused otherwise.
+    pub reconcile: bool,
+    /// The file of dead letters, if there is one.
+    pub letters: Option<LetterFile>,
+    /// Where documents are kept, if they are, and how often at most.
+    pub state: Option<(State, Duration)>,
+}
+
+impl Continuity {
+    /// Of a run of this pipeline that keeps nothing.
+    pub fn new(pipeline: &Description) -> Self {
+        let pipeline = String::from_utf8_lossy(&pipeline.encode()).into_owned();
+        Self {
+            run: format!("{:016x}", rand::random::<u64>()),
+            pipeline,
+            reconcile: false,
+            letters: None,
+            state: None,
+        }
+    }
 }
 
 /// Why a run failed.
@@ -65,10 +118,31 @@ pub enum RunError {
     /// Writing.
     #[error("the output cannot be written")]
     Sink(#[source] io::Error),
+    /// Keeping bad records.
+    #[error("the dead letters cannot be written")]
+    Letters(#[source] io::Error),
+    /// Keeping documents.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// Going on where another run ended.
+    #[error(transparent)]
+    Past(#[from] PastError),
+    /// Another process of the run, or the way to it.
+    #[error("{0}")]
+    Process(String),
     /// A broken promise inside.
     #[error("a worker failed: {0}")]
     Worker(String),
 }
+
+/// Bytes of documents that are restored as one batch, about.
+const SLICE_BYTES: usize = 256 << 10;
+
+/// Bytes of documents that are restored in one epoch, about: so that memory does not grow with what is restored.
+const RESTORED_BYTES: u64 = 16 << 20;
+
+/// How often a run tells how far it is.
+const TELL_EVERY: Duration = Duration::from_secs(60);
 
 /// What may wait between the readers and the workers: enough that neither waits for the other.
 const ROOM: Room = Room { bytes: 2 << 20, batches: 256 };
@@ -88,61 +162,236 @@ pub struct Running {
     shared: Arc<Shared>,
     workers: Workers,
     threads: usize,
-    /// The committer ends with how long epochs took; none if it could not be started.
+    /// The committer ends with how long epochs took; none if it could not be started, or is in another process.
     committer: Option<JoinHandle<Latencies>>,
+    others: Option<Arc<Others>>,
 }
 
 /// Ends a run before its input does.
 #[derive(Clone)]
-pub struct Stopper(Arc<Queue>);
+pub struct Stopper(Arc<Queue>, Option<Arc<Others>>, Arc<Status>);
 
 /// Starts a job.
 ///
 /// # Errors
 /// If its workers cannot be started. All that fails later is told when it is joined.
-pub fn start(job: Job) -> Result<Running, RunError> {
-    let Job { stages, source, first_epoch, bad, mut sink, workers: threads, clock } = job;
+pub fn start(mut job: Job) -> Result<Running, RunError> {
+    let Some(together) = job.together.take() else {
+        let past = find(&mut job)?;
+        return begin(job, past, None);
+    };
+    let past = if together.index() == 0 {
+        let found = find(&mut job);
+        let told = found.and_then(|past| together.go(&past, &job.stages.scheme.text).map(|()| past));
+        told.inspect_err(|error| together.fail(error))?
+    } else {
+        together.wait_for_go(&job.stages.scheme.text)?
+    };
+    begin(job, past, Some(together))
+}
+
+/// Finds out where the run begins.
+fn find(job: &mut Job) -> Result<Past, RunError> {
+    Past::find(&job.stages, &mut *job.source, &mut *job.sink, &mut job.continuity, job.first_epoch)
+}
+
+/// Starts a job that begins there.
+fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running, RunError> {
+    let Job {
+        mut stages, source, bad, sink, continuity, workers: threads, clock, most_records, status, ..
+    } = job;
+    let (index, count) = together.as_ref().map_or((0, 1), |together| (together.index(), together.count()));
+    let (others, data, listen) = match together.map(Together::begin) {
+        Some((others, data, listen)) => (Some(others), Some(data), Some(listen)),
+        None => (None, None, None),
+    };
+    let first_epoch = past.mark.progress.epoch + 1;
+    stages.keeps = past.keeps;
+    stages.live = Arc::clone(&past.live);
+    stages.past = past.mark.progress.clone();
+    stages.table = past.table.take();
     let limits = source.epochs();
-    let readers = source.readers();
-    let queue = Arc::new(Queue::new(readers.len(), first_epoch, ROOM, limits));
+    let cuts_alike = source.cuts_alike();
+    let readers = source.readers(&past.begin);
+    let ahead =
+        Ahead::of(std::mem::take(&mut past.lines)).here(|partition| partition as usize % count == index);
+    let followed = others.as_ref().filter(|_| !cuts_alike);
+    let peers = followed.map(|told| Box::new(ToOthers(Arc::clone(told))) as Box<dyn Peers>);
+    let live = Arc::clone(&past.live);
+    let queue = Arc::new(Queue::behind(ahead, live, peers, readers.len() + 1, first_epoch, ROOM, limits));
+    queue.stop_after(most_records);
     let commits = Arc::new(Commits::new(first_epoch));
     let cancellation = Arc::<Cancellation>::default();
-    let failure = Failure::new(&queue, &commits, &cancellation);
-    let shared = Arc::new(Shared { queue, commits, failure, bad, clock, begun: Mutex::default() });
+    let tell = others.clone().map(|told| Box::new(move |error: &RunError| told.failed(error)) as Tell);
+    let failure = Failure::new(&queue, &commits, &cancellation, tell, &status);
+    let writes = index == 0;
+    let shared = Arc::new(Shared {
+        queue,
+        commits,
+        failure,
+        bad,
+        clock,
+        status,
+        process: (index, count),
+        begun: Mutex::default(),
+    });
 
     // The workers first: without them, nothing else has been started.
-    let workers = worker::start(&stages, first_epoch, threads, &cancellation, &shared).map_err(|error| {
-        cancellation.cancel();
-        RunError::Worker(error)
-    })?;
-    let metrics = Arc::clone(&stages.metrics);
-    let committer = spawn("committer", &shared, move |shared| {
-        let mut latencies = Latencies::default();
-        let written = committer::run(&shared.commits, &mut *sink, &shared.bad, |epoch, awaited| {
-            metrics.add(Counter::Durable, 1);
-            if let Some(begun) = lock(&shared.begun).remove(&epoch) {
-                latencies.record(shared.clock.now().saturating_sub(begun));
-            }
-            if awaited {
-                shared.queue.wake();
-            }
-        });
-        written.map(|()| latencies)
+    let data = data.zip(others.clone()).map(|(sockets, others)| Data {
+        index,
+        sockets,
+        lost: Box::new(move |process, why| others.suspect(process, why)),
     });
+    let give_up = |error: &RunError| {
+        cancellation.cancel();
+        if let Some(others) = &others {
+            others.failed(error);
+            others.end();
+        }
+    };
+    let workers =
+        worker::start(&stages, first_epoch, threads, data, &cancellation, &shared).map_err(|error| {
+            let error = RunError::Worker(error);
+            give_up(&error);
+            error
+        })?;
+    if let Some(listen) = listen {
+        listen(Arc::clone(&shared));
+    }
+    let snapshot = past.snapshot.take();
+    let committer = if writes {
+        let keeper = continuity.state.map(|(state, every)| {
+            let told = Arc::clone(&shared);
+            let stands = Arc::clone(&shared.status);
+            Keeper::start(state, every, &stages, stands, move |error| told.failure.fail(error))
+        });
+        let keeper = keeper.transpose().inspect_err(give_up)?;
+        if let Some(keeper) = &keeper {
+            shared.failure.stops(keeper.stop());
+        }
+        let committer = Committer::new(sink, continuity.letters, keeper, Arc::clone(&shared.bad), &mut past);
+        let (metrics, others) = (Arc::clone(&stages.metrics), others.clone());
+        spawn("committer", &shared, move |shared| commit(committer, &metrics, others.as_deref(), shared))
+    } else {
+        None
+    };
     for reader in readers {
         spawn("reader", &shared, move |shared| read(reader, shared));
     }
+    let live_from = Arc::clone(&stages.live);
+    spawn("restore", &shared, move |shared| restore(snapshot, &live_from, shared));
     if limits.interval.is_some() {
         spawn("epochs", &shared, |shared| {
             shared.queue.cut_by_clock();
             Ok(())
         });
     }
-    Ok(Running { stages, shared, workers, threads, committer })
+    Ok(Running { stages, shared, workers, threads, committer, others })
+}
+
+/// One line on how far the run is.
+fn tell(epoch: Epoch, counts: &Counts) {
+    tracing::info!(
+        epoch,
+        events = counts.get(Counter::Events),
+        documents = counts.balance(Counter::Inserted, Counter::Deleted),
+        pairs = counts.balance(Counter::Added, Counter::Removed),
+        state_commits = counts.get(Counter::StateCommits),
+        "running"
+    );
+}
+
+/// Bad records by reason.
+fn counted(bad: &BadRecords) -> BTreeMap<String, u64> {
+    bad.counts().into_iter().map(|(reason, n)| (reason.to_owned(), n)).collect()
+}
+
+/// Writes what is closed, and measures how long epochs take.
+fn commit(
+    committer: Committer,
+    metrics: &Metrics,
+    others: Option<&Others>,
+    shared: &Shared,
+) -> Result<Latencies, RunError> {
+    let mut latencies = Latencies::default();
+    let mut told = shared.clock.now();
+    let written = committer.run(&shared.commits, &*shared.clock, |first, last, took, awaited| {
+        metrics.add(Counter::Durable, last + 1 - first);
+        tracing::debug!(epoch = last, epochs = last + 1 - first, "committed");
+        let now = shared.clock.now();
+        shared.status.committed(last, took, now);
+        shared.status.set_waiting_deltas(shared.commits.deltas() as u64);
+        shared.status.set_in_flight(shared.queue.open().saturating_sub(last + 1));
+        shared.status.set_bad_records(counted(&shared.bad));
+        if now - told >= TELL_EVERY {
+            told = now;
+            tell(last, &metrics.counts());
+        }
+        let mut begun = lock(&shared.begun);
+        let later = begun.split_off(&(last + 1));
+        for first_events in std::mem::replace(&mut *begun, later).into_values() {
+            latencies.record(now.saturating_sub(first_events));
+        }
+        drop(begun);
+        if let Some(others) = others {
+            others.durable(last);
+        }
+        if awaited {
+            shared.queue.wake();
+        }
+    });
+    written.map(|()| latencies)
 }
 
 fn read(mut reader: Box<dyn Reader>, shared: &Shared) -> Result<(), RunError> {
     reader.read(&shared.queue, &shared.bad, &*shared.clock)?;
+    shared.queue.finish();
+    Ok(())
+}
+
+/// Why not all that was kept is handed over.
+enum Unread {
+    Closed,
+    State(StateError),
+}
+
+impl From<StateError> for Unread {
+    fn from(error: StateError) -> Self {
+        Self::State(error)
+    }
+}
+
+/// Hands over what was kept, and lets the readers go beyond it: the first of those that the queue waits for.
+fn restore(snapshot: Option<Snapshot>, live: &LiveFrom, shared: &Shared) -> Result<(), RunError> {
+    shared.status.enter(Phase::Restoring);
+    if let Some(snapshot) = snapshot {
+        let (mut in_epoch, mut documents) = (0, 0);
+        let begun = shared.clock.now();
+        let read = snapshot.read(SLICE_BYTES, |slice| {
+            let batch = Batch::kept(slice);
+            in_epoch += batch.bytes();
+            documents += batch.records;
+            shared.queue.push(batch).map_err(|Closed| Unread::Closed)?;
+            if in_epoch >= RESTORED_BYTES {
+                in_epoch = 0;
+                shared.queue.cut();
+            }
+            Ok(())
+        });
+        match read {
+            Ok(()) => {}
+            // The run has ended meanwhile.
+            Err(Unread::Closed) => return Ok(()),
+            Err(Unread::State(error)) => return Err(error.into()),
+        }
+        let seconds = (shared.clock.now() - begun).as_secs_f64();
+        tracing::info!(documents, seconds, "documents restored from the state");
+    }
+    shared.status.enter(Phase::CatchingUp);
+    shared.queue.restored();
+    if live.get().is_some() {
+        shared.status.enter(Phase::Live);
+    }
     shared.queue.finish();
     Ok(())
 }
@@ -169,7 +418,7 @@ fn spawn<T: Default + Send + 'static>(
 impl Running {
     /// What ends the run before its input does.
     pub fn stopper(&self) -> Stopper {
-        Stopper(Arc::clone(&self.shared.queue))
+        Stopper(Arc::clone(&self.shared.queue), self.others.clone(), Arc::clone(&self.shared.status))
     }
 
     /// Waits for the end. Not for a reader that waits for its input after the run has been stopped or has failed: it ends when there
@@ -178,13 +427,23 @@ impl Running {
     /// # Errors
     /// What failed first.
     pub fn join(self) -> Result<Summary, RunError> {
-        let Self { stages, shared, workers, threads, committer } = self;
+        let Self { stages, shared, workers, threads, committer, others } = self;
         if let Err(error) = workers.join() {
             shared.failure.fail(RunError::Worker(error));
         }
         let latencies = committer.and_then(|thread| thread.join().ok()).unwrap_or_default();
-        shared.failure.outcome()?;
-        let measures = Measures::collect(&stages, &shared.bad, latencies);
+        let mut measures = Measures::collect(&stages, &shared.bad, latencies);
+        if let Some(others) = &others
+            && !shared.failure.has_failed()
+        {
+            let theirs = others.finish(&measures).unwrap_or_default();
+            theirs.iter().for_each(|theirs| measures += theirs);
+        }
+        let outcome = shared.failure.outcome();
+        if let Some(others) = &others {
+            others.end();
+        }
+        outcome?;
         Ok(Summary::of(&measures, &stages, threads, shared.clock.now()))
     }
 }
@@ -193,7 +452,11 @@ impl Stopper {
     /// Ends reading now. The epochs that have been begun are finished and written, the last one with what had been read
     /// of it; then the run ends as if its input had.
     pub fn stop(&self) {
+        self.2.enter(Phase::Stopping);
         self.0.stop();
+        if let Some(others) = &self.1 {
+            others.stop();
+        }
     }
 }
 

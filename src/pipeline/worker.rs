@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::committer::Commits;
+use super::commits::Commits;
 use super::failure::Failure;
-use super::lock;
-use crate::dataflow::{Cancellation, Emit, Intake, Pull, Stages, Workers};
-use crate::doc::{DocEvent, Position};
-use crate::pair::DocPair;
-use crate::source::{BadRecords, Batch, Decoder, Queue, Taken};
-use crate::time::{Clock, Epoch, Progress};
+use super::{RunError, lock};
+use crate::dataflow::{self, Cancellation, ClosedEpoch, Data, Emit, Given, Intake, Pull, Stages, Workers};
+use crate::monitor::{Phase, Status};
+use crate::source::{BadRecords, Batch, Decoder, Payload, Queue, Taken};
+use crate::time::{Clock, Epoch, LiveFrom};
 
 /// What the workers of a run share.
 pub(super) struct Shared {
@@ -20,6 +19,9 @@ pub(super) struct Shared {
     pub(super) failure: Failure,
     pub(super) bad: Arc<BadRecords>,
     pub(super) clock: Arc<dyn Clock>,
+    pub(super) status: Arc<Status>,
+    /// The process, from 0, and how many there are. The first one has the output.
+    pub(super) process: (usize, usize),
     /// When the first events of an epoch were taken, until it is durable.
     pub(super) begun: Mutex<BTreeMap<Epoch, Duration>>,
 }
@@ -29,15 +31,21 @@ pub(super) fn start(
     stages: &Stages,
     first: Epoch,
     workers: usize,
+    data: Option<Data>,
     cancellation: &Arc<Cancellation>,
     shared: &Arc<Shared>,
 ) -> Result<Workers, String> {
     let (shared, fields) = (Arc::clone(shared), stages.scheme.text.field_names());
-    Workers::start(stages, first, workers, cancellation, move |_| {
+    let live = Arc::clone(&stages.live);
+    let parts = move |_| -> (Box<dyn Intake>, Box<dyn Emit>) {
         let decoder = Decoder::new(&fields);
         let events = Events { shared: Arc::clone(&shared), decoder, batch: None };
-        (Box::new(events), Box::new(ToCommitter(Arc::clone(&shared.commits))))
-    })
+        (Box::new(events), Box::new(ToCommitter(Arc::clone(&shared), Arc::clone(&live))))
+    };
+    match data {
+        None => Workers::start(stages, first, workers, cancellation, parts),
+        Some(data) => Workers::start_with(data, stages, first, workers, cancellation, parts),
+    }
 }
 
 /// This worker's events, from the queue.
@@ -53,21 +61,33 @@ impl Intake for Events {
             Taken::Done => Pull::Done,
             Taken::Nothing { low } => Pull::Idle(low),
             Taken::Batch(epoch, batch) => {
-                lock(&self.shared.begun).entry(epoch).or_insert_with(|| self.shared.clock.now());
+                // Where nothing is committed, nothing takes them out again.
+                if self.shared.process.0 == 0 {
+                    lock(&self.shared.begun).entry(epoch).or_insert_with(|| self.shared.clock.now());
+                }
                 self.batch = Some(batch);
                 Pull::Batch(epoch)
             }
         }
     }
 
-    fn read(&mut self, each: &mut dyn FnMut(Position, DocEvent<'_>)) -> Position {
+    fn read(&mut self, each: &mut dyn FnMut(Given<'_>)) -> dataflow::Taken {
         let batch = self.batch.take().expect("a batch is pulled before it is read");
         let end = batch.end();
-        if let Err(error) = self.decoder.decode(&batch, &self.shared.bad, each) {
+        let seen = batch.seen.map(|hash| (self.shared.process.0, hash));
+        let mut letters = Vec::new();
+        if let Payload::Kept(documents) = &batch.payload {
+            let alive = documents.iter().filter_map(|(id, value)| Some((id, value?)));
+            alive.for_each(|(id, value)| each(Given::Kept(id, value)));
+        }
+        let decoded = self.decoder.decode(&batch, &self.shared.bad, &mut letters, |position, event| {
+            each(Given::Event(position, event));
+        });
+        if let Err(error) = decoded {
             self.shared.failure.fail(error.into());
         }
         self.shared.queue.give_back(batch);
-        end
+        dataflow::Taken { end, letters, seen }
     }
 
     fn wake_with(&mut self, wake: Box<dyn Fn() + Send>) {
@@ -76,14 +96,27 @@ impl Intake for Events {
 }
 
 /// Closed epochs, to the committer.
-struct ToCommitter(Arc<Commits>);
+struct ToCommitter(Arc<Shared>, Arc<LiveFrom>);
 
 impl Emit for ToCommitter {
-    fn closed(&mut self, progress: Progress, deltas: Vec<(DocPair, isize)>) {
-        self.0.close(progress, deltas);
+    fn closed(&mut self, epoch: ClosedEpoch) {
+        let seen = &epoch.seen;
+        let alike = seen.values().zip(seen.values().skip(1)).all(|(a, b)| a == b);
+        if !seen.is_empty() && (!alike || seen.len() < self.0.process.1) {
+            let epoch = epoch.progress.epoch;
+            let what =
+                format!("the processes have read different inputs: epoch {epoch} is not the same for all");
+            self.0.failure.fail(RunError::Process(what));
+        } else {
+            if self.1.holds(epoch.progress.epoch + 1) {
+                self.0.status.enter(Phase::Live);
+            }
+            self.0.status.closed(epoch.progress.epoch);
+            self.0.commits.close(epoch);
+        }
     }
 
     fn ended(&mut self) {
-        self.0.end();
+        self.0.commits.end();
     }
 }

@@ -66,11 +66,21 @@ impl SketchMaker {
         self.under = Some((table.fingerprint(), fingerprint));
         self.builder.sketch(fingerprint, self.weigher.tf_idf(terms.view(), table, form))
     }
+
+    /// The sketch that these are the words of, and after them the features that are kept with it; `None` if they are too few, or
+    /// more where none are kept.
+    pub fn restore(&self, words: &[u64]) -> Option<(SketchId, Sketch)> {
+        let SketchBuilder { len, exact, fingerprint, .. } = self.builder;
+        let fits = if exact { words.len() > len } else { words.len() == len };
+        fits.then(|| self.builder.named(fingerprint, words))
+    }
 }
 
 /// Features to sketches.
 #[derive(Debug)]
 struct SketchBuilder {
+    /// Words of a sketch, without its features.
+    len: usize,
     fingerprint: u64,
     exact: bool,
     /// Whether features are kept with their weights.
@@ -84,6 +94,7 @@ impl SketchBuilder {
     fn new(scheme: &Scheme) -> Self {
         let params = std::iter::once(scheme.sketch).chain(scheme.blocks);
         Self {
+            len: scheme.words(),
             fingerprint: scheme.fingerprint(),
             exact: scheme.exact,
             weighted: scheme.measure() != Measure::Jaccard,
@@ -105,10 +116,16 @@ impl SketchBuilder {
             // Words may differ where the features are the same (an order-minding sketch), and features where the words are.
             keep(features, self.weighted, &mut self.words);
         }
+        debug_assert_eq!(end, self.len);
+        Some(self.named(fingerprint, &self.words))
+    }
+
+    /// A sketch of words and features, with its id.
+    fn named(&self, fingerprint: u64, all: &[u64]) -> (SketchId, Sketch) {
         // All sketches of a scheme have the same number of words: no boundary needs to be told.
-        let id = SketchId::of(fingerprint, &self.words);
-        let (words, kept) = self.words.split_at(end);
-        Some((id, Sketch { words: words.into(), features: kept.into() }))
+        let id = SketchId::of(fingerprint, all);
+        let (words, kept) = all.split_at(self.len);
+        (id, Sketch { words: words.into(), features: kept.into() })
     }
 }
 

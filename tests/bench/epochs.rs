@@ -14,15 +14,18 @@ use std::time::{Duration, Instant};
 
 use dupflow::config::Plan;
 use dupflow::dataflow::Stages;
+use dupflow::description::Description;
+use dupflow::doc::Letter;
 use dupflow::feed::generate::{Generator, Params};
+use dupflow::mark::Mark;
 use dupflow::metrics::{Counter, Metrics};
 use dupflow::pair::DocPair;
-use dupflow::pipeline::{self, Job};
+use dupflow::pipeline::{self, Continuity, Job};
 use dupflow::sink::Sink;
 use dupflow::source::{
     BadRecords, Batch, Closed, KeyedRecord, OnError, Payload, Queue, Reader, Records, Source, SourceError,
 };
-use dupflow::time::{Clock, Progress, SystemClock};
+use dupflow::time::{Clock, Offsets, Progress, SystemClock};
 
 /// Reads epochs of the generator, each once the one before has been written, and takes their times.
 #[derive(Debug)]
@@ -41,7 +44,11 @@ struct Paced {
 }
 
 impl Source for Paced {
-    fn readers(self: Box<Self>) -> Vec<Box<dyn Reader>> {
+    fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {
+        Ok(from.cloned().unwrap_or_default())
+    }
+
+    fn readers(self: Box<Self>, _: &Offsets) -> Vec<Box<dyn Reader>> {
         vec![self]
     }
 }
@@ -80,7 +87,15 @@ impl Paced {
             self.next += 1;
         }
         let (n, payload) = (records.len() as u64, Payload::Records(records));
-        Batch { input: "generated".into(), partition: 0, records: n, next: self.next, payload }
+        Batch {
+            input: "generated".into(),
+            partition: 0,
+            records: n,
+            next: self.next,
+            payload,
+            letters: Vec::new(),
+            seen: None,
+        }
     }
 }
 
@@ -88,9 +103,13 @@ impl Paced {
 struct Bell(Sender<()>);
 
 impl Sink for Bell {
-    fn epoch(&mut self, _: &Progress, _: &[(DocPair, isize)]) -> io::Result<()> {
+    fn epoch(&mut self, _: &Progress, _: &[(DocPair, isize)], _: &[Letter]) -> io::Result<()> {
         // After the last epoch nobody listens.
         self.0.send(()).unwrap_or(());
+        Ok(())
+    }
+
+    fn commit(&mut self, _: &Mark) -> io::Result<()> {
         Ok(())
     }
 
@@ -125,6 +144,10 @@ fn main() {
         stages,
         source: Box::new(source),
         first_epoch: 1,
+        together: None,
+        status: Arc::default(),
+        most_records: None,
+        continuity: Continuity::new(&Description::new()),
         bad: Arc::new(BadRecords::new(OnError::Fail, None)),
         sink: Box::new(Bell(bell)),
         workers,

@@ -13,11 +13,12 @@ use std::time::Instant;
 
 use dupflow::config::Plan;
 use dupflow::dataflow::Stages;
+use dupflow::description::Description;
 use dupflow::feed;
 use dupflow::feed::generate::{Generator, Params};
-use dupflow::pipeline::{self, Job};
+use dupflow::pipeline::{self, Continuity, Job};
 use dupflow::sink::DeltaLines;
-use dupflow::source::{BadRecords, EpochRule, Files, Input, OnError, Speed};
+use dupflow::source::{BadRecords, EpochRule, Files, Input, OnError, Share, Speed};
 use dupflow::time::SystemClock;
 
 /// As in the command.
@@ -67,10 +68,15 @@ fn main() {
             inputs: Input::resolve([&path]).unwrap(),
             epochs: EpochRule::default(),
             speed: Speed::default(),
+            share: Share::ALL,
         }),
         first_epoch: 1,
+        together: None,
+        status: Arc::default(),
+        most_records: None,
+        continuity: Continuity::new(&Description::new()),
         bad: Arc::new(BadRecords::new(OnError::Count, None)),
-        sink: Box::new(DeltaLines::new(io::sink(), None)),
+        sink: Box::new(DeltaLines::new(BufWriter::new(io::sink()), None)),
         workers,
         clock: Arc::new(SystemClock::start()),
     })

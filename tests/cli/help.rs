@@ -18,6 +18,7 @@ fn the_first_page_leads_to_the_commands_and_to_a_first_run() {
         "\n  plan ",
         "\n  check ",
         "\n  evaluate ",
+        "\n  state ",
         "\n  generate ",
     ] {
         assert!(help.out.contains(part), "{part:?} is not in\n{}", help.out);
@@ -59,7 +60,7 @@ fn every_command_explains_its_options() {
         "--truth <FILE>",
         "Try:",
     ];
-    let expected: [(&str, &[&str], bool); 9] = [
+    let expected: [(&str, &[&str], bool); 10] = [
         ("replay", &replay, true),
         ("run", &["-c, --config <CONFIG>", "config/local.toml"], true),
         ("plan", &["--documents <N>", "--workers <N>", "--format <FORMAT>"], true),
@@ -69,6 +70,7 @@ fn every_command_explains_its_options() {
         ("trace", &["--doc <ID>", "<INPUT>..."], true),
         ("generate", &generate, false),
         ("evaluate", &evaluate, false),
+        ("state", &["inspect", "verify", "compact"], false),
     ];
     for (command, options, takes_pipeline) in expected {
         let help = dupflow([command, "--help"]);

@@ -18,4 +18,5 @@ mod query;
 mod questions;
 mod replay;
 mod run;
+mod state;
 mod wrong_usage;

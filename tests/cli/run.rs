@@ -105,11 +105,13 @@ fn the_deployment_says_what_is_emitted_kept_and_logged() {
     place.file("feed", copies(0, 2) + "oops\n");
     place.file(
         "here.toml",
-        "[source]\ninputs = [\"feed\"]\ndead_letter = \"dead\"\n[sink]\nemit = \"pairs\"\nevidence = true\n\
+        "[source]\ninputs = [\"feed\"]\n[dead_letter]\npath = \"dead\"\n[sink]\nemit = \"pairs\"\nevidence = true\n\
          [logging]\nlevel = \"warn\"\nformat = \"json\"\n",
     );
     let run = place.run("run -c here.toml");
-    assert_eq!((run.code, place.read("dead").as_str()), (0, "oops\n"), "{run:?}");
+    let letters = lines(&place.read("dead"));
+    assert_eq!((run.code, letters.len()), (0, 1), "{run:?}");
+    assert_eq!((&letters[0]["raw"], &letters[0]["offset"]), (&"oops".into(), &2.into()), "{letters:?}");
     let pairs = lines(&run.out);
     assert!(pairs.len() == 1 && pairs[0]["blocks"] == 0, "{run:?}");
     let logged = lines(&run.err);
@@ -228,14 +230,14 @@ fn a_run_that_cannot_begin_names_all_problems() {
         "no pipeline \"minhsah\", did you mean \"minhash\"?",
         "here.toml:1: shutdown_seconds: found -1, expected a whole number from 0 to 3600",
         "here.toml:4: source.epoch: found \"hourly\"",
-        "here.toml:6: sink.kind: \"kafka\" is not available in this version",
+        "here.toml: sink.topic: found nothing, expected the name of a topic",
     ] {
         assert!(run.err.contains(problem), "{problem:?} is not in {run:?}");
     }
 
     place.file(
         "here.toml",
-        "[source]\ninputs = [\"docs\", \"none\"]\ndead_letter = \"./docs/dead\"\n\
+        "[source]\ninputs = [\"docs\", \"none\"]\n[dead_letter]\npath = \"./docs/dead\"\n\
          [sink]\npath = \"docs/out\"\nemit = \"clusters\"\nevidence = true\n",
     );
     let conflicting = place.run("run -c here.toml");
@@ -245,7 +247,7 @@ fn a_run_that_cannot_begin_names_all_problems() {
     for problem in [
         "sink.evidence: only pairs have evidence",
         "sink.path: \"docs/out\" is in the folder \"docs\"",
-        "source.dead_letter: \"./docs/dead\" is in the folder \"docs\"",
+        "dead_letter.path: \"./docs/dead\" is in the folder \"docs\"",
     ] {
         assert!(conflicting.err.contains(problem), "{problem:?} is not in {conflicting:?}");
         assert!(checked.err.contains(problem), "{problem:?} is not in {checked:?}");
@@ -254,4 +256,61 @@ fn a_run_that_cannot_begin_names_all_problems() {
 
     let nothing = place.run("run");
     assert!(nothing.code == 2 && nothing.err.contains("--config <CONFIG>"), "{nothing:?}");
+}
+
+#[test]
+fn a_run_that_is_started_again_goes_on_and_writes_nothing_twice() {
+    let place = Place::new();
+    place.run("generate --documents 3000 --seed 3 --near 0.5 --max-words 80 -o feed.jsonl");
+    let expected = place.replay("--epoch events:50 feed.jsonl").0.out;
+    place.file(
+        "here.toml",
+        "workers = 2\n[source]\ninputs = [\"feed.jsonl\"]\nepoch = \"events:50\"\n[sink]\npath = \"out\"\n\
+         [state]\npath = \"state\"\n",
+    );
+    let first = place.run("run -c here.toml");
+    assert_eq!((first.code, &place.read("out")), (0, &expected), "{first:?}");
+    let again = place.run("run -c here.toml");
+    assert_eq!((again.code, &place.read("out")), (0, &expected), "{again:?}");
+    // All that was kept has come back, also where there is nothing else to read.
+    let said = |run: &str, what: &str| {
+        let line = run.lines().find(|line| line.starts_with(what)).expect("it is told").to_owned();
+        line.split(',').next().expect("a line has a beginning").to_owned()
+    };
+    for what in ["documents", "pairs"] {
+        assert_eq!(said(&again.err, what), said(&first.err, what));
+    }
+    let other = place.run("run -c here.toml --set threshold=0.6");
+    assert_eq!(other.code, 1);
+    assert!(
+        other.err.contains("threshold is 0.8 there and 0.6 here") && other.err.contains("--reconcile"),
+        "{other:?}"
+    );
+    let reconciled = place.run("run -c here.toml --set threshold=0.6 --reconcile");
+    assert_eq!(reconciled.code, 0, "{reconciled:?}");
+    let mut pairs = std::collections::BTreeSet::new();
+    for line in lines(&place.read("out")) {
+        let pair = (line["a"].to_string(), line["b"].to_string(), line["similarity"].to_string());
+        assert!(if line["diff"] == 1 { pairs.insert(pair) } else { pairs.remove(&pair) }, "{line}");
+    }
+    let fresh = place.run("replay --emit pairs --set threshold=0.6 feed.jsonl");
+    let fresh: std::collections::BTreeSet<_> = lines(&fresh.out)
+        .iter()
+        .map(|line| (line["a"].to_string(), line["b"].to_string(), line["similarity"].to_string()))
+        .collect();
+    assert_eq!(pairs, fresh);
+}
+
+#[test]
+fn a_dry_run_prints_and_leaves_nothing() {
+    let place = Place::new();
+    place.file("feed", copies(0, 300));
+    place.file(
+        "here.toml",
+        "[source]\ninputs = [\"feed\"]\n[sink]\npath = \"out\"\n[state]\npath = \"state\"\n",
+    );
+    let run = place.run("run -c here.toml --dry-run 10");
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.out.lines().count() >= 45 && run.out.lines().count() < 300 * 299 / 2, "{run:?}");
+    assert!(!place.path("out").exists() && !place.path("state").exists());
 }

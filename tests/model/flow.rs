@@ -9,16 +9,18 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use dupflow::config::Plan;
-use dupflow::dataflow::{Cancellation, Emit, Intake, Pull, Stages, Workers};
-use dupflow::doc::{DocEvent, DocId, Position};
+use dupflow::dataflow::{Cancellation, ClosedEpoch, Emit, Given, Intake, Pull, Stages, Taken, Workers};
+use dupflow::description::Description;
+use dupflow::doc::{DocEvent, DocId, Letter, Position};
+use dupflow::mark::Mark;
 use dupflow::metrics::Counter;
 use dupflow::pair::DocPair;
-use dupflow::pipeline::{self, Job, RunError, Summary};
+use dupflow::pipeline::{self, Continuity, Job, RunError, Summary};
 use dupflow::sink::{Memory, Sink};
 use dupflow::source::{
     BadRecords, Batch, KeyedRecord, OnError, Payload, Queue, Reader, Records, Refused, Source, SourceError,
 };
-use dupflow::time::{Clock, Epoch, Progress, SystemClock};
+use dupflow::time::{Clock, Epoch, Offsets, Progress, SystemClock};
 
 fn stages() -> Stages {
     Stages::of(&Plan::load("minhash", &[]).unwrap(), false)
@@ -48,12 +50,14 @@ impl Intake for Fast {
         }
     }
 
-    fn read(&mut self, each: &mut dyn FnMut(Position, DocEvent<'_>)) -> Position {
+    fn read(&mut self, each: &mut dyn FnMut(Given<'_>)) -> Taken {
         let position = Position { partition: 0, offset: self.next };
         let id = DocId::new(&self.next.to_string()).unwrap();
-        each(position, DocEvent { id, ts: None, text: Some("the same text for all of them".into()) });
+        let text = Some("the same text for all of them".into());
+        each(Given::Event(position, DocEvent { id, ts: None, text }));
         self.next += 1;
-        Position { offset: position.offset + 1, ..position }
+        let end = Some(Position { offset: position.offset + 1, ..position });
+        Taken { end, letters: Vec::new(), seen: None }
     }
 
     fn wake_with(&mut self, _: Box<dyn Fn() + Send>) {}
@@ -77,7 +81,7 @@ impl Intake for Slow {
         if self.released.load(Ordering::SeqCst) { Pull::Done } else { Pull::Idle(self.epoch) }
     }
 
-    fn read(&mut self, _: &mut dyn FnMut(Position, DocEvent<'_>)) -> Position {
+    fn read(&mut self, _: &mut dyn FnMut(Given<'_>)) -> Taken {
         unreachable!("it has nothing")
     }
 
@@ -94,7 +98,7 @@ impl Intake for Broken {
         Pull::Batch(1)
     }
 
-    fn read(&mut self, _: &mut dyn FnMut(Position, DocEvent<'_>)) -> Position {
+    fn read(&mut self, _: &mut dyn FnMut(Given<'_>)) -> Taken {
         panic!("broken on purpose")
     }
 
@@ -105,8 +109,8 @@ impl Intake for Broken {
 struct Told(Sender<Option<(Progress, usize)>>);
 
 impl Emit for Told {
-    fn closed(&mut self, progress: Progress, deltas: Vec<(DocPair, isize)>) {
-        self.0.send(Some((progress, deltas.len()))).unwrap();
+    fn closed(&mut self, closed: ClosedEpoch) {
+        self.0.send(Some((closed.progress, closed.deltas.len()))).unwrap();
     }
 
     fn ended(&mut self) {
@@ -193,7 +197,11 @@ impl std::fmt::Debug for Scripts {
 }
 
 impl Source for Scripts {
-    fn readers(self: Box<Self>) -> Vec<Box<dyn Reader>> {
+    fn begin(&mut self, _: Option<&Offsets>) -> Result<Offsets, SourceError> {
+        Ok(Offsets::new())
+    }
+
+    fn readers(self: Box<Self>, _: &Offsets) -> Vec<Box<dyn Reader>> {
         self.0.into_iter().map(|script| Box::new(Scripted(script)) as Box<dyn Reader>).collect()
     }
 }
@@ -217,7 +225,15 @@ fn batch(offset: u64) -> Batch {
         value: Some(b"the same text for all of them"),
     });
     let payload = Payload::Records(records);
-    Batch { input: "script".into(), partition: 0, records: 1, next: offset + 1, payload }
+    Batch {
+        input: "script".into(),
+        partition: 0,
+        records: 1,
+        next: offset + 1,
+        payload,
+        letters: Vec::new(),
+        seen: None,
+    }
 }
 
 /// A sink that does with each epoch as it is told, and keeps those that are written.
@@ -227,9 +243,18 @@ struct Watched<F> {
 }
 
 impl<F: FnMut(Epoch) -> io::Result<()>> Sink for Watched<F> {
-    fn epoch(&mut self, progress: &Progress, deltas: &[(DocPair, isize)]) -> io::Result<()> {
+    fn epoch(
+        &mut self,
+        progress: &Progress,
+        deltas: &[(DocPair, isize)],
+        letters: &[Letter],
+    ) -> io::Result<()> {
         (self.first)(progress.epoch)?;
-        self.memory.lock().unwrap().epoch(progress, deltas)
+        self.memory.lock().unwrap().epoch(progress, deltas, letters)
+    }
+
+    fn commit(&mut self, _: &Mark) -> io::Result<()> {
+        Ok(())
     }
 
     fn finish(&mut self) -> io::Result<()> {
@@ -248,6 +273,10 @@ fn run(
         stages: stages.clone(),
         source: Box::new(Scripts(readers)),
         first_epoch: 1,
+        together: None,
+        status: Arc::default(),
+        most_records: None,
+        continuity: Continuity::new(&Description::new()),
         bad: Arc::new(BadRecords::new(OnError::Count, None)),
         sink: Box::new(Watched { memory: Arc::clone(&memory), first }),
         workers: 2,
@@ -284,11 +313,11 @@ fn a_slow_sink_holds_back_the_readers_and_no_worker() {
             while let Err(Refused::Full(batch)) = refused {
                 if offset == BOUND {
                     held_back.send(()).unwrap_or(());
-                    return queue.push(batch).map(|()| queue.cut()).or(Ok(()));
+                    return queue.push(*batch).map(|()| queue.cut()).or(Ok(()));
                 }
                 // The workers are on their way.
                 queue.wait_for_room(std::time::Duration::MAX).unwrap();
-                refused = queue.try_push(batch);
+                refused = queue.try_push(*batch);
             }
             assert_eq!(refused, Ok(()));
             assert!(offset < BOUND || gate.load(Ordering::SeqCst), "{offset} epochs wait for the sink");

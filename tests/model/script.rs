@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-use dupflow::dataflow::{Emit, Intake, Pull, Stages, build};
+use dupflow::dataflow::{ClosedEpoch, Emit, Given, Intake, Pull, Stages, Taken, build};
 use dupflow::doc::{DocEvent, Position};
 use dupflow::pair::DocPair;
-use dupflow::time::{Epoch, Progress};
+use dupflow::time::Epoch;
 use timely::CommunicationConfig;
 
 use crate::data::Event;
@@ -103,13 +103,13 @@ impl Intake for Script {
         }
     }
 
-    fn read(&mut self, each: &mut dyn FnMut(Position, DocEvent<'_>)) -> Position {
+    fn read(&mut self, each: &mut dyn FnMut(Given<'_>)) -> Taken {
         let mut end = Position::default();
         for (position, (id, text)) in self.0.pop_front().unwrap().1 {
             end = end.max(position);
-            each(position, DocEvent { id, ts: None, text: text.map(Into::into) });
+            each(Given::Event(position, DocEvent { id, ts: None, text: text.map(Into::into) }));
         }
-        Position { offset: end.offset + 1, ..end }
+        Taken { end: Some(Position { offset: end.offset + 1, ..end }), letters: Vec::new(), seen: None }
     }
 
     fn wake_with(&mut self, _: Box<dyn Fn() + Send>) {
@@ -120,9 +120,9 @@ impl Intake for Script {
 struct Tape(Sender<Delta>);
 
 impl Emit for Tape {
-    fn closed(&mut self, progress: Progress, deltas: Vec<(DocPair, isize)>) {
-        for (pair, diff) in deltas {
-            self.0.send((progress.epoch, pair, diff)).unwrap();
+    fn closed(&mut self, closed: ClosedEpoch) {
+        for (pair, diff) in closed.deltas {
+            self.0.send((closed.progress.epoch, pair, diff)).unwrap();
         }
     }
 

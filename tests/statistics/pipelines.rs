@@ -4,19 +4,19 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::io;
 use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use dupflow::config::Plan;
 use dupflow::dataflow::Stages;
+use dupflow::description::Description;
 use dupflow::doc::DocId;
-use dupflow::pair::{DocPair, Pair};
-use dupflow::pipeline::{self, Job};
-use dupflow::sink::{Memory, Sink};
-use dupflow::source::{BadRecords, EpochRule, Files, Input, OnError, Speed};
-use dupflow::time::{Progress, SystemClock};
+use dupflow::pair::Pair;
+use dupflow::pipeline::{self, Continuity, Job};
+use dupflow::sink::Memory;
+use dupflow::source::{BadRecords, EpochRule, Files, Input, OnError, Share, Speed};
+use dupflow::time::SystemClock;
 
 use crate::bounds;
 use crate::corpus::{Corpus, FLOOR};
@@ -28,41 +28,32 @@ const EPOCH: NonZeroU64 = NonZeroU64::new(1000).unwrap();
 /// Bands of similarity, each from its start (inclusive) to the next one's (exclusive); the last one is 1 alone.
 const BANDS: [f64; 5] = [0.8, 0.85, 0.9, 0.95, 1.0];
 
-/// A [`Memory`] that can still be looked at when the run has ended.
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Memory>>);
-
-impl Sink for Shared {
-    fn epoch(&mut self, progress: &Progress, deltas: &[(DocPair, isize)]) -> io::Result<()> {
-        self.0.lock().unwrap().epoch(progress, deltas)
-    }
-
-    fn finish(&mut self) -> io::Result<()> {
-        self.0.lock().unwrap().finish()
-    }
-}
-
 /// All deltas of a feed.
 fn run(pipeline: &str, path: &Path) -> Memory {
     let overrides = [format!("threshold={FLOOR}"), "text.spaceless=run".to_owned()];
     let plan = Plan::load(pipeline, &overrides).unwrap_or_else(|error| panic!("{error}"));
-    let sink = Shared::default();
+    let sink = Arc::<Mutex<Memory>>::default();
     let job = Job {
         stages: Stages::of(&plan, false),
         source: Box::new(Files {
             inputs: Input::resolve([path]).unwrap(),
             epochs: EpochRule::Events(EPOCH),
             speed: Speed::Max,
+            share: Share::ALL,
         }),
         first_epoch: 1,
+        together: None,
+        status: Arc::default(),
+        most_records: None,
+        continuity: Continuity::new(&Description::new()),
         bad: Arc::new(BadRecords::new(OnError::Fail, None)),
-        sink: Box::new(sink.clone()),
+        sink: Box::new(Arc::clone(&sink)),
         workers: 2,
         clock: Arc::new(SystemClock::start()),
     };
     let summary = pipeline::run(job).unwrap();
     assert_eq!(summary.starred_groups, 0, "no group of copies is so large that its pairs are left out");
-    let memory = sink.0.lock().unwrap().clone();
+    let memory = sink.lock().unwrap().clone();
     assert!(memory.finished);
     memory
 }

@@ -11,10 +11,12 @@ use timely::dataflow::operators::generic::OutputBuilder;
 use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use super::{NewText, Update};
+use crate::codec::Changes;
+use crate::dataflow::arrival::{Arrival, Content};
 use crate::dataflow::epochs::Stash;
-use crate::dataflow::ingest::{Arrival, Content};
+use crate::dataflow::{Stages, kept};
 use crate::doc::DocId;
-use crate::metrics::{Counter, Metrics};
+use crate::metrics::Counter;
 use crate::time::Epoch;
 
 /// A document alive.
@@ -33,29 +35,44 @@ struct Documents {
     free: Vec<u32>,
 }
 
-/// Finds each event's document, which are partitioned by the hash of their ids: updates, in the order of their events; and how many
-/// more documents with terms an epoch leaves, where that has changed.
+/// What the events of an epoch come to.
+pub(super) struct Updated<'scope> {
+    /// In the order of their events.
+    pub(super) updates: Stream<'scope, Epoch, Vec<Update>>,
+    /// How many more documents with terms an epoch leaves, where that has changed.
+    pub(super) changes: Stream<'scope, Epoch, Vec<i64>>,
+    /// What a later run needs to go on from here, if documents are kept.
+    pub(super) kept: Stream<'scope, Epoch, Vec<Changes>>,
+}
+
+/// Finds each event's document, which are partitioned by the hash of their ids.
 pub(super) fn documents<'scope>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
-    metrics: &Arc<Metrics>,
-) -> (Stream<'scope, Epoch, Vec<Update>>, Stream<'scope, Epoch, Vec<i64>>) {
-    let metrics = Arc::clone(metrics);
+    stages: &Stages,
+) -> Updated<'scope> {
+    let metrics = Arc::clone(&stages.metrics);
+    let keeps = stages.keeps;
     let mut builder = OperatorBuilder::new("Documents".to_owned(), arrivals.scope());
     let mut input = builder.new_input(arrivals, Exchange::new(|a: &Arrival| a.hash));
     let (updates, updates_stream) = builder.new_output();
     let (changes, changes_stream) = builder.new_output();
     let mut updates = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(updates);
+    let (kept, kept_stream) = builder.new_output();
     let mut changes = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(changes);
+    let mut kept = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(kept);
 
     builder.build(move |_| {
         let mut stash = Stash::<Arrival>::new();
         let mut documents = Documents::default();
         move |frontiers| {
-            input.for_each_time(|time, data| stash.keep(&time, 2, data));
+            input.for_each_time(|time, data| stash.keep(&time, 3, data));
             while let Some((capabilities, mut events)) = stash.next_closed(frontiers) {
                 let mut updates = updates.activate();
                 let mut updates = updates.session(&capabilities[0]);
                 let (mut inserted, mut deleted, mut unknown, mut change) = (0, 0, 0, 0);
+                let mut kept = kept.activate();
+                let mut kept = kept.session(&capabilities[2]);
+                let mut keeping = Changes::default();
                 // A place is free for other documents from the next epoch on: within one, places and documents are one.
                 let mut freed = Vec::new();
                 events.sort_unstable_by_key(|arrival| arrival.position);
@@ -66,6 +83,12 @@ pub(super) fn documents<'scope>(
                         (None, Some(_)) => inserted += 1,
                         (Some(_), None) => deleted += 1,
                         (Some(_), Some(_)) => {}
+                    }
+                    if keeps && (before.is_some() || after.is_some()) {
+                        kept::keep(&arrival, &mut keeping);
+                        if keeping.len_bytes() >= kept::PARCEL_BYTES {
+                            kept.give(std::mem::take(&mut keeping));
+                        }
                     }
                     change += i64::from(after == Some(true)) - i64::from(before == Some(true));
                     let text = match arrival.content {
@@ -78,6 +101,9 @@ pub(super) fn documents<'scope>(
                         updates.give(Update { place, text });
                     }
                 }
+                if !keeping.is_empty() {
+                    kept.give(keeping);
+                }
                 if change != 0 {
                     changes.activate().session(&capabilities[1]).give(change);
                 }
@@ -88,7 +114,7 @@ pub(super) fn documents<'scope>(
             }
         }
     });
-    (updates_stream, changes_stream)
+    Updated { updates: updates_stream, changes: changes_stream, kept: kept_stream }
 }
 
 impl Documents {

@@ -26,16 +26,14 @@ mod tables;
 mod terms;
 mod weigh;
 
-use std::sync::Arc;
-
 use timely::dataflow::Stream;
 use timely::dataflow::operators::Concat;
 
-use super::ingest::Arrival;
+use super::Stages;
+use super::arrival::Arrival;
 use super::upsert::Membership;
+use crate::codec::Changes;
 use crate::doc::DocId;
-use crate::metrics::Metrics;
-use crate::sketch::Scheme;
 use crate::text::{Growth, Terms};
 use crate::time::{Epoch, TableInForce};
 
@@ -61,17 +59,19 @@ pub(super) struct Live<'scope> {
     pub(super) memberships: Stream<'scope, Epoch, Vec<Membership>>,
     /// On worker 0, in each epoch that makes one, the table that is in force from its end on. Before the first there is none.
     pub(super) tables: Stream<'scope, Epoch, Vec<TableInForce>>,
+    /// As [`upsert`](super::upsert::upsert)'s.
+    pub(super) kept: Stream<'scope, Epoch, Vec<Changes>>,
 }
 
 /// Sketches documents by live weights.
 pub(super) fn live<'scope>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     growth: Growth,
-    scheme: &Scheme,
-    metrics: &Arc<Metrics>,
+    stages: &Stages,
 ) -> Live<'scope> {
-    let (updates, changes) = documents::documents(arrivals, metrics);
-    weighed(updates, changes, growth, scheme, metrics)
+    let documents::Updated { updates, changes, kept } = documents::documents(arrivals, stages);
+    let (memberships, tables) = weighed(updates, changes, growth, stages);
+    Live { memberships, tables, kept }
 }
 
 /// Sketches documents from their updates and from how their number changes.
@@ -79,26 +79,27 @@ fn weighed<'scope>(
     updates: Stream<'scope, Epoch, Vec<Update>>,
     changes: Stream<'scope, Epoch, Vec<i64>>,
     growth: Growth,
-    scheme: &Scheme,
-    metrics: &Arc<Metrics>,
-) -> Live<'scope> {
-    let due = tables::tables(changes, growth, metrics);
-    let applied = weigh::apply(updates, due, scheme, metrics);
-    let (memberships, tables) = weigh::weigh(applied.frequencies, applied.documents);
-    Live { memberships: applied.memberships.concat(memberships), tables }
+    stages: &Stages,
+) -> (Stream<'scope, Epoch, Vec<Membership>>, Stream<'scope, Epoch, Vec<TableInForce>>) {
+    let due = tables::tables(changes, growth, stages);
+    let applied = weigh::apply(updates, due, stages);
+    let (memberships, tables) = weigh::weigh(applied.frequencies, applied.documents, stages);
+    (applied.memberships.concat(memberships), tables)
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc::channel;
-    use std::sync::{Mutex, PoisonError};
+    use std::sync::{Arc, Mutex, PoisonError};
 
     use timely::CommunicationConfig;
     use timely::dataflow::operators::Inspect;
     use timely::dataflow::operators::vec::Input;
 
     use super::*;
-    use crate::sketch::{SketchKind, SketchParams, VERSION};
+    use crate::block::Scan;
+    use crate::filter::Whole;
+    use crate::sketch::{Scheme, SketchKind, SketchParams, VERSION};
     use crate::text::{Featurizer, Idf, IdfForm, IdfTable, Shingle, TextRules, Weights};
 
     const EPOCHS: u64 = 12;
@@ -129,12 +130,13 @@ mod tests {
         let guards = timely::execute(config, move |worker| {
             let (index, peers) = (worker.index() as u64, worker.peers() as u64);
             let sender = sender.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let metrics = Arc::new(Metrics::new(1));
+            let filter = Whole::new(0.5, &scheme().sketch).unwrap();
+            let stages = Stages::new(scheme(), Arc::new(Scan), Arc::new(filter), 10);
             let (mut updates, mut changes) = worker.dataflow::<Epoch, _, _>(|scope| {
                 let (updates, of_updates) = scope.new_input();
                 let (changes, of_changes) = scope.new_input();
-                let live = weighed(of_updates, of_changes, Growth::default(), &scheme(), &metrics);
-                live.tables.inspect_time(move |epoch, table| sender.send((*epoch, *table)).unwrap());
+                let (_, tables) = weighed(of_updates, of_changes, Growth::default(), &stages);
+                tables.inspect_time(move |epoch, table| sender.send((*epoch, *table)).unwrap());
                 (updates, changes)
             });
             let mut featurizer = Featurizer::new(scheme().text);

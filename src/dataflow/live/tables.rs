@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Exchange;
 
+use crate::dataflow::Stages;
 use crate::dataflow::epochs::by_epoch;
-use crate::metrics::{Counter, Metrics};
+use crate::metrics::Counter;
 use crate::text::Growth;
 use crate::time::Epoch;
 
@@ -27,15 +28,18 @@ pub(super) struct TableDue {
 pub(super) fn tables<'scope>(
     changes: Stream<'scope, Epoch, Vec<i64>>,
     growth: Growth,
-    metrics: &Arc<Metrics>,
+    stages: &Stages,
 ) -> Stream<'scope, Epoch, Vec<TableDue>> {
-    let metrics = Arc::clone(metrics);
+    let (metrics, live) = (Arc::clone(&stages.metrics), Arc::clone(&stages.live));
     let peers = changes.scope().peers() as u64;
-    let (mut documents, mut in_force, mut number) = (0_u64, 0, 0);
-    by_epoch(changes, Exchange::new(|_: &i64| 0), "Tables", move |_, changes, emit| {
+    let (mut in_force, mut number) =
+        stages.past.table.map_or((0, 0), |table| (table.documents, table.number));
+    let mut documents = 0_u64;
+    by_epoch(changes, Exchange::new(|_: &i64| 0), "Tables", move |epoch, changes, emit| {
         let change = changes.iter().sum();
         documents = documents.checked_add_signed(change).expect("no more documents go than came");
-        if growth.is_due(in_force, documents) {
+        // An earlier run has decided what is due before.
+        if live.holds(epoch) && growth.is_due(in_force, documents) {
             (in_force, number) = (documents, number + 1);
             metrics.add(Counter::IdfTables, 1);
             (0..peers).for_each(|to| emit(TableDue { to, number, documents }));

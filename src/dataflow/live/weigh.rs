@@ -6,7 +6,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use timely::container::CapacityContainerBuilder;
@@ -19,12 +19,13 @@ use timely::scheduling::Activator;
 use super::tables::TableDue;
 use super::terms::{Coded, Vocabulary};
 use super::{NewText, Update};
+use crate::dataflow::Stages;
 use crate::dataflow::epochs::Stash;
 use crate::dataflow::upsert::Membership;
 use crate::doc::DocId;
 use crate::hash::SketchId;
 use crate::metrics::{Counter, Metrics};
-use crate::sketch::{Scheme, SketchMaker};
+use crate::sketch::SketchMaker;
 use crate::text::IdfTable;
 use crate::time::{Epoch, TableInForce};
 
@@ -92,8 +93,7 @@ pub(super) struct Applied<'scope> {
 pub(super) fn apply<'scope>(
     updates: Stream<'scope, Epoch, Vec<Update>>,
     due: Stream<'scope, Epoch, Vec<TableDue>>,
-    scheme: &Scheme,
-    metrics: &Arc<Metrics>,
+    stages: &Stages,
 ) -> Applied<'scope> {
     let scope = updates.scope();
     let peers = scope.peers() as u64;
@@ -105,7 +105,7 @@ pub(super) fn apply<'scope>(
     let mut memberships = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(memberships);
     let mut frequencies = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(frequencies);
     let waiting = scope.activator_for(builder.operator_info().address);
-    let documents = Rc::new(RefCell::new(WeighedDocuments::new(scheme, metrics, waiting)));
+    let documents = Rc::new(RefCell::new(WeighedDocuments::new(stages, waiting)));
     let shared = Rc::clone(&documents);
 
     builder.build(move |_| {
@@ -148,6 +148,7 @@ pub(super) fn apply<'scope>(
 pub(super) fn weigh<'scope>(
     frequencies: Stream<'scope, Epoch, Vec<LocalFrequencies>>,
     documents: Rc<RefCell<WeighedDocuments>>,
+    stages: &Stages,
 ) -> (Stream<'scope, Epoch, Vec<Membership>>, Stream<'scope, Epoch, Vec<TableInForce>>) {
     let scope = frequencies.scope();
     let mut builder = OperatorBuilder::new("Weigh".to_owned(), scope);
@@ -157,6 +158,7 @@ pub(super) fn weigh<'scope>(
     let mut memberships = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(memberships);
     let mut tables = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(tables);
     let tells = scope.index() == 0;
+    let made = stages.keeps.then(|| Arc::clone(&stages.tables));
 
     builder.build(move |_| {
         let mut stash = Stash::<LocalFrequencies>::new();
@@ -170,6 +172,10 @@ pub(super) fn weigh<'scope>(
                 let table = Arc::new(IdfTable::new(count, parts.into_iter().flat_map(|part| part.holders)));
                 if tells {
                     let fingerprint = table.fingerprint();
+                    if let Some(made) = &made {
+                        let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
+                        made.insert(fingerprint, Arc::clone(&table));
+                    }
                     let in_force = TableInForce { number, documents: count, fingerprint };
                     tables.activate().session(&capabilities[1]).give(in_force);
                 }
@@ -183,14 +189,14 @@ pub(super) fn weigh<'scope>(
 }
 
 impl WeighedDocuments {
-    fn new(scheme: &Scheme, metrics: &Arc<Metrics>, waiting: Activator) -> Self {
+    fn new(stages: &Stages, waiting: Activator) -> Self {
         Self {
             vocabulary: Vocabulary::default(),
             documents: Vec::new(),
             touched: Vec::new(),
-            table: Arc::new(IdfTable::new(0, [])),
-            maker: SketchMaker::new(scheme),
-            metrics: Arc::clone(metrics),
+            table: stages.table.clone().unwrap_or_else(|| Arc::new(IdfTable::new(0, []))),
+            maker: SketchMaker::new(&stages.scheme),
+            metrics: Arc::clone(&stages.metrics),
             waits: false,
             waiting,
         }

@@ -1,0 +1,35 @@
+//! Arrivals: what travels of an event once it is sketched.
+
+use serde::{Deserialize, Serialize};
+
+use crate::doc::{DocId, Position};
+use crate::hash::SketchId;
+use crate::sketch::Sketch;
+use crate::text::Terms;
+
+/// What an event asks for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Content {
+    /// The document ends.
+    Delete,
+    /// The text in force has no token.
+    Empty,
+    /// The text in force has this sketch.
+    Sketch(SketchId, Box<Sketch>),
+    /// The text in force has these terms, and is sketched once they are weighed.
+    Terms(Box<Terms>),
+}
+
+/// A sketched event.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Arrival {
+    /// Hash of the id: routes the record, finds the document.
+    pub(super) hash: u64,
+    pub(super) id: DocId,
+    pub(super) position: Position,
+    /// In unix seconds, if the source has it.
+    pub(super) ts: Option<f64>,
+    pub(super) content: Content,
+    /// It was kept by an earlier run.
+    pub(super) is_restored: bool,
+}

@@ -1,0 +1,152 @@
+//! Kept: what a document needs to come back, as the value of its id among [`Changes`].
+//!
+//! ```text
+//! partition u32 | offset u64 | ts f64 (NaN: none) | kind u8 | content
+//! ```
+//!
+//! All little-endian. The content: of kind 0, a text without a token, nothing; of kind 1, a sketch, its words and then the features
+//! that are kept with it, 8 bytes each; of kind 2, terms (under live weights a document is sketched again with every table), for each the
+//! feature, 8 bytes, and its count, 4. A sketch's id is a hash of its words under the scheme, and is made again.
+//!
+//! What a document was when its value was made is the last event of its epoch, so that a value is a function of the corpus too.
+
+use super::arrival::{Arrival, Content};
+use crate::codec::Changes;
+use crate::doc::{DocId, Position};
+use crate::hash;
+use crate::sketch::SketchMaker;
+use crate::text::Terms;
+
+/// Bytes after which changes are sent on: enough that what is sent with them does not count.
+pub(super) const PARCEL_BYTES: usize = 1 << 18;
+
+/// Adds what an arrival, the last of its document in an epoch, leaves to come back from; nothing if it comes from there.
+pub(super) fn keep(arrival: &Arrival, changes: &mut Changes) {
+    if arrival.is_restored {
+        return;
+    }
+    let id = arrival.id.as_str().as_bytes();
+    if let Content::Delete = arrival.content {
+        changes.end(id);
+        return;
+    }
+    changes.put_with(id, |bytes| {
+        bytes.extend_from_slice(&arrival.position.partition.to_le_bytes());
+        bytes.extend_from_slice(&arrival.position.offset.to_le_bytes());
+        bytes.extend_from_slice(&arrival.ts.unwrap_or(f64::NAN).to_le_bytes());
+        match &arrival.content {
+            Content::Delete | Content::Empty => bytes.push(0),
+            Content::Sketch(_, sketch) => {
+                bytes.push(1);
+                let words = sketch.words.iter().chain(&sketch.features);
+                words.for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
+            }
+            Content::Terms(terms) => {
+                bytes.push(2);
+                for (feature, count) in terms.ids.iter().zip(&terms.counts) {
+                    bytes.extend_from_slice(&feature.to_le_bytes());
+                    bytes.extend_from_slice(&count.to_le_bytes());
+                }
+            }
+        }
+    });
+}
+
+/// The arrival that brings a document back; `None` if the bytes are not what [`keep`] wrote under this scheme.
+pub(super) fn restore(id: &[u8], value: &[u8], maker: &SketchMaker) -> Option<Arrival> {
+    let id = DocId::new(str::from_utf8(id).ok()?)?;
+    let (partition, rest) = value.split_first_chunk()?;
+    let (offset, rest) = rest.split_first_chunk()?;
+    let (ts, rest) = rest.split_first_chunk()?;
+    let (kind, content) = rest.split_first()?;
+    let content = match kind {
+        0 if content.is_empty() => Content::Empty,
+        1 => {
+            let (words, []) = content.as_chunks() else { return None };
+            let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+            let (named, sketch) = maker.restore(&words)?;
+            Content::Sketch(named, Box::new(sketch))
+        }
+        2 => {
+            let (terms, []) = content.as_chunks::<12>() else { return None };
+            let ids = terms.iter().filter_map(|term| term.first_chunk()).map(|n| u64::from_le_bytes(*n));
+            let counts = terms.iter().filter_map(|term| term.last_chunk()).map(|n| u32::from_le_bytes(*n));
+            Content::Terms(Box::new(Terms { ids: ids.collect(), counts: counts.collect() }))
+        }
+        _ => return None,
+    };
+    let position =
+        Position { partition: u32::from_le_bytes(*partition), offset: u64::from_le_bytes(*offset) };
+    let ts = Some(f64::from_le_bytes(*ts)).filter(|ts| !ts.is_nan());
+    let hash = hash::bytes(0, id.as_str().as_bytes());
+    Some(Arrival { hash, id, position, ts, content, is_restored: true })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sketch::{Scheme, SketchKind, SketchParams, VERSION};
+    use crate::text::TextRules;
+
+    fn maker(exact: bool) -> SketchMaker {
+        let sketch = SketchParams { kind: SketchKind::Fss, size: 128, bits: 4, wide: 0, seed: 0 };
+        SketchMaker::new(&Scheme {
+            version: VERSION,
+            text: TextRules::default(),
+            sketch,
+            blocks: None,
+            exact,
+        })
+    }
+
+    /// Keeps an arrival and brings it back.
+    fn again(content: Content, ts: Option<f64>, maker: &SketchMaker) -> Arrival {
+        let id = DocId::new("頁/1").unwrap();
+        let position = Position { partition: 7, offset: u64::MAX - 1 };
+        let mut changes = Changes::default();
+        keep(&Arrival { hash: 0, id, position, ts, content, is_restored: false }, &mut changes);
+        let (key, value) = changes.iter().next().unwrap();
+        let back = restore(key, value.unwrap(), maker).unwrap();
+        assert_eq!((back.id.as_str(), back.position, back.ts), ("頁/1", position, ts));
+        assert_eq!((back.hash, back.is_restored), (hash::bytes(0, "頁/1".as_bytes()), true));
+        for cut in 0..value.unwrap().len() {
+            // Fewer features or terms may be those of another text; a value is whole, its file says so. Nothing else comes of a part.
+            let left = restore(key, &value.unwrap()[..cut], maker);
+            assert!(left.is_none_or(|left| left.position == position), "{cut}");
+        }
+        keep(&back, &mut changes);
+        assert_eq!(changes.iter().count(), 1, "what was restored is kept already");
+        back
+    }
+
+    #[test]
+    fn documents_come_back_as_they_were() {
+        for exact in [false, true] {
+            let mut maker = maker(exact);
+            let (id, sketch) = maker.sketch("some words that are more than three, 日本語も ✨").unwrap();
+            let back = again(Content::Sketch(id, Box::new(sketch.clone())), Some(1.5), &maker);
+            let Content::Sketch(same, again) = back.content else { panic!("a sketch was kept") };
+            assert_eq!((same, *again), (id, sketch));
+        }
+        assert!(matches!(again(Content::Empty, None, &maker(false)).content, Content::Empty));
+        let terms = Terms { ids: [3, u64::MAX].into(), counts: [1, u32::MAX].into() };
+        let back = again(Content::Terms(Box::new(terms.clone())), None, &maker(false));
+        let Content::Terms(same) = back.content else { panic!("terms were kept") };
+        assert_eq!(*same, terms);
+    }
+
+    #[test]
+    fn a_delete_is_kept_as_an_end_and_other_bytes_bring_nothing_back() {
+        let mut changes = Changes::default();
+        let id = DocId::new("a").unwrap();
+        let position = Position::default();
+        let content = Content::Delete;
+        keep(&Arrival { hash: 0, id, position, ts: None, content, is_restored: false }, &mut changes);
+        assert_eq!(changes.iter().collect::<Vec<_>>(), [(&b"a"[..], None)]);
+        let maker = maker(false);
+        let head = [0; 20];
+        for (kind, bytes) in [(0, &[1][..]), (1, &[0; 7]), (1, &[0; 8]), (2, &[0; 11]), (3, &[])] {
+            assert!(restore(b"a", &[&head[..], &[kind], bytes].concat(), &maker).is_none(), "{kind}");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Points at which a test ends the process, as a crash would: between any two steps that are durable.
+//!
+//! In a program built with the feature `failpoints`, the variable `DUPFLOW_FAILPOINT` names a point and how many times it is passed
+//! first: with `commit:3`, SIGKILL ends the process where it reaches `commit` for the fourth time. Otherwise there is nothing here.
+
+/// Passes a point, or does not.
+#[cfg(not(feature = "failpoints"))]
+#[inline(always)]
+pub fn reach(_point: &str) {}
+
+/// Passes a point, or does not.
+#[cfg(feature = "failpoints")]
+pub fn reach(point: &str) {
+    use std::sync::LazyLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    static SET: LazyLock<Option<(String, AtomicU64)>> = LazyLock::new(|| {
+        let set = std::env::var("DUPFLOW_FAILPOINT").ok()?;
+        let (point, passes) = set.rsplit_once(':')?;
+        Some((point.to_owned(), AtomicU64::new(passes.parse().ok()?)))
+    });
+    if let Some((set, passes)) = &*SET
+        && set == point
+        && passes.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_err()
+    {
+        let own = rustix::process::getpid();
+        rustix::process::kill_process(own, rustix::process::Signal::KILL).unwrap_or(());
+        std::process::abort();
+    }
+}

@@ -1,0 +1,270 @@
+//! A topic into a topic, on a real broker.
+
+use std::collections::BTreeMap;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use dupflow::hash::mix;
+use rdkafka::consumer::{BaseConsumer, Consumer as _};
+use rdkafka::{Message as _, Offset, TopicPartitionList};
+
+use crate::broker::Broker;
+use crate::options::Options;
+use crate::place::{self, BOUND, Pairs, Place, Verdict};
+
+/// Points between two steps that are durable.
+const POINTS: &[&str] = &["transaction-sent", "transaction-committed", "commit", "state"];
+
+/// Partitions of the input.
+const PARTITIONS: i32 = 3;
+
+/// All records of a topic that are committed, partition by partition, in order.
+fn committed(broker: &Broker, topic: &str) -> Vec<Option<String>> {
+    let settings = [
+        ("group.id", "exactly-once"),
+        ("isolation.level", "read_committed"),
+        ("enable.auto.commit", "false"),
+        ("enable.partition.eof", "true"),
+    ];
+    let client = broker.connection().consumer("reader", &settings).unwrap();
+    let metadata = client.fetch_metadata(Some(topic), BOUND).unwrap();
+    let partitions = metadata.topics().first().map_or(0, |found| found.partitions().len());
+    let mut records = Vec::new();
+    for partition in 0..i32::try_from(partitions).unwrap() {
+        let mut one = TopicPartitionList::new();
+        one.add_partition_offset(topic, partition, Offset::Beginning).unwrap();
+        client.assign(&one).unwrap();
+        loop {
+            match client.poll(BOUND) {
+                Some(Ok(record)) => {
+                    records.push(record.payload().map(|bytes| String::from_utf8_lossy(bytes).into_owned()));
+                }
+                Some(Err(rdkafka::error::KafkaError::PartitionEOF(at))) if at == partition => break,
+                Some(Err(error)) => println!("reading {topic}: {error}"),
+                None => panic!("{topic} cannot be read"),
+            }
+        }
+    }
+    records
+}
+
+/// The pairs in the output, read strictly.
+fn output(broker: &Broker, topic: &str) -> Result<Pairs, String> {
+    let mut pairs = Pairs::new();
+    let lines: Vec<String> = committed(broker, topic).into_iter().flatten().collect();
+    place::apply(lines.iter().map(String::as_str), &mut pairs)?;
+    Ok(pairs)
+}
+
+/// How far the output stands, by its last mark; and whether it is in correction.
+fn mark(broker: &Broker, topic: &str) -> Option<(BTreeMap<String, u64>, bool, String)> {
+    let last = committed(broker, topic).into_iter().flatten().next_back()?;
+    let mark: serde_json::Value = serde_json::from_str(&last).unwrap();
+    let next = mark["progress"]["next"].as_object().unwrap();
+    let next = next.iter().map(|(partition, next)| (partition.clone(), next.as_u64().unwrap())).collect();
+    let in_correction = mark["in_correction"].as_bool().unwrap_or(false);
+    Some((next, in_correction, mark["pipeline"].as_str().unwrap_or_default().to_owned()))
+}
+
+/// Where the input ends.
+fn ends(broker: &Broker, topic: &str) -> BTreeMap<String, u64> {
+    let client: BaseConsumer<_> =
+        broker.connection().consumer("reader", &[("group.id", "exactly-once")]).unwrap();
+    let end = |partition| {
+        let (_, high) = client.fetch_watermarks(topic, partition, BOUND).unwrap();
+        (partition.to_string(), u64::try_from(high).unwrap())
+    };
+    (0..PARTITIONS).map(end).collect()
+}
+
+struct Scene<'a> {
+    options: &'a Options,
+    place: Place,
+    broker: &'a Broker,
+    input: String,
+    output: String,
+    verdict: Verdict,
+    /// Runs so far.
+    runs: usize,
+}
+
+impl Scene<'_> {
+    fn processes(&self) -> usize {
+        if self.options.processes { [1, 3, 2][(self.runs / 6) % 3] } else { 1 }
+    }
+
+    fn progress(&self) -> String {
+        format!("{}-progress", self.output)
+    }
+
+    fn problem(&mut self, problem: String) {
+        println!("PROBLEM {problem}");
+        self.verdict.problems.push(problem);
+    }
+
+    /// Starts a run, and lets it go on for a while; then kills it, or lets the broker be killed.
+    fn kill(&mut self, words: &str, kill: usize) {
+        let count = self.processes();
+        let point = POINTS[kill % POINTS.len()];
+        let passes = self.place.random(8);
+        let at_point = self.options.points && kill.is_multiple_of(2);
+        let point = at_point.then(|| format!("{point}:{passes}"));
+        let mut children = self.place.start(words, count, point.as_deref());
+        self.runs += 1;
+        let moment = Duration::from_millis(300 + self.place.random(2200));
+        let restarts = kill % (self.options.kills / 3).max(1) == 2;
+        if restarts && self.broker.kill() {
+            place::wait(&mut children, moment);
+            self.broker.restart();
+            println!("kill {kill}: the broker was killed and started again");
+        }
+        let time = if at_point { Duration::from_secs(15) } else { moment };
+        match place::wait(&mut children, time) {
+            None => {
+                let which = usize::try_from(self.place.random(64)).unwrap();
+                self.verdict.problems.extend(place::kill(children, which));
+                println!("kill {kill}: {count} processes, one killed after {} ms", moment.as_millis());
+            }
+            Some(_) if at_point => println!("kill {kill}: {count} processes, killed at {}", point.unwrap()),
+            Some(well) => {
+                let log = self.place.log();
+                self.problem(format!("kill {kill}: it ended by itself, {well}:\n    {log}"));
+            }
+        }
+        self.verdict.kills += 1;
+    }
+
+    /// Lets a second run take over from the first, which must notice.
+    fn zombie(&mut self, words: &str) {
+        let mut first = self.place.start(words, 1, None);
+        place::wait(&mut first, Duration::from_secs(3));
+        let second = self.place.start(words, 1, None);
+        let ended = place::wait(&mut first, BOUND);
+        println!("zombie: the first run ended {ended:?} after another one took over");
+        if ended != Some(false) {
+            self.problem("a run whose output was taken over goes on, or ends well".to_owned());
+            first.iter_mut().for_each(|child| child.kill().unwrap_or(()));
+        }
+        place::kill(second, 0);
+    }
+
+    /// Lets a run go on until the output stands for all input, and ends it.
+    /// `before` is the pipeline of the output that is corrected, if it is.
+    fn finish(&mut self, words: &str, before: Option<&str>) {
+        let count = self.processes();
+        let mut children = self.place.start(words, count, None);
+        self.runs += 1;
+        let ends = ends(self.broker, &self.input);
+        let until = Instant::now() + BOUND;
+        loop {
+            let stands = mark(self.broker, &self.progress()).is_some_and(|(next, in_correction, of)| {
+                !in_correction && next == ends && Some(&*of) != before
+            });
+            if stands {
+                break;
+            }
+            let ended = place::wait(&mut children, Duration::from_millis(200));
+            if ended.is_some() || Instant::now() > until {
+                let (log, at) = (self.place.log(), mark(self.broker, &self.progress()));
+                self.problem(format!(
+                    "the last run ended {ended:?} at {at:?}, the input ends at {ends:?}:\n    {log}"
+                ));
+                children.iter_mut().for_each(|child| child.kill().unwrap_or(()));
+                return;
+            }
+        }
+        terminate(&children[0]);
+        if place::wait(&mut children, BOUND) != Some(true) {
+            let log = self.place.log();
+            self.problem(format!("a run that is terminated does not end well:\n    {log}"));
+            children.iter_mut().for_each(|child| child.kill().unwrap_or(()));
+        }
+    }
+
+    fn look(&mut self) -> Option<Pairs> {
+        self.verdict.commits_seen += 1;
+        match output(self.broker, &self.output) {
+            Ok(pairs) => Some(pairs),
+            Err(problem) => {
+                self.problem(problem);
+                None
+            }
+        }
+    }
+}
+
+fn terminate(child: &Child) {
+    let killed = std::process::Command::new("kill").args(["-s", "TERM", &child.id().to_string()]).status();
+    assert!(killed.unwrap().success());
+}
+
+pub(crate) fn run(options: &Options) -> Option<Verdict> {
+    let broker = match Broker::start() {
+        Ok(broker) => broker,
+        Err(why) => {
+            println!("SKIPPED exactly_once: {why}");
+            return None;
+        }
+    };
+    let name = format!("exactly-once-{:x}", mix(options.seed ^ u64::from(std::process::id())));
+    let place = Place::new(options);
+    let feed = place.feed(options);
+    let (input, output) = (format!("{name}-in"), format!("{name}-out"));
+    let config = format!(
+        "workers = 1\n[source]\nkind = \"kafka\"\ntopic = \"{input}\"\n[sink]\nkind = \"kafka\"\ntopic = \"{output}\"\n\
+         [kafka]\nbrokers = \"{}\"\n[state]\npath = \"state\"\ncommit_every = \"200ms\"\n\
+         [logging]\nlevel = \"info\"\n",
+        broker.address()
+    );
+    std::fs::write(place.path("run.toml"), config).unwrap();
+    broker.make(&input, u32::try_from(PARTITIONS).unwrap());
+    let events = std::fs::read_to_string(&feed).unwrap().lines().count();
+    // So that it is written for as long as runs are killed.
+    let rate = (events / (options.kills + 2)).max(50);
+    let mut writer = place.command(&format!("produce -c run.toml --rate {rate}/s {}", feed.display()));
+    let writer_log = std::fs::File::create(place.path("writer")).unwrap();
+    let mut writer = vec![writer.stdout(std::process::Stdio::null()).stderr(writer_log).spawn().unwrap()];
+    println!("{events} events into 3 partitions at {rate} a second");
+
+    let mut scene =
+        Scene { options, place, broker: &broker, input, output, verdict: Verdict::default(), runs: 0 };
+    let words = format!("run -p {} -c run.toml", options.pipeline);
+    for kill in 0..options.kills {
+        scene.kill(&words, kill);
+        if kill % 5 == 4 && scene.look().is_none() {
+            break;
+        }
+        if options.lose_state && kill == options.kills / 2 {
+            println!("the state is deleted");
+            std::fs::remove_dir_all(scene.place.path("state")).unwrap_or(());
+        }
+        if kill == options.kills / 3 {
+            scene.zombie(&words);
+        }
+    }
+    if place::wait(&mut writer, Duration::from_secs(600)) != Some(true) {
+        let said = std::fs::read_to_string(scene.place.path("writer")).unwrap_or_default();
+        scene.problem(format!("the writer did not end well: {said}"));
+    }
+    let mut pipelines = vec![(format!("-p {}", options.pipeline), "")];
+    if options.reconcile {
+        pipelines.push((format!("-p {} --set threshold=0.6", options.pipeline), " --reconcile"));
+        pipelines.push(("-p exact".to_owned(), " --reconcile"));
+    }
+    for (pipeline, reconcile) in pipelines {
+        let again = format!("run {pipeline} -c run.toml{reconcile}");
+        println!("dupflow {again}");
+        let mut before = None;
+        if !reconcile.is_empty() {
+            before = mark(&broker, &scene.progress()).map(|(.., of)| of);
+            (0..3).for_each(|kill| scene.kill(&again, kill));
+        }
+        scene.finish(&again, before.as_deref());
+        if let Some(found) = scene.look() {
+            scene.verdict.pairs = found.len();
+            let problem = place::compare(&found, &scene.place.expected(&feed, &pipeline));
+            problem.into_iter().for_each(|problem| scene.problem(problem));
+        }
+    }
+    Some(scene.verdict)
+}

@@ -1,0 +1,132 @@
+//! A feed into a file.
+
+use std::time::Duration;
+
+use crate::options::Options;
+use crate::place::{self, BOUND, POINTS, Pairs, Place, Verdict};
+
+/// How many processes the run with this number has.
+fn processes(options: &Options, run: usize) -> usize {
+    if options.processes { [1, 3, 2][(run / 4) % 3] } else { 1 }
+}
+
+/// The pairs in the output up to its mark, read strictly.
+fn output(place: &Place) -> Result<Pairs, String> {
+    let Ok(mark) = std::fs::read_to_string(place.path("out.jsonl.mark")) else { return Ok(Pairs::new()) };
+    let mark: serde_json::Value = serde_json::from_str(&mark[17..]).map_err(|error| error.to_string())?;
+    let length = usize::try_from(mark["length"].as_u64().unwrap()).unwrap();
+    let text = std::fs::read_to_string(place.path("out.jsonl")).map_err(|error| error.to_string())?;
+    let mut pairs = Pairs::new();
+    place::apply(text[..length].lines(), &mut pairs)?;
+    Ok(pairs)
+}
+
+/// Kills a run so often; then lets it end.
+fn run_through(
+    options: &Options,
+    place: &mut Place,
+    words: &str,
+    kills: usize,
+    verdict: &mut Verdict,
+) -> bool {
+    let mut killed = 0;
+    let mut lost = false;
+    for run in 0.. {
+        let count = processes(options, run);
+        let point = POINTS[killed % POINTS.len()];
+        let passes = place.random(3);
+        let point = (options.points && killed < kills).then(|| format!("{point}:{passes}"));
+        let mut children = place.start(words, count, point.as_deref());
+        if killed == kills {
+            let well = place::wait(&mut children, BOUND);
+            if well != Some(true) {
+                children.iter_mut().for_each(|child| child.kill().unwrap_or(()));
+                verdict.problems.push(format!("the last run ended {well:?}:\n    {}", place.log()));
+            }
+            return well == Some(true);
+        }
+        // So that the input lasts for all of them.
+        let span = (3000 / options.kills.max(1) as u64).clamp(40, 400);
+        let moment = Duration::from_millis(20 + place.random(span));
+        let ended = place::wait(&mut children, if options.points { BOUND } else { moment });
+        match ended {
+            Some(true) => {
+                println!("run {run} of {count}: ended well before it was killed");
+            }
+            Some(false) if options.points => {
+                killed += 1;
+                println!("run {run} of {count}: killed at {}", point.unwrap_or_default());
+            }
+            Some(false) => {
+                verdict.problems.push(format!("run {run} failed by itself:\n    {}", place.log()));
+                return false;
+            }
+            None => {
+                let which = usize::try_from(place.random(64)).unwrap();
+                killed += 1;
+                println!("run {run} of {count}: killed after {} ms", moment.as_millis());
+                verdict.problems.extend(place::kill(children, which));
+            }
+        }
+        verdict.kills += usize::from(ended != Some(true));
+        verdict.commits_seen += 1;
+        if let Err(problem) = output(place) {
+            verdict.problems.push(problem);
+            return false;
+        }
+        if options.lose_state && !lost && killed >= kills / 2 {
+            lost = true;
+            println!("the state is deleted");
+            std::fs::remove_dir_all(place.path("state")).unwrap_or(());
+        }
+        if ended == Some(true) && killed < kills {
+            // All is read: there is nothing left to be killed in.
+            killed = kills;
+        }
+    }
+    true
+}
+
+pub(crate) fn run(options: &Options) -> Verdict {
+    let mut place = Place::new(options);
+    let feed = place.feed(options);
+    let config = format!(
+        "workers = 1\n[source]\nkind = \"files\"\ninputs = [{feed:?}]\nepoch = \"events:20\"\n\
+         [dead_letter]\npath = \"letters\"\n[sink]\npath = \"out.jsonl\"\n[state]\npath = \"state\"\ncommit_every = \"50ms\"\n"
+    );
+    std::fs::write(place.path("run.toml"), config).unwrap();
+    let mut verdict = Verdict::default();
+    let mut stages = vec![(format!("-p {}", options.pipeline), "")];
+    if options.reconcile {
+        stages.push((format!("-p {} --set threshold=0.6", options.pipeline), " --reconcile"));
+        stages.push(("-p exact".to_owned(), " --reconcile"));
+    }
+    for (pipeline, reconcile) in stages {
+        println!("dupflow run {pipeline}{reconcile}");
+        let words = format!("run {pipeline} -c run.toml{reconcile}");
+        let kills = if reconcile.is_empty() { options.kills } else { 3 };
+        if !run_through(options, &mut place, &words, kills, &mut verdict) {
+            return verdict;
+        }
+        match output(&place) {
+            Ok(found) => {
+                verdict.pairs = found.len();
+                verdict.problems.extend(place::compare(&found, &place.expected(&feed, &pipeline)));
+            }
+            Err(problem) => verdict.problems.push(problem),
+        }
+    }
+    verdict.problems.extend(letters(&place, &feed));
+    verdict
+}
+
+/// Every bad record is kept once.
+fn letters(place: &Place, feed: &std::path::Path) -> Option<String> {
+    let bad = std::fs::read_to_string(feed).unwrap().lines().filter(|line| line.starts_with("oops")).count();
+    let kept = std::fs::read_to_string(place.path("letters")).unwrap();
+    let offset = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["offset"].as_u64();
+    let offsets: Vec<_> = kept.lines().map(offset).collect();
+    let ascend = offsets.windows(2).all(|two| two[0] < two[1]);
+    let wrong = !ascend || offsets.len() != bad;
+    wrong.then(|| format!("{} bad records, and {} letters, in order: {ascend}", bad, offsets.len()))
+}

@@ -1,0 +1,69 @@
+//! What is typed.
+
+use std::path::PathBuf;
+
+/// Where deltas go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sink {
+    Lines,
+    Kafka,
+}
+
+/// See the [crate].
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    pub(crate) sink: Sink,
+    pub(crate) kills: usize,
+    pub(crate) points: bool,
+    pub(crate) seed: u64,
+    pub(crate) feed: Option<PathBuf>,
+    pub(crate) processes: bool,
+    pub(crate) lose_state: bool,
+    pub(crate) reconcile: bool,
+    pub(crate) pipeline: String,
+    /// Other tests are asked for by name.
+    pub(crate) passed_by: bool,
+}
+
+impl Options {
+    pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut options = Self {
+            sink: Sink::Lines,
+            kills: 6,
+            points: false,
+            seed: 1,
+            feed: None,
+            processes: false,
+            lose_state: false,
+            reconcile: false,
+            pipeline: "minhash".to_owned(),
+            passed_by: false,
+        };
+        while let Some(word) = words.next() {
+            let mut value = || words.next().ok_or(format!("{word} needs a value"));
+            let number = |text: String| text.parse().map_err(|_| format!("{text:?} is no number"));
+            match word.as_str() {
+                "--sink" => {
+                    options.sink = match value()?.as_str() {
+                        "lines" => Sink::Lines,
+                        "kafka" => Sink::Kafka,
+                        other => return Err(format!("no sink {other:?}")),
+                    }
+                }
+                "--kills" => options.kills = usize::try_from(number(value()?)?).unwrap_or(usize::MAX),
+                "--seed" => options.seed = number(value()?)?,
+                "--feed" => options.feed = Some(value()?.into()),
+                "--pipeline" => options.pipeline = value()?,
+                "--points" => options.points = true,
+                "--processes" => options.processes = true,
+                "--lose-state" => options.lose_state = true,
+                "--reconcile" => options.reconcile = true,
+                // What cargo and its callers pass to every test.
+                "--nocapture" | "--quiet" | "-q" | "--show-output" | "--list" => {}
+                other if other.starts_with("--") => return Err(format!("no option {other:?}")),
+                name => options.passed_by |= !"exactly_once".contains(name),
+            }
+        }
+        Ok(options)
+    }
+}

@@ -1,0 +1,143 @@
+//! A log in memory, as a source: partitions dealt out to readers that take turns.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use dupflow::hash;
+use dupflow::source::{
+    BadRecords, Batch, EpochLimits, KeyedRecord, Payload, Queue, Reader, Records, Refused, Source,
+    SourceError,
+};
+use dupflow::time::{Clock, Offsets};
+
+use crate::data::Event;
+
+/// The events of a partition with their offsets, and the offset after the last one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Partition {
+    pub(crate) events: Vec<(u64, Event)>,
+    pub(crate) end: u64,
+}
+
+/// A log in memory: partitions dealt out to readers, and one more reader that has nothing to read and never ends by itself.
+#[derive(Debug)]
+pub(crate) struct Log {
+    pub(crate) partitions: BTreeMap<u32, Partition>,
+    pub(crate) readers: usize,
+    pub(crate) limits: EpochLimits,
+    pub(crate) seed: u64,
+    /// Told by each reader that has read all.
+    pub(crate) read: Sender<()>,
+}
+
+/// Reads its partitions in turns of random length.
+struct Turns {
+    partitions: BTreeMap<u32, Partition>,
+    seed: u64,
+    read: Sender<()>,
+}
+
+/// Reads nothing, until it is stopped.
+struct Idle;
+
+impl Source for Log {
+    fn epochs(&self) -> EpochLimits {
+        self.limits
+    }
+
+    fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {
+        let begin = |p: &u32| from.and_then(|from| from.get(p)).copied().unwrap_or(0);
+        Ok(self.partitions.keys().map(|p| (*p, begin(p))).collect())
+    }
+
+    fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn Reader>> {
+        let mut readers: Vec<Box<dyn Reader>> = vec![Box::new(Idle)];
+        for reader in 0..self.readers {
+            let mine = |(p, _): &(&u32, &Partition)| **p as usize % self.readers == reader;
+            let left = |(p, part): (&u32, &Partition)| {
+                let mut part = part.clone();
+                part.events.retain(|(offset, _)| *offset >= begin[p]);
+                (*p, part)
+            };
+            let partitions = self.partitions.iter().filter(mine).map(left).collect();
+            let seed = hash::mix(self.seed ^ reader as u64);
+            readers.push(Box::new(Turns { partitions, seed, read: self.read.clone() }));
+        }
+        readers
+    }
+}
+
+impl Reader for Idle {
+    fn read(&mut self, queue: &Queue, _: &BadRecords, _: &dyn Clock) -> Result<(), SourceError> {
+        while queue.pause(Duration::MAX).is_ok() {}
+        Ok(())
+    }
+}
+
+impl Reader for Turns {
+    fn read(&mut self, queue: &Queue, _: &BadRecords, _: &dyn Clock) -> Result<(), SourceError> {
+        let mut left: Vec<(u32, Partition)> = std::mem::take(&mut self.partitions).into_iter().collect();
+        let mut random = |below: u64| {
+            self.seed = hash::mix(self.seed.wrapping_add(1));
+            usize::try_from(self.seed % below).unwrap()
+        };
+        while !left.is_empty() {
+            let turn = random(left.len() as u64);
+            let (partition, part) = &mut left[turn];
+            let line = queue.line(*partition).unwrap_or(u64::MAX);
+            let this_side = part.events.partition_point(|(offset, _)| *offset < line);
+            // From the line on all is held, so that a batch may begin there.
+            let may = if this_side > 0 { this_side } else { part.events.len() };
+            let count = random(4).min(may);
+            let mut records = Records::default();
+            for (offset, (id, text)) in &part.events[..count] {
+                let (key, value) = (Some(id.as_str().as_bytes()), text.as_deref().map(str::as_bytes));
+                records.push(KeyedRecord { offset: *offset, ts: None, key, value });
+            }
+            let is_last = count == part.events.len();
+            // Behind the last record, and before the line, there may be more that is none.
+            let next = match part.events.get(count) {
+                None => part.end,
+                Some((offset, _)) if count < this_side || this_side == 0 => *offset,
+                Some(_) => line,
+            };
+            if count == 0 && !is_last && this_side > 0 {
+                continue;
+            }
+            let next = if this_side > 0 { next.min(line) } else { next };
+            let batch = Batch {
+                input: "log".into(),
+                partition: *partition,
+                records: records.len() as u64,
+                next,
+                payload: Payload::Records(records),
+                letters: Vec::new(),
+                seen: None,
+            };
+            let pushed = match queue.try_push(batch) {
+                Ok(()) => Ok(()),
+                // Other partitions have to go on first, perhaps those of other readers.
+                Err(Refused::Held(_)) => {
+                    std::thread::yield_now();
+                    continue;
+                }
+                Err(Refused::Full(batch)) => queue.push(*batch),
+                Err(Refused::Closed) => return Ok(()),
+            };
+            if pushed.is_err() {
+                return Ok(());
+            }
+            part.events.drain(..count);
+            if random(3) == 0 {
+                queue.cut();
+            }
+            if is_last && next >= left[turn].1.end {
+                left.remove(turn);
+            }
+        }
+        // Nobody waits where a run is expected to fail.
+        self.read.send(()).unwrap_or(());
+        Ok(())
+    }
+}

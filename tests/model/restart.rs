@@ -1,0 +1,311 @@
+//! The law through ends and restarts: whatever ended the runs before, wherever in a commit, the deltas that are durable accumulate to the
+//! pairs of what their marks say has been read.
+//!
+//! A run ends as a crash ends it: its sink fails before a commit or behind it, and what was not committed is gone; what was kept of
+//! documents may be lost too, or be older than the output. Bug classes: a delta twice, or never; a document that comes back with another sketch,
+//! or not at all; a table of document frequencies that a restart decides anew; an input that is read beyond the mark before all this side of it
+//! has been; an output that is corrected by half.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use dupflow::config::Plan;
+use dupflow::dataflow::Stages;
+use dupflow::doc::Letter;
+use dupflow::hash::mix;
+use dupflow::mark::{Mark, Standing};
+use dupflow::metrics::Counter;
+use dupflow::pair::DocPair;
+use dupflow::pipeline::{self, Continuity, Job, PastError, RunError};
+use dupflow::sink::{Memory, Sink};
+use dupflow::source::{BadRecords, EpochLimits, OnError};
+use dupflow::state::{self, State};
+use dupflow::text::IdfTable;
+use dupflow::time::{Progress, SystemClock};
+use proptest::prelude::*;
+
+use crate::data::Event;
+use crate::history::{check, events};
+use crate::law::{Accumulated, Corpus, assert_same};
+use crate::log::{Log, Partition};
+use crate::pipelines::plan;
+use crate::script::Run;
+use crate::sources::partitions;
+
+/// A destination whose run ends at a commit, if it comes so far: before it is made, or behind it.
+struct Ends {
+    sink: Arc<Mutex<Memory>>,
+    commits_left: u64,
+    behind: bool,
+}
+
+impl Sink for Ends {
+    fn take_over(&mut self) -> io::Result<Standing> {
+        self.sink.take_over()
+    }
+
+    fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
+        self.sink.pairs()
+    }
+
+    fn epoch(
+        &mut self,
+        progress: &Progress,
+        deltas: &[(DocPair, isize)],
+        letters: &[Letter],
+    ) -> io::Result<()> {
+        self.sink.epoch(progress, deltas, letters)
+    }
+
+    fn commit(&mut self, mark: &Mark) -> io::Result<()> {
+        if self.commits_left == 0 && !self.behind {
+            return Err(io::Error::other("the end"));
+        }
+        self.sink.commit(mark)?;
+        self.commits_left = self.commits_left.checked_sub(1).ok_or_else(|| io::Error::other("the end"))?;
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.sink.finish()
+    }
+}
+
+/// What outlives a run.
+#[derive(Default)]
+struct Place {
+    sink: Arc<Mutex<Memory>>,
+    state: Option<state::Memory>,
+}
+
+/// What was kept there.
+fn open(store: &state::Memory) -> State {
+    State::open(Box::new(store.clone())).unwrap()
+}
+
+/// How a run is made, and how it ends.
+#[derive(Clone, Copy, Debug)]
+struct Life {
+    workers: usize,
+    readers: usize,
+    limits: EpochLimits,
+    seed: u64,
+    /// The commit at which it ends, if it does.
+    end: Option<(u64, bool)>,
+    reconcile: bool,
+}
+
+/// Runs to the end of the input, or to its own; what it restored.
+fn live(
+    place: &Place,
+    plan: &Plan,
+    parts: &std::collections::BTreeMap<u32, Partition>,
+    life: Life,
+) -> Result<u64, RunError> {
+    let stages = Stages::of(plan, false);
+    let (read, all_read) = channel();
+    let (commits_left, behind) = life.end.unwrap_or((u64::MAX, false));
+    let metrics = Arc::clone(&stages.metrics);
+    let log =
+        Log { partitions: parts.clone(), readers: life.readers, limits: life.limits, seed: life.seed, read };
+    let running = pipeline::start(Job {
+        stages,
+        source: Box::new(log),
+        first_epoch: 1,
+        together: None,
+        status: Arc::default(),
+        most_records: None,
+        continuity: Continuity {
+            reconcile: life.reconcile,
+            state: place.state.as_ref().map(|store| (open(store), Duration::ZERO)),
+            ..Continuity::new(&plan.description())
+        },
+        bad: Arc::new(BadRecords::new(OnError::Fail, None)),
+        sink: Box::new(Ends { sink: Arc::clone(&place.sink), commits_left, behind }),
+        workers: life.workers,
+        clock: Arc::new(SystemClock::start()),
+    })?;
+    // Readers that end early have nobody to tell; those that end well have read all.
+    let whole = (0..life.readers).all(|_| all_read.recv().is_ok());
+    if whole {
+        running.stopper().stop();
+    }
+    running.join().map(|_| metrics.get(Counter::Restored))
+}
+
+/// Holds every durable epoch against the oracle of what its progress says has been read.
+fn assert_durable(
+    place: &Place,
+    plan: &Plan,
+    history: &std::collections::BTreeMap<u32, Partition>,
+    run: Run,
+) {
+    let memory = place.sink.lock().unwrap().clone();
+    let stages = Stages::of(plan, false);
+    let mut accumulated = Accumulated::new(memory.deltas);
+    let mut corpus = Corpus::new(&stages);
+    let mut before = dupflow::time::Offsets::new();
+    for told in memory.progress {
+        for (p, part) in history {
+            let from = before.get(p).copied().unwrap_or(0);
+            let to = told.next.get(p).copied().unwrap_or(0);
+            assert!(to >= from, "progress goes back from {before:?} to {told:?}");
+            let new = part.events.iter().filter(|(offset, _)| (from..to).contains(offset));
+            corpus.apply(&new.map(|(_, event)| event.clone()).collect::<Vec<_>>());
+        }
+        accumulated.advance(told.epoch);
+        assert_same(&accumulated.pairs, &corpus.pairs(&stages), told.epoch, run);
+        before = told.next;
+    }
+    assert!(history.iter().all(|(p, part)| before[p] == part.end), "all is read");
+    accumulated.end();
+}
+
+/// Runs again and again, each run but the last one ending somewhere.
+fn assert_law_through(history: &[Event], plan: &Plan, keeps: bool, seed: u64) -> Place {
+    let parts = partitions(history, 1 + u32::try_from(seed % 3).unwrap(), seed);
+    let mut place = Place { state: keeps.then(state::Memory::default), ..Place::default() };
+    let limits = EpochLimits { records: Some(1 + mix(seed) % 9), ..EpochLimits::default() };
+    for n in 0..40 {
+        let random = mix(seed ^ (n << 32));
+        let end = Some((random % 5, random & 64 == 0)).filter(|_| n < 39);
+        let life = Life {
+            workers: 1 + usize::try_from(random >> 8 & 1).unwrap(),
+            readers: 1 + usize::try_from(random >> 9 & 1).unwrap(),
+            limits,
+            seed: random,
+            end,
+            reconcile: false,
+        };
+        if random >> 16 & 7 == 0 && keeps && plan.scheme.live().is_none() {
+            // What was kept is lost: all is read again.
+            place.state = Some(state::Memory::default());
+        }
+        match live(&place, plan, &parts, life) {
+            Ok(_) => return place,
+            Err(RunError::Sink(error)) if error.to_string() == "the end" => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    panic!("the last run has no end of its own")
+}
+
+fn run(seed: u64) -> Run {
+    Run { workers: 2, serialized: false, seed }
+}
+
+#[test]
+fn no_end_of_a_run_shows_in_its_output() {
+    let pipeline = prop_oneof![Just("minhash"), Just("exact"), Just("simhash")];
+    check(48, (events(1..120), pipeline, any::<bool>(), any::<u64>()), |(history, name, keeps, seed)| {
+        let plan = Plan::load(name, &["blocking.cap=4".to_owned()]).unwrap();
+        let place = assert_law_through(&history, &plan, keeps, seed);
+        let parts = partitions(&history, 1 + u32::try_from(seed % 3).unwrap(), seed);
+        assert_durable(&place, &plan, &parts, run(seed));
+    });
+}
+
+#[test]
+fn a_restart_takes_the_documents_that_were_kept() {
+    let history: Vec<Event> = (0..60)
+        .map(|n| {
+            let id = dupflow::doc::DocId::new(&format!("d{}", n % 50)).unwrap();
+            (id, Some(format!("some text of many words, number {}", n % 7)))
+        })
+        .collect();
+    let parts = partitions(&history, 2, 1);
+    let plan = Plan::load("minhash", &[]).unwrap();
+    let place = Place { state: Some(state::Memory::default()), ..Place::default() };
+    let life =
+        Life { workers: 2, readers: 1, limits: EpochLimits::default(), seed: 1, end: None, reconcile: false };
+    assert_eq!(live(&place, &plan, &parts, life).unwrap(), 0);
+    let before = place.sink.lock().unwrap().deltas.clone();
+    assert_eq!(live(&place, &plan, &parts, life).unwrap(), 50);
+    assert_eq!(place.sink.lock().unwrap().deltas, before, "nothing new has come");
+    let other = Plan::load("minhash", &["threshold=0.7".to_owned()]).unwrap();
+    let error = live(&place, &other, &parts, life).unwrap_err();
+    assert!(
+        matches!(&error, RunError::Past(PastError::OtherPipeline(d)) if d.iter().any(|d| d.name == "threshold"))
+    );
+    assert!(error.to_string().contains("threshold is 0.8 there and 0.7 here"), "{error}");
+    // The output is lost, and the documents are there: it is written whole.
+    let lost = Place { sink: Arc::default(), state: place.state.clone() };
+    assert_eq!(live(&lost, &plan, &parts, life).unwrap(), 50);
+    let pairs = |at: &Place| {
+        let deltas = at.sink.lock().unwrap().deltas.clone();
+        let mut alive = BTreeSet::new();
+        for (_, pair, diff) in deltas {
+            assert!(if diff > 0 { alive.insert(pair) } else { alive.remove(&pair) });
+        }
+        alive
+    };
+    assert_eq!(pairs(&lost), pairs(&place));
+}
+
+#[test]
+fn under_live_weights_a_restart_goes_on_with_the_table_in_force() {
+    let live_plan = "text = { shingle = \"words:1\", weights = \"tf-idf\", idf = \"live\" }\n\
+        sketch = { kind = \"dart\", size = 64, bits = 8 }\nblocking = { bands = 16, rows = 2, cap = 4 }";
+    check(32, (events(1..120), any::<u64>()), |(history, seed)| {
+        let plan = plan(live_plan);
+        let place = assert_law_through(&history, &plan, true, seed);
+        let mark = place.sink.lock().unwrap().mark.clone();
+        let Some(table) = mark.and_then(|mark| mark.progress.table) else { return };
+        let state = open(place.state.as_ref().unwrap());
+        let bytes = state.table(table.fingerprint).unwrap().expect("the table in force is kept");
+        let kept = IdfTable::read(&plan.scheme.text, &*bytes).unwrap();
+        let mut stages = Stages::of(&plan, false);
+        stages.scheme = stages.scheme.under(Arc::new(kept));
+        let mut corpus = Corpus::new(&stages);
+        // By partitions: an id lives in one of them.
+        for part in partitions(&history, 1 + u32::try_from(seed % 3).unwrap(), seed).values() {
+            corpus.apply(&part.events.iter().map(|(_, event)| event.clone()).collect::<Vec<_>>());
+        }
+        let memory = place.sink.lock().unwrap().clone();
+        let mut accumulated = Accumulated::new(memory.deltas);
+        memory.progress.iter().for_each(|progress| accumulated.advance(progress.epoch));
+        assert_same(&accumulated.pairs, &corpus.pairs(&stages), 0, run(seed));
+        accumulated.end();
+    });
+}
+
+#[test]
+fn an_output_is_reconciled_with_another_pipeline_however_often_that_ends_early() {
+    check(32, (events(1..100), any::<bool>(), any::<u64>()), |(history, keeps, seed)| {
+        let first = Plan::load("minhash", &["threshold=0.8".to_owned()]).unwrap();
+        let place = assert_law_through(&history, &first, keeps, seed);
+        let parts = partitions(&history, 1 + u32::try_from(seed % 3).unwrap(), seed);
+        for (n, (name, threshold)) in (0..).zip([("minhash", 0.5), ("exact", 0.6)]) {
+            let plan = Plan::load(name, &[format!("threshold={threshold}")]).unwrap();
+            let life = Life {
+                workers: 2,
+                readers: 1,
+                limits: EpochLimits { records: Some(5), ..EpochLimits::default() },
+                seed,
+                end: Some((0, mix(seed + n) & 1 == 0)),
+                reconcile: true,
+            };
+            for end in [life.end, None] {
+                match live(&place, &plan, &parts, Life { end, ..life }) {
+                    Ok(_) => assert_eq!(end, None),
+                    Err(RunError::Sink(error)) if error.to_string() == "the end" => {}
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            let stages = Stages::of(&plan, false);
+            let mut corpus = Corpus::new(&stages);
+            for part in parts.values() {
+                corpus.apply(&part.events.iter().map(|(_, event)| event.clone()).collect::<Vec<_>>());
+            }
+            let memory = place.sink.lock().unwrap().clone();
+            let mut alive = BTreeSet::new();
+            for (_, pair, diff) in memory.deltas {
+                assert!(if diff > 0 { alive.insert(pair.clone()) } else { alive.remove(&pair) }, "{pair:?}");
+            }
+            assert_same(&alive, &corpus.pairs(&stages), 0, run(seed));
+        }
+    });
+}
