@@ -1,0 +1,32 @@
+//! How much memory the process holds, as the system says.
+
+/// Resident memory in bytes, now and at most so far; from `/proc`, `None` where there is none.
+pub(super) fn resident_bytes() -> Option<(u64, u64)> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    Some((bytes(&status, "VmRSS:")?, bytes(&status, "VmHWM:")?))
+}
+
+/// A line such as `VmRSS:     1234 kB`.
+fn bytes(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_system_are_read() {
+        let status = "Name:\tx\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\n";
+        assert_eq!((bytes(status, "VmRSS:"), bytes(status, "VmHWM:")), (Some(1 << 20), Some(2 << 20)));
+        assert_eq!(bytes(status, "VmSwap:"), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn this_process_holds_some() {
+        let (now, peak) = resident_bytes().unwrap();
+        assert!(0 < now && now <= peak, "{now} {peak}");
+    }
+}

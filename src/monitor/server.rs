@@ -1,0 +1,88 @@
+//! The accept loop: connections in, each on a task of its own, until the end.
+//!
+//! It is written by hand since what the routing library brings has no deadline for a request's head, no bound of connections, and an end
+//! that half a request holds up for ever.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::{sleep, timeout};
+
+use super::Limits;
+use super::patient::Patient;
+
+/// The head of a request in bytes, and the most headers in it.
+const HEAD_BYTES: usize = 32 << 10;
+const HEADERS: usize = 64;
+
+/// After a connection could not be accepted, as when no file can be opened: it is tried again.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What a connection too many is told.
+const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 5\r\n\
+    content-type: text/plain; charset=utf-8\r\ncontent-length: 21\r\n\r\ntoo many connections\n";
+
+/// Serves until `stopped` hears something, or until its sender is gone.
+pub(super) async fn serve(
+    listener: TcpListener,
+    router: Router,
+    limits: Limits,
+    mut stopped: oneshot::Receiver<()>,
+) {
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new())
+        .header_read_timeout(limits.head)
+        .max_buf_size(HEAD_BYTES)
+        .max_headers(HEADERS);
+    let graceful = GracefulShutdown::new();
+    let room = Arc::new(Semaphore::new(limits.connections));
+    let mut fails = false;
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = &mut stopped => break,
+        };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                if !std::mem::replace(&mut fails, true) {
+                    tracing::warn!(%error, "the monitor cannot accept connections; it goes on trying");
+                }
+                sleep(PAUSE).await;
+                continue;
+            }
+        };
+        fails = false;
+        let Ok(permit) = Arc::clone(&room).try_acquire_owned() else {
+            refuse(&stream);
+            continue;
+        };
+        let io = TokioIo::new(Patient::new(stream, limits.stuck));
+        let connection = graceful.watch(http.serve_connection(io, TowerToHyperService::new(router.clone())));
+        tokio::spawn(async move {
+            // What a client does wrong is its own affair.
+            drop(connection.await);
+            drop(permit);
+        });
+    }
+    drop(listener);
+    // Whoever is not served by then is cut off: tasks end with the runtime.
+    drop(timeout(limits.shutdown, graceful.shutdown()).await);
+}
+
+/// Says that there is no room, as far as that goes without waiting.
+fn refuse(stream: &TcpStream) {
+    match stream.try_write(FULL) {
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+        Err(error) => tracing::debug!(%error, "a connection too many is gone already"),
+    }
+}

@@ -1,0 +1,143 @@
+//! What the program takes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::process::Command;
+
+use super::{docker, root};
+
+fn dupflow(arguments: &[&str], variables: &[(String, String)]) -> (bool, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dupflow"));
+    command.args(arguments).env_remove("RUST_LOG").envs(variables.iter().cloned());
+    let output = command.output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(said).unwrap())
+}
+
+fn has_subcommand(name: &str) -> bool {
+    dupflow(&["--help"], &[]).1.lines().any(|line| line.trim_start().split(' ').next() == Some(name))
+}
+
+fn has_flag(subcommand: &str, flag: &str) -> bool {
+    let (_, help) = dupflow(&[subcommand, "--help"], &[]);
+    let names = help.lines().filter(|line| line.trim_start().starts_with('-'));
+    names.flat_map(|line| line.split([' ', ',', '='])).any(|word| word == flag)
+}
+
+/// Features in `Cargo.toml`, and the oldest compiler that it is built with.
+fn manifest() -> (Vec<String>, String) {
+    let text = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let manifest: toml::Table = text.parse().unwrap();
+    let features = manifest["features"].as_table().unwrap().keys().cloned().collect();
+    (features, manifest["package"]["rust-version"].as_str().unwrap().to_owned())
+}
+
+/// Checks a feature that a builder asks for.
+pub(crate) fn check_feature(name: &str) {
+    assert!(manifest().0.iter().any(|known| known == name), "feature {name}");
+}
+
+pub(crate) fn rust_version() -> String {
+    manifest().1
+}
+
+/// Checks a command: the subcommand, and the flags in what follows.
+pub(crate) fn check_command(arguments: &[String]) {
+    let (subcommand, rest) = arguments.split_first().unwrap();
+    assert!(has_subcommand(subcommand), "dupflow {subcommand}");
+    for flag in rest.iter().filter(|word| word.starts_with('-')) {
+        let is_known = has_flag(subcommand, flag);
+        assert!(is_known, "dupflow {subcommand} {flag}");
+    }
+}
+
+/// The word behind a flag.
+pub(crate) fn value<'a>(arguments: &'a [String], flag: &str) -> &'a str {
+    let place = arguments.iter().position(|word| word == flag).unwrap_or_else(|| panic!("no {flag}"));
+    &arguments[place + 1]
+}
+
+/// The settings of a deployment file.
+pub(crate) fn settings(config: &str) -> toml::Table {
+    config.parse().unwrap()
+}
+
+/// Checks a deployment file as `dupflow check` does, with what a container's environment holds, and that it uses all of that; `files` says
+/// what the container has at which path.
+pub(crate) fn check_config(
+    config: &str,
+    pipeline: &str,
+    variables: &[(String, String)],
+    files: &[(&str, &str)],
+) {
+    settings(config);
+    for (name, _) in variables {
+        assert!(config.contains(&format!("${{{name}")), "nobody reads the variable {name}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut here = config.to_owned();
+    for (number, (path, content)) in files.iter().enumerate() {
+        let file = folder.path().join(number.to_string());
+        fs::write(&file, content).unwrap();
+        here = here.replace(path, file.to_str().unwrap());
+    }
+    let file = folder.path().join("dupflow.toml");
+    fs::write(&file, here).unwrap();
+    let (well, said) = dupflow(&["check", "-p", pipeline, "-c", file.to_str().unwrap()], variables);
+    if said.contains("built without Kafka") {
+        // Not by `eprintln!`, which the test harness keeps to itself when a test passes.
+        let skipped = b"SKIPPED docker: deployment files with topics, in a build without Kafka\n";
+        std::io::stderr().write_all(skipped).unwrap();
+        return;
+    }
+    assert!(well, "{config}\n{said}");
+}
+
+/// Checks a pipeline file.
+pub(crate) fn check_pipeline(content: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pipeline.toml");
+    fs::write(&file, content).unwrap();
+    let (well, said) = dupflow(&["plan", "-p", file.to_str().unwrap()], &[]);
+    assert!(well, "{content}\n{said}");
+}
+
+/// The texts below a name in a deployment file, by dotted key.
+pub(crate) fn flat(config: &str) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for (name, value) in settings(config) {
+        match value {
+            toml::Value::Table(table) => found.extend(
+                table
+                    .into_iter()
+                    .map(|(key, inner)| (format!("{name}.{key}"), inner.to_string().replace('"', ""))),
+            ),
+            plain => drop(found.insert(name, plain.to_string())),
+        }
+    }
+    found
+}
+
+#[test]
+fn what_is_unknown_is_seen() {
+    let check = |command: &str| {
+        let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
+        std::panic::catch_unwind(|| check_command(&words)).is_ok()
+    };
+    assert!(check("run -p minhash -c x"));
+    assert!(!check("run --pipelines minhash") && !check("runs -c x"));
+    assert!(std::panic::catch_unwind(|| check_pipeline("treshold = 0.8")).is_err());
+    let unread = [("DUPFLOW_X".to_owned(), String::new())];
+    assert!(std::panic::catch_unwind(|| check_config("", "minhash", &unread, &[])).is_err());
+}
+
+#[test]
+fn all_files_are_looked_at() {
+    let mut names: Vec<String> = fs::read_dir(docker(""))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["Dockerfile", "compose.yaml", "dupflow.toml", "kubernetes.yaml", "probe"]);
+}

@@ -1,0 +1,163 @@
+//! What is answered.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use dupflow::metrics::{Counter, Metrics};
+use dupflow::monitor::{self, Limits, Monitor, Phase, Status};
+use dupflow::time::SystemClock;
+
+use super::client::{ask, get};
+use super::exposition::{self, Family};
+use super::{HERE, Watched};
+
+fn scrape(watched: &Watched) -> BTreeMap<String, Family> {
+    let answer = get(watched.address(), "/metrics");
+    assert_eq!(answer.code, 200, "{answer:?}");
+    assert!(answer.head.contains("content-type: text/plain; version=0.0.4; charset=utf-8"), "{answer:?}");
+    exposition::read(&answer.body)
+}
+
+#[test]
+fn a_scrape_is_well_formed_from_the_first_moment_on_and_has_every_metric() {
+    let watched = Watched::new(Limits::default());
+    let families = scrape(&watched);
+    let listed = monitor::listed();
+    assert_eq!(families.len(), listed.len());
+    for metric in listed {
+        let family = &families[&metric.name];
+        assert_eq!((family.kind.as_str(), family.help.as_str()), (metric.kind.name(), metric.help));
+    }
+}
+
+#[test]
+fn values_are_those_of_the_run() {
+    let watched = Watched::new(Limits::default());
+    let Watched { metrics, status, clock, .. } = &watched;
+    for (n, (counter, ..)) in (1..).zip(Counter::TABLE) {
+        metrics.add(*counter, n);
+    }
+    metrics.add(Counter::Inserted, 1000);
+    metrics.add(Counter::Added, 2000);
+    metrics.add_look(3);
+    clock.0.store(9_500, Ordering::SeqCst);
+    status.enter(Phase::Live);
+    status.closed(44);
+    status.committed(41, Duration::from_millis(3), Duration::from_millis(7_000));
+    status.set_in_flight(5);
+    status.set_waiting_deltas(6);
+    status.set_state(40, 4096);
+    status.set_bad_records(BTreeMap::from([("not_json \"\\\n".to_owned(), 9)]));
+
+    let families = scrape(&watched);
+    let value = |name: &str, sample: &str| {
+        let family = families.get(&format!("dupflow_{name}")).unwrap_or_else(|| panic!("no {name}"));
+        *family.samples.get(sample).unwrap_or_else(|| panic!("no {sample} in {:?}", family.samples))
+    };
+    let at = |counter: Counter| Counter::TABLE.iter().position(|(c, ..)| *c == counter).unwrap() as f64 + 1.0;
+    for (counter, name, _) in Counter::TABLE {
+        let more = match counter {
+            Counter::Inserted => 1000.0,
+            Counter::Added => 2000.0,
+            _ => 0.0,
+        };
+        assert!((value(&format!("{name}_total"), "") - at(*counter) - more).abs() < 0.5, "{name}");
+    }
+    let expected = [
+        ("documents", "", 1000.0 + at(Counter::Inserted) - at(Counter::Deleted)),
+        ("pairs", "", 2000.0 + at(Counter::Added) - at(Counter::Removed)),
+        ("compared_by_look_total", "{look=\"3\"}", 1.0),
+        ("compared_by_look_total", "{look=\"1\"}", 0.0),
+        ("bad_records_total", "{reason=\"not_json \\\"\\\\\\n\"}", 9.0),
+        ("closed_epoch", "", 44.0),
+        ("durable_epoch", "", 41.0),
+        ("in_flight_epochs", "", 5.0),
+        ("waiting_deltas", "", 6.0),
+        ("commit_seconds", "_bucket{le=\"0.0025\"}", 0.0),
+        ("commit_seconds", "_bucket{le=\"0.005\"}", 1.0),
+        ("commit_seconds", "_count", 1.0),
+        ("commit_seconds", "_sum", 0.003),
+        ("commit_age_seconds", "", 2.5),
+        ("uptime_seconds", "", 9.5),
+        ("state_epoch", "", 40.0),
+        ("state_bytes", "", 4096.0),
+        ("phase", "{phase=\"live\"}", 1.0),
+        ("phase", "{phase=\"failed\"}", 0.0),
+        ("workers", "", 2.0),
+        ("processes", "", 1.0),
+    ];
+    for (name, sample, wanted) in expected {
+        let found = value(name, sample);
+        assert!((found - wanted).abs() < 1e-9, "{name}{sample}: {found}, expected {wanted}");
+    }
+    if cfg!(target_os = "linux") {
+        assert!(value("resident_bytes", "") > 1e5);
+    }
+}
+
+#[test]
+fn health_and_readiness_say_what_is_wrong() {
+    let watched = Watched::new(Limits::default());
+    let Watched { status, .. } = &watched;
+    let is = |path: &str, code: u16, body: &str| {
+        let answer = get(watched.address(), path);
+        assert_eq!((answer.code, answer.body.as_str()), (code, body), "{path}");
+    };
+    is("/health", 200, "ok\n");
+    is("/ready", 503, "starting: the output is taken over\n");
+    status.enter(Phase::Live);
+    is("/ready", 200, "ready\n");
+    status.enter(Phase::Failed("the output cannot be written".to_owned()));
+    is("/health", 503, "failed: the output cannot be written\n");
+    is("/ready", 503, "failed: /health says why\n");
+}
+
+#[test]
+fn other_paths_and_methods_are_refused() {
+    let watched = Watched::new(Limits::default());
+    for path in ["/", "/metrics/", "/metrics/x", "/../metrics", "/Health", "/status"] {
+        assert_eq!(get(watched.address(), path).code, 404, "{path}");
+    }
+    let post = "POST /metrics HTTP/1.1\r\nhost: here\r\ncontent-length: 1\r\nconnection: close\r\n\r\nx";
+    assert_eq!(ask(watched.address(), post).code, 405);
+    let nonsense = ask(watched.address(), "\x16\x03\x01 what\r\n\r\n");
+    assert_eq!(nonsense.code, 400, "{nonsense:?}");
+    let headers = "x: y\r\n".repeat(100);
+    let many = ask(watched.address(), &format!("GET /health HTTP/1.1\r\nhost: here\r\n{headers}\r\n"));
+    assert_eq!(many.code, 431, "{many:?}");
+}
+
+#[test]
+fn only_loopback_addresses_are_listened_on() {
+    let start = |address: &str| {
+        let (metrics, status) = (Arc::new(Metrics::new(0)), Arc::new(Status::new(0, 1, 1)));
+        Monitor::start(address.parse().unwrap(), metrics, status, Arc::new(SystemClock::start()))
+    };
+    for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:9600"] {
+        let refused = start(address).unwrap_err().to_string();
+        let expected = format!("the monitor cannot listen on {address}: expected a loopback address");
+        assert!(refused.starts_with(&expected), "{refused}");
+    }
+    let first = start(HERE).unwrap();
+    let taken = start(&first.address().to_string()).unwrap_err().to_string();
+    assert!(taken.contains(&format!("cannot listen on {}", first.address())), "{taken}");
+}
+
+#[test]
+fn the_docs_have_every_metric() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/metrics.md");
+    let text = fs::read_to_string(page).unwrap();
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| `dupflow_")).collect();
+    let expected: Vec<String> = monitor::listed()
+        .iter()
+        .map(|metric| {
+            let label = metric.label.map_or(String::new(), |label| format!("`{label}`"));
+            format!("| `{}` | {} | {label} | {} |", metric.name, metric.kind.name(), metric.help)
+        })
+        .collect();
+    assert!(rows == expected, "docs/metrics.md is to hold these rows:\n{}", expected.join("\n"));
+}
