@@ -26,10 +26,13 @@
 //! # Ok::<(), dupflow::config::PlanError>(())
 //! ```
 
+pub mod codec;
 pub mod description;
 pub mod doc;
+pub mod failpoint;
 pub mod hash;
 pub mod hash_index;
+pub mod mark;
 pub mod metrics;
 pub mod pair;
 pub mod slab;
@@ -40,14 +43,18 @@ pub mod text;
 pub mod sketch;
 
 pub mod block;
+pub mod broker;
 pub mod cluster;
 pub mod filter;
 
 pub mod dataflow;
 pub mod feed;
+pub mod monitor;
 pub mod oracle;
+pub mod processes;
 pub mod sink;
 pub mod source;
+pub mod state;
 
 pub mod config;
 
