@@ -106,6 +106,11 @@ impl Description {
         bytes
     }
 
+    /// The fields by name, with their values as people write them.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, String)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.to_string()))
+    }
+
     /// Reads canonical bytes.
     ///
     /// # Errors

@@ -106,6 +106,9 @@ pub struct SketchId {
 }
 
 impl SketchId {
+    /// The id of no sketch: one in 2^128 would have it.
+    pub const NONE: Self = Self { high: 0, low: 0 };
+
     /// Hashes the compared words under a scheme's fingerprint.
     #[expect(clippy::cast_possible_truncation, reason = "the two halves are meant")]
     pub fn of(scheme: u64, words: &[u64]) -> Self {

@@ -35,8 +35,10 @@ pub mod hash_index;
 pub mod mark;
 pub mod metrics;
 pub mod pair;
+pub mod retention;
 pub mod slab;
 pub mod time;
+pub mod visit;
 
 pub mod text;
 

@@ -45,7 +45,7 @@ mod tests {
     fn a_mark_is_read_as_it_was_written() {
         let mark = Mark {
             run: "r".to_owned(),
-            progress: Progress { epoch: 7, next: [(0, 5), (3, u64::MAX)].into(), table: None },
+            progress: Progress { epoch: 7, next: [(0, 5), (3, u64::MAX)].into(), ..Progress::default() },
             start: [(0, 1)].into(),
             pipeline: "{}".to_owned(),
             in_correction: true,

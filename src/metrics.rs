@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
+use crate::pair::Cause;
+
 /// Declares the counters: variant, name and help, once.
 macro_rules! counters {
     ($($variant:ident $name:literal $help:literal,)*) => {
@@ -30,13 +32,19 @@ counters! {
     UnknownDeletes "unknown_deletes" "Deletes of ids that are not alive.",
     Restored "restored" "Documents taken from the state of an earlier run.",
     Inserted "inserted" "Documents that came alive.",
-    Deleted "deleted" "Documents that ended.",
+    Deleted "deleted" "Documents that were deleted.",
+    Expired "expired" "Documents that ended by the retention.",
+    Late "late" "Upserts that were too old for the retention when they came.",
+    Undated "undated" "Upserts without a time, where documents expire by age: they do not.",
+    MovedIds "moved_ids" "Events of ids that were alive in another partition.",
     SketchesBorn "sketches_born" "Distinct sketches that came alive.",
     SketchesDied "sketches_died" "Distinct sketches whose last document ended.",
     IdfTables "idf_tables" "Tables of document frequencies made.",
     Resketched "resketched" "Documents sketched again under a new table of document frequencies.",
     Candidates "candidates" "Pairs of sketches that share a block, once for each block, counted when they become candidates.",
     RejectedAtFirstWord "rejected_at_first_word" "Candidates that the first word ruled out.",
+    Heated "blocks_heated" "Blocks that became hot.",
+    Cooled "blocks_cooled" "Blocks that are hot no more.",
     Compared "compared" "Pairs of sketches that the filter compared.",
     Components "components_compared" "Components that the filter read, first words included.",
     Accepted "accepted" "Pairs of sketches that the filter accepted.",
@@ -59,13 +67,15 @@ counters! {
 pub struct Metrics {
     counters: Vec<AtomicU64>,
     looks: Vec<AtomicU64>,
+    /// Deltas, in the order of [`Cause::ALL`].
+    causes: Vec<AtomicU64>,
 }
 
 impl Metrics {
     /// All at zero; for a filter of `looks` looks.
     pub fn new(looks: usize) -> Self {
         let zeros = |n| (0..n).map(|_| AtomicU64::new(0)).collect();
-        Self { counters: zeros(Counter::TABLE.len()), looks: zeros(looks) }
+        Self { counters: zeros(Counter::TABLE.len()), looks: zeros(looks), causes: zeros(Cause::ALL.len()) }
     }
 
     /// Adds to a counter.
@@ -83,10 +93,19 @@ impl Metrics {
         self.looks[usize::from(look) - 1].fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts the causes of deltas.
+    pub fn add_causes(&self, causes: impl Iterator<Item = Cause>) {
+        let mut counts = [0; Cause::ALL.len()];
+        causes.for_each(|cause| counts[cause as usize] += 1);
+        for (count, n) in self.causes.iter().zip(counts).filter(|(_, n)| *n > 0) {
+            count.fetch_add(n, Ordering::Relaxed);
+        }
+    }
+
     /// The counts so far. Taken one by one: of a run that goes on, two of them may be of different moments.
     pub fn counts(&self) -> Counts {
         let values = |counters: &[AtomicU64]| counters.iter().map(|n| n.load(Ordering::Relaxed)).collect();
-        Counts { counters: values(&self.counters), looks: values(&self.looks) }
+        Counts { counters: values(&self.counters), looks: values(&self.looks), causes: values(&self.causes) }
     }
 }
 
@@ -97,6 +116,9 @@ pub struct Counts {
     counters: Vec<u64>,
     /// Comparisons decided at look 1, 2, and so on.
     looks: Vec<u64>,
+    /// Deltas by cause.
+    #[serde(default)]
+    causes: Vec<u64>,
 }
 
 impl Counts {
@@ -111,9 +133,19 @@ impl Counts {
         self.get(came).saturating_sub(self.get(went))
     }
 
+    /// Documents alive.
+    pub fn documents(&self) -> u64 {
+        self.balance(Counter::Inserted, Counter::Deleted).saturating_sub(self.get(Counter::Expired))
+    }
+
     /// Comparisons decided at look 1, 2, and so on.
     pub fn looks(&self) -> &[u64] {
         &self.looks
+    }
+
+    /// Deltas of each cause that there is.
+    pub fn causes(&self) -> impl Iterator<Item = (Cause, u64)> {
+        Cause::ALL.into_iter().zip(self.causes.iter().copied().chain(std::iter::repeat(0)))
     }
 }
 
@@ -122,6 +154,7 @@ impl AddAssign<&Self> for Counts {
     fn add_assign(&mut self, other: &Self) {
         add(&mut self.counters, &other.counters);
         add(&mut self.looks, &other.looks);
+        add(&mut self.causes, &other.causes);
     }
 }
 
@@ -148,7 +181,7 @@ mod tests {
         all += &process(10, 2, &[1, 3]);
         all += &process(5, 5, &[3]);
         assert_eq!((all.get(Counter::Inserted), all.get(Counter::Events)), (15, 0));
-        assert_eq!(all.balance(Counter::Inserted, Counter::Deleted), 8);
+        assert_eq!(all.documents(), 8);
         assert_eq!(all.looks(), [1, 0, 2]);
     }
 
@@ -156,6 +189,6 @@ mod tests {
     fn a_balance_of_counts_that_race_is_never_negative() {
         let metrics = Metrics::new(0);
         metrics.add(Counter::Deleted, 1);
-        assert_eq!(metrics.counts().balance(Counter::Inserted, Counter::Deleted), 0);
+        assert_eq!(metrics.counts().documents(), 0);
     }
 }

@@ -102,3 +102,74 @@ pub struct DocPair {
     /// Why they were accepted.
     pub evidence: Evidence,
 }
+
+/// Why a pair comes or goes: what its epoch did to its documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// A document came alive.
+    Insert,
+    /// A document has another text.
+    Update,
+    /// A document was deleted.
+    Delete,
+    /// A document has expired.
+    Expire,
+    /// A document is weighed by another table of document frequencies.
+    #[serde(rename = "re-weighed")]
+    Reweighed,
+    /// Neither document has changed: a block in which they met has got hot or has lost a leader, or a group of copies has
+    /// become a star.
+    BlockDied,
+    /// Neither document has changed: they meet in a block again, or anew.
+    BlockRevived,
+    /// The output is corrected, by a run that reconciles it.
+    Correction,
+}
+
+impl Cause {
+    /// All of them, in order.
+    pub const ALL: [Self; 8] = [
+        Self::Insert,
+        Self::Update,
+        Self::Delete,
+        Self::Expire,
+        Self::Reweighed,
+        Self::BlockDied,
+        Self::BlockRevived,
+        Self::Correction,
+    ];
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Insert => "insert",
+            Self::Update => "update",
+            Self::Delete => "delete",
+            Self::Expire => "expire",
+            Self::Reweighed => "re-weighed",
+            Self::BlockDied => "block-died",
+            Self::BlockRevived => "block-revived",
+            Self::Correction => "correction",
+        }
+    }
+}
+
+/// A pair comes to be, or ceases to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Delta {
+    /// The pair.
+    pub pair: DocPair,
+    /// 1 or -1.
+    pub diff: isize,
+    /// Why.
+    pub cause: Cause,
+}
+
+impl Delta {
+    /// Of a pair neither of whose documents has changed.
+    pub fn by_block(pair: DocPair, diff: isize) -> Self {
+        let cause = if diff > 0 { Cause::BlockRevived } else { Cause::BlockDied };
+        Self { pair, diff, cause }
+    }
+}

@@ -180,6 +180,31 @@ impl BlockIndex {
         leaving.into_iter().for_each(|slot| slots.free(slot));
     }
 
+    /// Tells `found` of the sketches that a sketch would meet if it came into the blocks of these keys, or meets if it is there
+    /// already: of each once. Two sketches whose first words fail `worth` do not meet; it is asked with the visitor's first. Nothing is changed.
+    pub fn visit(
+        &self,
+        keys: &[BlockKey],
+        id: SketchId,
+        word: u64,
+        worth: impl Fn(u64, u64) -> bool,
+        found: impl FnMut(SketchId),
+    ) {
+        // All places are fetched before any is looked at: they are cold, and their misses overlap.
+        let places = keys.iter().map(|key| self.tables[usize::from(key.table)].touch(key.hash));
+        black_box(places.fold(0, |all, place| all ^ place));
+        let mut met: Vec<u32> = Vec::new();
+        for key in keys {
+            if let Some(block) = self.tables[usize::from(key.table)].get(key.hash) {
+                self.lists.visit(block, id, &self.slots, |slot| met.push(slot));
+            }
+        }
+        met.sort_unstable();
+        met.dedup();
+        met.retain(|slot| worth(word, self.slots.word(*slot)));
+        met.into_iter().map(|slot| self.slots.id(slot)).for_each(found);
+    }
+
     /// Sorts an epoch's changes into the batches of the tables. What leaves keeps its slot, to be freed at the end.
     fn sort(&mut self, postings: impl IntoIterator<Item = Postings>) -> Vec<u32> {
         let mut leaving = Vec::new();
@@ -260,7 +285,7 @@ mod tests {
                 [key(0, n % 2), key(1, mix(n) % 3), key(2, 0), key(2, 1 + n % 5)]
             };
             let word = |n: u64| n;
-            let (mut got_hot, mut cooled, mut led) = (0, 0, 0);
+            let (mut got_hot, mut cooled, mut led, mut visited) = (0, 0, 0, [0; 2]);
             for step in 0..600 {
                 let mut changes: BTreeMap<u64, i8> = BTreeMap::new();
                 // Mostly few changes, now and then many; more and then fewer.
@@ -308,6 +333,28 @@ mod tests {
                 }
                 assert_eq!(met, expected, "{rule:?}, step {step}");
 
+                // Whoever visits meets those that it would meet if it came, and nobody who is there meets others.
+                for n in (0..40).filter(|n| n % 7 == step % 7) {
+                    let with_it = |key: &BlockKey| {
+                        let mut members = blocks.get(key).cloned().unwrap_or_default();
+                        members.insert(id(n));
+                        meetings(&members, rule)
+                    };
+                    let its = keys(n).iter().flat_map(with_it).collect::<BTreeSet<_>>();
+                    let other = |pair: Pair<SketchId>| match (*pair.lo() == id(n), *pair.hi() == id(n)) {
+                        (true, _) => Some(*pair.hi()),
+                        (_, true) => Some(*pair.lo()),
+                        _ => None,
+                    };
+                    let worth = |with: &SketchId| names[with] % 2 == n % 2;
+                    let would: BTreeSet<_> = its.into_iter().filter_map(other).filter(worth).collect();
+                    let mut found = Vec::new();
+                    index.visit(&keys(n), id(n), word(n), |a, b| a % 2 == b % 2, |with| found.push(with));
+                    visited[usize::from(alive.contains(&n))] += found.len();
+                    found.sort_unstable();
+                    assert_eq!(found, would.into_iter().collect::<Vec<_>>(), "{rule:?}, step {step}");
+                }
+
                 let before = hot.clone();
                 for (key, block) in index.hot_blocks() {
                     match block {
@@ -331,6 +378,8 @@ mod tests {
                 led += hot.iter().filter(changed).count();
             }
             assert!(cap > 8 || (got_hot > 5 && cooled > 5 && led > 20), "{rule:?}: {got_hot} {cooled} {led}");
+            let may_meet = cap > 1 || leaders > 0;
+            assert!(visited.iter().all(|times| (*times > 10) == may_meet), "{rule:?}: {visited:?} were met");
             assert_eq!(index.slots.len().0, alive.len());
             assert!(index.slots.len().1 <= 80, "slots are used again");
         }

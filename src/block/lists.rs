@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 
 use super::slots::Slots;
 use super::{BlockKey, HotBlock, HotRule};
+use crate::hash::SketchId;
 use crate::slab::Rows;
 
 /// The members of blocks. A table holds a block of one as that member, others as the number of their list: see
@@ -128,6 +129,44 @@ impl Lists {
             List::Live(_) => {}
         }
         self.put(list, place)
+    }
+
+    /// Tells `meet` whom a sketch would meet in a block if it came there, or meets if it is there already.
+    pub(super) fn visit(&self, block: Block, id: SketchId, slots: &Slots, meet: impl FnMut(u32)) {
+        let itself = slots.find(id);
+        let only = [block];
+        let (members, hot): (&[u32], _) = match block {
+            list if list & LIST != 0 => match &self.lists.row((list & !LIST) as usize)[0] {
+                List::Live(members) => (members, None),
+                List::Hot(hot) => (&[], Some(hot)),
+            },
+            _ => (&only, None),
+        };
+        let others = || members.iter().copied().filter(|slot| Some(*slot) != itself);
+        let leaders = match hot {
+            // With the visitor among them, the block is no larger than it may be.
+            None if others().count() < self.rule.cap => return others().for_each(meet),
+            None => {
+                let mut least: Vec<u32> = others().collect();
+                least.sort_unstable_by_key(|slot| slots.id(*slot));
+                least.truncate(self.rule.leaders);
+                least
+            }
+            Some(hot) => {
+                let mut least = self.first(hot, self.rule.leaders.saturating_add(1), slots);
+                least.retain(|slot| Some(*slot) != itself);
+                least.truncate(self.rule.leaders);
+                least
+            }
+        };
+        let before = leaders.iter().filter(|slot| slots.id(**slot) < id).count();
+        if before == self.rule.leaders {
+            leaders.into_iter().for_each(meet);
+        } else if let Some(hot) = hot {
+            hot.iter().map(|r| slot(*r)).filter(|slot| Some(*slot) != itself).for_each(meet);
+        } else {
+            others().for_each(meet);
+        }
     }
 
     /// Stores a list, or gives its place back if it is none.

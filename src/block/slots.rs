@@ -45,10 +45,14 @@ impl Slots {
     /// # Panics
     /// If it has none: a broken promise upstream.
     pub(super) fn remove(&mut self, id: SketchId) -> u32 {
-        let found = self.by_id.places(id.low()).find(|slot| self.id(*slot) == id);
-        let slot = found.expect("a sketch leaves blocks that it is in");
+        let slot = self.find(id).expect("a sketch leaves blocks that it is in");
         self.by_id.remove(id.low(), slot);
         slot
+    }
+
+    /// The number of a sketch, if it has one.
+    pub(super) fn find(&self, id: SketchId) -> Option<u32> {
+        self.by_id.places(id.low()).find(|slot| self.id(*slot) == id)
     }
 
     pub(super) fn free(&mut self, slot: u32) {

@@ -88,6 +88,17 @@ impl Table {
         segment.places.get(segment.home(hash, depth)).copied().unwrap_or_default()
     }
 
+    /// A hash's value, if it is there.
+    pub(super) fn get(&self, hash: u32) -> Option<u32> {
+        let (side, index, depth) = self.locate(hash);
+        let segment = match side {
+            Side::Coarse => &self.coarse[index],
+            Side::Fine => &self.fine[index],
+        };
+        let found = segment.places.get(segment.search(hash, depth)).copied();
+        found.filter(|e| *e != GAP && high(*e) == hash).map(low)
+    }
+
     /// A hash's entry.
     pub(super) fn entry(&mut self, hash: u32) -> Entry<'_> {
         let (side, index, depth) = self.locate(hash);

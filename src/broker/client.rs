@@ -36,6 +36,8 @@ impl Connection {
         config.set("client.id", "dupflow");
         // What the library says of itself below a warning says nothing of the run.
         config.set_log_level(RDKafkaLogLevel::Warning);
+        // A broker that is back is found within about a second; the library would wait up to ten. May be set otherwise.
+        config.set("reconnect.backoff.max.ms", "1000");
         for (name, value) in &self.settings {
             config.set(name, value.reveal());
         }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::key::Key;
 use crate::doc::{DocId, Position};
 use crate::hash::SketchId;
 use crate::sketch::Sketch;
@@ -32,4 +33,13 @@ pub(super) struct Arrival {
     pub(super) content: Content,
     /// It was kept by an earlier run.
     pub(super) is_restored: bool,
+    /// The key of its document, if that was kept too and is not the arrival's own.
+    pub(super) key: Option<Box<Key>>,
+}
+
+impl Arrival {
+    /// The key that it gives its document.
+    pub(super) fn key(&self) -> Key {
+        self.key.as_ref().map_or_else(|| Key::of(self.ts, self.position), |key| **key)
+    }
 }

@@ -12,7 +12,7 @@ use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use super::epochs::Stash;
 use super::parcels::{Parcel, Parcels};
-use super::sketches::{MemberChange, Sketches};
+use super::sketches::{MemberChange, Sketches, StarChange};
 use super::upsert::Membership;
 use super::{Deltas, Stages};
 use crate::doc::DocId;
@@ -66,6 +66,7 @@ pub(super) fn collapse<'scope>(
                 let mut copies = copies.session(&capabilities[2]);
                 let mut keys = Vec::new();
                 let mut member_changes = Vec::with_capacity(changes.len());
+                let mut stars = Vec::new();
                 let mut sketches = sketches.borrow_mut();
 
                 changes.sort_unstable_by(|a, b| {
@@ -97,6 +98,11 @@ pub(super) fn collapse<'scope>(
                         |pair, diff| copies.give((copy(pair), epoch, diff)),
                     );
                     let after = members.len();
+                    if before.max(after) > stages.expand_limit {
+                        let ids = |of: &[Membership]| of.iter().map(|m| m.document.clone()).collect();
+                        let (left, joined) = (ids(leave), ids(join));
+                        stars.push(StarChange { sketch: id, before, left, joined });
+                    }
                     stages.metrics.add(
                         Counter::Starred,
                         u64::from(before <= stages.expand_limit && after > stages.expand_limit),
@@ -117,7 +123,7 @@ pub(super) fn collapse<'scope>(
                     }
                 }
                 parcels.flush(|parcel| postings.give(parcel));
-                sketches.keep_changes(epoch, member_changes);
+                sketches.keep_changes(epoch, member_changes, stars);
                 changed.session(&capabilities[1]).give(MembersChanged);
             }
         }

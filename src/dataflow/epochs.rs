@@ -2,11 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use timely::container::CapacityContainerBuilder;
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::ParallelizationContract;
-use timely::dataflow::operators::generic::OutputBuilder;
-use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::dataflow::operators::generic::operator::Operator;
 use timely::dataflow::operators::{Capability, InputCapability};
 use timely::progress::frontier::MutableAntichain;
@@ -37,6 +34,11 @@ impl<D> Stash<D> {
         }
     }
 
+    /// The first epoch of which there are records.
+    pub(super) fn first(&self) -> Option<Epoch> {
+        self.open.first_key_value().map(|(epoch, _)| *epoch)
+    }
+
     /// The next epoch, in order, of which no input can bring more records.
     pub(super) fn next_closed(
         &mut self,
@@ -44,6 +46,19 @@ impl<D> Stash<D> {
     ) -> Option<(Vec<Capability<Epoch>>, Vec<D>)> {
         let first = self.open.first_entry()?;
         frontiers.iter().all(|frontier| !frontier.less_equal(first.key())).then(|| first.remove())
+    }
+
+    /// The next epoch, in order, that may begin: no input with these frontiers brings records of one before it, and `before` keeps none.
+    /// For records that are to find what an operator holds as the epochs before theirs leave it.
+    pub(super) fn next_begun<D2>(
+        &mut self,
+        frontiers: &[MutableAntichain<Epoch>],
+        before: &Stash<D2>,
+    ) -> Option<(Vec<Capability<Epoch>>, Vec<D>)> {
+        let first = self.open.first_entry()?;
+        let is_first = before.open.first_key_value().is_none_or(|(epoch, _)| epoch >= first.key());
+        let is_begun = frontiers.iter().all(|frontier| !frontier.less_than(first.key()));
+        (is_first && is_begun).then(|| first.remove())
     }
 }
 
@@ -71,41 +86,6 @@ where
             }
         }
     })
-}
-
-/// As [`by_epoch`], with two outputs.
-pub(super) fn by_epoch2<'scope, D: 'static, D2: 'static, D3: 'static, P, L>(
-    stream: Stream<'scope, Epoch, Vec<D>>,
-    pact: P,
-    name: &str,
-    mut logic: L,
-) -> (Stream<'scope, Epoch, Vec<D2>>, Stream<'scope, Epoch, Vec<D3>>)
-where
-    P: ParallelizationContract<Epoch, Vec<D>>,
-    L: FnMut(Vec<D>, &mut dyn FnMut(D2), &mut dyn FnMut(D3)) + 'static,
-    Vec<D>: timely::Container,
-    Vec<D2>: timely::Container,
-    Vec<D3>: timely::Container,
-{
-    let mut builder = OperatorBuilder::new(name.to_owned(), stream.scope());
-    let mut input = builder.new_input(stream, pact);
-    let (first, first_stream) = builder.new_output();
-    let (second, second_stream) = builder.new_output();
-    let mut first = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(first);
-    let mut second = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(second);
-    builder.build(move |_| {
-        let mut stash = Stash::<D>::new();
-        move |frontiers| {
-            input.for_each_time(|time, data| stash.keep(&time, 2, data));
-            while let Some((capabilities, records)) = stash.next_closed(frontiers) {
-                let (mut first, mut second) = (first.activate(), second.activate());
-                let mut first = first.session(&capabilities[0]);
-                let mut second = second.session(&capabilities[1]);
-                logic(records, &mut |record| first.give(record), &mut |record| second.give(record));
-            }
-        }
-    });
-    (first_stream, second_stream)
 }
 
 #[cfg(test)]

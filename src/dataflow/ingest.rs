@@ -1,8 +1,9 @@
 //! Ingest: each worker pulls its share of the events and sketches them before anything travels: sketches, not texts,
 //! leave this operator.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use timely::container::CapacityContainerBuilder;
 use timely::dataflow::operators::Capability;
@@ -13,15 +14,22 @@ use timely::scheduling::Activator;
 
 use super::arrival::{Arrival, Content};
 use super::output::Reached;
+use super::retain::Tick;
+use super::visitors::{Caller, Lobby, Look, Seeker};
 use super::{Stages, kept};
-use crate::doc::{DocEvent, Letter, Position};
+use crate::doc::{DocEvent, Letter, Position, without_separators};
 use crate::hash;
 use crate::metrics::Counter;
+use crate::retention::RetentionClock;
 use crate::sketch::SketchMaker;
-use crate::time::Epoch;
+use crate::time::{Epoch, UnixTime};
+use crate::visit::{Question, Visitor};
 
 /// Epochs that may be open at once: enough to keep every stage busy, few enough to bound what is held.
 const EPOCHS_IN_FLIGHT: Epoch = 4;
+
+/// Visitors that are let in between two batches of events: enough that they wait for few, few enough that they cost the events little.
+const LET_IN: usize = 4;
 
 /// What a worker finds when it asks for events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +60,8 @@ pub struct Taken {
     pub letters: Vec<Letter>,
     /// Where each of several processes reads all: the process, and a hash of what the batch was for all of them.
     pub seen: Option<(usize, u64)>,
+    /// When it was read, in unix seconds, where documents expire by the time of day: told by one process of several.
+    pub at: Option<f64>,
 }
 
 /// Where a worker's events come from.
@@ -74,31 +84,52 @@ pub trait Intake {
 pub(super) struct Ingested<'scope> {
     pub(super) arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     pub(super) read: Stream<'scope, Epoch, Vec<Reached>>,
+    /// Who has come to ask about a text, at the time of an epoch that is open.
+    pub(super) callers: Stream<'scope, Epoch, Vec<Caller>>,
+    /// Who has come to ask about a document.
+    pub(super) seekers: Stream<'scope, Epoch, Vec<Seeker>>,
+    /// Of every batch its time, to all workers, where documents expire by age.
+    pub(super) ticks: Stream<'scope, Epoch, Vec<Tick>>,
     /// Gives the operator a new look at how far the others are.
     pub(super) wake: Activator,
 }
 
-/// Sketches the events of this worker. `open` is the first epoch that is not closed everywhere, kept by the output.
+/// Sketches the events of this worker. `open` is the first epoch that is not closed everywhere, kept by the output. Visitors are let into
+/// `lobby`, a few at a time: they and the events go by turns.
 pub(super) fn ingest<'scope>(
     scope: Scope<'scope, Epoch>,
     stages: &Stages,
     mut intake: Box<dyn Intake>,
     open: Rc<Cell<Epoch>>,
+    lobby: Rc<RefCell<Lobby>>,
 ) -> Ingested<'scope> {
     let mut builder = OperatorBuilder::new("Ingest".to_owned(), scope);
     let (output, arrivals) = builder.new_output();
     let (read, read_stream) = builder.new_output();
+    let (ticks, ticks_stream) = builder.new_output();
+    let mut ticks = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(ticks);
     let mut output = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(output);
     let mut read = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(read);
+    let (callers, callers_stream) = builder.new_output();
+    let mut callers = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(callers);
+    let (seekers, seekers_stream) = builder.new_output();
+    let mut seekers = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(seekers);
     let address = builder.operator_info().address;
     let activator = scope.activator_for(Rc::clone(&address));
-    let wake = scope.worker().sync_activator_for(address.to_vec());
-    // A worker that is gone needs no waking.
-    intake.wake_with(Box::new(move || wake.activate().unwrap_or(())));
+    let waker = || -> Box<dyn Fn() + Send> {
+        let wake = scope.worker().sync_activator_for(address.to_vec());
+        // A worker that is gone needs no waking.
+        Box::new(move || wake.activate().unwrap_or(()))
+    };
+    intake.wake_with(waker());
+    let door = stages.visitors.register(waker());
 
     let mut maker = SketchMaker::new(&stages.scheme);
     let is_live = stages.scheme.live().is_some();
-    let metrics = std::sync::Arc::clone(&stages.metrics);
+    let has_fields = !stages.scheme.text.field_names().is_empty();
+    let metrics = Arc::clone(&stages.metrics);
+    let (retention, live) = (stages.retention, Arc::clone(&stages.live));
+    let peers = scope.peers() as u64;
     let again = scope.activator_for(address);
     builder.build(move |capabilities| {
         let mut held = capabilities;
@@ -114,13 +145,17 @@ pub(super) fn ingest<'scope>(
                     let mut output = output.activate();
                     let mut session = output.session(&held[0]);
                     let (mut events, mut bytes, mut empty, mut restored) = (0, 0, 0, 0);
+                    let mut newest = None;
                     let taken = intake.read(&mut |given| {
                         let (position, event) = match given {
                             Given::Event(position, event) => (position, event),
                             Given::Kept(id, value) => {
                                 let document = kept::restore(id, value, &maker);
-                                session.give(document.expect("what is kept under a scheme is read under it"));
-                                restored += 1;
+                                let document =
+                                    document.expect("what is kept under a scheme is read under it");
+                                newest = newest.max(document.ts.and_then(UnixTime::new));
+                                restored += u64::from(!matches!(document.content, Content::Delete));
+                                session.give(document);
                                 return;
                             }
                         };
@@ -140,12 +175,28 @@ pub(super) fn ingest<'scope>(
                         };
                         let hash = hash::bytes(0, event.id.as_str().as_bytes());
                         let DocEvent { id, ts, .. } = event;
-                        session.give(Arrival { hash, id, position, ts, content, is_restored: false });
+                        newest = newest.max(ts.and_then(UnixTime::new));
+                        let (is_restored, key) = (false, None);
+                        session.give(Arrival { hash, id, position, ts, content, is_restored, key });
                     });
                     let reached = taken.end.map(Reached::Read).into_iter();
                     let letters = taken.letters.into_iter().map(Reached::Letter);
                     let seen = taken.seen.map(|(process, hash)| Reached::Seen(process, hash)).into_iter();
-                    read.activate().session(&held[1]).give_iterator(reached.chain(letters).chain(seen));
+                    let at = match retention.clock {
+                        RetentionClock::Event => newest,
+                        // What is repeated is compared with the time of then, as the output stands.
+                        RetentionClock::Wall => {
+                            taken.at.filter(|_| live.holds(epoch)).and_then(UnixTime::new)
+                        }
+                    };
+                    let at = at.filter(|_| retention.max_age.is_some());
+                    let clock = at.map(|at| Reached::Clock(retention.clock.at(at)));
+                    let all = reached.chain(letters).chain(seen).chain(clock);
+                    read.activate().session(&held[1]).give_iterator(all);
+                    if let Some(at) = at {
+                        let to_each = (0..peers).map(|to| Tick { to, at });
+                        ticks.activate().session(&held[2]).give_iterator(to_each);
+                    }
                     metrics.add(Counter::Restored, restored);
                     metrics.add(Counter::Events, events);
                     metrics.add(Counter::Bytes, bytes);
@@ -153,9 +204,41 @@ pub(super) fn ingest<'scope>(
                     again.activate();
                 }
             }
+            let Some(now) = held.first().map(|capability| *capability.time()) else { return };
+            for _ in 0..LET_IN {
+                let Some(Visitor { question, reply }) = door.take(now) else { return };
+                match question {
+                    Question::Text { text, top } => {
+                        let name = lobby.borrow_mut().let_in(reply, top);
+                        let text = if has_fields { without_separators(&text) } else { text.as_str().into() };
+                        let look = if is_live {
+                            maker.terms(&text).map(|terms| Look::Terms(Box::new(terms)))
+                        } else {
+                            maker.sketch(&text).map(|(id, made)| Look::Sketch(id, Box::new(made)))
+                        };
+                        let look = look.unwrap_or(Look::Nothing);
+                        let caller = Caller { name, top, document: None, look };
+                        callers.activate().session(&held[3]).give(caller);
+                    }
+                    Question::Document { id, top } => {
+                        let name = lobby.borrow_mut().let_in(reply, top);
+                        let hash = hash::bytes(0, id.as_bytes());
+                        seekers.activate().session(&held[4]).give(Seeker { name, top, hash, id });
+                    }
+                }
+            }
+            // There may be more.
+            again.activate();
         }
     });
-    Ingested { arrivals, read: read_stream, wake: activator }
+    Ingested {
+        arrivals,
+        read: read_stream,
+        callers: callers_stream,
+        seekers: seekers_stream,
+        ticks: ticks_stream,
+        wake: activator,
+    }
 }
 
 /// Gives up the epochs before this one; one that has been given up stays so.

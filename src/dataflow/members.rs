@@ -34,7 +34,7 @@ impl Members {
     }
 
     /// All, in ascending order.
-    fn iter(&self) -> impl Iterator<Item = &DocId> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &DocId> {
         let (one, many) = match self {
             Self::Nobody(_) => (None, None),
             Self::One(document) => (Some(document), None),

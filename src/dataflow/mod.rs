@@ -13,36 +13,43 @@
 
 mod arrival;
 mod blocks;
+mod causes;
 mod collapse;
+mod documents;
 mod epochs;
 mod ingest;
 mod kept;
+mod key;
 mod link;
 mod live;
 mod members;
+mod order;
 mod output;
 mod pairs;
 mod parcels;
+mod retain;
+mod retaining;
 mod sketches;
 mod small_map;
 mod stages;
 mod upsert;
 mod verify;
+mod visitors;
 mod workers;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 use timely::dataflow::operators::Concat;
-use timely::dataflow::operators::vec::Map;
 use timely::dataflow::{Scope, Stream};
 
+use ingest::Ingested;
 pub use ingest::{Given, Intake, Pull, Taken};
 pub use link::Lost;
-use output::Reached;
 pub use output::{ClosedEpoch, Emit};
 pub use stages::Stages;
+use visitors::Lobby;
 pub use workers::{Cancellation, Data, Workers};
 
 use crate::pair::{Evidence, Similarity};
@@ -68,22 +75,32 @@ pub fn build(
     emit: Box<dyn Emit>,
 ) {
     let open = Rc::new(Cell::new(first));
+    let lobby = Rc::new(RefCell::new(Lobby::new(scope.index())));
 
-    let ingested = ingest::ingest(scope, stages, intake, Rc::clone(&open));
-    let (memberships, kept, reached) = match stages.scheme.live() {
+    let ingested = ingest::ingest(scope, stages, intake, Rc::clone(&open), Rc::clone(&lobby));
+    let Ingested { arrivals, ticks, read, callers, seekers, wake } = ingested;
+    let (memberships, callers, seekers, reached) = match stages.scheme.live() {
         None => {
-            let upserted = upsert::upsert(ingested.arrivals, stages);
-            (upserted.memberships, upserted.kept, ingested.read)
+            let upserted = upsert::upsert(arrivals, ticks, stages);
+            (upserted.records, callers, Some((seekers, upserted.documents)), upserted.reached)
         }
         Some(growth) => {
-            let live = live::live(ingested.arrivals, growth, stages);
-            (live.memberships, live.kept, ingested.read.concat(live.tables.map(Reached::Table)))
+            let live = live::live(arrivals, ticks, callers, seekers, growth, stages);
+            (live.memberships, live.callers, None, live.reached)
         }
     };
-    let reached = reached.concat(kept.map(Reached::Kept));
+    let reached = read.concat(reached);
     let (sketches, collapsed) = collapse::collapse(memberships, stages);
-    let candidates = blocks::blocks(collapsed.postings, stages);
-    let accepted = verify::verify(candidates, Rc::clone(&sketches), stages);
-    let expanded = pairs::expand(accepted, &collapsed.changed, sketches);
-    output::output(expanded.concat(collapsed.copies), reached, stages, emit, open, ingested.wake);
+    let callers = match seekers {
+        None => callers,
+        Some((seekers, documents)) => {
+            callers.concat(visitors::find(seekers, &collapsed.changed, documents, upsert::look))
+        }
+    };
+    let entered = visitors::enter(callers, &collapsed.changed, Rc::clone(&sketches), stages);
+    let met = blocks::blocks(collapsed.postings, entered.guests, stages);
+    let verified = verify::verify(met.candidates, met.calls, Rc::clone(&sketches), stages);
+    let expanded = pairs::expand(verified.acceptances, &collapsed.changed, sketches);
+    visitors::answer(entered.notes.concat(met.notes).concat(verified.notes), lobby);
+    output::output(expanded.concat(collapsed.copies), reached, stages, emit, open, wake);
 }

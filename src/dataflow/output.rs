@@ -14,12 +14,13 @@ use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::progress::frontier::MutableAntichain;
 use timely::scheduling::Activator;
 
+use super::causes::Causes;
 use super::{Deltas, Stages};
 use crate::codec::Changes;
 use crate::doc::{Letter, Position};
 use crate::metrics::{Counter, Metrics};
-use crate::pair::DocPair;
-use crate::time::{Epoch, Offsets, Progress, TableInForce};
+use crate::pair::{Cause, Delta, DocPair};
+use crate::time::{Epoch, Offsets, Progress, RetentionTime, TableInForce};
 
 /// All that an epoch has come to, on all workers.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,7 +28,7 @@ pub struct ClosedEpoch {
     /// Its number, and how far it has read.
     pub progress: Progress,
     /// What it changes of the pairs: sorted by (a, b, diff), distinct, and of diff 1 or -1.
-    pub deltas: Vec<(DocPair, isize)>,
+    pub deltas: Vec<Delta>,
     /// What it changes of the documents, if they are [kept](Stages::keeps); of one document in order.
     pub kept: Vec<Changes>,
     /// Its records that are no events, by position, if they are kept with their epoch.
@@ -58,6 +59,10 @@ pub(super) enum Reached {
     Kept(Changes),
     /// A record that is no event.
     Letter(Letter),
+    /// The clock of retention has come to this time.
+    Clock(RetentionTime),
+    /// What was done to documents, by the hashes of their ids.
+    Causes(Vec<(u64, Cause)>),
     /// A batch that all processes have read: by this one, a hash of what it was.
     Seen(usize, u64),
 }
@@ -72,6 +77,8 @@ struct OpenEpoch {
     /// Of each partition that was read, the offset after what was read.
     next: Offsets,
     table: Option<TableInForce>,
+    clock: Option<RetentionTime>,
+    causes: Causes,
 }
 
 /// The epochs on their way out, on one worker.
@@ -119,6 +126,8 @@ pub(super) fn output(
                     }
                     Reached::Table(table) => epoch.table = Some(table),
                     Reached::Kept(changes) => epoch.kept.push(changes),
+                    Reached::Clock(clock) => epoch.clock = epoch.clock.max(Some(clock)),
+                    Reached::Causes(causes) => epoch.causes.add(causes),
                     Reached::Letter(letter) => epoch.letters.push(letter),
                     Reached::Seen(process, hash) => {
                         // In any order of batches.
@@ -148,17 +157,23 @@ impl Closing {
     fn close(&mut self, first_open: Option<Epoch>, emit: &mut dyn Emit) {
         let end = first_open.or_else(|| Some(self.open.last_key_value()?.0 + 1));
         for epoch in self.progress.epoch + 1..end.unwrap_or(0) {
-            let OpenEpoch { mut deltas, kept, mut letters, seen, next, table } =
+            let OpenEpoch { mut deltas, kept, mut letters, seen, next, table, clock, causes } =
                 self.open.remove(&epoch).unwrap_or_default();
             letters.sort_by_key(|letter| letter.position);
             consolidate(&mut deltas);
             deltas.sort_unstable_by(|(a, i), (b, j)| (&a.pair, i, a).cmp(&(&b.pair, j, b)));
-            let added = deltas.iter().filter(|(_, diff)| *diff > 0).count();
+            let causes = causes.sorted();
+            let deltas: Vec<_> = (deltas.into_iter())
+                .map(|(pair, diff)| Delta { cause: causes.of(&pair.pair, diff), pair, diff })
+                .collect();
+            self.metrics.add_causes(deltas.iter().map(|delta| delta.cause));
+            let added = deltas.iter().filter(|delta| delta.diff > 0).count();
             self.metrics.add(Counter::Added, added as u64);
             self.metrics.add(Counter::Removed, (deltas.len() - added) as u64);
             self.metrics.add(Counter::Epochs, 1);
             self.progress.epoch = epoch;
             self.progress.table = table.or(self.progress.table);
+            self.progress.clock = clock.max(self.progress.clock);
             for (partition, offset) in next {
                 let so_far = self.progress.next.entry(partition).or_default();
                 *so_far = offset.max(*so_far);

@@ -64,7 +64,7 @@ impl Parcels {
 
 /// The worker that owns a block. The tables of the index are in the order of hashes: by the lowest bits, every worker has its
 /// share of each range.
-fn owner(key: BlockKey, peers: usize) -> usize {
+pub(super) fn owner(key: BlockKey, peers: usize) -> usize {
     (key.hash as usize).wrapping_add(usize::from(key.table)) % peers
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Four operators of the worker share them, partitioned by sketch id. `collapse` is the only one that writes: when an epoch closes, all
 //! its changes at once. `verify` reads sketches, in "Visit" that of x and in "Compare" that of y, and `pairs` reads members; both work on an
-//! epoch later than `collapse`, which may by then have gone on to epochs after it. Three rules make that right.
+//! epoch later than `collapse`, which may by then have gone on to epochs after it. So does a visitor of an epoch, which comes to "Compare"
+//! at the time of the next one, for both. Three rules make that right.
 //!
 //! 1. *A sketch is what its id says.* It never changes while it is held, so it does not matter when it is read.
 //! 2. *A sketch is held as long as anybody may read it.* Candidates of an epoch name sketches that have a member before the epoch
@@ -12,7 +13,7 @@
 //! 3. *Members are read as of an epoch.* The changes of each epoch are kept until `pairs` is done with it
 //!    ([`forget`](Sketches::forget)); [`visible_at`](Sketches::visible_at) takes those of later epochs back. At most the epochs in flight are kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::members::Members;
 use crate::block::{BlockKey, HotBlock};
@@ -34,8 +35,27 @@ pub(super) struct Sketches {
     expand_limit: usize,
     /// What lost its last member in which epoch.
     dying: BTreeMap<Epoch, Vec<SketchId>>,
-    /// What changed of the visible members in each epoch that `pairs` has not done; ascending by sketch.
-    changes: BTreeMap<Epoch, Vec<MemberChange>>,
+    /// What changed of the members in each epoch that `pairs` has not done.
+    changes: BTreeMap<Epoch, Changed>,
+}
+
+/// What an epoch changed of the members.
+#[derive(Debug)]
+struct Changed {
+    /// Of the visible ones; ascending by sketch.
+    visible: Vec<MemberChange>,
+    /// Of each sketch that had too many members for all to be visible, before or after the epoch; ascending.
+    stars: Vec<StarChange>,
+}
+
+/// What an epoch changed of a sketch with too many members for all to be visible.
+#[derive(Clone, Debug)]
+pub(super) struct StarChange {
+    pub(super) sketch: SketchId,
+    /// Members before the epoch.
+    pub(super) before: usize,
+    pub(super) left: Vec<DocId>,
+    pub(super) joined: Vec<DocId>,
 }
 
 #[derive(Debug)]
@@ -119,15 +139,17 @@ impl Sketches {
         place
     }
 
-    /// Keeps what changed of the visible members in an epoch, ascending by sketch, until it is [forgotten](Self::forget).
-    pub(super) fn keep_changes(&mut self, epoch: Epoch, changes: Vec<MemberChange>) {
-        debug_assert!(changes.is_sorted_by_key(|change| change.sketch));
-        self.changes.insert(epoch, changes);
+    /// Keeps what changed of the visible members in an epoch until it is [forgotten](Self::forget), and all changes of each sketch that more
+    /// than `expand_limit` documents stood for before the epoch or stand for after it. Both ascending by sketch.
+    pub(super) fn keep_changes(&mut self, epoch: Epoch, visible: Vec<MemberChange>, stars: Vec<StarChange>) {
+        debug_assert!(visible.is_sorted_by_key(|change| change.sketch));
+        debug_assert!(stars.is_sorted_by_key(|change| change.sketch));
+        self.changes.insert(epoch, Changed { visible, stars });
     }
 
     /// What changed of the visible members in an epoch.
     pub(super) fn changes(&self, epoch: Epoch) -> &[MemberChange] {
-        self.changes.get(&epoch).map_or(&[], |changes| changes)
+        self.changes.get(&epoch).map_or(&[], |changed| &changed.visible)
     }
 
     /// Nobody asks for the changes of this epoch any more, or for members as of an earlier one.
@@ -144,10 +166,8 @@ impl Sketches {
         if let Some(members) = self.members_of(id) {
             documents.extend(members.visible(self.expand_limit));
         }
-        for (_, changes) in self.changes.range(epoch + 1..).rev() {
-            let start = changes.partition_point(|change| change.sketch < id);
-            let of_sketch = changes[start..].iter().take_while(|change| change.sketch == id).count();
-            for change in changes[start..start + of_sketch].iter().rev() {
+        for (_, changed) in self.changes.range(epoch + 1..).rev() {
+            for change in changed.of(id).iter().rev() {
                 if change.diff > 0 {
                     let at = documents.iter().position(|document| **document == change.document);
                     documents.swap_remove(at.expect("who came is there"));
@@ -156,6 +176,39 @@ impl Sketches {
                 }
             }
         }
+    }
+
+    /// Whether more documents stood for a sketch after an epoch than are all visible. The changes of all later epochs have to be kept.
+    pub(super) fn is_star_at(&self, id: SketchId, epoch: Epoch) -> bool {
+        for (_, changed) in self.changes.range(epoch + 1..) {
+            if let Some(star) = changed.star(id) {
+                return star.before > self.expand_limit;
+            }
+            if !changed.of(id).is_empty() {
+                return false;
+            }
+        }
+        self.members_of(id).is_some_and(|members| members.len() > self.expand_limit)
+    }
+
+    /// All documents that stood for a sketch after an epoch, visible or not. The changes of all later epochs have to be kept.
+    pub(super) fn members_at(&self, id: SketchId, epoch: Epoch) -> BTreeSet<&DocId> {
+        let mut all: BTreeSet<&DocId> = self.members_of(id).into_iter().flat_map(Members::iter).collect();
+        for (_, changed) in self.changes.range(epoch + 1..).rev() {
+            if let Some(StarChange { left, joined, .. }) = changed.star(id) {
+                all.retain(|document| !joined.contains(document));
+                all.extend(left);
+            } else {
+                for change in changed.of(id).iter().rev() {
+                    let _ = if change.diff > 0 {
+                        all.remove(&change.document)
+                    } else {
+                        all.insert(&change.document)
+                    };
+                }
+            }
+        }
+        all
     }
 
     /// Names a document of each hot block whose example is held here.
@@ -187,6 +240,21 @@ impl Sketches {
                 }
             }
         }
+    }
+}
+
+impl Changed {
+    /// What changed of the visible members of a sketch.
+    fn of(&self, id: SketchId) -> &[MemberChange] {
+        let start = self.visible.partition_point(|change| change.sketch < id);
+        let count = self.visible[start..].iter().take_while(|change| change.sketch == id).count();
+        &self.visible[start..start + count]
+    }
+
+    /// What changed of a sketch, if it had too many members.
+    fn star(&self, id: SketchId) -> Option<&StarChange> {
+        let at = self.stars.binary_search_by_key(&id, |star| star.sketch).ok()?;
+        Some(&self.stars[at])
     }
 }
 

@@ -138,14 +138,20 @@ fn members_are_read_as_of_any_epoch_that_is_kept() {
                     moves.entry(sketch_id(to)).or_insert((to, vec![], vec![])).2.push(n);
                 }
             }
-            let mut changes = Vec::new();
+            let (mut changes, mut stars) = (Vec::new(), Vec::new());
             for (sketch, leave, join) in moves.values() {
                 changes.extend(change(&mut sketches, *sketch, epoch, leave, join));
+                let before = history.last().and_then(|before| before.get(sketch)).map_or(0, BTreeSet::len);
+                if before.max(now[sketch].len()) > expand_limit {
+                    let ids = |numbers: &[u64]| numbers.iter().map(|number| document(*number)).collect();
+                    let (sketch, left, joined) = (sketch_id(*sketch), ids(leave), ids(join));
+                    stars.push(StarChange { sketch, before, left, joined });
+                }
                 if now[sketch].is_empty() {
                     last_death.insert(*sketch, epoch);
                 }
             }
-            sketches.keep_changes(epoch, changes);
+            sketches.keep_changes(epoch, changes, stars);
             history.push(now.clone());
 
             // The readers go on, by none or a few epochs.
@@ -165,6 +171,10 @@ fn members_are_read_as_of_any_epoch_that_is_kept() {
                     let members: Vec<DocId> = members.into_iter().flatten().map(|n| document(*n)).collect();
                     let visible = if members.len() <= expand_limit { members.len() } else { 1 };
                     assert!(found.into_iter().eq(&members[..visible]), "{sketch} as of {at} in {epoch}");
+                    let all = sketches.members_at(sketch_id(sketch), at);
+                    assert!(all.into_iter().eq(&members), "{sketch} as of {at} in {epoch}");
+                    let is_star = sketches.is_star_at(sketch_id(sketch), at);
+                    assert_eq!(is_star, members.len() > expand_limit, "{sketch} as of {at} in {epoch}");
                 }
             }
             for sketch in 0..5 {

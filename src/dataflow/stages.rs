@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::block::{BlockKey, Blocking, HotBlock};
 use crate::filter::PairFilter;
 use crate::metrics::Metrics;
+use crate::retention::Retention;
 use crate::sketch::Scheme;
 use crate::text::IdfTable;
 use crate::time::{LiveFrom, Progress};
+use crate::visit::Visitors;
 
 /// What the dataflow computes: everything that decides the result, and where it is counted.
 #[derive(Clone, Debug)]
@@ -23,6 +25,8 @@ pub struct Stages {
     pub expand_limit: usize,
     /// Whether pairs carry their evidence; if not, it is zero, and no part of a pair's identity.
     pub evidence: bool,
+    /// Which documents stay alive.
+    pub retention: Retention,
     /// Whether documents are kept for a later run: then each epoch leaves with what changed of them.
     pub keeps: bool,
     /// From which epoch on no earlier run has been here before. Tables of document frequencies are made from there on.
@@ -33,14 +37,16 @@ pub struct Stages {
     pub table: Option<Arc<IdfTable>>,
     /// Tables that have been made, until whoever stores them takes them out; by fingerprint. Only where documents are kept.
     pub tables: Arc<Mutex<BTreeMap<u64, Arc<IdfTable>>>>,
+    /// Who asks about the corpus while it changes.
+    pub visitors: Arc<Visitors>,
     /// Where it is counted.
     pub metrics: Arc<Metrics>,
-    /// The hot blocks of all workers, kept current; their documents are named when the input has ended.
+    /// The hot blocks of all workers, kept current; their documents are named now and then, and when the input has ended.
     pub hot_blocks: Arc<Mutex<BTreeMap<BlockKey, HotBlock>>>,
 }
 
 impl Stages {
-    /// Stages of a run that begins, with everything counted from zero; without evidence, nothing kept.
+    /// Stages of a run that begins, with everything counted from zero; without evidence, every document stays alive, nothing kept.
     pub fn new(
         scheme: Scheme,
         blocking: Arc<dyn Blocking>,
@@ -54,11 +60,13 @@ impl Stages {
             filter,
             expand_limit,
             evidence: false,
+            retention: Retention::default(),
             keeps: false,
             live: Arc::new(LiveFrom::beginning()),
             past: Progress::default(),
             table: None,
             tables: Arc::default(),
+            visitors: Arc::default(),
             hot_blocks: Arc::default(),
         }
     }

@@ -2,17 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 use timely::dataflow::Stream;
-use timely::dataflow::channels::pact::Exchange;
 
+use super::Stages;
 use super::arrival::{Arrival, Content};
-use super::epochs::by_epoch2;
-use super::{Stages, kept};
-use crate::codec::Changes;
+use super::documents::InForce;
+use super::retain::{Retained, Tick, retain};
+use super::retaining::{Follow, Told};
+use super::visitors::Look;
 use crate::doc::DocId;
 use crate::hash::SketchId;
-use crate::metrics::Counter;
 use crate::sketch::Sketch;
-use crate::slab::Slab;
 use crate::time::Epoch;
 
 /// A document becomes a member of a sketch (with the sketch itself) or ceases to be one (without).
@@ -23,11 +22,9 @@ pub(super) struct Membership {
     pub(super) joins: Option<Box<Sketch>>,
 }
 
-/// A document alive.
-struct Document {
-    id: DocId,
-    /// Its sketch; [`no_sketch`] if its text has no token. (An option would take 8 bytes more.)
-    sketch: SketchId,
+/// A document stands for its sketch, or for [`no_sketch`] if its text has no token.
+impl InForce for SketchId {
+    const ENDED: Self = Self::NONE;
 }
 
 /// The id of no words at all, which no sketch has.
@@ -35,86 +32,68 @@ fn no_sketch() -> SketchId {
     SketchId::of(0, &[])
 }
 
-/// What the events of an epoch come to.
-pub(super) struct Upserted<'scope> {
-    /// Of documents in sketches.
-    pub(super) memberships: Stream<'scope, Epoch, Vec<Membership>>,
-    /// What a later run needs to go on from here, if documents are kept.
-    pub(super) kept: Stream<'scope, Epoch, Vec<Changes>>,
+/// By what a document is compared, of what is in force of it.
+pub(super) fn look(_: u32, sketch: SketchId) -> Look {
+    if sketch == no_sketch() { Look::Nothing } else { Look::Held(sketch) }
 }
+
+/// Documents as members of sketches.
+pub(super) enum Memberships {}
 
 /// Applies the events of each epoch to the documents, which are partitioned by the hash of their ids.
 pub(super) fn upsert<'scope>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
+    ticks: Stream<'scope, Epoch, Vec<Tick>>,
     stages: &Stages,
-) -> Upserted<'scope> {
-    let metrics = std::sync::Arc::clone(&stages.metrics);
-    let keeps = stages.keeps;
-    let mut documents = Slab::<Document>::default();
-    let no_sketch = no_sketch();
+) -> Retained<'scope, Memberships> {
+    retain(arrivals, ticks, "Upsert", stages)
+}
 
-    let exchange = Exchange::new(|a: &Arrival| a.hash);
-    let (memberships, kept) = by_epoch2(arrivals, exchange, "Upsert", move |mut arrivals, emit, keep| {
-        let mut changes = Changes::default();
-        arrivals.sort_unstable_by(|a, b| (a.hash, &a.id, a.position).cmp(&(b.hash, &b.id, b.position)));
-        let (mut inserted, mut deleted, mut unchanged, mut unknown) = (0, 0, 0, 0);
-        let mut arrivals = arrivals.into_iter().peekable();
-        while let Some(mut last) = arrivals.next() {
-            let place = documents.find(last.hash, |d| d.id == last.id);
-            // What each event of the epoch does is counted as if it stood alone: counts do not depend on the cut.
-            let before = place.and_then(|place| documents.get(place)).map(|document| document.sketch);
-            let mut in_force = before;
-            loop {
-                let next = match &last.content {
-                    Content::Delete => None,
-                    Content::Empty => Some(no_sketch),
-                    Content::Sketch(id, _) => Some(*id),
-                    Content::Terms(_) => unreachable!("only live weights sketch later"),
-                };
-                match (in_force, next) {
-                    (None, None) => unknown += 1,
-                    (None, Some(_)) => inserted += 1,
-                    (Some(_), None) => deleted += 1,
-                    (Some(old), Some(new)) => unchanged += u64::from(old == new),
-                }
-                in_force = next;
-                match arrivals.next_if(|a| a.id == last.id) {
-                    Some(later) => last = later,
-                    None => break,
-                }
-            }
-            if keeps && (before.is_some() || in_force.is_some()) {
-                kept::keep(&last, &mut changes);
-                if changes.len_bytes() >= kept::PARCEL_BYTES {
-                    keep(std::mem::take(&mut changes));
-                }
-            }
-            if before != in_force {
-                if let Some(sketch) = before.filter(|sketch| *sketch != no_sketch) {
-                    emit(Membership { sketch, document: last.id.clone(), joins: None });
-                }
-                if let Content::Sketch(sketch, body) = last.content {
-                    emit(Membership { sketch, document: last.id.clone(), joins: Some(body) });
-                }
-            }
-            match (place, in_force) {
-                (Some(place), Some(sketch)) => {
-                    documents.get_mut(place).into_iter().for_each(|document| document.sketch = sketch);
-                }
-                (Some(place), None) => drop(documents.remove(last.hash, place)),
-                (None, Some(sketch)) => {
-                    documents.insert(last.hash, Document { id: last.id, sketch });
-                }
-                (None, None) => {}
-            }
+impl Follow for Memberships {
+    type Value = SketchId;
+    type Text = Box<Sketch>;
+    type Record = Membership;
+
+    const TELLS_EACH: bool = false;
+
+    fn value(content: &Content) -> SketchId {
+        match content {
+            Content::Delete => SketchId::ENDED,
+            Content::Empty => no_sketch(),
+            Content::Sketch(id, _) => *id,
+            Content::Terms(_) => unreachable!("only live weights sketch later"),
         }
-        if !changes.is_empty() {
-            keep(changes);
+    }
+
+    fn text(content: Content) -> Option<Box<Sketch>> {
+        if let Content::Sketch(_, body) = content { Some(body) } else { None }
+    }
+
+    fn counts(_: SketchId) -> bool {
+        // Nobody asks how many there are.
+        false
+    }
+
+    fn repeats(before: SketchId, after: SketchId) -> bool {
+        before == after
+    }
+
+    fn tell(
+        Told { id, before, after, .. }: Told<'_, SketchId>,
+        texts: impl Iterator<Item = Option<Box<Sketch>>>,
+        emit: &mut dyn FnMut(Membership),
+    ) {
+        if before == after {
+            return;
         }
-        metrics.add(Counter::Inserted, inserted);
-        metrics.add(Counter::Deleted, deleted);
-        metrics.add(Counter::Unchanged, unchanged);
-        metrics.add(Counter::UnknownDeletes, unknown);
-    });
-    Upserted { memberships, kept }
+        let is_sketch = |sketch: &SketchId| ![SketchId::ENDED, no_sketch()].contains(sketch);
+        if is_sketch(&before) {
+            emit(Membership { sketch: before, document: id.clone(), joins: None });
+        }
+        if is_sketch(&after)
+            && let Some(body) = texts.flatten().last()
+        {
+            emit(Membership { sketch: after, document: id.clone(), joins: Some(body) });
+        }
+    }
 }

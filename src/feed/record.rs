@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::fields::{Found, Further, Value};
 use super::{BadRecord, json, usual};
 use crate::doc::{DocEvent, FIELD_SEPARATOR, without_separators};
+use crate::time::UnixTime;
 
 /// One event as it was recorded.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,6 +75,9 @@ impl Parser {
         let id = found.id.ok_or(BadRecord::MissingId)?.ok_or(BadRecord::BadId)?;
         let upsert = found.op.unwrap_or(Ok(true))?;
         let ts = found.ts.transpose()?;
+        if ts.is_some_and(|ts| UnixTime::new(ts).is_none()) {
+            return Err(BadRecord::BadTs);
+        }
         let text = match (upsert, found.text) {
             (false, _) => None,
             (true, None) => return Err(BadRecord::MissingText),

@@ -20,7 +20,7 @@ fn every_form_of_an_event() {
         good("{\"ts\":1.5,\"text\":\"b c\",\"op\":\"upsert\",\"id\":\"a\"}\r\n"),
         ("a".to_owned(), text.clone(), Some(1.5))
     );
-    assert_eq!(good(r#"{"id":"a","op":"delete","ts":-7}"#), ("a".to_owned(), None, Some(-7.0)));
+    assert_eq!(good(r#"{"id":"a","op":"delete","ts":7}"#), ("a".to_owned(), None, Some(7.0)));
     assert_eq!(good(r#"{"id":"a","op":"delete","text":null}"#), ("a".to_owned(), None, None));
     assert_eq!(
         good(r#" { "x" : {"id":[1,{"text":2}]}, "id" : "a" , "text" : "b c" , "y":null } "#),
@@ -63,7 +63,7 @@ fn the_last_of_repeated_fields_counts() {
 #[test]
 fn every_reason_of_a_line() {
     use BadRecord::*;
-    let cases: [(&[u8], BadRecord); 34] = [
+    let cases: [(&[u8], BadRecord); 38] = [
         (b"{\"id\":\"a\",\"text\":\"\xff\"}", NotUtf8),
         (b"\xff", NotUtf8),
         (b"{\"id\":\"a\",\"other\":\"\xe9\",\"text\":\"x\"}", NotUtf8),
@@ -94,6 +94,11 @@ fn every_reason_of_a_line() {
         (br#"{"id":"a","op":"insert","text":"x"}"#, UnknownOp),
         (br#"{"id":"a","ts":"x","text":"x"}"#, BadTs),
         (br#"{"id":"a","ts":null,"text":"x"}"#, BadTs),
+        // Milliseconds, the year 2100, before 1970.
+        (br#"{"id":"a","ts":1700000000000,"text":"x"}"#, BadTs),
+        (br#"{"id":"a","ts":4102444800,"text":"x"}"#, BadTs),
+        (br#"{"id":"a","op":"delete","ts":-0.5}"#, BadTs),
+        (br#"{"id":"a","ts":1e300,"text":7}"#, BadTs),
         (br#"{"id":"a"}"#, MissingText),
         (br#"{"id":"a","text":null}"#, BadText),
         (br#"{"id":"a","text":{"x":1}}"#, BadText),
@@ -177,7 +182,8 @@ fn what_is_written_reads_back() {
     let cases = [
         ("a", Some("text with \"quotes\"\n\0 and Ж😀"), Some(1_700_000_000.25)),
         ("q\"\\\n\0", Some(""), None),
-        ("b", None, Some(1e15)),
+        ("b", None, Some(4_102_444_799.5)),
+        ("c", None, Some(0.0)),
     ];
     for (id, text, ts) in cases {
         let record =

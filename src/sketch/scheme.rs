@@ -8,12 +8,14 @@ use serde::{Deserialize, Serialize};
 use super::agreement::{Agreement, Shape};
 use super::bits::{Cut, Packed};
 use super::bottom_k::{BottomK, Sample};
+use super::estimate::standard_error;
 use super::estimator::{Estimator, Matches};
 use super::fractional::{Mixed, Part};
 use super::oph::{Oph, OphOriginal, Original};
 use super::sectional::{SectionMode, Sectional};
 use super::{Cws, Dart, Fss, Icws, MinHash, MinMax, Odd, Sampler, SimHash, Sketcher, SuperMinHash, variance};
 use crate::description::Description;
+use crate::pair::{Evidence, Similarity};
 use crate::text::measures::Measure;
 use crate::text::{Growth, Idf, IdfTable, TextRules, Weights};
 
@@ -254,6 +256,14 @@ impl Scheme {
             (Measure::WeightedJaccard, Weights::Unit) => Measure::Jaccard,
             (measure, _) => measure,
         }
+    }
+
+    /// The standard error of a pair's similarity, by its evidence; 0 where it is no estimate, of copies and where features are compared.
+    pub fn standard_error(&self, similarity: Similarity, evidence: Evidence) -> f64 {
+        if self.exact || evidence.look == 0 {
+            return 0.0;
+        }
+        standard_error(similarity.get(), self.sketch.size, self.sketch.bits)
     }
 
     /// When the document frequencies that weights are made of are counted anew; `None` where they never are.

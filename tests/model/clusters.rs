@@ -6,7 +6,7 @@ use dupflow::cluster::{ClusterKind, Clusters, Report};
 use dupflow::dataflow::Stages;
 use dupflow::doc::DocId;
 use dupflow::oracle;
-use dupflow::pair::{DocPair, Evidence, Pair, Similarity};
+use dupflow::pair::{Delta, DocPair, Evidence, Pair, Similarity};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -38,7 +38,7 @@ impl Accumulated {
     }
 
     /// Takes one epoch, whose changes must be sorted and keep every report at 0 or 1, and compares.
-    fn advance(&mut self, changes: &[(DocPair, isize)], present: &BTreeSet<Pair<DocId>>) {
+    fn advance(&mut self, changes: &[Delta], present: &BTreeSet<Pair<DocId>>) {
         let said = self.clusters.advance(changes);
         let place = |(report, diff): &(Report, isize)| match report {
             Report::Member { document, .. } => (false, document.clone(), *diff),
@@ -79,7 +79,7 @@ fn holds(history: &[Vec<(u8, u8)>]) {
         let change = |pair: &Pair<DocId>| {
             let (similarity, evidence) = (Similarity::ONE, Evidence::default());
             let diff = if present.contains(pair) { 1 } else { -1 };
-            (DocPair { pair: pair.clone(), similarity, evidence }, diff)
+            Delta::by_block(DocPair { pair: pair.clone(), similarity, evidence }, diff)
         };
         let changes: Vec<_> = before.symmetric_difference(&present).map(change).collect();
         all.iter_mut().for_each(|accumulated| accumulated.advance(&changes, &present));
@@ -129,7 +129,7 @@ fn clusters_of_any_history() {
             let changes: Vec<_> = written
                 .iter()
                 .filter(|(at, ..)| *at == epoch)
-                .map(|(_, pair, diff)| (pair.clone(), *diff))
+                .map(|(_, pair, diff)| Delta::by_block(pair.clone(), *diff))
                 .collect();
             all.iter_mut().for_each(|accumulated| accumulated.advance(&changes, &present));
         }

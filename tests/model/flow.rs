@@ -14,7 +14,7 @@ use dupflow::description::Description;
 use dupflow::doc::{DocEvent, DocId, Letter, Position};
 use dupflow::mark::Mark;
 use dupflow::metrics::Counter;
-use dupflow::pair::DocPair;
+use dupflow::pair::Delta;
 use dupflow::pipeline::{self, Continuity, Job, RunError, Summary};
 use dupflow::sink::{Memory, Sink};
 use dupflow::source::{
@@ -22,7 +22,7 @@ use dupflow::source::{
 };
 use dupflow::time::{Clock, Epoch, Offsets, Progress, SystemClock};
 
-fn stages() -> Stages {
+pub(crate) fn stages() -> Stages {
     Stages::of(&Plan::load("minhash", &[]).unwrap(), false)
 }
 
@@ -57,7 +57,7 @@ impl Intake for Fast {
         each(Given::Event(position, DocEvent { id, ts: None, text }));
         self.next += 1;
         let end = Some(Position { offset: position.offset + 1, ..position });
-        Taken { end, letters: Vec::new(), seen: None }
+        Taken { end, ..Taken::default() }
     }
 
     fn wake_with(&mut self, _: Box<dyn Fn() + Send>) {}
@@ -185,7 +185,7 @@ fn cancelled_workers_end_without_closing_what_is_open() {
 }
 
 /// What a reader does.
-type Script = Box<dyn FnMut(&Queue) -> Result<(), SourceError> + Send>;
+pub(crate) type Script = Box<dyn FnMut(&Queue) -> Result<(), SourceError> + Send>;
 
 /// Readers that do as they are told.
 struct Scripts(Vec<Script>);
@@ -215,7 +215,7 @@ impl Reader for Scripted {
 }
 
 /// One document, all of one text.
-fn batch(offset: u64) -> Batch {
+pub(crate) fn batch(offset: u64) -> Batch {
     let mut records = Records::default();
     let key = offset.to_string();
     records.push(KeyedRecord {
@@ -243,12 +243,7 @@ struct Watched<F> {
 }
 
 impl<F: FnMut(Epoch) -> io::Result<()>> Sink for Watched<F> {
-    fn epoch(
-        &mut self,
-        progress: &Progress,
-        deltas: &[(DocPair, isize)],
-        letters: &[Letter],
-    ) -> io::Result<()> {
+    fn epoch(&mut self, progress: &Progress, deltas: &[Delta], letters: &[Letter]) -> io::Result<()> {
         (self.first)(progress.epoch)?;
         self.memory.lock().unwrap().epoch(progress, deltas, letters)
     }
@@ -263,7 +258,7 @@ impl<F: FnMut(Epoch) -> io::Result<()>> Sink for Watched<F> {
 }
 
 /// Runs readers to their end; what came of it, and what was written.
-fn run(
+pub(crate) fn run(
     stages: &Stages,
     readers: Vec<Script>,
     first: impl FnMut(Epoch) -> io::Result<()> + Send + 'static,

@@ -47,7 +47,7 @@ const WORDS: [&str; 12] =
     ["ant", "bee", "cat", "dog", "elk", "fox", "gnu", "hen", "ibis", "jay", "kite", "lynx"];
 
 /// An edit of one of three templates, so that texts are often alike; template 3 is a few words, or none.
-fn text() -> impl Strategy<Value = String> {
+pub(crate) fn text() -> impl Strategy<Value = String> {
     (0usize..4, vec((0usize..40, 0usize..WORDS.len()), 0..4)).prop_map(|(template, edits)| {
         let length = if template == 3 { edits.len().min(2) } else { 40 };
         let mut words: Vec<&str> =
@@ -69,12 +69,15 @@ enum Change {
     Delete,
 }
 
+pub(crate) fn ids() -> impl Strategy<Value = DocId> {
+    (0..IDS.len()).prop_map(|i| DocId::new(IDS[i]).unwrap())
+}
+
 /// Events in order. Deletes come whether the id is alive or not.
 pub(crate) fn events(count: impl Into<SizeRange>) -> impl Strategy<Value = Vec<Event>> {
-    let ids = (0..IDS.len()).prop_map(|i| DocId::new(IDS[i]).unwrap());
     let changes =
         prop_oneof![6 => text().prop_map(Change::Text), 1 => Just(Change::Again), 2 => Just(Change::Delete)];
-    vec((ids, changes), count).prop_map(|history| {
+    vec((ids(), changes), count).prop_map(|history| {
         let mut last: BTreeMap<DocId, String> = BTreeMap::new();
         let event = |(id, change): (DocId, Change)| {
             let text = match change {

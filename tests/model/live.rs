@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use dupflow::dataflow::Stages;
 use dupflow::doc::DocId;
+use dupflow::hash::SketchId;
 use dupflow::metrics::Counter;
 use dupflow::pair::DocPair;
-use dupflow::sketch::SketchMaker;
+use dupflow::sketch::{Scheme, Sketch, SketchMaker};
 use dupflow::text::{Featurizer, IdfTable};
 use dupflow::{config::Plan, oracle};
 
@@ -18,11 +19,11 @@ use crate::law::{Accumulated, assert_same};
 use crate::pipelines::plan;
 use crate::script::{self, Run};
 
-const LIVE: &str = "text = { shingle = \"words:1\", weights = \"tf-idf\", idf = \"live\" }\n\
+pub(crate) const LIVE: &str = "text = { shingle = \"words:1\", weights = \"tf-idf\", idf = \"live\" }\n\
     sketch = { kind = \"dart\", size = 64, bits = 8 }\nblocking = { bands = 16, rows = 2, cap = 4 }";
 
 /// The corpus, and the table in force, by the definition.
-struct Corpus {
+pub(crate) struct Corpus {
     stages: Stages,
     featurizer: Featurizer,
     alive: BTreeMap<DocId, String>,
@@ -33,7 +34,7 @@ struct Corpus {
 }
 
 impl Corpus {
-    fn new(stages: &Stages) -> Self {
+    pub(crate) fn new(stages: &Stages) -> Self {
         Self {
             stages: stages.clone(),
             featurizer: Featurizer::new(stages.scheme.text.clone()),
@@ -45,7 +46,7 @@ impl Corpus {
     }
 
     /// Applies an epoch. At its end a table is due or not, by the number of documents that the one in force counted.
-    fn apply(&mut self, events: &[Event]) {
+    pub(crate) fn apply(&mut self, events: &[Event]) {
         for (id, text) in events {
             match text {
                 Some(text) => drop(self.alive.insert(id.clone(), text.clone())),
@@ -54,6 +55,23 @@ impl Corpus {
             let counts = text.as_ref().is_some_and(|text| !self.featurizer.terms(text).ids.is_empty());
             let _ = if counts { self.counted.insert(id.clone()) } else { self.counted.remove(id) };
         }
+        self.close();
+    }
+
+    /// The documents alive at the end of an epoch are these.
+    pub(crate) fn become_of(&mut self, alive: BTreeMap<DocId, String>) {
+        self.counted.clear();
+        for (id, text) in &alive {
+            if !self.featurizer.terms(text).ids.is_empty() {
+                self.counted.insert(id.clone());
+            }
+        }
+        self.alive = alive;
+        self.close();
+    }
+
+    /// An epoch ends: a table is due, or not.
+    fn close(&mut self) {
         let growth = self.stages.scheme.live().expect("live weights");
         if growth.is_due(self.table.documents(), self.counted.len() as u64) {
             let mut holders: BTreeMap<u64, u32> = BTreeMap::new();
@@ -67,13 +85,21 @@ impl Corpus {
         }
     }
 
+    /// The scheme under the table in force.
+    pub(crate) fn scheme(&self) -> Scheme {
+        self.stages.scheme.under(Arc::clone(&self.table))
+    }
+
+    /// The documents alive that have a sketch under that table.
+    pub(crate) fn sketches(&self) -> BTreeMap<DocId, (SketchId, Sketch)> {
+        let mut maker = SketchMaker::new(&self.scheme());
+        self.alive.iter().filter_map(|(id, text)| Some((id.clone(), maker.sketch(text)?))).collect()
+    }
+
     /// D(C) under the table in force.
-    fn pairs(&self) -> BTreeSet<DocPair> {
-        let mut maker = SketchMaker::new(&self.stages.scheme.under(Arc::clone(&self.table)));
-        let sketches: BTreeMap<_, _> =
-            self.alive.iter().filter_map(|(id, text)| Some((id, maker.sketch(text)?))).collect();
+    pub(crate) fn pairs(&self) -> BTreeSet<DocPair> {
         oracle::exact(
-            sketches.iter().map(|(id, sketched)| (*id, sketched)),
+            &self.sketches(),
             &*self.stages.blocking,
             &*self.stages.filter,
             self.stages.expand_limit,

@@ -27,6 +27,8 @@ pub(crate) struct Log {
     pub(crate) readers: usize,
     pub(crate) limits: EpochLimits,
     pub(crate) seed: u64,
+    /// When the event of a partition at an offset happened.
+    pub(crate) ts: fn(u32, u64) -> Option<f64>,
     /// Told by each reader that has read all.
     pub(crate) read: Sender<()>,
 }
@@ -35,6 +37,7 @@ pub(crate) struct Log {
 struct Turns {
     partitions: BTreeMap<u32, Partition>,
     seed: u64,
+    ts: fn(u32, u64) -> Option<f64>,
     read: Sender<()>,
 }
 
@@ -62,7 +65,7 @@ impl Source for Log {
             };
             let partitions = self.partitions.iter().filter(mine).map(left).collect();
             let seed = hash::mix(self.seed ^ reader as u64);
-            readers.push(Box::new(Turns { partitions, seed, read: self.read.clone() }));
+            readers.push(Box::new(Turns { partitions, seed, ts: self.ts, read: self.read.clone() }));
         }
         readers
     }
@@ -93,7 +96,8 @@ impl Reader for Turns {
             let mut records = Records::default();
             for (offset, (id, text)) in &part.events[..count] {
                 let (key, value) = (Some(id.as_str().as_bytes()), text.as_deref().map(str::as_bytes));
-                records.push(KeyedRecord { offset: *offset, ts: None, key, value });
+                let ts = (self.ts)(*partition, *offset);
+                records.push(KeyedRecord { offset: *offset, ts, key, value });
             }
             let is_last = count == part.events.len();
             // Behind the last record, and before the line, there may be more that is none.

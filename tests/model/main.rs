@@ -1,9 +1,10 @@
 //! The law: after every epoch of any history, the accumulated deltas are what the oracle makes of the corpus.
 //!
-//! Eight families. [`pipelines`]: random histories, for each kind of text rule, sketch, blocking and filter. [`properties`]:
+//! Eleven families. [`pipelines`]: random histories, for each kind of text rule, sketch, blocking and filter. [`properties`]:
 //! what follows from the law without an oracle. [`reference`]: delta by delta against a plain differential dataflow.
 //! [`recorded`]: real history. [`clusters`]: what is made of the pairs. [`truth`]: the oracle of true similarities against its
-//! definition. [`sources`]: partitions, readers and cuts of any kind. [`flow`]: where a run waits, and how it fails. How seeds are
+//! definition. [`retention`]: documents that expire. [`causes`]: why deltas are. [`visitors`]: questions asked meanwhile. [`sources`]: partitions, readers and cuts of any kind.
+//! [`flow`]: where a run waits, and how it fails. How seeds are
 //! set and found regressions kept is told in [`history`].
 //!
 //! Random histories are short, so that they shrink to something one can read, and the caps are small, so that blocks and
@@ -13,6 +14,7 @@
 
 #![cfg(test)]
 
+mod causes;
 mod clusters;
 #[path = "../data/mod.rs"]
 mod data;
@@ -26,6 +28,8 @@ mod properties;
 mod recorded;
 mod reference;
 mod restart;
+mod retention;
 mod script;
 mod sources;
 mod truth;
+mod visitors;

@@ -14,17 +14,17 @@ use std::time::Duration;
 
 use dupflow::config::Plan;
 use dupflow::dataflow::Stages;
-use dupflow::doc::Letter;
+use dupflow::doc::{Letter, Position};
 use dupflow::hash::mix;
 use dupflow::mark::{Mark, Standing};
 use dupflow::metrics::Counter;
-use dupflow::pair::DocPair;
+use dupflow::pair::{Delta, DocPair};
 use dupflow::pipeline::{self, Continuity, Job, PastError, RunError};
 use dupflow::sink::{Memory, Sink};
 use dupflow::source::{BadRecords, EpochLimits, OnError};
 use dupflow::state::{self, State};
 use dupflow::text::IdfTable;
-use dupflow::time::{Progress, SystemClock};
+use dupflow::time::{Progress, RetentionTime, SystemClock, UnixTime};
 use proptest::prelude::*;
 
 use crate::data::Event;
@@ -32,7 +32,8 @@ use crate::history::{check, events};
 use crate::law::{Accumulated, Corpus, assert_same};
 use crate::log::{Log, Partition};
 use crate::pipelines::plan;
-use crate::script::Run;
+use crate::retention;
+use crate::script::{Run, Stamped};
 use crate::sources::partitions;
 
 /// A destination whose run ends at a commit, if it comes so far: before it is made, or behind it.
@@ -51,12 +52,7 @@ impl Sink for Ends {
         self.sink.pairs()
     }
 
-    fn epoch(
-        &mut self,
-        progress: &Progress,
-        deltas: &[(DocPair, isize)],
-        letters: &[Letter],
-    ) -> io::Result<()> {
+    fn epoch(&mut self, progress: &Progress, deltas: &[Delta], letters: &[Letter]) -> io::Result<()> {
         self.sink.epoch(progress, deltas, letters)
     }
 
@@ -86,6 +82,17 @@ fn open(store: &state::Memory) -> State {
     State::open(Box::new(store.clone())).unwrap()
 }
 
+/// When events happen: mostly one after the other, some late, some at no time.
+fn ts_of(partition: u32, offset: u64) -> Option<f64> {
+    let random = mix(u64::from(partition) << 32 | offset);
+    let now = 1000.0 + 1.5 * f64::from(u32::try_from(offset).unwrap());
+    match random % 8 {
+        0 => None,
+        1 => Some(now - f64::from(u32::try_from(random >> 8 & 31).unwrap())),
+        _ => Some(now),
+    }
+}
+
 /// How a run is made, and how it ends.
 #[derive(Clone, Copy, Debug)]
 struct Life {
@@ -109,8 +116,14 @@ fn live(
     let (read, all_read) = channel();
     let (commits_left, behind) = life.end.unwrap_or((u64::MAX, false));
     let metrics = Arc::clone(&stages.metrics);
-    let log =
-        Log { partitions: parts.clone(), readers: life.readers, limits: life.limits, seed: life.seed, read };
+    let log = Log {
+        partitions: parts.clone(),
+        readers: life.readers,
+        limits: life.limits,
+        seed: life.seed,
+        ts: ts_of,
+        read,
+    };
     let running = pipeline::start(Job {
         stages,
         source: Box::new(log),
@@ -205,6 +218,52 @@ fn no_end_of_a_run_shows_in_its_output() {
         let place = assert_law_through(&history, &plan, keeps, seed);
         let parts = partitions(&history, 1 + u32::try_from(seed % 3).unwrap(), seed);
         assert_durable(&place, &plan, &parts, run(seed));
+    });
+}
+
+/// As [`assert_durable`], with documents that expire.
+fn assert_durable_by_retention(
+    place: &Place,
+    plan: &Plan,
+    history: &std::collections::BTreeMap<u32, Partition>,
+    run: Run,
+) {
+    let memory = place.sink.lock().unwrap().clone();
+    let stages = Stages::of(plan, false);
+    let mut accumulated = Accumulated::new(memory.deltas);
+    for told in memory.progress {
+        let mut events = Vec::new();
+        for (partition, part) in history {
+            let next = told.next.get(partition).copied().unwrap_or(0);
+            for (offset, (id, text)) in part.events.iter().filter(|(offset, _)| *offset < next) {
+                let position = Position { partition: *partition, offset: *offset };
+                let ts = ts_of(*partition, *offset);
+                events.push((position, Stamped { id: id.clone(), text: text.clone(), ts }));
+            }
+        }
+        let clock = events.iter().filter_map(|(_, event)| event.ts).reduce(f64::max);
+        let alive = retention::alive(&events, clock, &plan.retention);
+        accumulated.advance(told.epoch);
+        assert_same(&accumulated.pairs, &retention::pairs(&stages, &alive), told.epoch, run);
+        let expected = clock.filter(|_| plan.retention.max_age.is_some()).and_then(UnixTime::new);
+        assert_eq!(told.clock, expected.map(RetentionTime::Event));
+    }
+    accumulated.end();
+}
+
+#[test]
+fn no_end_of_a_run_shows_where_documents_expire() {
+    let rules = prop_oneof![
+        Just(&["retention.max_age=20s"][..]),
+        Just(&["retention.max_documents=5"][..]),
+        Just(&["retention.max_age=30s", "retention.max_documents=8"][..]),
+    ];
+    check(48, (events(1..120), rules, any::<bool>(), any::<u64>()), |(history, rules, keeps, seed)| {
+        let typed = rules.iter().chain(&["blocking.cap=4"]).map(|&typed| typed.to_owned());
+        let plan = Plan::load("minhash", &typed.collect::<Vec<_>>()).unwrap();
+        let place = assert_law_through(&history, &plan, keeps, seed);
+        let parts = partitions(&history, 1 + u32::try_from(seed % 3).unwrap(), seed);
+        assert_durable_by_retention(&place, &plan, &parts, run(seed));
     });
 }
 

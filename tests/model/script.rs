@@ -1,13 +1,13 @@
 //! Runs the dataflow over events in memory.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use dupflow::dataflow::{ClosedEpoch, Emit, Given, Intake, Pull, Stages, Taken, build};
-use dupflow::doc::{DocEvent, Position};
+use dupflow::doc::{DocEvent, DocId, Position};
 use dupflow::pair::DocPair;
 use dupflow::time::Epoch;
 use timely::CommunicationConfig;
@@ -30,11 +30,81 @@ pub(crate) struct Run {
 /// The deltas of a history that is cut into epochs 1, 2, …; the events of an epoch are dealt out to the workers at
 /// random.
 pub(crate) fn deltas(stages: &Stages, epochs: &[Vec<Event>], run: Run) -> Vec<Delta> {
+    deltas_through(stages, epochs, run, |_, script| script)
+}
+
+/// As [`deltas`]; what a worker reads is what `through` makes of its script, by the worker's index.
+pub(crate) fn deltas_through(
+    stages: &Stages,
+    epochs: &[Vec<Event>],
+    run: Run,
+    through: impl Fn(usize, Box<dyn Intake>) -> Box<dyn Intake> + Send + Sync + 'static,
+) -> Vec<Delta> {
+    let stamped = |(id, text): &Event| Stamped { id: id.clone(), text: text.clone(), ts: None };
+    let epochs = epochs.iter().map(|epoch| Epoched { events: epoch.iter().map(stamped).collect(), at: None });
+    let told = closed_through(stages, &epochs.collect::<Vec<_>>(), &Past::default(), run, through);
+    told.into_iter().flat_map(deltas_of).collect()
+}
+
+/// The deltas of an epoch, without their causes.
+pub(crate) fn deltas_of(told: ClosedEpoch) -> impl Iterator<Item = Delta> {
+    let epoch = told.progress.epoch;
+    told.deltas.into_iter().map(move |delta| (epoch, delta.pair, delta.diff))
+}
+
+/// An event with its time.
+#[derive(Clone, Debug)]
+pub(crate) struct Stamped {
+    pub(crate) id: DocId,
+    pub(crate) text: Option<String>,
+    pub(crate) ts: Option<f64>,
+}
+
+/// The events of an epoch, and when it is read, by the time of day.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Epoched {
+    pub(crate) events: Vec<Stamped>,
+    pub(crate) at: Option<f64>,
+}
+
+/// What another run has left: how many epochs and events there were, and what was kept of documents.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Past {
+    pub(crate) epochs: Epoch,
+    pub(crate) events: u64,
+    pub(crate) kept: BTreeMap<Vec<u8>, Vec<u8>>,
+}
+
+/// What the epochs of a history come to, the first of which restores what was kept, if anything was.
+pub(crate) fn closed(stages: &Stages, epochs: &[Epoched], past: &Past, run: Run) -> Vec<ClosedEpoch> {
+    closed_through(stages, epochs, past, run, |_, script| script)
+}
+
+/// As [`closed`] and [`deltas_through`].
+fn closed_through(
+    stages: &Stages,
+    epochs: &[Epoched],
+    past: &Past,
+    run: Run,
+    through: impl Fn(usize, Box<dyn Intake>) -> Box<dyn Intake> + Send + Sync + 'static,
+) -> Vec<ClosedEpoch> {
     let mut shares: Vec<VecDeque<Batch>> = vec![VecDeque::new(); run.workers];
-    let mut position = 0;
-    for (epoch, whole) in (1..).zip(epochs) {
+    let mut position = past.events;
+    let first = past.epochs + 1;
+    let mut live = first;
+    if !past.kept.is_empty() {
+        // Any worker may restore any document.
+        for (id, value) in &past.kept {
+            let worker = dupflow::hash::mix(run.seed ^ dupflow::hash::bytes(7, id)) % run.workers as u64;
+            let kept = vec![(id.clone(), value.clone())];
+            let batch = Batch { kept, ..Batch::of(first, Vec::new(), None) };
+            shares[usize::try_from(worker).unwrap()].push_back(batch);
+        }
+        live += 1;
+    }
+    for (epoch, whole) in (live..).zip(epochs) {
         let mut dealt = vec![Vec::new(); run.workers];
-        for event in whole {
+        for event in &whole.events {
             let worker = dupflow::hash::mix(run.seed ^ position) % run.workers as u64;
             let at = Position { partition: 0, offset: position };
             dealt[usize::try_from(worker).unwrap()].push((at, event.clone()));
@@ -44,9 +114,13 @@ pub(crate) fn deltas(stages: &Stages, epochs: &[Vec<Event>], run: Run) -> Vec<De
             // A worker may see its events in any order, and in several batches.
             events.reverse();
             let rest = events.split_off(events.len() / 2);
-            share.extend(
-                [(epoch, events), (epoch, rest)].into_iter().filter(|(_, events)| !events.is_empty()),
-            );
+            let batches = [events, rest].into_iter().filter(|events| !events.is_empty());
+            share.extend(batches.map(|some| Batch::of(epoch, some, whole.at)));
+        }
+        if whole.at.is_some() {
+            // A tick, which holds no events.
+            let worker = dupflow::hash::mix(run.seed ^ epoch) % run.workers as u64;
+            shares[usize::try_from(worker).unwrap()].push_back(Batch::of(epoch, Vec::new(), whole.at));
         }
     }
 
@@ -64,7 +138,8 @@ pub(crate) fn deltas(stages: &Stages, epochs: &[Vec<Event>], run: Run) -> Vec<De
         let _alarm = Alarm(&failed);
         let batches = shares.lock().unwrap()[worker.index()].take().unwrap();
         let sender = sender.lock().unwrap().clone();
-        worker.dataflow(|scope| build(scope, &stages, 1, Box::new(Script(batches)), Box::new(Tape(sender))));
+        let intake = through(worker.index(), Box::new(Script(batches)));
+        worker.dataflow(|scope| build(scope, &stages, first, intake, Box::new(Tape(sender))));
         while worker.step_or_park(Some(PATIENCE)) {
             assert!(!failed.load(Ordering::Relaxed), "another worker failed");
         }
@@ -90,7 +165,19 @@ impl Drop for Alarm<'_> {
     }
 }
 
-type Batch = (Epoch, Vec<(Position, Event)>);
+#[derive(Clone)]
+struct Batch {
+    epoch: Epoch,
+    events: Vec<(Position, Stamped)>,
+    at: Option<f64>,
+    kept: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Batch {
+    fn of(epoch: Epoch, events: Vec<(Position, Stamped)>, at: Option<f64>) -> Self {
+        Self { epoch, events, at, kept: Vec::new() }
+    }
+}
 
 struct Script(VecDeque<Batch>);
 
@@ -98,18 +185,20 @@ impl Intake for Script {
     fn pull(&mut self, limit: Epoch) -> Pull {
         match self.0.front() {
             None => Pull::Done,
-            Some((epoch, _)) if *epoch > limit => Pull::Idle(*epoch),
-            Some((epoch, _)) => Pull::Batch(*epoch),
+            Some(Batch { epoch, .. }) if *epoch > limit => Pull::Idle(*epoch),
+            Some(Batch { epoch, .. }) => Pull::Batch(*epoch),
         }
     }
 
     fn read(&mut self, each: &mut dyn FnMut(Given<'_>)) -> Taken {
-        let mut end = Position::default();
-        for (position, (id, text)) in self.0.pop_front().unwrap().1 {
-            end = end.max(position);
-            each(Given::Event(position, DocEvent { id, ts: None, text: text.map(Into::into) }));
+        let Batch { events, at, kept, .. } = self.0.pop_front().unwrap();
+        let last = events.iter().map(|(position, _)| *position).max();
+        kept.iter().for_each(|(id, value)| each(Given::Kept(id, value)));
+        for (position, Stamped { id, text, ts }) in events {
+            each(Given::Event(position, DocEvent { id, ts, text: text.map(Into::into) }));
         }
-        Taken { end: Some(Position { offset: end.offset + 1, ..end }), letters: Vec::new(), seen: None }
+        let end = last.map(|last| Position { offset: last.offset + 1, ..last });
+        Taken { end, at, ..Taken::default() }
     }
 
     fn wake_with(&mut self, _: Box<dyn Fn() + Send>) {
@@ -117,13 +206,11 @@ impl Intake for Script {
     }
 }
 
-struct Tape(Sender<Delta>);
+struct Tape(Sender<ClosedEpoch>);
 
 impl Emit for Tape {
     fn closed(&mut self, closed: ClosedEpoch) {
-        for (pair, diff) in closed.deltas {
-            self.0.send((closed.progress.epoch, pair, diff)).unwrap();
-        }
+        self.0.send(closed).unwrap();
     }
 
     fn ended(&mut self) {}

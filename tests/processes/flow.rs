@@ -10,7 +10,7 @@ use dupflow::config::Plan;
 use dupflow::dataflow::{Cancellation, ClosedEpoch, Data, Emit, Given, Intake, Pull, Stages, Taken, Workers};
 use dupflow::doc::{DocEvent, DocId, Position};
 use dupflow::hash;
-use dupflow::pair::DocPair;
+use dupflow::pair::Delta;
 use dupflow::time::{Epoch, Progress};
 
 use crate::group::PATIENCE;
@@ -19,7 +19,7 @@ use crate::group::PATIENCE;
 type Event = (u64, String, Option<String>);
 
 /// What is told of closed epochs; `None` is the end.
-type Told = Option<(Progress, Vec<(DocPair, isize)>)>;
+type Told = Option<(Progress, Vec<Delta>)>;
 
 fn stages(pipeline: &str) -> Stages {
     Stages::of(&Plan::load(pipeline, &[]).unwrap(), false)
@@ -219,7 +219,7 @@ fn several_processes_tell_what_one_tells() {
         let expected = alone(pipeline, &history, 1);
         assert_eq!(expected.len(), 21);
         let deltas: Vec<isize> =
-            expected.iter().flatten().flat_map(|(_, deltas)| deltas.iter().map(|(_, diff)| *diff)).collect();
+            expected.iter().flatten().flat_map(|(_, deltas)| deltas.iter().map(|delta| delta.diff)).collect();
         assert!(deltas.contains(&1) && deltas.contains(&-1), "{} deltas", deltas.len());
         assert_eq!(alone(pipeline, &history, 2), expected);
         for (processes, workers) in [(2, 1), (2, 2), (3, 1)] {

@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! arrivals ─ Documents ─┬─ updates ──────────────────────┬─ Terms ─┬─ local frequencies ─ Weigh ─┬─ memberships
-//!            (by id)    └─ more, fewer ─ Tables ─ is due ┘         │                             └─ table in force
-//!                                        (one)                     └─ memberships
+//!            (by id)    └─ more, fewer ─ Tables ─ is due ┤         │                             └─ table in force
+//!                                        (one)           │         ├─ memberships
+//!                                       visitors' terms ─┘         └─ visitors, sketched
 //! ```
 //!
 //! Weights come from a numbered **table**: how many documents there are, and how many of them hold each feature. The rule: when
@@ -14,7 +15,7 @@
 //! table in force*: the pairs that a fresh run finds with that table frozen.
 //!
 //! The rule looks at ends of epochs, and not at each event, because events of several partitions have no common order, and because
-//! a decision must be a part of what is committed: [`TableInForce`] arrives at the time of the epoch that made it, on
+//! a decision must be a part of what is committed: [`TableInForce`](crate::time::TableInForce) arrives at the time of the epoch that made it, on
 //! worker 0, to be written with the progress of that epoch. The price: the cut into epochs has a part in which table is in force. As one
 //! epoch, a corpus is weighed by its own frequencies.
 //!
@@ -31,15 +32,17 @@ use timely::dataflow::operators::Concat;
 
 use super::Stages;
 use super::arrival::Arrival;
+use super::output::Reached;
+use super::retain::{Retained, Tick};
 use super::upsert::Membership;
-use crate::codec::Changes;
+use super::visitors::{self, Caller, Seeker};
 use crate::doc::DocId;
 use crate::text::{Growth, Terms};
-use crate::time::{Epoch, TableInForce};
+use crate::time::Epoch;
 
 /// What an event does to a document of this worker.
 #[derive(Clone, Debug)]
-struct Update {
+pub(super) struct Update {
     /// Where the document is kept; of one document within an epoch.
     place: u32,
     text: NewText,
@@ -57,34 +60,52 @@ enum NewText {
 pub(super) struct Live<'scope> {
     /// Of documents in sketches; the counterpart of [`upsert`](super::upsert::upsert).
     pub(super) memberships: Stream<'scope, Epoch, Vec<Membership>>,
-    /// On worker 0, in each epoch that makes one, the table that is in force from its end on. Before the first there is none.
-    pub(super) tables: Stream<'scope, Epoch, Vec<TableInForce>>,
-    /// As [`upsert`](super::upsert::upsert)'s.
-    pub(super) kept: Stream<'scope, Epoch, Vec<Changes>>,
+    /// As [`upsert`](super::upsert::upsert)'s; with which documents are weighed otherwise, and on worker 0, in each epoch that makes one, the table
+    /// that is in force from its end on. Before the first there is none.
+    pub(super) reached: Stream<'scope, Epoch, Vec<Reached>>,
+    /// Visitors, with their sketches.
+    pub(super) callers: Stream<'scope, Epoch, Vec<Caller>>,
 }
 
-/// Sketches documents by live weights.
+/// Sketches documents by live weights, and visitors, by the table that they find in force; `seekers` ask about documents.
 pub(super) fn live<'scope>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
+    ticks: Stream<'scope, Epoch, Vec<Tick>>,
+    callers: Stream<'scope, Epoch, Vec<Caller>>,
+    seekers: Stream<'scope, Epoch, Vec<Seeker>>,
     growth: Growth,
     stages: &Stages,
 ) -> Live<'scope> {
-    let documents::Updated { updates, changes, kept } = documents::documents(arrivals, stages);
-    let (memberships, tables) = weighed(updates, changes, growth, stages);
-    Live { memberships, tables, kept }
+    let Retained { records, more, reached, documents } = documents::documents(arrivals, ticks, stages);
+    let found = visitors::find(seekers, &more, documents, documents::look);
+    let weighed = weighed(records, more, callers.concat(found), growth, stages);
+    Live {
+        memberships: weighed.memberships,
+        reached: reached.concat(weighed.reached),
+        callers: weighed.callers,
+    }
+}
+
+/// What comes of updates.
+struct Weighed<'scope> {
+    memberships: Stream<'scope, Epoch, Vec<Membership>>,
+    reached: Stream<'scope, Epoch, Vec<Reached>>,
+    callers: Stream<'scope, Epoch, Vec<Caller>>,
 }
 
 /// Sketches documents from their updates and from how their number changes.
 fn weighed<'scope>(
     updates: Stream<'scope, Epoch, Vec<Update>>,
     changes: Stream<'scope, Epoch, Vec<i64>>,
+    callers: Stream<'scope, Epoch, Vec<Caller>>,
     growth: Growth,
     stages: &Stages,
-) -> (Stream<'scope, Epoch, Vec<Membership>>, Stream<'scope, Epoch, Vec<TableInForce>>) {
+) -> Weighed<'scope> {
     let due = tables::tables(changes, growth, stages);
-    let applied = weigh::apply(updates, due, stages);
-    let (memberships, tables) = weigh::weigh(applied.frequencies, applied.documents, stages);
-    (applied.memberships.concat(memberships), tables)
+    let applied = weigh::apply(updates, due, callers, stages);
+    let (memberships, reached) = weigh::weigh(applied.frequencies, applied.documents, stages);
+    let memberships = applied.memberships.concat(memberships);
+    Weighed { memberships, reached, callers: applied.callers }
 }
 
 #[cfg(test)]
@@ -101,6 +122,7 @@ mod tests {
     use crate::filter::Whole;
     use crate::sketch::{Scheme, SketchKind, SketchParams, VERSION};
     use crate::text::{Featurizer, Idf, IdfForm, IdfTable, Shingle, TextRules, Weights};
+    use crate::time::TableInForce;
 
     const EPOCHS: u64 = 12;
 
@@ -135,8 +157,13 @@ mod tests {
             let (mut updates, mut changes) = worker.dataflow::<Epoch, _, _>(|scope| {
                 let (updates, of_updates) = scope.new_input();
                 let (changes, of_changes) = scope.new_input();
-                let (_, tables) = weighed(of_updates, of_changes, Growth::default(), &stages);
-                tables.inspect_time(move |epoch, table| sender.send((*epoch, *table)).unwrap());
+                let (_, nobody) = scope.new_input();
+                let weighed = weighed(of_updates, of_changes, nobody, Growth::default(), &stages);
+                weighed.reached.inspect_time(move |epoch, told| {
+                    if let Reached::Table(table) = told {
+                        sender.send((*epoch, *table)).unwrap();
+                    }
+                });
                 (updates, changes)
             });
             let mut featurizer = Featurizer::new(scheme().text);

@@ -21,10 +21,13 @@ use super::terms::{Coded, Vocabulary};
 use super::{NewText, Update};
 use crate::dataflow::Stages;
 use crate::dataflow::epochs::Stash;
+use crate::dataflow::output::Reached;
 use crate::dataflow::upsert::Membership;
+use crate::dataflow::visitors::{Caller, Look};
 use crate::doc::DocId;
-use crate::hash::SketchId;
+use crate::hash::{self, SketchId};
 use crate::metrics::{Counter, Metrics};
+use crate::pair::Cause;
 use crate::sketch::SketchMaker;
 use crate::text::IdfTable;
 use crate::time::{Epoch, TableInForce};
@@ -86,13 +89,17 @@ pub(super) struct Applied<'scope> {
     pub(super) memberships: Stream<'scope, Epoch, Vec<Membership>>,
     /// In an epoch with a new table.
     pub(super) frequencies: Stream<'scope, Epoch, Vec<LocalFrequencies>>,
+    /// Visitors, with their sketches.
+    pub(super) callers: Stream<'scope, Epoch, Vec<Caller>>,
     pub(super) documents: Rc<RefCell<WeighedDocuments>>,
 }
 
-/// Applies the updates of each epoch, and sketches what they touched or, in an epoch with a new table, counts.
+/// Applies the updates of each epoch, and sketches what they touched or, in an epoch with a new table, counts. A visitor is sketched by
+/// the table in force after the epoch before the one at whose time it comes.
 pub(super) fn apply<'scope>(
     updates: Stream<'scope, Epoch, Vec<Update>>,
     due: Stream<'scope, Epoch, Vec<TableDue>>,
+    callers: Stream<'scope, Epoch, Vec<Caller>>,
     stages: &Stages,
 ) -> Applied<'scope> {
     let scope = updates.scope();
@@ -100,8 +107,11 @@ pub(super) fn apply<'scope>(
     let mut builder = OperatorBuilder::new("Terms".to_owned(), scope);
     let mut updates = builder.new_input(updates, Pipeline);
     let mut due = builder.new_input(due, Exchange::new(|d: &TableDue| d.to));
+    let mut callers = builder.new_input(callers, Pipeline);
     let (memberships, memberships_stream) = builder.new_output();
     let (frequencies, frequencies_stream) = builder.new_output();
+    let (sketched, sketched_stream) = builder.new_output();
+    let mut sketched = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(sketched);
     let mut memberships = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(memberships);
     let mut frequencies = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(frequencies);
     let waiting = scope.activator_for(builder.operator_info().address);
@@ -110,11 +120,19 @@ pub(super) fn apply<'scope>(
 
     builder.build(move |_| {
         let mut stash = Stash::<Record>::new();
+        let mut visiting = Stash::<Caller>::new();
         move |frontiers| {
             updates.for_each_time(|time, data| stash.keep(&time, 2, data));
             due.for_each_time(|time, data| stash.keep(&time, 2, data));
+            callers.for_each_time(|time, data| visiting.keep(&time, 3, data));
             let mut documents = documents.borrow_mut();
             while !documents.waits {
+                // What is about the corpus is of the two first; visitors only hold back what comes after them.
+                while let Some((capabilities, present)) = visiting.next_begun(&frontiers[..2], &stash) {
+                    let mut sketched = sketched.activate();
+                    let mut session = sketched.session(&capabilities[2]);
+                    present.into_iter().for_each(|caller| session.give(documents.look(caller)));
+                }
                 // An epoch is closed when neither input can bring more of it.
                 let Some((capabilities, records)) = stash.next_closed(frontiers) else { break };
                 let mut next = None;
@@ -141,22 +159,27 @@ pub(super) fn apply<'scope>(
             }
         }
     });
-    Applied { memberships: memberships_stream, frequencies: frequencies_stream, documents: shared }
+    Applied {
+        memberships: memberships_stream,
+        frequencies: frequencies_stream,
+        callers: sketched_stream,
+        documents: shared,
+    }
 }
 
-/// Makes the tables, and sketches all documents by each; worker 0 tells which.
+/// Makes the tables, and sketches all documents by each; worker 0 tells which table it is, each worker which of its documents that changes.
 pub(super) fn weigh<'scope>(
     frequencies: Stream<'scope, Epoch, Vec<LocalFrequencies>>,
     documents: Rc<RefCell<WeighedDocuments>>,
     stages: &Stages,
-) -> (Stream<'scope, Epoch, Vec<Membership>>, Stream<'scope, Epoch, Vec<TableInForce>>) {
+) -> (Stream<'scope, Epoch, Vec<Membership>>, Stream<'scope, Epoch, Vec<Reached>>) {
     let scope = frequencies.scope();
     let mut builder = OperatorBuilder::new("Weigh".to_owned(), scope);
     let mut input = builder.new_input(frequencies, Exchange::new(|f: &LocalFrequencies| f.table.to));
     let (memberships, memberships_stream) = builder.new_output();
-    let (tables, tables_stream) = builder.new_output();
+    let (reached, reached_stream) = builder.new_output();
     let mut memberships = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(memberships);
-    let mut tables = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(tables);
+    let mut reached = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(reached);
     let tells = scope.index() == 0;
     let made = stages.keeps.then(|| Arc::clone(&stages.tables));
 
@@ -177,15 +200,19 @@ pub(super) fn weigh<'scope>(
                         made.insert(fingerprint, Arc::clone(&table));
                     }
                     let in_force = TableInForce { number, documents: count, fingerprint };
-                    tables.activate().session(&capabilities[1]).give(in_force);
+                    reached.activate().session(&capabilities[1]).give(Reached::Table(in_force));
                 }
                 let mut memberships = memberships.activate();
                 let mut session = memberships.session(&capabilities[0]);
-                documents.borrow_mut().sketch_all_by(table, |membership| session.give(membership));
+                let causes =
+                    documents.borrow_mut().sketch_all_by(table, |membership| session.give(membership));
+                if !causes.is_empty() {
+                    reached.activate().session(&capabilities[1]).give(Reached::Causes(causes));
+                }
             }
         }
     });
-    (memberships_stream, tables_stream)
+    (memberships_stream, reached_stream)
 }
 
 impl WeighedDocuments {
@@ -228,6 +255,22 @@ impl WeighedDocuments {
         }
     }
 
+    /// Sketches a visitor by the table in force.
+    fn look(&mut self, caller: Caller) -> Caller {
+        let look = match caller.look {
+            Look::Terms(terms) => match self.maker.sketch_terms(&terms, &self.table) {
+                Some((id, sketch)) => Look::Sketch(id, Box::new(sketch)),
+                None => Look::Nothing,
+            },
+            Look::Weighed(place) => {
+                let document = self.documents.get(place as usize).and_then(Option::as_ref);
+                document.and_then(|document| document.sketch).map_or(Look::Nothing, Look::Held)
+            }
+            look => look,
+        };
+        Caller { look, ..caller }
+    }
+
     /// Sketches the documents that the epoch changed, and tells what changed of them.
     fn sketch_touched(&mut self, mut tell: impl FnMut(Membership)) {
         let mut touched = std::mem::take(&mut self.touched);
@@ -239,17 +282,28 @@ impl WeighedDocuments {
         self.touched = touched;
     }
 
-    /// Sketches all documents by a new table, tells what changed of them, and lets later epochs go on.
-    fn sketch_all_by(&mut self, table: Arc<IdfTable>, mut tell: impl FnMut(Membership)) {
+    /// Sketches all documents by a new table, tells what changed of them, and lets later epochs go on. What comes back: those that no
+    /// event of the epoch has touched, and that have another sketch; by the hash of their ids.
+    fn sketch_all_by(&mut self, table: Arc<IdfTable>, mut tell: impl FnMut(Membership)) -> Vec<(u64, Cause)> {
         self.table = table;
         let all = 0..self.documents.len();
         // Sketched before, so again.
         let anew = self.documents.iter().flatten().filter(|document| document.sketch.is_some()).count();
         self.metrics.add(Counter::Resketched, anew as u64);
-        self.touched.clear();
-        all.for_each(|place| self.sketch(place, &mut tell));
+        let mut by_events = vec![false; self.documents.len()];
+        self.touched.drain(..).for_each(|place| by_events[place as usize] = true);
+        let mut reweighed = Vec::new();
+        for place in all {
+            self.sketch(place, |membership| {
+                if !by_events[place] && membership.joins.is_some() {
+                    reweighed.push((hash::bytes(0, membership.document.as_bytes()), Cause::Reweighed));
+                }
+                tell(membership);
+            });
+        }
         self.waits = false;
         self.waiting.activate();
+        reweighed
     }
 
     fn sketch(&mut self, place: usize, mut tell: impl FnMut(Membership)) {
