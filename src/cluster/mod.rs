@@ -16,8 +16,11 @@
 //! Costs: each change, O(log² n) amortised for n documents in its component (`graph`). Each component that an epoch touches,
 //! twice: O(m log m) for m members, which are at most `limit`, and for stars the pairs of their centres; O(log n) for a giant.
 //! Memory: every pair and every document in a pair, in one place.
+//!
+//! What becomes of clusters over time is told by [`history`].
 
 mod graph;
+pub mod history;
 mod star;
 mod tours;
 
@@ -27,7 +30,7 @@ mod tests;
 use std::collections::BTreeSet;
 
 use crate::doc::DocId;
-use crate::pair::{DocPair, Pair};
+use crate::pair::{Delta, Pair};
 use graph::Graph;
 use tours::Vertex;
 
@@ -82,13 +85,13 @@ impl Clusters {
     ///
     /// # Panics
     /// If a pair is removed that is not present.
-    pub fn advance(&mut self, changes: &[(DocPair, isize)]) -> Vec<(Report, isize)> {
+    pub fn advance(&mut self, changes: &[Delta]) -> Vec<(Report, isize)> {
         let mut net = Vec::new();
-        for same in changes.chunk_by(|(a, _), (b, _)| a.pair == b.pair) {
-            let diff: isize = same.iter().map(|(_, diff)| diff).sum();
+        for same in changes.chunk_by(|a, b| a.pair.pair == b.pair.pair) {
+            let diff: isize = same.iter().map(|delta| delta.diff).sum();
             // Zero where only the similarity changes.
             if diff != 0 {
-                let pair = &same[0].0.pair;
+                let pair = &same[0].pair.pair;
                 let ends = Pair::new(self.graph.vertex(pair.lo()), self.graph.vertex(pair.hi()));
                 net.push((ends.expect("different documents are different vertices"), diff));
             }
@@ -158,8 +161,8 @@ impl Clusters {
 }
 
 impl Report {
-    /// What the report is about: the giant or the document, of which there is at most one report at a time.
-    fn subject(&self) -> (bool, &DocId) {
+    /// What the report is about: the giant or the document, of which there is at most one report at a time. Members come first.
+    pub fn subject(&self) -> (bool, &DocId) {
         match self {
             Self::Member { document, .. } => (false, document),
             Self::Giant { cluster, .. } => (true, cluster),

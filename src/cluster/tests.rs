@@ -6,19 +6,19 @@ use serde::Deserialize;
 
 use super::{ClusterKind, Clusters, Report};
 use crate::doc::DocId;
-use crate::pair::{DocPair, Evidence, Pair, Similarity};
+use crate::pair::{Delta, DocPair, Evidence, Pair, Similarity};
 
 fn id(name: &str) -> DocId {
     DocId::new(name).unwrap()
 }
 
-fn changes<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>, diff: isize) -> Vec<(DocPair, isize)> {
+fn changes<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>, diff: isize) -> Vec<Delta> {
     let similar = |(a, b)| DocPair {
         pair: Pair::new(id(a), id(b)).unwrap(),
         similarity: Similarity::ONE,
         evidence: Evidence::default(),
     };
-    let mut changes: Vec<_> = pairs.into_iter().map(|pair| (similar(pair), diff)).collect();
+    let mut changes: Vec<_> = pairs.into_iter().map(|pair| Delta::by_block(similar(pair), diff)).collect();
     changes.sort_unstable();
     changes
 }

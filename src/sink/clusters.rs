@@ -12,29 +12,36 @@
 //! [`crate::cluster`].
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 
+use super::cluster_changes::{Change, ClusterChanges, Sum, count, write_change, write_cluster, write_id};
 use super::{Destination, Sink};
 use crate::cluster::{Clusters, Report};
-use crate::doc::{DocId, Letter};
+use crate::doc::Letter;
 use crate::mark::{Mark, Standing};
-use crate::metrics::{Counter, Metrics};
-use crate::pair::DocPair;
-use crate::time::Progress;
+use crate::metrics::Metrics;
+use crate::pair::{Delta, DocPair};
+use crate::time::{Epoch, Progress};
 
 /// Writes every change of clusters, epoch by epoch; flushes at each commit, so that a reader sees whole epochs.
 #[derive(Debug)]
 pub struct ClusterDeltaLines<W> {
     out: W,
-    clusters: Clusters,
-    metrics: Arc<Metrics>,
+    changes: ClusterChanges,
 }
 
 impl<W: Write> ClusterDeltaLines<W> {
     /// Writes to `out`, which should be buffered; `clusters` begins empty.
     pub fn new(out: W, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
-        Self { out, clusters, metrics }
+        Self { out, changes: ClusterChanges::new(clusters, metrics) }
+    }
+
+    fn write(&mut self, epoch: Epoch, changes: &[Change]) -> io::Result<()> {
+        changes.iter().try_for_each(|change| {
+            write_change(&mut self.out, epoch, change)?;
+            self.out.write_all(b"\n")
+        })
     }
 }
 
@@ -43,31 +50,28 @@ impl<W: Destination> Sink for ClusterDeltaLines<W> {
         self.out.take_over()
     }
 
-    fn restored(&mut self, deltas: &[(DocPair, isize)]) {
-        count(&self.clusters.advance(deltas), &self.metrics);
+    /// None: the output holds reports of clusters, which are read, and corrected once all pairs are known.
+    fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
+        let mut sum = Sum::default();
+        for line in self.out.lines()?.lines() {
+            sum.add(line?.as_bytes())?;
+        }
+        self.changes.correct(sum.reports()?);
+        Ok(BTreeSet::new())
     }
 
-    fn epoch(&mut self, progress: &Progress, deltas: &[(DocPair, isize)], _: &[Letter]) -> io::Result<()> {
-        let changes = self.clusters.advance(deltas);
-        count(&changes, &self.metrics);
-        let epoch = progress.epoch;
-        for (report, diff) in &changes {
-            write!(self.out, "{{\"epoch\":{epoch},\"diff\":{diff},")?;
-            match report {
-                Report::Member { cluster, document } => {
-                    self.out.write_all(b"\"document\":")?;
-                    write_id(&mut self.out, document)?;
-                    self.out.write_all(b",\"cluster\":")?;
-                    write_id(&mut self.out, cluster)?;
-                    self.out.write_all(b"}\n")?;
-                }
-                Report::Giant { cluster, size } => write_giant(&mut self.out, cluster, *size)?,
-            }
-        }
-        Ok(())
+    fn restored(&mut self, deltas: &[Delta]) {
+        self.changes.advance(deltas);
+    }
+
+    fn epoch(&mut self, progress: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
+        let changes = self.changes.advance(deltas);
+        self.write(progress.epoch, &changes)
     }
 
     fn commit(&mut self, mark: &Mark) -> io::Result<()> {
+        let corrections = self.changes.corrections(mark);
+        self.write(mark.progress.epoch, &corrections)?;
         self.out.commit(mark)
     }
 
@@ -93,7 +97,7 @@ impl<W: Write> ClusterLines<W> {
 }
 
 impl<W: Write> Sink for ClusterLines<W> {
-    fn restored(&mut self, deltas: &[(DocPair, isize)]) {
+    fn restored(&mut self, deltas: &[Delta]) {
         let changes = self.clusters.advance(deltas);
         count(&changes, &self.metrics);
         for (report, diff) in changes {
@@ -102,7 +106,7 @@ impl<W: Write> Sink for ClusterLines<W> {
         }
     }
 
-    fn epoch(&mut self, _: &Progress, deltas: &[(DocPair, isize)], _: &[Letter]) -> io::Result<()> {
+    fn epoch(&mut self, _: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
         self.restored(deltas);
         Ok(())
     }
@@ -116,7 +120,10 @@ impl<W: Write> Sink for ClusterLines<W> {
         while let Some(report) = reports.next() {
             self.out.write_all(b"{")?;
             match report {
-                Report::Giant { cluster, size } => write_giant(&mut self.out, cluster, *size)?,
+                Report::Giant { .. } => {
+                    write_cluster(&mut self.out, report)?;
+                    self.out.write_all(b"\n")?;
+                }
                 Report::Member { cluster, document } => {
                     self.out.write_all(b"\"cluster\":")?;
                     write_id(&mut self.out, cluster)?;
@@ -136,40 +143,13 @@ impl<W: Write> Sink for ClusterLines<W> {
     }
 }
 
-/// From the key `cluster` to the end of the line.
-fn write_giant(out: &mut impl Write, cluster: &DocId, size: usize) -> io::Result<()> {
-    out.write_all(b"\"cluster\":")?;
-    write_id(out, cluster)?;
-    writeln!(out, ",\"size\":{size},\"giant\":true}}")
-}
-
-fn write_id(out: &mut impl Write, id: &DocId) -> io::Result<()> {
-    Ok(serde_json::to_writer(out, id.as_str())?)
-}
-
-/// Counts the clusters that come and go, by their ids; one of another size or with other members stays.
-fn count(changes: &[(Report, isize)], metrics: &Metrics) {
-    // A cluster is there for as long as the document that names it is in it.
-    let is_founder =
-        |report: &Report| matches!(report, Report::Member { cluster, document } if cluster == document);
-    for (_, diff) in changes.iter().filter(|(report, _)| is_founder(report)) {
-        metrics.add(if *diff > 0 { Counter::ClustersFormed } else { Counter::ClustersDissolved }, 1);
-    }
-    let is_same_giant = |a: &Report, b: &Report| matches!((a, b), (Report::Giant { cluster: a, .. }, Report::Giant { cluster: b, .. }) if a == b);
-    for same in changes.chunk_by(|(a, _), (b, _)| is_same_giant(a, b)) {
-        match same {
-            [(Report::Giant { .. }, 1..)] => metrics.add(Counter::GiantsFormed, 1),
-            [(Report::Giant { .. }, _)] => metrics.add(Counter::GiantsDissolved, 1),
-            _ => {}
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cluster::ClusterKind;
-    use crate::pair::{Evidence, Pair, Similarity};
+    use crate::doc::DocId;
+    use crate::metrics::Counter;
+    use crate::pair::{DocPair, Evidence, Pair, Similarity};
 
     /// One epoch for each list of pairs, `+ab` for a pair that comes.
     const HISTORY: [&str; 4] = ["+ab +bc +xy", "+cd", "+de", "-bc +\"z"];
@@ -180,7 +160,7 @@ mod tests {
                 let end = |at| DocId::new(&typed[at..=at]).unwrap();
                 let pair = Pair::new(end(1), end(2)).unwrap();
                 let similar = DocPair { pair, similarity: Similarity::ONE, evidence: Evidence::default() };
-                (similar, if typed.starts_with('+') { 1 } else { -1 })
+                Delta::by_block(similar, if typed.starts_with('+') { 1 } else { -1 })
             };
             let mut deltas: Vec<_> = changes.split(' ').map(change).collect();
             deltas.sort_unstable();
@@ -250,7 +230,8 @@ mod tests {
             let pairs = ["ab", "bc", "cd", "xy"].map(|ends| {
                 let end = |at| DocId::new(&ends[at..=at]).unwrap();
                 let pair = Pair::new(end(0), end(1)).unwrap();
-                (DocPair { pair, similarity: Similarity::ONE, evidence: Evidence::default() }, 1)
+                let similar = DocPair { pair, similarity: Similarity::ONE, evidence: Evidence::default() };
+                Delta::by_block(similar, 1)
             });
             sink.epoch(&Progress::default(), &pairs, &[]).unwrap();
             sink.finish().unwrap();
@@ -259,5 +240,63 @@ mod tests {
             text,
             "{\"cluster\":\"x\",\"members\":[\"x\",\"y\"]}\n{\"cluster\":\"a\",\"size\":4,\"giant\":true}\n"
         );
+    }
+
+    /// A run that ends while it corrects, and one that does it: what is in the file adds up to the clusters of the pairs that are, also
+    /// of other pairs and of other clusters than those it was written of.
+    #[test]
+    fn an_output_is_corrected_in_one_commit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("clusters.jsonl");
+        let open = |limit| {
+            let clusters = Clusters::new(ClusterKind::Components, limit);
+            let file = crate::sink::MarkedFile::open(path.clone()).unwrap();
+            let mut sink = ClusterDeltaLines::new(file, clusters, Arc::new(Metrics::new(0)));
+            sink.take_over().unwrap();
+            sink
+        };
+        let deltas = |typed: &str| {
+            let delta = |ends: &str| {
+                let end = |at| DocId::new(&ends[at..=at]).unwrap();
+                let pair = Pair::new(end(0), end(1)).unwrap();
+                let evidence = Evidence::default();
+                Delta::by_block(DocPair { pair, similarity: Similarity::ONE, evidence }, 1)
+            };
+            typed.split(' ').map(delta).collect::<Vec<_>>()
+        };
+        let mark = |epoch, in_correction| Mark {
+            run: "r".to_owned(),
+            progress: Progress { epoch, ..Progress::default() },
+            start: crate::time::Offsets::new(),
+            pipeline: String::new(),
+            in_correction,
+            letters: None,
+        };
+        let step = |sink: &mut ClusterDeltaLines<_>, epoch, typed: &str, in_correction| {
+            sink.epoch(&Progress { epoch, ..Progress::default() }, &deltas(typed), &[]).unwrap();
+            sink.commit(&mark(epoch, in_correction)).unwrap();
+            std::fs::read_to_string(&path).unwrap().lines().count()
+        };
+        let mut first = open(100);
+        assert_eq!(step(&mut first, 1, "ab bc xy pq", false), 7);
+        drop(first);
+        // Another limit, other pairs.
+        for (in_correction, lines) in [(true, 7), (false, 15)] {
+            let mut second = open(3);
+            assert!(second.pairs().unwrap().is_empty());
+            second.restored(&[]);
+            assert_eq!(step(&mut second, 1, "ab bc", true), 7, "nothing is written before all is known");
+            assert_eq!(step(&mut second, 1, "cd xz", in_correction), lines);
+        }
+        let mut third = open(3);
+        third.restored(&deltas("ab bc cd xz"));
+        assert_eq!(step(&mut third, 2, "xy", false), 16, "then changes again");
+        drop(third);
+        let mut sum = Sum::default();
+        std::fs::read_to_string(&path).unwrap().lines().for_each(|line| sum.add(line.as_bytes()).unwrap());
+        let id = |name: &str| DocId::new(name).unwrap();
+        let member = |document| Report::Member { cluster: id("x"), document: id(document) };
+        let expected = [member("x"), member("y"), member("z"), Report::Giant { cluster: id("a"), size: 4 }];
+        assert_eq!(sum.reports().unwrap(), expected.into());
     }
 }

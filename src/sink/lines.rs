@@ -6,7 +6,8 @@
 //! ```
 //!
 //! The keys stand in this order; a similarity has the fewest digits that read back to the same f64, and always a
-//! fraction. With evidence, a line goes on with `"blocks":3,"look":2,"components":128,"standard_error":0.02`.
+//! fraction. With evidence, a line goes on with `"blocks":3,"look":2,"components":128,"standard_error":0.02`; with causes, a delta ends with
+//! `"cause":"insert"`.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,7 +18,7 @@ use serde::Deserialize;
 use super::{Destination, Sink};
 use crate::doc::{DocId, Letter};
 use crate::mark::{Mark, Standing};
-use crate::pair::{DocPair, Evidence, Pair, Similarity};
+use crate::pair::{Cause, Delta, DocPair, Evidence, Pair, Similarity};
 use crate::time::{Epoch, Progress};
 
 /// The standard error of a pair's similarity by the pipeline, a pure function of the pair.
@@ -27,12 +28,19 @@ pub type StandardError = Box<dyn Fn(&DocPair) -> f64 + Send>;
 pub struct DeltaLines<W> {
     out: W,
     evidence: Option<StandardError>,
+    causes: bool,
 }
 
 impl<W: Write> DeltaLines<W> {
-    /// Writes to `out`, which should be buffered; with evidence if there is a standard error to give.
+    /// Writes to `out`, which should be buffered; with evidence if there is a standard error to give, without causes.
     pub fn new(out: W, evidence: Option<StandardError>) -> Self {
-        Self { out, evidence }
+        Self { out, evidence, causes: false }
+    }
+
+    /// Whether each delta says its cause.
+    #[must_use]
+    pub fn with_causes(self, causes: bool) -> Self {
+        Self { causes, ..self }
     }
 }
 
@@ -49,9 +57,9 @@ impl<W: Destination> Sink for DeltaLines<W> {
         Ok(pairs)
     }
 
-    fn epoch(&mut self, progress: &Progress, deltas: &[(DocPair, isize)], _: &[Letter]) -> io::Result<()> {
-        for (pair, diff) in deltas {
-            write_delta(&mut self.out, progress.epoch, pair, *diff, self.evidence.as_ref())?;
+    fn epoch(&mut self, progress: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
+        for delta in deltas {
+            write_delta(&mut self.out, progress.epoch, delta, self.evidence.as_ref(), self.causes)?;
             self.out.write_all(b"\n")?;
         }
         Ok(())
@@ -81,14 +89,14 @@ impl<W: Write> PairLines<W> {
 }
 
 impl<W: Write> Sink for PairLines<W> {
-    fn restored(&mut self, deltas: &[(DocPair, isize)]) {
-        for (pair, diff) in deltas {
+    fn restored(&mut self, deltas: &[Delta]) {
+        for Delta { pair, diff, .. } in deltas {
             let changed = if *diff > 0 { self.alive.insert(pair.clone()) } else { self.alive.remove(pair) };
             debug_assert!(changed, "every pair accumulates to 0 or 1");
         }
     }
 
-    fn epoch(&mut self, _: &Progress, deltas: &[(DocPair, isize)], _: &[Letter]) -> io::Result<()> {
+    fn epoch(&mut self, _: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
         self.restored(deltas);
         Ok(())
     }
@@ -100,7 +108,7 @@ impl<W: Write> Sink for PairLines<W> {
     fn finish(&mut self) -> io::Result<()> {
         for pair in &self.alive {
             self.out.write_all(b"{")?;
-            write_pair(&mut self.out, pair, self.evidence.as_ref())?;
+            write_pair(&mut self.out, pair, self.evidence.as_ref(), None)?;
             self.out.write_all(b"\n")?;
         }
         self.out.flush()
@@ -162,19 +170,21 @@ pub(super) fn read_delta(line: &str) -> io::Result<(DocPair, i8)> {
 pub(super) fn write_delta(
     out: &mut impl Write,
     epoch: Epoch,
-    pair: &DocPair,
-    diff: isize,
+    delta: &Delta,
     evidence: Option<&StandardError>,
+    causes: bool,
 ) -> io::Result<()> {
+    let Delta { pair, diff, cause } = delta;
     write!(out, "{{\"epoch\":{epoch},\"diff\":{diff},")?;
-    write_pair(out, pair, evidence)
+    write_pair(out, pair, evidence, causes.then_some(*cause))
 }
 
-/// From the key `a` to the end of the object.
+/// From the key `a` to the end of the object; with the cause of the pair's last change, if it is to be told.
 pub(super) fn write_pair(
     out: &mut impl Write,
     found: &DocPair,
     evidence: Option<&StandardError>,
+    cause: Option<Cause>,
 ) -> io::Result<()> {
     out.write_all(b"\"a\":")?;
     serde_json::to_writer(&mut *out, found.pair.lo().as_str())?;
@@ -186,6 +196,10 @@ pub(super) fn write_pair(
         let Evidence { blocks, look, components } = found.evidence;
         write!(out, ",\"blocks\":{blocks},\"look\":{look},\"components\":{components},\"standard_error\":")?;
         serde_json::to_writer(&mut *out, &standard_error(found))?;
+    }
+    if let Some(cause) = cause {
+        // Of letters and hyphens: nothing in it is to be escaped.
+        write!(out, ",\"cause\":\"{}\"", cause.name())?;
     }
     out.write_all(b"}")
 }
@@ -229,8 +243,13 @@ mod tests {
     fn a_delta_is_written_to_the_letter() {
         let mut out = Vec::new();
         let mut sink = DeltaLines::new(&mut out, None);
-        sink.epoch(&at(7), &[(pair("b", "a", 0.912109375), 1)], &[]).unwrap();
-        sink.epoch(&at(8), &[(pair("a", "b", 0.912109375), -1), (pair("a", "b", 1.0), 1)], &[]).unwrap();
+        sink.epoch(&at(7), &[Delta::by_block(pair("b", "a", 0.912109375), 1)], &[]).unwrap();
+        sink.epoch(
+            &at(8),
+            &[Delta::by_block(pair("a", "b", 0.912109375), -1), Delta::by_block(pair("a", "b", 1.0), 1)],
+            &[],
+        )
+        .unwrap();
         sink.finish().unwrap();
         let expected = r#"{"epoch":7,"diff":1,"a":"a","b":"b","similarity":0.912109375}
 {"epoch":8,"diff":-1,"a":"a","b":"b","similarity":0.912109375}
@@ -244,7 +263,9 @@ mod tests {
         for similarity in [0.1 + 0.2, 1.0 / 3.0, 0.0, f64::MIN_POSITIVE, 1.0] {
             let mut out = Vec::new();
             let written = pair("q\"\\\n\0", "é\u{7f}😀", similarity);
-            DeltaLines::new(&mut out, None).epoch(&at(1), &[(written.clone(), 1)], &[]).unwrap();
+            DeltaLines::new(&mut out, None)
+                .epoch(&at(1), &[Delta::by_block(written.clone(), 1)], &[])
+                .unwrap();
             assert_eq!(out.iter().filter(|&&b| b == b'\n').count(), 1);
             let read: serde_json::Value = serde_json::from_slice(&out).unwrap();
             assert_eq!(read["a"], written.pair.lo().as_str());
@@ -257,24 +278,48 @@ mod tests {
     fn evidence_follows() {
         let mut out = Vec::new();
         let mut sink = DeltaLines::new(&mut out, Some(Box::new(|pair| pair.similarity.get() / 10.0)));
-        sink.epoch(&at(1), &[(pair("a", "b", 0.5), 1)], &[]).unwrap();
+        sink.epoch(&at(1), &[Delta::by_block(pair("a", "b", 0.5), 1)], &[]).unwrap();
         drop(sink);
         let expected = r#"{"epoch":1,"diff":1,"a":"a","b":"b","similarity":0.5,"blocks":3,"look":2,"components":128,"standard_error":0.05}"#;
         assert_eq!(text(out).trim_end(), expected);
     }
 
     #[test]
+    fn a_cause_is_the_last_field_and_is_passed_over_when_it_is_read() {
+        for cause in Cause::ALL {
+            let mut out = Vec::new();
+            let delta = Delta { cause, ..Delta::by_block(pair("a", "b", 0.5), 1) };
+            let mut sink = DeltaLines::new(&mut out, Some(Box::new(|_| 0.25))).with_causes(true);
+            sink.epoch(&at(7), std::slice::from_ref(&delta), &[]).unwrap();
+            let line = String::from_utf8(out).unwrap();
+            let end = format!(",\"standard_error\":0.25,\"cause\":\"{}\"}}\n", cause.name());
+            assert!(line.ends_with(&end), "{line}");
+            assert_eq!(serde_json::to_value(cause).unwrap(), cause.name(), "written in one way");
+            assert_eq!(read_delta(line.trim_end()).unwrap(), (delta.pair, 1));
+        }
+    }
+
+    #[test]
     fn pairs_are_those_left_at_the_end_in_order() {
         let mut out = Vec::new();
         let mut sink = PairLines::new(&mut out, None);
-        sink.epoch(&at(1), &[(pair("b", "c", 0.5), 1), (pair("x", "y", 0.5), 1)], &[]).unwrap();
         sink.epoch(
-            &at(2),
-            &[(pair("a", "z", 0.25), 1), (pair("b", "c", 0.5), -1), (pair("b", "c", 1.0), 1)],
+            &at(1),
+            &[Delta::by_block(pair("b", "c", 0.5), 1), Delta::by_block(pair("x", "y", 0.5), 1)],
             &[],
         )
         .unwrap();
-        sink.epoch(&at(4), &[(pair("x", "y", 0.5), -1)], &[]).unwrap();
+        sink.epoch(
+            &at(2),
+            &[
+                Delta::by_block(pair("a", "z", 0.25), 1),
+                Delta::by_block(pair("b", "c", 0.5), -1),
+                Delta::by_block(pair("b", "c", 1.0), 1),
+            ],
+            &[],
+        )
+        .unwrap();
+        sink.epoch(&at(4), &[Delta::by_block(pair("x", "y", 0.5), -1)], &[]).unwrap();
         sink.finish().unwrap();
         drop(sink);
         let expected =
@@ -287,7 +332,7 @@ mod tests {
         let mut full = [0; 10];
         let mut sink = DeltaLines::new(&mut full[..], None);
         assert_eq!(
-            sink.epoch(&at(1), &[(pair("a", "b", 0.5), 1)], &[]).unwrap_err().kind(),
+            sink.epoch(&at(1), &[Delta::by_block(pair("a", "b", 0.5), 1)], &[]).unwrap_err().kind(),
             io::ErrorKind::WriteZero
         );
     }
@@ -295,8 +340,13 @@ mod tests {
     #[test]
     fn memory_accumulates() {
         let mut sink = Memory::default();
-        sink.epoch(&at(1), &[(pair("a", "b", 0.5), 1)], &[]).unwrap();
-        sink.epoch(&at(3), &[(pair("a", "b", 0.5), -1), (pair("a", "b", 0.75), 1)], &[]).unwrap();
+        sink.epoch(&at(1), &[Delta::by_block(pair("a", "b", 0.5), 1)], &[]).unwrap();
+        sink.epoch(
+            &at(3),
+            &[Delta::by_block(pair("a", "b", 0.5), -1), Delta::by_block(pair("a", "b", 0.75), 1)],
+            &[],
+        )
+        .unwrap();
         sink.finish().unwrap();
         let values =
             |epoch| sink.accumulated(epoch).into_iter().map(|((_, s), n)| (s.get(), n)).collect::<Vec<_>>();

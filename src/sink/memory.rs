@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::Sink;
 use crate::doc::{DocId, Letter};
 use crate::mark::{Mark, Standing};
-use crate::pair::{DocPair, Pair, Similarity};
+use crate::pair::{Delta, DocPair, Pair, Similarity};
 use crate::time::{Epoch, Progress};
 
 /// Collects the deltas as they come.
@@ -59,14 +59,9 @@ impl Sink for Memory {
         Ok(pairs)
     }
 
-    fn epoch(
-        &mut self,
-        progress: &Progress,
-        deltas: &[(DocPair, isize)],
-        letters: &[Letter],
-    ) -> io::Result<()> {
+    fn epoch(&mut self, progress: &Progress, deltas: &[Delta], letters: &[Letter]) -> io::Result<()> {
         self.progress.push(progress.clone());
-        self.deltas.extend(deltas.iter().map(|(pair, diff)| (progress.epoch, pair.clone(), *diff)));
+        self.deltas.extend(deltas.iter().map(|d| (progress.epoch, d.pair.clone(), d.diff)));
         self.letters.extend_from_slice(letters);
         Ok(())
     }
@@ -93,16 +88,11 @@ impl<S: Sink> Sink for Arc<Mutex<S>> {
         lock(self).pairs()
     }
 
-    fn restored(&mut self, deltas: &[(DocPair, isize)]) {
+    fn restored(&mut self, deltas: &[Delta]) {
         lock(self).restored(deltas);
     }
 
-    fn epoch(
-        &mut self,
-        progress: &Progress,
-        deltas: &[(DocPair, isize)],
-        letters: &[Letter],
-    ) -> io::Result<()> {
+    fn epoch(&mut self, progress: &Progress, deltas: &[Delta], letters: &[Letter]) -> io::Result<()> {
         lock(self).epoch(progress, deltas, letters)
     }
 

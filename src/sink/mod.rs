@@ -1,5 +1,6 @@
 //! Where results go: the deltas of closed epochs in, lines (or a list, in tests) out.
 
+mod cluster_changes;
 mod clusters;
 mod destination;
 mod envelope;
@@ -25,7 +26,7 @@ pub use memory::Memory;
 
 use crate::doc::Letter;
 use crate::mark::{Mark, Standing};
-use crate::pair::DocPair;
+use crate::pair::{Delta, DocPair};
 use crate::time::Progress;
 
 /// A destination of pair deltas.
@@ -70,18 +71,13 @@ pub trait Sink {
     }
 
     /// Learns of deltas that are in the output already.
-    fn restored(&mut self, _deltas: &[(DocPair, isize)]) {}
+    fn restored(&mut self, _deltas: &[Delta]) {}
 
     /// Takes one epoch: how far it has read, its deltas, and the records in it that are no events (if letters go here).
     ///
     /// # Errors
     /// Those of the destination.
-    fn epoch(
-        &mut self,
-        progress: &Progress,
-        deltas: &[(DocPair, isize)],
-        letters: &[Letter],
-    ) -> io::Result<()>;
+    fn epoch(&mut self, progress: &Progress, deltas: &[Delta], letters: &[Letter]) -> io::Result<()>;
 
     /// Makes the epochs since the last commit durable, with the mark.
     ///

@@ -16,10 +16,13 @@ use walkdir::{DirEntry, WalkDir};
 
 use super::batch::FileDocument;
 use super::cutter::{Cutter, PARTITION};
+use super::file_texts::FileTexts;
 use super::input::{FeedReader, RestOfLine};
+use super::places::Places;
 use super::queue::{Closed, EpochLimits, Queue};
 use super::{
     BadRecordAt, BadRecords, EpochRule, Input, MAX_RECORD_BYTES, Place, Reader, Share, Source, SourceError,
+    Texts,
 };
 use super::{Speed, input};
 use crate::doc::{DocId, Letter};
@@ -37,6 +40,8 @@ pub struct Files {
     pub speed: Speed,
     /// What of it is read here.
     pub share: Share,
+    /// Where records stand, once they have been read.
+    pub places: Arc<Places>,
 }
 
 impl Source for Files {
@@ -57,6 +62,10 @@ impl Source for Files {
         Ok(Offsets::from([(PARTITION, begin)]))
     }
 
+    fn texts(&self, fields: &[String]) -> Option<Box<dyn Texts>> {
+        Some(Box::new(FileTexts::new(self.inputs.clone(), Arc::clone(&self.places), fields)))
+    }
+
     fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn Reader>> {
         if !self.share.reads_all && self.share.index > 0 {
             return Vec::new();
@@ -73,10 +82,11 @@ struct FilesReader {
 
 impl Reader for FilesReader {
     fn read(&mut self, queue: &Queue, bad: &BadRecords, clock: &dyn Clock) -> Result<(), SourceError> {
-        let Files { inputs, epochs, speed, share } = &self.files;
+        let Files { inputs, epochs, speed, share, places } = &self.files;
         let cutter = Cutter::new(queue, clock, *epochs, *speed, *share, self.begin);
-        let mut reading = Reading { cutter, bad, longest: MAX_RECORD_BYTES };
+        let mut reading = Reading { cutter, bad, longest: MAX_RECORD_BYTES, places };
         let read = inputs.iter().try_for_each(|input| reading.input(input));
+        places.end();
         match read.and_then(|()| Ok(reading.cutter.finish()?)) {
             Ok(end) => self.ended(end, queue),
             Err(Ended::Closed) => Ok(()),
@@ -129,25 +139,37 @@ struct Reading<'r> {
     bad: &'r BadRecords,
     /// [`MAX_RECORD_BYTES`], but in tests.
     longest: usize,
+    places: &'r Places,
 }
 
 impl Reading<'_> {
     fn input(&mut self, input: &Input) -> Result<(), Ended> {
         let name = input.name();
         self.cutter.begin(Arc::clone(&name))?;
+        let due = self.places.begin(self.cutter.position().offset);
         let feed = match input {
             Input::Folder(path) => return self.folder(path),
             Input::Stdin => FeedReader::new(io::stdin()),
             Input::Feed(path) => std::fs::File::open(path).and_then(FeedReader::new),
         };
         match feed {
-            Ok(FeedReader { mut bytes, compressed }) => self.feed(&name, &mut bytes, compressed),
+            Ok(FeedReader { mut bytes, compressed }) => self.feed(&name, &mut bytes, compressed, due),
             Err(error) => self.bad_file(name, BadRecord::Unreadable, Some(error.to_string())),
         }
     }
 
-    /// Reads one feed to its end or to where it breaks off.
-    fn feed(&mut self, name: &Arc<str>, reader: &mut impl BufRead, compressed: bool) -> Result<(), Ended> {
+    /// Reads one feed to its end or to where it breaks off; from the byte `due` on its next line is noted.
+    fn feed(
+        &mut self,
+        name: &Arc<str>,
+        reader: &mut impl BufRead,
+        compressed: bool,
+        due: u64,
+    ) -> Result<(), Ended> {
+        // A compressed one cannot be read from its middle.
+        let mut due = if compressed { u64::MAX } else { due };
+        // Bytes of whole lines.
+        let mut passed = 0;
         // Where the line under way begins in the buffer.
         let mut start = 0;
         // Whether the next look at the input is a read of it, and may wait because there was less than a buffer the last time.
@@ -187,6 +209,10 @@ impl Reading<'_> {
                 if line == 1 && buffer[start..].starts_with(b"\xef\xbb\xbf") {
                     buffer.drain(start..start + 3);
                 }
+                if passed >= due {
+                    due = self.places.note(passed, self.cutter.position().offset);
+                }
+                passed += read as u64;
                 self.cutter.line(start)?;
                 start = self.cutter.buffer().len();
                 if is_last {
@@ -206,6 +232,7 @@ impl Reading<'_> {
                 } else {
                     drop(io::copy(&mut rest, &mut io::sink()));
                 }
+                passed += read as u64 + rest.taken;
                 let error = rest.error;
                 self.cutter.bad(1)?;
                 start = self.cutter.buffer().len();

@@ -15,6 +15,10 @@ impl Clock for Still {
     fn now(&self) -> Duration {
         Duration::ZERO
     }
+
+    fn unix(&self) -> f64 {
+        self.now().as_secs_f64()
+    }
 }
 
 /// What a reading leaves behind.
@@ -82,7 +86,13 @@ fn read(files: Files, queue: &Queue, bad: &BadRecords) -> Result<(), SourceError
 /// Reads inputs on disk.
 fn run_inputs(paths: &[PathBuf], epochs: &str, bad: &BadRecords) -> Run {
     let inputs = Input::resolve(paths).unwrap();
-    let files = Files { inputs, epochs: epochs.parse().unwrap(), speed: Speed::Max, share: Share::ALL };
+    let files = Files {
+        inputs,
+        epochs: epochs.parse().unwrap(),
+        speed: Speed::Max,
+        share: Share::ALL,
+        places: Arc::default(),
+    };
     let queue = unbounded();
     read(files, &queue, bad).unwrap();
     drain(&queue, bad)
@@ -92,10 +102,12 @@ fn run_inputs(paths: &[PathBuf], epochs: &str, bad: &BadRecords) -> Run {
 fn run_feed(reader: impl Read + 'static, epochs: &str, longest: usize, bad: &BadRecords) -> Run {
     let queue = unbounded();
     let cutter = Cutter::new(&queue, &Still, epochs.parse().unwrap(), Speed::Max, Share::ALL, 0);
-    let mut reading = Reading { cutter, bad, longest };
+    let places = Places::default();
+    let due = places.begin(0);
+    let mut reading = Reading { cutter, bad, longest, places: &places };
     let FeedReader { mut bytes, compressed } = FeedReader::new(reader).unwrap();
     reading.cutter.begin("feed".into()).unwrap();
-    reading.feed(&"feed".into(), &mut bytes, compressed).unwrap();
+    reading.feed(&"feed".into(), &mut bytes, compressed, due).unwrap();
     reading.cutter.finish().unwrap();
     drain(&queue, bad)
 }
@@ -365,7 +377,13 @@ fn what_vanishes_before_its_turn_is_unreadable() {
     fs::remove_file(&paths[0]).unwrap();
     fs::remove_dir(&paths[1]).unwrap();
     let (queue, bad) = (unbounded(), BadRecords::default());
-    let files = Files { inputs, epochs: EpochRule::All, speed: Speed::Max, share: Share::ALL };
+    let files = Files {
+        inputs,
+        epochs: EpochRule::All,
+        speed: Speed::Max,
+        share: Share::ALL,
+        places: Arc::default(),
+    };
     read(files, &queue, &bad).unwrap();
     let run = drain(&queue, &bad);
     assert_eq!((run.ids(), run.places()), (vec!["5"], vec![(1, 2)]));
@@ -394,7 +412,13 @@ fn a_bad_record_ends_the_run_where_none_is_allowed() {
     let whole = zstd(deletes(0, 100).as_bytes());
     fs::write(&path, &whole[..whole.len() - 5]).unwrap();
     let inputs = Input::resolve([&path]).unwrap();
-    let files = Files { inputs, epochs: EpochRule::All, speed: Speed::Max, share: Share::ALL };
+    let files = Files {
+        inputs,
+        epochs: EpochRule::All,
+        speed: Speed::Max,
+        share: Share::ALL,
+        places: Arc::default(),
+    };
     let (queue, bad) = (unbounded(), BadRecords::new(OnError::Fail, None));
     let error = read(files, &queue, &bad).unwrap_err().to_string();
     assert!(error.contains("cut.zst") && error.contains("truncated"), "{error}");
@@ -408,7 +432,13 @@ fn a_closed_queue_ends_the_reader() {
     let path = folder.path().join("feed");
     fs::write(&path, deletes(0, 1000)).unwrap();
     let inputs = Input::resolve([&path]).unwrap();
-    let files = Files { inputs, epochs: EpochRule::All, speed: Speed::Max, share: Share::ALL };
+    let files = Files {
+        inputs,
+        epochs: EpochRule::All,
+        speed: Speed::Max,
+        share: Share::ALL,
+        places: Arc::default(),
+    };
     let queue = unbounded();
     queue.stop();
     read(files, &queue, &BadRecords::default()).unwrap();
@@ -422,7 +452,13 @@ fn a_record_that_is_not_due_waits_and_those_before_it_do_not() {
     let lines = ["{\"id\":\"a\",\"ts\":0,\"text\":\"\"}", "{\"id\":\"b\",\"ts\":1e9,\"text\":\"\"}"];
     fs::write(&path, lines.join("\n")).unwrap();
     let inputs = Input::resolve([&path]).unwrap();
-    let files = Files { inputs, epochs: EpochRule::Ts, speed: Speed::REAL, share: Share::ALL };
+    let files = Files {
+        inputs,
+        epochs: EpochRule::Ts,
+        speed: Speed::REAL,
+        share: Share::ALL,
+        places: Arc::default(),
+    };
     let queue = unbounded();
     let (woken, wakes) = std::sync::mpsc::channel();
     queue.register(Box::new(move || woken.send(()).unwrap()));
@@ -469,9 +505,10 @@ fn what_has_been_read_is_handed_over_before_the_reader_waits() {
         scope.spawn(|| {
             let bad = BadRecords::default();
             let cutter = Cutter::new(&queue, &Still, EpochRule::All, Speed::Max, Share::ALL, 0);
-            let mut reading = Reading { cutter, bad: &bad, longest: 20 };
+            let places = Places::default();
+            let mut reading = Reading { cutter, bad: &bad, longest: 20, places: &places };
             let FeedReader { mut bytes, .. } = FeedReader::new(Pipe(receive, Vec::new())).unwrap();
-            reading.feed(&"pipe".into(), &mut bytes, false).unwrap();
+            reading.feed(&"pipe".into(), &mut bytes, false, u64::MAX).unwrap();
             reading.cutter.finish().unwrap();
         });
         send.send(b"{\"id\":1}\n{\"id\":2}\n{\"i").unwrap();

@@ -109,6 +109,8 @@ impl FeedReader {
 pub(super) struct RestOfLine<'r, R> {
     reader: &'r mut R,
     ended: bool,
+    /// Bytes that it has consumed.
+    pub(super) taken: u64,
     /// What ended the reader in the middle of the line, held back for the one who reads on.
     pub(super) error: Option<io::Error>,
 }
@@ -116,7 +118,7 @@ pub(super) struct RestOfLine<'r, R> {
 impl<'r, R: BufRead> RestOfLine<'r, R> {
     /// What `reader` still holds of its current line.
     pub(super) fn of(reader: &'r mut R) -> Self {
-        Self { reader, ended: false, error: None }
+        Self { reader, ended: false, taken: 0, error: None }
     }
 }
 
@@ -140,6 +142,7 @@ impl<R: BufRead> Read for RestOfLine<'_, R> {
         let taken = length - usize::from(newline);
         out[..taken].copy_from_slice(&window[..taken]);
         self.ended = newline || length == 0;
+        self.taken += length as u64;
         self.reader.consume(length);
         Ok(taken)
     }

@@ -22,17 +22,21 @@ mod batch;
 mod cutter;
 mod decode;
 mod epochs;
+mod file_texts;
 mod files;
 mod input;
 #[cfg(feature = "kafka")]
 mod kafka;
 mod pick;
+mod places;
 mod queue;
 mod shape;
 mod shapes;
 mod share;
 mod speed;
 mod start;
+mod staying;
+mod texts;
 mod whole;
 
 use std::fmt;
@@ -49,11 +53,14 @@ pub use files::Files;
 pub use input::{Input, open};
 #[cfg(feature = "kafka")]
 pub use kafka::Kafka;
+pub use places::Places;
 pub use queue::{Closed, EpochLimits, Queue, Refused, Room, Taken};
 pub use shape::{Format, Shape};
 pub use share::Share;
 pub use speed::Speed;
 pub use start::Start;
+pub use staying::Staying;
+pub use texts::{FoundText, NoText, Texts};
 use thiserror::Error;
 pub use whole::for_each_event;
 
@@ -90,6 +97,12 @@ pub trait Source: Send + fmt::Debug {
     /// # Errors
     /// [`SourceError::Lost`] if records from there on are not held any more; that the source cannot be reached.
     fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError>;
+
+    /// What reads the texts of its documents back, with further fields of these names, while its readers read on; `None` where none
+    /// can be had. To be asked for before the readers are.
+    fn texts(&self, _fields: &[String]) -> Option<Box<dyn Texts>> {
+        None
+    }
 
     /// The readers, one or more; they begin there. Each partition is read by one of them.
     fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn Reader>>;

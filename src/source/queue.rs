@@ -57,7 +57,8 @@ pub struct Queue {
     state: Mutex<State>,
     /// Signalled when batches are taken, and when readers are to end.
     room_made: Condvar,
-    /// Signalled, for [`Queue::cut_by_clock`], when an epoch gets its first batch or ends, and when readers are to end.
+    /// Signalled, for [`Queue::cut_by_clock`], when an epoch gets its first batch or ends, and when readers are to end; for
+    /// [`Queue::stay`], when one has finished.
     epoch_changed: Condvar,
     wakers: Mutex<Vec<Box<dyn Fn() + Send>>>,
     room: Room,
@@ -354,6 +355,35 @@ impl Queue {
         }
     }
 
+    /// Wakes the workers each time that so long has passed, until all is handed out or the run has failed. Blocks.
+    pub fn pulse(&self, every: Duration) {
+        let goes_on =
+            |now: &mut State| now.is_read_on() || (now.end != End::Failed && !now.batches.is_empty());
+        let mut state = self.lock();
+        while goes_on(&mut state) {
+            let waited = self.epoch_changed.wait_timeout_while(state, every, goes_on);
+            drop(waited.unwrap_or_else(PoisonError::into_inner));
+            self.wake();
+            state = self.lock();
+        }
+    }
+
+    /// Pushes what `make` makes, a batch without records, whenever nothing has been pushed for so long; until no reader is left. Blocks.
+    pub fn tick(&self, idle: Duration, make: impl Fn() -> Batch) {
+        let mut state = self.lock();
+        while state.is_read_on() {
+            let seen = (state.epoch, state.in_epoch.0);
+            let is_idle = |now: &mut State| now.is_read_on() && (now.epoch, now.in_epoch.0) == seen;
+            let waited = self.epoch_changed.wait_timeout_while(state, idle, is_idle);
+            let (woken, time) = waited.unwrap_or_else(PoisonError::into_inner);
+            state = woken;
+            if time.timed_out() && state.is_read_on() && !state.is_full(self.room) {
+                self.add(state, make());
+                state = self.lock();
+            }
+        }
+    }
+
     /// Reader: it has read all its input, and pushes nothing any more. Never called by one that fails.
     pub fn finish(&self) {
         let mut state = self.lock();
@@ -421,6 +451,25 @@ impl Queue {
     /// Reader: an empty buffer for lines.
     pub fn buffer(&self) -> Vec<u8> {
         self.lock().spare.pop().unwrap_or_default()
+    }
+
+    /// A reader that stays while others read: waits until it is the last one, and ends the open epoch, which is told. So all that was read
+    /// closes, though the input does not end.
+    ///
+    /// # Errors
+    /// [`Closed`], at once, if the reader is to end.
+    pub fn stay(&self) -> Result<Epoch, Closed> {
+        let others_read = |now: &mut State| now.end == End::No && now.readers > 1;
+        let waited = self.epoch_changed.wait_while(self.lock(), others_read);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+        if state.end != End::No {
+            return Err(Closed);
+        }
+        let last = state.epoch;
+        self.cut_now(&mut state);
+        drop(state);
+        self.wake();
+        Ok(last)
     }
 
     /// Anyone: ends the readers at their next step. What has been pushed is still handed out; then workers get

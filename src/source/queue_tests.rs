@@ -130,6 +130,29 @@ fn epochs_are_cut_by_the_clock_once_there_is_something_in_them() {
 }
 
 #[test]
+fn an_idle_queue_is_given_batches_without_records() {
+    let queue = wide(1, EpochLimits { interval: Some(Duration::MAX), ..NEVER });
+    let (woken, wakes) = mpsc::channel();
+    // Some wakes come after the last batch that is looked at.
+    queue.register(Box::new(move || woken.send(()).unwrap_or(())));
+    thread::scope(|scope| {
+        let ticks = scope.spawn(|| queue.tick(Duration::from_millis(1), || Batch::kept(Changes::default())));
+        for _ in 0..3 {
+            wakes.recv().unwrap();
+            let Taken::Batch(1, given) = queue.take(9) else { panic!("a wake stands for a batch") };
+            assert_eq!((given.records, given.end()), (0, None));
+        }
+        queue.finish();
+        ticks.join().unwrap();
+    });
+    for end in [Queue::finish, Queue::stop, Queue::fail] {
+        let ended = wide(1, EpochLimits { interval: Some(Duration::MAX), ..NEVER });
+        end(&ended);
+        ended.tick(Duration::MAX, || unreachable!("nothing is pushed any more"));
+    }
+}
+
+#[test]
 fn a_stopped_queue_ends_its_readers_and_not_what_they_have_pushed() {
     let queue = wide(2, NEVER);
     queue.push(batch(0)).unwrap();
@@ -409,4 +432,26 @@ fn a_run_of_so_many_records_ends_there() {
     queue.push(batch(1)).unwrap();
     assert_eq!(queue.push(batch(2)), Err(Closed));
     assert_eq!((queue.take(9), queue.take(9), queue.take(9)), (taken(1, 0), taken(1, 1), Taken::Done));
+}
+
+/// A reader that stays waits for all others, and what they have read closes; it is not told to stay by a run that ends.
+#[test]
+fn who_stays_ends_the_epoch_that_the_others_leave_open() {
+    let queue = wide(3, NEVER);
+    let (stays, stayed) = mpsc::channel();
+    thread::scope(|threads| {
+        threads.spawn(|| stays.send(queue.stay()).unwrap());
+        queue.push(batch(0)).unwrap();
+        queue.cut();
+        queue.finish();
+        queue.push(batch(1)).unwrap();
+        assert!(stayed.try_recv().is_err(), "another reads on");
+        queue.finish();
+        assert_eq!(stayed.recv(), Ok(Ok(2)));
+    });
+    assert_eq!((queue.take(9), queue.take(9)), (taken(1, 0), taken(2, 1)));
+    assert_eq!(queue.take(9), Taken::Nothing { low: 3 }, "it has not ended");
+    queue.stop();
+    assert_eq!(queue.take(9), Taken::Done);
+    assert_eq!(queue.stay(), Err(Closed));
 }

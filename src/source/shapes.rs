@@ -17,7 +17,7 @@
 //!
 //! - **id**: the record's key. With [`Shape::id`], the string or whole number there in the row; where the row has none, the same in
 //!   the key if that is JSON (in its `payload` too), else the key itself.
-//! - **ts**, unix seconds: the row's `ts`, a number; of Debezium `source.ts_ms`, then `ts_ms`, in milliseconds. Otherwise that of the record.
+//! - **ts**, unix seconds from 0 to before the year 2100: the row's `ts`, a number; of Debezium `source.ts_ms`, then `ts_ms`, in milliseconds. Otherwise that of the record.
 //! - **Further fields**: a header of that name if [`Shape::headers`] names it and the record has it, else the row's, a string; absent
 //!   is empty.
 //! - A column that a database left out of an update (`__debezium_unavailable_value`) is a bad record if it is the text: the text in
@@ -37,6 +37,7 @@ use super::pick::{Leaf, Picks};
 use super::{Format, MAX_RECORD_BYTES, Shape};
 use crate::doc::{DocEvent, DocId, FIELD_SEPARATOR, without_separators};
 use crate::feed::BadRecord;
+use crate::time::UnixTime;
 
 /// What Debezium writes for a column that the database left out.
 const UNAVAILABLE: &str = "__debezium_unavailable_value";
@@ -128,7 +129,7 @@ impl ShapeReader {
     ) -> Result<DocEvent<'a>, BadRecord> {
         let Some(value) = record.value.filter(|value| !value.is_empty()) else {
             let id = self.id(record, None, &[])?;
-            return Ok(DocEvent { id, ts: record.ts, text: None });
+            return Ok(DocEvent { id, ts: time(record.ts)?, text: None });
         };
         if value.len() > MAX_RECORD_BYTES {
             return Err(BadRecord::TooLong);
@@ -154,6 +155,7 @@ impl ShapeReader {
                 leaf => Some(number(leaf).ok_or(BadRecord::BadTs)?),
             },
         };
+        let ts = time(ts)?;
         let is_column = format == Format::Debezium;
         let text = match found {
             Found::Delete(_) => return Ok(DocEvent { id, ts, text: None }),
@@ -375,6 +377,11 @@ fn named(leaf: &Leaf<'_>) -> Result<DocId, BadRecord> {
         _ => None,
     }
     .ok_or(BadRecord::BadId)
+}
+
+/// A time that there can be, or none.
+fn time(ts: Option<f64>) -> Result<Option<f64>, BadRecord> {
+    if ts.is_some_and(|ts| UnixTime::new(ts).is_none()) { Err(BadRecord::BadTs) } else { Ok(ts) }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a time in seconds needs no more than a float's 53 bits")]

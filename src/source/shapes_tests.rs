@@ -137,6 +137,8 @@ fn json_rows() {
         (r#"{"text":5}"#, "bad_text"),
         (r#"{"text":"t","ts":"now"}"#, "bad_ts"),
         (r#"{"text":"t","ts":null}"#, "bad_ts"),
+        (r#"{"text":"t","ts":1700000000000}"#, "bad_ts"),
+        (r#"{"delete":{"ts":-1}}"#, "bad_ts"),
         (r#"{"text":"t","op":"insert"}"#, "unknown_op"),
         (r#"{"text":"t","op":1}"#, "bad_op"),
         (r#"{"insert":{"text":"t"},"delete":{}}"#, "unknown_op"),

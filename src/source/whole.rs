@@ -1,5 +1,7 @@
 //! A whole input, read on the spot: for what needs a corpus and no dataflow.
 
+use std::sync::Arc;
+
 use super::{
     BadRecords, Decoder, EpochLimits, EpochRule, Files, Input, Queue, Room, Share, Source, SourceError,
 };
@@ -30,7 +32,13 @@ pub fn for_each_event(
     bad: &BadRecords,
     mut each: impl FnMut(Position, DocEvent<'_>),
 ) -> Result<(), SourceError> {
-    let files = Box::new(Files { inputs, epochs: EpochRule::All, speed: Speed::Max, share: Share::ALL });
+    let files = Box::new(Files {
+        inputs,
+        epochs: EpochRule::All,
+        speed: Speed::Max,
+        share: Share::ALL,
+        places: Arc::default(),
+    });
     let queue = Queue::new(1, 1, ROOM, EpochLimits::default());
     let clock = SystemClock::start();
     let reading = std::thread::current();

@@ -40,6 +40,7 @@ fn run(pipeline: &str, path: &Path) -> Memory {
             epochs: EpochRule::Events(EPOCH),
             speed: Speed::Max,
             share: Share::ALL,
+            places: Arc::default(),
         }),
         first_epoch: 1,
         together: None,

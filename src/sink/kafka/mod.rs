@@ -1,8 +1,9 @@
 //! A topic as sink, exactly once.
 //!
 //! ```text
-//!  epochs ─▶ Outgoing ─▶ one transaction ─┬─▶ topic         key: a NUL b, value: the delta, or the pair as it is now
-//!            encoded      per commit      ├─▶ dead letters  records that are no events
+//!  epochs ─▶ Outgoing ─▶ one transaction ─┬─▶ topic         key: a NUL b, value: the delta, or the pair as it is now; of clusters
+//!            encoded      per commit      │                 key: the document, value: its change, or its cluster as it is now
+//!                                         ├─▶ dead letters  records that are no events
 //!                                         └─▶ progress      key: the transactional id, value: the mark
 //! ```
 //!
@@ -37,18 +38,22 @@ mod transaction;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use outgoing::Outgoing;
 use transaction::Transactions;
 
+use super::cluster_changes::{Change, ClusterChanges, Sum, read_now};
 use super::lines::read_delta;
 use super::{Envelope, Sink, StandardError};
 use crate::broker::{Admin, Connection, Failure, Wanted};
+use crate::cluster::{Clusters, Report};
 use crate::doc::Letter;
 use crate::mark::{Mark, Standing};
-use crate::pair::DocPair;
-use crate::time::Progress;
+use crate::metrics::Metrics;
+use crate::pair::{Delta, DocPair};
+use crate::time::{Epoch, Progress};
 
 /// Where results go.
 #[derive(Clone, Debug)]
@@ -75,6 +80,8 @@ pub struct KafkaOutput {
 pub struct KafkaSink {
     output: KafkaOutput,
     evidence: Option<StandardError>,
+    /// If it is their changes that are written, and not those of pairs.
+    clusters: Option<ClusterChanges>,
     outgoing: Outgoing,
     transactions: Transactions,
     /// The last mark in the topic, on which the next commit builds.
@@ -82,10 +89,60 @@ pub struct KafkaSink {
 }
 
 impl KafkaSink {
+    /// Whether each delta says its cause, each pair as it is now that of its last change.
+    #[must_use]
+    pub fn with_causes(mut self, causes: bool) -> Self {
+        self.outgoing.causes = causes;
+        self
+    }
+
     /// A sink that has reached nothing yet; with evidence if there is a standard error to give.
+    ///
+    /// Causes are not told, if they are not [asked for](Self::with_causes).
     pub fn new(output: KafkaOutput, evidence: Option<StandardError>) -> Self {
         let transactions = Transactions::new(&output);
-        Self { output, evidence, outgoing: Outgoing::default(), transactions, known: None }
+        Self { output, evidence, clusters: None, outgoing: Outgoing::default(), transactions, known: None }
+    }
+
+    /// The same, for the changes of clusters, which begin empty.
+    pub fn of_clusters(output: KafkaOutput, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
+        let changes = ClusterChanges::new(clusters, metrics);
+        Self { clusters: Some(changes), ..Self::new(output, None) }
+    }
+
+    /// Gathers changes of clusters.
+    fn gather(&mut self, epoch: Epoch, changes: &[Change]) -> io::Result<()> {
+        match self.output.envelope {
+            Envelope::Delta => self.outgoing.changes(epoch, changes),
+            Envelope::Upsert => self.outgoing.memberships(epoch, changes),
+        }
+    }
+
+    /// The reports of clusters in the topic.
+    fn reports(&self) -> io::Result<BTreeSet<Report>> {
+        let topic = &self.output.topic;
+        let named = |error: io::Error| wrong(format!("topic \"{topic}\": {error}"));
+        match self.output.envelope {
+            Envelope::Delta => {
+                let mut sum = Sum::default();
+                read::topic(&self.output.connection, topic, |_, value| {
+                    sum.add(value.unwrap_or_default()).map_err(named)
+                })?;
+                sum.reports().map_err(named)
+            }
+            Envelope::Upsert => {
+                let mut now: BTreeMap<Vec<u8>, Report> = BTreeMap::new();
+                read::topic(&self.output.connection, topic, |key, value| {
+                    let key = key.unwrap_or_default();
+                    match value.filter(|value| !value.is_empty()) {
+                        Some(value) => drop(now.insert(key.to_vec(), read_now(key, value).map_err(named)?)),
+                        None => drop(now.remove(key)),
+                    }
+                    Ok(())
+                })?;
+                Ok(now.into_values().collect())
+            }
+        }
     }
 
     /// Makes the topics that are missing.
@@ -126,7 +183,15 @@ impl Sink for KafkaSink {
         Ok(Standing::At(Box::new(found)))
     }
 
+    /// Of clusters none: the topic holds reports of them, which are read, and corrected once all pairs are known.
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
+        if self.clusters.is_some() {
+            let there = self.reports()?;
+            if let Some(clusters) = &mut self.clusters {
+                clusters.correct(there);
+            }
+            return Ok(BTreeSet::new());
+        }
         let topic = &self.output.topic;
         match self.output.envelope {
             Envelope::Delta => {
@@ -161,16 +226,15 @@ impl Sink for KafkaSink {
         }
     }
 
-    fn epoch(
-        &mut self,
-        progress: &Progress,
-        deltas: &[(DocPair, isize)],
-        letters: &[Letter],
-    ) -> io::Result<()> {
+    fn epoch(&mut self, progress: &Progress, deltas: &[Delta], letters: &[Letter]) -> io::Result<()> {
         let evidence = self.evidence.as_ref();
-        match self.output.envelope {
-            Envelope::Delta => self.outgoing.deltas(progress.epoch, deltas, evidence)?,
-            Envelope::Upsert => self.outgoing.upserts(progress.epoch, deltas, evidence)?,
+        match (&mut self.clusters, self.output.envelope) {
+            (Some(clusters), _) => {
+                let changes = clusters.advance(deltas);
+                self.gather(progress.epoch, &changes)?;
+            }
+            (None, Envelope::Delta) => self.outgoing.deltas(progress.epoch, deltas, evidence)?,
+            (None, Envelope::Upsert) => self.outgoing.upserts(progress.epoch, deltas, evidence)?,
         }
         if self.output.dead_letter.is_some() {
             self.outgoing.letters(letters);
@@ -178,7 +242,17 @@ impl Sink for KafkaSink {
         Ok(())
     }
 
+    fn restored(&mut self, deltas: &[Delta]) {
+        if let Some(clusters) = &mut self.clusters {
+            clusters.advance(deltas);
+        }
+    }
+
     fn commit(&mut self, mark: &Mark) -> io::Result<()> {
+        if let Some(clusters) = &mut self.clusters {
+            let corrections = clusters.corrections(mark);
+            self.gather(mark.progress.epoch, &corrections)?;
+        }
         self.write(mark).map_err(told)
     }
 

@@ -64,9 +64,9 @@ impl Beginning<'_> {
     /// What a partition lacks that is still to be read.
     pub(super) fn lost(&self, partition: u32, wanted: u64, (first, end): (u64, u64)) -> SourceError {
         let hint = if wanted < first {
-            "records have expired before they were read"
+            "records have expired before they were read; with --reconcile, what is left is read and the output is corrected"
         } else {
-            "the topic has been made anew, or is another one"
+            "the topic has been made anew, or is another one; with --reconcile, what it holds is read and the output is corrected"
         };
         SourceError::Lost { input: self.kafka.topic.as_str().into(), partition, wanted, first, end, hint }
     }

@@ -23,14 +23,16 @@
 
 mod begin;
 mod reader;
+mod texts;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use begin::Beginning;
 use reader::KafkaReader;
+use texts::KafkaTexts;
 
-use super::{EpochLimits, Reader, Shape, Source, SourceError, Start};
+use super::{EpochLimits, Reader, Shape, Source, SourceError, Start, Texts};
 use crate::broker::{Connection, Consumer, Failure, let_go};
 use crate::time::Offsets;
 
@@ -59,6 +61,11 @@ const FETCHED_KIB: &str = "32768";
 impl Kafka {
     /// A client that has no partition yet.
     fn client(&self) -> Result<Held, SourceError> {
+        self.client_with(&[])
+    }
+
+    /// The same, with more settings of its own.
+    fn client_with(&self, more: &[(&str, &str)]) -> Result<Held, SourceError> {
         let group = format!("dupflow-{}", self.topic);
         let mut own = vec![
             ("enable.auto.commit", "false"),
@@ -78,6 +85,7 @@ impl Kafka {
             ("fetch.queue.backoff.ms", "20"),
         ];
         own.extend(defaults.iter().filter(|(name, _)| !self.connection.settings.contains_key(*name)));
+        own.extend(more);
         let client = self.connection.consumer(&self.what(), &own);
         client.map(|client| Held(Some(client))).map_err(|failure| self.failed(&failure))
     }
@@ -104,6 +112,10 @@ impl Source for Kafka {
     fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {
         let client = self.client()?;
         Beginning { kafka: self, client: client.get() }.offsets(from)
+    }
+
+    fn texts(&self, fields: &[String]) -> Option<Box<dyn Texts>> {
+        Some(Box::new(KafkaTexts::new(self.clone(), fields)))
     }
 
     fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn Reader>> {

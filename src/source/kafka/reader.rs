@@ -213,18 +213,7 @@ impl Reading<'_> {
         else {
             return false;
         };
-        let ts = message.timestamp().to_millis().map(seconds);
-        partition.open.push(KeyedRecord { offset, ts, key: message.key(), value: message.payload() });
-        if !self.kafka.shape.headers.is_empty()
-            && let Some(headers) = message.headers()
-        {
-            for header in headers.iter() {
-                let which = self.kafka.shape.headers.iter().position(|name| name == header.key);
-                if let (Some(which), Some(value)) = (which, header.value) {
-                    partition.open.push_header(which, value);
-                }
-            }
-        }
+        put(message, &mut partition.open);
         partition.next = offset + 1;
         partition.open.bytes() >= BATCH_BYTES || partition.open.len() >= BATCH_RECORDS
     }
@@ -371,6 +360,24 @@ impl Partition {
             }
         }
         Ok(Handed::All)
+    }
+}
+
+/// Puts a record to others of its partition, with the headers that their shape names.
+pub(super) fn put(message: &BorrowedMessage<'_>, records: &mut Records) {
+    let offset = u64::try_from(message.offset()).unwrap_or_default();
+    let ts = message.timestamp().to_millis().map(seconds);
+    records.push(KeyedRecord { offset, ts, key: message.key(), value: message.payload() });
+    let shape = Arc::clone(records.shape());
+    if !shape.headers.is_empty()
+        && let Some(headers) = message.headers()
+    {
+        for header in headers.iter() {
+            let which = shape.headers.iter().position(|name| name == header.key);
+            if let (Some(which), Some(value)) = (which, header.value) {
+                records.push_header(which, value);
+            }
+        }
     }
 }
 

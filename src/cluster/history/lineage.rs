@@ -1,0 +1,184 @@
+//! Which cluster goes on as which: the clusters that an epoch touches, before it and after it.
+//!
+//! The *flow* from a cluster before to a cluster after is the number of documents that were told in the one and are told in the other.
+//! Of a giant its smallest member is told, which names it, and no other. From the flows follow
+//! - the *heir* of a cluster before: where the flow from it is greatest; the *origin* of a cluster after: whence the flow to it is
+//!   greatest. Of equal flows that to the same name wins, then that of the smaller name;
+//! - a cluster *goes on* as another one if each is the other's heir and origin. At most one goes on as one.
+//!
+//! Of a giant whose smallest member is told nowhere afterwards no flow is known. Such giants, largest first, are given the largest
+//! clusters after to which no flow is known either, one each, as long as these have at least half of their size.
+//!
+//! All of it is a function of the reports before and after the epoch: not of how the clusters came to be, nor of the order of changes.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::Report;
+use crate::doc::DocId;
+
+/// Clusters by their names.
+type ByName<'a, T> = BTreeMap<&'a DocId, T>;
+
+/// What an epoch does to members and giants, by the names of clusters.
+#[derive(Debug, Default)]
+pub(super) struct Changed<'a> {
+    /// Documents that a cluster loses, in order.
+    pub(super) leave: ByName<'a, Vec<&'a DocId>>,
+    /// Documents that a cluster gets, in order.
+    pub(super) join: ByName<'a, Vec<&'a DocId>>,
+    /// Sizes of giants that change, before and after.
+    pub(super) giants: [ByName<'a, usize>; 2],
+    flows: BTreeMap<(&'a DocId, &'a DocId), usize>,
+}
+
+impl<'a> Changed<'a> {
+    /// Of changes as [`Clusters::advance`](super::super::Clusters::advance) returns them.
+    pub(super) fn of(changes: &'a [(Report, isize)]) -> Self {
+        let mut changed = Self::default();
+        // Of the documents that name giants: the cluster that told of them before, and the one that does after.
+        let told = |name: &DocId| {
+            let from = changes.partition_point(|(report, _)| report.subject() < (false, name));
+            let own = changes[from..].iter().take_while(move |(report, _)| report.subject() == (false, name));
+            own.fold([None, None], |ends, change| with(ends, change))
+        };
+        for same in changes.chunk_by(|(a, _), (b, _)| a.subject() == b.subject()) {
+            match same[0].0 {
+                Report::Member { ref document, .. } => {
+                    let [from, to] = same.iter().fold([None, None], |ends, change| with(ends, change));
+                    from.into_iter().for_each(|name| changed.leave.entry(name).or_default().push(document));
+                    to.into_iter().for_each(|name| changed.join.entry(name).or_default().push(document));
+                    if let Some(flow) = from.zip(to) {
+                        *changed.flows.entry(flow).or_default() += 1;
+                    }
+                }
+                Report::Giant { .. } => {
+                    for (report, diff) in same {
+                        if let Report::Giant { cluster, size } = report {
+                            changed.giants[usize::from(*diff > 0)].insert(cluster, *size);
+                        }
+                    }
+                }
+            }
+        }
+        let [before, after] = &changed.giants;
+        for &name in before.keys().chain(after.keys()).collect::<BTreeSet<_>>() {
+            let flow = match (before.contains_key(name), after.contains_key(name), told(name)) {
+                (true, true, _) => Some((name, name)),
+                (true, false, [_, to]) => to.map(|to| (name, to)),
+                (false, _, [from, _]) => from.map(|from| (from, name)),
+            };
+            flow.into_iter().for_each(|flow| *changed.flows.entry(flow).or_default() += 1);
+        }
+        changed
+    }
+
+    /// All names of clusters that are touched.
+    pub(super) fn names(&self) -> BTreeSet<&'a DocId> {
+        let giants = self.giants.iter().flat_map(BTreeMap::keys);
+        self.leave.keys().chain(self.join.keys()).chain(giants).copied().collect()
+    }
+}
+
+/// The clusters that tell of a document, before and after.
+fn with<'a>(ends: [Option<&'a DocId>; 2], (report, diff): &'a (Report, isize)) -> [Option<&'a DocId>; 2] {
+    match (report, *diff > 0, ends) {
+        (Report::Member { cluster, .. }, false, [_, to]) => [Some(cluster), to],
+        (Report::Member { cluster, .. }, true, [from, _]) => [from, Some(cluster)],
+        (Report::Giant { .. }, ..) => ends,
+    }
+}
+
+/// What goes on as what.
+#[derive(Debug, Default)]
+pub(super) struct Lineage<'a> {
+    heirs: ByName<'a, &'a DocId>,
+    origins: ByName<'a, &'a DocId>,
+    merged: ByName<'a, Vec<(Reverse<usize>, &'a DocId)>>,
+    parts: ByName<'a, Vec<(Reverse<usize>, &'a DocId)>>,
+}
+
+impl<'a> Lineage<'a> {
+    /// Of touched clusters with their sizes, before and after, and the members of each name that stay.
+    pub(super) fn of(
+        changed: &Changed<'a>,
+        before: &ByName<'a, usize>,
+        after: &ByName<'a, usize>,
+        stay: &ByName<'a, usize>,
+    ) -> Self {
+        let mut flows = changed.flows.clone();
+        for (&name, &count) in stay.iter().filter(|(_, count)| **count > 0) {
+            *flows.entry((name, name)).or_default() += count;
+        }
+        let largest_first = |names: Vec<(&'a DocId, usize)>| {
+            let mut names = names;
+            names.sort_unstable_by_key(|(name, size)| (Reverse(*size), *name));
+            names
+        };
+        let sources: BTreeSet<_> = flows.keys().map(|(from, _)| *from).collect();
+        let targets: BTreeSet<_> = flows.keys().map(|(_, to)| *to).collect();
+        let is_left = |name: &&DocId| !sources.contains(*name);
+        let giants = changed.giants[0].keys().copied().filter(is_left).map(|name| (name, before[name]));
+        let left =
+            after.iter().filter(|(name, _)| !targets.contains(*name)).map(|(name, size)| (*name, *size));
+        let pairs = largest_first(giants.collect()).into_iter().zip(largest_first(left.collect()));
+        for ((from, size), (to, now)) in pairs {
+            if now * 2 >= size {
+                flows.insert((from, to), 1);
+            }
+        }
+        let mut lineage = Self {
+            heirs: greatest(&flows, |(from, to)| (from, to)),
+            origins: greatest(&flows, |(from, to)| (to, from)),
+            ..Self::default()
+        };
+        for ((from, to), count) in flows {
+            match (lineage.heir(from) == Some(to), lineage.origin(to) == Some(from)) {
+                (true, false) => lineage.merged.entry(to).or_default().push((Reverse(count), from)),
+                (false, true) => lineage.parts.entry(from).or_default().push((Reverse(count), to)),
+                (true, true) | (false, false) => {}
+            }
+        }
+        lineage.merged.values_mut().chain(lineage.parts.values_mut()).for_each(|ends| ends.sort_unstable());
+        lineage
+    }
+
+    /// Where most of the documents of a cluster before are now.
+    pub(super) fn heir(&self, before: &DocId) -> Option<&'a DocId> {
+        self.heirs.get(before).copied()
+    }
+
+    /// Where most of the documents of a cluster after come from.
+    pub(super) fn origin(&self, after: &DocId) -> Option<&'a DocId> {
+        self.origins.get(after).copied()
+    }
+
+    /// The cluster before that goes on as this one.
+    pub(super) fn goes_on(&self, after: &DocId) -> Option<&'a DocId> {
+        self.origin(after).filter(|origin| self.heir(origin) == Some(after))
+    }
+
+    /// The clusters before whose heir is this one, and which do not go on as it; the greatest flow first, then by name.
+    pub(super) fn merged(&self, after: &DocId) -> &[(Reverse<usize>, &'a DocId)] {
+        self.merged.get(after).map_or(&[], Vec::as_slice)
+    }
+
+    /// The clusters after whose origin is this one, and as which it does not go on; the greatest flow first, then by name.
+    pub(super) fn parts(&self, before: &DocId) -> &[(Reverse<usize>, &'a DocId)] {
+        self.parts.get(before).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// For each first end of a flow, the second end of the greatest one.
+fn greatest<'a>(
+    flows: &BTreeMap<(&'a DocId, &'a DocId), usize>,
+    ends: impl Fn((&'a DocId, &'a DocId)) -> (&'a DocId, &'a DocId),
+) -> ByName<'a, &'a DocId> {
+    let mut greatest: ByName<'a, (usize, bool, Reverse<&'a DocId>)> = BTreeMap::new();
+    for (flow, count) in flows {
+        let (one, other) = ends(*flow);
+        let this = (*count, one == other, Reverse(other));
+        greatest.entry(one).and_modify(|best| *best = this.max(*best)).or_insert(this);
+    }
+    greatest.into_iter().map(|(one, (_, _, Reverse(other)))| (one, other)).collect()
+}

@@ -1,0 +1,399 @@
+//! By hand; and against the definition, made of all documents and not of what changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+use crate::cluster::{ClusterKind, Clusters};
+use crate::pair::{Cause, Delta, DocPair, Evidence, Pair, Similarity};
+
+fn id(name: &str) -> DocId {
+    DocId::new(name).unwrap()
+}
+
+/// Pairs, the clusters that they make, and their history.
+struct Story {
+    pairs: BTreeSet<Pair<DocId>>,
+    clusters: Clusters,
+    history: History,
+    epoch: Epoch,
+    /// All reports that hold.
+    reports: BTreeSet<Report>,
+}
+
+impl Story {
+    fn new(kind: ClusterKind, limit: usize) -> Self {
+        let clusters = Clusters::new(kind, limit);
+        Self {
+            pairs: BTreeSet::new(),
+            clusters,
+            history: History::default(),
+            epoch: 0,
+            reports: BTreeSet::new(),
+        }
+    }
+
+    /// One epoch, in which these pairs come if they are not there, and go if they are.
+    fn toggle(&mut self, pairs: impl IntoIterator<Item = Pair<DocId>>) {
+        let before = self.pairs.clone();
+        for pair in pairs {
+            if !self.pairs.remove(&pair) {
+                self.pairs.insert(pair);
+            }
+        }
+        let delta = |pair: &Pair<DocId>| Delta {
+            pair: DocPair { pair: pair.clone(), similarity: Similarity::ONE, evidence: Evidence::default() },
+            diff: if self.pairs.contains(pair) { 1 } else { -1 },
+            cause: Cause::Insert,
+        };
+        let deltas: Vec<_> = before.symmetric_difference(&self.pairs).map(delta).collect();
+        let changes = self.clusters.advance(&deltas);
+        self.epoch += 1;
+        self.history.advance(self.epoch, &changes);
+        for (report, diff) in changes {
+            let held = if diff > 0 { self.reports.insert(report) } else { self.reports.remove(&report) };
+            assert!(held);
+        }
+    }
+
+    /// `ab` is the pair of a and b.
+    fn epoch(&mut self, pairs: &str) {
+        let pairs = pairs.split_whitespace().map(|pair| {
+            let (a, b) = pair.split_at(pair.chars().next().map_or(0, char::len_utf8));
+            Pair::new(id(a), id(b)).unwrap()
+        });
+        self.toggle(pairs.collect::<Vec<_>>());
+    }
+
+    /// Events of a cluster as `1 born 3, 2 split 2 c d`.
+    fn told(&self, name: &str) -> String {
+        let events = self.history.events(&id(name)).iter().map(|event| {
+            let others: String = event.others.iter().map(|other| format!(" {other}")).collect();
+            format!("{} {} {}{others}", event.epoch, event.kind.name(), event.size)
+        });
+        events.collect::<Vec<_>>().join(", ")
+    }
+
+    fn how(&self, name: &str) -> Option<End> {
+        self.history.ended(&id(name)).map(|ended| ended.how.clone())
+    }
+}
+
+#[test]
+fn a_cluster_grows_merges_splits_and_dissolves() {
+    let mut story = Story::new(ClusterKind::Components, 100);
+    story.epoch("ab bc xy");
+    story.epoch("cd yz");
+    assert_eq!(
+        (story.told("a"), story.told("x")),
+        ("1 born 3, 2 grew 4".into(), "1 born 2, 2 grew 3".into())
+    );
+    story.epoch("dx");
+    assert_eq!(story.told("a"), "1 born 3, 2 grew 4, 3 merged 7 x");
+    assert_eq!((story.told("x"), story.how("x")), (String::new(), Some(End::Merged(id("a")))));
+    story.epoch("dx");
+    assert_eq!(story.told("a"), "1 born 3, 2 grew 4, 3 merged 7 x, 4 split 4 x");
+    assert_eq!((story.told("x"), story.how("x")), ("4 born 3, 4 split 3 a".into(), None));
+    story.epoch("ab xy yz");
+    assert_eq!(story.told("b"), "1 born 3, 2 grew 4, 3 merged 7 x, 4 split 4 x, 5 renamed 3 a, 5 shrank 3");
+    assert_eq!(story.how("a"), Some(End::Renamed(id("b"))));
+    let ended = Ended { epoch: 5, size: 3, how: End::Dissolved };
+    assert_eq!(story.history.ended(&id("x")), Some(&ended));
+    // One comes, one goes.
+    story.epoch("cd ce");
+    let b = story.history.cluster(&id("b")).map(|alive| (alive.size, alive.born, alive.changed));
+    assert_eq!((b, story.history.events(&id("b")).len()), (Some((3, 1, 6)), 6));
+}
+
+#[test]
+fn a_name_is_that_of_most_documents_and_of_equal_ones_stays() {
+    let mut story = Story::new(ClusterKind::Components, 100);
+    // The greater part has the other name.
+    story.epoch("ab bc cd de ef");
+    story.epoch("bc");
+    assert_eq!(story.told("c"), "1 born 6, 2 renamed 4 a, 2 split 4 a");
+    assert_eq!(story.told("a"), "2 born 2, 2 split 2 a");
+    // Halves: the name stays.
+    story.epoch("cd de ce cf");
+    assert_eq!(story.told("a"), "2 born 2, 2 split 2 a");
+    story.epoch("gh bg");
+    story.epoch("bg");
+    assert_eq!(story.told("a"), "2 born 2, 2 split 2 a, 4 grew 4, 5 split 2 g");
+    assert_eq!(story.told("g"), "5 born 2, 5 split 2 a");
+}
+
+#[test]
+fn giants_are_followed_by_their_smallest_member_and_their_size() {
+    let mut story = Story::new(ClusterKind::Components, 4);
+    story.epoch("bc cd de");
+    story.epoch("ef");
+    assert_eq!(story.told("b"), "1 born 4, 2 grew 5");
+    assert!(story.history.cluster(&id("b")).unwrap().giant);
+    assert_eq!((story.history.giants(), story.history.cluster_of(&id("c"))), (1, None));
+    // Of another name, as it is in the reports: nothing but its size tells.
+    story.epoch("af");
+    assert_eq!(story.told("a"), "1 born 4, 2 grew 5, 3 renamed 6 b, 3 grew 6");
+    assert_eq!(story.how("b"), Some(End::Renamed(id("a"))));
+    // It is told member by member again, with its smallest one and without.
+    story.epoch("af ef");
+    assert_eq!(story.told("b"), "1 born 4, 2 grew 5, 3 renamed 6 b, 3 grew 6, 4 renamed 4 a, 4 shrank 4");
+    assert_eq!((story.history.giants(), story.history.cluster_of(&id("c"))), (0, Some(&id("b"))));
+    // A cluster that goes into a giant is told of no more.
+    story.epoch("xy ef");
+    story.epoch("ex");
+    assert_eq!(story.how("x"), Some(End::Dissolved));
+    // Too small to be what is left of it.
+    let mut other = Story::new(ClusterKind::Components, 4);
+    other.epoch("ab bc cd de ef fg");
+    other.epoch("ab bc cd de ef");
+    assert_eq!((other.told("f"), other.how("a")), ("2 born 2".into(), Some(End::Dissolved)));
+}
+
+#[test]
+fn stars_have_a_history_too() {
+    let mut story = Story::new(ClusterKind::Star, 100);
+    story.epoch("ab ac xy");
+    story.epoch("bx by bz");
+    assert_eq!(story.told("b"), "1 born 3, 2 renamed 5 a, 2 merged 5 x");
+    assert_eq!((story.how("a"), story.how("x")), (Some(End::Renamed(id("b"))), Some(End::Merged(id("b")))));
+}
+
+#[test]
+fn lists_are_paged_in_their_order() {
+    let mut story = Story::new(ClusterKind::Components, 3);
+    story.epoch("ab cd ef fg 你好 xy yz zw");
+    story.epoch("pq dc ab");
+    story.epoch("bh 'ب");
+    let names = |order| {
+        let (mut names, mut after) = (Vec::new(), None);
+        loop {
+            let (page, next) = story.history.page(order, after.as_ref(), 2);
+            assert!(page.len() == 2 || next.is_none());
+            names.extend(page.iter().map(|alive| alive.cluster.as_str()));
+            // As a page is asked for: by what is written.
+            after = next.map(|next| next.to_string().parse().unwrap());
+            if after.is_none() {
+                return names.join(" ");
+            }
+        }
+    };
+    assert_eq!(names(Order::Size), "w e ' b p 你");
+    assert_eq!(names(Order::Recent), "' b p e w 你");
+    assert_eq!(story.history.len(), 6);
+    let (first, more) = story.history.members(&id("e"), None, 2);
+    assert_eq!((first, more), (&[id("e"), id("f")][..], true));
+    assert_eq!(story.history.members(&id("e"), Some(&first[1]), 2), (&[id("g")][..], false));
+    assert_eq!(story.history.members(&id("w"), None, 2), (&[][..], false), "a giant's are not told");
+    for wrong in ["", "7", "-a", "7-", "x-a"] {
+        assert!(wrong.parse::<Cursor>().is_err(), "{wrong}");
+    }
+    let long = "ก".repeat(341);
+    let cursor: Cursor = format!("7-{long}").parse().unwrap();
+    assert_eq!(cursor.cluster, id(&long));
+}
+
+#[test]
+fn what_is_remembered_is_bounded() {
+    let mut story = Story::new(ClusterKind::Components, 100);
+    story.epoch("ab");
+    for _ in 0..History::EVENTS {
+        story.epoch("bc");
+    }
+    let events = story.history.events(&id("a"));
+    assert_eq!(events.len(), History::EVENTS);
+    assert_eq!((events[0].kind, events[1].epoch), (EventKind::Born, 3));
+    assert_eq!(events.last().map(|event| event.epoch), Some(story.epoch));
+
+    let pairs: Vec<_> = (0..History::ENDED + 5)
+        .map(|n| Pair::new(id(&format!("p{n:06}")), id(&format!("q{n:06}"))).unwrap())
+        .collect();
+    story.toggle(pairs.clone());
+    story.toggle(pairs);
+    let is_held = |n: usize| story.history.ended(&id(&format!("p{n:06}"))).is_some();
+    assert_eq!([4, 5, History::ENDED + 4].map(is_held), [false, true, true]);
+    assert_eq!(story.history.len(), 1);
+
+    // One document joins many clusters.
+    let many: Vec<_> =
+        (0..30).map(|n| Pair::new(id(&format!("p{n:06}")), id(&format!("q{n:06}"))).unwrap()).collect();
+    let joins: Vec<_> = (0..30).map(|n| Pair::new(id("!"), id(&format!("p{n:06}"))).unwrap()).collect();
+    story.toggle(many);
+    story.toggle(joins);
+    let merged = story.history.events(&id("!")).last().unwrap();
+    assert_eq!((merged.kind, merged.others.len(), merged.more), (EventKind::Merged, History::OTHERS, 13));
+}
+
+/// What the definition says of one epoch: events of the clusters after it, and how clusters ended.
+type Said = (BTreeMap<DocId, Vec<(EventKind, usize, Vec<DocId>)>>, BTreeMap<DocId, End>);
+
+/// The sizes of all clusters, and where each document is told of.
+fn whole(reports: &BTreeSet<Report>) -> (BTreeMap<DocId, usize>, BTreeMap<DocId, DocId>, BTreeSet<DocId>) {
+    let (mut sizes, mut told, mut giants) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+    for report in reports {
+        match report {
+            Report::Member { cluster, document } => {
+                *sizes.entry(cluster.clone()).or_default() += 1;
+                told.insert(document.clone(), cluster.clone());
+            }
+            Report::Giant { cluster, size } => {
+                sizes.insert(cluster.clone(), *size);
+                told.insert(cluster.clone(), cluster.clone());
+                giants.insert(cluster.clone());
+            }
+        }
+    }
+    (sizes, told, giants)
+}
+
+fn by_definition(before: &BTreeSet<Report>, after: &BTreeSet<Report>) -> Said {
+    let (was, told_before, giants) = whole(before);
+    let (is, told_after, _) = whole(after);
+    let mut flows: Vec<(DocId, DocId, usize)> = Vec::new();
+    for from in was.keys() {
+        for to in is.keys() {
+            let both = told_before
+                .iter()
+                .filter(|(document, at)| *at == from && told_after.get(*document) == Some(to));
+            let count = both.count();
+            flows.extend((count > 0).then(|| (from.clone(), to.clone(), count)));
+        }
+    }
+    let largest = |mut names: Vec<(usize, DocId)>| {
+        names.sort_by(|(a, x), (b, y)| b.cmp(a).then(x.cmp(y)));
+        names
+    };
+    let lost = giants.iter().filter(|name| !flows.iter().any(|(from, ..)| from == *name));
+    let lost = largest(lost.map(|name| (was[name], name.clone())).collect());
+    let new = is.keys().filter(|name| !flows.iter().any(|(_, to, _)| to == *name));
+    let new = largest(new.map(|name| (is[name], name.clone())).collect());
+    let found = lost.into_iter().zip(new).filter(|((size, _), (now, _))| now * 2 >= *size);
+    flows.extend(found.map(|((_, from), (_, to))| (from, to, 1)));
+
+    // Of equal flows that to the same name, then the smaller name.
+    let heir = |from: &DocId| {
+        let own = flows.iter().filter(|(source, ..)| source == from);
+        own.min_by_key(|(source, to, n)| (Reverse(*n), source != to, to.clone())).map(|(_, to, _)| to.clone())
+    };
+    let origin = |to: &DocId| {
+        let own = flows.iter().filter(|(_, target, _)| target == to);
+        own.min_by_key(|(from, target, n)| (Reverse(*n), from != target, from.clone()))
+            .map(|(from, ..)| from.clone())
+    };
+    let goes_on = |to: &DocId| origin(to).filter(|from| heir(from).as_ref() == Some(to));
+
+    let mut said = Said::default();
+    for (name, &size) in &is {
+        let mut events = Vec::new();
+        let from = goes_on(name);
+        match &from {
+            None => events.push((EventKind::Born, size, Vec::new())),
+            Some(from) if from != name => events.push((EventKind::Renamed, size, vec![from.clone()])),
+            Some(_) => {}
+        }
+        let list = |mut ends: Vec<(usize, DocId)>| {
+            ends.sort_by(|(a, x), (b, y)| b.cmp(a).then(x.cmp(y)));
+            ends.into_iter().map(|(_, end)| end).collect::<Vec<_>>()
+        };
+        let merged = flows.iter().filter(|(source, to, _)| {
+            to == name && heir(source).as_ref() == Some(name) && from.as_ref() != Some(source)
+        });
+        let merged = list(merged.map(|(source, _, n)| (*n, source.clone())).collect());
+        let split = match &from {
+            None => origin(name).into_iter().collect(),
+            Some(from) => {
+                let parts = flows.iter().filter(|(source, to, _)| {
+                    source == from && to != name && origin(to).as_ref() == Some(from)
+                });
+                list(parts.map(|(_, to, n)| (*n, to.clone())).collect())
+            }
+        };
+        let is_whole = merged.is_empty() && split.is_empty();
+        if !merged.is_empty() {
+            events.push((EventKind::Merged, size, merged));
+        }
+        if !split.is_empty() {
+            events.push((EventKind::Split, size, split));
+        }
+        match from.map(|from| was[&from].cmp(&size)) {
+            Some(std::cmp::Ordering::Less) if is_whole => events.push((EventKind::Grew, size, Vec::new())),
+            Some(std::cmp::Ordering::Greater) if is_whole => {
+                events.push((EventKind::Shrank, size, Vec::new()));
+            }
+            _ => {}
+        }
+        said.0.insert(name.clone(), events);
+    }
+    for name in was.keys().filter(|name| !is.contains_key(*name)) {
+        let how = match heir(name) {
+            None => End::Dissolved,
+            Some(to) if goes_on(&to).as_ref() == Some(name) => End::Renamed(to),
+            Some(to) => End::Merged(to),
+        };
+        said.1.insert(name.clone(), how);
+    }
+    said
+}
+
+fn holds(kind: ClusterKind, limit: usize, epochs: &[Vec<(u8, u8)>]) {
+    let mut story = Story::new(kind, limit);
+    for toggled in epochs {
+        let before = story.reports.clone();
+        // Ids in another order than numbers.
+        let named = |n: u8| id(&(n ^ 5).to_string());
+        story.toggle(toggled.iter().filter_map(|(a, b)| Pair::new(named(*a), named(*b))).collect::<Vec<_>>());
+        let (events, ends) = by_definition(&before, &story.reports);
+        let history = &story.history;
+        assert!(history.clusters.keys().eq(events.keys()));
+        for (name, expected) in events {
+            let now = history.events(&name).iter().filter(|event| event.epoch == story.epoch);
+            let now: Vec<_> = now.map(|event| (event.kind, event.size, event.others.to_vec())).collect();
+            assert_eq!(now, expected, "{name} in epoch {}", story.epoch);
+        }
+        for (name, how) in ends {
+            let ended = history.ended(&name).map(|ended| (ended.epoch, ended.how.clone()));
+            assert_eq!(ended, Some((story.epoch, how)), "{name}");
+        }
+        // The lists and the members are those of the reports.
+        let (sizes, told, giants) = whole(&story.reports);
+        for (name, size) in &sizes {
+            let members: Vec<_> =
+                told.iter().filter(|(_, at)| *at == name).map(|(of, _)| of.clone()).collect();
+            let is_giant = giants.contains(name);
+            let alive = history.cluster(name).map(|alive| (alive.size, alive.giant));
+            assert_eq!(alive, Some((*size, is_giant)));
+            let shown = if is_giant { Vec::new() } else { members };
+            assert_eq!(history.members(name, None, usize::MAX), (&*shown, false));
+            assert!(shown.iter().all(|member| history.cluster_of(member) == Some(name)));
+        }
+        assert_eq!(history.documents.len(), told.len() - giants.len());
+        for order in [Order::Size, Order::Recent] {
+            let (listed, next) = history.page(order, None, usize::MAX);
+            assert!(next.is_none() && listed.len() == sizes.len());
+            let key = |alive: &Alive<'_>| match order {
+                Order::Size => (Reverse(alive.size as u64), alive.cluster.clone()),
+                Order::Recent => (Reverse(alive.changed), alive.cluster.clone()),
+            };
+            assert!(listed.is_sorted_by_key(key));
+        }
+        assert_eq!(history.giants(), giants.len());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_history_is_that_of_the_definition(
+        few in vec(vec((0..9_u8, 0..9_u8), 0..8), 0..20),
+        many in vec(vec((0..40_u8, 0..40_u8), 0..20), 0..20),
+    ) {
+        for kind in [ClusterKind::Components, ClusterKind::Star] {
+            for limit in [3, 5, 100] {
+                holds(kind, limit, &few);
+                holds(kind, limit, &many);
+            }
+        }
+    }
+}

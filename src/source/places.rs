@@ -1,0 +1,153 @@
+//! Where the records of recorded inputs stand: a sparse index, noted while they are read.
+//!
+//! Of each input the number of its first record; of those that can be read from the middle, a *point* (byte, number of the next
+//! record) at the first line behind each stride. The stride begins with [`STRIDE_BYTES`]; whenever there are [`MOST_POINTS`], every second
+//! one is dropped, and the stride doubles. So the index has 24 bytes a point and at most 1.5 MiB, besides 8 bytes for each input, and
+//! finding a record in 16 GiB means to read 256 KiB, of 1 TiB 32 MiB.
+
+use std::sync::{Mutex, PoisonError};
+
+/// Bytes from one point to the next, at first: 256 KiB.
+const STRIDE_BYTES: u64 = 256 << 10;
+
+/// The most points, exclusive.
+const MOST_POINTS: usize = 1 << 16;
+
+/// The index: written by the reader, read by whoever looks for a record.
+#[derive(Debug)]
+pub struct Places(Mutex<Noted>);
+
+#[derive(Debug)]
+struct Noted {
+    /// The number of the first record of each input that has been begun.
+    begins: Vec<u64>,
+    points: Vec<Point>,
+    stride: u64,
+    /// All inputs have been read.
+    ended: bool,
+}
+
+/// A line of an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Point {
+    input: u32,
+    byte: u64,
+    record: u64,
+}
+
+/// Where to look for a record from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct From {
+    /// Which input has it.
+    pub(super) input: usize,
+    /// Where a line begins there.
+    pub(super) byte: u64,
+    /// The number of the first record from there on.
+    pub(super) record: u64,
+    /// The input may still be read: what is not found is perhaps not there yet.
+    pub(super) is_open: bool,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self(Mutex::new(Noted { begins: Vec::new(), points: Vec::new(), stride: STRIDE_BYTES, ended: false }))
+    }
+}
+
+impl Places {
+    fn with<T>(&self, f: impl FnOnce(&mut Noted) -> T) -> T {
+        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The next input begins, with this record; the byte from which on its first point is due.
+    pub(super) fn begin(&self, record: u64) -> u64 {
+        self.with(|noted| {
+            noted.begins.push(record);
+            noted.stride
+        })
+    }
+
+    /// A line of the last input begins at this byte, before this record; the byte from which on the next point is due.
+    pub(super) fn note(&self, byte: u64, record: u64) -> u64 {
+        self.with(|noted| {
+            let input = u32::try_from(noted.begins.len().saturating_sub(1)).unwrap_or(u32::MAX);
+            noted.points.push(Point { input, byte, record });
+            if noted.points.len() == MOST_POINTS {
+                let mut keep = false;
+                noted.points.retain(|_| {
+                    keep = !keep;
+                    keep
+                });
+                noted.stride *= 2;
+            }
+            byte + noted.stride
+        })
+    }
+
+    /// All inputs have been read.
+    pub(super) fn end(&self) {
+        self.with(|noted| noted.ended = true);
+    }
+
+    /// From where to look for a record; `None` while no input has been begun.
+    pub(super) fn find(&self, record: u64) -> Option<From> {
+        self.with(|noted| {
+            // Of inputs that begin alike all but the last are empty.
+            let input = noted.begins.partition_point(|begin| *begin <= record).checked_sub(1)?;
+            let is_open = !noted.ended && input + 1 == noted.begins.len();
+            let before = noted.points.partition_point(|point| point.record <= record);
+            let point = before.checked_sub(1).map(|at| noted.points[at]);
+            let point = point.filter(|point| point.input as usize == input);
+            let (byte, first) = point.map_or((0, noted.begins[input]), |point| (point.byte, point.record));
+            Some(From { input, byte, record: first, is_open })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_looked_for_from_the_last_point_before_it() {
+        let places = Places::default();
+        assert_eq!(places.find(0), None);
+        assert_eq!(places.begin(0), STRIDE_BYTES);
+        assert_eq!(places.note(STRIDE_BYTES + 7, 90), 2 * STRIDE_BYTES + 7);
+        let from = |input, byte, record, is_open| Some(From { input, byte, record, is_open });
+        assert_eq!(places.find(89), from(0, 0, 0, true));
+        assert_eq!(places.find(90), from(0, STRIDE_BYTES + 7, 90, true));
+        // Two empty inputs, and one with records.
+        for _ in 0..3 {
+            places.begin(100);
+        }
+        assert_eq!(places.find(99), from(0, STRIDE_BYTES + 7, 90, false));
+        assert_eq!(places.find(100), from(3, 0, 100, true));
+        places.end();
+        assert_eq!(places.find(1000), from(3, 0, 100, false));
+    }
+
+    #[test]
+    fn the_index_is_bounded_and_stays_even() {
+        let places = Places::default();
+        let mut due = places.begin(0);
+        for record in 0..5 * MOST_POINTS as u64 {
+            // A line of a stride of its own each.
+            let byte = record * STRIDE_BYTES;
+            if byte >= due {
+                due = places.note(byte, record);
+            }
+        }
+        places.with(|noted| {
+            assert!(noted.points.len() < MOST_POINTS && noted.points.len() > MOST_POINTS / 2);
+            assert_eq!(noted.stride, 8 * STRIDE_BYTES);
+            let apart = noted.points.windows(2).map(|two| two[1].byte - two[0].byte);
+            assert!(apart.into_iter().all(|apart| (noted.stride..2 * noted.stride).contains(&apart)));
+        });
+        for record in [0, 7, 1_000, 1_007, 300_000] {
+            let from = places.find(record).unwrap();
+            assert!(from.record <= record && from.record + 16 > record, "{record}: {from:?}");
+            assert_eq!(from.byte, from.record * STRIDE_BYTES);
+        }
+    }
+}
