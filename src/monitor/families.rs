@@ -1,36 +1,24 @@
 //! Every metric: name, type, labels and help, with where its value comes from. One table, of which the text that is served and the
 //! page in the docs are made.
 //!
+//! Counts are kept in atomics of our own; at a scrape they are handed to the library of the format (OpenMetrics 1.0) as what they are then.
+//!
 //! Names are `dupflow_<noun>_<unit>`, in base units (seconds, bytes); counters end in `_total`. All are of this process: those of several
 //! processes add up, but for epochs, which are the run's.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::DescriptorEncoder;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Registry;
+
+use super::exposition::{Kind, Samples};
 use super::status::{Phase, Status};
-use super::text::{self, Samples};
 use crate::metrics::{Counter, Counts};
-
-/// What kind of values a metric has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Goes up only, from 0 when the process starts.
-    Counter,
-    /// Goes up and down.
-    Gauge,
-    /// Times by bucket.
-    Histogram,
-}
-
-impl Kind {
-    /// As it is written.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Counter => "counter",
-            Self::Gauge => "gauge",
-            Self::Histogram => "histogram",
-        }
-    }
-}
 
 /// A metric as the docs list it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,48 +38,88 @@ pub fn listed() -> Vec<Listed> {
     all().into_iter().map(|family| family.listed).collect()
 }
 
-/// What values are taken from.
-pub(super) struct Scrape<'s> {
+/// Every metric as the page in the docs has it: the rows of a table.
+pub fn page() -> String {
+    let mut page = String::from("| metric | type | label | what it is |\n|---|---|---|---|\n");
+    for Listed { name, kind, label, help } in listed() {
+        let label = label.map_or(String::new(), |label| format!("`{label}`"));
+        page += &format!("| `{name}` | {} | {label} | {help} |\n", kind.name());
+    }
+    page
+}
+
+/// What values are taken from, all at one moment.
+#[derive(Debug)]
+pub(super) struct Scrape {
     pub(super) counts: Counts,
-    pub(super) status: &'s Status,
+    pub(super) status: Arc<Status>,
     /// Time since the run's clock was started.
     pub(super) now: Duration,
     /// Resident memory in bytes, and the most so far.
     pub(super) resident: Option<(u64, u64)>,
+    /// Streams of deltas that are open.
+    pub(super) streams: usize,
+    /// What of pairs, clusters and deltas is held in memory, where it is.
+    pub(super) held: Option<Held>,
+}
+
+/// What the view holds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    /// Clusters that are no giants.
+    pub(super) clusters: usize,
+    pub(super) giants: usize,
 }
 
 /// Writes the samples of a family.
-type Write = Box<dyn Fn(&Scrape<'_>, &mut Samples<'_>) + Send + Sync>;
+type Write = Box<dyn Fn(&Scrape, &mut Samples<'_>) + Send + Sync>;
 
 /// A metric with its values.
-pub(super) struct Family {
+struct Family {
     listed: Listed,
     write: Write,
 }
 
 /// The whole text.
-pub(super) fn text(families: &[Family], scrape: &Scrape<'_>) -> String {
+pub(super) fn text(scrape: Scrape) -> Result<String, fmt::Error> {
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(scrape));
     let mut out = String::with_capacity(16 << 10);
-    for Family { listed: Listed { name, kind, help, .. }, write } in families {
-        text::family(&mut out, name, kind.name(), help);
-        write(scrape, &mut Samples { out: &mut out, name });
+    encode(&mut out, &registry).map(|()| out)
+}
+
+impl Collector for Scrape {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        for Family { listed: Listed { name, kind, help, .. }, write } in all() {
+            let of = match kind {
+                Kind::Counter => MetricType::Counter,
+                Kind::Gauge => MetricType::Gauge,
+                Kind::Histogram => MetricType::Histogram,
+            };
+            // The format has the name of a counter without the end that its samples have.
+            let name = name.strip_suffix("_total").unwrap_or(&name);
+            let mut samples = Samples::new(encoder.encode_descriptor(name, help, None, of)?, kind);
+            write(self, &mut samples);
+            samples.outcome()?;
+        }
+        Ok(())
     }
-    out
 }
 
 /// Every metric.
-pub(super) fn all() -> Vec<Family> {
+fn all() -> Vec<Family> {
     let mut all: Vec<Family> = Counter::TABLE
         .iter()
         .map(|(counter, name, help)| {
             let counter = *counter;
-            let write = move |s: &Scrape<'_>, out: &mut Samples<'_>| out.one(s.counts.get(counter));
+            let write = move |s: &Scrape, out: &mut Samples<'_>| out.one(s.counts.get(counter));
             family(&format!("{name}_total"), Kind::Counter, None, help, write)
         })
         .collect();
     all.extend(counted());
     all.extend(alive());
     all.extend(epochs());
+    all.extend(asked());
     all.extend(process());
     all
 }
@@ -101,7 +129,7 @@ fn family(
     kind: Kind,
     label: Option<&'static str>,
     help: &'static str,
-    write: impl Fn(&Scrape<'_>, &mut Samples<'_>) + Send + Sync + 'static,
+    write: impl Fn(&Scrape, &mut Samples<'_>) + Send + Sync + 'static,
 ) -> Family {
     let listed = Listed { name: format!("dupflow_{name}"), kind, label, help };
     Family { listed, write: Box::new(write) }
@@ -110,7 +138,7 @@ fn family(
 fn gauge(
     name: &str,
     help: &'static str,
-    write: impl Fn(&Scrape<'_>, &mut Samples<'_>) + Send + Sync + 'static,
+    write: impl Fn(&Scrape, &mut Samples<'_>) + Send + Sync + 'static,
 ) -> Family {
     family(name, Kind::Gauge, None, help, write)
 }
@@ -125,16 +153,23 @@ fn counted() -> Vec<Family> {
             "Pairs of sketches that the filter compared, by the look that decided, from 1.",
             |s, out| {
                 for (look, n) in (1..).zip(s.counts.looks()) {
-                    out.labelled("look", &format!("{look}"), n);
+                    out.labelled("look", &format!("{look}"), *n);
                 }
             },
+        ),
+        family(
+            "deltas_by_cause_total",
+            Kind::Counter,
+            Some("cause"),
+            "Deltas of both signs, by what caused them.",
+            |s, out| s.counts.causes().for_each(|(cause, n)| out.labelled("cause", cause.name(), n)),
         ),
         family(
             "bad_records_total",
             Kind::Counter,
             Some("reason"),
             "Records that are no events, by what is wrong with them.",
-            |s, out| s.status.bad_records().iter().for_each(|(reason, n)| out.labelled("reason", reason, n)),
+            |s, out| s.status.bad_records().iter().for_each(|(reason, n)| out.labelled("reason", reason, *n)),
         ),
     ]
 }
@@ -144,20 +179,21 @@ fn alive() -> Vec<Family> {
     let balance =
         |name, help, came, went| gauge(name, help, move |s, out| out.one(s.counts.balance(came, went)));
     vec![
-        balance("documents", "Documents alive.", Counter::Inserted, Counter::Deleted),
+        gauge("documents", "Documents alive.", |s, out| out.one(s.counts.documents())),
         balance("sketches", "Distinct sketches alive.", Counter::SketchesBorn, Counter::SketchesDied),
+        balance("hot_blocks", "Blocks that are hot.", Counter::Heated, Counter::Cooled),
         balance("pairs", "Pairs alive.", Counter::Added, Counter::Removed),
-        balance(
-            "clusters",
-            "Clusters alive, giants not counted; where clusters are written.",
-            Counter::ClustersFormed,
-            Counter::ClustersDissolved,
-        ),
-        balance(
+        gauge("clusters", "Clusters alive, giants not counted; where they are kept or written.", |s, out| {
+            let written = s.counts.balance(Counter::ClustersFormed, Counter::ClustersDissolved);
+            out.one(s.held.map_or(written, |held| held.clusters as u64));
+        }),
+        gauge(
             "giant_clusters",
-            "Clusters alive beyond the limit; where clusters are written.",
-            Counter::GiantsFormed,
-            Counter::GiantsDissolved,
+            "Clusters alive beyond the limit; where they are kept or written.",
+            |s, out| {
+                let written = s.counts.balance(Counter::GiantsFormed, Counter::GiantsDissolved);
+                out.one(s.held.map_or(written, |held| held.giants as u64));
+            },
         ),
     ]
 }
@@ -193,10 +229,49 @@ fn epochs() -> Vec<Family> {
                 }
             },
         ),
+        gauge(
+            "closed_lag_seconds",
+            "How long ago the oldest events were read whose epoch is not closed; 0 if there are none.",
+            |s, out| out.one(s.status.lags(s.now).0.as_secs_f64()),
+        ),
+        gauge(
+            "durable_lag_seconds",
+            "How long ago the oldest events were read that are not durable; 0 if there are none.",
+            |s, out| out.one(s.status.lags(s.now).1.as_secs_f64()),
+        ),
+        gauge(
+            "retention_clock_seconds",
+            "The clock by which documents expire, in unix seconds; no sample where none do.",
+            |s, out| {
+                if let Some(at) = s.status.retention_clock() {
+                    out.one(at);
+                }
+            },
+        ),
         gauge("state_epoch", "The epoch that the stored state stands for; 0 if there is none.", |s, out| {
             out.one(s.status.state().0);
         }),
         gauge("state_bytes", "Size of the stored state in bytes.", |s, out| out.one(s.status.state().1)),
+    ]
+}
+
+/// Those who ask.
+fn asked() -> Vec<Family> {
+    vec![
+        family("questions_total", Kind::Counter, None, "Questions put to the workers.", |s, out| {
+            out.one(s.status.questions().0);
+        }),
+        family(
+            "questions_refused_total",
+            Kind::Counter,
+            None,
+            "Questions that had no answer: too many were under way, the run ended, or it took too long.",
+            |s, out| out.one(s.status.questions().1),
+        ),
+        family("answer_seconds", Kind::Histogram, None, "How long answers took.", |s, out| {
+            out.histogram(&s.status.answer_seconds());
+        }),
+        gauge("streams", "Streams of deltas that are open.", |s, out| out.one(s.streams)),
     ]
 }
 
@@ -212,11 +287,22 @@ fn process() -> Vec<Family> {
                 let present = s.status.phase();
                 Phase::NAMES
                     .iter()
-                    .for_each(|name| out.labelled("phase", name, u8::from(*name == present.name())));
+                    .for_each(|name| out.labelled("phase", name, u64::from(*name == present.name())));
             },
         ),
         gauge("uptime_seconds", "Time since the run began.", |s, out| out.one(s.now.as_secs_f64())),
         gauge("workers", "Worker threads of this process.", |s, out| out.one(s.status.workers())),
+        family(
+            "worker_step_age_seconds",
+            Kind::Gauge,
+            Some("worker"),
+            "How long ago each worker began its last step: a few seconds, but for one that is in a long one or hangs.",
+            |s, out| {
+                for (worker, age) in s.status.step_ages(s.now) {
+                    out.labelled("worker", &worker.to_string(), age.as_secs_f64());
+                }
+            },
+        ),
         gauge("process_index", "This process of the run, from 0.", |s, out| out.one(s.status.process().0)),
         gauge("processes", "Processes of the run.", |s, out| out.one(s.status.process().1)),
         gauge(
@@ -243,7 +329,7 @@ fn process() -> Vec<Family> {
             Some("version"),
             "1, with the version of the program.",
             |_, out| {
-                out.labelled("version", env!("CARGO_PKG_VERSION"), 1);
+                out.labelled("version", env!("CARGO_PKG_VERSION"), 1_u64);
             },
         ),
     ]

@@ -1,9 +1,24 @@
-//! How much memory the process holds, as the system says.
+//! How much memory the process holds, and how many files it may open, as the system says.
 
 /// Resident memory in bytes, now and at most so far; from `/proc`, `None` where there is none.
 pub(super) fn resident_bytes() -> Option<(u64, u64)> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     Some((bytes(&status, "VmRSS:")?, bytes(&status, "VmHWM:")?))
+}
+
+/// Files, connections included, that the process may have open.
+#[cfg(unix)]
+pub(super) fn most_files() -> usize {
+    use rustix::process::{Resource, getrlimit};
+
+    let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from(most).unwrap_or(usize::MAX)
+}
+
+/// Files, connections included, that the process may have open.
+#[cfg(not(unix))]
+pub(super) fn most_files() -> usize {
+    1024
 }
 
 /// A line such as `VmRSS:     1234 kB`.

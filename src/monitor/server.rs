@@ -7,17 +7,18 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, oneshot};
-use tokio::time::{sleep, timeout};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{interval, sleep, timeout};
 
 use super::Limits;
 use super::patient::Patient;
+use super::routes::{self, Asked};
+use super::samples::EVERY_SECONDS;
 
 /// The head of a request in bytes, and the most headers in it.
 const HEAD_BYTES: usize = 32 << 10;
@@ -30,13 +31,15 @@ const PAUSE: Duration = Duration::from_millis(100);
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 5\r\n\
     content-type: text/plain; charset=utf-8\r\ncontent-length: 21\r\n\r\ntoo many connections\n";
 
-/// Serves until `stopped` hears something, or until its sender is gone.
+/// Serves until `ending` is true, or its sender is gone.
 pub(super) async fn serve(
     listener: TcpListener,
-    router: Router,
+    asked: Arc<Asked>,
     limits: Limits,
-    mut stopped: oneshot::Receiver<()>,
+    mut ending: watch::Receiver<bool>,
 ) {
+    tokio::spawn(sample(Arc::clone(&asked)));
+    let router = routes::router(asked);
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
         .header_read_timeout(limits.head)
@@ -48,7 +51,7 @@ pub(super) async fn serve(
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            _ = &mut stopped => break,
+            _ = ending.wait_for(|ends| *ends) => break,
         };
         let stream = match accepted {
             Ok((stream, _)) => stream,
@@ -76,6 +79,15 @@ pub(super) async fn serve(
     drop(listener);
     // Whoever is not served by then is cut off: tasks end with the runtime.
     drop(timeout(limits.shutdown, graceful.shutdown()).await);
+}
+
+/// Takes a sample of the run's numbers, again and again.
+async fn sample(asked: Arc<Asked>) {
+    let mut every = interval(Duration::from_secs(EVERY_SECONDS));
+    loop {
+        every.tick().await;
+        asked.sample();
+    }
 }
 
 /// Says that there is no room, as far as that goes without waiting.

@@ -14,6 +14,9 @@ use crate::time::Epoch;
 /// they wait for the output.
 pub const EPOCHS_BEHIND: u64 = 32;
 
+/// How long a worker may take for a step, inclusive, while the process counts as working. A step may be a big epoch's: so it is long.
+pub const STEP: Duration = Duration::from_secs(300);
+
 /// How far a run has come. It goes through these in order, and may leave some out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
@@ -61,12 +64,22 @@ pub struct Status {
     in_flight: AtomicU64,
     waiting_deltas: AtomicU64,
     commits: Histogram,
-    /// When the last commit ended, by [`encoded`].
+    /// When the last commit ended, by [`encoded`], and how many microseconds it took.
     committed_at: AtomicU64,
+    last_commit_micros: AtomicU64,
     state_epoch: AtomicU64,
     state_bytes: AtomicU64,
-    workers: usize,
+    /// Of each worker, when it last began a step, by [`encoded`]; 0 for one that has not begun, or has ended.
+    steps: Vec<AtomicU64>,
     bad_records: Mutex<BTreeMap<String, u64>>,
+    asked: AtomicU64,
+    refused: AtomicU64,
+    answers: Histogram,
+    /// When the first events of each epoch were taken, until it is durable.
+    begun: Mutex<BTreeMap<Epoch, Duration>>,
+    ready_lag: AtomicU64,
+    /// The clock of retention, if there is one.
+    retention: Mutex<Option<f64>>,
 }
 
 impl Default for Status {
@@ -88,10 +101,17 @@ impl Status {
             waiting_deltas: AtomicU64::new(0),
             commits: Histogram::default(),
             committed_at: AtomicU64::new(0),
+            last_commit_micros: AtomicU64::new(0),
             state_epoch: AtomicU64::new(0),
             state_bytes: AtomicU64::new(0),
-            workers,
+            steps: (0..workers).map(|_| AtomicU64::new(0)).collect(),
             bad_records: Mutex::default(),
+            asked: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            answers: Histogram::default(),
+            begun: Mutex::default(),
+            ready_lag: AtomicU64::new(u64::MAX),
+            retention: Mutex::default(),
         }
     }
 
@@ -122,7 +142,11 @@ impl Status {
     /// A commit that took so long made all epochs up to this one durable; it ended at `now`.
     pub fn committed(&self, last: Epoch, took: Duration, now: Duration) {
         self.durable(last);
+        let mut begun = lock(&self.begun);
+        *begun = begun.split_off(&(last + 1));
+        drop(begun);
         self.commits.record(took);
+        self.last_commit_micros.store(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
         self.committed_at.store(encoded(now), Ordering::Relaxed);
     }
 
@@ -147,22 +171,49 @@ impl Status {
         *lock(&self.bad_records) = by_reason;
     }
 
-    /// Whether the process works.
-    ///
-    /// # Errors
-    /// What is wrong, in a line.
-    pub fn health(&self) -> Result<(), String> {
-        match self.phase() {
-            Phase::Failed(why) => Err(format!("failed: {}", why.replace('\n', "; "))),
-            _ => Ok(()),
+    /// A worker of this process, from 0, begins a step at `now`; each does now and then, also where there is nothing to do.
+    pub fn stepped(&self, worker: usize, now: Duration) {
+        if let Some(step) = self.steps.get(worker) {
+            step.store(encoded(now), Ordering::Relaxed);
         }
     }
 
-    /// Whether the run is live and its output keeps up.
+    /// A worker has no more to do.
+    pub fn ended(&self, worker: usize) {
+        if let Some(step) = self.steps.get(worker) {
+            step.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// How long ago each worker began its last step; none of those that have not begun, or have ended.
+    pub(super) fn step_ages(&self, now: Duration) -> impl Iterator<Item = (usize, Duration)> {
+        self.steps.iter().enumerate().filter_map(move |(worker, step)| Some((worker, age(step, now)?)))
+    }
+
+    /// Whether the process works, at `now`.
+    ///
+    /// # Errors
+    /// What is wrong, in a line.
+    pub fn health(&self, now: Duration) -> Result<(), String> {
+        if let Phase::Failed(why) = self.phase() {
+            return Err(format!("failed: {}", why.replace('\n', "; ")));
+        }
+        match self.step_ages(now).max_by_key(|(_, age)| *age).filter(|(_, age)| *age > STEP) {
+            Some((worker, age)) => {
+                let (age, most) = (age.as_secs(), STEP.as_secs());
+                Err(format!(
+                    "worker {worker} has been in one step for {age} s, at most {most} s are expected: it hangs"
+                ))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the run is live and its output keeps up, at `now`.
     ///
     /// # Errors
     /// What it waits for, in a line.
-    pub fn readiness(&self) -> Result<(), String> {
+    pub fn readiness(&self, now: Duration) -> Result<(), String> {
         let waits = match self.phase() {
             Phase::Starting => "starting: the output is taken over",
             Phase::Restoring => "restoring: documents are taken from the state",
@@ -171,13 +222,20 @@ impl Status {
             Phase::Failed(_) => "failed: /health says why",
             Phase::Live => {
                 let behind = self.behind();
-                return if behind <= EPOCHS_BEHIND {
-                    Ok(())
-                } else {
-                    Err(format!(
+                if behind > EPOCHS_BEHIND {
+                    return Err(format!(
                         "{behind} epochs behind: they are closed and not durable, at most {EPOCHS_BEHIND} may be"
-                    ))
-                };
+                    ));
+                }
+                let (_, lag) = self.lags(now);
+                let most = Duration::from_millis(self.ready_lag.load(Ordering::Relaxed));
+                if lag > most {
+                    let (lag, most) = (lag.as_secs_f64(), most.as_secs_f64());
+                    return Err(format!(
+                        "{lag:.1} s behind: so long ago events were read that are not durable, at most {most} s may be (monitor.ready_lag)"
+                    ));
+                }
+                return Ok(());
             }
         };
         Err(waits.to_owned())
@@ -186,6 +244,64 @@ impl Status {
     /// Epochs that are closed and not durable.
     fn behind(&self) -> u64 {
         self.closed_epoch().saturating_sub(self.durable_epoch())
+    }
+
+    /// The first events of an epoch, if these are, have been taken at `now`.
+    pub fn begun(&self, epoch: Epoch, now: Duration) {
+        lock(&self.begun).entry(epoch).or_insert(now);
+    }
+
+    /// For how long the oldest epoch that is not closed, and the oldest that is not durable, have been under way; 0 if none is.
+    pub(super) fn lags(&self, now: Duration) -> (Duration, Duration) {
+        let (closed, begun) = (self.closed_epoch(), lock(&self.begun));
+        let since = |oldest: Option<(&Epoch, &Duration)>| {
+            oldest.map_or(Duration::ZERO, |(_, then)| now.saturating_sub(*then))
+        };
+        (since(begun.range(closed + 1..).next()), since(begun.first_key_value()))
+    }
+
+    /// How long the oldest epoch that is not durable may have been under way while the run counts as ready, inclusive; without bound unless it is set.
+    pub fn set_ready_lag(&self, lag: Duration) {
+        self.ready_lag.store(u64::try_from(lag.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// The clock by which documents expire stands there, in unix seconds.
+    pub fn set_retention_clock(&self, seconds: f64) {
+        *lock(&self.retention) = Some(seconds);
+    }
+
+    /// Where it stands; none before the first time, or without retention.
+    pub(super) fn retention_clock(&self) -> Option<f64> {
+        *lock(&self.retention)
+    }
+
+    /// A question has been put to the workers.
+    pub(super) fn asked(&self) {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// It has been answered, in so long.
+    pub(super) fn answered(&self, took: Duration) {
+        self.answers.record(took);
+    }
+
+    /// It has not.
+    pub(super) fn refused(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Questions put to the workers, and those that had no answer.
+    pub(super) fn questions(&self) -> (u64, u64) {
+        (self.asked.load(Ordering::Relaxed), self.refused.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn answer_seconds(&self) -> Buckets {
+        self.answers.read()
+    }
+
+    /// How long the last commit took; 0 before the first one.
+    pub(super) fn last_commit(&self) -> Duration {
+        Duration::from_micros(self.last_commit_micros.load(Ordering::Relaxed))
     }
 
     pub(super) fn closed_epoch(&self) -> Epoch {
@@ -227,7 +343,7 @@ impl Status {
     }
 
     pub(super) fn workers(&self) -> usize {
-        self.workers
+        self.steps.len()
     }
 }
 
@@ -248,71 +364,5 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn seconds(n: u64) -> Duration {
-        Duration::from_secs(n)
-    }
-
-    #[test]
-    fn phases_go_forward_only_and_the_first_failure_stays() {
-        let status = Status::new(0, 1, 1);
-        assert_eq!(status.phase(), Phase::Starting);
-        status.enter(Phase::Live);
-        status.enter(Phase::Restoring);
-        assert_eq!(status.phase(), Phase::Live);
-        status.enter(Phase::Failed("disk".to_owned()));
-        status.enter(Phase::Failed("z: a worker that followed".to_owned()));
-        status.enter(Phase::Stopping);
-        assert_eq!(status.phase(), Phase::Failed("disk".to_owned()));
-        assert_eq!(status.phase().name(), "failed");
-    }
-
-    #[test]
-    fn a_process_is_healthy_until_it_fails() {
-        let status = Status::new(0, 1, 2);
-        assert_eq!(status.health(), Ok(()));
-        status.enter(Phase::Failed("the output\ncannot be written".to_owned()));
-        assert_eq!(status.health(), Err("failed: the output; cannot be written".to_owned()));
-    }
-
-    #[test]
-    fn a_run_is_ready_while_it_is_live_and_its_output_keeps_up() {
-        let status = Status::new(0, 1, 1);
-        let mut waits = Vec::new();
-        for phase in [Phase::Starting, Phase::Restoring, Phase::CatchingUp, Phase::Live, Phase::Stopping] {
-            status.enter(phase);
-            waits.push(
-                status.readiness().map_err(|line| line.split(':').next().unwrap_or_default().to_owned()),
-            );
-        }
-        let waiting = |what: &str| Err(what.to_owned());
-        let expected =
-            [waiting("starting"), waiting("restoring"), waiting("catching up"), Ok(()), waiting("stopping")];
-        assert_eq!(waits, expected);
-
-        let behind = Status::new(0, 1, 1);
-        behind.durable(100);
-        behind.enter(Phase::Live);
-        behind.closed(100 + EPOCHS_BEHIND);
-        assert_eq!(behind.readiness(), Ok(()), "exactly the limit");
-        behind.closed(101 + EPOCHS_BEHIND);
-        assert!(behind.readiness().is_err_and(|line| line.starts_with("33 epochs behind")));
-        behind.committed(101, seconds(1), seconds(9));
-        assert_eq!(behind.readiness(), Ok(()));
-        assert_eq!(
-            (behind.commit_age(seconds(11)), status.commit_age(seconds(11))),
-            (Some(seconds(2)), None)
-        );
-    }
-
-    #[test]
-    fn what_is_told_late_does_not_go_back() {
-        let status = Status::new(0, 1, 1);
-        status.durable(7);
-        status.closed(6);
-        status.committed(5, seconds(0), seconds(0));
-        assert_eq!((status.closed_epoch(), status.durable_epoch()), (7, 7));
-    }
-}
+#[path = "status_tests.rs"]
+mod tests;

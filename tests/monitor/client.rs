@@ -23,7 +23,7 @@ pub(crate) fn connect(address: SocketAddr) -> TcpStream {
 
 /// One request on a connection of its own.
 pub(crate) fn get(address: SocketAddr, path: &str) -> Answer {
-    ask(address, &format!("GET {path} HTTP/1.1\r\nhost: here\r\nconnection: close\r\n\r\n"))
+    ask(address, &format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"))
 }
 
 pub(crate) fn ask(address: SocketAddr, request: &str) -> Answer {

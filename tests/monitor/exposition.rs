@@ -1,4 +1,4 @@
-//! A strict reader of the text format of Prometheus, version 0.0.4: it panics where anything is not as it must be.
+//! A strict reader of the text format of OpenMetrics 1.0, of what is used of it: it panics where anything is not as it must be.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +13,7 @@ pub(crate) struct Family {
 
 /// Families by name.
 pub(crate) fn read(text: &str) -> BTreeMap<String, Family> {
+    let text = text.strip_suffix("# EOF\n").expect("the end is said");
     assert!(text.ends_with('\n'), "the last line ends");
     let mut families: BTreeMap<String, Family> = BTreeMap::new();
     let mut name = String::new();
@@ -25,10 +26,12 @@ pub(crate) fn read(text: &str) -> BTreeMap<String, Family> {
             assert_eq!(new, again, "HELP and TYPE stand together");
             assert!(is_name(new), "{new}");
             assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}: {kind}");
-            assert_eq!(kind == "counter", new.ends_with("_total"), "{new} is a {kind}");
+            assert!(!new.ends_with("_total"), "{new} is a {kind}");
+            // As its samples are called.
+            let new = if kind == "counter" { format!("{new}_total") } else { new.to_owned() };
             let family = Family { kind: kind.to_owned(), help: help.to_owned(), ..Family::default() };
-            assert!(families.insert(new.to_owned(), family).is_none(), "{new} comes twice");
-            name = new.to_owned();
+            assert!(families.insert(new.clone(), family).is_none(), "{new} comes twice");
+            name = new;
             continue;
         }
         let (sample, value) = line.rsplit_once(' ').unwrap_or_else(|| panic!("no value in {line:?}"));
@@ -85,7 +88,7 @@ fn buckets(name: &str, family: &Family) {
 
 #[test]
 fn what_is_wrong_is_seen() {
-    let fine = "# HELP a_total A.\n# TYPE a_total counter\na_total{b=\"c\\\"\"} 1\n";
+    let fine = "# HELP a A.\n# TYPE a counter\na_total{b=\"c\\\"\"} 1\n# EOF\n";
     assert_eq!(read(fine)["a_total"].samples["{b=\"c\\\"\"}"].to_bits(), 1f64.to_bits());
     for (from, to) in [
         ("a_total{", "b_total{"),
@@ -94,8 +97,9 @@ fn what_is_wrong_is_seen() {
         (" 1\n", " 1"),
         (" 1\n", " -1\n"),
         ("counter", "gauge"),
-        ("# TYPE a_total counter\n", ""),
-        ("# HELP a_total A.\n", ""),
+        ("# TYPE a counter\n", ""),
+        ("# HELP a A.\n", ""),
+        ("# EOF\n", ""),
     ] {
         let wrong = fine.replace(from, to);
         assert!(std::panic::catch_unwind(|| read(&wrong)).is_err(), "{wrong}");

@@ -5,10 +5,15 @@
 //!
 //! Nothing here is timed: that something ends is waited for, with a bound that only a defect reaches.
 
-#![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test panics where it fails, and tells")]
 
+mod access;
+mod answers;
 mod client;
+mod deltas;
 mod exposition;
+mod floods;
+mod run;
 mod scrape;
 mod stalling;
 
@@ -18,7 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use dupflow::metrics::Metrics;
-use dupflow::monitor::{Limits, Monitor, Status};
+use dupflow::monitor::{Entry, Limits, Monitor, Status, Subject};
 use dupflow::time::Clock;
 
 /// Loopback, any port.
@@ -31,6 +36,10 @@ struct StandingClock(AtomicU64);
 impl Clock for StandingClock {
     fn now(&self) -> Duration {
         Duration::from_millis(self.0.load(Ordering::SeqCst))
+    }
+
+    fn unix(&self) -> f64 {
+        self.now().as_secs_f64()
     }
 }
 
@@ -47,13 +56,8 @@ impl Watched {
         let (metrics, status) = (Arc::new(Metrics::new(3)), Arc::new(Status::new(0, 1, 2)));
         let clock = Arc::<StandingClock>::default();
         let shared: Arc<dyn Clock> = Arc::<StandingClock>::clone(&clock);
-        let monitor = Monitor::with_limits(
-            HERE.parse().unwrap(),
-            Arc::clone(&metrics),
-            Arc::clone(&status),
-            shared,
-            limits,
-        );
+        let subject = Subject::new(Arc::clone(&metrics), Arc::clone(&status), shared);
+        let monitor = Monitor::start(&Entry::open(HERE.parse().unwrap()), subject, limits);
         Self { metrics, status, clock, monitor: monitor.unwrap() }
     }
 

@@ -8,7 +8,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dupflow::metrics::{Counter, Metrics};
-use dupflow::monitor::{self, Limits, Monitor, Phase, Status};
+use dupflow::monitor::{self, Entry, Limits, Monitor, Phase, Status, Subject};
+use dupflow::pair::Cause;
 use dupflow::time::SystemClock;
 
 use super::client::{ask, get};
@@ -18,7 +19,10 @@ use super::{HERE, Watched};
 fn scrape(watched: &Watched) -> BTreeMap<String, Family> {
     let answer = get(watched.address(), "/metrics");
     assert_eq!(answer.code, 200, "{answer:?}");
-    assert!(answer.head.contains("content-type: text/plain; version=0.0.4; charset=utf-8"), "{answer:?}");
+    assert!(
+        answer.head.contains("content-type: application/openmetrics-text; version=1.0.0; charset=utf-8"),
+        "{answer:?}"
+    );
     exposition::read(&answer.body)
 }
 
@@ -44,10 +48,15 @@ fn values_are_those_of_the_run() {
     metrics.add(Counter::Inserted, 1000);
     metrics.add(Counter::Added, 2000);
     metrics.add_look(3);
+    metrics.add_causes([Cause::Expire, Cause::Expire, Cause::Reweighed].into_iter());
     clock.0.store(9_500, Ordering::SeqCst);
     status.enter(Phase::Live);
     status.closed(44);
+    for (epoch, seconds) in [(41, 3), (42, 4), (45, 8), (46, 9)] {
+        status.begun(epoch, Duration::from_secs(seconds));
+    }
     status.committed(41, Duration::from_millis(3), Duration::from_millis(7_000));
+    status.set_retention_clock(1.7e9);
     status.set_in_flight(5);
     status.set_waiting_deltas(6);
     status.set_state(40, 4096);
@@ -68,8 +77,13 @@ fn values_are_those_of_the_run() {
         assert!((value(&format!("{name}_total"), "") - at(*counter) - more).abs() < 0.5, "{name}");
     }
     let expected = [
-        ("documents", "", 1000.0 + at(Counter::Inserted) - at(Counter::Deleted)),
+        ("documents", "", 1000.0 + at(Counter::Inserted) - at(Counter::Deleted) - at(Counter::Expired)),
         ("pairs", "", 2000.0 + at(Counter::Added) - at(Counter::Removed)),
+        ("deltas_by_cause_total", "{cause=\"expire\"}", 2.0),
+        ("deltas_by_cause_total", "{cause=\"re-weighed\"}", 1.0),
+        ("closed_lag_seconds", "", 1.5),
+        ("durable_lag_seconds", "", 5.5),
+        ("retention_clock_seconds", "", 1.7e9),
         ("compared_by_look_total", "{look=\"3\"}", 1.0),
         ("compared_by_look_total", "{look=\"1\"}", 0.0),
         ("bad_records_total", "{reason=\"not_json \\\"\\\\\\n\"}", 9.0),
@@ -119,15 +133,15 @@ fn health_and_readiness_say_what_is_wrong() {
 #[test]
 fn other_paths_and_methods_are_refused() {
     let watched = Watched::new(Limits::default());
-    for path in ["/", "/metrics/", "/metrics/x", "/../metrics", "/Health", "/status"] {
+    for path in ["/metrics/", "/metrics/x", "/../metrics", "/Health", "/documents", "/documents/a/b"] {
         assert_eq!(get(watched.address(), path).code, 404, "{path}");
     }
-    let post = "POST /metrics HTTP/1.1\r\nhost: here\r\ncontent-length: 1\r\nconnection: close\r\n\r\nx";
+    let post = "POST /metrics HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\nconnection: close\r\n\r\nx";
     assert_eq!(ask(watched.address(), post).code, 405);
     let nonsense = ask(watched.address(), "\x16\x03\x01 what\r\n\r\n");
     assert_eq!(nonsense.code, 400, "{nonsense:?}");
     let headers = "x: y\r\n".repeat(100);
-    let many = ask(watched.address(), &format!("GET /health HTTP/1.1\r\nhost: here\r\n{headers}\r\n"));
+    let many = ask(watched.address(), &format!("GET /health HTTP/1.1\r\nhost: localhost\r\n{headers}\r\n"));
     assert_eq!(many.code, 431, "{many:?}");
 }
 
@@ -135,7 +149,8 @@ fn other_paths_and_methods_are_refused() {
 fn only_loopback_addresses_are_listened_on() {
     let start = |address: &str| {
         let (metrics, status) = (Arc::new(Metrics::new(0)), Arc::new(Status::new(0, 1, 1)));
-        Monitor::start(address.parse().unwrap(), metrics, status, Arc::new(SystemClock::start()))
+        let subject = Subject::new(metrics, status, Arc::new(SystemClock::start()));
+        Monitor::start(&Entry::open(address.parse().unwrap()), subject, Limits::default())
     };
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:9600"] {
         let refused = start(address).unwrap_err().to_string();
@@ -147,17 +162,20 @@ fn only_loopback_addresses_are_listened_on() {
     assert!(taken.contains(&format!("cannot listen on {}", first.address())), "{taken}");
 }
 
+/// `DUPFLOW_WRITE=1 cargo test --test monitor the_docs` writes them.
 #[test]
 fn the_docs_have_every_metric() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/metrics.md");
-    let text = fs::read_to_string(page).unwrap();
-    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| `dupflow_")).collect();
-    let expected: Vec<String> = monitor::listed()
-        .iter()
-        .map(|metric| {
-            let label = metric.label.map_or(String::new(), |label| format!("`{label}`"));
-            format!("| `{}` | {} | {label} | {} |", metric.name, metric.kind.name(), metric.help)
-        })
-        .collect();
-    assert!(rows == expected, "docs/metrics.md is to hold these rows:\n{}", expected.join("\n"));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/metrics.md");
+    let text = fs::read_to_string(&path).unwrap();
+    let (before, rest) = text.split_once("| metric | type | label | what it is |\n").unwrap();
+    let rows = rest.lines().skip(1).take_while(|line| line.starts_with('|')).count();
+    let after: String = rest.lines().skip(1 + rows).map(|line| format!("{line}\n")).collect();
+    let expected = format!("{before}{}{after}", monitor::metrics_page());
+    if std::env::var_os("DUPFLOW_WRITE").is_some() {
+        fs::write(&path, &expected).unwrap();
+    }
+    assert!(
+        text == expected,
+        "docs/metrics.md is behind: DUPFLOW_WRITE=1 cargo test --test monitor the_docs"
+    );
 }

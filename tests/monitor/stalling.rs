@@ -13,15 +13,14 @@ use super::client::{BOUND, connect, get, rest};
 
 /// Deadlines that a test can wait for.
 const SHORT: Limits = Limits {
-    connections: 128,
     head: Duration::from_millis(300),
+    body: Duration::from_millis(300),
     stuck: Duration::from_millis(300),
-    shutdown: Duration::from_millis(300),
+    ..Limits::DEFAULT
 };
 
 /// Deadlines that do not come.
-const LONG: Limits =
-    Limits { connections: 128, head: BOUND, stuck: BOUND, shutdown: Duration::from_millis(300) };
+const LONG: Limits = Limits { head: BOUND, body: BOUND, stuck: BOUND, ..Limits::DEFAULT };
 
 #[test]
 fn heads_that_do_not_come_to_an_end_are_closed() {
@@ -31,7 +30,7 @@ fn heads_that_do_not_come_to_an_end_are_closed() {
     half.write_all(b"GET /health HTTP/1.1\r\nhost: h").unwrap();
     // After an answer, and while bytes keep coming.
     let mut answered = connect(watched.address());
-    answered.write_all(b"GET /health HTTP/1.1\r\nhost: here\r\n\r\n").unwrap();
+    answered.write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     let mut dribbling = connect(watched.address());
     dribbling.write_all(b"GET /health HTTP/1.1\r\nx: ").unwrap();
     dribbling.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
@@ -71,7 +70,7 @@ fn one_connection_too_many_is_told_so() {
     let held: Vec<TcpStream> = (0..2)
         .map(|_| {
             let mut stream = connect(watched.address());
-            stream.write_all(b"GET /health HTTP/1.1\r\nhost: here\r\n\r\n").unwrap();
+            stream.write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
             let mut begin = [0; 15];
             stream.read_exact(&mut begin).unwrap();
             assert_eq!(&begin, b"HTTP/1.1 200 OK");
@@ -91,7 +90,7 @@ fn a_client_that_reads_nothing_is_closed() {
     let watched = Watched::new(Limits { head: BOUND, ..SHORT });
     let mut stuck = connect(watched.address());
     stuck.set_write_timeout(Some(Duration::from_millis(50))).unwrap();
-    let requests = b"GET /metrics HTTP/1.1\r\nhost: here\r\n\r\n".repeat(1000);
+    let requests = b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(1000);
     // Answers fill the buffers on the way to the client, then requests those on the way to the server, then it is closed.
     let mut waits = BOUND.as_millis() / 50;
     let closed = loop {

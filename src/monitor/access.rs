@@ -1,0 +1,222 @@
+//! Who may ask.
+//!
+//! | the monitor listens on | who may ask |
+//! |---|---|
+//! | a loopback address, no token | whoever is on the machine, by a name of the loopback |
+//! | any address, with a token | whoever has the token: `Authorization: Bearer TOKEN`, or the cookie of `/login` |
+//!
+//! `/health` answers everybody. The name in `Host` is looked at so that no page of another site can ask by a name of its own that leads
+//! here (DNS rebinding). Whatever is no GET or HEAD must not come from another site's page: browsers say so in `Sec-Fetch-Site`.
+//! Tokens are compared by their SHA-256 hashes, in a time that says nothing of where they differ.
+
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use sha2::{Digest, Sha256};
+
+/// The cookie's name.
+const COOKIE: &str = "dupflow";
+
+/// The least length of a token, in bytes.
+pub const TOKEN_BYTES: usize = 16;
+
+/// Who may ask.
+#[derive(Clone, Debug)]
+pub(super) struct Access {
+    /// The address is a loopback address.
+    pub(super) is_loopback: bool,
+    /// What has to be shown, if anything has.
+    token: Option<Hashes>,
+}
+
+/// Of a token: nothing here tells it.
+#[derive(Clone, Debug)]
+struct Hashes {
+    token: [u8; 32],
+    /// Of what the cookie holds.
+    cookie: [u8; 32],
+}
+
+/// Why somebody may not ask.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    pub(super) status: StatusCode,
+    pub(super) why: &'static str,
+}
+
+impl Access {
+    pub(super) fn new(is_loopback: bool, token: Option<&str>) -> Self {
+        let token = token.map(|token| Hashes { token: hash(token), cookie: hash(&cookie_of(token)) });
+        Self { is_loopback, token }
+    }
+
+    pub(super) fn needs_token(&self) -> bool {
+        self.token.is_some()
+    }
+
+    /// Whether a request may be answered.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(super) fn check(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<(), Refused> {
+        let refused = |status, why| Err(Refused { status, why });
+        if self.is_loopback && !headers.get_all(header::HOST).iter().all(|host| is_local(host.as_bytes())) {
+            return refused(
+                StatusCode::FORBIDDEN,
+                "the host is not a name of the loopback, such as localhost or 127.0.0.1",
+            );
+        }
+        let is_read = [Method::GET, Method::HEAD].contains(method);
+        let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
+        if !is_read && !matches!(site, None | Some(b"same-origin" | b"none")) {
+            return refused(StatusCode::FORBIDDEN, "the request comes from a page of another site");
+        }
+        let is_open = path == "/health" || path == "/login";
+        if is_open || self.token.as_ref().is_none_or(|token| token.is_shown(headers)) {
+            return Ok(());
+        }
+        refused(
+            StatusCode::UNAUTHORIZED,
+            "a token is needed: Authorization: Bearer TOKEN, or the cookie of /login",
+        )
+    }
+
+    /// The cookie of whoever shows the token.
+    pub(super) fn login(&self, token: &str) -> Option<String> {
+        let is_it = self.token.as_ref().is_some_and(|known| same(&known.token, &hash(token)));
+        is_it.then(|| format!("{COOKIE}={}; SameSite=Strict; HttpOnly; Path=/", cookie_of(token)))
+    }
+}
+
+impl Hashes {
+    fn is_shown(&self, headers: &HeaderMap) -> bool {
+        let text = |name| headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+        let bearer = text(header::AUTHORIZATION).filter_map(|value| {
+            let (scheme, token) = value.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+        });
+        let cookies = text(header::COOKIE).flat_map(|value| value.split(';'));
+        let mut cookies = cookies.filter_map(|one| one.trim().strip_prefix(COOKIE)?.strip_prefix('='));
+        bearer.into_iter().any(|token| same(&self.token, &hash(token)))
+            || cookies.any(|value| same(&self.cookie, &hash(value)))
+    }
+}
+
+/// What the cookie of a token holds: it opens what the token opens, and does not tell it.
+fn cookie_of(token: &str) -> String {
+    Sha256::digest(format!("dupflow monitor cookie\0{token}"))
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+fn hash(text: &str) -> [u8; 32] {
+    Sha256::digest(text).into()
+}
+
+/// Looks at all bytes, wherever the first difference is.
+fn same(a: &[u8; 32], b: &[u8; 32]) -> bool {
+    a.iter().zip(b).fold(0, |all, (x, y)| all | (x ^ y)) == 0
+}
+
+/// Whether the value of `Host` names the loopback, with a port or without.
+fn is_local(host: &[u8]) -> bool {
+    let Ok(host) = std::str::from_utf8(host) else { return false };
+    let name = match host.strip_prefix('[') {
+        Some(rest) => {
+            return rest.split_once(']').is_some_and(|(ip, port)| {
+                is_port(port) && ip.parse::<std::net::Ipv6Addr>().is_ok_and(|ip| ip.is_loopback())
+            });
+        }
+        None => match host.split_once(':') {
+            Some((name, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => name,
+            Some(_) => return false,
+            None => host,
+        },
+    };
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<std::net::Ipv4Addr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+fn is_port(text: &str) -> bool {
+    text.is_empty()
+        || text.strip_prefix(':').is_some_and(|port| port.bytes().all(|digit| digit.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type With<'h> = &'h [(&'static str, &'h str)];
+
+    const TOKEN: &str = "correct horse battery staple";
+
+    fn headers(all: &[(&'static str, &str)]) -> HeaderMap {
+        all.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+    }
+
+    fn status(access: &Access, method: &Method, path: &str, with: &[(&'static str, &str)]) -> u16 {
+        access.check(method, path, &headers(with)).map_or_else(|refused| refused.status.as_u16(), |()| 200)
+    }
+
+    #[test]
+    fn names_of_the_loopback_are_known() {
+        for local in ["localhost", "LocalHost:9600", "127.0.0.1", "127.8.0.1:1", "[::1]", "[::1]:9600"] {
+            assert!(is_local(local.as_bytes()), "{local}");
+        }
+        for other in [
+            "",
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "10.0.0.1",
+            "[::2]:1",
+            "::1",
+            "localhost:x",
+            "[::1]x",
+            "127.0.0.1@evil",
+        ] {
+            assert!(!is_local(other.as_bytes()), "{other}");
+        }
+    }
+
+    #[test]
+    fn on_loopback_other_names_and_other_sites_are_refused() {
+        let access = Access::new(true, None);
+        let get = |with: With<'_>| status(&access, &Method::GET, "/status", with);
+        assert_eq!((get(&[("host", "localhost:1")]), get(&[])), (200, 200));
+        assert_eq!(get(&[("host", "rebound.example")]), 403);
+        assert_eq!(
+            get(&[("host", "localhost"), ("sec-fetch-site", "cross-site")]),
+            200,
+            "reads change nothing"
+        );
+        let post = |site: &str| status(&access, &Method::POST, "/similar", &[("sec-fetch-site", site)]);
+        assert_eq!(
+            (post("same-origin"), post("none"), post("cross-site"), post("same-site")),
+            (200, 200, 403, 403)
+        );
+        assert_eq!(status(&access, &Method::POST, "/similar", &[]), 200, "no browser says nothing");
+    }
+
+    #[test]
+    fn whoever_shows_the_token_or_its_cookie_may_ask() {
+        let access = Access::new(false, Some(TOKEN));
+        let get = |path: &str, with: With<'_>| status(&access, &Method::GET, path, with);
+        for path in
+            ["/", "/metrics", "/ready", "/status", "/openapi.json", "/nowhere", "/health/", "//health"]
+        {
+            assert_eq!(get(path, &[("host", "any.example")]), 401, "{path}");
+        }
+        assert_eq!(get("/health", &[]), 200);
+        let bearer = |token: &str| get("/status", &[("authorization", &format!("Bearer {token}"))]);
+        assert_eq!((bearer(TOKEN), bearer("correct horse battery stapl"), bearer("")), (200, 401, 401));
+        assert_eq!(get("/status", &[("authorization", &format!("Basic {TOKEN}"))]), 401);
+
+        let set = access.login(TOKEN).unwrap();
+        assert!(set.ends_with("; SameSite=Strict; HttpOnly; Path=/") && !set.contains(TOKEN), "{set}");
+        let cookie = set.split(';').next().unwrap();
+        assert_eq!(get("/status", &[("cookie", &format!("a=b; {cookie}"))]), 200);
+        assert_eq!(get("/status", &[("cookie", &format!("{COOKIE}={TOKEN}"))]), 401);
+        assert_eq!(access.login("wrong"), None);
+        assert_eq!(Access::new(true, None).login(""), None);
+    }
+}

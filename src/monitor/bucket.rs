@@ -1,0 +1,54 @@
+//! So many in a second, by a clock that is handed in: a token bucket of one second's tokens.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Bucket {
+    /// Tokens that come in a second, and that there may be.
+    per_second: f64,
+    /// How many there are, and when they were counted.
+    state: Mutex<(f64, Duration)>,
+}
+
+impl Bucket {
+    /// It begins full.
+    pub(super) fn new(per_second: u32) -> Self {
+        let per_second = f64::from(per_second);
+        Self { per_second, state: Mutex::new((per_second, Duration::ZERO)) }
+    }
+
+    /// Takes a token, if there is one; otherwise says in how long there will be.
+    pub(super) fn take(&self, now: Duration) -> Result<(), Duration> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (tokens, counted) = *state;
+        let came = now.saturating_sub(counted).as_secs_f64() * self.per_second;
+        let tokens = (tokens + came).min(self.per_second);
+        let counted = now.max(counted);
+        if tokens >= 1.0 {
+            *state = (tokens - 1.0, counted);
+            return Ok(());
+        }
+        *state = (tokens, counted);
+        Err(Duration::from_secs_f64((1.0 - tokens) / self.per_second))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_in_a_second_and_then_as_they_come() {
+        let bucket = Bucket::new(4);
+        let at = |ms| bucket.take(Duration::from_millis(ms));
+        let first: Vec<bool> = (0..6).map(|_| at(0).is_ok()).collect();
+        assert_eq!(first, [true, true, true, true, false, false]);
+        assert_eq!(at(125), Err(Duration::from_millis(125)));
+        assert_eq!((at(250), at(250).is_ok()), (Ok(()), false));
+        assert!(at(100).is_err(), "a clock that is read late takes nothing away");
+        let later: Vec<bool> = (0..6).map(|_| at(60_000).is_ok()).collect();
+        assert_eq!(later, [true, true, true, true, false, false], "no more than a second's are kept");
+    }
+}

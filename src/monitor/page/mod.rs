@@ -1,0 +1,117 @@
+//! The page at `/`: what a person sees of a run, in one answer.
+//!
+//! `page.html` with its style and its script put in -> one document, and the content security policy that goes with it. Nothing is
+//! fetched but the run's own routes, and there is no build step: what is here is what a browser gets.
+//!
+//! | script | holds |
+//! |---|---|
+//! | `show` `plot` `list` | how things are shown: elements, ids and numbers; plots over time; the list of deltas |
+//! | `run` `stream` | what is known of the run, asked once a second; deltas as they are committed |
+//! | `overview` `deltas` `clusters` `documents` `pair` `pipeline` `similar` | one view each |
+//! | `main` | which view is shown, keys, theme |
+//!
+//! Invariants: whatever comes from a run is shown by text nodes; the policy has a browser refuse markup made of strings, scripts and
+//! styles other than these two (by their SHA-256), and any request to another host. Views are told by the address behind the
+//! `#`. Of the stream of deltas one frame an epoch is drawn at most, and once a frame of the screen.
+//!
+//! References: W3C, *Content Security Policy Level 3*, section 8.3 (hashes), and *Trusted Types*.
+
+use std::sync::LazyLock;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
+
+const STYLE: &str = concat!(include_str!("style.css"), include_str!("views.css"));
+
+/// One script, so in this order.
+const SCRIPT: &str = concat!(
+    "'use strict';\n",
+    include_str!("script/show.js"),
+    include_str!("script/run.js"),
+    include_str!("script/stream.js"),
+    include_str!("script/list.js"),
+    include_str!("script/plot.js"),
+    include_str!("script/overview.js"),
+    include_str!("script/deltas.js"),
+    include_str!("script/clusters.js"),
+    include_str!("script/documents.js"),
+    include_str!("script/pair.js"),
+    include_str!("script/pipeline.js"),
+    include_str!("script/similar.js"),
+    include_str!("script/main.js"),
+);
+
+static PAGE: LazyLock<String> = LazyLock::new(|| {
+    let page = include_str!("page.html");
+    page.replacen("/* style */", STYLE, 1).replacen("/* script */", SCRIPT, 1)
+});
+
+static POLICY: LazyLock<String> = LazyLock::new(|| {
+    let hash = |text: &str| STANDARD.encode(Sha256::digest(text));
+    format!(
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; connect-src 'self'; img-src data:; base-uri 'none'; \
+         form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+        hash(SCRIPT),
+        hash(STYLE),
+    )
+});
+
+/// The document, UTF-8.
+pub fn html() -> &'static str {
+    &PAGE
+}
+
+/// The value of its header `content-security-policy`.
+pub fn policy() -> &'static str {
+    &POLICY
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What stands between two tags, as a browser takes it: up to the first end tag.
+    fn inside(tag: &str) -> &'static str {
+        let (open, close) = (format!("<{tag}>"), format!("</{tag}"));
+        let (_, rest) = html().split_once(&open).unwrap();
+        assert!(!rest.contains(&open), "one {tag}");
+        rest.split_once(&close).unwrap().0
+    }
+
+    #[test]
+    fn the_policy_has_the_hashes_of_what_a_browser_gets() {
+        for (tag, directive) in [("script", "script-src"), ("style", "style-src")] {
+            let hash = STANDARD.encode(Sha256::digest(inside(tag)));
+            assert!(policy().contains(&format!("{directive} 'sha256-{hash}';")), "{tag}");
+        }
+        assert!(policy().is_ascii() && !policy().contains("unsafe") && !policy().contains('\n'));
+    }
+
+    #[test]
+    fn nothing_is_fetched_from_elsewhere_and_no_markup_is_made_of_strings() {
+        // The namespace of SVG is a name, nothing is fetched from there.
+        let page = html().replace("http://www.w3.org/2000/svg", "");
+        for banned in [
+            "http:",
+            "https:",
+            "//cdn",
+            "@import",
+            "url(",
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacent",
+            "eval(",
+            " style=",
+            " on",
+        ] {
+            let found =
+                page.match_indices(banned).map(|(at, _)| page[at..].chars().take(40).collect::<String>());
+            let found: Vec<String> = found.filter(|text| banned != " on" || text.contains("=\"")).collect();
+            assert!(found.is_empty(), "{banned}: {found:?}");
+        }
+        assert!(
+            !html().contains("/* style */") && !html().contains("/* script */") && !html().contains('\r')
+        );
+    }
+}

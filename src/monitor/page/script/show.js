@@ -1,0 +1,132 @@
+// How things are shown: elements, ids, numbers, words. Whatever comes from outside becomes a text node, never markup.
+
+/** An element: its tag with classes ("a.id.whole"), its attributes, and what is in it. */
+function el(tag, attributes = {}, ...content) {
+  const [name, ...classes] = tag.split('.');
+  const element = document.createElement(name);
+  if (classes.length) element.className = classes.join(' ');
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (key.startsWith('on')) element.addEventListener(key.slice(2), value);
+    else if (key in element && key !== 'list' && key !== 'role') element[key] = value;
+    else element.setAttribute(key, value === true ? '' : value);
+  }
+  put(element, ...content);
+  return element;
+}
+
+/** Replaces what is in an element. */
+function put(element, ...content) {
+  element.replaceChildren(...content.flat(3).filter((one) => one !== null && one !== undefined && one !== false));
+  return element;
+}
+
+const svg = (name, attributes = {}, ...content) => {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...content);
+  return element;
+};
+
+/** Sets a text only where it differs, so that a tick which changes nothing costs nothing. */
+function say(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+const UNSEEN = {
+  0x061c: 'ALM', 0x200b: 'ZWSP', 0x200e: 'LRM', 0x200f: 'RLM', 0x2028: 'LS', 0x2029: 'PS', 0x202a: 'LRE', 0x202b: 'RLE', 0x202c: 'PDF',
+  0x202d: 'LRO', 0x202e: 'RLO', 0x2060: 'WJ', 0x2066: 'LRI', 0x2067: 'RLI', 0x2068: 'FSI', 0x2069: 'PDI', 0xfeff: 'BOM',
+};
+
+/** A text whose control characters, and those that turn the direction, can be seen. `keep`: line ends and tabs stay what they are. */
+function visible(text, keep = false) {
+  // eslint-disable-next-line no-control-regex
+  return text.replace(/[\0-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff]/g, (c) => {
+    const code = c.charCodeAt(0);
+    if (keep && (code === 9 || code === 10)) return c;
+    if (keep && code === 13) return '';
+    if (code < 0x20) return String.fromCharCode(0x2400 + code);
+    if (code === 0x7f) return '\u2421';
+    return `\u2039${UNSEEN[code] ?? `U+${code.toString(16).toUpperCase().padStart(4, '0')}`}\u203a`;
+  });
+}
+
+const idText = (id) => (id === '' ? '(empty id)' : visible(id));
+const idSpan = (id, kind = 'span.id') => el(kind, { title: visible(id), dir: 'auto' }, idText(id));
+const at = {
+  document: (id) => `#/document/${encodeURIComponent(id)}`,
+  cluster: (id) => `#/cluster/${encodeURIComponent(id)}`,
+  pair: (a, b) => `#/pair?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`,
+};
+const idLink = (id, to = at.document(id)) => el('a.id', { href: to, title: visible(id), dir: 'auto' }, idText(id));
+
+const WHOLE = new Intl.NumberFormat('en');
+const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
+const count = (n) => (n === null || n === undefined ? '–' : n < 1e6 ? WHOLE.format(n) : SHORT.format(n));
+const plural = (n, word) => `${count(n)} ${word}${n === 1 ? '' : 's'}`;
+const rate = (n) => (n === null || n === undefined ? '–' : n >= 99.5 ? count(Math.round(n)) : n >= 9.95 ? n.toFixed(0) : n > 0 ? n.toFixed(1) : '0');
+const share = (x) => (x === null || x === undefined ? '–' : `${Math.floor(x * 1000) / 10}%`);
+
+function bytes(n) {
+  if (n === null || n === undefined) return '–';
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let unit = 0;
+  for (; n >= 1024 && unit < units.length - 1; unit += 1) n /= 1024;
+  return `${unit === 0 || n >= 100 ? Math.round(n) : n.toFixed(1)} ${units[unit]}`;
+}
+
+/** A similarity, of three digits, 1 only where it is 1. */
+const similarity = (s) => (s === null || s === undefined ? '–' : s === 1 ? '1' : Math.min(s, 0.999).toFixed(3));
+const about = (s) => (s === 1 ? '1' : Math.min(s, 0.999).toFixed(2));
+
+function span(seconds) {
+  if (seconds < 1) return 'under 1 s';
+  if (seconds < 90) return `${Math.round(seconds)} s`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 129600) return `${Math.round(seconds / 3600)} h`;
+  return `${Math.round(seconds / 86400)} days`;
+}
+const clock = (unix) => new Date(unix * 1000).toLocaleTimeString('en-GB');
+const moment = (unix) => `${new Date(unix * 1000).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+
+/** Why a delta came, in a word or two; and said in full. */
+const CAUSES = {
+  insert: ['new', 'a document came alive'],
+  update: ['edited', 'a document has another text'],
+  delete: ['deleted', 'a document was deleted'],
+  expire: ['expired', 'a document has expired'],
+  're-weighed': ['re-weighed', 'the weights of features have changed'],
+  'block-died': ['block', 'a block in which they met has got hot or has lost a leader, or a group of copies has become a star'],
+  'block-revived': ['block', 'they meet in a block again, or anew'],
+  correction: ['corrected', 'the output is corrected'],
+};
+const causeWord = (cause) => CAUSES[cause]?.[0] ?? cause ?? '';
+const causeChip = (cause) => (cause ? el('span.chip', { className: `chip ${CAUSES[cause] ? cause : ''}`, title: CAUSES[cause]?.[1] ?? '' }, causeWord(cause)) : null);
+
+/** What a similarity rests on: "13 of 18 blocks, decided after 128 of 448 components, 0.94 ± 0.01". */
+function evidence(found, estimate) {
+  if (!found) return '';
+  if (!found.look && !found.components) return 'the same sketch';
+  const words = [];
+  if (found.of_blocks) words.push(`${found.blocks} of ${plural(found.of_blocks, 'block')}`);
+  if (found.components && found.of_components) words.push(`decided after ${count(found.components)} of ${plural(found.of_components, 'component')}`);
+  else if (found.components) words.push(`decided after ${plural(found.components, 'component')}`);
+  if (estimate !== null && estimate !== undefined) {
+    words.push(found.standard_error ? `${about(estimate)}\u00a0±\u00a0${found.standard_error < 0.005 ? found.standard_error.toFixed(3) : found.standard_error.toFixed(2)}` : `${about(estimate)} exactly`);
+  }
+  return words.join(', ');
+}
+
+function bar(part, title) {
+  const inside = el('i');
+  inside.style.width = `${Math.max(0, Math.min(1, part)) * 100}%`;
+  return el('span.bar', { title, 'aria-hidden': 'true' }, inside);
+}
+
+function panel(title, attributes, ...content) {
+  const { end, classes = '', ...others } = attributes;
+  const head = title && el('div.head', {}, typeof title === 'string' ? el('h2', {}, title) : title, end && el('div.end', {}, end));
+  return el('section', { className: `panel ${classes}`, ...others, ...(typeof title === 'string' && { 'aria-label': title }) }, head, content);
+}
+
+const facts = (rows) => el('dl.facts', {}, rows.filter(Boolean).map(([name, ...value]) => [el('dt', {}, name), el('dd', {}, value)]));

@@ -1,0 +1,92 @@
+//! How the numbers of a run went over time: a sample each second for ten minutes, and one each minute for a day.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// Seconds between two samples.
+pub(super) const EVERY_SECONDS: u64 = 1;
+
+/// Samples that are kept by the second.
+const FINE: usize = 600;
+
+/// Samples from one by the minute to the next.
+const MINUTE: u64 = 60;
+
+/// Samples that are kept by the minute.
+const COARSE: usize = 24 * 60;
+
+/// The numbers of a moment; counts are absolute.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, ToSchema)]
+pub(super) struct Sample {
+    /// Unix seconds.
+    pub(super) at: f64,
+    /// Records read that are events.
+    pub(super) events: u64,
+    /// Bytes of text read.
+    pub(super) bytes: u64,
+    /// Deltas of diff 1.
+    pub(super) added: u64,
+    /// Deltas of diff -1.
+    pub(super) removed: u64,
+    /// Documents alive.
+    pub(super) documents: u64,
+    /// Pairs alive.
+    pub(super) pairs: u64,
+    /// Memory that the process holds; 0 where the system does not say.
+    pub(super) resident_bytes: u64,
+    /// The last epoch that all workers have computed.
+    pub(super) closed: u64,
+    /// The last epoch that the output holds.
+    pub(super) durable: u64,
+    /// How long the last commit took.
+    pub(super) commit_ms: f64,
+}
+
+/// The samples of a run.
+#[derive(Debug, Default)]
+pub(super) struct Samples {
+    fine: VecDeque<Sample>,
+    coarse: VecDeque<Sample>,
+    taken: u64,
+}
+
+impl Samples {
+    pub(super) fn add(&mut self, sample: Sample) {
+        if self.taken.is_multiple_of(MINUTE) {
+            push(&mut self.coarse, sample, COARSE);
+        }
+        self.taken += 1;
+        push(&mut self.fine, sample, FINE);
+    }
+
+    /// Those by the second, and those by the minute, the oldest first.
+    pub(super) fn all(&self) -> (Vec<Sample>, Vec<Sample>) {
+        (self.fine.iter().copied().collect(), self.coarse.iter().copied().collect())
+    }
+}
+
+fn push(samples: &mut VecDeque<Sample>, sample: Sample, most: usize) {
+    if samples.len() == most {
+        samples.pop_front();
+    }
+    samples.push_back(sample);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_ten_minutes_and_the_last_day_are_kept() {
+        let mut samples = Samples::default();
+        for second in 0..100_000_u32 {
+            samples.add(Sample { at: f64::from(second), ..Sample::default() });
+        }
+        let (fine, coarse) = samples.all();
+        let ends = |of: &[Sample]| (of.len(), of[0].at.to_bits(), of[of.len() - 1].at.to_bits());
+        assert_eq!(ends(&fine), (600, 99_400f64.to_bits(), 99_999f64.to_bits()));
+        assert_eq!(ends(&coarse), (1440, f64::from(99_960 - 60 * 1439).to_bits(), 99_960f64.to_bits()));
+    }
+}

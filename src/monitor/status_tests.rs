@@ -1,0 +1,92 @@
+//! What is told of a run, and what follows from it.
+
+use super::*;
+
+fn seconds(n: u64) -> Duration {
+    Duration::from_secs(n)
+}
+
+#[test]
+fn phases_go_forward_only_and_the_first_failure_stays() {
+    let status = Status::new(0, 1, 1);
+    assert_eq!(status.phase(), Phase::Starting);
+    status.enter(Phase::Live);
+    status.enter(Phase::Restoring);
+    assert_eq!(status.phase(), Phase::Live);
+    status.enter(Phase::Failed("disk".to_owned()));
+    status.enter(Phase::Failed("z: a worker that followed".to_owned()));
+    status.enter(Phase::Stopping);
+    assert_eq!(status.phase(), Phase::Failed("disk".to_owned()));
+    assert_eq!(status.phase().name(), "failed");
+}
+
+#[test]
+fn a_process_is_healthy_until_it_fails() {
+    let status = Status::new(0, 1, 2);
+    assert_eq!(status.health(seconds(0)), Ok(()));
+    status.enter(Phase::Failed("the output\ncannot be written".to_owned()));
+    assert_eq!(status.health(seconds(0)), Err("failed: the output; cannot be written".to_owned()));
+}
+
+#[test]
+fn a_worker_that_hangs_is_seen_and_one_that_has_ended_does_not_hang() {
+    let status = Status::new(0, 1, 2);
+    status.stepped(0, seconds(10));
+    status.stepped(1, seconds(20));
+    assert_eq!(status.health(seconds(310)), Ok(()), "exactly the limit");
+    assert!(
+        status
+            .health(seconds(311))
+            .is_err_and(|line| line.starts_with("worker 0 has been in one step for 301 s"))
+    );
+    status.ended(0);
+    assert_eq!(status.health(seconds(320)), Ok(()));
+    assert_eq!(status.step_ages(seconds(25)).collect::<Vec<_>>(), [(1, seconds(5))]);
+    // One that is not known of, as in a run whose workers nobody has counted.
+    status.stepped(7, seconds(0));
+}
+
+#[test]
+fn a_run_is_ready_while_it_is_live_and_its_output_keeps_up() {
+    let status = Status::new(0, 1, 1);
+    let mut waits = Vec::new();
+    for phase in [Phase::Starting, Phase::Restoring, Phase::CatchingUp, Phase::Live, Phase::Stopping] {
+        status.enter(phase);
+        waits.push(
+            status
+                .readiness(seconds(9))
+                .map_err(|line| line.split(':').next().unwrap_or_default().to_owned()),
+        );
+    }
+    let waiting = |what: &str| Err(what.to_owned());
+    let expected =
+        [waiting("starting"), waiting("restoring"), waiting("catching up"), Ok(()), waiting("stopping")];
+    assert_eq!(waits, expected);
+
+    let behind = Status::new(0, 1, 1);
+    behind.durable(100);
+    behind.enter(Phase::Live);
+    behind.closed(100 + EPOCHS_BEHIND);
+    assert_eq!(behind.readiness(seconds(9)), Ok(()), "exactly the limit");
+    behind.closed(101 + EPOCHS_BEHIND);
+    assert!(behind.readiness(seconds(9)).is_err_and(|line| line.starts_with("33 epochs behind")));
+    behind.committed(101, seconds(1), seconds(9));
+    assert_eq!(behind.readiness(seconds(9)), Ok(()));
+    behind.set_ready_lag(seconds(30));
+    behind.begun(102, seconds(5));
+    behind.begun(103, seconds(20));
+    assert_eq!(behind.readiness(seconds(35)), Ok(()), "exactly the limit");
+    assert!(behind.readiness(seconds(36)).is_err_and(|line| line.starts_with("31.0 s behind")));
+    behind.committed(102, seconds(1), seconds(9));
+    assert_eq!((behind.readiness(seconds(36)), behind.lags(seconds(36)).1), (Ok(()), seconds(16)));
+    assert_eq!((behind.commit_age(seconds(11)), status.commit_age(seconds(11))), (Some(seconds(2)), None));
+}
+
+#[test]
+fn what_is_told_late_does_not_go_back() {
+    let status = Status::new(0, 1, 1);
+    status.durable(7);
+    status.closed(6);
+    status.committed(5, seconds(0), seconds(0));
+    assert_eq!((status.closed_epoch(), status.durable_epoch()), (7, 7));
+}

@@ -1,0 +1,322 @@
+//! Readers of deltas against what the deltas add up to.
+//!
+//! Bug classes: a pair that is lost or doubled where a snapshot meets what comes meanwhile, where a reader falls behind, comes back, or comes
+//! back to another run; an id from which a reader that goes on does not hold what it says.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use serde::Deserialize;
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::task::yield_now;
+
+use super::{Begin, Reader};
+use crate::doc::DocId;
+use crate::monitor::view::{View, render};
+use crate::pair::{Cause, Delta, DocPair, Evidence, Pair, Similarity};
+use crate::time::Epoch;
+
+/// Ids in the order of their bytes, some that need escapes in JSON.
+const IDS: [&str; 7] = ["\0", "\n\ndata: {}", "\"</script>", "a", "ア", "文\u{202e}", "👋"];
+
+/// Pairs with their similarities.
+type State = BTreeMap<(String, String), u64>;
+
+/// What happens next.
+#[derive(Clone, Debug)]
+enum Step {
+    /// An epoch gives some pairs other similarities, or takes them away (0).
+    Epoch(Vec<(usize, usize, u8)>),
+    /// The reader takes so many frames.
+    Read(usize),
+    /// It goes, and comes back.
+    Return,
+    /// The run is killed and started again: the next one holds the same pairs.
+    Restart,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let change = (0..IDS.len(), 0..IDS.len(), 0_u8..4);
+    let epoch = vec(change, 0..12).prop_map(Step::Epoch);
+    let step = prop_oneof![6 => epoch, 6 => (0_usize..6).prop_map(Step::Read), 1 => Just(Step::Return), 1 => Just(Step::Restart)];
+    vec(step, 1..60)
+}
+
+/// A reader that does what the events say, and nothing else.
+#[derive(Default)]
+struct Client {
+    held: State,
+    /// Of an epoch that has not come whole.
+    pending: Vec<Told>,
+    last_id: Option<String>,
+    is_in_snapshot: bool,
+}
+
+#[derive(Deserialize)]
+struct EpochData {
+    epoch: Epoch,
+    deltas: Vec<Told>,
+    more: usize,
+}
+
+#[derive(Deserialize)]
+struct Told {
+    #[serde(default = "one")]
+    diff: isize,
+    a: String,
+    b: String,
+    similarity: f64,
+}
+
+fn one() -> isize {
+    1
+}
+
+#[derive(Deserialize)]
+struct SnapshotData {
+    pairs: Vec<Told>,
+    first: bool,
+    last: bool,
+}
+
+impl Client {
+    /// Takes an event; tells the id, if it has one.
+    fn take(&mut self, frame: &[u8]) -> Option<String> {
+        let frame = std::str::from_utf8(frame).unwrap();
+        if frame.starts_with(':') {
+            return None;
+        }
+        let event = frame.strip_suffix("\n\n").expect("one event a frame");
+        let fields: BTreeMap<&str, &str> = event.lines().map(|line| line.split_once(": ").unwrap()).collect();
+        let data = fields["data"];
+        match fields["event"] {
+            "epoch" => {
+                let EpochData { deltas, more, .. } = serde_json::from_str(data).unwrap();
+                self.pending.extend(deltas);
+                if more == 0 {
+                    std::mem::take(&mut self.pending).into_iter().for_each(|told| self.apply(told));
+                }
+            }
+            "snapshot" => {
+                let SnapshotData { pairs, first, last } = serde_json::from_str(data).unwrap();
+                if first {
+                    self.held.clear();
+                    self.pending.clear();
+                }
+                assert!(first || self.is_in_snapshot);
+                self.is_in_snapshot = !last;
+                pairs.into_iter().for_each(|told| self.apply(told));
+            }
+            "dropped" => self.pending.clear(),
+            other => panic!("{other}"),
+        }
+        let id = fields.get("id").map(|id| (*id).to_owned());
+        self.last_id = id.clone().or(self.last_id.take());
+        id
+    }
+
+    fn apply(&mut self, told: Told) {
+        let key = (told.a, told.b);
+        if told.diff > 0 {
+            assert!(self.held.insert(key.clone(), told.similarity.to_bits()).is_none(), "{key:?} is doubled");
+        } else {
+            assert_eq!(self.held.remove(&key), Some(told.similarity.to_bits()), "{key:?} was not there");
+        }
+    }
+}
+
+/// A run, all that it has written, and a reader.
+struct Scene {
+    state: State,
+    epoch: Epoch,
+    runs: u32,
+    view: Arc<View>,
+    /// What the output holds after each epoch, by the id that names it.
+    by_id: BTreeMap<String, State>,
+    client: Client,
+    frames: mpsc::Receiver<Bytes>,
+    ending: watch::Sender<bool>,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let mut scene = Self {
+            state: State::new(),
+            epoch: 0,
+            runs: 0,
+            view: Self::view(0),
+            by_id: BTreeMap::new(),
+            client: Client::default(),
+            frames: mpsc::channel(1).1,
+            ending: watch::Sender::new(false),
+        };
+        scene.note();
+        scene.connect();
+        scene
+    }
+
+    /// One that takes in two deltas at a time and holds few.
+    fn view(run: u32) -> Arc<View> {
+        Arc::new(View::new(format!("run{run}"), true, 2, 2000))
+    }
+
+    fn note(&mut self) {
+        self.by_id.insert(format!("run{}-{}", self.runs, self.epoch), self.state.clone());
+    }
+
+    /// The reader comes, or comes back.
+    fn connect(&mut self) {
+        self.client.pending.clear();
+        self.client.is_in_snapshot = false;
+        let (out, frames) = mpsc::channel(1);
+        self.frames = frames;
+        let after = self.client.last_id.as_deref().map(|id| render::place(id).unwrap());
+        let begin = Begin::of(&self.view, after, false).unwrap();
+        let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        let view = Arc::clone(&self.view);
+        let reader = Reader { view, is_resumable: true, out, ending: self.ending.subscribe(), permit };
+        tokio::spawn(reader.serve(begin));
+    }
+
+    fn epoch(&mut self, changes: &[(usize, usize, u8)]) {
+        let mut deltas = Vec::new();
+        let mut next = self.state.clone();
+        for (x, y, similarity) in changes {
+            let (x, y) = (*x.min(y), *x.max(y));
+            let key = (IDS[x].to_owned(), IDS[y].to_owned());
+            if x != y {
+                match similarity {
+                    0 => next.remove(&key),
+                    n => next.insert(key, (f64::from(*n) / 4.0).to_bits()),
+                };
+            }
+        }
+        let delta = |(a, b): &(String, String), bits: u64, diff| {
+            let pair = Pair::new(DocId::new(a).unwrap(), DocId::new(b).unwrap()).unwrap();
+            let similarity = Similarity::clamped(f64::from_bits(bits));
+            Delta {
+                pair: DocPair { pair, similarity, evidence: Evidence::default() },
+                diff,
+                cause: Cause::Insert,
+            }
+        };
+        deltas.extend(
+            self.state.iter().filter(|(key, s)| next.get(key) != Some(s)).map(|(key, s)| delta(key, *s, -1)),
+        );
+        deltas.extend(
+            next.iter().filter(|(key, s)| self.state.get(key) != Some(s)).map(|(key, s)| delta(key, *s, 1)),
+        );
+        deltas.sort_by(|a, b| (&a.pair.pair, a.diff).cmp(&(&b.pair.pair, b.diff)));
+        (self.state, self.epoch) = (next, self.epoch + 1);
+        self.note();
+        self.view.take_epoch(self.epoch, &deltas);
+    }
+
+    fn restart(&mut self) {
+        self.runs += 1;
+        self.view = Self::view(self.runs);
+        self.note();
+        self.view.take_standing(self.epoch);
+        // Before anything is restored.
+        self.connect();
+        let all = std::mem::take(&mut self.state);
+        let restored: Vec<Delta> = all
+            .iter()
+            .map(|((a, b), bits)| {
+                let pair = Pair::new(DocId::new(a).unwrap(), DocId::new(b).unwrap()).unwrap();
+                let similarity = Similarity::clamped(f64::from_bits(*bits));
+                Delta {
+                    pair: DocPair { pair, similarity, evidence: Evidence::default() },
+                    diff: 1,
+                    cause: Cause::Insert,
+                }
+            })
+            .collect();
+        self.state = all;
+        self.view.take_restored(&restored);
+    }
+
+    /// Takes so many frames, or all that there are.
+    async fn read(&mut self, most: usize) {
+        for _ in 0..most {
+            let mut frame = None;
+            // The reader has one frame ready, if there is one, after a few turns.
+            for _ in 0..8 {
+                frame = frame.or_else(|| self.frames.try_recv().ok());
+                if frame.is_some() {
+                    break;
+                }
+                yield_now().await;
+            }
+            let Some(frame) = frame else { return };
+            if let Some(id) = self.client.take(&frame) {
+                assert_eq!(self.client.held, self.by_id[&id], "at {id}");
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_a_reader_adds_up_is_what_the_output_holds(steps in steps()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let mut scene = Scene::new();
+            for step in &steps {
+                match step {
+                    Step::Epoch(changes) => scene.epoch(changes),
+                    Step::Read(frames) => scene.read(*frames).await,
+                    Step::Return => scene.connect(),
+                    Step::Restart => scene.restart(),
+                }
+            }
+            scene.read(usize::MAX).await;
+            assert_eq!(scene.client.held, scene.state);
+            let seen: State = scene.view.pairs(|_, pairs| pairs.page(&crate::monitor::view::pairs::Wanted {
+                document: None, min: 0.0, max: 1.0, after: None, limit: 1000,
+            })).0.into_iter().map(|told| ((told.a.to_string(), told.b.to_string()), told.held.similarity.get().to_bits())).collect();
+            assert_eq!(seen, scene.state);
+        });
+    }
+}
+
+/// Who asks for the tail is told what it misses, and gets no pairs.
+#[test]
+fn a_slow_reader_of_the_tail_is_told_how_much_it_has_missed() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async {
+        let mut scene = Scene::new();
+        let (out, mut frames) = mpsc::channel(1);
+        let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        let begin = Begin::of(&scene.view, None, true).unwrap();
+        let view = Arc::clone(&scene.view);
+        let reader = Reader { view, is_resumable: false, out, ending: scene.ending.subscribe(), permit };
+        tokio::spawn(reader.serve(begin));
+        for n in 0..40 {
+            scene.epoch(&[(0, 1, n % 3 + 1)]);
+        }
+        scene.ending.send_replace(true);
+        let (mut told, mut dropped) = (0, None);
+        let mut last = String::new();
+        while let Some(frame) = frames.recv().await {
+            last = String::from_utf8(frame.to_vec()).unwrap();
+            if let Some(data) = last.strip_prefix("event: dropped\ndata: ") {
+                let data: BTreeMap<String, u64> = serde_json::from_str(data.trim_end()).unwrap();
+                assert!(dropped.replace((data["epochs"], data["deltas"])).is_none());
+            } else if let Some((_, data)) = last.split_once("event: epoch\ndata: ") {
+                let data: EpochData = serde_json::from_str(data.trim_end()).unwrap();
+                assert!(data.epoch > told, "in order");
+                told = data.epoch;
+            }
+            assert!(!last.contains("event: snapshot"), "{last}");
+        }
+        let (epochs, deltas) = dropped.expect("forty epochs are not held");
+        assert_eq!((told, deltas), (40, 2 * epochs - 1), "the first epoch has one delta, the others two");
+        assert_eq!(last, "event: bye\ndata: {}\n\n");
+    });
+}

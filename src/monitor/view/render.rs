@@ -1,0 +1,163 @@
+//! Server-sent events, as bytes.
+//!
+//! | event | data |
+//! |---|---|
+//! | `epoch` | deltas of an epoch, and how many more of it follow in further events; the last one has the id |
+//! | `snapshot` | some of all pairs; the first of them makes what was known void, the last one has the id |
+//! | `dropped` | how many epochs and deltas are left out |
+//! | `bye` | the run ends |
+//!
+//! No line feed can come from an id: JSON writes control characters as escapes.
+
+use serde::Serialize;
+
+use super::Told;
+use crate::doc::DocId;
+use crate::pair::Delta;
+use crate::time::Epoch;
+
+/// Said now and then, so that both sides see that the other is there.
+pub(crate) const HEARTBEAT: &[u8] = b": here\n\n";
+
+#[derive(Serialize)]
+struct EpochData<'d> {
+    epoch: Epoch,
+    /// Unix seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<f64>,
+    deltas: Vec<DeltaData<'d>>,
+    more: usize,
+}
+
+#[derive(Serialize)]
+struct DeltaData<'d> {
+    diff: isize,
+    a: &'d DocId,
+    b: &'d DocId,
+    similarity: f64,
+    cause: &'static str,
+}
+
+#[derive(Serialize)]
+struct SnapshotData<'d> {
+    epoch: Epoch,
+    pairs: Vec<PairData<'d>>,
+    first: bool,
+    last: bool,
+}
+
+#[derive(Serialize)]
+struct PairData<'d> {
+    a: &'d DocId,
+    b: &'d DocId,
+    similarity: f64,
+    since: Epoch,
+    cause: &'static str,
+}
+
+#[derive(Serialize)]
+struct DroppedData {
+    epochs: u64,
+    deltas: u64,
+}
+
+/// Some deltas of an epoch, of which `more` follow. With an id if none do.
+pub(crate) fn epoch(run: &str, epoch: Epoch, at: f64, deltas: &[Delta], more: usize) -> Vec<u8> {
+    let data = EpochData { epoch, at: Some(at), deltas: deltas.iter().map(DeltaData::of).collect(), more };
+    event((more == 0).then_some((run, epoch)), "epoch", &data)
+}
+
+/// Deltas of pairs that were told in a snapshot which goes on: nothing from which a reader could go on later.
+pub(crate) fn within<'d>(epoch: Epoch, deltas: impl Iterator<Item = &'d Delta>) -> Vec<u8> {
+    let data = EpochData { epoch, at: None, deltas: deltas.map(DeltaData::of).collect(), more: 0 };
+    event(None, "epoch", &data)
+}
+
+/// Some of all pairs. `ends_at` is the epoch from which deltas follow, if these are the last ones and it is whole.
+pub(crate) fn snapshot(
+    run: &str,
+    epoch: Epoch,
+    pairs: &[Told],
+    (first, last): (bool, bool),
+    ends_at: Option<Epoch>,
+) -> Vec<u8> {
+    let pairs = pairs.iter().map(|told| PairData {
+        a: &told.a,
+        b: &told.b,
+        similarity: told.held.similarity.get(),
+        since: told.held.since,
+        cause: told.held.cause.name(),
+    });
+    let data = SnapshotData { epoch, pairs: pairs.collect(), first, last };
+    event(ends_at.map(|end| (run, end)), "snapshot", &data)
+}
+
+/// So much is left out.
+pub(crate) fn dropped(epochs: u64, deltas: u64) -> Vec<u8> {
+    event(None, "dropped", &DroppedData { epochs, deltas })
+}
+
+/// The run ends.
+pub(crate) fn bye() -> Vec<u8> {
+    event(None, "bye", &serde_json::Map::new())
+}
+
+impl<'d> DeltaData<'d> {
+    fn of(delta: &'d Delta) -> Self {
+        let pair = &delta.pair;
+        Self {
+            diff: delta.diff,
+            a: pair.pair.lo(),
+            b: pair.pair.hi(),
+            similarity: pair.similarity.get(),
+            cause: delta.cause.name(),
+        }
+    }
+}
+
+fn event(id: Option<(&str, Epoch)>, kind: &str, data: &impl Serialize) -> Vec<u8> {
+    let mut out = Vec::new();
+    if let Some((run, epoch)) = id {
+        out.extend_from_slice(format!("id: {run}-{epoch}\n").as_bytes());
+    }
+    out.extend_from_slice(format!("event: {kind}\ndata: ").as_bytes());
+    serde_json::to_writer(&mut out, data).expect("texts and numbers are written to memory");
+    out.extend_from_slice(b"\n\n");
+    out
+}
+
+/// The run and the epoch that an id names.
+pub(crate) fn place(id: &str) -> Option<(&str, Epoch)> {
+    let (run, epoch) = id.rsplit_once('-')?;
+    Some((run, epoch.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pair::{Cause, DocPair, Evidence, Pair, Similarity};
+
+    #[test]
+    fn a_frame_is_one_event_whatever_ids_hold() {
+        let id = |text: &str| DocId::new(text).unwrap();
+        let pair = Pair::new(id("a\r\n\ndata: x\u{2028}"), id("文\u{202e}\0")).unwrap();
+        let pair = DocPair { pair, similarity: Similarity::clamped(0.875), evidence: Evidence::default() };
+        let delta = Delta { pair, diff: -1, cause: Cause::Reweighed };
+        let text = String::from_utf8(epoch("00ff", 7, 1.5, &[delta], 0)).unwrap();
+        let expected = "id: 00ff-7\nevent: epoch\ndata: {\"epoch\":7,\"at\":1.5,\"deltas\":[{\"diff\":-1,\
+            \"a\":\"a\\r\\n\\ndata: x\u{2028}\",\"b\":\"文\u{202e}\\u0000\",\"similarity\":0.875,\"cause\":\"re-weighed\"}],\"more\":0}\n\n";
+        assert_eq!(text, expected);
+        assert_eq!(place("00ff-7"), Some(("00ff", 7)));
+        assert_eq!((place("00ff"), place("-x"), place("a-99999999999999999999")), (None, None, None));
+    }
+
+    #[test]
+    fn only_what_can_be_gone_on_from_has_an_id() {
+        let has_id = |frame: Vec<u8>| frame.starts_with(b"id: ");
+        assert!(has_id(epoch("r", 1, 0.0, &[], 0)) && !has_id(epoch("r", 1, 0.0, &[], 5)));
+        assert!(has_id(snapshot("r", 1, &[], (true, true), Some(1))));
+        assert!(!has_id(snapshot("r", 1, &[], (true, true), None)) && !has_id(within(1, [].iter())));
+        assert_eq!(dropped(2, 600), b"event: dropped\ndata: {\"epochs\":2,\"deltas\":600}\n\n");
+        assert_eq!(bye(), b"event: bye\ndata: {}\n\n");
+    }
+}

@@ -1,0 +1,94 @@
+//! The program beside the page: a feed in a file, and standard input, to which events are added while somebody looks.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::thread;
+
+use serde_json::{Value, json};
+
+/// An upsert, as a line of a feed.
+pub(crate) fn upsert(id: &str, text: &str) -> String {
+    json!({"id": id, "text": text}).to_string()
+}
+
+/// A text of so many words, of a vocabulary of its own.
+pub(crate) fn words(seed: u64, count: u64) -> String {
+    (0..count).map(|n| format!("w{seed}x{n} ")).collect()
+}
+
+/// `dupflow run`, whose sources are the file `feed.jsonl` of a folder and standard input, and whose output is `deltas.jsonl` there.
+pub(crate) struct Run {
+    process: Child,
+    input: Option<ChildStdin>,
+    /// Where its monitor listens.
+    pub(crate) address: String,
+}
+
+impl Run {
+    /// Starts one, and waits until it listens. Port 0 takes one that is free.
+    pub(crate) fn start(folder: &Path, port: u16) -> Self {
+        let config = folder.join("local.toml");
+        let inputs = json!([folder.join("feed.jsonl"), "-"]);
+        let content = format!(
+            "workers = 2\n[source]\nkind = \"files\"\ninputs = {inputs}\nepoch = \"every:20ms\"\n[sink]\nkind = \"lines\"\npath = {}\nevidence = true\n\
+             [monitor]\nlisten = \"127.0.0.1:{port}\"\n[logging]\nlevel = \"info\"\nformat = \"json\"\n",
+            json!(folder.join("deltas.jsonl"))
+        );
+        std::fs::write(&config, content).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dupflow"));
+        command.arg("run").arg("-c").arg(config);
+        let mut process =
+            command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let input = process.stdin.take();
+        let mut said = BufReader::new(process.stderr.take().unwrap());
+        let mut all = String::new();
+        let address = loop {
+            let mut line = String::new();
+            assert!(said.read_line(&mut line).unwrap() > 0, "it ended before it listened:\n{all}");
+            all.push_str(&line);
+            let Ok(entry) = serde_json::from_str::<Value>(&line) else { continue };
+            if let Some(address) = address_in(&entry) {
+                break address;
+            }
+        };
+        // It must be able to go on talking.
+        thread::spawn(move || io::copy(&mut said, &mut io::sink()));
+        Self { process, input, address }
+    }
+
+    pub(crate) fn origin(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.address.rsplit(':').next().unwrap().parse().unwrap()
+    }
+
+    /// Adds a line to standard input.
+    pub(crate) fn say(&mut self, line: &str) {
+        let input = self.input.as_mut().unwrap();
+        writeln!(input, "{line}").unwrap();
+        input.flush().unwrap();
+    }
+
+    /// Ends it as a crash would.
+    pub(crate) fn kill(mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
+
+/// The address in the line "monitor listens", which is said before the run begins.
+fn address_in(entry: &Value) -> Option<String> {
+    assert!(entry["message"] != "run", "it does not listen");
+    let is_it = entry["message"] == "monitor listens";
+    is_it.then(|| entry["address"].as_str().unwrap().to_owned())
+}

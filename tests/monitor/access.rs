@@ -1,0 +1,169 @@
+//! Who is answered.
+
+use std::sync::Arc;
+
+use dupflow::metrics::Metrics;
+use dupflow::monitor::{Entry, Limits, Monitor, Status, Subject};
+use dupflow::time::SystemClock;
+
+use super::client::{Answer, ask};
+use super::run::Place;
+
+const TOKEN: &str = "0123456789abcdef-token";
+
+/// Every path, with something where a name is.
+const PATHS: [&str; 17] = [
+    "/",
+    "/ready",
+    "/metrics",
+    "/config",
+    "/openapi.json",
+    "/status",
+    "/pipeline",
+    "/history",
+    "/documents/a",
+    "/documents/a/text",
+    "/compare?a=a&b=b",
+    "/pairs",
+    "/clusters",
+    "/clusters/a",
+    "/deltas",
+    "/nowhere",
+    "/HEALTH",
+];
+
+fn guarded() -> Monitor {
+    let status = Arc::new(Status::new(0, 1, 1));
+    let subject = Subject::new(Arc::new(Metrics::new(1)), status, Arc::new(SystemClock::start()));
+    let entry = Entry { address: "0.0.0.0:0".parse().unwrap(), token: Some(TOKEN.to_owned()) };
+    Monitor::start(&entry, subject, Limits::DEFAULT).unwrap()
+}
+
+/// A request with further lines in its head, to the monitor by its address on the loopback.
+fn request(monitor: &Monitor, line: &str, head: &str, body: &str) -> Answer {
+    let address = (std::net::Ipv4Addr::LOCALHOST, monitor.address().port()).into();
+    let length = body.len();
+    let request = format!(
+        "{line} HTTP/1.1\r\nhost: any.example\r\nconnection: close\r\ncontent-length: {length}\r\n{head}\r\n{body}"
+    );
+    ask(address, &request)
+}
+
+#[test]
+fn without_the_token_every_path_but_health_is_refused() {
+    let monitor = guarded();
+    let get = |path: &str, head: &str| request(&monitor, &format!("GET {path}"), head, "");
+    for path in PATHS {
+        assert_eq!(get(path, "").code, 401, "{path}");
+        assert_eq!(get(path, "authorization: Bearer 0123456789abcdef-tokem\r\n").code, 401, "{path}");
+        assert_ne!(get(path, &format!("authorization: Bearer {TOKEN}\r\n")).code, 401, "{path}");
+    }
+    assert_eq!(request(&monitor, "POST /similar", "", "text").code, 401);
+    assert_eq!(get("/health", "").code, 200);
+    let door = get("/", "");
+    assert!(door.body.contains("<form method=\"post\" action=\"/login\">"), "{door:?}");
+    assert!(
+        door.head.contains("content-security-policy: default-src 'none'; form-action 'self'"),
+        "{door:?}"
+    );
+    assert!(get("/status", "").body.starts_with("{\"error\":\"a token is needed"));
+}
+
+#[test]
+fn who_logs_in_has_a_cookie_that_opens_all() {
+    let monitor = guarded();
+    let login = |body: &str| {
+        request(&monitor, "POST /login", "content-type: application/x-www-form-urlencoded\r\n", body)
+    };
+    let wrong = login("token=0123456789abcdef-tokem");
+    assert!(wrong.code == 401 && wrong.body.contains("not the token"), "{wrong:?}");
+    let well = login(&format!("token={TOKEN}"));
+    assert_eq!(well.code, 303, "{well:?}");
+    assert!(well.head.contains("\r\nlocation: /\r\n") && !well.head.contains(TOKEN), "{well:?}");
+    let cookie = well.head.split("set-cookie: ").nth(1).unwrap().split(';').next().unwrap().to_owned();
+    assert!(well.head.contains("; samesite=strict; httponly; path=/"), "{well:?}");
+    let status = request(&monitor, "GET /status", &format!("cookie: {cookie}\r\n"), "");
+    assert_eq!(status.code, 200, "{status:?}");
+    // Guesses are answered slower than they can be made.
+    let codes: Vec<u16> = (0..40).map(|_| login("token=x").code).collect();
+    assert!(codes.contains(&503), "{codes:?}");
+}
+
+#[test]
+fn pages_of_other_sites_are_refused() {
+    let monitor = guarded();
+    let bearer = format!("authorization: Bearer {TOKEN}\r\n");
+    let post = |site: &str| {
+        request(&monitor, "POST /similar", &format!("{bearer}sec-fetch-site: {site}\r\n"), "x").code
+    };
+    assert_eq!((post("cross-site"), post("same-site")), (403, 403));
+    assert_eq!((post("same-origin"), post("none")), (501, 501), "there are no workers here");
+
+    let open = super::Watched::new(Limits::DEFAULT);
+    let named = |host: &str| {
+        let request = format!("GET /status HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+        ask(open.address(), &request).code
+    };
+    assert_eq!((named("localhost:9600"), named("127.0.0.1"), named("[::1]:1")), (200, 200, 200));
+    assert_eq!((named("rebound.example"), named("127.0.0.1.rebound.example")), (403, 403));
+}
+
+#[test]
+fn a_public_address_without_a_token_is_a_wrong_configuration() {
+    let place = Place::new();
+    let source = "[source]\nkind = \"files\"\ninputs = [\"-\"]\n";
+    let said = |monitor: &str| {
+        place.write("run.toml", &format!("{source}[monitor]\n{monitor}"));
+        place.done("run -c run.toml")
+    };
+    let refused = |monitor: &str| {
+        let (code, log) = said(monitor);
+        assert_eq!(code, Some(2), "{log}");
+        log
+    };
+    let open = refused("listen = \"0.0.0.0:0\"\nready_lag = \"2h\"\n");
+    assert!(open.contains("monitor.listen: whoever reaches this address may ask"), "{open}");
+    assert!(open.contains("monitor.ready_lag: found \"2h\""), "all problems are told: {open}");
+    let short = refused("listen = \"0.0.0.0:0\"\ntoken = \"short\"\n");
+    assert!(
+        short.contains("monitor.token: a token has 16 bytes or more") && !short.contains("short"),
+        "{short}"
+    );
+    place.write("token", "0123456789 abcdef\n");
+    let spaced = refused("listen = \"0.0.0.0:0\"\ntoken_file = \"token\"\n");
+    assert!(spaced.contains("visible ASCII") && !spaced.contains("0123456789"), "{spaced}");
+    place.write("token", "0123456789abcdef\n");
+    let (code, log) = said("listen = \"0.0.0.0:0\"\ntoken_file = \"token\"\n");
+    assert_eq!(code, Some(0), "{log}");
+    let (replayed, told) = place.done("replay --monitor 0.0.0.0:0 nothing.jsonl");
+    assert!(replayed == Some(2) && told.contains("is no loopback address"), "{told}");
+}
+
+#[test]
+fn secrets_are_not_shown() {
+    let place = Place::new();
+    place.write("feed.jsonl", "{\"id\":\"a\",\"text\":\"one\"}\n");
+    let config = format!(
+        "[source]\nkind = \"files\"\ninputs = [\"feed.jsonl\"]\n[sink]\npath = \"${{OUT:-out.jsonl}}\"\n\
+         [monitor]\nlisten = \"127.0.0.1:0\"\ntoken = \"{TOKEN}\"\n[processes]\nsecret = \"${{NOBODY:-hush}}\"\n"
+    );
+    place.write("run.toml", &config.replace("\"feed.jsonl\"", "\"pipe\""));
+    // A pipe that nobody writes to holds the run.
+    std::process::Command::new("mkfifo").arg(place.path("pipe")).status().unwrap();
+    let process = place.start("run -c run.toml");
+    let request = format!(
+        "GET /config HTTP/1.1\r\nhost: localhost\r\nauthorization: bearer {TOKEN}\r\nconnection: close\r\n\r\n"
+    );
+    let answer = ask(process.address, &request);
+    assert_eq!(answer.code, 200, "{answer:?}");
+    let shown: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
+    let deployment = &shown["deployment"];
+    assert_eq!(
+        (&deployment["monitor.token"], &deployment["processes.secret"]),
+        (&"***".into(), &"***".into())
+    );
+    assert_eq!(deployment["sink.path"], "${OUT:-out.jsonl}", "a variable by its name");
+    assert_eq!(shown["pipeline"]["sketch.kind"], "\"fss\"");
+    assert!(!answer.body.contains(TOKEN) && !answer.body.contains("hush"), "{answer:?}");
+    process.kill();
+}

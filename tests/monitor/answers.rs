@@ -1,0 +1,284 @@
+//! What is answered, against its description.
+//!
+//! Bug classes: an answer that is not as described, whatever ids and texts hold; a page that loses or repeats what stands between two;
+//! a question that is answered otherwise than the output says.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::client::{Answer, ask, get};
+use super::run::{Place, Process};
+
+/// Ids full of what has to be escaped somewhere; the last one has 1,024 bytes.
+fn ids() -> Vec<String> {
+    let mut ids: Vec<String> = [
+        "<script>alert(1)</script>",
+        "a/b?c=d&e#f%2F+ g",
+        "\u{202e}evil",
+        "\n\ndata: {}",
+        "\0",
+        "文",
+        "ไทย",
+        "👩‍👩‍👧",
+        "\"\\",
+    ]
+    .map(str::to_owned)
+    .into();
+    ids.push("é".repeat(512));
+    ids
+}
+
+/// Percent-encoded, all but letters and digits.
+fn encoded(id: &str) -> String {
+    id.bytes().fold(String::new(), |mut out, byte| {
+        if byte.is_ascii_alphanumeric() {
+            out.push(char::from(byte));
+        } else {
+            write!(out, "%{byte:02X}").unwrap();
+        }
+        out
+    })
+}
+
+fn text(n: usize) -> String {
+    let words: Vec<String> = (0..80).map(|word| format!("word{}", n / 4 * 1000 + word)).collect();
+    words.join(" ")
+}
+
+/// A run whose documents are near each other four by four, that has read all.
+fn run(place: &Place) -> Process {
+    let mut feed = String::new();
+    for (n, id) in ids().iter().cloned().chain((0..40).map(|n| format!("id{n}"))).enumerate() {
+        let line = serde_json::json!({"id": id, "ts": 1.7e9 + n as f64, "text": text(n)});
+        writeln!(feed, "{line}").unwrap();
+    }
+    place.write("feed.jsonl", &feed);
+    let process = place.start("replay -o out.jsonl --epoch events:10 --monitor 127.0.0.1:0 feed.jsonl");
+    process.wait_for("all is read");
+    // Until the last epoch has come all the way.
+    while json(&get(process.address, "/pairs"))["epoch"].as_u64() < Some(5) {}
+    process
+}
+
+fn json(answer: &Answer) -> Value {
+    serde_json::from_str(&answer.body).unwrap_or_else(|error| panic!("{error}: {answer:?}"))
+}
+
+/// All problems of a value by a schema, as far as the description uses schemas.
+fn check(root: &Value, schema: &Value, value: &Value, at: &str, problems: &mut Vec<String>) {
+    if let Some(name) = schema["$ref"].as_str() {
+        let found = root.pointer(name.trim_start_matches('#')).unwrap_or_else(|| panic!("no {name}"));
+        return check(root, found, value, at, problems);
+    }
+    for part in schema["allOf"].as_array().into_iter().flatten() {
+        // A part does not describe what the others do.
+        check(root, part, value, &format!("{at}+"), problems);
+    }
+    if let Some(one) = schema["oneOf"].as_array() {
+        let fits = |choice: &Value| {
+            let mut found = Vec::new();
+            check(root, choice, value, at, &mut found);
+            found.is_empty()
+        };
+        if !one.iter().any(fits) {
+            problems.push(format!("{at}: none of the choices fits {value}"));
+        }
+    }
+    let names = match &schema["type"] {
+        Value::String(name) => vec![name.as_str()],
+        Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let is = |name: &&str| match *name {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_u64() || value.is_i64(),
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        other => panic!("{other}"),
+    };
+    if !names.is_empty() && !names.iter().any(is) {
+        problems.push(format!("{at}: {value} is none of {names:?}"));
+    }
+    for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        if value.is_object() && value.get(name).is_none() {
+            problems.push(format!("{at}: {name} is missing"));
+        }
+    }
+    if let (Some(properties), Some(fields)) = (schema["properties"].as_object(), value.as_object()) {
+        for (name, field) in fields {
+            if let Some(described) = properties.get(name) {
+                check(root, described, field, &format!("{at}.{name}"), problems);
+            } else if schema["allOf"].is_null() && !at.ends_with('+') {
+                problems.push(format!("{at}: {name} is not described"));
+            }
+        }
+    }
+    for (n, item) in value.as_array().into_iter().flatten().enumerate() {
+        if !schema["items"].is_null() {
+            check(root, &schema["items"], item, &format!("{at}[{n}]"), problems);
+        }
+    }
+}
+
+#[test]
+fn real_answers_are_as_they_are_described() {
+    let place = Place::new();
+    let process = run(&place);
+    let description = json(&get(process.address, "/openapi.json"));
+    let id = encoded(&ids()[0]);
+    for (path, described, code) in [
+        ("/status".to_owned(), "/status", 200),
+        ("/history".to_owned(), "/history", 200),
+        ("/pipeline".to_owned(), "/pipeline", 200),
+        ("/config".to_owned(), "/config", 200),
+        ("/pairs?limit=7".to_owned(), "/pairs", 200),
+        ("/pairs?limit=0".to_owned(), "/pairs", 400),
+        ("/clusters?order=recent".to_owned(), "/clusters", 200),
+        ("/clusters?order=other".to_owned(), "/clusters", 400),
+        ("/clusters/nothing".to_owned(), "/clusters/{id}", 404),
+        (format!("/documents/{id}"), "/documents/{id}", 200),
+        ("/documents/nothing".to_owned(), "/documents/{id}", 404),
+        (format!("/documents/{id}/text"), "/documents/{id}/text", 200),
+        (format!("/compare?a={id}&b=id0"), "/compare", 200),
+    ] {
+        let answer = get(process.address, &path);
+        assert_eq!(answer.code, code, "{path}: {answer:?}");
+        let responses = &description["paths"][described]["get"]["responses"];
+        let schema = &responses[code.to_string()]["content"]["application/json"]["schema"];
+        let mut problems = Vec::new();
+        check(&description, schema, &json(&answer), described, &mut problems);
+        assert!(problems.is_empty(), "{path}: {problems:?}");
+        for header in [
+            "cache-control: no-store",
+            "x-content-type-options: nosniff",
+            "content-security-policy: default-src 'none'",
+        ] {
+            assert!(answer.head.contains(header), "{path} {header}: {}", answer.head);
+        }
+    }
+    assert_eq!(process.interrupt().code(), Some(0));
+}
+
+#[test]
+fn pages_of_pairs_and_clusters_are_what_the_output_says_whatever_ids_hold() {
+    let place = Place::new();
+    let process = run(&place);
+    let mut written = BTreeSet::new();
+    for line in place.read("out.jsonl").lines() {
+        let delta: Value = serde_json::from_str(line).unwrap();
+        written.insert((delta["a"].to_string(), delta["b"].to_string(), delta["similarity"].to_string()));
+    }
+    let pages = |path: &str, list: &str| -> Vec<Value> {
+        let mut found = Vec::new();
+        let mut next = String::new();
+        loop {
+            let page = json(&get(process.address, &format!("{path}limit=3{next}")));
+            let items = page[list].as_array().unwrap_or_else(|| panic!("{page}"));
+            assert!(items.len() <= 3);
+            found.extend(items.iter().cloned());
+            match page["next"].as_str() {
+                None => return found,
+                Some(cursor) => next = format!("&after={cursor}"),
+            }
+        }
+    };
+    let pairs: Vec<_> = pages("/pairs?", "pairs")
+        .iter()
+        .map(|pair| (pair["a"].to_string(), pair["b"].to_string(), pair["similarity"].to_string()))
+        .collect();
+    assert_eq!(pairs.len(), written.len());
+    assert_eq!(pairs.into_iter().collect::<BTreeSet<_>>(), written);
+    for id in ids() {
+        let shown = Value::from(id.as_str()).to_string();
+        let of_it = pages(&format!("/pairs?document={}&", encoded(&id)), "pairs").len();
+        assert_eq!(of_it, written.iter().filter(|(a, b, _)| [a, b].contains(&&shown)).count(), "{id:?}");
+        let document = json(&get(process.address, &format!("/documents/{}", encoded(&id))));
+        assert_eq!(
+            (document["id"].as_str(), document["pairs"].as_array().unwrap().len()),
+            (Some(id.as_str()), of_it)
+        );
+    }
+    for order in ["size", "recent"] {
+        let clusters = pages(&format!("/clusters?order={order}&"), "clusters");
+        let mut members = 0;
+        for cluster in &clusters {
+            let name = encoded(cluster["cluster"].as_str().unwrap());
+            members += pages(&format!("/clusters/{name}?"), "members").len();
+        }
+        let documents: BTreeSet<_> = written.iter().flat_map(|(a, b, _)| [a, b]).collect();
+        assert_eq!(members, documents.len(), "{order}");
+        let names: BTreeSet<String> = clusters.iter().map(|cluster| cluster["cluster"].to_string()).collect();
+        assert_eq!(names.len(), clusters.len());
+    }
+    let status = json(&get(process.address, "/status"));
+    let counted: u64 = status["similarities"].as_array().unwrap().iter().filter_map(Value::as_u64).sum();
+    assert_eq!((counted, status["pairs"].as_u64()), (written.len() as u64, Some(written.len() as u64)));
+    assert_eq!(process.interrupt().code(), Some(0));
+}
+
+#[test]
+fn a_text_is_told_what_it_is_similar_to() {
+    let place = Place::new();
+    let process = run(&place);
+    let post = |kind: &str, body: &str| {
+        let length = body.len();
+        let request = format!(
+            "POST /similar HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n{body}"
+        );
+        ask(process.address, &request)
+    };
+    let answer = json(&post("text/plain", &text(0)));
+    assert_eq!((answer["empty"].as_bool(), answer["more"].as_u64()), (Some(false), Some(0)));
+    let found: BTreeSet<&str> =
+        answer["documents"].as_array().unwrap().iter().filter_map(|near| near["id"].as_str()).collect();
+    let ids = ids();
+    assert_eq!(found, ids[..4].iter().map(String::as_str).collect());
+    let asked = serde_json::json!({"text": text(0), "top": 2}).to_string();
+    let best = json(&post("application/json", &asked));
+    assert_eq!((best["documents"].as_array().unwrap().len(), best["more"].as_u64()), (2, Some(2)));
+    assert_eq!(json(&post("text/plain", "\u{3002} !"))["empty"], true);
+
+    let lines = format!(
+        "{{\"id\":7,\"text\":\"none\"}}\n\nnonsense\n{{\"id\":\"文\",\"text\":{}}}\n",
+        Value::from(text(0))
+    );
+    let streamed = post("application/x-ndjson", &lines);
+    let unchunked = streamed
+        .body
+        .lines()
+        .filter(|line| line.starts_with('{'))
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let [none, nonsense, near] = &unchunked.collect::<Vec<_>>()[..] else { panic!("{streamed:?}") };
+    assert_eq!((none["id"].as_u64(), none["documents"].as_array().unwrap().len()), (Some(7), 0));
+    assert!(nonsense["error"].is_string());
+    assert_eq!((near["id"].as_str(), near["documents"].as_array().unwrap().len()), (Some("文"), 4));
+
+    assert_eq!(post("image/png", "x").code, 415);
+    assert_eq!(post("application/json", "{\"text\":\"a\",\"top\":0}").code, 400);
+    assert_eq!(post("text/plain", "\u{e9}").code, 200);
+    let broken = b"POST /similar HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 2\r\n\r\n\xff\xfe";
+    let mut stream = super::client::connect(process.address);
+    std::io::Write::write_all(&mut stream, broken).unwrap();
+    assert!(super::client::rest(&mut stream).starts_with(b"HTTP/1.1 400 "));
+    assert_eq!(process.interrupt().code(), Some(0));
+}
+
+#[test]
+fn without_pairs_there_are_numbers_deltas_and_questions() {
+    let place = Place::new();
+    place.write("run.toml", "[source]\nkind = \"files\"\ninputs = [\"pipe\"]\n[monitor]\nlisten = \"127.0.0.1:0\"\npairs = false\n");
+    std::process::Command::new("mkfifo").arg(place.path("pipe")).status().unwrap();
+    let process = place.start("run -c run.toml");
+    for path in ["/pairs", "/clusters", "/clusters/a", "/deltas"] {
+        let answer = get(process.address, path);
+        assert!(answer.code == 501 && answer.body.contains("monitor.pairs = false"), "{path}: {answer:?}");
+    }
+    let status = get(process.address, "/status");
+    assert_eq!((status.code, json(&status)["similarities"].as_array().map(Vec::len)), (200, Some(0)));
+    process.kill();
+}
