@@ -122,11 +122,6 @@ impl Examiner {
         }
     }
 
-    /// The similarity that the pipeline would report: of the texts where it verifies exactly, otherwise of the sketches.
-    pub(super) fn reported(&self, exact: f64, compared: &Comparison) -> f64 {
-        if self.verifies { exact } else { compared.estimate }
-    }
-
     pub(super) fn compare(&self, a: &Sketched, b: &Sketched) -> Comparison {
         let (x, y) = (&a.sketch.words, &b.sketch.words);
         let estimate = self.estimator.estimate(x, y).max(0.0);

@@ -4,6 +4,7 @@
 //! configuration. An output that nobody reads on ends a command quietly, with 0.
 
 mod arguments;
+mod ask;
 pub mod check;
 pub mod compare;
 #[cfg(feature = "kafka")]
@@ -25,6 +26,7 @@ pub mod state;
 mod summary;
 mod together;
 pub mod trace;
+mod watch;
 mod written;
 
 use std::convert::identity;
@@ -67,7 +69,7 @@ pub enum Command {
     Run(run::Args),
     /// Compare two texts: shared blocks and the filter's verdict, and by every measure and every sketch how similar they are.
     Compare(compare::Args),
-    /// Rank the documents of a corpus by their similarity to one text.
+    /// Find the documents of a corpus that a text would be paired with, best first.
     Query(query::Args),
     /// Show what a pipeline will do: its parameters and why, its recall, its errors, its memory.
     Plan(plan::Args),
@@ -139,7 +141,7 @@ pub fn run(typed: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
         Command::Replay(args) => replay::run(&args, problems, format),
         Command::Run(args) => run::run(&args, problems, cli.log_format),
         Command::Compare(args) => compare::run(&args, problems),
-        Command::Query(args) => query::run(&args, problems),
+        Command::Query(args) => query::run(&args, problems, format),
         Command::Plan(args) => plan::run(&args, problems),
         Command::Check(args) => check::run(&args, problems),
         Command::Trace(args) => trace::run(&args, problems),

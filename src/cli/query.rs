@@ -1,20 +1,33 @@
-//! `dupflow query`: the documents of a corpus that are similar to one text, best first.
+//! `dupflow query`: the documents of a corpus that a text would be paired with, best first.
 //!
-//! Best by what the pipeline would report: the exact similarity where it verifies exactly, otherwise the estimate; documents of equal
-//! similarity by their ids. Every document is sketched and compared, whatever blocks it is in: the answer has the filter's errors and the estimate's, but none
-//! of blocking.
+//! The corpus is read as `replay` reads it, and at its end a visitor asks: so the answer is what the pipeline finds, blocking included, and
+//! nothing is compared that shares no block with the text. Under live weights the corpus is one epoch, weighed by its own frequencies.
+//! Or a run that is under way is asked (`--url`, see `ask`), by its own pipeline.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread;
 
+use anyhow::Context;
+use indicatif::HumanCount;
 use serde::Serialize;
 
-use super::examine::Examiner;
+use super::arguments::at_least_one;
 use super::problems::Problems;
-use super::{PipelineArgs, ReportFormat, compare, corpus};
-use crate::doc::DocId;
-use crate::source::Input;
+use super::summary::count;
+use super::{PipelineArgs, ReportFormat, ask, compare};
+use crate::config::{LogFormat, Plan};
+use crate::dataflow::Stages;
+use crate::pair::Evidence;
+use crate::pipeline::{self, Continuity, Job, Summary};
+use crate::source::{BadRecords, EpochRule, Files, Input, Share, Speed, Staying};
+use crate::text;
+use crate::time::SystemClock;
+use crate::visit::{Answer, Question, Similar};
 
 /// What `query` takes.
 #[derive(Debug, clap::Args)]
@@ -23,12 +36,19 @@ pub struct Args {
     #[command(flatten)]
     pub pipeline: PipelineArgs,
 
-    /// Feed files, folders, or "-" for standard input, as for `replay`; they are held in memory. More may follow, before the
-    /// text.
-    #[arg(long, value_name = "INPUT", required = true)]
+    /// Feed files, folders, or "-" for standard input, as for `replay`. More may follow, before the text.
+    #[arg(long, value_name = "INPUT", required_unless_present = "url", conflicts_with = "url")]
     pub corpus: Vec<PathBuf>,
 
-    /// List the N most similar documents [default: all at or above the pipeline's threshold, inclusive].
+    /// Ask the run whose monitor is there, as in http://127.0.0.1:9600, by its own pipeline.
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+
+    /// A file with the token of that run.
+    #[arg(long, value_name = "FILE", requires = "url")]
+    pub token_file: Option<PathBuf>,
+
+    /// List the N most similar documents at most [default: all that the text would be paired with].
     #[arg(long, value_name = "N")]
     pub top: Option<usize>,
 
@@ -36,78 +56,184 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub format: ReportFormat,
 
+    /// Worker threads [default: as many as the machine has cores].
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub workers: Option<NonZeroUsize>,
+
     /// A file with the text, or "-" for standard input; it comes last.
     #[arg(value_name = "TEXTFILE", required = true)]
     pub text: Vec<PathBuf>,
 }
 
-/// A document, as similar as it is by what the pipeline measures.
-#[derive(Debug, PartialEq, Serialize)]
-struct Found {
-    id: DocId,
-    /// What the pipeline would report of a pair: the exact one where it verifies exactly, otherwise the estimate.
-    similarity: f64,
-    /// By the sketches, within 0 and 1.
-    estimate: f64,
-    /// By the texts.
-    exact: f64,
-    /// Whether the filter would call it a pair.
-    accepted: bool,
-}
-
-/// Prints the answer.
+/// Prints the answer, and on standard error what it is of.
 ///
 /// # Errors
-/// Everything that is wrong with the pipeline, and inputs that cannot be read.
-pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
+/// Everything that is wrong with the pipeline, and inputs that cannot be read; a text that has nothing to look for.
+pub(super) fn run(args: &Args, mut problems: Problems, log: LogFormat) -> anyhow::Result<ExitCode> {
+    if let Some(url) = &args.url {
+        return ask_run(url, args, problems, log);
+    }
     let plan = problems.take(args.pipeline.load());
     // One option cannot be told where its list ends: what stands before the last is corpus too.
     let (file, more) = args.text.split_last().expect("one at least is required");
     let text = problems.take(compare::read(file));
     let inputs: Vec<_> = args.corpus.iter().chain(more).cloned().collect();
     let inputs = problems.take(Input::resolve(&inputs));
-    let ((mut plan, text), inputs) = problems.settle(plan.zip(text).zip(inputs))?;
-    let alive = corpus::read(inputs, &mut plan, |_, _| {})?;
-    let mut examiner = Examiner::new(&plan);
-    let asked = examiner.examine(&text);
-    anyhow::ensure!(!asked.tokens.is_empty(), "\"{}\" has no token to look for", file.display());
-    anyhow::ensure!(asked.sketched.is_some(), "\"{}\" has no shingle of any weight", file.display());
-    let mut found: Vec<Found> = Vec::new();
-    for (id, alive_text) in alive {
-        let other = examiner.examine(&alive_text);
-        let (Some(a), Some(b)) = (&asked.sketched, &other.sketched) else { continue };
-        let compared = examiner.compare(a, b);
-        let accepted = a.id == b.id || compared.verdict.accepted.is_some();
-        let exact = examiner.exact(&asked, &other);
-        let similarity = examiner.reported(exact, &compared);
-        found.push(Found { id, similarity, estimate: compared.estimate, exact, accepted });
-    }
-    found.sort_by(|a, b| b.similarity.total_cmp(&a.similarity).then_with(|| a.id.cmp(&b.id)));
-    match args.top {
-        Some(top) => found.truncate(top),
-        // What is accepted is at the threshold, whatever rounding makes of it.
-        None => found.retain(|document| document.accepted || document.similarity >= plan.threshold),
-    }
-    super::print(&written(&found, args.format)?)?;
+    let ((plan, text), inputs) = problems.settle(plan.zip(text).zip(inputs))?;
+    anyhow::ensure!(
+        !text::tokens(&text, &plan.scheme.text).is_empty(),
+        "{} has no token to look for",
+        quoted(file)
+    );
+    let question = Question::Text { text, top: args.top.unwrap_or(usize::MAX) };
+    let (answer, summary) = ask_corpus(&plan, inputs, args.workers, question)?;
+    anyhow::ensure!(answer.sketched, "{} has no shingle of any weight", quoted(file));
+    let lines = answer.similar.iter().map(|similar| Line::of(&plan, similar));
+    super::print(&written(lines, args.format)?)?;
+    super::tell(log, &told(&answer, &summary))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn written(found: &[Found], format: ReportFormat) -> anyhow::Result<String> {
+/// Asks a run that is under way.
+fn ask_run(url: &str, args: &Args, mut problems: Problems, log: LogFormat) -> anyhow::Result<ExitCode> {
+    if args.text.len() > 1 {
+        problems.note("--url: one text is asked about at a time");
+    }
+    let file = &args.text[0];
+    let text = problems.take(compare::read(file));
+    let text = problems.settle(text)?;
+    let token = ask::token(args.token_file.as_deref())?;
+    let answer = ask::ask(url, token.as_ref(), &text, args.top)?;
+    anyhow::ensure!(!answer.empty, "{} has no token to look for, or no shingle of any weight", quoted(file));
+    super::print(&written(answer.documents.iter().map(Line::told), args.format)?)?;
+    let mut said = format!("answered    at the end of epoch {}\n", answer.epoch);
+    if answer.more > 0 {
+        let _ = writeln!(said, "left out    {} less similar", HumanCount(answer.more as u64));
+    }
+    super::tell(log, &said)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn quoted(file: &Path) -> String {
+    format!("\"{}\"", file.display())
+}
+
+/// Reads a corpus, and asks about what it leaves.
+fn ask_corpus(
+    plan: &Plan,
+    inputs: Vec<Input>,
+    workers: Option<NonZeroUsize>,
+    question: Question,
+) -> anyhow::Result<(Answer, Summary)> {
+    let stages = Stages::of(plan, false);
+    let (visitors, (reply, replied)) = (Arc::clone(&stages.visitors), channel());
+    let epochs = if plan.scheme.live().is_some() { EpochRule::All } else { EpochRule::default() };
+    let files = Files { inputs, epochs, speed: Speed::Max, share: Share::ALL, places: Arc::default() };
+    let source = Staying::new(Box::new(files), move |last| {
+        // Nobody hears it if the run has failed meanwhile.
+        visitors.ask_after(last, question, move |answer| reply.send(answer).unwrap_or(()));
+    });
+    let cores = || thread::available_parallelism().ok();
+    let job = Job {
+        stages,
+        source: Box::new(source),
+        first_epoch: 1,
+        bad: Arc::new(BadRecords::new(plan.on_error, None)),
+        sink: pipeline::nowhere(),
+        continuity: Continuity::new(&plan.description()),
+        workers: workers.or_else(cores).map_or(1, NonZeroUsize::get),
+        most_records: None,
+        together: None,
+        status: Arc::default(),
+        clock: Arc::new(SystemClock::start()),
+    };
+    let running = pipeline::start(job)?;
+    // Nothing comes if it fails before it asks.
+    let answer = replied.recv();
+    running.stopper().stop();
+    let summary = running.join()?;
+    let answer = answer.context("the run has ended before it could be asked")??;
+    Ok((answer, summary))
+}
+
+/// A document that was found, as a line of JSON.
+#[derive(Serialize)]
+struct Line<'a> {
+    id: &'a str,
+    similarity: f64,
+    blocks: u16,
+    look: u16,
+    components: u32,
+    standard_error: f64,
+}
+
+impl<'a> Line<'a> {
+    /// Of an answer of a run in this process.
+    fn of(plan: &Plan, similar: &'a Similar) -> Self {
+        let Evidence { blocks, look, components } = similar.evidence;
+        Self {
+            id: similar.id.as_str(),
+            similarity: similar.similarity.get(),
+            blocks,
+            look,
+            components,
+            standard_error: plan.scheme.standard_error(similar.similarity, similar.evidence),
+        }
+    }
+
+    /// Of an answer of another one.
+    fn told(near: &'a ask::Near) -> Self {
+        let ask::Weighed { blocks, look, components, standard_error } = near.evidence;
+        Self { id: &near.id, similarity: near.similarity, blocks, look, components, standard_error }
+    }
+}
+
+fn written<'a>(lines: impl Iterator<Item = Line<'a>>, format: ReportFormat) -> anyhow::Result<String> {
     let mut out = String::new();
-    match format {
-        ReportFormat::Json => {
-            for document in found {
-                out += &serde_json::to_string(document)?;
+    if let ReportFormat::Text = format {
+        out.push_str("similarity  standard error  blocks  look  components  id\n");
+    }
+    for line in lines {
+        let Line { id, similarity, blocks, look, components, standard_error } = line;
+        match format {
+            ReportFormat::Json => {
+                out += &serde_json::to_string(&line)?;
                 out.push('\n');
             }
-        }
-        ReportFormat::Text => {
-            let _ = writeln!(out, "estimate   exact  id");
-            for Found { id, estimate, exact, accepted, .. } in found {
-                let note = if *accepted { "" } else { "  (rejected by the filter)" };
-                let _ = writeln!(out, "{estimate:>8.4}  {exact:>6.4}  {id}{note}");
+            // Nothing has been compared: they have the same sketch.
+            ReportFormat::Text if look == 0 => {
+                let _ = writeln!(
+                    out,
+                    "{similarity:>10.4}  {:>14}  {:>6}  {:>4}  {:>10}  {id}",
+                    "-", "-", "-", "-"
+                );
+            }
+            ReportFormat::Text => {
+                let _ = writeln!(
+                    out,
+                    "{similarity:>10.4}  {standard_error:>14.4}  {blocks:>6}  {look:>4}  {components:>10}  {id}"
+                );
             }
         }
     }
     Ok(out)
+}
+
+/// What the answer is of.
+fn told(answer: &Answer, summary: &Summary) -> String {
+    let mut told = format!(
+        "answered    at the end of epoch {}: {} alive, {}, in {:.2} s\n",
+        answer.epoch,
+        count(summary.documents, "document"),
+        count(summary.sketches, "distinct sketch"),
+        summary.seconds
+    );
+    let bad: u64 = summary.bad_records.values().sum();
+    if bad > 0 {
+        let _ = writeln!(told, "bad         {} of no event", count(bad, "record"));
+    }
+    if answer.more > 0 {
+        let _ = writeln!(told, "left out    {} less similar", HumanCount(answer.more as u64));
+    }
+    told
 }

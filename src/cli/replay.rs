@@ -1,6 +1,8 @@
 //! `dupflow replay`: a recorded feed in, the changes of its near-duplicate pairs out.
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,13 +20,14 @@ use super::together::{self, TogetherArgs};
 use super::{PipelineArgs, written};
 use crate::broker::Connection;
 use crate::config::{
-    Deployment, EmitKind, LetterPlace, LogFormat, LogLevel, ProcessSettings, SinkPlace, SourcePlace,
+    Deployment, EmitKind, LetterPlace, LogFormat, LogLevel, MonitorPlace, ProcessSettings, SinkPlace,
+    SourcePlace,
 };
 use crate::dataflow::Stages;
 use crate::metrics::Counter;
-use crate::pipeline::{self, Job, Mode};
+use crate::pipeline::{self, Job, Mode, RunError, Summary};
 use crate::processes::Processes;
-use crate::source::{EpochLimits, EpochRule, Input, Speed};
+use crate::source::{EpochLimits, EpochRule, Input, Speed, Staying};
 use crate::time::SystemClock;
 
 /// What `replay` takes.
@@ -61,6 +64,10 @@ pub struct Args {
     #[arg(long)]
     pub evidence: bool,
 
+    /// Say for each delta what caused it: an insert, an update, a delete, an expiry, …
+    #[arg(long)]
+    pub causes: bool,
+
     /// How fast the feed is played by its time stamps: "max", "real" or "Nx", as in 10x.
     #[arg(long, default_value_t)]
     pub speed: Speed,
@@ -68,6 +75,11 @@ pub struct Args {
     /// Keep records that are no events in this file, whole; otherwise they are only counted.
     #[arg(long, value_name = "FILE")]
     pub dead_letter: Option<PathBuf>,
+
+    /// Show the run in a browser, at this address of the loopback, as in 127.0.0.1:9600 (port 0: one that is free). It stays there until
+    /// Ctrl-C, and what is written at the end is written then.
+    #[arg(long, value_name = "ADDRESS")]
+    pub monitor: Option<SocketAddr>,
 
     /// Several processes.
     #[command(flatten)]
@@ -91,6 +103,9 @@ pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> any
     if deployment.evidence && !deployment.emit.is_of_pairs() {
         problems.note("--evidence: only pairs have evidence, and clusters are to be emitted");
     }
+    if deployment.causes && deployment.emit != EmitKind::Deltas {
+        problems.note("--causes: only deltas have causes, and something else is to be emitted");
+    }
     let redirected = written::standard_output();
     let processes = args.together.read(&mut problems);
     if args.together.are_several() {
@@ -100,6 +115,14 @@ pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> any
         if args.workers.is_none() {
             problems.note("--workers: has to be given, and be the same for all processes");
         }
+    }
+    if let Some(address) = args.monitor.filter(|address| !address.ip().is_loopback()) {
+        problems.note(format!(
+            "--monitor: {address} is no loopback address, such as 127.0.0.1:9600; `run` takes any, with a token"
+        ));
+    }
+    if args.monitor.is_some() && args.together.are_several() {
+        problems.note("--monitor: one process shows a replay");
     }
     let output = deployment.output().map(|path| ("--output", path));
     let written = [
@@ -115,11 +138,15 @@ pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> any
     let settings = processes.map(|processes| together::settings(processes, &plan, &deployment, "replay"));
     let together = settings.as_ref().map(together::meet).transpose()?;
     let summary = together::tell_failure(together, |together| {
-        let job = Job::assemble(&plan, &deployment, &Mode::Replay, inputs, together, clock)?;
+        let mut job = Job::assemble(&plan, &deployment, &Mode::Replay, inputs, together, clock)?;
+        let monitor = super::watch::start(&plan, &deployment, &mut job)?;
+        if let Some(monitor) = &monitor {
+            job = stay(job, monitor.address());
+        }
         super::tell_begin("replay", &plan, &job);
         let to_terminal = deployment.output().is_none() && io::stdout().is_terminal();
         let progress = ProgressLine::start(&job.stages, !to_terminal);
-        let summary = pipeline::run(job);
+        let summary = if monitor.is_some() { run_until_signalled(job)? } else { pipeline::run(job) };
         progress.end();
         Ok(summary?)
     })?;
@@ -131,6 +158,31 @@ pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> any
     }
     super::tell(format, &super::summary::text(&summary))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Has the run go on after its input, so that it can be asked.
+fn stay(mut job: Job, address: SocketAddr) -> Job {
+    job.source = Box::new(Staying::new(job.source, move |last| {
+        tracing::info!(%address, epoch = last, "all is read; the monitor stays until Ctrl-C");
+    }));
+    job
+}
+
+/// Runs a job until a signal; then what has been read is finished.
+fn run_until_signalled(job: Job) -> anyhow::Result<Result<Summary, RunError>> {
+    let (tell, signalled) = channel();
+    // Nobody listens any more once the run has ended.
+    super::run::on_signals(move |signal| tell.send(signal).unwrap_or(()))
+        .context("signals cannot be caught")?;
+    let running = pipeline::start(job)?;
+    let stopper = running.stopper();
+    // It ends with the process.
+    std::thread::Builder::new().name("stop".to_owned()).spawn(move || {
+        if signalled.recv().is_ok() {
+            stopper.stop();
+        }
+    })?;
+    Ok(running.join())
 }
 
 impl Args {
@@ -145,12 +197,14 @@ impl Args {
             sink: SinkPlace::Lines { path: Some(self.output.clone()).filter(|path| path != Path::new("-")) },
             emit: self.emit,
             evidence: self.evidence,
+            causes: self.causes,
             kafka: Connection::default(),
             state: None,
-            monitor: None,
+            monitor: self.monitor.map(MonitorPlace::at),
             processes: ProcessSettings::default(),
             level: LogLevel::default(),
             format,
+            shown: BTreeMap::new(),
         }
     }
 }
@@ -174,7 +228,7 @@ impl ProgressLine {
             while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(Duration::from_millis(100)) {
                 let counts = metrics.counts();
                 let events = counts.get(Counter::Events);
-                let documents = counts.balance(Counter::Inserted, Counter::Deleted);
+                let documents = counts.documents();
                 let pairs = counts.balance(Counter::Added, Counter::Removed);
                 let rate = events as f64 / bar.elapsed().as_secs_f64();
                 bar.set_message(format!(

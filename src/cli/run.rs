@@ -15,8 +15,7 @@ use anyhow::{Context, bail};
 use super::problems::Problems;
 use super::together::{self, TogetherArgs};
 use super::{PipelineArgs, written};
-use crate::config::{Deployment, LogFormat, Plan};
-use crate::monitor::Monitor;
+use crate::config::{Deployment, EmitKind, LogFormat, Plan};
 use crate::pipeline::{self, Job, Mode, RunError, Summary, Together};
 use crate::processes::Settings;
 use crate::source::Input;
@@ -90,7 +89,10 @@ pub(super) fn run(
     super::start_logging(format, deployment.level);
 
     let (tell, news) = channel();
-    on_signals(tell.clone()).context("signals cannot be caught")?;
+    let signalled = tell.clone();
+    // Nobody listens any more once the run has ended.
+    on_signals(move |signal| drop(signalled.send(News::Signal(signal))))
+        .context("signals cannot be caught")?;
     let settings = processes.map(|processes| together::settings(processes, &plan, &deployment, "run"));
     let together = match settings {
         None => None,
@@ -136,9 +138,7 @@ fn go(
     let mode = Mode::Run { reconcile: args.reconcile };
     let mut job = Job::assemble(plan, deployment, &mode, inputs, together, started)?;
     job.most_records = args.dry_run;
-    let (metrics, status) = (Arc::clone(&job.stages.metrics), Arc::clone(&job.status));
-    let watch = |address| Monitor::start(address, metrics, status, Arc::clone(&job.clock));
-    let _monitor = deployment.monitor.map(watch).transpose()?;
+    let _monitor = super::watch::start(plan, deployment, &mut job)?;
     super::tell_begin("run", plan, &job);
     let running = pipeline::start(job)?;
     let stopper = running.stopper();
@@ -172,6 +172,9 @@ pub(super) fn note_conflicts(deployment: &Deployment, redirected: Option<&Path>,
     if deployment.evidence && !deployment.emit.is_of_pairs() {
         problems.note("sink.evidence: only pairs have evidence, and clusters are to be emitted");
     }
+    if deployment.causes && deployment.emit != EmitKind::Deltas {
+        problems.note("sink.causes: only deltas have causes, and something else is to be emitted");
+    }
     let output = deployment.output().map(|path| ("sink.path", path));
     let written = [
         output.or(redirected.map(|path| ("standard output", path))),
@@ -182,7 +185,7 @@ pub(super) fn note_conflicts(deployment: &Deployment, redirected: Option<&Path>,
 
 /// Tells of the first signal; the second one ends the process with 1, whatever it is doing.
 #[cfg(unix)]
-fn on_signals(tell: Sender<News>) -> std::io::Result<()> {
+pub(super) fn on_signals(tell: impl Fn(i32) + Send + 'static) -> std::io::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
 
     let armed = Arc::default();
@@ -193,16 +196,13 @@ fn on_signals(tell: Sender<News>) -> std::io::Result<()> {
     }
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        for signal in signals.forever() {
-            // Nobody listens any more once the run has ended.
-            drop(tell.send(News::Signal(signal)));
-        }
+        signals.forever().for_each(tell);
     })?;
     Ok(())
 }
 
 /// Signals are left as they are: they end the process.
 #[cfg(not(unix))]
-fn on_signals(_: Sender<News>) -> std::io::Result<()> {
+pub(super) fn on_signals(_: impl Fn(i32) + Send + 'static) -> std::io::Result<()> {
     Ok(())
 }

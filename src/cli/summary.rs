@@ -40,12 +40,19 @@ fn write(out: &mut String, s: &Summary) -> std::fmt::Result {
         (s.unchanged, "upsert", "that changed nothing"),
         (s.unknown_deletes, "delete", "of an unknown id"),
         (s.empty, "text", "without a token"),
+        (s.expired, "document", "expired"),
+        (s.late, "upsert", "too late"),
+        (s.undated, "upsert", "without a time"),
+        (s.moved_ids, "event", "of an id of another partition"),
     ];
     let odd =
         odd.iter().filter(|(n, ..)| *n > 0).map(|(n, noun, odd)| format!("; {} {odd}", count(*n, noun)));
     let (alive, sketches) = (HumanCount(s.documents), count(s.sketches, "distinct sketch"));
     writeln!(out, "documents   {alive} alive, {sketches}{}", odd.collect::<String>())?;
-    writeln!(out, "pairs       {} alive, {} written", HumanCount(s.pairs), count(s.deltas, "delta"))?;
+    let causes: Vec<_> =
+        s.deltas_by_cause.iter().map(|(cause, n)| format!("{} {cause}", HumanCount(*n))).collect();
+    let causes = if causes.is_empty() { String::new() } else { format!(": {}", causes.join(", ")) };
+    writeln!(out, "pairs       {} alive, {} written{causes}", HumanCount(s.pairs), count(s.deltas, "delta"))?;
     if s.idf_tables > 0 {
         writeln!(
             out,
@@ -152,6 +159,11 @@ mod tests {
             empty: 0,
             unchanged: 0,
             unknown_deletes: 0,
+            expired: 0,
+            late: 0,
+            undated: 0,
+            moved_ids: 0,
+            deltas_by_cause: BTreeMap::from([("insert", 1)]),
             bad_records: BTreeMap::new(),
             epochs: 1,
             durable_epochs: 1,
@@ -181,7 +193,7 @@ mod tests {
         let expected = "\
 read        1 event with 1.91 MiB of text in 0.50 s, 1 epoch and 1 worker: 2 events/s, 4.0 MB/s
 documents   1 alive, 1 distinct sketch
-pairs       0 alive, 1 delta written
+pairs       0 alive, 1 delta written: 1 insert
 candidates  1 meeting in blocks, 0 ended by the first word; 1 pair compared by 64 components each, 0 accepted
 latency     1.50 ms from an epoch's first event to its deltas, 99th percentile 20.00 ms, at most 1.50 s
 memory      10.00 MiB at most; scheme 0123456789abcdef
@@ -204,6 +216,11 @@ memory      10.00 MiB at most; scheme 0123456789abcdef
             bad_records: BTreeMap::from([("bad_id".to_owned(), 1), ("not_json".to_owned(), 1200)]),
             unchanged: 2,
             unknown_deletes: 1,
+            expired: 1500,
+            late: 1,
+            undated: 2,
+            moved_ids: 3,
+            deltas_by_cause: BTreeMap::from([("expire", 1001), ("insert", 2)]),
             hot_blocks: (0..7).map(|n| block(600 - n)).collect(),
             idf_tables: 9,
             resketched: 1234,
@@ -216,7 +233,9 @@ memory      10.00 MiB at most; scheme 0123456789abcdef
             "read        3,000 events with",
             " 2 epochs and 1 worker: ",
             "bad         1,201 records are no events: 1 bad_id, 1,200 not_json\n",
-            "documents   1 alive, 2 distinct sketches; 2 upserts that changed nothing; 1 delete of an unknown id\n",
+            "documents   1 alive, 2 distinct sketches; 2 upserts that changed nothing; 1 delete of an unknown id; \
+             1,500 documents expired; 1 upsert too late; 2 upserts without a time; 3 events of an id of another partition\n",
+            "1 delta written: 1,001 expire, 2 insert\n",
             "weights     9 tables of document frequencies made, 1,234 documents sketched again\n",
             "hot blocks  7 blocks of more",
             "            band 3, block 0badcafe: 600 sketches, such as that of \"of 600\"\n",

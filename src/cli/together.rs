@@ -101,4 +101,5 @@ fn description(plan: &Plan, deployment: &Deployment, command: &str) -> Descripti
         .with("output.on_error", format!("{:?}", plan.on_error).to_lowercase().as_str())
         .with("dead_letter", if deployment.dead_letter.is_some() { "kept" } else { "counted" })
         .with("sink.evidence", if deployment.evidence { "true" } else { "false" })
+        .with("sink.causes", if deployment.causes { "true" } else { "false" })
 }

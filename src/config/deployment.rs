@@ -1,11 +1,14 @@
 //! A deployment file: what differs between places.
 
-use std::net::SocketAddr;
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde_json::Value as Json;
+
 use super::described::Key;
+use super::monitor::{self, MonitorPlace};
 use super::places::{self, LetterPlace, ProcessSettings, SinkPlace, SourcePlace, StatePlace};
 use super::problem::{PlanError, What};
 use super::raw::Settings;
@@ -46,15 +49,21 @@ pub(super) const KEYS: &[Key] = &[
     Key { name: "sink.envelope", expected: "\"delta\" or \"upsert\"" },
     Key { name: "sink.emit", expected: "\"deltas\", \"pairs\", \"clusters\" or \"cluster-deltas\"" },
     Key { name: "sink.evidence", expected: "true or false" },
+    Key { name: "sink.causes", expected: "true or false" },
     Key { name: "kafka.brokers", expected: "addresses, as in \"host:9092,other:9092\", or a list of them" },
     Key { name: "kafka.connect_seconds", expected: "a whole number from 1 to 3600" },
     Key { name: "kafka.settings.**", expected: "text, a number, true or false" },
     Key { name: "state.path", expected: "a path or an address, or \"\" for none" },
     Key { name: "state.commit_every", expected: "a time from \"1ms\" to \"3600s\"" },
-    Key {
-        name: "monitor.listen",
-        expected: "an address with a port, as in \"127.0.0.1:9600\", or \"\" for none",
-    },
+    monitor::KEYS[0],
+    monitor::KEYS[1],
+    monitor::KEYS[2],
+    monitor::KEYS[3],
+    monitor::KEYS[4],
+    monitor::KEYS[5],
+    monitor::KEYS[6],
+    monitor::KEYS[7],
+    monitor::KEYS[8],
     Key { name: "processes.secret", expected: "text, or \"\" for none" },
     Key { name: "processes.secret_file", expected: "a path, or \"\" for none" },
     Key { name: "processes.connect_seconds", expected: "a whole number from 1 to 3600" },
@@ -62,6 +71,9 @@ pub(super) const KEYS: &[Key] = &[
     Key { name: "logging.level", expected: "\"error\", \"warn\", \"info\", \"debug\" or \"trace\"" },
     Key { name: "logging.format", expected: "\"text\" or \"json\"" },
 ];
+
+/// Keys, and tables of keys, whose values nobody is shown.
+const HIDDEN: [&str; 3] = ["monitor.token", "processes.secret", "kafka.settings"];
 
 /// Where a pipeline runs, validated.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,18 +94,22 @@ pub struct Deployment {
     pub emit: EmitKind,
     /// Whether pairs carry their evidence.
     pub evidence: bool,
+    /// Whether deltas say why they are.
+    pub causes: bool,
     /// How brokers are reached.
     pub kafka: Connection,
     /// Where documents are kept for a restart, if they are.
     pub state: Option<StatePlace>,
-    /// Where the monitor listens, if it does.
-    pub monitor: Option<SocketAddr>,
+    /// Where the run shows itself, if it does.
+    pub monitor: Option<MonitorPlace>,
     /// How processes that run together find each other.
     pub processes: ProcessSettings,
     /// What is logged.
     pub level: LogLevel,
     /// How.
     pub format: LogFormat,
+    /// What the file says, by key: variables by their names, secrets masked.
+    pub shown: BTreeMap<String, Json>,
 }
 
 /// What leaves.
@@ -177,6 +193,7 @@ impl Deployment {
         let mut settings = Settings::new(KEYS, &[]);
         settings.add_file(name, text, Path::new(""));
         settings.reject_unknown();
+        let shown = settings.shown(&HIDDEN);
         settings.interpolate(environment);
 
         let emit = [
@@ -188,10 +205,6 @@ impl Deployment {
         let levels = [LogLevel::Error, LogLevel::Warn, LogLevel::Info, LogLevel::Debug, LogLevel::Trace]
             .map(|level| (level.name(), level));
         let formats = [("text", LogFormat::Text), ("json", LogFormat::Json)];
-        let address = |value: &Value| match value.text()? {
-            "" => Some(None),
-            written => written.parse().ok().map(Some),
-        };
         let source = places::source(&mut settings);
         let sink = places::sink(&mut settings);
         let emit = settings.choose("sink.emit", &emit, &[]).unwrap_or_default();
@@ -206,11 +219,13 @@ impl Deployment {
             sink,
             emit,
             evidence: settings.read("sink.evidence", Value::boolean).unwrap_or_default(),
+            causes: settings.read("sink.causes", Value::boolean).unwrap_or_default(),
             state: places::state(&mut settings),
-            monitor: settings.read("monitor.listen", address).flatten(),
+            monitor: monitor::monitor(&mut settings),
             processes: places::processes(&mut settings),
             level: settings.choose("logging.level", &levels, &[]).unwrap_or_default(),
             format: settings.choose("logging.format", &formats, &[]).unwrap_or_default(),
+            shown,
         };
         let problems = settings.finish();
         if problems.is_empty() { Ok(deployment) } else { Err(PlanError::Problems(problems)) }
@@ -258,8 +273,9 @@ impl Deployment {
 
 /// Notes a result that does not fit its place.
 fn check_emit(settings: &mut Settings, sink: &SinkPlace, emit: EmitKind) {
-    if matches!(sink, SinkPlace::Kafka { .. }) && emit != EmitKind::Deltas && settings.sound(&["sink.emit"]) {
-        let what = "a topic takes deltas: set it to \"deltas\", and sink.envelope to \"upsert\" for the pairs as they are";
+    let is_of_changes = matches!(emit, EmitKind::Deltas | EmitKind::ClusterDeltas);
+    if matches!(sink, SinkPlace::Kafka { .. }) && !is_of_changes && settings.sound(&["sink.emit"]) {
+        let what = "a topic takes deltas: set it to \"deltas\" or \"cluster-deltas\", and sink.envelope to \"upsert\" for the pairs or the clusters as they are";
         settings.problem("sink.emit", What::Contradiction(what.to_owned()));
     }
 }

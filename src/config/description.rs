@@ -2,12 +2,13 @@
 
 use super::blocking::BlockingPlan;
 use super::filter::FilterPlan;
-use super::keys::{BLOCKING, CLUSTERS, FILTER};
+use super::keys::{BLOCKING, CLUSTERS, FILTER, RETENTION_CLOCK};
 use super::pipeline::Plan;
 use crate::block::hamming::Kind;
 use crate::block::{BlockingKind, HotRule};
 use crate::description::{Description, Value};
 use crate::filter::FilterKind;
+use crate::retention::Retention;
 
 impl Plan {
     /// All that decides the result by name, the [scheme](crate::sketch::Scheme::description) included. What was derived stands
@@ -22,12 +23,23 @@ impl Plan {
             .with("output.expand_limit", self.expand_limit)
             .with("output.clusters", CLUSTERS.name_of(&self.clusters))
             .with("output.cluster_limit", self.cluster_limit)
+            .and(retention(&self.retention))
     }
 
     /// Stable 64-bit hash of the [description](Self::description): of equal corpora, plans of equal fingerprints have equal results.
     pub fn fingerprint(&self) -> u64 {
         self.description().fingerprint()
     }
+}
+
+/// Which documents stay alive: of all that do not leave, nothing.
+fn retention(Retention { max_age, max_documents, clock }: &Retention) -> Description {
+    let mut described = Description::new();
+    if let Some(age) = max_age {
+        described = described.with("retention.max_age_seconds", age.as_secs());
+        described = described.with("retention.clock", RETENTION_CLOCK.name_of(clock));
+    }
+    max_documents.iter().fold(described, |all, most| all.with("retention.max_documents", *most))
 }
 
 /// How pairs become candidates. No `..` stands here, so that a field that is added must be described too.
@@ -107,6 +119,9 @@ mod tests {
             ("output.expand_limit=9", &["output.expand_limit"]),
             ("output.clusters=star", &["output.clusters"]),
             ("text.spaceless=run", &["text.spaceless"]),
+            ("retention.max_age=30d", &["retention.clock", "retention.max_age_seconds"]),
+            ("retention.max_documents=9", &["retention.max_documents"]),
+            ("retention.clock=wall", &[]),
             ("output.on_error=fail", &[]),
         ] {
             let typed =

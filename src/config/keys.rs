@@ -3,6 +3,7 @@
 
 use std::fmt::Display;
 use std::ops::{Bound, RangeBounds};
+use std::time::Duration;
 
 use Bound::{Excluded, Included};
 
@@ -11,6 +12,7 @@ use super::value::Value;
 use crate::block::{BlockingKind, HotPolicy, design};
 use crate::cluster::ClusterKind;
 use crate::filter::{FilterKind, Verify};
+use crate::retention::{self, RetentionClock};
 use crate::sketch::{SectionMode, SketchKind};
 use crate::source::OnError;
 use crate::text::measures::Measure;
@@ -175,6 +177,14 @@ pub(super) const LOOKS: Key<Vec<usize>> =
 pub(super) const VERIFY: Key<Verify> =
     choice!("filter.verify", ["sketch" => Verify::Sketch, "exact" => Verify::Exact]);
 
+pub(super) const MAX_AGE: Key<Duration> = other!(
+    "retention.max_age",
+    "an age as in \"30d\", \"12h\", \"5m\" or \"90s\", up to \"36500d\"".to_owned(),
+    |value| retention::age(value.text()?)
+);
+/// More than a worker can hold.
+pub(super) const MAX_DOCUMENTS: Key<u64> = whole!("retention.max_documents", 1, u64::from(u32::MAX));
+pub(super) const RETENTION_CLOCK: Key<RetentionClock> = choice!("retention.clock", RetentionClock::ALL);
 pub(super) const EXPAND_LIMIT: Key<usize> = whole!("output.expand_limit", 1, 1_000_000);
 pub(super) const CLUSTERS: Key<ClusterKind> =
     choice!("output.clusters", ["components" => ClusterKind::Components, "star" => ClusterKind::Star]);
@@ -219,6 +229,9 @@ pub(super) const KEYS: &[&dyn Described] = &[
     &ERROR,
     &LOOKS,
     &VERIFY,
+    &MAX_AGE,
+    &MAX_DOCUMENTS,
+    &RETENTION_CLOCK,
     &EXPAND_LIMIT,
     &CLUSTERS,
     &CLUSTER_LIMIT,
@@ -226,7 +239,7 @@ pub(super) const KEYS: &[&dyn Described] = &[
 ];
 
 /// Keys and tables that other versions have.
-pub(super) const LATER: &[&str] = &["retention"];
+pub(super) const LATER: &[&str] = &[];
 
 impl<T> Key<T> {
     /// The value, if it is one that the key takes.

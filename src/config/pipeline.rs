@@ -12,6 +12,7 @@ use super::{BUILT_IN, hamming, keys, read, sketch, text, weights};
 use crate::block::{Blocking, BlockingKind};
 use crate::cluster::{ClusterKind, Clusters};
 use crate::filter::{FilterKind, PairFilter, Schedule, Verify};
+use crate::retention::Retention;
 use crate::sketch::{Scheme, VERSION};
 use crate::source::OnError;
 use crate::text::{Idf, TextRules, Weights};
@@ -35,6 +36,8 @@ pub struct Plan {
     pub clusters: ClusterKind,
     /// Most members of a cluster that is told member by member, inclusive; at least 2.
     pub cluster_limit: usize,
+    /// Which documents stay alive.
+    pub retention: Retention,
     /// What a bad record does to the run.
     pub on_error: OnError,
 }
@@ -100,6 +103,11 @@ impl Draft {
         let expand_limit = settings.get(&keys::EXPAND_LIMIT).unwrap_or(1000);
         let clusters = settings.get(&keys::CLUSTERS).unwrap_or_default();
         let cluster_limit = settings.get(&keys::CLUSTER_LIMIT).unwrap_or(Clusters::LIMIT);
+        let retention = Retention {
+            max_age: settings.get(&keys::MAX_AGE),
+            max_documents: settings.get(&keys::MAX_DOCUMENTS),
+            clock: settings.get(&keys::RETENTION_CLOCK).unwrap_or_default(),
+        };
         let on_error = settings.get(&keys::ON_ERROR).unwrap_or_default();
         match (settings.finish(), blocking, filter) {
             (problems, Some(blocking), Some(filter)) if problems.is_empty() => {
@@ -113,6 +121,7 @@ impl Draft {
                     expand_limit,
                     clusters,
                     cluster_limit,
+                    retention,
                     on_error,
                 };
                 Ok(Self { plan, table })

@@ -324,7 +324,7 @@ pub(super) fn processes(settings: &mut Settings) -> ProcessSettings {
 }
 
 /// A value that no message shows.
-fn hidden(settings: &mut Settings, key: &str) -> Option<Secret> {
+pub(super) fn hidden(settings: &mut Settings, key: &str) -> Option<Secret> {
     match settings.hidden(key, Value::scalar)? {
         Ok(text) => Some(Secret::new(text)),
         Err(()) => {
@@ -336,12 +336,12 @@ fn hidden(settings: &mut Settings, key: &str) -> Option<Secret> {
 }
 
 /// A value that stands in a file of its own; an empty path is none.
-fn hidden_file(settings: &mut Settings, key: &str) -> Option<Secret> {
+pub(super) fn hidden_file(settings: &mut Settings, key: &str) -> Option<Secret> {
     let path = settings.read(key, path).filter(|path| !path.as_os_str().is_empty())?;
     from_file(&path).map_err(|what| settings.problem(key, What::Contradiction(what))).ok()
 }
 
-fn path(value: &Value) -> Option<PathBuf> {
+pub(super) fn path(value: &Value) -> Option<PathBuf> {
     value.text().map(PathBuf::from)
 }
 
@@ -351,7 +351,7 @@ pub(super) fn seconds(settings: &mut Settings, key: &str, least: u64, default: u
 }
 
 /// A time as it is written, up to `most`, inclusive.
-fn time(settings: &mut Settings, key: &str, most: Duration) -> Option<Duration> {
+pub(super) fn time(settings: &mut Settings, key: &str, most: Duration) -> Option<Duration> {
     settings.read(key, |v| interval(v.text()?).filter(|time| *time <= most))
 }
 

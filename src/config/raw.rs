@@ -155,6 +155,16 @@ impl Settings {
         }
     }
 
+    /// What is set, by key; of the hidden ones, and of those in hidden tables, no more than that they are.
+    pub(super) fn shown(&self, hidden: &[&str]) -> BTreeMap<String, serde_json::Value> {
+        let is_hidden = |key: &str| hidden.iter().any(|name| key == *name || within(key, name).is_some());
+        let shown = |(key, entry): (&String, &Entry)| {
+            let value = if is_hidden(key) { "***".into() } else { entry.value.json() };
+            (key.clone(), value)
+        };
+        self.entries.iter().map(shown).collect()
+    }
+
     /// Notes every key that is not known.
     pub(super) fn reject_unknown(&mut self) {
         let mut found = Vec::new();

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::time::Duration;
 
 use super::described::Described;
 use super::{BUILT_IN, BlockingPlan, Deployment, FilterPlan, Plan, PlanError, deployment, keys};
 use crate::block::HotRule;
 use crate::block::design::Curve;
+use crate::retention::{Retention, RetentionClock};
 use crate::sketch::SketchKind;
 use crate::sketch::agreement::Agreement;
 use crate::sketch::estimate::standard_error;
@@ -97,11 +99,29 @@ fn unknown_keys_name_the_nearest_known_one() {
 }
 
 #[test]
-fn what_other_versions_have_is_told_apart() {
+fn retention_is_read_and_what_is_no_age_is_refused() {
+    let read =
+        plan("[retention]\nmax_age = \"30d\"\nmax_documents = 4294967295\nclock = \"wall\"", &[]).unwrap();
+    let (max_age, clock) = (Some(Duration::from_secs(30 * 24 * 60 * 60)), RetentionClock::Wall);
+    assert_eq!(read.retention, Retention { max_age, max_documents: Some(u64::from(u32::MAX)), clock });
     assert_eq!(
-        said("retention.days = 30", &[]),
-        ["p.toml:1: retention.days: this key is not available in this version"]
+        plan("", &["retention.max_age=90s"]).unwrap().retention.max_age,
+        Some(Duration::from_secs(90))
     );
+    assert_eq!(
+        said("retention.max_age = 30", &[]),
+        [
+            "p.toml:1: retention.max_age: found 30, expected an age as in \"30d\", \"12h\", \"5m\" or \"90s\", up to \"36500d\""
+        ]
+    );
+    assert_eq!(
+        said("retention.max_documents = 0", &[]),
+        ["p.toml:1: retention.max_documents: found 0, expected a whole number from 1 to 4294967295"]
+    );
+}
+
+#[test]
+fn what_is_no_choice_is_told_with_those_there_are() {
     assert_eq!(
         said("measure = \"color\"", &[]),
         ["p.toml:1: measure: found \"color\", expected \"jaccard\", \"weighted-jaccard\" or \"cosine\""]

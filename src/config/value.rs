@@ -85,6 +85,20 @@ impl Value {
         }
     }
 
+    /// As it stands there.
+    pub(super) fn json(&self) -> serde_json::Value {
+        match self {
+            Self::Text(text, _) => text.as_str().into(),
+            Self::Integer(number) => {
+                i64::try_from(*number).map_or_else(|_| number.to_string().into(), serde_json::Value::from)
+            }
+            Self::Float(number) => (*number).into(),
+            Self::Boolean(value) => (*value).into(),
+            Self::List(values) => values.iter().map(Self::json).collect(),
+            Self::Other => serde_json::Value::Null,
+        }
+    }
+
     pub(super) fn interpolate(&mut self, environment: &dyn Fn(&str) -> Option<String>) -> Result<(), String> {
         match self {
             Self::List(values) => values.iter_mut().try_for_each(|value| value.interpolate(environment)),

@@ -20,7 +20,6 @@ use crate::sink::{
     ClusterDeltaLines, ClusterLines, DeltaLines, Destination, LetterFile, MarkedFile, PairLines, Sink,
     StandardError,
 };
-use crate::sketch::estimate::standard_error;
 use crate::source::{BadRecords, DeadLetter, EpochRule, Files, Input, Share, Source, SourceError};
 use crate::state::{self, State, StateError};
 use crate::time::Clock;
@@ -83,7 +82,12 @@ impl Job {
     ) -> Result<Self, AssembleError> {
         let stages = Stages::of(plan, deployment.evidence);
         let (index, count) = together.as_ref().map_or((0, 1), |t| (t.index(), t.count()));
-        let mut continuity = Continuity::new(&plan.description());
+        let mut described = plan.description();
+        if deployment.emit == EmitKind::ClusterDeltas {
+            // An output holds changes of pairs or of clusters, not both.
+            described = described.with("sink.emit", "cluster-deltas");
+        }
+        let mut continuity = Continuity::new(&described);
         let writes = index == 0;
         let bad = match mode {
             Mode::Replay if count == 1 => {
@@ -134,7 +138,7 @@ impl Stages {
     /// The stages of a plan, counted from zero; with or without evidence for each pair.
     pub fn of(plan: &Plan, evidence: bool) -> Self {
         let stages = Self::new(plan.scheme.clone(), plan.blocking(), plan.filter(), plan.expand_limit);
-        Self { evidence, ..stages }
+        Self { evidence, retention: plan.retention, ..stages }
     }
 }
 
@@ -142,7 +146,7 @@ impl Stages {
 fn source(deployment: &Deployment, inputs: Vec<Input>, share: Share) -> Box<dyn Source> {
     match &deployment.source {
         SourcePlace::Files { epoch, speed, .. } => {
-            Box::new(Files { inputs, epochs: *epoch, speed: *speed, share })
+            Box::new(Files { inputs, epochs: *epoch, speed: *speed, share, places: Arc::default() })
         }
         #[cfg(feature = "kafka")]
         SourcePlace::Kafka { topic, start, shape, refresh } => {
@@ -162,8 +166,8 @@ fn source(deployment: &Deployment, inputs: Vec<Input>, share: Share) -> Box<dyn 
     }
 }
 
-/// The sink of a process that writes nothing.
-fn nowhere() -> Box<dyn Sink + Send> {
+/// The sink of a process that writes nothing, and of a run that is only asked.
+pub fn nowhere() -> Box<dyn Sink + Send> {
     Box::new(DeltaLines::new(BufWriter::new(io::sink()), None))
 }
 
@@ -179,13 +183,11 @@ fn sink(
     stages: &Stages,
     run: &str,
 ) -> Result<Box<dyn Sink + Send>, AssembleError> {
-    let (size, bits, exact) = (plan.scheme.sketch.size, plan.scheme.sketch.bits, plan.scheme.exact);
-    let standard_error: StandardError = Box::new(move |pair| {
-        // Copies and exact similarities are no estimates.
-        let similarity = pair.similarity.get();
-        if exact || pair.evidence.look == 0 { 0.0 } else { standard_error(similarity, size, bits) }
-    });
+    let scheme = plan.scheme.clone();
+    let standard_error: StandardError =
+        Box::new(move |pair| scheme.standard_error(pair.similarity, pair.evidence));
     let evidence = deployment.evidence.then_some(standard_error);
+    let clusters = || Clusters::new(plan.clusters, plan.cluster_limit);
     let path = match &deployment.sink {
         SinkPlace::Lines { path } => path.as_deref(),
         #[cfg(feature = "kafka")]
@@ -203,12 +205,16 @@ fn sink(
                 timeout: *transaction,
                 run: run.to_owned(),
             };
-            return Ok(Box::new(crate::sink::KafkaSink::new(output, evidence)));
+            return Ok(Box::new(match deployment.emit {
+                EmitKind::ClusterDeltas => {
+                    crate::sink::KafkaSink::of_clusters(output, clusters(), Arc::clone(&stages.metrics))
+                }
+                _ => crate::sink::KafkaSink::new(output, evidence).with_causes(deployment.causes),
+            }));
         }
         #[cfg(not(feature = "kafka"))]
         SinkPlace::Kafka { .. } => unreachable!("a deployment without the feature names no topic"),
     };
-    let clusters = || Clusters::new(plan.clusters, plan.cluster_limit);
     let metrics = || Arc::clone(&stages.metrics);
     let file = || -> Result<Box<dyn Write + Send>, AssembleError> {
         Ok(match path {
@@ -227,7 +233,9 @@ fn sink(
         }
     };
     Ok(match deployment.emit {
-        EmitKind::Deltas => Box::new(DeltaLines::new(destination()?, evidence)),
+        EmitKind::Deltas => {
+            Box::new(DeltaLines::new(destination()?, evidence).with_causes(deployment.causes))
+        }
         EmitKind::ClusterDeltas => Box::new(ClusterDeltaLines::new(destination()?, clusters(), metrics())),
         EmitKind::Pairs => Box::new(PairLines::new(stream()?, evidence)),
         EmitKind::Clusters => Box::new(ClusterLines::new(stream()?, clusters(), metrics())),

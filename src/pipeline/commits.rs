@@ -147,13 +147,14 @@ impl Commits {
 mod tests {
     use super::*;
     use crate::doc::DocId;
-    use crate::pair::{DocPair, Evidence, Pair, Similarity};
+    use crate::pair::{Delta, DocPair, Evidence, Pair, Similarity};
     use crate::time::Progress;
 
     fn closed(epoch: Epoch, deltas: usize) -> ClosedEpoch {
         let id = |id| DocId::new(id).unwrap();
         let pair = Pair::new(id("a"), id("b")).unwrap();
-        let delta = (DocPair { pair, similarity: Similarity::ONE, evidence: Evidence::default() }, 1);
+        let similar = DocPair { pair, similarity: Similarity::ONE, evidence: Evidence::default() };
+        let delta = Delta::by_block(similar, 1);
         let progress = Progress { epoch, ..Progress::default() };
         ClosedEpoch { progress, deltas: vec![delta; deltas], ..ClosedEpoch::default() }
     }

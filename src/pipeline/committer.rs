@@ -20,7 +20,7 @@ use super::past::Past;
 use crate::dataflow::ClosedEpoch;
 use crate::failpoint;
 use crate::mark::Mark;
-use crate::pair::DocPair;
+use crate::pair::{Cause, Delta, DocPair};
 use crate::sink::{LetterFile, Sink};
 use crate::source::BadRecords;
 use crate::time::{Clock, Epoch, LiveFrom, Progress};
@@ -164,7 +164,7 @@ impl Committer {
         match &mut self.corrected {
             None => self.sink.restored(&deltas),
             Some(Corrected { here, .. }) => {
-                for (pair, diff) in deltas {
+                for Delta { pair, diff, .. } in deltas {
                     *here.entry(pair).or_default() += diff;
                 }
             }
@@ -180,16 +180,17 @@ impl Committer {
         let progress = self.repeated.clone();
         let here: BTreeSet<DocPair> =
             here.into_iter().filter(|(_, n)| *n > 0).map(|(pair, _)| pair).collect();
-        self.sink.restored(&there.iter().map(|pair| (pair.clone(), 1)).collect::<Vec<_>>());
-        let went = there.difference(&here).map(|pair| (pair.clone(), -1));
-        let mut deltas: Vec<_> = went.chain(here.difference(&there).map(|pair| (pair.clone(), 1))).collect();
-        deltas.sort_unstable_by(|(a, i), (b, j)| (&a.pair, i).cmp(&(&b.pair, j)));
+        let delta = |pair: &DocPair, diff| Delta { pair: pair.clone(), diff, cause: Cause::Correction };
+        self.sink.restored(&there.iter().map(|pair| delta(pair, 1)).collect::<Vec<_>>());
+        let went = there.difference(&here).map(|pair| delta(pair, -1));
+        let mut deltas: Vec<_> = went.chain(here.difference(&there).map(|pair| delta(pair, 1))).collect();
+        deltas.sort_unstable_by(|a, b| (&a.pair.pair, a.diff).cmp(&(&b.pair.pair, b.diff)));
         tracing::info!(corrections = deltas.len(), pairs = here.len(), "the output is corrected");
         let mut rest = &*deltas;
         while !rest.is_empty() {
             // The changes of a pair stay together.
-            let last = &rest[rest.len().min(CORRECTIONS) - 1].0.pair;
-            let (piece, left) = rest.split_at(rest.partition_point(|(pair, _)| pair.pair <= *last));
+            let last = &rest[rest.len().min(CORRECTIONS) - 1].pair.pair;
+            let (piece, left) = rest.split_at(rest.partition_point(|next| next.pair.pair <= *last));
             rest = left;
             self.mark.in_correction = !rest.is_empty();
             self.sink.epoch(&progress, piece, &[]).map_err(RunError::Sink)?;

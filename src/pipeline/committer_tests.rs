@@ -20,7 +20,7 @@ fn pair(a: &str, b: &str, similarity: f64) -> DocPair {
     }
 }
 
-fn closed(epoch: Epoch, deltas: &[(DocPair, isize)]) -> ClosedEpoch {
+fn closed(epoch: Epoch, deltas: &[Delta]) -> ClosedEpoch {
     let progress = Progress { epoch, next: [(0, 10 * epoch)].into(), ..Progress::default() };
     ClosedEpoch { progress, deltas: deltas.to_vec(), ..ClosedEpoch::default() }
 }
@@ -68,16 +68,11 @@ impl Sink for Shared {
         Ok(Standing::New)
     }
 
-    fn restored(&mut self, deltas: &[(DocPair, isize)]) {
-        self.2.lock().unwrap().extend(deltas.iter().map(|(pair, _)| pair.clone()));
+    fn restored(&mut self, deltas: &[Delta]) {
+        self.2.lock().unwrap().extend(deltas.iter().map(|delta| delta.pair.clone()));
     }
 
-    fn epoch(
-        &mut self,
-        progress: &Progress,
-        deltas: &[(DocPair, isize)],
-        letters: &[Letter],
-    ) -> io::Result<()> {
+    fn epoch(&mut self, progress: &Progress, deltas: &[Delta], letters: &[Letter]) -> io::Result<()> {
         self.0.lock().unwrap().epoch(progress, deltas, letters)
     }
 
@@ -98,7 +93,7 @@ struct Gate {
 }
 
 impl Sink for Gate {
-    fn epoch(&mut self, progress: &Progress, _: &[(DocPair, isize)], _: &[Letter]) -> io::Result<()> {
+    fn epoch(&mut self, progress: &Progress, _: &[Delta], _: &[Letter]) -> io::Result<()> {
         self.told.send(Ok(progress.epoch)).unwrap();
         Ok(())
     }
@@ -123,7 +118,7 @@ fn gate() -> (Gate, Receiver<Result<Epoch, ()>>, Sender<io::Result<()>>) {
 fn what_waits_together_is_one_commit_and_the_sink_is_finished_after_the_last() {
     let sink = Shared::default();
     let commits = Commits::new(5);
-    (5..8).for_each(|epoch| commits.close(closed(epoch, &[(pair("a", "b", 0.5), 1)])));
+    (5..8).for_each(|epoch| commits.close(closed(epoch, &[Delta::by_block(pair("a", "b", 0.5), 1)])));
     commits.end();
     let mut durable = Vec::new();
     committer(sink.clone(), 4, 5)
@@ -202,7 +197,9 @@ fn an_epoch_whose_bad_records_cannot_be_kept_is_not_written() {
 fn epochs_before_the_first_live_one_are_not_written() {
     let sink = Shared::default();
     let commits = Commits::new(5);
-    (5..9).for_each(|epoch| commits.close(closed(epoch, &[(pair("a", &format!("b{epoch}"), 0.5), 1)])));
+    (5..9).for_each(|epoch| {
+        commits.close(closed(epoch, &[Delta::by_block(pair("a", &format!("b{epoch}"), 0.5), 1)]));
+    });
     commits.end();
     committer(sink.clone(), 4, 7).run(&commits, &SystemClock::start(), |_, _, _, _| ()).unwrap();
     assert_eq!(sink.memory().progress.iter().map(|p| p.epoch).collect::<Vec<_>>(), [7, 8]);
@@ -218,12 +215,12 @@ fn an_output_is_corrected_by_what_differs_in_pieces_that_keep_pairs_whole() {
     let mut committer = committer(sink.clone(), 4, 7);
     committer.corrected = Some(Corrected { there: there.clone(), here: BTreeMap::new() });
     // All but "x", "y" have another similarity now; one came and went on the way.
-    let here: Vec<_> = (0..many).map(|n| (pair("a", &id(n), 0.75), 1)).collect();
-    let (passing, gone) = ((pair("p", "q", 1.0), 1), (pair("p", "q", 1.0), -1));
+    let here: Vec<_> = (0..many).map(|n| Delta::by_block(pair("a", &id(n), 0.75), 1)).collect();
+    let (passing, gone) = (Delta::by_block(pair("p", "q", 1.0), 1), Delta::by_block(pair("p", "q", 1.0), -1));
     let commits = Commits::new(5);
     commits.close(closed(5, &[&here[..], &[passing]].concat()));
-    commits.close(closed(6, &[gone, (pair("x", "y", 1.0), 1)]));
-    commits.close(closed(7, &[(pair("x", "z", 1.0), 1)]));
+    commits.close(closed(6, &[gone, Delta::by_block(pair("x", "y", 1.0), 1)]));
+    commits.close(closed(7, &[Delta::by_block(pair("x", "z", 1.0), 1)]));
     commits.end();
     committer.run(&commits, &SystemClock::start(), |_, _, _, _| ()).unwrap();
     let memory = sink.memory();
@@ -231,7 +228,7 @@ fn an_output_is_corrected_by_what_differs_in_pieces_that_keep_pairs_whole() {
     for (_, pair, diff) in &memory.deltas {
         assert!(if *diff > 0 { alive.insert(pair.clone()) } else { alive.remove(pair) }, "{pair:?} {diff}");
     }
-    let expected = here.iter().map(|(pair, _)| pair.clone());
+    let expected = here.iter().map(|delta| delta.pair.clone());
     let expected: BTreeSet<_> = expected.chain([pair("x", "y", 1.0), pair("x", "z", 1.0)]).collect();
     assert_eq!(alive, expected);
     let marks: Vec<_> = sink.1.lock().unwrap().iter().map(|m| (m.progress.epoch, m.in_correction)).collect();

@@ -20,6 +20,7 @@ mod measures;
 mod past;
 mod summary;
 mod together;
+mod watched;
 mod worker;
 
 use std::collections::BTreeMap;
@@ -32,16 +33,18 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-pub use assemble::{AssembleError, Mode};
+pub use assemble::{AssembleError, Mode, nowhere};
 pub use measures::{HotBlock, Latencies, Measures, Quantiles};
 pub use past::PastError;
 pub use summary::Summary;
 pub use together::{Teller, Together};
 
+use crate::codec::Changes;
 use crate::dataflow::{Cancellation, Data, Stages, Workers};
 use crate::description::Description;
 use crate::metrics::{Counter, Counts, Metrics};
-use crate::monitor::{Phase, Status};
+use crate::monitor::{Feeder, Phase, Status};
+use crate::retention::RetentionClock;
 use crate::sink::{LetterFile, Sink};
 use crate::source::{Ahead, BadRecords, Batch, Closed, Peers, Queue, Reader, Room, Source, SourceError};
 use crate::state::{Snapshot, State, StateError};
@@ -52,6 +55,7 @@ use failure::{Failure, Tell};
 use keeper::Keeper;
 use past::Past;
 use together::{Others, ToOthers};
+use watched::Watched;
 use worker::Shared;
 
 /// What a run takes.
@@ -144,6 +148,12 @@ const RESTORED_BYTES: u64 = 16 << 20;
 /// How often a run tells how far it is.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
+/// How long an input may be idle before an epoch without records is begun, where documents expire by the time of day.
+const TICK: Duration = Duration::from_secs(1);
+
+/// How often workers are woken, whether there is anything to do or not: so that whoever watches sees that they step.
+const PULSE: Duration = Duration::from_secs(5);
+
 /// What may wait between the readers and the workers: enough that neither waits for the other.
 const ROOM: Room = Room { bytes: 2 << 20, batches: 256 };
 
@@ -175,7 +185,12 @@ pub struct Stopper(Arc<Queue>, Option<Arc<Others>>, Arc<Status>);
 ///
 /// # Errors
 /// If its workers cannot be started. All that fails later is told when it is joined.
-pub fn start(mut job: Job) -> Result<Running, RunError> {
+pub fn start(job: Job) -> Result<Running, RunError> {
+    let visitors = Arc::clone(&job.stages.visitors);
+    launch(job).inspect_err(|_| visitors.close())
+}
+
+fn launch(mut job: Job) -> Result<Running, RunError> {
     let Some(together) = job.together.take() else {
         let past = find(&mut job)?;
         return begin(job, past, None);
@@ -280,6 +295,16 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
     }
     let live_from = Arc::clone(&stages.live);
     spawn("restore", &shared, move |shared| restore(snapshot, &live_from, shared));
+    if limits.interval.is_some() && writes && stages.retention.follows(RetentionClock::Wall) {
+        spawn("ticks", &shared, |shared| {
+            shared.queue.tick(TICK, || Batch::kept(Changes::default()));
+            Ok(())
+        });
+    }
+    spawn("pulse", &shared, |shared| {
+        shared.queue.pulse(PULSE);
+        Ok(())
+    });
     if limits.interval.is_some() {
         spawn("epochs", &shared, |shared| {
             shared.queue.cut_by_clock();
@@ -294,7 +319,7 @@ fn tell(epoch: Epoch, counts: &Counts) {
     tracing::info!(
         epoch,
         events = counts.get(Counter::Events),
-        documents = counts.balance(Counter::Inserted, Counter::Deleted),
+        documents = counts.documents(),
         pairs = counts.balance(Counter::Added, Counter::Removed),
         state_commits = counts.get(Counter::StateCommits),
         "running"
@@ -431,6 +456,8 @@ impl Running {
         if let Err(error) = workers.join() {
             shared.failure.fail(RunError::Worker(error));
         }
+        // Those under way have been answered or refused by the workers.
+        stages.visitors.close();
         let latencies = committer.and_then(|thread| thread.join().ok()).unwrap_or_default();
         let mut measures = Measures::collect(&stages, &shared.bad, latencies);
         if let Some(others) = &others
@@ -457,6 +484,14 @@ impl Stopper {
         if let Some(others) = &self.1 {
             others.stop();
         }
+    }
+}
+
+impl Job {
+    /// Has commits told to a view: after they are durable, and after what the output held before.
+    pub fn watch(&mut self, feeder: Feeder) {
+        let sink = std::mem::replace(&mut self.sink, assemble::nowhere());
+        self.sink = Box::new(Watched::new(sink, feeder));
     }
 }
 

@@ -27,7 +27,7 @@ use crate::sink::Sink;
 use crate::source::{Line, Source, SourceError};
 use crate::state::{Snapshot, State};
 use crate::text::IdfTable;
-use crate::time::{Epoch, LiveFrom, Offsets, Progress};
+use crate::time::{Epoch, LiveFrom, Offsets, Progress, RetentionTime};
 
 /// Where a run begins.
 pub(super) struct Past {
@@ -132,6 +132,7 @@ impl Past {
             Standing::At(_) if reconcile => Some(sink.pairs().map_err(RunError::Sink)?),
             _ => is_new.then(BTreeSet::new),
         };
+        let found_clock = found.as_ref().and_then(|mark| mark.progress.clock);
         let at = found.or_else(|| kept_at.clone());
         let from = kept_at.as_ref().map(|mark| &mark.progress.next).or(at.as_ref().map(|mark| &mark.start));
         let mut is_whole = true;
@@ -176,10 +177,16 @@ impl Past {
             (Some(table), None) => return Err(PastError::TableLost(table.fingerprint).into()),
             (None, _) => None,
         };
+        let clock = stages.retention.clock;
+        let of_clock = |time: Option<RetentionTime>| time.and_then(|time| clock.of(time));
         let progress = Progress {
             epoch: at.as_ref().map_or(first - 1, |mark| mark.progress.epoch),
             next: begin.clone(),
             table: table.as_ref().map(|(table, _)| *table),
+            // The later one: what is restored or repeated before the run is live is as old as the output stands.
+            clock: of_clock(found_clock)
+                .max(of_clock(kept_at.as_ref().and_then(|mark| mark.progress.clock)))
+                .map(|time| clock.at(time)),
         };
         if let Some(file) = letters {
             match (&standing, &at) {

@@ -26,6 +26,14 @@ pub struct Summary {
     pub unchanged: u64,
     /// Deletes of ids that are not alive.
     pub unknown_deletes: u64,
+    /// Documents that ended by the retention.
+    pub expired: u64,
+    /// Upserts that were too old for it when they came.
+    pub late: u64,
+    /// Upserts without a time, where documents expire by age.
+    pub undated: u64,
+    /// Events of ids that were alive in another partition.
+    pub moved_ids: u64,
     /// Records that are no event, by reason.
     pub bad_records: BTreeMap<String, u64>,
     /// Epochs closed.
@@ -34,6 +42,8 @@ pub struct Summary {
     pub durable_epochs: u64,
     /// Deltas of all epochs closed.
     pub deltas: u64,
+    /// Deltas by what caused them.
+    pub deltas_by_cause: BTreeMap<&'static str, u64>,
     /// Pairs alive at the end.
     pub pairs: u64,
     /// Tables of document frequencies made, under live weights.
@@ -82,16 +92,25 @@ impl Summary {
         let clusters = counts.balance(Counter::ClustersFormed, Counter::ClustersDissolved);
         Self {
             events: count(Counter::Events),
-            documents: counts.balance(Counter::Inserted, Counter::Deleted),
+            documents: counts.documents(),
             sketches: counts.balance(Counter::SketchesBorn, Counter::SketchesDied),
             bytes: count(Counter::Bytes),
             empty: count(Counter::Empty),
             unchanged: count(Counter::Unchanged),
             unknown_deletes: count(Counter::UnknownDeletes),
+            expired: count(Counter::Expired),
+            late: count(Counter::Late),
+            undated: count(Counter::Undated),
+            moved_ids: count(Counter::MovedIds),
             bad_records: measures.bad_records.clone(),
             epochs: count(Counter::Epochs),
             durable_epochs: count(Counter::Durable),
             deltas: count(Counter::Added) + count(Counter::Removed),
+            deltas_by_cause: counts
+                .causes()
+                .filter(|(_, n)| *n > 0)
+                .map(|(cause, n)| (cause.name(), n))
+                .collect(),
             pairs: counts.balance(Counter::Added, Counter::Removed),
             idf_tables: count(Counter::IdfTables),
             resketched: count(Counter::Resketched),

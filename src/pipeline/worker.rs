@@ -9,8 +9,9 @@ use super::failure::Failure;
 use super::{RunError, lock};
 use crate::dataflow::{self, Cancellation, ClosedEpoch, Data, Emit, Given, Intake, Pull, Stages, Workers};
 use crate::monitor::{Phase, Status};
+use crate::retention::RetentionClock;
 use crate::source::{BadRecords, Batch, Decoder, Payload, Queue, Taken};
-use crate::time::{Clock, Epoch, LiveFrom};
+use crate::time::{Clock, Epoch, LiveFrom, RetentionTime};
 
 /// What the workers of a run share.
 pub(super) struct Shared {
@@ -37,9 +38,13 @@ pub(super) fn start(
 ) -> Result<Workers, String> {
     let (shared, fields) = (Arc::clone(shared), stages.scheme.text.field_names());
     let live = Arc::clone(&stages.live);
-    let parts = move |_| -> (Box<dyn Intake>, Box<dyn Emit>) {
+    // One process tells the time, so that all have the same.
+    let tells_time = shared.process.0 == 0 && stages.retention.follows(RetentionClock::Wall);
+    let first_here = shared.process.0 * workers;
+    let parts = move |index: usize| -> (Box<dyn Intake>, Box<dyn Emit>) {
         let decoder = Decoder::new(&fields);
-        let events = Events { shared: Arc::clone(&shared), decoder, batch: None };
+        let worker = index - first_here;
+        let events = Events { shared: Arc::clone(&shared), worker, decoder, batch: None, tells_time };
         (Box::new(events), Box::new(ToCommitter(Arc::clone(&shared), Arc::clone(&live))))
     };
     match data {
@@ -51,19 +56,29 @@ pub(super) fn start(
 /// This worker's events, from the queue.
 struct Events {
     shared: Arc<Shared>,
+    /// Of this process, from 0.
+    worker: usize,
     decoder: Decoder,
     batch: Option<Batch>,
+    /// Whether it says when batches are read.
+    tells_time: bool,
 }
 
 impl Intake for Events {
     fn pull(&mut self, limit: Epoch) -> Pull {
+        self.shared.status.stepped(self.worker, self.shared.clock.now());
         match self.shared.queue.take(self.shared.commits.admits(limit)) {
-            Taken::Done => Pull::Done,
+            Taken::Done => {
+                self.shared.status.ended(self.worker);
+                Pull::Done
+            }
             Taken::Nothing { low } => Pull::Idle(low),
             Taken::Batch(epoch, batch) => {
                 // Where nothing is committed, nothing takes them out again.
                 if self.shared.process.0 == 0 {
-                    lock(&self.shared.begun).entry(epoch).or_insert_with(|| self.shared.clock.now());
+                    let now = self.shared.clock.now();
+                    lock(&self.shared.begun).entry(epoch).or_insert(now);
+                    self.shared.status.begun(epoch, now);
                 }
                 self.batch = Some(batch);
                 Pull::Batch(epoch)
@@ -87,7 +102,8 @@ impl Intake for Events {
             self.shared.failure.fail(error.into());
         }
         self.shared.queue.give_back(batch);
-        dataflow::Taken { end, letters, seen }
+        let at = self.tells_time.then(|| self.shared.clock.unix());
+        dataflow::Taken { end, letters, seen, at }
     }
 
     fn wake_with(&mut self, wake: Box<dyn Fn() + Send>) {
@@ -112,6 +128,9 @@ impl Emit for ToCommitter {
                 self.0.status.enter(Phase::Live);
             }
             self.0.status.closed(epoch.progress.epoch);
+            if let Some(RetentionTime::Event(at) | RetentionTime::Wall(at)) = epoch.progress.clock {
+                self.0.status.set_retention_clock(at.seconds());
+            }
             self.0.commits.close(epoch);
         }
     }

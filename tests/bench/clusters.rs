@@ -1,23 +1,25 @@
 //! Clusters kept up to date beside clusters gathered anew: giants of three shapes that lose a pair or a document, and get it
-//! back. An iteration is two epochs.
+//! back. An iteration is two epochs. And what the history of clusters costs beside them, for many small ones.
 
 #![expect(missing_docs, reason = "criterion's macros make undocumented items")]
 
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use dupflow::cluster::history::History;
 use dupflow::cluster::{ClusterKind, Clusters};
 use dupflow::doc::DocId;
 use dupflow::oracle;
-use dupflow::pair::{DocPair, Evidence, Pair, Similarity};
+use dupflow::pair::{Delta, DocPair, Evidence, Pair, Similarity};
 
-fn change((a, b): (u32, u32), diff: isize) -> (DocPair, isize) {
+fn change((a, b): (u32, u32), diff: isize) -> Delta {
     let id = |n: u32| DocId::new(&format!("document/{n:06}")).expect("a short id");
     let pair = Pair::new(id(a), id(b)).expect("different documents");
-    (DocPair { pair, similarity: Similarity::ONE, evidence: Evidence::default() }, diff)
+    let similar = DocPair { pair, similarity: Similarity::ONE, evidence: Evidence::default() };
+    Delta::by_block(similar, diff)
 }
 
-fn epoch(pairs: impl IntoIterator<Item = (u32, u32)>, diff: isize) -> Vec<(DocPair, isize)> {
+fn epoch(pairs: impl IntoIterator<Item = (u32, u32)>, diff: isize) -> Vec<Delta> {
     let mut epoch: Vec<_> = pairs.into_iter().map(|pair| change(pair, diff)).collect();
     epoch.sort_unstable();
     epoch
@@ -45,7 +47,7 @@ fn shape(c: &mut Criterion, name: &str, pairs: &[(u32, u32)], parts: &[Vec<(u32,
     group.bench_function("gathered anew", |b| {
         b.iter(|| {
             for _ in 0..2 {
-                let present = all.iter().map(|(found, _)| &found.pair);
+                let present = all.iter().map(|delta| &delta.pair.pair);
                 black_box(oracle::clusters(present, ClusterKind::Components, Clusters::LIMIT));
             }
         });
@@ -79,5 +81,38 @@ fn clusters(c: &mut Criterion) {
     shape(c, "star of 100,000 leaves, its centre", &star, std::slice::from_ref(&star));
 }
 
-criterion_group!(benches, clusters);
+/// Chains of five documents, of which an epoch breaks many, and the next one mends them.
+fn history(c: &mut Criterion) {
+    for pairs in [100_000, 1_000_000] {
+        let chains: Vec<_> = (1..).filter(|n| n % 5 != 0).map(|n| (n - 1, n)).take(pairs).collect();
+        let all = epoch(chains.iter().copied(), 1);
+        for changes in [10, 1000] {
+            let part: Vec<_> = (0..changes).map(|i| chains[i * 7919 % pairs]).collect();
+            let both = [-1, 1].map(|diff| epoch(part.iter().copied(), diff));
+            let mut group = c.benchmark_group(format!("{pairs} pairs in chains of 4, {changes} of them"));
+            group.sample_size(10);
+            for (how, with_history) in [("clusters", false), ("clusters and their history", true)] {
+                let mut clusters = Clusters::new(ClusterKind::Components, Clusters::LIMIT);
+                let mut history = History::default();
+                let mut at = 1;
+                let loaded = clusters.advance(&all);
+                history.advance(at, &loaded);
+                group.bench_function(how, |b| {
+                    b.iter(|| {
+                        for deltas in &both {
+                            let reports = clusters.advance(deltas);
+                            if with_history {
+                                at += 1;
+                                history.advance(at, &reports);
+                            }
+                        }
+                    });
+                });
+            }
+            group.finish();
+        }
+    }
+}
+
+criterion_group!(benches, clusters, history);
 criterion_main!(benches);

@@ -19,7 +19,7 @@ use dupflow::doc::Letter;
 use dupflow::feed::generate::{Generator, Params};
 use dupflow::mark::Mark;
 use dupflow::metrics::{Counter, Metrics};
-use dupflow::pair::DocPair;
+use dupflow::pair::Delta;
 use dupflow::pipeline::{self, Continuity, Job};
 use dupflow::sink::Sink;
 use dupflow::source::{
@@ -103,7 +103,7 @@ impl Paced {
 struct Bell(Sender<()>);
 
 impl Sink for Bell {
-    fn epoch(&mut self, _: &Progress, _: &[(DocPair, isize)], _: &[Letter]) -> io::Result<()> {
+    fn epoch(&mut self, _: &Progress, _: &[Delta], _: &[Letter]) -> io::Result<()> {
         // After the last epoch nobody listens.
         self.0.send(()).unwrap_or(());
         Ok(())

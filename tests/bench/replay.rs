@@ -69,6 +69,7 @@ fn main() {
             epochs: EpochRule::default(),
             speed: Speed::default(),
             share: Share::ALL,
+            places: Arc::default(),
         }),
         first_epoch: 1,
         together: None,

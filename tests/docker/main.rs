@@ -13,6 +13,7 @@ mod kubernetes;
 mod probe;
 mod program;
 mod runbook;
+mod watch;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use dupflow::metrics::Metrics;
-use dupflow::monitor::{Monitor, Phase, Status};
+use dupflow::monitor::{Entry, Limits, Monitor, Phase, Status, Subject};
 use dupflow::time::SystemClock;
 
 use super::{docker, read};
@@ -18,9 +18,10 @@ fn probe(path: &str, port: u16) -> (Option<i32>, String) {
 #[test]
 fn it_tells_what_the_monitor_says() {
     let status = Arc::new(Status::new(0, 1, 1));
-    let here = "127.0.0.1:0".parse().unwrap();
+    let here = Entry::open("127.0.0.1:0".parse().unwrap());
     let clock = Arc::new(SystemClock::start());
-    let monitor = Monitor::start(here, Arc::new(Metrics::new(1)), Arc::clone(&status), clock).unwrap();
+    let subject = Subject::new(Arc::new(Metrics::new(1)), Arc::clone(&status), clock);
+    let monitor = Monitor::start(&here, subject, Limits::default()).unwrap();
     let port = monitor.address().port();
     assert_eq!(probe("/health", port), (Some(0), "ok\n".to_owned()));
     assert_eq!(probe("/ready", port), (Some(1), "starting: the output is taken over\n".to_owned()));
@@ -29,7 +30,7 @@ fn it_tells_what_the_monitor_says() {
     assert_eq!(probe("/nowhere", port).0, Some(1));
     let (code, text) = probe("/metrics", port);
     assert_eq!(code, Some(0));
-    assert!(text.ends_with("} 1\n") && text.contains("\ndupflow_events_total 0\n"), "{text}");
+    assert!(text.ends_with("} 1\n# EOF\n") && text.contains("\ndupflow_events_total 0\n"), "{text}");
     monitor.stop();
     assert_eq!(probe("/health", port).0, Some(1), "nobody listens");
 }

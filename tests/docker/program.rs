@@ -139,5 +139,9 @@ fn all_files_are_looked_at() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    assert_eq!(names, ["Dockerfile", "compose.yaml", "dupflow.toml", "kubernetes.yaml", "probe"]);
+    let container = ["Dockerfile", "alerts.yml", "compose.yaml", "dupflow.toml", "grafana"];
+    assert_eq!(
+        names,
+        [&container[..], &["kubernetes.yaml", "probe", "prometheus.yml", "watch.yaml"]].concat()
+    );
 }

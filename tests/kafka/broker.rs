@@ -110,6 +110,14 @@ impl Broker {
         assert_eq!(self.admin().ensure(wanted).unwrap().partitions, partitions);
     }
 
+    /// Waits until a partition ends at an offset: a broker puts the mark that ends a transaction after it has answered.
+    pub(crate) fn until_end(&self, topic: &str, partition: u32, end: u64) {
+        let (admin, last) = (self.admin(), Instant::now() + BOUND);
+        while admin.held(topic, partition).unwrap().1 != end {
+            assert!(Instant::now() < last, "{topic} does not end at {end}");
+        }
+    }
+
     /// Somebody who writes to a topic.
     pub(crate) fn writer(&self) -> Writer {
         Writer(self.connection().producer("writer", &[("linger.ms", "1")]).unwrap())

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use dupflow::doc::DocId;
 use dupflow::mark::Mark;
-use dupflow::pair::{DocPair, Evidence, Pair, Similarity};
+use dupflow::pair::{Delta, DocPair, Evidence, Pair, Similarity};
 use dupflow::sink::{Envelope, KafkaOutput, KafkaSink, Sink as _};
 use dupflow::source::{EpochLimits, Queue, Room, Source as _, Start, Taken};
 use dupflow::time::{Progress, SystemClock};
@@ -82,10 +82,11 @@ fn commits(broker: &Broker) {
             let pair = |n: u32| {
                 let [a, b] = [format!("a{epoch}"), format!("b{n}")].map(|id| DocId::new(&id).unwrap());
                 let pair = Pair::new(a, b).unwrap();
-                (DocPair { pair, similarity: Similarity::ONE, evidence: Evidence::default() }, 1)
+                let similar = DocPair { pair, similarity: Similarity::ONE, evidence: Evidence::default() };
+                Delta::by_block(similar, 1)
             };
             let deltas: Vec<_> = (0..deltas).map(pair).collect();
-            let progress = Progress { epoch, next: [(0, epoch)].into(), table: None };
+            let progress = Progress { epoch, next: [(0, epoch)].into(), ..Progress::default() };
             let started = Instant::now();
             sink.epoch(&progress, &deltas, &[]).unwrap();
             let mark = Mark {

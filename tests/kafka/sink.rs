@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use dupflow::doc::{DocId, Letter, Position};
 use dupflow::mark::{Mark, Standing};
-use dupflow::pair::{DocPair, Evidence, Pair, Similarity};
+use dupflow::pair::{Delta, DocPair, Evidence, Pair, Similarity};
 use dupflow::sink::{Envelope, KafkaOutput, KafkaSink, Sink};
 use dupflow::source::Start;
 use dupflow::time::{Progress, TableInForce};
@@ -59,7 +59,12 @@ fn mark(output: &KafkaOutput, epoch: u64) -> Mark {
     let table = Some(TableInForce { number: 1, documents: 9, fingerprint: u64::MAX });
     Mark {
         run: output.run.clone(),
-        progress: Progress { epoch, next: [(0, epoch * 10), (7, u64::from(u32::MAX))].into(), table },
+        progress: Progress {
+            epoch,
+            next: [(0, epoch * 10), (7, u64::from(u32::MAX))].into(),
+            table,
+            clock: None,
+        },
         start: [(0, 0)].into(),
         pipeline: "{\"p\":1}".to_owned(),
         in_correction: false,
@@ -67,13 +72,13 @@ fn mark(output: &KafkaOutput, epoch: u64) -> Mark {
     }
 }
 
-fn epoch(sink: &mut KafkaSink, epoch: u64, deltas: &[(DocPair, isize)]) {
+fn epoch(sink: &mut KafkaSink, epoch: u64, deltas: &[Delta]) {
     sink.epoch(&Progress { epoch, ..Progress::default() }, deltas, &[]).unwrap();
 }
 
 /// Writes one delta and commits.
 fn commit(sink: &mut KafkaSink, output: &KafkaOutput, number: u64) -> std::io::Result<()> {
-    epoch(sink, number, &[(pair("a", &format!("b{number}"), 0.5), 1)]);
+    epoch(sink, number, &[Delta::by_block(pair("a", &format!("b{number}"), 0.5), 1)]);
     sink.commit(&mark(output, number))
 }
 
@@ -106,8 +111,13 @@ fn deltas_letters_and_marks(broker: &Broker) {
         letter(None, None),
         letter(None, Some(vec![b'x'; 600_000])),
     ];
-    sink.epoch(&Progress { epoch: 1, ..Progress::default() }, &[(pair("a", "b", 0.5), 1)], &of).unwrap();
-    epoch(&mut sink, 2, &[(pair("a", "b", 0.5), -1), (pair("a", "b", 1.0), 1)]);
+    sink.epoch(
+        &Progress { epoch: 1, ..Progress::default() },
+        &[Delta::by_block(pair("a", "b", 0.5), 1)],
+        &of,
+    )
+    .unwrap();
+    epoch(&mut sink, 2, &[Delta::by_block(pair("a", "b", 0.5), -1), Delta::by_block(pair("a", "b", 1.0), 1)]);
     sink.commit(&mark(&output, 2)).unwrap();
     epoch(&mut sink, 3, &[]);
     sink.commit(&mark(&output, 3)).unwrap();
@@ -156,9 +166,17 @@ fn upserts(broker: &Broker) {
     let output = KafkaOutput { envelope: Envelope::Upsert, ..output(broker) };
     let mut sink = KafkaSink::new(output.clone(), None);
     sink.take_over().unwrap();
-    epoch(&mut sink, 1, &[(pair("a", "b", 0.5), 1), (pair("a", "c", 0.5), 1)]);
-    epoch(&mut sink, 2, &[(pair("a", "b", 0.5), -1), (pair("a", "b", 0.75), 1), (pair("a", "c", 0.5), -1)]);
-    epoch(&mut sink, 2, &[(pair("a\0", "c", 1.0), 1)]);
+    epoch(&mut sink, 1, &[Delta::by_block(pair("a", "b", 0.5), 1), Delta::by_block(pair("a", "c", 0.5), 1)]);
+    epoch(
+        &mut sink,
+        2,
+        &[
+            Delta::by_block(pair("a", "b", 0.5), -1),
+            Delta::by_block(pair("a", "b", 0.75), 1),
+            Delta::by_block(pair("a", "c", 0.5), -1),
+        ],
+    );
+    epoch(&mut sink, 2, &[Delta::by_block(pair("a\0", "c", 1.0), 1)]);
     sink.commit(&mark(&output, 2)).unwrap();
     let value = |epoch, b, similarity| {
         format!("{{\"epoch\":{epoch},\"a\":\"a\",\"b\":\"{b}\",\"similarity\":{similarity}}}")
@@ -336,7 +354,8 @@ fn many_deltas_in_one_commit(broker: &Broker) {
     let mut sink = KafkaSink::new(output.clone(), None);
     sink.take_over().unwrap();
     // More than the client's queue takes (100,000).
-    let deltas: Vec<_> = (0..150_000).map(|n| (pair("a", &format!("b{n:06}"), 0.5), 1)).collect();
+    let deltas: Vec<_> =
+        (0..150_000).map(|n| Delta::by_block(pair("a", &format!("b{n:06}"), 0.5), 1)).collect();
     epoch(&mut sink, 1, &deltas);
     sink.commit(&mark(&output, 1)).unwrap();
     assert_eq!(sink.pairs().unwrap().len(), 150_000);

@@ -25,8 +25,12 @@ const FEATURES_ENTRY_BYTES: f64 = 16.0;
 const TERMS_ENTRY_BYTES: f64 = 64.0;
 /// A term of a document: the difference to the number of the term before, and its count.
 const TERM_BYTES: f64 = 3.0;
-/// A document: its id, if that has 22 bytes at most, and its sketch.
-const DOCUMENT_BYTES: f64 = 40.0;
+/// A document: its id, if that has 22 bytes at most, its sketch, where its last event stands and when it was.
+const DOCUMENT_BYTES: f64 = 64.0;
+/// A document in the order of time: its place, and where it stands in the order.
+const AGE_BYTES: f64 = 8.0;
+/// A slot: the same in the order of keys, and its key.
+const SLOT_KEY_BYTES: f64 = 32.0;
 /// Vectors that have room to grow, on average.
 const SLACK: f64 = 1.25;
 /// Distinct shingles of a text, where they are kept and none says how many they are: a page of some 500 words.
@@ -62,6 +66,8 @@ pub(super) fn per_document(plan: &Plan, workers: usize) -> Vec<Part> {
         ("postings", postings as f64 * POSTING_BYTES),
         ("block slots", holders * (SLOT_BYTES + INDEX_BYTES)),
         ("document by id", DOCUMENT_BYTES + INDEX_BYTES),
+        ("order of age", if plan.retention.max_age.is_some() { AGE_BYTES } else { 0.0 }),
+        ("slots", if plan.retention.max_documents.is_some() { SLOT_KEY_BYTES } else { 0.0 }),
     ];
     parts.into_iter().filter(|(_, bytes)| *bytes > 0.0).map(|(what, bytes)| Part { what, bytes }).collect()
 }

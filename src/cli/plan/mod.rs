@@ -4,7 +4,9 @@ mod hamming;
 mod memory;
 mod plot;
 mod report;
+mod retention;
 mod text;
+mod told;
 
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
@@ -16,6 +18,8 @@ use crate::block::hamming::Form;
 use crate::block::hamming::optimiser::{self, Advice};
 use crate::config::{BlockingPlan, Plan};
 use report::Report;
+use retention::Retained;
+pub(super) use told::Told;
 
 /// Documents unless `--documents` says how many.
 pub(super) const DOCUMENTS: u64 = 1_000_000;
@@ -30,6 +34,10 @@ pub struct Args {
     /// Estimate the memory for this many documents, all different.
     #[arg(long, value_name = "N", default_value_t = DOCUMENTS)]
     pub documents: u64,
+
+    /// Estimate how many documents a retention leaves, for so many events a second; in place of --documents.
+    #[arg(long, value_name = "EVENTS_PER_SECOND", value_parser = above_zero)]
+    pub rate: Option<f64>,
 
     /// Estimate the memory for this many worker threads [default: as many as the machine has cores].
     #[arg(long, value_name = "N", value_parser = at_least_one)]
@@ -59,11 +67,19 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     let plan = problems.settle(plan)?;
     let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let workers = args.workers.unwrap_or_else(cores).get();
-    let report = Report::new(&plan, args.documents, workers);
+    let retained = Retained::of(&plan, args.rate);
+    let documents = retained.as_ref().and_then(|retained| retained.documents).filter(|_| args.rate.is_some());
+    let report = Report::new(&plan, documents.unwrap_or(args.documents), workers, retained);
     let written = match args.format {
         ReportFormat::Text => report.to_string(),
         ReportFormat::Json => serde_json::to_string_pretty(&report)? + "\n",
     };
     super::print(&written)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A number above 0.
+fn above_zero(typed: &str) -> Result<f64, String> {
+    let number = typed.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
+    number.ok_or_else(|| "expected a number above 0".to_owned())
 }

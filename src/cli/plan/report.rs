@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::hamming::Hamming;
 use super::memory::{self, Part};
 use super::plot::similarities;
+use super::retention::Retained;
 use crate::block::HotRule;
 use crate::block::design::Curve;
 use crate::config::{BlockingPlan, FilterPlan, Plan};
@@ -41,6 +42,8 @@ pub(super) struct Report {
     pub(super) curve: Vec<Point>,
     pub(super) expand_limit: usize,
     pub(super) on_error: OnError,
+    /// Which documents leave, if any do.
+    pub(super) retention: Option<Retained>,
     pub(super) memory: Memory,
 }
 
@@ -115,7 +118,7 @@ pub(super) struct Memory {
 }
 
 impl Report {
-    pub(super) fn new(plan: &Plan, documents: u64, workers: usize) -> Self {
+    pub(super) fn new(plan: &Plan, documents: u64, workers: usize, retention: Option<Retained>) -> Self {
         let blocking = Blocks::new(plan, documents);
         let parts = memory::per_document(plan, workers);
         let bytes_per_document = parts.iter().map(|part| part.bytes).sum();
@@ -136,6 +139,7 @@ impl Report {
             filter: Filter::new(plan),
             expand_limit: plan.expand_limit,
             on_error: plan.on_error,
+            retention,
             memory: Memory {
                 documents,
                 workers,
@@ -169,7 +173,7 @@ impl Blocks {
     }
 
     /// The probability that a pair of this similarity shares a block, at least.
-    fn probability(&self, similarity: f64) -> f64 {
+    pub(super) fn probability(&self, similarity: f64) -> f64 {
         match self {
             Self::Banding(banding) => banding.curve.probability(similarity),
             Self::Hamming(hamming) => hamming.probability(similarity),
@@ -248,7 +252,7 @@ mod tests {
 
     #[test]
     fn the_default_plan_by_hand() {
-        let report = Report::new(&Plan::load("minhash", &[]).unwrap(), 1000, 2);
+        let report = Report::new(&Plan::load("minhash", &[]).unwrap(), 1000, 2, None);
         let row = |s: f64| report.points.iter().find(|point| point.similarity.total_cmp(&s).is_eq()).unwrap();
         // p = 0.8 + 0.2 / 16, P = 1 - (1 - p^7)^18.
         let recall = 1.0 - (1.0 - 0.8125_f64.powi(7)).powi(18);
@@ -267,7 +271,7 @@ mod tests {
     #[test]
     fn sketches_without_looks_have_a_plan_too() {
         let settings = ["sketch.kind=bottom-k", "blocking.kind=scan"].map(str::to_owned);
-        let report = Report::new(&Plan::load("minhash", &settings).unwrap(), 1000, 2);
+        let report = Report::new(&Plan::load("minhash", &settings).unwrap(), 1000, 2, None);
         let row = |s: f64| report.points.iter().find(|point| point.similarity.total_cmp(&s).is_eq()).unwrap();
         assert!((row(0.8).reported - 0.5).abs() < 1e-9 && (row(0.8).components - 448.0).abs() < 1e-9);
         assert!(row(0.9).reported > 0.9999 && row(0.5).reported < 1e-9);
@@ -278,7 +282,7 @@ mod tests {
     /// P[at most 3 of 64 places differ], at the cosine of the angle 3/64 pi.
     #[test]
     fn what_is_within_the_distance_is_reported() {
-        let report = Report::new(&Plan::load("simhash", &[]).unwrap(), 1000, 2);
+        let report = Report::new(&Plan::load("simhash", &[]).unwrap(), 1000, 2, None);
         let point = report.points.iter().find(|point| point.similarity.total_cmp(&report.threshold).is_eq());
         let (q, p) = (3.0_f64 / 64.0, 61.0_f64 / 64.0);
         let choose = [1.0, 64.0, 2016.0, 41664.0];
@@ -293,7 +297,7 @@ mod tests {
 
     #[test]
     fn nothing_below_the_threshold_is_reported_by_exact_similarity() {
-        let report = Report::new(&Plan::load("exact", &[]).unwrap(), 1000, 2);
+        let report = Report::new(&Plan::load("exact", &[]).unwrap(), 1000, 2, None);
         for point in &report.points {
             assert_eq!(point.reported > 0.0, point.similarity >= 0.8, "{point:?}");
         }

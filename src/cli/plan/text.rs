@@ -27,7 +27,7 @@ impl Display for Probability {
 }
 
 /// A sketch in words, but for its bytes and its seed.
-struct Sketched<'a>(&'a SketchParams);
+pub(super) struct Sketched<'a>(pub(super) &'a SketchParams);
 
 impl Display for Sketched<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -76,6 +76,9 @@ impl Display for Report {
         match self.on_error {
             OnError::Count => writeln!(f, "          a bad record is counted")?,
             OnError::Fail => writeln!(f, "          a bad record ends the run")?,
+        }
+        if let Some(retention) = &self.retention {
+            retention.fmt(f)?;
         }
         self.points(f)?;
         self.filter.bounds(f)?;
@@ -196,7 +199,7 @@ impl Filter {
 }
 
 /// Text rules in words.
-struct Rules<'r>(&'r TextRules);
+pub(super) struct Rules<'r>(pub(super) &'r TextRules);
 
 impl Display for Rules<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {

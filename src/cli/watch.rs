@@ -1,0 +1,147 @@
+//! The monitor of a run: what it is told of the plan, the deployment and the job, and where it listens.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::Context;
+use serde_json::{Value, json};
+
+use super::examine::Examiner;
+use super::plan::Told;
+use crate::cluster::Clusters;
+use crate::config::{Deployment, MonitorPlace, Plan};
+use crate::doc::{DocId, Position};
+use crate::monitor::{self, Compare, Compared, Entry, Hot, Limits, Monitor, NoText, Pipeline, Subject, View};
+use crate::pair::Evidence;
+use crate::pipeline::Job;
+use crate::sketch::estimate::standard_error;
+use crate::source;
+use crate::text::{Piece, common_passages};
+
+/// Points of the curve, less one.
+const STEPS: u32 = 100;
+
+/// Starts the monitor of a job, if the deployment wants one, and has it told what becomes durable.
+///
+/// # Errors
+/// If it cannot listen there.
+pub(super) fn start(plan: &Plan, deployment: &Deployment, job: &mut Job) -> anyhow::Result<Option<Monitor>> {
+    let Some(place) = &deployment.monitor else { return Ok(None) };
+    let clock = Arc::clone(&job.clock);
+    let mut subject = Subject::new(Arc::clone(&job.stages.metrics), Arc::clone(&job.status), clock);
+    job.status.set_ready_lag(place.ready_lag);
+    // The first process has the output.
+    if job.together.as_ref().is_none_or(|together| together.index() == 0) {
+        let clusters = Clusters::new(plan.clusters, plan.cluster_limit);
+        let view = View::start(job.continuity.run.clone(), place.pairs, clusters).context("the monitor")?;
+        job.watch(view.feeder());
+        subject.view = Some(view);
+    }
+    subject.pipeline = pipeline(plan, job);
+    subject.visitors = Some(Arc::clone(&job.stages.visitors));
+    subject.compare = Some(compare(plan));
+    subject.texts = job
+        .source
+        .texts(&plan.scheme.text.field_names())
+        .map(|texts| -> Arc<dyn monitor::Texts> { Arc::new(TextsOfSource(Mutex::new(texts))) });
+    let described: serde_json::Map<String, Value> =
+        plan.description().fields().map(|(name, value)| (name.to_owned(), value.into())).collect();
+    subject.config = json!({"deployment": deployment.shown, "pipeline": described});
+    let stages = job.stages.clone();
+    subject.hot_blocks = Box::new(move |most| {
+        let blocks = stages.hot_blocks();
+        let mut largest: Vec<_> = blocks.iter().collect();
+        largest.sort_unstable_by_key(|(_, block)| std::cmp::Reverse(block.sketches));
+        let told = largest.into_iter().take(most).map(|(key, block)| Hot {
+            table: key.table,
+            hash: key.hash,
+            sketches: block.sketches,
+            document: block.document.clone(),
+        });
+        told.collect()
+    });
+    let token = place.token.as_ref().map(|token| token.reveal().to_owned());
+    let entry = Entry { address: place.listen, token };
+    Ok(Some(Monitor::start(&entry, subject, limits(place))?))
+}
+
+/// Texts of a source, one at a time.
+struct TextsOfSource(Mutex<Box<dyn source::Texts>>);
+
+impl monitor::Texts for TextsOfSource {
+    fn text(&self, id: &DocId, position: Position) -> Result<(String, bool), NoText> {
+        let mut texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = texts.text(id, position).map(|found| (found.text, found.truncated));
+        found.map_err(|why| match why {
+            source::NoText::Gone(why) => NoText::Gone(why),
+            source::NoText::Unsupported(why) => NoText::Unsupported(why),
+            source::NoText::Failed(why) => NoText::Failed(why),
+        })
+    }
+}
+
+/// What tells what two texts have in common, by the pipeline's own rules.
+fn compare(plan: &Plan) -> Compare {
+    let (plan, is_live) = (plan.clone(), plan.scheme.live().is_some());
+    Arc::new(move |a, b| {
+        let passages = common_passages(a, b, &plan.scheme.text);
+        let pieces = |pieces: &[Piece<'_>]| {
+            pieces.iter().map(|piece| (piece.text.to_owned(), piece.passage)).collect()
+        };
+        // Where weights follow the corpus, the texts alone do not say how similar they are.
+        let exact = (!is_live).then(|| {
+            let mut examiner = Examiner::new(&plan);
+            let (a, b) = (examiner.examine(a), examiner.examine(b));
+            examiner.exact(&a, &b)
+        });
+        Compared {
+            a: pieces(&passages.a),
+            b: pieces(&passages.b),
+            shared: (passages.shared_a, passages.shared_b),
+            exact,
+        }
+    })
+}
+
+fn limits(place: &MonitorPlace) -> Limits {
+    Limits {
+        connections: place.connections,
+        streams: place.streams,
+        body_bytes: place.body_bytes,
+        questions_per_second: place.questions_per_second,
+        ..Limits::default()
+    }
+}
+
+/// What is told of the pipeline.
+fn pipeline(plan: &Plan, job: &Job) -> Pipeline {
+    let (size, bits, exact) = (plan.scheme.sketch.size, plan.scheme.sketch.bits, plan.scheme.exact);
+    let of = (job.stages.blocking.tables(), size);
+    let words = Told::of(plan, STEPS);
+    let told = json!({
+        "name": plan.name,
+        "threshold": plan.threshold,
+        "measure": words.measure,
+        "text": words.text,
+        "sketch": words.sketch,
+        "blocking": words.blocking,
+        "filter": words.filter,
+        "scheme": format!("{:016x}", plan.scheme.fingerprint()),
+        "of_blocks": of.0,
+        "of_components": of.1,
+        "curve": words.curve,
+        "retention": {
+            "max_age_seconds": plan.retention.max_age.map(|age| age.as_secs_f64()),
+            "max_documents": plan.retention.max_documents,
+            "clock": plan.retention.clock.name(),
+            "now": null,
+        },
+    });
+    // Copies and exact similarities are no estimates.
+    let standard_error =
+        Box::new(
+            move |similarity: f64, evidence: &Evidence| {
+                if exact || evidence.look == 0 { 0.0 } else { standard_error(similarity, size, bits) }
+            },
+        );
+    Pipeline { told, of, threshold: plan.threshold, standard_error }
+}

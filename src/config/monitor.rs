@@ -1,0 +1,120 @@
+//! The table `[monitor]` of a deployment file: where a run shows itself, to whom, and what that may cost.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::described::Key;
+use super::places::{hidden, hidden_file, path, time};
+use super::problem::What;
+use super::raw::Settings;
+use super::value::Value;
+use crate::broker::Secret;
+
+/// Its keys.
+pub(super) const KEYS: [Key; 9] = [
+    Key {
+        name: "monitor.listen",
+        expected: "an address with a port, as in \"127.0.0.1:9600\", or \"\" for none",
+    },
+    Key { name: "monitor.pairs", expected: "true or false" },
+    Key { name: "monitor.token", expected: "text of 16 bytes or more, or \"\" for none" },
+    Key { name: "monitor.token_file", expected: "a path, or \"\" for none" },
+    Key { name: "monitor.ready_lag", expected: "a time from \"1ms\" to \"3600s\"" },
+    Key { name: "monitor.connections", expected: "a whole number from 1 to 10000" },
+    Key { name: "monitor.streams", expected: "a whole number from 1 to 10000" },
+    Key { name: "monitor.body_bytes", expected: "a whole number from 1024 to 1073741824" },
+    Key { name: "monitor.questions_per_second", expected: "a whole number from 1 to 1000000" },
+];
+
+/// The least length of a token, in bytes, inclusive.
+const TOKEN_BYTES: usize = 16;
+
+/// Where a run shows itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MonitorPlace {
+    /// The address that is listened on.
+    pub listen: SocketAddr,
+    /// Whether pairs and clusters are held in memory to be asked for.
+    pub pairs: bool,
+    /// What has to be shown; an address that is no loopback address has one.
+    pub token: Option<Secret>,
+    /// How long ago the events of an epoch that is not durable may have been read while the run counts as ready, inclusive.
+    pub ready_lag: Duration,
+    /// Connections at the same time.
+    pub connections: usize,
+    /// Streams of deltas among them.
+    pub streams: usize,
+    /// The most bytes of a body, inclusive.
+    pub body_bytes: usize,
+    /// Questions that are answered in a second.
+    pub questions_per_second: u32,
+}
+
+impl MonitorPlace {
+    /// At an address, all else as it is unless it is set.
+    pub fn at(listen: SocketAddr) -> Self {
+        Self {
+            listen,
+            pairs: true,
+            token: None,
+            ready_lag: Duration::from_secs(30),
+            connections: 128,
+            streams: 64,
+            body_bytes: 4 << 20,
+            questions_per_second: 500,
+        }
+    }
+}
+
+/// Where the run shows itself, if it does.
+pub(super) fn monitor(settings: &mut Settings) -> Option<MonitorPlace> {
+    let address = |value: &Value| match value.text()? {
+        "" => Some(None),
+        written => written.parse().ok().map(Some),
+    };
+    let listen: Option<SocketAddr> = settings.read("monitor.listen", address).flatten();
+    let file = settings.read("monitor.token_file", path).filter(|path| !path.as_os_str().is_empty());
+    let typed = hidden(settings, "monitor.token").filter(|token| !token.reveal().is_empty());
+    if file.is_some() && typed.is_some() {
+        let what = "monitor.token and monitor.token_file are both set";
+        settings.problem("monitor.token_file", What::Contradiction(what.to_owned()));
+    }
+    let key = if typed.is_some() { "monitor.token" } else { "monitor.token_file" };
+    let token = typed.or_else(|| hidden_file(settings, "monitor.token_file"));
+    if let Some(token) = &token {
+        let token = token.reveal();
+        if token.len() < TOKEN_BYTES {
+            let what = format!("a token has {TOKEN_BYTES} bytes or more");
+            settings.problem(key, What::Contradiction(what));
+        } else if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            let what = "a token is of visible ASCII characters, without spaces";
+            settings.problem(key, What::Contradiction(what.to_owned()));
+        }
+    }
+    let default = MonitorPlace::at(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let place = MonitorPlace {
+        pairs: settings.read("monitor.pairs", Value::boolean).unwrap_or(default.pairs),
+        ready_lag: time(settings, "monitor.ready_lag", Duration::from_secs(3600))
+            .unwrap_or(default.ready_lag),
+        connections: settings
+            .read("monitor.connections", |v| v.integer(1..=10_000))
+            .unwrap_or(default.connections),
+        streams: settings.read("monitor.streams", |v| v.integer(1..=10_000)).unwrap_or(default.streams),
+        body_bytes: settings
+            .read("monitor.body_bytes", |v| v.integer(1024..=1 << 30))
+            .unwrap_or(default.body_bytes),
+        questions_per_second: settings
+            .read("monitor.questions_per_second", |v| v.integer(1..=1_000_000))
+            .unwrap_or(default.questions_per_second),
+        token,
+        ..default
+    };
+    let is_public = listen.is_some_and(|at| !at.ip().is_loopback());
+    let tokens = ["monitor.token", "monitor.token_file"];
+    if is_public && place.token.is_none() && settings.sound(&tokens) {
+        let what = "whoever reaches this address may ask: it needs monitor.token or monitor.token_file; or listen on a loopback address, such \
+                    as \"127.0.0.1:9600\"";
+        settings.problem("monitor.listen", What::Contradiction(what.to_owned()));
+    }
+    listen.map(|listen| MonitorPlace { listen, ..place })
+}
