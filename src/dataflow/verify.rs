@@ -61,6 +61,7 @@ pub(super) fn verify<'scope>(
     let owner = move |id: SketchId| id.low() % peers;
     let of_x = Rc::clone(&sketches);
 
+    let least = stages.blocking.least();
     let to_x = Exchange::new(|m: &Candidate| m.pair.lo().low());
     let visits = by_epoch(meetings, to_x, "Visit", move |_, meetings, emit| {
         // Workers report the blocks that they own; what is left after adding up is a candidate that came or went.
@@ -69,6 +70,8 @@ pub(super) fn verify<'scope>(
             .map(|m| ((*m.pair.lo(), owner(*m.pair.hi()), *m.pair.hi()), m.diff))
             .collect();
         consolidate(&mut changes);
+        // A sketch comes or goes once in an epoch, so where no block is ever hot this is what the two share.
+        changes.retain(|(_, diff)| diff.unsigned_abs() >= least);
         for group in changes.chunk_by(|((x, to, _), _), ((x2, to2, _), _)| (x, to) == (x2, to2)) {
             let (x, to, _) = group[0].0;
             let sketch = of_x.borrow().get(x).to_owned();
@@ -140,7 +143,8 @@ fn compare(
     let partners: Vec<_> = visit.partners.iter().map(|(y, _)| sketches.get(*y)).collect();
     black_box(partners.iter().fold(0, |all, b| all ^ b.words[0]));
     for ((y, diff), b) in visit.partners.into_iter().zip(partners) {
-        let verdict = stages.filter.decide(a, b);
+        // Where they met, their first words have passed.
+        let verdict = stages.filter.decide_passed(a, b);
         if diff > 0 {
             stages.metrics.add(Counter::Compared, 1);
             stages.metrics.add(Counter::Components, u64::from(verdict.components));
@@ -166,6 +170,7 @@ fn receive(call: &Call, epoch: Epoch, sketches: &Sketches, stages: &Stages, shar
     let Presence { id, sketch, top, .. } = &call.presence;
     let mut found = Vec::new();
     let mut documents = Vec::new();
+    let least = stages.blocking.least();
     for y in &call.partners {
         let accepted = if y == id {
             if is_hidden(&call.presence, epoch, sketches, stages.expand_limit, &mut documents) {
@@ -175,7 +180,10 @@ fn receive(call: &Call, epoch: Epoch, sketches: &Sketches, stages: &Stages, shar
         } else {
             let b = sketches.get(*y);
             let (lo, hi) = if id < y { (sketch.view(), b) } else { (b, sketch.view()) };
-            let verdict = stages.filter.decide(lo, hi);
+            if least > 1 && usize::from(shared.blocks(&*stages.blocking, lo, hi)) < least {
+                continue;
+            }
+            let verdict = stages.filter.decide_passed(lo, hi);
             let Some(similarity) = verdict.accepted else { continue };
             let blocks = shared.blocks(&*stages.blocking, lo, hi);
             let evidence = Evidence { blocks, look: verdict.look, components: verdict.components };

@@ -64,6 +64,51 @@ impl Distribution {
             }
         }
     }
+
+    /// The density at a similarity `s`, above 0 and below 1.
+    pub fn density(self, s: f64) -> f64 {
+        match self {
+            Self::Uniform => 1.0,
+            Self::Gaussian => {
+                let (mean, sd) = (0.5, 0.15);
+                // What lies within [0, 1].
+                let inside = libm::erf(mean / sd / 2.0_f64.sqrt());
+                let x = (s - mean) / sd;
+                (-0.5 * x * x).exp() / (sd * (2.0 * std::f64::consts::PI).sqrt() * inside)
+            }
+            Self::Funds => 0.93 * beta_density(1.0, 6.0, s) + 0.05 + 0.02 * beta_density(20.0, 1.5, s),
+            Self::Web => 0.999 * beta_density(0.8, 30.0, s) + 0.001,
+        }
+    }
+
+    /// The expectation of a function of the similarity.
+    pub fn expectation(self, of: impl Fn(f64) -> f64) -> f64 {
+        self.integral(1.0, of)
+    }
+
+    /// The share of similarities below `threshold`, in 0.0..=1.0.
+    pub fn share_below(self, threshold: f64) -> f64 {
+        self.integral(threshold, |_| 1.0)
+    }
+
+    /// From 0 to an end, by the middles of [`STEPS`] steps that are finer near 0.
+    fn integral(self, end: f64, of: impl Fn(f64) -> f64) -> f64 {
+        let step = |i: usize| {
+            let root = (i as f64 + 0.5) / STEPS as f64;
+            let s = end * root * root;
+            of(s) * self.density(s) * end * 2.0 * root / STEPS as f64
+        };
+        (0..STEPS).map(step).sum()
+    }
+}
+
+/// Steps of an integral over all similarities: right to about 1e-5.
+const STEPS: usize = 2000;
+
+/// The density of Beta(a, b).
+fn beta_density(a: f64, b: f64, x: f64) -> f64 {
+    let scale = libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b);
+    (scale + (a - 1.0) * x.ln() + (b - 1.0) * (1.0 - x).ln()).exp()
 }
 
 /// N(0, 1), by the polar method.
@@ -143,6 +188,11 @@ mod tests {
             assert!(
                 (mean - expected).abs() < 4.5 * (variance / DRAWS as f64).sqrt(),
                 "{distribution:?}: {mean}"
+            );
+            let (all, integral) = (distribution.expectation(|_| 1.0), distribution.expectation(|s| s));
+            assert!(
+                (all - 1.0).abs() < 1e-4 && (integral - expected).abs() < 1e-4,
+                "{distribution:?}: {all} {integral}"
             );
         }
     }

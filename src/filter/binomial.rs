@@ -61,12 +61,13 @@ impl Binomial {
 
     /// `P[X < count]`.
     pub fn below(&self, count: usize) -> f64 {
-        self.pmf.iter().take(count).sum()
+        self.pmf.iter().take(count).sum::<f64>() + 0.0
     }
 
     /// `P[X >= count]`.
     pub fn at_least(&self, count: usize) -> f64 {
-        self.pmf.iter().skip(count).rev().sum()
+        // The sum of nothing is -0.
+        self.pmf.iter().skip(count).rev().sum::<f64>() + 0.0
     }
 
     /// The greatest count with `P[X < count] <= error`: reject below it. 0, never to reject, where even X = 0 is

@@ -43,7 +43,7 @@ impl Exact {
             FilterKind::Full | FilterKind::Hamming => Schedule::none(target),
             FilterKind::Paper => return Err(FilterError::PaperExact),
             FilterKind::Staged => {
-                let looks = target.looks_after_first_word(params.looks.as_deref())?;
+                let looks = target.looks_after_first_word(params.looks.as_deref(), error)?;
                 Schedule::verify(target, &looks, target.has_first_word(), error)
             }
         };
@@ -104,10 +104,7 @@ impl PairFilter for Exact {
         self.schedule.passes(a, b)
     }
 
-    fn decide(&self, a: SketchRef<'_>, b: SketchRef<'_>) -> Verdict {
-        if !self.first_word(a.words[0], b.words[0]) {
-            return Verdict::first_word_rejects();
-        }
+    fn decide_passed(&self, a: SketchRef<'_>, b: SketchRef<'_>) -> Verdict {
         if self.is_hopeless(a, b) {
             let look = 1 + u16::from(self.schedule.first_word().is_some());
             return Verdict {

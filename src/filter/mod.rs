@@ -55,14 +55,22 @@ impl Verdict {
 
 /// Decides candidate pairs.
 ///
-/// Contract: pure and symmetric; `decide` implies `first_word`: a pair that `first_word` rejects is never
-/// accepted.
+/// Contract: pure and symmetric.
 pub trait PairFilter: Send + Sync + fmt::Debug {
     /// Whether a pair survives a look at the first fingerprint words alone (bit 0 of components 0 to 63).
     fn first_word(&self, a: u64, b: u64) -> bool;
 
+    /// The verdict on a pair that [`first_word`](Self::first_word) has let pass.
+    fn decide_passed(&self, a: SketchRef<'_>, b: SketchRef<'_>) -> Verdict;
+
     /// The verdict on a pair, the first word's test included.
-    fn decide(&self, a: SketchRef<'_>, b: SketchRef<'_>) -> Verdict;
+    fn decide(&self, a: SketchRef<'_>, b: SketchRef<'_>) -> Verdict {
+        if self.first_word(a.words[0], b.words[0]) {
+            self.decide_passed(a, b)
+        } else {
+            Verdict::first_word_rejects()
+        }
+    }
 
     /// Number of looks; a verdict's `look` is in `1..=looks()`.
     fn looks(&self) -> usize;
@@ -104,7 +112,7 @@ pub struct FilterParams {
     /// `staged`), or each look by itself (kind `paper`). Default 1e-5, and 1e-3 with `verify = "exact"`, where only
     /// recall is at stake.
     pub error: Option<f64>,
-    /// Components after which to look, ascending; default [`Target::default_looks`].
+    /// Components after which to look, ascending; default [`Target::default_looks`], and the paper's own for kind `paper`.
     pub looks: Option<Vec<usize>>,
     /// What decides about the survivors; default `sketch`.
     pub verify: Verify,

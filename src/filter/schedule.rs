@@ -198,7 +198,7 @@ impl Schedule {
     /// Whether a pair survives the first word's test.
     #[inline]
     pub fn passes(&self, a: u64, b: u64) -> bool {
-        self.first_word.is_none_or(|below| 64 - (a ^ b).count_ones() >= below)
+        64 - (a ^ b).count_ones() >= self.first_word.unwrap_or(0)
     }
 
     /// Compares two sketches look by look, the first word's test not included.

@@ -7,8 +7,8 @@
 //! Rule: a full comparison accepts iff at least `M0 = ceil(p(T) K)` of K components match. Kind `staged` reaches
 //! the same answer with probability at least `1 - error` each way, for every pair, whatever its similarity; see
 //! [`Schedule::sequential`]. The first word's test is part of that: it is the first look and has its share of the
-//! error. With b = 1 it is nothing but the look at 64 components; with b > 1 the word holds one bit of each and
-//! says less, so a look at the same 64 components may follow. Kinds `paper` and `full` pass every first word.
+//! error (all of it, where the next look is at K). With b = 1 it is nothing but the look at 64 components; with b > 1 the word holds one
+//! bit of each and says less. Kinds `paper` and `full` pass every first word.
 //!
 //! The guarantee is about pairs, not about candidates: the probability that a pair is a candidate *and* is wrongly
 //! rejected is at most `error`, which therefore adds to the loss of recall by blocking.
@@ -40,7 +40,7 @@ impl Staged {
             FilterKind::Hamming => Schedule::within_radius(target),
             FilterKind::Paper => Schedule::per_look(target, &target.looks(looks)?, error),
             FilterKind::Staged => {
-                let looks = target.looks_after_first_word(looks)?;
+                let looks = target.looks_after_first_word(looks, error)?;
                 Schedule::sequential(target, &looks, target.has_first_word(), error)
             }
         };
@@ -65,11 +65,8 @@ impl PairFilter for Staged {
         self.schedule.passes(a, b)
     }
 
-    fn decide(&self, a: SketchRef<'_>, b: SketchRef<'_>) -> Verdict {
+    fn decide_passed(&self, a: SketchRef<'_>, b: SketchRef<'_>) -> Verdict {
         let (a, b) = (a.words, b.words);
-        if !self.first_word(a[0], b[0]) {
-            return Verdict::first_word_rejects();
-        }
         let stop = self.schedule.walk(&self.kernel, a, b);
         let accepted = (!stop.rejected).then(|| {
             let (read, size) = (stop.components as usize, self.schedule.target().size());

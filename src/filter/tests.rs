@@ -126,7 +126,12 @@ fn the_papers_looks_add_up() {
 fn operation_at_the_threshold_is_the_declared_error() {
     for bits in [1, 2, 8] {
         let target = Target::new(0.8, 512, bits).unwrap();
-        let schedule = Schedule::verify(target, &target.looks_after_first_word(None).unwrap(), true, 1e-3);
+        let schedule = Schedule::verify(
+            target,
+            &target.looks_after_first_word(Some(&[64, 128, 256, 512]), 1e-3).unwrap(),
+            true,
+            1e-3,
+        );
         let operation = schedule.operation(0.8);
         assert!((operation.rejected - schedule.spent().reject).abs() < 1e-12);
         assert!((operation.rejected + operation.accepted - 1.0).abs() < 1e-9);
@@ -138,19 +143,41 @@ fn operation_at_the_threshold_is_the_declared_error() {
 
 #[test]
 fn looks_by_default_and_as_configured() {
-    let default = |size, bits| Target::new(0.8, size, bits).unwrap().default_looks();
-    assert_eq!(default(1024, 1), [64, 128, 192, 256, 384, 512, 768, 1024]);
-    assert_eq!(default(200, 8), [64, 128, 192, 200]);
-    assert_eq!((default(64, 1), default(16, 1)), (vec![64], vec![16]));
+    let default = |size, bits| Target::new(0.8, size, bits).unwrap().default_looks(1e-5);
+    // At few words a second look costs more than it saves.
+    assert!([(16, 1), (64, 1), (448, 4), (1000, 4), (1024, 1)].iter().all(|&(k, b)| default(k, b) == [k]));
+    assert_eq!(default(1000, 64), [128, 384, 1000]);
+    assert_eq!(default(4096, 8), [512, 4096]);
+    let paper = |size| Target::new(0.8, size, 64).unwrap().looks(None).unwrap();
+    assert_eq!((paper(1000), paper(7)), (vec![100, 200, 400, 600, 800, 1000], vec![1, 2, 4, 5, 7]));
     let target = Target::new(0.8, 256, 1).unwrap();
     assert_eq!(target.looks(Some(&[16, 100])), Ok(vec![16, 100, 256]));
-    assert_eq!(target.looks_after_first_word(Some(&[64, 128])), Ok(vec![128, 256]));
-    let refused = |found: &[usize]| target.looks_after_first_word(Some(found)).unwrap_err().to_string();
+    assert_eq!(target.looks_after_first_word(Some(&[64, 128]), 1e-5), Ok(vec![128, 256]));
+    let refused = |found: &[usize]| target.looks_after_first_word(Some(found), 1e-5).unwrap_err().to_string();
     let message = "must ascend, from 64 components on to at most 256, the sketch's size";
     for (looks, found) in
         [(&[16, 100][..], "[16, 100]"), (&[128, 128], "[128, 128]"), (&[64, 300], "[64, 300]")]
     {
         assert_eq!(refused(looks), format!("filter looks {found} {message}"));
+    }
+}
+
+/// The least sum, by trying all subsets.
+#[test]
+fn default_looks_are_the_cheapest_of_all() {
+    for (size, bits, threshold) in [(1000, 64, 0.8), (2000, 8, 0.5), (448, 64, 0.9), (1600, 16, 0.7)] {
+        let target = Target::new(threshold, size, bits).unwrap();
+        let all: Vec<usize> =
+            [64, 128, 192, 256, 384, 512, 768, 1024, 1536].into_iter().filter(|k| *k < size).collect();
+        let subset = |chosen: u32| {
+            let taken = all.iter().enumerate().filter(|(i, _)| chosen >> i & 1 == 1).map(|(_, k)| *k);
+            taken.chain([size]).collect::<Vec<_>>()
+        };
+        let least =
+            (0..1 << all.len()).map(|chosen| target.cost(&subset(chosen), 1e-5)).fold(f64::MAX, f64::min);
+        let default = target.default_looks(1e-5);
+        assert!((target.cost(&default, 1e-5) - least).abs() < 1e-9, "{default:?} of {size}, {bits} bits");
+        assert!(target.cost(&[size], 1e-5) > least, "a second look is worth it here");
     }
 }
 

@@ -48,7 +48,7 @@ impl PairFilter for Whole {
         true
     }
 
-    fn decide(&self, a: SketchRef<'_>, b: SketchRef<'_>) -> Verdict {
+    fn decide_passed(&self, a: SketchRef<'_>, b: SketchRef<'_>) -> Verdict {
         let estimate = self.estimator.estimate(a.words, b.words);
         let accepted = (estimate >= self.threshold - GUARD).then(|| Similarity::clamped(estimate));
         Verdict { accepted, look: 1, components: self.components }

@@ -1,16 +1,16 @@
 //! The staged filter on simulated pairs: what it reads, and how often it errs against the full comparison.
 //!
 //! Similarities of a [`Distribution`] in; every pair then has K components that match with that probability, independently, as those
-//! of MinHash do. The program's own [`Schedule`](crate::filter::Schedule) compares them. All rules at all thresholds see the same
-//! pairs. An error is a verdict that is not the full comparison's, which accepts iff at least `ceil(T K)` components match.
+//! of MinHash do. The program's own [`Schedule`](crate::filter::Schedule) compares them. Rules on components of one width see the same
+//! pairs, at all thresholds. An error is a verdict that is not the full comparison's, which accepts iff at least `ceil(T K)` components match.
 //!
 //! References: Yuan et al., the staged CWS filter (2019), sections 5 and 6, for the paper's looks and what they save.
 
-mod pair;
-mod rules;
+pub(super) mod pair;
+pub(super) mod rules;
 mod tally;
 
-use rules::{BITS, ERROR, PAPER_LOOKS, Rule, SIZE};
+use rules::{ERROR, PAPER_LOOKS, Rule, SIZE};
 use tally::Tally;
 
 use super::distribution::Distribution;
@@ -39,9 +39,9 @@ struct Cell {
 }
 
 impl Cell {
-    fn of(&self, name: &str) -> (&Rule, &Tally) {
+    fn of(&self, name: &str) -> &Tally {
         let found = self.rules.iter().find(|(rule, _)| rule.name == name);
-        found.map(|(rule, tally)| (rule, tally)).expect("every cell has all rules")
+        found.map(|(_, tally)| tally).expect("every cell has all rules")
     }
 }
 
@@ -49,17 +49,18 @@ impl Study for Filter {
     fn run(&self, bench: &Bench<'_>) -> Result<Findings, EvaluateError> {
         let cells = self.simulate(bench)?;
         Ok(Findings {
+            name: "filter".to_owned(),
             title: "Staged filter".to_owned(),
             about: format!(
                 "{} simulated pairs of each distribution. UNIFORM: J from U(0, 1). GAUSSIAN: N(0.5, 0.15²) within [0, 1]. \
                  FUNDS-like: 93 % Beta(1, 6), 5 % U(0, 1), 2 % Beta(20, 1.5). WEB-like: 99.9 % Beta(0.8, 30), 0.1 % U(0, 1). \
                  \"paper\": looks at 100, 200, 400, 600, 800 and 1000 components, binomial bounds of {ERROR:e} a look. \
-                 \"staged\": looks at 16, 24, 32, 48, 64, 96, 128 and then every 64, exact sequential bounds of {ERROR:e} \
-                 each way over all looks together. \"one-bit\": the same bounds on {BITS} one-bit components, a look after each \
-                 word of 64.",
+                 \"dense\": looks at 16, 24, 32, 48, 64, 96, 128 and then every 64, exact sequential bounds of {ERROR:e} each way over \
+                 all looks together: the fewest components, though not the least time. \"4 bits\" and \"1 bit\": the shipped filter on \
+                 components of so many bits, which reads one bit each of the first 64 and then, of what that leaves, all {SIZE}.",
                 self.pairs
             ),
-            tables: vec![components(&cells), errors(&cells), rates(&cells)],
+            tables: vec![components(&cells), bytes(&cells), errors(&cells), rates(&cells)],
             plots: Distribution::ALL.map(|distribution| undecided(&cells, distribution)).to_vec(),
         })
     }
@@ -68,20 +69,21 @@ impl Study for Filter {
 impl Filter {
     /// By threshold, then by distribution.
     fn simulate(&self, bench: &Bench<'_>) -> Result<Vec<Cell>, EvaluateError> {
-        let (mut wide, mut narrow) = (Vec::new(), Vec::new());
-        for threshold in THRESHOLDS {
-            wide.extend(Rule::full_width(threshold)?);
-            narrow.push(Rule::one_bit(threshold)?);
-        }
+        let all = THRESHOLDS.map(Rule::all).into_iter().collect::<Result<Vec<_>, _>>()?;
         let mut cells = Vec::new();
         for distribution in Distribution::ALL {
-            let tallies = tally::simulate(bench, distribution, self.pairs, 64, &wide);
-            let bits = tally::simulate(bench, distribution, self.pairs, 1, &narrow);
-            let mut wide = wide.iter().cloned().zip(tallies);
-            for (threshold, one_bit) in THRESHOLDS.into_iter().zip(narrow.iter().cloned().zip(bits)) {
-                let rules = wide.by_ref().take(2).chain([one_bit]).collect();
-                cells.push(Cell { threshold, distribution, rules });
+            let mut by_threshold: Vec<Vec<(Rule, Tally)>> = vec![Vec::new(); THRESHOLDS.len()];
+            // Rules on components of one width see the same pairs.
+            for width in 0..all[0].len() {
+                let rules: Vec<Rule> = all.iter().flat_map(|widths| widths[width].clone()).collect();
+                let each = rules.len() / THRESHOLDS.len();
+                let tallies = tally::simulate(bench, distribution, self.pairs, &rules);
+                for (i, found) in rules.into_iter().zip(tallies).enumerate() {
+                    by_threshold[i / each].push(found);
+                }
             }
+            let cell = |(threshold, rules)| Cell { threshold, distribution, rules };
+            cells.extend(THRESHOLDS.into_iter().zip(by_threshold).map(cell));
         }
         cells.sort_by(|a, b| b.threshold.total_cmp(&a.threshold));
         Ok(cells)
@@ -101,30 +103,43 @@ fn components(cells: &[Cell]) -> Table {
             "Mean over all pairs, of {SIZE}; \"certain\" is where the rest can no longer change the answer, the least that a filter \
              without any error reads."
         ),
-        &[
-            "T",
-            "pairs",
-            "certain",
-            "paper",
-            "paper saves, %",
-            "staged",
-            "staged saves, %",
-            "one-bit, words of 64",
-        ],
+        &["T", "pairs", "certain", "paper", "paper saves, %", "dense", "dense saves, %", "4 bits", "1 bit"],
     );
     for cell in cells {
-        let (paper, staged, one_bit) = (cell.of("paper").1, cell.of("staged").1, cell.of("one-bit").1);
-        let [paper_mean, mean] = [paper, staged].map(|tally| tally.mean(tally.components));
+        let mean = |name: &str| {
+            let tally = cell.of(name);
+            tally.mean(tally.components)
+        };
+        let (paper, dense) = (mean("paper"), mean("dense"));
+        let certain = cell.of("dense");
         table.push(row![
             cell.threshold,
             cell.distribution.name(),
-            staged.mean(staged.certain),
-            paper_mean,
-            saved(paper_mean, SIZE),
-            mean,
-            saved(mean, SIZE),
-            one_bit.mean(one_bit.components) / 64.0,
+            certain.mean(certain.certain),
+            paper,
+            saved(paper, SIZE),
+            dense,
+            saved(dense, SIZE),
+            mean("4 bits"),
+            mean("1 bit"),
         ]);
+    }
+    table
+}
+
+fn bytes(cells: &[Cell]) -> Table {
+    let mut table = Table::new(
+        "filter_bytes",
+        "Bytes read",
+        "Of each of the two sketches, mean over all pairs. The full comparison reads 8000, 500 with 4 bits and 125 with 1 bit.",
+        &["T", "pairs"],
+    );
+    let names = cells.iter().take(1).flat_map(|cell| &cell.rules).map(|(rule, _)| rule.name);
+    table.columns.extend(names.map(|name| Column { name: name.to_owned(), unit: "bytes" }));
+    for cell in cells {
+        let mut row = row![cell.threshold, cell.distribution.name()];
+        row.extend(cell.rules.iter().map(|(_, tally)| (tally.mean(tally.bits) / 8.0).into()));
+        table.push(row);
     }
     table
 }

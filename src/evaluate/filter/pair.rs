@@ -3,54 +3,64 @@
 use rand::Rng;
 
 /// Components that a pair can have at most; whole words.
-pub(super) const MOST: usize = 1024;
+pub(in crate::evaluate) const MOST: usize = 1024;
 
 /// Words of [`MOST`] bits.
 const WORDS: usize = MOST / 64;
 
 /// Which components of a pair match.
 #[derive(Clone, Debug)]
-pub(super) struct Matches {
+pub(in crate::evaluate) struct Matches {
     /// Bit j of word g is 1 if component 64 g + j differs.
     differing: [u64; WORDS],
     /// Matches before each word, and before the end.
     before: [u32; WORDS + 1],
+    /// Bit j is 1 if component j, of the first 64, differs in its lowest bit.
+    low: u64,
 }
 
 impl Matches {
-    /// Draws a pair whose components match with probability `p`, in `0.0..=1.0`, each independently of the others.
-    pub(super) fn draw(rng: &mut impl Rng, p: f64) -> Self {
-        Self::from_words(|_| coins(rng, p))
+    /// Draws a pair whose components match with probability `p`, in `0.0..=1.0`, each independently of the others; the lowest bit of those
+    /// that differ agrees with probability `agree`.
+    pub(in crate::evaluate) fn draw(rng: &mut impl Rng, p: f64, agree: f64) -> Self {
+        let pair = Self::from_words(|_| coins(rng, p));
+        Self { low: pair.low & !coins(rng, agree), ..pair }
     }
 
     /// The pair whose component j, from 0, matches if `matches(j)`.
     #[cfg(test)]
-    pub(super) fn of(matches: impl Fn(usize) -> bool) -> Self {
+    pub(in crate::evaluate) fn of(matches: impl Fn(usize) -> bool) -> Self {
         Self::from_words(|g| (0..64).fold(0, |word, j| word | u64::from(matches(64 * g + j)) << j))
     }
 
     fn from_words(mut matching: impl FnMut(usize) -> u64) -> Self {
-        let mut pair = Self { differing: [0; WORDS], before: [0; WORDS + 1] };
+        let mut pair = Self { differing: [0; WORDS], before: [0; WORDS + 1], low: 0 };
         for g in 0..WORDS {
             pair.differing[g] = !matching(g);
             pair.before[g + 1] = pair.before[g] + pair.differing[g].count_zeros();
         }
+        pair.low = pair.differing[0];
         pair
     }
 
     /// X_k, matches among the first `k` components, at most [`MOST`].
-    pub(super) fn among(&self, k: usize) -> u32 {
+    pub(in crate::evaluate) fn among(&self, k: usize) -> u32 {
         let part = self.differing.get(k / 64).map_or(0, |word| (!word & !(!0 << (k % 64))).count_ones());
         self.before[k / 64] + part
     }
 
-    /// The pair as two sketches of one bit a component.
-    pub(super) fn one_bit_sketches(&self) -> (&[u64], &[u64]) {
+    /// The first words of the two, as far as they differ.
+    pub(in crate::evaluate) fn first_words(&self) -> (u64, u64) {
+        (0, self.low)
+    }
+
+    /// The pair as two sketches of one bit a component, which says of components of any width where they differ.
+    pub(in crate::evaluate) fn one_bit_sketches(&self) -> (&[u64], &[u64]) {
         (&[0; WORDS], &self.differing)
     }
 
     /// After how many components it is certain whether at least `least` of the first `size` match.
-    pub(super) fn certain_after(&self, least: usize, size: usize) -> usize {
+    pub(in crate::evaluate) fn certain_after(&self, least: usize, size: usize) -> usize {
         let certain = |k: usize| {
             let matches = self.among(k) as usize;
             matches >= least || k - matches > size - least
@@ -67,7 +77,7 @@ impl Matches {
 
 /// 64 coins, each 1 with probability `p`: each compares a uniform number with p, bit by bit from the highest on, and all of them do
 /// so at once until the last is decided (after 7 random words on average).
-pub(super) fn coins(rng: &mut impl Rng, p: f64) -> u64 {
+pub(in crate::evaluate) fn coins(rng: &mut impl Rng, p: f64) -> u64 {
     if p >= 1.0 {
         return !0;
     }
@@ -129,7 +139,7 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         for (least, size) in [(1, 10), (10, 10), (8, 10), (500, 1000), (820, 1024)] {
             for p in [0.0, 0.3, 0.8, 1.0] {
-                let pair = Matches::draw(&mut rng, p);
+                let pair = Matches::draw(&mut rng, p, 0.0);
                 let open = |k: usize| {
                     let matches = pair.among(k) as usize;
                     matches < least && matches + (size - k) >= least

@@ -20,6 +20,8 @@ pub(super) struct Tally {
     pub(super) pairs: u64,
     /// Components read, of all pairs.
     pub(super) components: u64,
+    /// Bits read of one of the two sketches, of all pairs.
+    pub(super) bits: u64,
     /// Components after which the outcome was certain, of all pairs.
     pub(super) certain: u64,
     /// Pairs that the full comparison accepts.
@@ -37,6 +39,7 @@ impl Tally {
         Self {
             pairs: 0,
             components: 0,
+            bits: 0,
             certain: 0,
             acceptable: 0,
             wrongly_rejected: 0,
@@ -51,6 +54,7 @@ impl Tally {
         let acceptable = pair.among(size) as usize >= least;
         self.pairs += 1;
         self.components += u64::from(stop.components);
+        self.bits += rule.bits_read(stop);
         self.certain += pair.certain_after(least, size) as u64;
         self.acceptable += u64::from(acceptable);
         self.wrongly_rejected += u64::from(acceptable && stop.rejected);
@@ -61,6 +65,7 @@ impl Tally {
     fn add(&mut self, other: &Self) {
         self.pairs += other.pairs;
         self.components += other.components;
+        self.bits += other.bits;
         self.certain += other.certain;
         self.acceptable += other.acceptable;
         self.wrongly_rejected += other.wrongly_rejected;
@@ -79,21 +84,21 @@ impl Tally {
     }
 }
 
-/// Compares `pairs` pairs of one distribution by all rules, which see the same matches; components of `bits` bits.
+/// Compares `pairs` pairs of one distribution by rules on components of one width, which see the same matches.
 pub(super) fn simulate(
     bench: &Bench<'_>,
     distribution: Distribution,
     pairs: usize,
-    bits: usize,
     rules: &[Rule],
 ) -> Vec<Tally> {
+    let (bits, agree) = (rules[0].bits(), rules[0].agree());
     let task = |chunk: usize| {
         let seed = mix(bench.seed ^ mix(distribution as u64 + 1) ^ mix((chunk as u64) << 8 | bits as u64));
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut tallies: Vec<Tally> = rules.iter().map(Tally::new).collect();
         for _ in 0..CHUNK.min(pairs - chunk * CHUNK) {
             let similarity = distribution.sample(&mut rng);
-            let pair = Matches::draw(&mut rng, match_probability(similarity, bits));
+            let pair = Matches::draw(&mut rng, match_probability(similarity, bits), agree);
             tallies.iter_mut().zip(rules).for_each(|(tally, rule)| tally.pair(rule, &pair));
         }
         tallies
@@ -113,10 +118,10 @@ mod tests {
     #[test]
     fn counts_add_up_and_do_not_depend_on_threads() {
         let clock = SystemClock::start();
-        let rules = Rule::full_width(0.5).unwrap();
+        let [rules, ..] = Rule::all(0.5).unwrap();
         let run = |threads| {
-            let bench = Bench { clock: &clock, threads, seed: 5 };
-            simulate(&bench, Distribution::Uniform, 3 * CHUNK + 7, 64, &rules)
+            let bench = Bench { clock: &clock, threads, seed: 5, told: &|_| {} };
+            simulate(&bench, Distribution::Uniform, 3 * CHUNK + 7, &rules)
         };
         let tallies = run(1);
         assert_eq!(tallies, run(3));
@@ -124,7 +129,7 @@ mod tests {
             assert_eq!((tally.pairs, tally.decided.iter().sum()), (3 * CHUNK as u64 + 7, tally.pairs));
             // U(0, 1) is at least 0.5 in half of the cases.
             assert!((tally.mean(tally.acceptable) - 0.5).abs() < 4.5 * (0.25 / tally.pairs as f64).sqrt());
-            assert!(tally.components < 1000 * tally.pairs);
+            assert!(tally.components < 1000 * tally.pairs && tally.bits == 64 * tally.components);
         }
     }
 }
