@@ -11,10 +11,13 @@ use dupflow::block::hamming::{Design, Kind, Tables};
 use dupflow::block::{Banding, Blocking, HotRule};
 use dupflow::config::{BUILT_IN, Plan};
 use dupflow::hash::{bytes, fold, mix, token};
-use dupflow::sketch::{Scheme, SectionMode, SketchKind, SketchMaker, SketchParams, SketchRef, VERSION};
+use dupflow::sketch::{
+    Scheme, SectionBase, SectionMode, SketchKind, SketchMaker, SketchParams, SketchRef, VERSION,
+};
 use dupflow::text::measures::Measure;
 use dupflow::text::{
-    Featurizer, Field, Idf, IdfForm, IdfTable, Normalize, Shingle, Spaceless, TextRules, Weights,
+    Featurizer, Field, Idf, IdfForm, IdfTable, Language, Normalize, Shingle, Spaceless, Stem, TextRules,
+    Weights,
 };
 
 /// Names with values; hexadecimal, since JSON has no whole numbers of 64 bits.
@@ -67,6 +70,11 @@ fn features() -> Answers {
             "chars:5 nfkc",
             TextRules { shingle: Shingle::Chars(5), normalize: Normalize::Nfkc, ..default.clone() },
         ),
+        (
+            "words:1 bag",
+            TextRules { shingle: Shingle::Words(1), spaceless: Spaceless::Bag, ..default.clone() },
+        ),
+        ("english stems", TextRules { stem: Stem::Of(Language::English), ..default.clone() }),
         ("stop words", TextRules { stop_words: vec!["over".into(), "the".into()], ..default }),
     ];
     let of = |(name, text_rules): (&str, TextRules)| {
@@ -94,6 +102,7 @@ fn schemes() -> Answers {
         spaceless: Spaceless::Run,
         normalize: Normalize::Nfkc,
         stop_words: vec!["of".into(), "thé".into()],
+        stem: Stem::None,
         fields: vec![field("sub.title", 2), field("title", 3)],
         weights: Weights::TfIdf(Idf::Frozen(Arc::new(table)), IdfForm::Paper),
     };
@@ -150,8 +159,8 @@ const OTHERS: [SketchKind; 12] = [
     SketchKind::MinMax,
     SketchKind::Odd,
     SketchKind::Connected { run: 2 },
-    SketchKind::Sectional { sections: 3, mode: SectionMode::Attach },
-    SketchKind::Sectional { sections: 3, mode: SectionMode::Pair },
+    SketchKind::Sectional { sections: 3, mode: SectionMode::Attach, base: SectionBase::Fss },
+    SketchKind::Sectional { sections: 3, mode: SectionMode::Pair, base: SectionBase::Fss },
     SketchKind::Dart,
     SketchKind::Icws,
     SketchKind::Cws,

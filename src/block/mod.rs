@@ -7,6 +7,7 @@ pub mod hamming;
 pub mod index;
 mod lists;
 mod scan;
+mod several;
 mod shingles;
 mod slots;
 mod table;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use banding::Banding;
 pub use scan::Scan;
+pub use several::Several;
 pub use shingles::Shingles;
 
 use crate::doc::DocId;
@@ -45,6 +47,12 @@ pub trait Blocking: Send + Sync + fmt::Debug {
 
     /// Which blocks are hot, and who meets in them.
     fn rule(&self) -> HotRule;
+
+    /// Blocks that two sketches share at least before they are candidates; more than 1 only where no block is ever hot, so that all that
+    /// two sketches share meet at once.
+    fn least(&self) -> usize {
+        1
+    }
 }
 
 /// When a block is hot, and who meets whom in it: a function of its present members, with no regard to how they came.
@@ -60,11 +68,19 @@ pub struct HotRule {
 impl HotRule {
     /// No block is ever hot.
     pub const NEVER: Self = Self { cap: usize::MAX, leaders: 0 };
+
+    /// Whether a block can be hot.
+    pub fn is_ever(self) -> bool {
+        self != Self::NEVER
+    }
 }
 
 impl fmt::Display for HotRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { cap, leaders } = self;
+        if !self.is_ever() {
+            return f.write_str("is never hot, however many sketches it has");
+        }
         write!(f, "of more than {cap} distinct sketches is hot while it has more: ")?;
         match leaders {
             0 => write!(f, "nobody meets in it"),
@@ -94,6 +110,8 @@ pub enum HotPolicy {
     Leaders,
     /// Nobody meets.
     Skip,
+    /// No block is hot: all of a block meet, whatever it costs.
+    Never,
 }
 
 /// The blockings that can be made.

@@ -1,7 +1,9 @@
-//! The table `[blocking]` to a plan, and a plan to the blocking.
+//! The tables `[blocking]` and `[blocking.also]` to plans, and a plan to the blocking.
 
 use std::sync::Arc;
 
+use super::described::Described;
+use super::keys::BlockingKeys;
 use super::problem::What;
 use super::raw::{Settings, without_effect};
 use super::{hamming, keys, sketch};
@@ -9,7 +11,7 @@ use crate::block::design::{self, Bands, BandsError};
 use crate::block::hamming::{Design, Tables};
 use crate::block::{Banding, Blocking, BlockingKind, BlockingParams, HotPolicy, HotRule, Scan, Shingles};
 use crate::filter::FilterKind;
-use crate::sketch::Scheme;
+use crate::sketch::{Scheme, SketchParams};
 use crate::text::measures::Measure;
 
 /// How pairs become candidates.
@@ -56,59 +58,106 @@ impl BlockingPlan {
     }
 }
 
-/// The kinds, with the keys that each reads besides those of hot blocks.
-const KINDS: [(BlockingKind, &[&str]); 7] = [
-    (
-        BlockingKind::Banding,
-        &[
-            "blocking.bands",
-            "blocking.rows",
-            "blocking.recall",
-            "blocking.sketch",
-            "blocking.size",
-            "blocking.bits",
-        ],
-    ),
-    (BlockingKind::Permuted, &["blocking.distance", "blocking.tables"]),
-    (BlockingKind::MultiIndex, &["blocking.distance", "blocking.tables"]),
-    (BlockingKind::Groups, &["blocking.distance", "blocking.common"]),
-    (BlockingKind::Conjunctions, &["blocking.distance", "blocking.common"]),
-    (BlockingKind::Shingles, &[]),
-    (BlockingKind::Scan, &[]),
-];
+/// The keys that only bands read, of whichever blocking they are.
+const OF_BANDS: [&str; 3] = ["blocking.sketch", "blocking.size", "blocking.bits"];
 
-/// The keys of hot blocks.
+/// The keys of hot blocks: of one rule for all.
 const HOT_KEYS: [&str; 3] = ["blocking.cap", "blocking.hot", "blocking.leaders"];
 
-/// The kind; notes keys that it has no use for.
-pub(super) fn kind(settings: &mut Settings, filter: FilterKind) -> BlockingKind {
-    let kind = settings.get(&keys::BLOCKING).unwrap_or_default();
-    let (_, own) = KINDS.into_iter().find(|(known, _)| *known == kind).expect("every kind is known");
-    let mut useless: Vec<&str> = KINDS.iter().flat_map(|(_, keys)| keys.iter().copied()).collect();
-    useless.sort_unstable();
-    useless.dedup();
-    useless
-        .retain(|key| !own.contains(key) && (filter != FilterKind::Hamming || *key != "blocking.distance"));
-    useless.extend(HOT_KEYS.iter().filter(|_| kind == BlockingKind::Scan));
-    without_effect(settings, "blocking.kind", keys::BLOCKING.name_of(&kind), &useless);
-    kind
+/// Which blockings there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Kinds {
+    pub(super) first: BlockingKind,
+    pub(super) second: Option<BlockingKind>,
 }
 
-/// The plan of a kind.
+impl Kinds {
+    /// Whether one of them is of this kind.
+    pub(super) fn any(self, kind: BlockingKind) -> bool {
+        self.first == kind || self.second == Some(kind)
+    }
+}
+
+impl BlockingKeys {
+    /// The names, but for that of the kind.
+    fn names(&self) -> [&'static str; 6] {
+        let Self { kind: _, bands, rows, recall, distance, tables, common } = self;
+        [bands.name(), rows.name(), recall.name(), distance.name(), tables.name(), common.name()]
+    }
+
+    /// Those that a kind reads.
+    fn of(&self, kind: BlockingKind) -> Vec<&'static str> {
+        let Self { bands, rows, recall, distance, tables, common, .. } = self;
+        match kind {
+            BlockingKind::Banding => vec![bands.name(), rows.name(), recall.name()],
+            BlockingKind::Permuted | BlockingKind::MultiIndex => vec![distance.name(), tables.name()],
+            BlockingKind::Groups | BlockingKind::Conjunctions => vec![distance.name(), common.name()],
+            BlockingKind::Shingles | BlockingKind::Scan => vec![],
+        }
+    }
+}
+
+/// The kinds; notes keys that they have no use for. Where components of two widths were asked for in place of the file's one bit, what
+/// the file says of Hamming distances falls to bands of the bits that all components have.
+pub(super) fn kinds(settings: &mut Settings, sketch: &SketchParams, filter: FilterKind) -> Kinds {
+    let is_hamming = |kind: BlockingKind| keys::FIRST.of(kind).contains(&keys::FIRST.distance.name());
+    if sketch.wide > 0
+        && settings.get(&keys::BLOCKING).is_some_and(is_hamming)
+        && !settings.is_set_beside("blocking.kind", "sketch.bits")
+    {
+        settings.unset("blocking.kind");
+    }
+    let first = settings.get(&keys::BLOCKING).unwrap_or_default();
+    let named = keys::BLOCKING.name_of(&first);
+    let mut useless = keys::FIRST.names().to_vec();
+    // The filter by distance reads it too.
+    useless.retain(|key| {
+        !keys::FIRST.of(first).contains(key) && (filter != FilterKind::Hamming || *key != "blocking.distance")
+    });
+    if first == BlockingKind::Scan {
+        useless.extend(HOT_KEYS);
+        useless.push(keys::ALSO.name());
+        useless.extend(keys::SECOND.names());
+    }
+    let second = settings.get(&keys::ALSO).filter(|_| first != BlockingKind::Scan);
+    let kinds = Kinds { first, second };
+    useless.extend(OF_BANDS.iter().filter(|_| !kinds.any(BlockingKind::Banding)));
+    without_effect(settings, "blocking.kind", named, &useless);
+    match second {
+        Some(kind) => {
+            let mut others = keys::SECOND.names().to_vec();
+            others.retain(|key| !keys::SECOND.of(kind).contains(key));
+            without_effect(settings, "blocking.also.kind", keys::ALSO.name_of(&kind), &others);
+        }
+        None if settings.sound(&[keys::ALSO.name()]) => {
+            for key in keys::SECOND.names().into_iter().filter(|key| settings.is_set(key)).collect::<Vec<_>>()
+            {
+                let what = "has no effect without blocking.also.kind";
+                settings.problem(key, What::Contradiction(what.to_owned()));
+            }
+        }
+        None => {}
+    }
+    kinds
+}
+
+/// The plans of the kinds.
 pub(super) fn plan(
     settings: &mut Settings,
-    kind: BlockingKind,
+    kinds: Kinds,
     scheme: &Scheme,
     threshold: f64,
-) -> Option<BlockingPlan> {
+) -> (Option<BlockingPlan>, Option<BlockingPlan>) {
     let rule = rule(settings);
-    match kind {
+    let mut of = |kind, keys: &'static BlockingKeys| match kind {
         BlockingKind::Scan => Some(BlockingPlan::Scan),
         BlockingKind::Shingles => Some(BlockingPlan::Shingles { rule }),
-        BlockingKind::Banding => banding(settings, scheme, threshold, rule),
-        kind => hamming::design(settings, kind, &scheme.sketch, threshold, rule.cap)
+        BlockingKind::Banding => banding(settings, keys, scheme, threshold, rule),
+        kind => hamming::design(settings, kind, keys, &scheme.sketch, threshold, rule.cap)
             .map(|design| BlockingPlan::Hamming { design, rule }),
-    }
+    };
+    let first = of(kinds.first, keys::FIRST);
+    (first, kinds.second.and_then(|kind| of(kind, keys::SECOND)))
 }
 
 /// Which blocks are hot, and who meets in them.
@@ -123,28 +172,38 @@ fn rule(settings: &mut Settings) -> HotRule {
             without_effect(settings, "blocking.hot", "skip", &["blocking.leaders"]);
             HotRule { cap, leaders: 0 }
         }
+        HotPolicy::Never => {
+            without_effect(settings, "blocking.hot", "never", &["blocking.cap", "blocking.leaders"]);
+            HotRule::NEVER
+        }
     }
 }
 
-fn banding(settings: &mut Settings, scheme: &Scheme, threshold: f64, rule: HotRule) -> Option<BlockingPlan> {
+fn banding(
+    settings: &mut Settings,
+    keys: &'static BlockingKeys,
+    scheme: &Scheme,
+    threshold: f64,
+    rule: HotRule,
+) -> Option<BlockingPlan> {
     let Some(planes) = scheme.block_sketch().planes() else {
         let what = format!(
             "\"{}\" has no components to cut bands from; set blocking.kind = \"scan\", or blocking.sketch = \"fss\" for bands of a \
              second sketch",
             scheme.sketch.kind.name()
         );
-        settings.problem("blocking.kind", What::Contradiction(what));
+        settings.problem(keys.kind.name(), What::Contradiction(what));
         return None;
     };
     let params = BlockingParams {
         kind: BlockingKind::Banding,
-        bands: settings.get(&keys::BANDS),
-        rows: settings.get(&keys::ROWS),
-        recall: settings.get(&keys::RECALL),
+        bands: settings.get(&keys.bands),
+        rows: settings.get(&keys.rows),
+        recall: settings.get(&keys.recall),
         ..BlockingParams::default()
     };
-    let inputs =
-        ["threshold", "blocking.size", "blocking.bits", "blocking.bands", "blocking.rows", "blocking.recall"];
+    let [bands, rows, recall] = [keys.bands.name(), keys.rows.name(), keys.recall.name()];
+    let inputs = ["threshold", "blocking.size", "blocking.bits", bands, rows, recall];
     if !settings.sound(&inputs) || !settings.sound(sketch::SHAPE) {
         return None;
     }
@@ -152,9 +211,9 @@ fn banding(settings: &mut Settings, scheme: &Scheme, threshold: f64, rule: HotRu
         Ok(design) => Some(BlockingPlan::Banding { design, rule }),
         Err(error) => {
             let key = match error {
-                BandsError::Size { .. } if params.rows.is_some() => "blocking.rows",
-                BandsError::Size { .. } => "blocking.bands",
-                BandsError::Recall { .. } | BandsError::Unreachable { .. } => "blocking.recall",
+                BandsError::Size { .. } if params.rows.is_some() => rows,
+                BandsError::Size { .. } => bands,
+                BandsError::Recall { .. } | BandsError::Unreachable { .. } => recall,
             };
             settings.problem(key, What::Contradiction(error.to_string()));
             None

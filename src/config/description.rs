@@ -2,10 +2,10 @@
 
 use super::blocking::BlockingPlan;
 use super::filter::FilterPlan;
-use super::keys::{BLOCKING, CLUSTERS, FILTER, RETENTION_CLOCK};
+use super::keys::{BLOCKING, CLUSTERS, FILTER, HOT, RETENTION_CLOCK};
 use super::pipeline::Plan;
 use crate::block::hamming::Kind;
-use crate::block::{BlockingKind, HotRule};
+use crate::block::{BlockingKind, HotPolicy, HotRule};
 use crate::description::{Description, Value};
 use crate::filter::FilterKind;
 use crate::retention::Retention;
@@ -18,7 +18,8 @@ impl Plan {
         self.scheme
             .description()
             .with("threshold", self.threshold)
-            .and(blocking(&self.blocking))
+            .and(blocking("blocking", &self.blocking))
+            .and(self.also.as_ref().map_or_else(Description::new, |also| blocking("blocking.also", also)))
             .and(filter(&self.filter))
             .with("output.expand_limit", self.expand_limit)
             .with("output.clusters", CLUSTERS.name_of(&self.clusters))
@@ -42,37 +43,38 @@ fn retention(Retention { max_age, max_documents, clock }: &Retention) -> Descrip
     max_documents.iter().fold(described, |all, most| all.with("retention.max_documents", *most))
 }
 
-/// How pairs become candidates. No `..` stands here, so that a field that is added must be described too.
-fn blocking(plan: &BlockingPlan) -> Description {
-    let kind = |kind| Description::new().with("blocking.kind", BLOCKING.name_of(&kind));
+/// How pairs become candidates, under names of this table. No `..` stands here, so that a field that is added must be described too.
+fn blocking(table: &str, plan: &BlockingPlan) -> Description {
+    let name = |key: &str| format!("{table}.{key}");
+    let kind = |kind| Description::new().with(name("kind"), BLOCKING.name_of(&kind));
+    // Which blocks are hot; where nobody meets in one, it has no leaders.
+    let hot = |rule: HotRule| match rule {
+        HotRule::NEVER => Description::new().with(name("hot"), HOT.name_of(&HotPolicy::Never)),
+        HotRule { cap, leaders } => Description::new().with(name("cap"), cap).with(name("leaders"), leaders),
+    };
     match plan {
         BlockingPlan::Banding { design, rule } => kind(BlockingKind::Banding)
-            .with("blocking.bands", design.curve.bands)
-            .with("blocking.rows", design.curve.rows)
+            .with(name("bands"), design.curve.bands)
+            .with(name("rows"), design.curve.rows)
             .and(hot(*rule)),
         BlockingPlan::Hamming { design, rule } => {
             let described = match design.kind() {
-                Kind::OneLevel { blocks } => kind(BlockingKind::Permuted).with("blocking.blocks", blocks),
+                Kind::OneLevel { blocks } => kind(BlockingKind::Permuted).with(name("blocks"), blocks),
                 Kind::TwoLevel { sub_blocks } => {
-                    kind(BlockingKind::Permuted).with("blocking.sub_blocks", sub_blocks)
+                    kind(BlockingKind::Permuted).with(name("sub_blocks"), sub_blocks)
                 }
-                Kind::MultiIndex { blocks } => kind(BlockingKind::MultiIndex).with("blocking.blocks", blocks),
-                Kind::Groups { surplus } => kind(BlockingKind::Groups).with("blocking.common", surplus),
+                Kind::MultiIndex { blocks } => kind(BlockingKind::MultiIndex).with(name("blocks"), blocks),
+                Kind::Groups { surplus } => kind(BlockingKind::Groups).with(name("common"), surplus),
                 Kind::Conjunctions { surplus } => {
-                    kind(BlockingKind::Conjunctions).with("blocking.common", surplus)
+                    kind(BlockingKind::Conjunctions).with(name("common"), surplus)
                 }
                 Kind::Scan => kind(BlockingKind::Scan),
             };
-            described.with("blocking.distance", design.radius()).and(hot(*rule))
+            described.with(name("distance"), design.radius()).and(hot(*rule))
         }
         BlockingPlan::Shingles { rule } => kind(BlockingKind::Shingles).and(hot(*rule)),
         BlockingPlan::Scan => kind(BlockingKind::Scan),
     }
-}
-
-/// Which blocks are hot; where nobody meets in one, it has no leaders.
-fn hot(HotRule { cap, leaders }: HotRule) -> Description {
-    Description::new().with("blocking.cap", cap).with("blocking.leaders", leaders)
 }
 
 /// What decides about candidates: by each look, how few matches reject and how many accept.
@@ -119,6 +121,16 @@ mod tests {
             ("output.expand_limit=9", &["output.expand_limit"]),
             ("output.clusters=star", &["output.clusters"]),
             ("text.spaceless=run", &["text.spaceless"]),
+            (
+                "blocking.also.kind=banding",
+                &[
+                    "blocking.also.bands",
+                    "blocking.also.cap",
+                    "blocking.also.kind",
+                    "blocking.also.leaders",
+                    "blocking.also.rows",
+                ],
+            ),
             ("retention.max_age=30d", &["retention.clock", "retention.max_age_seconds"]),
             ("retention.max_documents=9", &["retention.max_documents"]),
             ("retention.clock=wall", &[]),

@@ -57,15 +57,19 @@ pub(super) fn params(settings: &mut Settings, sketch: &SketchParams, verify: Ver
         _ => None,
     };
     if let Some(reason) = needs_full.filter(|_| kind != FilterKind::Full) {
-        if settings.is_set_beside("filter.kind", "sketch.kind") {
-            let subject = match sketch.wide {
-                0 => format!("a sketch of kind \"{}\"", sketch.kind.name()),
-                _ => "a sketch of two widths of bits".to_owned(),
-            };
+        // What the file says of early looks does not bind the kind, or the two widths, that were asked for in place of its own.
+        let (cause, named, subject) = match sketch.wide {
+            0 => {
+                let name = sketch.kind.name();
+                ("sketch.kind", name, format!("a sketch of kind \"{name}\""))
+            }
+            _ => ("sketch.bits", "of two widths", "a sketch of two widths of bits".to_owned()),
+        };
+        if settings.is_set_beside("filter.kind", cause) {
             let what = format!("{subject} {reason}; leave it out, or filter.kind = \"full\"");
             settings.problem("filter.kind", What::Contradiction(what));
         }
-        without_effect(settings, "sketch.kind", sketch.kind.name(), &["filter.error", "filter.looks"]);
+        without_effect(settings, cause, named, &["filter.error", "filter.looks"]);
         kind = FilterKind::Full;
     } else if matches!(kind, FilterKind::Full | FilterKind::Hamming) {
         let name = keys::FILTER.name_of(&kind);

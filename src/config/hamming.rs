@@ -1,6 +1,7 @@
-//! Blocking by Hamming distance: the keys `blocking.distance`, `blocking.tables` and `blocking.common` to a design.
+//! Blocking by Hamming distance: the keys `distance`, `tables` and `common` of a blocking to a design.
 
-use super::keys;
+use super::described::Described;
+use super::keys::{self, BlockingKeys};
 use super::problem::What;
 use super::raw::{Settings, without_effect};
 use crate::block::BlockingKind;
@@ -16,15 +17,15 @@ const DOCUMENTS: u64 = 1_000_000;
 /// Groups that must agree where `common` is not set, as in the experiments of Yuan et al. (2012).
 const COMMON: usize = 3;
 
-/// T of the filter by distance: the similarity at the greatest distance, inclusive.
+/// T of the filter by distance: the similarity at the greatest distance, inclusive. Without a distance it is the threshold.
 pub(super) fn threshold(settings: &mut Settings, sketch: &SketchParams) -> Option<f64> {
+    let shape = one_bit(settings, "filter.kind", sketch);
+    let Some(distance) = settings.get(&keys::DISTANCE) else {
+        return settings.get(&keys::THRESHOLD);
+    };
     without_effect(settings, "filter.kind", "hamming", &["threshold"]);
-    let shape = one_bit(settings, "filter.kind", sketch)?;
-    let distance = distance(settings);
-    if distance.is_none() && settings.sound(&["blocking.distance"]) {
-        settings.missing("blocking.distance");
-    }
-    Some(shape.agreement.similarity(1.0 - distance? as f64 / shape.size as f64))
+    let shape = shape?;
+    Some(shape.agreement.similarity(1.0 - distance as f64 / shape.size as f64))
 }
 
 /// The shape of sketches of one bit a place; notes a problem with `key` if they have more.
@@ -38,23 +39,20 @@ fn one_bit(settings: &mut Settings, key: &'static str, sketch: &SketchParams) ->
     shape
 }
 
-fn distance(settings: &mut Settings) -> Option<usize> {
-    settings.get(&keys::DISTANCE)
-}
-
 /// The design of a kind for one-bit sketches. Without a distance it is the greatest that a full comparison accepts.
 pub(super) fn design(
     settings: &mut Settings,
     kind: BlockingKind,
+    keys: &'static BlockingKeys,
     sketch: &SketchParams,
     threshold: f64,
     cap: usize,
 ) -> Option<Design> {
-    let shape = one_bit(settings, "blocking.kind", sketch)?;
-    let distance = distance(settings);
-    let tables = settings.get(&keys::TABLES);
-    let common = settings.get(&keys::COMMON);
-    let inputs = ["sketch.size", "blocking.distance", "blocking.tables", "blocking.common"];
+    let shape = one_bit(settings, keys.kind.name(), sketch)?;
+    let distance = settings.get(&keys.distance);
+    let tables = settings.get(&keys.tables);
+    let common = settings.get(&keys.common);
+    let inputs = ["sketch.size", keys.distance.name(), keys.tables.name(), keys.common.name()];
     if !settings.sound(&inputs) || distance.is_none() && !settings.sound(&["threshold"]) {
         return None;
     }
@@ -74,11 +72,11 @@ pub(super) fn design(
     let made = made.and_then(|design| design.selections().map(|_| design));
     made.map_err(|error| {
         let key = match (&error, distance, tables, common) {
-            (DesignError::Radius { .. }, Some(_), ..) => "blocking.distance",
+            (DesignError::Radius { .. }, Some(_), ..) => keys.distance.name(),
             (DesignError::Radius { .. }, None, ..) => "threshold",
-            (_, _, Some(_), _) => "blocking.tables",
-            (_, _, _, Some(_)) => "blocking.common",
-            _ => "blocking.kind",
+            (_, _, Some(_), _) => keys.tables.name(),
+            (_, _, _, Some(_)) => keys.common.name(),
+            _ => keys.kind.name(),
         };
         settings.problem(key, What::Contradiction(error.to_string()));
     })

@@ -13,10 +13,10 @@ use crate::block::{BlockingKind, HotPolicy, design};
 use crate::cluster::ClusterKind;
 use crate::filter::{FilterKind, Verify};
 use crate::retention::{self, RetentionClock};
-use crate::sketch::{SectionMode, SketchKind};
+use crate::sketch::{SectionBase, SectionMode, SketchKind};
 use crate::source::OnError;
 use crate::text::measures::Measure;
-use crate::text::{Field, Growth, IdfForm, Normalize, Shingle, Spaceless};
+use crate::text::{Field, Growth, IdfForm, Normalize, Shingle, Spaceless, Stem};
 
 /// A key whose values are of one type.
 pub(super) struct Key<T> {
@@ -99,7 +99,7 @@ pub(super) const SHINGLE: Key<Shingle> = other!(
     }
 );
 pub(super) const SPACELESS: Key<Spaceless> =
-    choice!("text.spaceless", [Spaceless::Part, Spaceless::Char, Spaceless::Run]);
+    choice!("text.spaceless", [Spaceless::Part, Spaceless::Bag, Spaceless::Char, Spaceless::Run]);
 pub(super) const NORMALIZE: Key<Normalize> =
     choice!("text.normalize", [Normalize::None, Normalize::Nfc, Normalize::Nfkc]);
 /// Words, or the path of a file.
@@ -111,6 +111,8 @@ pub(super) const STOP_WORDS: Key<Result<Vec<String>, String>> = other!(
         list => list.list(|word| word.text().map(str::to_owned)).map(Ok),
     }
 );
+pub(super) const STEM: Key<Stem> =
+    choice!("text.stem", of Stem::ALL.iter().map(|stem| (stem.name(), *stem)).collect());
 /// The weight of each field.
 pub(super) const FIELDS: Key<u32> = whole!("text.fields.*", 1, Field::MOST);
 pub(super) const WEIGHTS: Key<&str> =
@@ -132,17 +134,18 @@ pub(super) const BITS: Key<f64> = number!("sketch.bits", Included(1.0), Included
 pub(super) const SEED: Key<u64> = whole!("sketch.seed", 0, u64::MAX >> 1);
 pub(super) const RUN: Key<usize> = whole!("sketch.run", 2, 64);
 pub(super) const SECTIONS: Key<usize> = whole!("sketch.sections", 1, 1000);
+/// In thousandths.
+pub(super) const BOUND: Key<u32> = Key {
+    name: "sketch.bound",
+    expected: || "a number from 0.001 to 1000000, of three decimals at most".to_owned(),
+    ends: || vec!["0.001".to_owned(), "1000000".to_owned()],
+    choices: Vec::new,
+    take: |value| thousandths(value.number()?),
+};
 pub(super) const MODE: Key<SectionMode> = choice!("sketch.mode", [SectionMode::Attach, SectionMode::Pair]);
+pub(super) const BASE: Key<SectionBase> = choice!("sketch.base", [SectionBase::Fss, SectionBase::MinHash]);
 
-pub(super) const BLOCKING: Key<BlockingKind> = choice!("blocking.kind", [
-    "banding" => BlockingKind::Banding,
-    "permuted" => BlockingKind::Permuted,
-    "multi-index" => BlockingKind::MultiIndex,
-    "groups" => BlockingKind::Groups,
-    "conjunctions" => BlockingKind::Conjunctions,
-    "shingles" => BlockingKind::Shingles,
-    "scan" => BlockingKind::Scan,
-]);
+pub(super) const BLOCKING: Key<BlockingKind> = choice!("blocking.kind", of blockings());
 pub(super) const BANDS: Key<usize> = whole!("blocking.bands", 1, MOST);
 pub(super) const ROWS: Key<usize> = whole!("blocking.rows", 1, design::MAX_ROWS);
 pub(super) const RECALL: Key<f64> = number!("blocking.recall", Excluded(0.0), Excluded(1.0));
@@ -158,9 +161,20 @@ pub(super) const BLOCK_BITS: Key<usize> =
 pub(super) const DISTANCE: Key<usize> = whole!("blocking.distance", 0, MOST - 1);
 pub(super) const TABLES: Key<usize> = whole!("blocking.tables", 1, 4096);
 pub(super) const COMMON: Key<usize> = whole!("blocking.common", 1, 255);
+/// The keys of a second blocking.
+pub(super) const ALSO: Key<BlockingKind> = choice!(
+    "blocking.also.kind",
+    // Nothing is left to be found beside every pair.
+    of blockings().into_iter().filter(|(_, kind)| *kind != BlockingKind::Scan).collect()
+);
+pub(super) const ALSO_BANDS: Key<usize> = whole!("blocking.also.bands", 1, MOST);
+pub(super) const ALSO_ROWS: Key<usize> = whole!("blocking.also.rows", 1, design::MAX_ROWS);
+pub(super) const ALSO_RECALL: Key<f64> = number!("blocking.also.recall", Excluded(0.0), Excluded(1.0));
+pub(super) const ALSO_DISTANCE: Key<usize> = whole!("blocking.also.distance", 0, MOST - 1);
+pub(super) const ALSO_TABLES: Key<usize> = whole!("blocking.also.tables", 1, 4096);
+pub(super) const ALSO_COMMON: Key<usize> = whole!("blocking.also.common", 1, 255);
 pub(super) const CAP: Key<usize> = whole!("blocking.cap", 2, 1_000_000);
-pub(super) const HOT: Key<HotPolicy> =
-    choice!("blocking.hot", ["leaders" => HotPolicy::Leaders, "skip" => HotPolicy::Skip]);
+pub(super) const HOT: Key<HotPolicy> = choice!("blocking.hot", ["leaders" => HotPolicy::Leaders, "skip" => HotPolicy::Skip, "never" => HotPolicy::Never]);
 pub(super) const LEADERS: Key<usize> = whole!("blocking.leaders", 1, 64);
 
 pub(super) const FILTER: Key<FilterKind> = choice!("filter.kind", [
@@ -200,6 +214,7 @@ pub(super) const KEYS: &[&dyn Described] = &[
     &SPACELESS,
     &NORMALIZE,
     &STOP_WORDS,
+    &STEM,
     &FIELDS,
     &WEIGHTS,
     &IDF,
@@ -212,6 +227,8 @@ pub(super) const KEYS: &[&dyn Described] = &[
     &RUN,
     &SECTIONS,
     &MODE,
+    &BASE,
+    &BOUND,
     &BLOCKING,
     &BANDS,
     &ROWS,
@@ -225,6 +242,13 @@ pub(super) const KEYS: &[&dyn Described] = &[
     &CAP,
     &HOT,
     &LEADERS,
+    &ALSO,
+    &ALSO_BANDS,
+    &ALSO_ROWS,
+    &ALSO_RECALL,
+    &ALSO_DISTANCE,
+    &ALSO_TABLES,
+    &ALSO_COMMON,
     &FILTER,
     &ERROR,
     &LOOKS,
@@ -237,6 +261,52 @@ pub(super) const KEYS: &[&dyn Described] = &[
     &CLUSTER_LIMIT,
     &ON_ERROR,
 ];
+
+/// The blockings, by name.
+fn blockings() -> Vec<(&'static str, BlockingKind)> {
+    vec![
+        ("banding", BlockingKind::Banding),
+        ("permuted", BlockingKind::Permuted),
+        ("multi-index", BlockingKind::MultiIndex),
+        ("groups", BlockingKind::Groups),
+        ("conjunctions", BlockingKind::Conjunctions),
+        ("shingles", BlockingKind::Shingles),
+        ("scan", BlockingKind::Scan),
+    ]
+}
+
+/// The keys of one blocking.
+pub(super) struct BlockingKeys {
+    pub(super) kind: Key<BlockingKind>,
+    pub(super) bands: Key<usize>,
+    pub(super) rows: Key<usize>,
+    pub(super) recall: Key<f64>,
+    pub(super) distance: Key<usize>,
+    pub(super) tables: Key<usize>,
+    pub(super) common: Key<usize>,
+}
+
+/// Those of the table `[blocking]`.
+pub(super) const FIRST: &BlockingKeys = &BlockingKeys {
+    kind: BLOCKING,
+    bands: BANDS,
+    rows: ROWS,
+    recall: RECALL,
+    distance: DISTANCE,
+    tables: TABLES,
+    common: COMMON,
+};
+
+/// Those of the table `[blocking.also]`.
+pub(super) const SECOND: &BlockingKeys = &BlockingKeys {
+    kind: ALSO,
+    bands: ALSO_BANDS,
+    rows: ALSO_ROWS,
+    recall: ALSO_RECALL,
+    distance: ALSO_DISTANCE,
+    tables: ALSO_TABLES,
+    common: ALSO_COMMON,
+};
 
 /// Keys and tables that other versions have.
 pub(super) const LATER: &[&str] = &[];
@@ -272,6 +342,14 @@ impl<T> Described for Key<T> {
         let choices = (self.choices)().into_iter().map(|(name, _)| format!("\"{name}\""));
         (self.ends)().into_iter().chain(choices).collect()
     }
+}
+
+/// A number from 0.001 to 1,000,000, if it is a whole number of thousandths.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the range")]
+fn thousandths(number: f64) -> Option<u32> {
+    let exact = number * 1000.0;
+    let is_whole = (exact - exact.round()).abs() < 1e-6;
+    (is_whole && (1.0..=1e9).contains(&exact.round())).then(|| exact.round() as u32)
 }
 
 /// The end of a range, as people write it.

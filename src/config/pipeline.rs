@@ -9,7 +9,7 @@ use super::frozen::{FrozenTables, TableSource};
 use super::problem::PlanError;
 use super::raw::Settings;
 use super::{BUILT_IN, hamming, keys, read, sketch, text, weights};
-use crate::block::{Blocking, BlockingKind};
+use crate::block::{Blocking, BlockingKind, Several};
 use crate::cluster::{ClusterKind, Clusters};
 use crate::filter::{FilterKind, PairFilter, Schedule, Verify};
 use crate::retention::Retention;
@@ -28,6 +28,8 @@ pub struct Plan {
     pub scheme: Scheme,
     /// Sketch to blocks.
     pub blocking: BlockingPlan,
+    /// Sketch to further blocks: a pair that shares a block of either is a candidate. Hot by the same rule.
+    pub also: Option<BlockingPlan>,
     /// Candidate to verdict.
     pub filter: FilterPlan,
     /// Most copies of one sketch that are expanded to pairs, inclusive; at least 1.
@@ -83,14 +85,14 @@ impl Draft {
         let verify = filter::verify(&mut settings);
         let sketch = sketch::sketch(&mut settings);
         let params = filter::params(&mut settings, &sketch, verify);
-        let kind = blocking::kind(&mut settings, params.kind);
+        let kinds = blocking::kinds(&mut settings, &sketch, params.kind);
         let (rules, table) = text::rules(&mut settings);
         let scheme = Scheme {
             version: VERSION,
             text: rules,
             sketch,
             blocks: sketch::companion(&mut settings, sketch.seed),
-            exact: verify == Verify::Exact || kind == BlockingKind::Shingles,
+            exact: verify == Verify::Exact || kinds.any(BlockingKind::Shingles),
         };
         weights::agree(&mut settings, &scheme);
         let threshold = match params.kind {
@@ -98,7 +100,7 @@ impl Draft {
             _ => settings.get(&keys::THRESHOLD),
         };
         let threshold = threshold.unwrap_or(0.8);
-        let blocking = blocking::plan(&mut settings, kind, &scheme, threshold);
+        let (blocking, also) = blocking::plan(&mut settings, kinds, &scheme, threshold);
         let filter = filter::plan(&mut settings, &scheme, threshold, &params);
         let expand_limit = settings.get(&keys::EXPAND_LIMIT).unwrap_or(1000);
         let clusters = settings.get(&keys::CLUSTERS).unwrap_or_default();
@@ -117,6 +119,7 @@ impl Draft {
                     threshold,
                     scheme,
                     blocking,
+                    also,
                     filter,
                     expand_limit,
                     clusters,
@@ -178,7 +181,17 @@ impl Plan {
     /// # Panics
     /// If bands were designed for a sketch that has no planes, which [`parse`](Self::parse) does not do.
     pub fn blocking(&self) -> Arc<dyn Blocking> {
-        self.blocking.make(&self.scheme)
+        let first = self.blocking.make(&self.scheme);
+        match &self.also {
+            None => first,
+            Some(also) => Arc::new(Several::new([first, also.make(&self.scheme)])),
+        }
+    }
+
+    /// The blockings, each with the number of its first table.
+    pub fn blockings(&self) -> impl DoubleEndedIterator<Item = (&BlockingPlan, usize)> {
+        let behind = self.also.as_ref().map(|also| (also, self.blocking.make(&self.scheme).tables()));
+        std::iter::once((&self.blocking, 0)).chain(behind)
     }
 
     /// Makes the filter.

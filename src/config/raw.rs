@@ -36,6 +36,8 @@ pub(super) struct Settings {
     problems: Vec<Problem>,
     /// Keys with a problem: what depends on them is not examined.
     unsound: BTreeSet<String>,
+    /// Keys and tables that an override has unset.
+    unset: BTreeSet<String>,
     /// For each layer the folder that its relative paths start from.
     folders: Vec<PathBuf>,
     /// The first file's name, for what is missing there.
@@ -71,6 +73,7 @@ impl Settings {
             entries: BTreeMap::new(),
             problems: Vec::new(),
             unsound: BTreeSet::new(),
+            unset: BTreeSet::new(),
             folders: Vec::new(),
             name: "".into(),
         }
@@ -90,7 +93,7 @@ impl Settings {
         }
     }
 
-    /// Reads a `key=value` override: the value is TOML, or text without quotes.
+    /// Reads a `key=value` override: the value is TOML, or text without quotes; no value unsets the key, or all keys of a table.
     pub(super) fn add_override(&mut self, typed: &str) {
         let name = format!("--set {typed}").into();
         let layer = self.layer(Path::new(""));
@@ -98,9 +101,22 @@ impl Settings {
             let at = Origin { layer, line: None, source: name };
             return self.problem_at(at, "", What::Syntax("expected key=value".to_owned()));
         };
+        if text.is_empty() && self.unset(key) {
+            return;
+        }
         let source = Source { text, name, layer, lines: false };
         let text = || Spanned::new(0..text.len(), DeValue::String(text.into()));
         self.insert(key, 0..0, &DeValue::parse(source.text).unwrap_or_else(|_| text()), &source);
+    }
+
+    /// Takes away a known key, or all keys of a table, as if they had never been set. False if there is no such key.
+    pub(super) fn unset(&mut self, key: &str) -> bool {
+        if !self.keys.iter().any(|known| known.has(key)) && self.below(key).next().is_none() {
+            return false;
+        }
+        self.entries.retain(|name, _| name != key && within(name, key).is_none());
+        self.unset.insert(key.to_owned());
+        true
     }
 
     fn layer(&mut self, folder: &Path) -> usize {
@@ -277,10 +293,11 @@ impl Settings {
         self.entries.contains_key(key)
     }
 
-    /// Whether a key is set, and not in the file while `other` is overridden.
+    /// Whether a key is set, and not in the file while `other` is overridden or unset.
     pub(super) fn is_set_beside(&self, key: &str, other: &str) -> bool {
         let overridden = |name: &str| self.entries.get(name).map(|entry| entry.at.layer > 0);
-        overridden(key).is_some_and(|key_is| key_is || overridden(other) != Some(true))
+        let other_is = || overridden(other).unwrap_or_else(|| self.unset.contains(other));
+        overridden(key).is_some_and(|key_is| key_is || !other_is())
     }
 
     /// The value of a key whose value is never told.

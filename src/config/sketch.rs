@@ -13,10 +13,11 @@ pub(super) fn sketch(settings: &mut Settings) -> SketchParams {
     let kind = settings.get(&keys::KIND).unwrap_or(SketchKind::Fss);
     let own = match kind {
         SketchKind::Connected { .. } => &["sketch.run"][..],
-        SketchKind::Sectional { .. } => &["sketch.sections", "sketch.mode"],
+        SketchKind::Sectional { .. } => &["sketch.sections", "sketch.mode", "sketch.base"],
+        SketchKind::Rejection { .. } => &["sketch.bound"],
         _ => &[],
     };
-    let others = ["sketch.run", "sketch.sections", "sketch.mode"].into_iter();
+    let others = ["sketch.run", "sketch.sections", "sketch.mode", "sketch.base", "sketch.bound"].into_iter();
     let mut useless: Vec<_> = others.filter(|key| !own.contains(key)).collect();
     useless.extend(matches!(kind, SketchKind::BottomK).then_some("sketch.bits"));
     without_effect(settings, "sketch.kind", kind.name(), &useless);
@@ -28,10 +29,14 @@ pub(super) fn sketch(settings: &mut Settings) -> SketchParams {
         SketchKind::Connected { run } => {
             SketchKind::Connected { run: settings.get(&keys::RUN).unwrap_or(run) }
         }
-        SketchKind::Sectional { sections, mode } => SketchKind::Sectional {
+        SketchKind::Sectional { sections, mode, base } => SketchKind::Sectional {
             sections: settings.get(&keys::SECTIONS).unwrap_or(sections),
             mode: settings.get(&keys::MODE).unwrap_or(mode),
+            base: settings.get(&keys::BASE).unwrap_or(base),
         },
+        SketchKind::Rejection { bound } => {
+            SketchKind::Rejection { bound: settings.get(&keys::BOUND).unwrap_or(bound) }
+        }
         kind => kind,
     };
     let seed = settings.get(&keys::SEED).unwrap_or(0);

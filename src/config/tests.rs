@@ -47,7 +47,10 @@ fn values_out_of_range_or_of_the_wrong_type() {
         ("blocking.rows = 65", "blocking.rows: found 65, expected a whole number from 1 to 64"),
         ("blocking.recall = 1.0", "blocking.recall: found 1.0, expected a number above 0 and below 1"),
         ("blocking.cap = 1", "blocking.cap: found 1, expected a whole number from 2 to 1000000"),
-        ("blocking.hot = \"dead\"", "blocking.hot: found \"dead\", expected \"leaders\" or \"skip\""),
+        (
+            "blocking.hot = \"dead\"",
+            "blocking.hot: found \"dead\", expected \"leaders\", \"skip\" or \"never\"",
+        ),
         ("blocking.leaders = 65", "blocking.leaders: found 65, expected a whole number from 1 to 64"),
         ("filter.error = 0.2", "filter.error: found 0.2, expected a number above 0 and at most 0.1"),
         ("filter.looks = 64", "filter.looks: found 64, expected a list of whole numbers from 1 to 32768"),
@@ -89,7 +92,7 @@ fn unknown_keys_name_the_nearest_known_one() {
         ("colour = 1", "colour: unknown key"),
         (
             "sketch = 448",
-            "sketch: found 448, expected a table with the keys kind, size, bits, seed, run, sections, mode",
+            "sketch: found 448, expected a table with the keys kind, size, bits, seed, run, sections, mode, base, bound",
         ),
         ("threshold.value = 1", "threshold.value: unknown key"),
     ] {
@@ -126,6 +129,28 @@ fn what_is_no_choice_is_told_with_those_there_are() {
         said("measure = \"color\"", &[]),
         ["p.toml:1: measure: found \"color\", expected \"jaccard\", \"weighted-jaccard\" or \"cosine\""]
     );
+}
+
+#[test]
+fn stems_are_of_words_and_leave_stop_words_alone() {
+    let stems = plan("text.stem = \"english\"\ntext.stop_words = [\"Having\"]", &[]).unwrap().scheme.text;
+    assert_eq!((stems.stem.name(), &*stems.stop_words), ("english", &["having".to_owned()][..]));
+    assert_eq!(
+        said("text.stem = \"german\"", &["text.shingle=chars:5"]),
+        ["p.toml:1: text.stem: is for shingles of words; leave it out, or text.shingle = \"words:N\""]
+    );
+}
+
+#[test]
+fn counted_single_words_have_smaller_parts() {
+    let of = |text: &str| plan(text, &["sketch.kind=dart"]).unwrap().scheme.text.spaceless;
+    assert_eq!(of("text = { shingle = \"words:1\", weights = \"tf\" }"), Spaceless::Bag);
+    assert_eq!(
+        of("text = { shingle = \"words:1\", weights = \"tf\", spaceless = \"part\" }"),
+        Spaceless::Part
+    );
+    assert_eq!(of("text = { shingle = \"words:2\", weights = \"tf\" }"), Spaceless::Part);
+    assert_eq!(of("text.shingle = \"words:1\""), Spaceless::Part);
 }
 
 #[test]
@@ -235,7 +260,7 @@ fn all_problems_at_once_in_the_order_of_their_places() {
         said,
         [
             "p.toml:1: threshold: found 2, expected a number above 0 and at most 1",
-            "p.toml:3: sketch.kind: found \"simsketch\", expected \"fss\", \"minhash\", \"oph\", \"oph-original\", \"superminhash\", \"bottom-k\", \"min-max\", \"odd\", \"connected\", \"sectional\", \"dart\", \"icws\", \"cws\" or \"simhash\"",
+            "p.toml:3: sketch.kind: found \"simsketch\", expected \"fss\", \"minhash\", \"oph\", \"oph-original\", \"superminhash\", \"bottom-k\", \"min-max\", \"odd\", \"connected\", \"sectional\", \"dart\", \"icws\", \"cws\", \"rejection\" or \"simhash\"",
             "p.toml:4: sketch.sise: unknown key; did you mean \"sketch.size\"?",
             "p.toml:6: blocking.rows: found 0, expected a whole number from 1 to 64",
             "p.toml:7: blocking.bands: found 1000000, expected a whole number from 1 to 32768",
@@ -286,6 +311,116 @@ fn another_kind_drops_what_the_file_says_about_the_old_one() {
 }
 
 #[test]
+fn two_blockings_in_one_pipeline() {
+    let simhash = "sketch.kind = \"simhash\"\nfilter.kind = \"hamming\"\nblocking.distance = 3\n";
+    let both = plan(&format!("{simhash}[blocking.also]\nkind = \"permuted\"\ntables = 10"), &[]).unwrap();
+    let BlockingPlan::Banding { design: bands, .. } = &both.blocking else { panic!("{both:?}") };
+    let Some(BlockingPlan::Hamming { design, .. }) = &both.also else { panic!("{both:?}") };
+    // The distance of the filter, which is that of the first table.
+    assert_eq!((design.radius(), design.keys()), (3, 10));
+    assert_eq!(both.blocking().tables(), bands.curve.bands + 10);
+    let firsts: Vec<_> = both.blockings().map(|(_, first)| first).collect();
+    assert_eq!(firsts, [0, bands.curve.bands]);
+    // By --set, beside what a file says; and the other way round.
+    let set = plan(simhash, &["blocking.also.kind=permuted", "blocking.also.tables=10"]).unwrap();
+    assert_eq!(set.description().encode(), both.description().encode());
+    let other = ["blocking.kind=permuted", "blocking.also.kind=banding", "blocking.sketch=fss"];
+    assert!(plan(simhash, &other).unwrap().scheme.blocks.is_some());
+    assert!(plan(MINHASH, &["blocking.also.kind=shingles"]).unwrap().scheme.exact);
+    assert!(plan(MINHASH, &["blocking.also.kind=shingles", "blocking.also="]).unwrap().also.is_none());
+    for (typed, expected) in [
+        (
+            "blocking.also.kind = \"scan\"",
+            "blocking.also.kind: found \"scan\", expected \"banding\", \"permuted\", \"multi-index\", \"groups\", \"conjunctions\" or \"shingles\"",
+        ),
+        ("blocking.also.bands = 4", "blocking.also.bands: has no effect without blocking.also.kind"),
+        (
+            "blocking.also = { kind = \"banding\", tables = 4 }",
+            "blocking.also.tables: has no effect with blocking.also.kind = \"banding\"",
+        ),
+        (
+            "blocking.also = { kind = \"banding\", bands = 64, rows = 8 }",
+            "blocking.also.rows: bands = 64 and rows = 8 do not fit: a band has 1 to 64 rows, and all of them at most 448 components",
+        ),
+        (
+            "blocking.also.kind = \"permuted\"",
+            "blocking.also.kind: is for sketches of one bit a component; set sketch.bits = 1, or sketch.kind = \"simhash\"",
+        ),
+        (
+            "blocking = { kind = \"scan\", also = { kind = \"banding\" } }",
+            "blocking.also.kind: has no effect with blocking.kind = \"scan\"",
+        ),
+    ] {
+        assert_eq!(said(typed, &[]), [format!("p.toml:1: {expected}")]);
+    }
+}
+
+#[test]
+fn bits_between_two_powers_of_two_need_nothing_else() {
+    let whole = |text: &str, overrides: &[&str]| {
+        let plan = plan(text, overrides).unwrap_or_else(|error| panic!("{overrides:?}: {error}"));
+        assert!(plan.scheme.sketch.wide > 0 && plan.schedule().is_none(), "{overrides:?}");
+        match plan.blocking {
+            BlockingPlan::Banding { design, .. } => (design.curve.agreement, design.recall),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(whole("sketch.bits = 1.5", &[]).0, Agreement::Bits(1));
+    for (name, text) in BUILT_IN.iter().filter(|(name, _)| *name != "simhash") {
+        let overrides = ["sketch.bits=1.5", "sketch.size=1024"];
+        if ["exact", "tour"].contains(name) {
+            // The features decide.
+            assert!(plan(text, &overrides).unwrap().scheme.exact, "{name}");
+        } else {
+            let (agreement, recall) = whole(text, &overrides);
+            assert!(agreement == Agreement::Bits(1) && recall >= 0.99, "{name}");
+        }
+    }
+    assert_eq!(whole(MINHASH, &["sketch.bits=3"]).0, Agreement::Bits(2));
+    let typed = ["sketch.bits=1.5", "filter.kind=staged", "filter.looks=[64]"];
+    assert_eq!(
+        said(MINHASH, &typed),
+        [
+            "--set filter.kind=staged: filter.kind: a sketch of two widths of bits is compared as a whole; leave it out, or filter.kind = \"full\"",
+            "--set filter.looks=[64]: filter.looks: has no effect with sketch.bits = \"of two widths\"",
+        ]
+    );
+}
+
+#[test]
+fn an_override_without_a_value_unsets_a_key_or_a_table() {
+    let same = |overrides: &[&str], others: &[&str]| {
+        let text = "threshold = 0.7\ntext.fields = { a = 1, b = 1 }\nblocking.bands = 9\nsketch.size = 400";
+        assert_eq!(
+            plan(text, overrides).unwrap().description().encode(),
+            plan(text, others).unwrap().description().encode(),
+            "{overrides:?}"
+        );
+    };
+    same(&["threshold="], &["threshold=0.8"]);
+    same(&[" sketch.size = ", "sketch.size=64", "sketch.size="], &["sketch.size=448"]);
+    same(&["sketch="], &["sketch.size=448"]);
+    same(&["blocking.bands=", "blocking.distance="], &["blocking.recall=0.99", "blocking.bands="]);
+    // What the file says for another kind goes with the kind, as where another one is asked for.
+    let wide = "sketch.kind = \"sectional\"\nsketch.sections = 3\nblocking.kind = \"scan\"";
+    assert_eq!(plan(wide, &["sketch.kind="]).unwrap().scheme.sketch.kind, SketchKind::Fss);
+    let fields = |overrides: &[&str]| {
+        let text = "text.fields = { a = 1, \"b.c\" = 1 }";
+        let fields = plan(text, overrides).unwrap().scheme.text.fields;
+        fields.into_iter().map(|field| field.name).collect::<Vec<_>>()
+    };
+    assert_eq!(fields(&["text.fields="]), Vec::<String>::new());
+    assert_eq!(fields(&["text.fields.a="]), ["b.c"]);
+    assert_eq!(fields(&["text.fields.b.c=", "text.fields.d=1"]), ["a", "d"]);
+    assert_eq!(
+        said("", &["sketch.sise="]),
+        ["--set sketch.sise=: sketch.sise: unknown key; did you mean \"sketch.size\"?"]
+    );
+    // An empty text is written with its quotes.
+    assert_eq!(said("", &["filter.kind=\"\""]).len(), 1);
+}
+
+#[test]
 fn sketches_and_what_goes_with_them() {
     let plan =
         |text: &str, overrides: &[&str]| plan(text, overrides).unwrap_or_else(|error| panic!("{error}"));
@@ -294,7 +429,7 @@ fn sketches_and_what_goes_with_them() {
     let blocks = odd.scheme.blocks.unwrap();
     assert_eq!((blocks.kind, blocks.size, blocks.bits, blocks.seed), (SketchKind::Oph, 256, 4, 4));
     assert_eq!(odd.scheme.block_words(), 28..28 + 16);
-    assert!(odd.schedule().is_some_and(|schedule| schedule.looks().len() > 1));
+    assert!(odd.schedule().is_some_and(|schedule| schedule.first_word().is_some()));
     let bottom = plan(MINHASH, &["sketch.kind=bottom-k", "blocking.kind=scan"]);
     assert!(matches!(bottom.filter, FilterPlan::Whole(_)) && bottom.schedule().is_none());
     let exact = plan(MINHASH, &["sketch.kind=bottom-k", "blocking.sketch=fss", "filter.verify=exact"]);
@@ -381,10 +516,11 @@ fn hamming_blocking_and_what_it_needs() {
             "p.toml:1: blocking.kind: is for sketches of one bit a component; set sketch.bits = 1, or sketch.kind = \"simhash\""
         ]
     );
-    assert_eq!(
-        said("sketch.kind = \"simhash\"\nfilter.kind = \"hamming\"", &[]),
-        ["p.toml: blocking.distance: found nothing, expected a whole number from 0 to 32767"]
-    );
+    // The filter by distance too: at most 4 of 64 bits differ at a cosine of 0.98, and the blocks serve as many.
+    let unset = ["blocking.distance=", "blocking.tables=", "threshold=0.98"];
+    let near = plan(&format!("{simhash}blocking.kind = \"permuted\"\nblocking.tables = 10"), &unset).unwrap();
+    assert_eq!((near.threshold, near.schedule().unwrap().looks().last().unwrap().accept_from), (0.98, 60));
+    assert!(matches!(near.blocking, BlockingPlan::Hamming { design: of, .. } if of.radius() == 4));
     let said = said(
         &format!(
             "{simhash}threshold = 0.9\nblocking.kind = \"permuted\"\nblocking.tables = 7\nblocking.bands = 4"
@@ -524,4 +660,13 @@ fn what_a_variable_holds_is_never_said() {
         empty,
         "l.toml: source.inputs: found nothing, expected a list of paths, at least one; \"-\" is standard input"
     );
+}
+
+/// What was sketched before there was a choice of base keeps its scheme; another base is another one, and of sectional sketches only.
+#[test]
+fn the_base_of_sectional_sketches() {
+    let scheme = |base: &[&str]| plan("sketch.kind = \"sectional\"", base).unwrap().scheme.fingerprint();
+    assert_eq!(scheme(&[]), scheme(&["sketch.base=fss"]));
+    assert_ne!(scheme(&[]), scheme(&["sketch.base=minhash"]));
+    assert!(said("", &["sketch.base=minhash"])[0].contains("sketch.base"));
 }

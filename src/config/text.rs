@@ -5,22 +5,39 @@ use super::frozen::TableSource;
 use super::problem::What;
 use super::raw::Settings;
 use super::{fields, keys, read, weights};
-use crate::text::{self, TextRules, Weights};
+use crate::text::{self, Shingle, Spaceless, Stem, TextRules, Weights};
 
 /// The rules of `[text]`, and where the table of document frequencies is that they are to be frozen at.
 pub(super) fn rules(settings: &mut Settings) -> (TextRules, Option<TableSource>) {
     let default = TextRules::default();
+    let spaceless = settings.get(&keys::SPACELESS);
     let mut rules = TextRules {
         shingle: settings.get(&keys::SHINGLE).unwrap_or(default.shingle),
-        spaceless: settings.get(&keys::SPACELESS).unwrap_or(default.spaceless),
+        spaceless: spaceless.unwrap_or(default.spaceless),
         normalize: settings.get(&keys::NORMALIZE).unwrap_or(default.normalize),
-        stop_words: Vec::new(),
         fields: fields::fields(settings),
-        weights: Weights::Unit,
+        ..default
     };
     rules.stop_words = stop_words(settings, &rules);
+    rules.stem = stem(settings, rules.shingle);
     let (weights, table) = weights::weights(settings);
-    (TextRules { weights, ..rules }, table)
+    rules.weights = weights;
+    // Where single words are counted, a part of one says less than where sets of several are compared.
+    if spaceless.is_none() && rules.weights != Weights::Unit && rules.shingle == Shingle::Words(1) {
+        rules.spaceless = Spaceless::Bag;
+    }
+    (rules, table)
+}
+
+/// The stems, which stop words are not compared by.
+fn stem(settings: &mut Settings, shingle: Shingle) -> Stem {
+    let stem = settings.get(&keys::STEM).unwrap_or_default();
+    if stem != Stem::None && matches!(shingle, Shingle::Chars(_)) {
+        let what = "is for shingles of words; leave it out, or text.shingle = \"words:N\"";
+        settings.problem(keys::STEM.name(), What::Contradiction(what.to_owned()));
+        return Stem::None;
+    }
+    stem
 }
 
 /// The stop words as tokens, sorted and distinct. A word that is not one token could never be met, so it is a problem.

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use clusters::clusters;
 pub use shingles::{Triplet, shared};
-pub use truth::pairs;
+pub use truth::{pairs, sectional_pairs};
 pub use weighted::{Weighted, weighted_pairs};
 
 use crate::block::{BlockKey, Blocking};
@@ -44,15 +44,18 @@ pub fn exact<'a>(
         }
     }
     let rule = blocking.rule();
-    let candidates: BTreeSet<Pair<SketchId>> = blocks
-        .values()
-        .flat_map(|sketches| {
-            // They ascend. All of a block meet all, the leaders of a hot one meet all.
-            let is_hot = sketches.len() > rule.cap;
-            let meeting = if is_hot { rule.leaders.min(sketches.len()) } else { sketches.len() };
-            sketches[..meeting].iter().flat_map(|x| sketches.iter().filter_map(|y| Pair::new(*x, *y)))
-        })
-        .collect();
+    let mut candidates: BTreeMap<Pair<SketchId>, usize> = BTreeMap::new();
+    for sketches in blocks.values() {
+        // They ascend. All of a block meet all, the leaders of a hot one meet all.
+        let is_hot = sketches.len() > rule.cap;
+        let meeting = if is_hot { rule.leaders.min(sketches.len()) } else { sketches.len() };
+        let pairs = sketches[..meeting]
+            .iter()
+            .enumerate()
+            .flat_map(|(i, x)| sketches[i + 1..].iter().filter_map(|y| Pair::new(*x, *y)));
+        pairs.for_each(|pair| *candidates.entry(pair).or_default() += 1);
+    }
+    candidates.retain(|_, shared| *shared >= blocking.least());
 
     let visible = |id: &SketchId| {
         let documents = &members[id].1;
@@ -63,7 +66,7 @@ pub fn exact<'a>(
         Some(DocPair { pair, similarity, evidence: Evidence::default() })
     };
     let mut pairs = BTreeSet::new();
-    for candidate in candidates {
+    for candidate in candidates.into_keys() {
         let (x, y) = (candidate.lo(), candidate.hi());
         let Some(similarity) = filter.decide(members[x].0.view(), members[y].0.view()).accepted else {
             continue;

@@ -13,11 +13,15 @@
 //! Reference: R. J. Bayardo, Y. Ma and R. Srikant, *Scaling up all pairs similarity search* (WWW 2007), section 4; C. Xiao,
 //! W. Wang, X. Lin and J. X. Yu, *Efficient similarity joins for near duplicate detection* (WWW 2008), section 3.
 
+use std::collections::BTreeMap;
+
 use hashbrown::HashMap;
 
 use crate::doc::DocId;
 use crate::hash::OfHashes;
 use crate::pair::Pair;
+use crate::sketch::SectionMode;
+use crate::sketch::sectional::alignment;
 
 /// Every pair with a similarity of `floor` or more, sorted by ids. Ids must be distinct.
 ///
@@ -58,6 +62,25 @@ pub fn pairs(documents: impl IntoIterator<Item = (DocId, Vec<u64>)>, floor: f64)
     }
     found.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
     found
+}
+
+/// Every pair of a sectional similarity of `floor` or more, sorted by ids: that which a sketch of so many sections estimates. Features
+/// are in text order. Ids must be distinct. It is never above the Jaccard similarity, so that nothing else can reach the floor.
+///
+/// # Panics
+/// As [`pairs`].
+pub fn sectional_pairs(
+    documents: &BTreeMap<DocId, Vec<u64>>,
+    sections: usize,
+    mode: SectionMode,
+    floor: f64,
+) -> Vec<(Pair<DocId>, f64)> {
+    let by_set = pairs(documents.iter().map(|(id, features)| (id.clone(), features.clone())), floor);
+    let own = by_set.into_iter().map(|(pair, jaccard)| {
+        let q = alignment(&documents[pair.lo()], &documents[pair.hi()], sections).unwrap_or(0.0);
+        (pair, mode.expectation(jaccard, q))
+    });
+    own.filter(|(_, similarity)| *similarity >= floor).collect()
 }
 
 /// A document's feature set.

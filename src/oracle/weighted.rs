@@ -1,7 +1,7 @@
 //! The true weighted similarities: every pair of documents whose weighted features have a similarity of a floor or more.
 //!
-//! Documents with their features (ids ascending, one weight each) come in; pairs with `Σ min / Σ max >= floor` (inclusive) go out,
-//! sorted. Documents without a feature are in no pair.
+//! Documents with their features (ids ascending, one weight each) come in; pairs with `Σ min / Σ max >= floor`, or with a cosine of
+//! the floor (both inclusive), go out, sorted. Documents without a feature are in no pair.
 //!
 //! By sorting, as Yuan et al. (2019, section 3) make pairs of documents from shared features, one document after the other:
 //! what it has in common with each document before it is summed up along the lists of its features' holders. Quadratic in
@@ -13,19 +13,28 @@ use crate::doc::DocId;
 use crate::hash::OfHashes;
 use crate::pair::Pair;
 use crate::text::Features;
-use crate::text::measures::{total, weighted_jaccard_of};
+use crate::text::measures::{Measure, cosine_of, squares, total, weighted_jaccard_of};
 
 /// A document's features and their weights.
 pub type Weighted = (Vec<u64>, Vec<f64>);
 
-/// Every pair of a weighted Jaccard similarity of `floor` or more, sorted by ids. Ids must be distinct.
+/// Every pair of a similarity of `floor` or more by the measure, sorted by ids. Ids must be distinct. Under the plain Jaccard similarity
+/// all weights count as 1.
 ///
 /// # Panics
 /// Unless `0 < floor <= 1`.
 pub fn weighted_pairs(
     documents: impl IntoIterator<Item = (DocId, Weighted)>,
+    measure: Measure,
     floor: f64,
 ) -> Vec<(Pair<DocId>, f64)> {
+    // What a feature adds to what two texts have in common, what one text amounts to, and the similarity from these.
+    type Law = (fn(f64, f64) -> f64, fn(Features<'_>) -> f64, fn(f64, f64, f64) -> f64);
+    let (common, mass_of, similarity_of): Law = match measure {
+        Measure::Jaccard => (|_, _| 1.0, |of| of.ids.len() as f64, weighted_jaccard_of),
+        Measure::WeightedJaccard => (f64::min, total, weighted_jaccard_of),
+        Measure::Cosine => (|x, y| x * y, squares, cosine_of),
+    };
     assert!(floor > 0.0 && floor <= 1.0, "the floor {floor} is not in (0, 1]");
     let mut holders: HashMap<u64, Vec<(usize, f64)>, OfHashes> = HashMap::default();
     let mut before: Vec<(DocId, f64)> = Vec::new();
@@ -34,21 +43,21 @@ pub fn weighted_pairs(
     let mut met: Vec<usize> = Vec::new();
     let mut found = Vec::new();
     for (id, (ids, weights)) in documents {
-        let mass = total(Features { ids: &ids, weights: &weights });
+        let mass = mass_of(Features { ids: &ids, weights: &weights });
         for (feature, &weight) in ids.iter().zip(&weights) {
             let list = holders.entry(*feature).or_default();
             for &(other, of_other) in &*list {
                 if overlaps[other] <= 0.0 {
                     met.push(other);
                 }
-                overlaps[other] += weight.min(of_other);
+                overlaps[other] += common(weight, of_other);
             }
             list.push((before.len(), weight));
         }
         for other in met.drain(..) {
             let overlap = std::mem::take(&mut overlaps[other]);
             let (of_other, other_mass) = &before[other];
-            let similarity = weighted_jaccard_of(overlap, mass, *other_mass);
+            let similarity = similarity_of(overlap, mass, *other_mass);
             if similarity >= floor {
                 found.extend(Pair::new(id.clone(), of_other.clone()).map(|pair| (pair, similarity)));
             }
@@ -64,7 +73,6 @@ pub fn weighted_pairs(
 mod tests {
     use super::*;
     use crate::hash::mix;
-    use crate::text::measures::weighted_jaccard;
 
     #[test]
     fn equals_every_pair_by_the_measure() {
@@ -87,18 +95,26 @@ mod tests {
         texts.push((vec![], vec![]));
         let id = |n: usize| DocId::new(&format!("{n:03}")).unwrap();
         let features = |n: usize| Features { ids: &texts[n].0, weights: &texts[n].1 };
-        for floor in [0.2, 0.5, 0.8, 1.0] {
+        let measures = [Measure::Jaccard, Measure::WeightedJaccard, Measure::Cosine];
+        for (measure, floor) in
+            measures.into_iter().flat_map(|of| [0.2, 0.5, 0.8, 1.0].map(|floor| (of, floor)))
+        {
             let mut expected = Vec::new();
             for a in 0..texts.len() {
                 for b in a + 1..texts.len() {
-                    let similarity = weighted_jaccard(features(a), features(b));
+                    let similarity = measure.of(features(a), features(b));
                     if similarity >= floor {
                         expected.push((Pair::new(id(a), id(b)).unwrap(), similarity));
                     }
                 }
             }
             let documents = texts.iter().enumerate().map(|(n, text)| (id(n), text.clone()));
-            assert_eq!(weighted_pairs(documents, floor), expected, "floor {floor}");
+            let found = weighted_pairs(documents, measure, floor);
+            assert_eq!(found.len(), expected.len(), "{measure:?}, floor {floor}");
+            for ((by_sums, s), (pair, similarity)) in found.iter().zip(&expected) {
+                // Sums run in another order.
+                assert!(by_sums == pair && (s - similarity).abs() < 1e-12, "{measure:?} {s} {similarity}");
+            }
             assert!(floor > 0.8 || expected.len() > 20, "{}", expected.len());
         }
     }

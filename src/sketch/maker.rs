@@ -145,7 +145,7 @@ fn keep(features: Features<'_>, weighted: bool, words: &mut Vec<u64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sketch::{SectionMode, SketchKind, SketchParams, VERSION};
+    use crate::sketch::{SectionBase, SectionMode, SketchKind, SketchParams, VERSION};
     use crate::text::{Shingle, TextRules};
 
     fn scheme(kind: SketchKind, bits: usize, exact: bool) -> Scheme {
@@ -158,7 +158,7 @@ mod tests {
     /// in another order were copies of one sketch, at similarity 1, to a sketch that minds the order.
     #[test]
     fn an_id_covers_components_and_features() {
-        let kind = SketchKind::Sectional { sections: 2, mode: SectionMode::Attach };
+        let kind = SketchKind::Sectional { sections: 2, mode: SectionMode::Attach, base: SectionBase::Fss };
         let mut words: Vec<String> = (0..40).map(|i| format!("w{i}")).collect();
         let there = words.join(" ");
         words.reverse();

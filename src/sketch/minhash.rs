@@ -16,12 +16,17 @@ impl MinHash {
     pub fn new(size: usize, seed: u64) -> Self {
         Self { seeds: (1..=size as u64).map(|j| mix(seed ^ mix(j))).collect() }
     }
+
+    /// One component: the least image of the features, which the component's permutation gives them; `u64::MAX` without a feature.
+    pub fn component(features: &[u64], image: impl Fn(u64) -> u64) -> u64 {
+        features.iter().map(|x| image(*x)).min().unwrap_or(u64::MAX)
+    }
 }
 
 impl Sampler for MinHash {
     fn components(&mut self, features: Features<'_>, out: &mut [u64]) {
         for (component, seed) in out.iter_mut().zip(&self.seeds) {
-            *component = features.ids.iter().map(|x| mix(fold(x ^ seed, PI[3]))).min().unwrap_or(u64::MAX);
+            *component = Self::component(features.ids, |x| mix(fold(x ^ seed, PI[3])));
         }
     }
 }

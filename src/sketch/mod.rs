@@ -28,6 +28,7 @@ mod min_max;
 mod minhash;
 mod odd;
 pub mod oph;
+mod rejection;
 mod scheme;
 pub mod sectional;
 pub mod simhash;
@@ -53,8 +54,9 @@ pub use min_max::MinMax;
 pub use minhash::MinHash;
 pub use odd::Odd;
 pub use oph::{Oph, OphOriginal};
+pub use rejection::Rejection;
 pub use scheme::{Scheme, SketchKind, SketchParams, VERSION};
-pub use sectional::{SectionMode, Sectional};
+pub use sectional::{SectionBase, SectionMode, Sectional};
 pub use simhash::SimHash;
 pub use superminhash::SuperMinHash;
 

@@ -12,8 +12,10 @@ use super::estimate::standard_error;
 use super::estimator::{Estimator, Matches};
 use super::fractional::{Mixed, Part};
 use super::oph::{Oph, OphOriginal, Original};
-use super::sectional::{SectionMode, Sectional};
-use super::{Cws, Dart, Fss, Icws, MinHash, MinMax, Odd, Sampler, SimHash, Sketcher, SuperMinHash, variance};
+use super::sectional::{SectionBase, SectionMode, Sectional};
+use super::{
+    Cws, Dart, Fss, Icws, MinHash, MinMax, Odd, Rejection, Sampler, SimHash, Sketcher, SuperMinHash, variance,
+};
 use crate::description::Description;
 use crate::pair::{Evidence, Similarity};
 use crate::text::measures::Measure;
@@ -54,6 +56,8 @@ pub enum SketchKind {
         sections: usize,
         /// How sections enter a component.
         mode: SectionMode,
+        /// What samples the features.
+        base: SectionBase,
     },
     /// Darts (Christiani 2020): the weighted sketch of choice.
     Dart,
@@ -61,6 +65,11 @@ pub enum SketchKind {
     Icws,
     /// Consistent weighted sampling by exponential intervals (Manasse, McSherry and Talwar 2010), slow.
     Cws,
+    /// Rejection sampling (Shrivastava 2016), of weights up to a bound.
+    Rejection {
+        /// M, the greatest weight, in thousandths; at least 1. What weighs more counts as much.
+        bound: u32,
+    },
     /// Signs of weighted votes (Charikar 2002), for the cosine.
     #[serde(rename = "simhash")]
     SimHash,
@@ -68,7 +77,7 @@ pub enum SketchKind {
 
 impl SketchKind {
     /// Every kind, with the parameters that it has by default: sketches of sets, of weights, of angles.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Fss,
         Self::MinHash,
         Self::Oph,
@@ -78,10 +87,11 @@ impl SketchKind {
         Self::MinMax,
         Self::Odd,
         Self::Connected { run: 2 },
-        Self::Sectional { sections: 2, mode: SectionMode::Attach },
+        Self::Sectional { sections: 2, mode: SectionMode::Attach, base: SectionBase::Fss },
         Self::Dart,
         Self::Icws,
         Self::Cws,
+        Self::Rejection { bound: 16_000 },
         Self::SimHash,
     ];
 
@@ -127,10 +137,17 @@ impl SketchKind {
             Self::Odd => ("odd", Jaccard, Parities, false, alpha),
             Self::Connected { run } => ("connected", Jaccard, Runs(run), true, Spread::Independent),
             // Another similarity.
-            Self::Sectional { .. } => ("sectional", Jaccard, Planes, false, alpha),
+            Self::Sectional { base, .. } => {
+                let spread = match base {
+                    SectionBase::Fss => alpha,
+                    SectionBase::MinHash => Spread::Independent,
+                };
+                ("sectional", Jaccard, Planes, false, spread)
+            }
             Self::Dart => ("dart", WeightedJaccard, Planes, true, Spread::Independent),
             Self::Icws => ("icws", WeightedJaccard, Planes, true, Spread::Independent),
             Self::Cws => ("cws", WeightedJaccard, Planes, true, Spread::Independent),
+            Self::Rejection { .. } => ("rejection", WeightedJaccard, Planes, true, Spread::Independent),
             // A law that holds for many features of like weight.
             Self::SimHash => ("simhash", Cosine, Angles, false, Spread::Independent),
         };
@@ -300,9 +317,12 @@ impl SketchParams {
             .with(seed, self.seed);
         match self.kind {
             SketchKind::Connected { run } => all.with("sketch.run", run),
-            SketchKind::Sectional { sections, mode } => {
-                all.with("sketch.sections", sections).with("sketch.mode", mode.name())
+            SketchKind::Sectional { sections, mode, base } => {
+                let all = all.with("sketch.sections", sections).with("sketch.mode", mode.name());
+                // Sketches that were made before there was a choice keep their fingerprint.
+                if base == SectionBase::Fss { all } else { all.with("sketch.base", base.name()) }
             }
+            SketchKind::Rejection { bound } => all.with("sketch.bound", f64::from(bound) / 1000.0),
             _ => all,
         }
     }
@@ -396,7 +416,9 @@ impl SketchParams {
             SketchKind::Oph => Box::new(Oph::new(seed)),
             SketchKind::SuperMinHash => Box::new(SuperMinHash::new(size, seed)),
             SketchKind::MinMax => Box::new(MinMax::new(size, seed)),
-            SketchKind::Sectional { sections, mode } => Box::new(Sectional::new(size, sections, mode, seed)),
+            SketchKind::Sectional { sections, mode, base } => {
+                Box::new(Sectional::new(size, sections, mode, base, seed))
+            }
             SketchKind::BottomK => return Box::new(BottomK::new(size, seed)),
             SketchKind::Odd => return Box::new(Odd::new(size, bits, seed)),
             SketchKind::OphOriginal => return Box::new(OphOriginal::new(size, bits, seed)),
@@ -404,6 +426,9 @@ impl SketchParams {
             SketchKind::Dart => Box::new(Dart::new(size, seed)),
             SketchKind::Icws => Box::new(Icws::new(size, seed)),
             SketchKind::Cws => Box::new(Cws::new(size, seed)),
+            SketchKind::Rejection { bound } => {
+                Box::new(Rejection::new(size, f64::from(bound) / 1000.0, seed))
+            }
         };
         Box::new(Packed::new(sampler, size, self.cuts()))
     }

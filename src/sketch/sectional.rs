@@ -10,7 +10,7 @@
 //!
 //! So this is a similarity of its own, never above J and equal to it only if q = 1, which thresholds must be chosen for; beside
 //! an estimate of J it yields q, the [`alignment`](SectionMode::alignment) of two texts. (The paper takes it for an estimator
-//! of J, with E = J / s; that holds for neither.) The components are those of `fss`. In mode `attach`
+//! of J, with E = J / s; that holds for neither.) The components are those of a [base](SectionBase), `fss` or `minhash`. In mode `attach`
 //! each section is sketched by itself: the sketch of the text is the component-wise least, and the section that has it is the
 //! sampled feature's, the first one of equals.
 //!
@@ -18,10 +18,11 @@
 
 use std::ops::Range;
 
+use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-use super::{Fss, Sampler};
-use crate::hash::mix;
+use super::{Fss, MinHash, Sampler};
+use crate::hash::{OfHashes, mix};
 use crate::text::Features;
 
 /// How sections enter a component.
@@ -62,6 +63,45 @@ impl SectionMode {
     }
 }
 
+/// What samples the features.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SectionBase {
+    /// Fast similarity sketching: a fraction of the time, and no more variance.
+    #[default]
+    Fss,
+    /// K independent minima, as the paper has it.
+    MinHash,
+}
+
+impl SectionBase {
+    /// The name in a pipeline file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fss => "fss",
+            Self::MinHash => "minhash",
+        }
+    }
+}
+
+/// The common features of two texts, and those of them whose first occurrences are in sections of equal number. Features are in
+/// text order, repeats included.
+pub fn common(a: &[u64], b: &[u64], sections: usize) -> (usize, usize) {
+    let places = |ids: &[u64]| -> HashMap<u64, usize, OfHashes> {
+        // The last one that is put in counts.
+        ids.iter().enumerate().rev().map(|(i, x)| (*x, section(i, ids.len(), sections))).collect()
+    };
+    let (a, b) = (places(a), places(b));
+    let both = a.iter().filter_map(|(x, of_a)| b.get(x).map(|of_b| of_a == of_b));
+    both.fold((0, 0), |(common, aligned), is_aligned| (common + 1, aligned + usize::from(is_aligned)))
+}
+
+/// q, the share of the common features that are [aligned](common); `None` if nothing is common.
+pub fn alignment(a: &[u64], b: &[u64], sections: usize) -> Option<f64> {
+    let (common, aligned) = common(a, b, sections);
+    (common > 0).then(|| aligned as f64 / common as f64)
+}
+
 /// The section of feature `i` (from 0) of `n`, of `sections`: from 1 to `sections`.
 pub fn section(i: usize, n: usize, sections: usize) -> usize {
     i * sections / n + 1
@@ -88,9 +128,9 @@ fn located(value: u64, section: usize) -> u64 {
 }
 
 /// The sketcher.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Sectional {
-    sampler: Fss,
+    sampler: Box<dyn Sampler>,
     sections: usize,
     mode: SectionMode,
     /// The components of one section.
@@ -102,8 +142,11 @@ pub struct Sectional {
 
 impl Sectional {
     /// `size` components, at most 32768, for texts in `sections` sections, at least 1.
-    pub fn new(size: usize, sections: usize, mode: SectionMode, seed: u64) -> Self {
-        let sampler = Fss::new(size, seed);
+    pub fn new(size: usize, sections: usize, mode: SectionMode, base: SectionBase, seed: u64) -> Self {
+        let sampler: Box<dyn Sampler> = match base {
+            SectionBase::Fss => Box::new(Fss::new(size, seed)),
+            SectionBase::MinHash => Box::new(MinHash::new(size, seed)),
+        };
         Self { sampler, sections, mode, part: vec![0; size], places: Vec::new(), ids: Vec::new() }
     }
 
@@ -153,10 +196,39 @@ impl Sampler for Sectional {
 mod tests {
     use super::*;
 
+    /// Both ways of making components, one behind the other.
     fn components(ids: &[u64], sections: usize, mode: SectionMode) -> Vec<u64> {
-        let mut out = vec![0; 128];
-        Sectional::new(128, sections, mode, 8).components(Features::set(ids), &mut out);
+        let mut out = vec![0; 256];
+        for (base, half) in [SectionBase::Fss, SectionBase::MinHash].into_iter().zip(out.chunks_mut(128)) {
+            Sectional::new(128, sections, mode, base, 8).components(Features::set(ids), half);
+        }
         out
+    }
+
+    /// A component of the base's own sketch, with the section that it comes from.
+    #[test]
+    fn a_section_is_attached_to_what_is_sampled() {
+        let ids: Vec<u64> = (0..90).map(mix).collect();
+        let mut minima = vec![0; 64];
+        MinHash::new(64, 8).components(Features::set(&ids), &mut minima);
+        let mut out = vec![0; 64];
+        Sectional::new(64, 3, SectionMode::Attach, SectionBase::MinHash, 8)
+            .components(Features::set(&ids), &mut out);
+        let mut seen = [0; 3];
+        for (component, least) in out.iter().zip(&minima) {
+            let of = (1..=3).find(|s| located(*least, *s) == *component).expect("one of three sections");
+            seen[of - 1] += 1;
+        }
+        assert!(seen.iter().all(|n| *n > 8), "{seen:?}");
+    }
+
+    /// Of a b c d in two sections against c d a b, and against a c b d and more: all have moved; two of four have.
+    #[test]
+    fn alignment_is_the_share_that_stays() {
+        let a = [1, 2, 3, 4];
+        let shares = [&a[..], &[3, 4, 1, 2], &[1, 3, 2, 4, 5, 6, 7, 8], &[1, 2, 1, 3, 4], &[9]]
+            .map(|b| alignment(&a, b, 2));
+        assert_eq!(shares, [Some(1.0), Some(0.0), Some(0.5), Some(1.0), None]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Estimator, SectionMode, SketchKind, SketchParams};
+use super::{Estimator, SectionBase, SectionMode, SketchKind, SketchParams};
 use crate::hash::mix;
 use crate::text::Features;
 
@@ -19,8 +19,8 @@ fn table() -> Vec<SketchParams> {
         SketchKind::Odd,
         SketchKind::Connected { run: 2 },
         SketchKind::Connected { run: 4 },
-        SketchKind::Sectional { sections: 2, mode: SectionMode::Attach },
-        SketchKind::Sectional { sections: 5, mode: SectionMode::Pair },
+        SketchKind::Sectional { sections: 2, mode: SectionMode::Attach, base: SectionBase::Fss },
+        SketchKind::Sectional { sections: 5, mode: SectionMode::Pair, base: SectionBase::MinHash },
     ];
     let shapes = [(64, 1), (100, 4), (132, 8)];
     let of = |kind| shapes.map(|(size, bits)| SketchParams { kind, size, bits, wide: 0, seed: 1 });

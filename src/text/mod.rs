@@ -4,11 +4,13 @@
 //!
 //! The rules, in this order: Unicode normalization, if asked for; **tokens** are maximal runs of
 //! [`char::is_alphanumeric`], a character of a script written without spaces being a token of its own unless they
-//! [run](Spaceless::Run) together; each token is lowercased by itself; stop words are removed; **shingles** are windows of so many
+//! [run](Spaceless::Run) together; each token is lowercased by itself; stop words are removed; if asked for, what is left of tokens is
+//! their [stems](Stem); **shingles** are windows of so many
 //! words, or of characters of the tokens joined by one space; a **feature** is a shingle's hash.
 //!
-//! A token is a word, but for the characters of scripts without spaces under [`Spaceless::Part`], the default: there a Han
-//! character is half a word, a kana a quarter, and a Thai, Lao, Khmer or Myanmar character a sixth. From each token on, the
+//! A token is a word, but for the characters of scripts without spaces: under [`Spaceless::Part`], the default, a Han
+//! character is half a word, a kana a quarter, and a Thai, Lao, Khmer or Myanmar character a sixth; under [`Spaceless::Bag`] a half, a
+//! sixth and an eighth. From each token on, the
 //! shortest window that holds W words is a shingle; where the text ends before, there is none. A text that so has no shingle has
 //! one, of all its tokens.
 //!
@@ -26,8 +28,6 @@
 //!
 //! Features of a set may repeat, which its sketches do not notice. Weighted features are distinct: [`Featurizer::terms`] counts,
 //! a [`Weigher`] weighs by the rules of [`Weights`]. Further [fields](Field) of a document are shingled by themselves.
-//!
-//! Not done here: stemming.
 
 mod fields;
 mod idf;
@@ -38,6 +38,7 @@ mod normalize;
 mod passages;
 mod plain;
 mod shingle;
+mod stem;
 mod stop;
 mod terms;
 #[cfg(test)]
@@ -52,11 +53,13 @@ pub use idf::{IdfForm, IdfTable};
 pub use idf_file::IdfError;
 pub use passages::{Passages, Piece, common_passages};
 pub use plain::{shingles, tokens};
+pub use stem::{Language, Stem};
 pub use terms::{Terms, TermsRef};
 pub use weights::{Growth, Idf, Weigher, Weights};
 
 use normalize::normalized;
 use shingle::{Long, Parts, Roll, Short};
+use stem::Stemmer;
 use stop::StopWords;
 use terms::TermCounter;
 use tokenize::{Lowered, SLACK, hash_at};
@@ -80,6 +83,8 @@ pub enum Shingle {
 pub enum Spaceless {
     /// Each such character is a token of its own, and a part of a word: half of one, a quarter or a sixth, by its script.
     Part,
+    /// As [`Self::Part`], with half of a word, a sixth or an eighth: for bags of single words, in which a part says less.
+    Bag,
     /// Each such character is a token of its own, and a word.
     Char,
     /// As any other alphanumeric character: they run together.
@@ -109,12 +114,20 @@ pub struct TextRules {
     pub normalize: Normalize,
     /// Lowercased tokens that are removed before shingling; sorted, without repeats.
     pub stop_words: Vec<String>,
+    /// What becomes of the other tokens; nothing but [`Stem::None`] with shingles of characters.
+    #[serde(skip_serializing_if = "is_none")]
+    pub stem: Stem,
     /// Further fields of a record, by name, without repeats.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<Field>,
     /// What a feature weighs.
     #[serde(skip_serializing_if = "is_unit")]
     pub weights: Weights,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_none(stem: &Stem) -> bool {
+    *stem == Stem::None
 }
 
 fn is_unit(weights: &Weights) -> bool {
@@ -128,6 +141,7 @@ impl Default for TextRules {
             spaceless: Spaceless::Part,
             normalize: Normalize::None,
             stop_words: Vec::new(),
+            stem: Stem::None,
             fields: Vec::new(),
             weights: Weights::Unit,
         }
@@ -148,6 +162,11 @@ impl TextRules {
             .with("text.stop_words", Value::list(&self.stop_words))
             .with("text.fields", Value::list(self.fields.iter().map(|field| &field.name)))
             .and(self.weights.description());
+        // What came later is left out while it says what was done before.
+        let described = match self.stem {
+            Stem::None => described,
+            stem => described.with("text.stem", stem.name()),
+        };
         let weight =
             |all: Description, field: &Field| all.with(format!("text.fields.{}", field.name), field.weight);
         self.fields.iter().fold(described, weight)
@@ -159,6 +178,7 @@ impl Spaceless {
     pub fn name(self) -> &'static str {
         match self {
             Self::Part => "part",
+            Self::Bag => "bag",
             Self::Char => "char",
             Self::Run => "run",
         }
@@ -197,6 +217,7 @@ impl<'a> Features<'a> {
 pub struct Featurizer {
     rules: TextRules,
     stop_words: StopWords,
+    stemmer: Option<Stemmer>,
     normalized: String,
     lowered: Lowered,
     joined: Vec<u8>,
@@ -213,12 +234,15 @@ impl Featurizer {
     /// Prepares the rules.
     ///
     /// # Panics
-    /// If the shingle size is 0.
+    /// If the shingle size is 0, and if there are stems with shingles of characters, where the end of a word is a shingle too.
     pub fn new(rules: TextRules) -> Self {
         let (Shingle::Words(size) | Shingle::Chars(size)) = rules.shingle;
         assert!(size > 0, "a shingle has one token or character at least");
+        let has_words = matches!(rules.shingle, Shingle::Words(_));
+        assert!(has_words || rules.stem == Stem::None, "shingles of characters are of whole words");
         Self {
             stop_words: StopWords::new(&rules.stop_words),
+            stemmer: Stemmer::new(rules.stem),
             normalized: String::new(),
             lowered: Lowered::new(rules.spaceless),
             joined: Vec::new(),
@@ -269,17 +293,17 @@ impl Featurizer {
     }
 
     fn words(&mut self, size: usize, mut roll: impl Roll) -> usize {
-        let features = &mut self.features;
-        each_token(&self.lowered, &self.stop_words, |token, _, _| features.push(roll.next(token)));
+        let Self { lowered, stop_words, stemmer, features, .. } = self;
+        each_token(lowered, stop_words, stemmer.as_mut(), |token, _, _| features.push(roll.next(token)));
         // Before the first full window stand the windows that were not full: see `shingle`.
         size.min(features.len()).saturating_sub(1)
     }
 
     fn words_of_parts(&mut self) -> usize {
-        let Self { lowered, stop_words, parts, features, .. } = self;
+        let Self { lowered, stop_words, stemmer, parts, features, .. } = self;
         parts.clear();
-        each_token(lowered, stop_words, |token, first, _| {
-            parts.next(token, lowered.twelfths(first), |feature| features.push(feature));
+        each_token(lowered, stop_words, stemmer.as_mut(), |token, first, _| {
+            parts.next(token, lowered.weight(first), |feature| features.push(feature));
         });
         features.extend(parts.whole());
         0
@@ -287,7 +311,7 @@ impl Featurizer {
 
     fn chars(&mut self, size: usize) -> usize {
         self.joined.clear();
-        each_token(&self.lowered, &self.stop_words, |_, first, end| {
+        each_token(&self.lowered, &self.stop_words, None, |_, first, end| {
             self.joined.extend_from_slice(&self.lowered.bytes()[first..end]);
             self.joined.push(b' ');
         });
@@ -300,10 +324,24 @@ impl Featurizer {
     }
 }
 
-/// Calls `then` with the hash, the first and the end byte of each token that is no stop word.
+/// Calls `then` with the hash, the first and the end byte of each token that is no stop word; the hash is that of its stem if there is a
+/// stemmer.
 #[inline(always)]
-fn each_token(lowered: &Lowered, stop_words: &StopWords, mut then: impl FnMut(u64, usize, usize)) {
+fn each_token(
+    lowered: &Lowered,
+    stop_words: &StopWords,
+    stemmer: Option<&mut Stemmer>,
+    mut then: impl FnMut(u64, usize, usize),
+) {
     let token = |first, end| hash_at(lowered.bytes(), first, end);
+    if let Some(stemmer) = stemmer {
+        return lowered.runs(|first, end| {
+            let token = token(first, end);
+            if !stop_words.contains(token) {
+                then(stemmer.hash(token, &lowered.bytes()[first..end]), first, end);
+            }
+        });
+    }
     if stop_words.is_empty() {
         return lowered.runs(|first, end| then(token(first, end), first, end));
     }

@@ -2,13 +2,19 @@
 //! fast path must equal. Several times slower than [`super::Featurizer`].
 
 use super::normalize::normalized;
-use super::unicode::{WORD, WordPart, part_of_word};
+use super::stem::Stemmer;
+use super::unicode::{WORD, part_of_word, weight};
 use super::{Shingle, Spaceless, TextRules};
 
-/// The tokens of a text in text order, stop words removed.
+/// The tokens of a text in text order, stop words removed, and of the others their stems if the rules say so.
 pub fn tokens(text: &str, rules: &TextRules) -> Vec<String> {
     let mut scratch = String::new();
     let text = normalized(text, rules.normalize, &mut scratch);
+    let stemmer = Stemmer::new(rules.stem);
+    let stem = |token: String| match &stemmer {
+        Some(stemmer) => stemmer.stem(&token).into_owned(),
+        None => token,
+    };
     let is_alone = |c: char| part_of_word(c, rules.spaceless).is_some();
     text.split(|c: char| !c.is_alphanumeric())
         .flat_map(|run| run.split_inclusive(is_alone))
@@ -19,6 +25,7 @@ pub fn tokens(text: &str, rules: &TextRules) -> Vec<String> {
         .filter(|token| !token.is_empty())
         .map(str::to_lowercase)
         .filter(|token| !rules.stop_words.contains(token))
+        .map(stem)
         .collect()
 }
 
@@ -46,22 +53,16 @@ fn of_part(text: &str, rules: &TextRules) -> Vec<String> {
 /// From each token on the shortest window that weighs `size` words; one of all tokens (at least one) if that leaves none.
 pub(super) fn windows(tokens: &[String], size: usize, rule: Spaceless) -> impl Iterator<Item = &[String]> {
     let from = move |first| {
-        let mut weight = 0;
+        let mut sum = 0;
         let is_enough = |token: &String| {
-            weight += twelfths(token, rule);
-            weight >= size * WORD
+            sum += weight(token, rule);
+            sum >= size * WORD
         };
         let last = tokens[first..].iter().position(is_enough)?;
         Some(&tokens[first..=first + last])
     };
     let none = (!tokens.is_empty() && from(0).is_none()).then_some(tokens);
     none.into_iter().chain((0..tokens.len()).map_while(from))
-}
-
-/// What a token weighs, in twelfths of a word.
-fn twelfths(token: &str, rule: Spaceless) -> usize {
-    let part = token.chars().next().filter(|_| rule == Spaceless::Part);
-    part.and_then(|c| part_of_word(c, rule)).map_or(WORD, WordPart::twelfths)
 }
 
 #[cfg(test)]
@@ -94,6 +95,15 @@ mod tests {
         assert_eq!(of("ない。", Shingle::Words(1)), ["な い"]);
         assert_eq!(of("ไม่มี ok", Shingle::Words(1)), ["ไ ม ม ี ok", "ม ม ี ok", "ม ี ok", "ี ok", "ok"]);
         assert_eq!(of("你好 world", Shingle::Words(3)), ["你 好 world"], "less than 3 words");
+        // In a bag a kana is a sixth of a word, a Thai character an eighth.
+        let bag = |text| {
+            let rules =
+                TextRules { shingle: Shingle::Words(1), spaceless: Spaceless::Bag, ..TextRules::default() };
+            shingles(text, &rules)
+        };
+        assert_eq!(bag("近似 a"), of("近似 a", Shingle::Words(1)));
+        assert_eq!(bag("かなかなかなか"), ["か な か な か な", "な か な か な か"]);
+        assert_eq!(bag("กขคงจฉชซฌ"), ["ก ข ค ง จ ฉ ช ซ", "ข ค ง จ ฉ ช ซ ฌ"]);
         // No space, no change: Arabic, Hangul, Devanagari, emoji between words.
         assert_eq!(
             of("مرحبا بالعالم 한국어 नमस 🎉ok", Shingle::Words(4)),

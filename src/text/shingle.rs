@@ -13,7 +13,7 @@
 //! first token on: of a text of fewer than w tokens the last value is its one shingle, of others the first w - 1 are dropped.
 
 use super::tokenize::hash_at;
-use super::unicode::{WORD, WordPart};
+use super::unicode::{LEAST, WORD};
 use crate::hash::{self, mix};
 
 /// C.
@@ -78,7 +78,7 @@ impl Roll for Long {
 /// Windows that begin with each token and are the shortest to weigh so much; a token from which none does begins no window.
 #[derive(Debug)]
 pub(super) struct Parts {
-    /// What a window weighs at least, in twelfths of a word.
+    /// What a window weighs at least, in 24ths of a word.
     wanted: usize,
     /// C^i for each place i of a window.
     powers: Box<[u64]>,
@@ -97,7 +97,7 @@ impl Parts {
     pub(super) fn new(size: usize) -> Self {
         let wanted = size * WORD;
         // A window without its last token weighs less than is wanted.
-        let most = wanted / WordPart::Sixth.twelfths();
+        let most = wanted / LEAST;
         let powers = std::iter::successors(Some(1), |power: &u64| Some(power.wrapping_mul(FACTOR)));
         Self {
             wanted,

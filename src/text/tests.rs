@@ -33,17 +33,18 @@ fn reference(text: &str, rules: &TextRules) -> Vec<u64> {
 
 fn rules() -> impl Strategy<Value = TextRules> {
     let shingle = prop_oneof![(1_usize..8).prop_map(Shingle::Words), (1_usize..40).prop_map(Shingle::Chars)];
-    let spaceless =
-        prop_oneof![3 => Just(Spaceless::Part), 1 => Just(Spaceless::Char), 1 => Just(Spaceless::Run)];
+    let spaceless = prop_oneof![3 => Just(Spaceless::Part), 2 => Just(Spaceless::Bag), 1 => Just(Spaceless::Char), 1 => Just(Spaceless::Run)];
     let normalize = prop_oneof![Just(Normalize::None), Just(Normalize::Nfc), Just(Normalize::Nfkc)];
     let stop_words = prop_oneof![Just(""), Just("a the ος 中 é")];
     let fields = prop_oneof![3 => Just(""), 1 => Just("a b c")];
-    (shingle, spaceless, normalize, stop_words, fields).prop_map(
-        |(shingle, spaceless, normalize, stop_words, fields)| TextRules {
+    let stem = prop_oneof![2 => Just(Stem::None), 1 => prop::sample::select(Stem::ALL)];
+    (shingle, spaceless, normalize, stop_words, fields, stem).prop_map(
+        |(shingle, spaceless, normalize, stop_words, fields, stem)| TextRules {
             shingle,
             spaceless,
             normalize,
             stop_words: stop_words.split_whitespace().map(str::to_owned).collect(),
+            stem: if matches!(shingle, Shingle::Words(_)) { stem } else { Stem::None },
             fields: fields
                 .split_whitespace()
                 .map(|name| Field { name: name.to_owned(), weight: 2 })
@@ -180,12 +181,14 @@ fn other_texts_have_the_features_that_they_had() {
     for shingle in
         [Shingle::Words(1), Shingle::Words(2), Shingle::Words(3), Shingle::Words(5), Shingle::Chars(5)]
     {
-        let [mut part, mut char, mut run] = [Spaceless::Part, Spaceless::Char, Spaceless::Run]
-            .map(|spaceless| Featurizer::new(TextRules { shingle, spaceless, ..TextRules::default() }));
+        let [mut part, mut bag, mut char, mut run] =
+            [Spaceless::Part, Spaceless::Bag, Spaceless::Char, Spaceless::Run]
+                .map(|spaceless| Featurizer::new(TextRules { shingle, spaceless, ..TextRules::default() }));
         for text in ["", "one", "Ünïcode ΑΣ Straße ﬁn مرحبا नमस्ते 한국어 İstanbul 🎉 а б", "a b c d e f g h"]
         {
             assert_eq!(part.features(text), char.features(text));
             assert_eq!(part.features(text), run.features(text));
+            assert_eq!(part.features(text), bag.features(text));
         }
         // A text with parts leaves nothing behind.
         assert!(!part.features("漢字 and 漢字かな").is_empty());
@@ -201,6 +204,18 @@ fn stop_words_that_are_parts() {
     let plain = featurizer.features("a b c d").to_vec();
     assert_eq!(featurizer.features("a の b 的 c d の"), plain);
     assert_eq!(featurizer.features("の 的"), [0; 0]);
+}
+
+/// A stop word is what it was typed as; stems are made of the rest.
+#[test]
+fn stems_after_stop_words() {
+    let stem = Stem::Of(Language::English);
+    let rules = TextRules { stem, stop_words: vec!["connect".to_owned()], ..TextRules::default() };
+    assert_eq!(tokens("Connections connect 漢 it's 2nds", &rules), ["connect", "漢", "it", "s", "2nds"]);
+    let mut featurizer = Featurizer::new(rules);
+    let features = featurizer.features("connections of networks").to_vec();
+    assert_eq!(features, featurizer.features("connected connect OF network"));
+    assert_eq!(features, Featurizer::new(TextRules::default()).features("connect of network"));
 }
 
 fn with_fields(shingle: Shingle, weights: &[u32]) -> TextRules {

@@ -46,18 +46,18 @@ impl Lowered {
 
     /// Whether the text has tokens that are parts of words.
     pub(super) fn has_parts(&self) -> bool {
-        self.has_parts && self.rule == Spaceless::Part
+        self.has_parts && matches!(self.rule, Spaceless::Part | Spaceless::Bag)
     }
 
-    /// What the token that begins at this byte weighs, in twelfths of a word.
+    /// What the token that begins at this byte weighs, in 24ths of a word.
     #[inline(always)]
-    pub(super) fn twelfths(&self, first: usize) -> usize {
+    pub(super) fn weight(&self, first: usize) -> usize {
         // All that are parts of words take three bytes or four.
         if self.bytes[first] < 0xe0 {
             return WORD;
         }
         match self.class_at(first) {
-            Class::Alone(share) => share.twelfths(),
+            Class::Alone(part) => part.weight(self.rule),
             _ => WORD,
         }
     }

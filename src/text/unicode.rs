@@ -6,7 +6,7 @@
 //!
 //! Scripts without spaces, by the Unicode property Script (Scripts.txt): Han, Hiragana, Katakana, Thai, Lao, Khmer and
 //! Myanmar. Marks that these scripts share with others (Script Common) follow the plain rule, but for the prolonged sound marks
-//! U+30FC and U+FF70, which are parts of words ([`Spaceless::Part`]) as the kana before them are.
+//! U+30FC and U+FF70, which are parts of words ([`Spaceless::Part`], [`Spaceless::Bag`]) as the kana before them are.
 
 use std::sync::LazyLock;
 
@@ -25,29 +25,40 @@ pub(super) enum Class {
     Alone(WordPart),
 }
 
-/// How much of a word a character of a script without spaces is.
+/// What sort of part of a word a character of a script without spaces is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WordPart {
     /// Han.
-    Half,
+    Han,
     /// Hiragana, Katakana.
-    Quarter,
+    Kana,
     /// Thai, Lao, Khmer, Myanmar.
-    Sixth,
+    Thai,
 }
 
-/// What a word weighs: the least number that has a half, a quarter and a sixth.
-pub(super) const WORD: usize = 12;
+/// What a word weighs: the least number that has a half, a quarter, a sixth and an eighth.
+pub(super) const WORD: usize = 24;
+
+/// The least that a token weighs.
+pub(super) const LEAST: usize = WORD / 8;
 
 impl WordPart {
-    /// In twelfths of a word.
-    pub(super) fn twelfths(self) -> usize {
-        match self {
-            Self::Half => WORD / 2,
-            Self::Quarter => WORD / 4,
-            Self::Sixth => WORD / 6,
+    /// In 24ths of a word.
+    #[inline(always)]
+    pub(super) fn weight(self, rule: Spaceless) -> usize {
+        match (self, rule) {
+            (_, Spaceless::Char | Spaceless::Run) => WORD,
+            (Self::Han, _) => WORD / 2,
+            (Self::Kana, Spaceless::Part) => WORD / 4,
+            (Self::Kana, Spaceless::Bag) | (Self::Thai, Spaceless::Part) => WORD / 6,
+            (Self::Thai, Spaceless::Bag) => WORD / 8,
         }
     }
+}
+
+/// What a token weighs, in 24ths of a word.
+pub(super) fn weight(token: &str, rule: Spaceless) -> usize {
+    token.chars().next().and_then(|c| part_of_word(c, rule)).map_or(WORD, |part| part.weight(rule))
 }
 
 /// The classes of U+0000 to U+FFFF; surrogates, which are no characters, as separators.
@@ -55,11 +66,12 @@ pub(super) type Plane = [Class; 0x1_0000];
 
 /// The plane under a rule, made at the first call (about a millisecond).
 pub(super) fn plane(rule: Spaceless) -> &'static Plane {
+    // Characters are the same parts, and weigh differently.
     static PART: LazyLock<Box<Plane>> = LazyLock::new(|| of_rule(Spaceless::Part));
     static CHAR: LazyLock<Box<Plane>> = LazyLock::new(|| of_rule(Spaceless::Char));
     static RUN: LazyLock<Box<Plane>> = LazyLock::new(|| of_rule(Spaceless::Run));
     match rule {
-        Spaceless::Part => &PART,
+        Spaceless::Part | Spaceless::Bag => &PART,
         Spaceless::Char => &CHAR,
         Spaceless::Run => &RUN,
     }
@@ -88,8 +100,8 @@ pub(super) fn class(c: char, rule: Spaceless) -> Class {
 pub(super) fn part_of_word(c: char, rule: Spaceless) -> Option<WordPart> {
     match rule {
         Spaceless::Run => None,
-        Spaceless::Part if matches!(c, '\u{30fc}' | '\u{ff70}') => Some(WordPart::Quarter),
-        Spaceless::Part | Spaceless::Char => {
+        Spaceless::Part | Spaceless::Bag if matches!(c, '\u{30fc}' | '\u{ff70}') => Some(WordPart::Kana),
+        Spaceless::Part | Spaceless::Bag | Spaceless::Char => {
             let next = SPACELESS.partition_point(|&(first, ..)| first <= c);
             let (_, last, share) = SPACELESS[next.checked_sub(1)?];
             (c <= last).then_some(share)
@@ -97,29 +109,29 @@ pub(super) fn part_of_word(c: char, rule: Spaceless) -> Option<WordPart> {
     }
 }
 
-/// First and last characters, ascending, and their share. A range may take in unassigned codes of its block and characters that are not
+/// First and last characters, ascending, and their sort. A range may take in unassigned codes of its block and characters that are not
 /// alphanumeric, for which nobody asks.
 const SPACELESS: [(char, char, WordPart); 20] = [
-    ('\u{0e01}', '\u{0eff}', WordPart::Sixth),     // Thai, Lao
-    ('\u{1000}', '\u{109f}', WordPart::Sixth),     // Myanmar
-    ('\u{1780}', '\u{17ff}', WordPart::Sixth),     // Khmer
-    ('\u{3005}', '\u{3005}', WordPart::Half),      // Han: iteration mark
-    ('\u{3007}', '\u{3029}', WordPart::Half),      // Han: zero, Hangzhou numerals
-    ('\u{3038}', '\u{303b}', WordPart::Half),      // Han: Hangzhou numerals, vertical iteration mark
-    ('\u{3041}', '\u{309f}', WordPart::Quarter),   // Hiragana
-    ('\u{30a1}', '\u{30fa}', WordPart::Quarter),   // Katakana
-    ('\u{30fd}', '\u{30ff}', WordPart::Quarter),   // Katakana: iteration marks, digraph koto
-    ('\u{31f0}', '\u{31ff}', WordPart::Quarter),   // Katakana: phonetic extensions
-    ('\u{3400}', '\u{9fff}', WordPart::Half),      // Han: extension A, unified ideographs
-    ('\u{a9e0}', '\u{a9ff}', WordPart::Sixth),     // Myanmar: extended B
-    ('\u{aa60}', '\u{aa7f}', WordPart::Sixth),     // Myanmar: extended A
-    ('\u{f900}', '\u{faff}', WordPart::Half),      // Han: compatibility ideographs
-    ('\u{ff66}', '\u{ff6f}', WordPart::Quarter), // Katakana: halfwidth, up to the halfwidth prolonged sound mark
-    ('\u{ff71}', '\u{ff9d}', WordPart::Quarter), // Katakana: halfwidth, after it
-    ('\u{116d0}', '\u{116ff}', WordPart::Sixth), // Myanmar: extended C
-    ('\u{16fe3}', '\u{16ff6}', WordPart::Half),  // Han: iteration and reading marks
-    ('\u{1aff0}', '\u{1b16f}', WordPart::Quarter), // Katakana and Hiragana: Minnan tones, supplement, extensions, small letters
-    ('\u{20000}', '\u{3ffff}', WordPart::Half),    // Han: extensions B onwards, the whole of planes 2 and 3
+    ('\u{0e01}', '\u{0eff}', WordPart::Thai),   // Thai, Lao
+    ('\u{1000}', '\u{109f}', WordPart::Thai),   // Myanmar
+    ('\u{1780}', '\u{17ff}', WordPart::Thai),   // Khmer
+    ('\u{3005}', '\u{3005}', WordPart::Han),    // Han: iteration mark
+    ('\u{3007}', '\u{3029}', WordPart::Han),    // Han: zero, Hangzhou numerals
+    ('\u{3038}', '\u{303b}', WordPart::Han),    // Han: Hangzhou numerals, vertical iteration mark
+    ('\u{3041}', '\u{309f}', WordPart::Kana),   // Hiragana
+    ('\u{30a1}', '\u{30fa}', WordPart::Kana),   // Katakana
+    ('\u{30fd}', '\u{30ff}', WordPart::Kana),   // Katakana: iteration marks, digraph koto
+    ('\u{31f0}', '\u{31ff}', WordPart::Kana),   // Katakana: phonetic extensions
+    ('\u{3400}', '\u{9fff}', WordPart::Han),    // Han: extension A, unified ideographs
+    ('\u{a9e0}', '\u{a9ff}', WordPart::Thai),   // Myanmar: extended B
+    ('\u{aa60}', '\u{aa7f}', WordPart::Thai),   // Myanmar: extended A
+    ('\u{f900}', '\u{faff}', WordPart::Han),    // Han: compatibility ideographs
+    ('\u{ff66}', '\u{ff6f}', WordPart::Kana), // Katakana: halfwidth, up to the halfwidth prolonged sound mark
+    ('\u{ff71}', '\u{ff9d}', WordPart::Kana), // Katakana: halfwidth, after it
+    ('\u{116d0}', '\u{116ff}', WordPart::Thai), // Myanmar: extended C
+    ('\u{16fe3}', '\u{16ff6}', WordPart::Han), // Han: iteration and reading marks
+    ('\u{1aff0}', '\u{1b16f}', WordPart::Kana), // Katakana and Hiragana: Minnan tones, supplement, extensions, small letters
+    ('\u{20000}', '\u{3ffff}', WordPart::Han),  // Han: extensions B onwards, the whole of planes 2 and 3
 ];
 
 #[cfg(test)]
@@ -137,9 +149,9 @@ mod tests {
     #[test]
     fn each_script_without_spaces_is_known() {
         for (chars, share) in [
-            ("一々〇㐀鿿豈\u{20000}\u{2a700}\u{2ebf0}\u{31350}\u{16ff2}", WordPart::Half),
-            ("ぁんゟァヺヽㇰｦｱﾝ\u{1b000}\u{1b150}\u{1aff0}", WordPart::Quarter),
-            ("กฮะໜကႏꧠꩠកៜ\u{116d0}", WordPart::Sixth),
+            ("一々〇㐀鿿豈\u{20000}\u{2a700}\u{2ebf0}\u{31350}\u{16ff2}", WordPart::Han),
+            ("ぁんゟァヺヽㇰｦｱﾝ\u{1b000}\u{1b150}\u{1aff0}", WordPart::Kana),
+            ("กฮะໜကႏꧠꩠកៜ\u{116d0}", WordPart::Thai),
         ] {
             for c in chars.chars() {
                 assert_eq!(class(c, Spaceless::Part), Class::Alone(share), "{c:?}");
@@ -154,7 +166,7 @@ mod tests {
         for c in ['ー', 'ｰ'] {
             assert_eq!(
                 RULES.map(|rule| class(c, rule)),
-                [Class::Alone(WordPart::Quarter), Class::Lower, Class::Lower]
+                [Class::Alone(WordPart::Kana), Class::Lower, Class::Lower]
             );
         }
     }

@@ -17,7 +17,8 @@ use unicode_normalization::char::{canonical_combining_class, decompose_canonical
 use unicode_normalization::{IsNormalized, is_nfc_quick, is_nfkc_quick};
 
 use super::normalize::normalized;
-use super::unicode::{WORD, WordPart, part_of_word};
+use super::stem::Stemmer;
+use super::unicode::{self, WORD, part_of_word};
 use super::{Normalize, Shingle, Spaceless, TextRules};
 use crate::hash;
 
@@ -25,7 +26,7 @@ use crate::hash;
 #[derive(Clone, Debug)]
 pub(super) struct Unit {
     pub(super) hash: u64,
-    /// What it counts in a window: twelfths of a word, or one for a character.
+    /// What it counts in a window: 24ths of a word, or one for a character.
     weight: usize,
     /// Which part of a text with fields it is of: no window, and no passage, has units of two.
     pub(super) part: usize,
@@ -60,6 +61,7 @@ impl Units {
     fn read(&mut self, part: &str, base: usize, place: usize, rules: &TextRules) {
         let normal = Normal::of(part, rules.normalize);
         let of_chars = matches!(rules.shingle, Shingle::Chars(_));
+        let stemmer = Stemmer::new(rules.stem);
         // Where the last token ended, in the part.
         let mut before = None;
         for span in spans(&normal.text, rules.spaceless) {
@@ -86,8 +88,10 @@ impl Units {
                     }
                 }
             } else {
-                let weight = twelfths(token, rules.spaceless);
-                push(hash::token(lowered.as_bytes()), weight, first..normal.end(span.end));
+                let weight = unicode::weight(token, rules.spaceless);
+                let stem =
+                    stemmer.as_ref().map_or(Cow::Borrowed(&*lowered), |stemmer| stemmer.stem(&lowered));
+                push(hash::token(stem.as_bytes()), weight, first..normal.end(span.end));
             }
             before = Some(normal.end(span.end));
         }
@@ -116,12 +120,6 @@ impl Units {
 
 fn of_char(c: char) -> u64 {
     hash::token(c.encode_utf8(&mut [0; 4]).as_bytes())
-}
-
-/// What a token weighs, in twelfths of a word.
-fn twelfths(token: &str, rule: Spaceless) -> usize {
-    let part = token.chars().next().filter(|_| rule == Spaceless::Part);
-    part.and_then(|c| part_of_word(c, rule)).map_or(WORD, WordPart::twelfths)
 }
 
 /// Where the tokens of a normalized text stand in it, stop words among them.
@@ -226,7 +224,7 @@ mod tests {
     fn all_rules() -> Vec<TextRules> {
         let mut all = Vec::new();
         for normalize in [Normalize::None, Normalize::Nfc, Normalize::Nfkc] {
-            for spaceless in [Spaceless::Part, Spaceless::Char, Spaceless::Run] {
+            for spaceless in [Spaceless::Part, Spaceless::Bag, Spaceless::Char, Spaceless::Run] {
                 for shingle in [Shingle::Words(1), Shingle::Words(3), Shingle::Chars(1), Shingle::Chars(5)] {
                     for stop_words in [vec![], vec!["of".to_owned(), "the".to_owned()]] {
                         all.push(TextRules {

@@ -101,6 +101,11 @@ law! {
     derived_banding "sketch = { size = 128, bits = 4 }\nblocking = { recall = 0.99, cap = 2 }";
     sketches_of_less_than_a_word "sketch = { size = 48, bits = 2 }\nblocking = { bands = 12, rows = 4, cap = 3 }";
     exact_verification "sketch = { size = 64, bits = 4 }\nblocking = { recall = 0.9, cap = 3 }\nfilter = { verify = \"exact\" }";
+    bands_beside_permuted_tables "sketch = { kind = \"simhash\" }\ntext = { shingle = \"words:1\", weights = \"count\" }\nblocking = { bands = 8, rows = 4, cap = 3, also = { kind = \"permuted\", distance = 2, tables = 3 } }";
+    groups_counted "sketch = { size = 64, bits = 1 }\nblocking = { kind = \"groups\", distance = 20, common = 4, hot = \"never\" }";
+    groups_beside_bands "sketch = { size = 64, bits = 1 }\nblocking = { kind = \"groups\", distance = 4, common = 2, cap = 4, also = { kind = \"banding\", bands = 4, rows = 2 } }";
+    tables_beside_bands_of_a_second_sketch "sketch = { size = 64, bits = 1 }\nblocking = { sketch = \"fss\", size = 64, bands = 16, rows = 2, cap = 3, leaders = 1, also = { kind = \"permuted\", distance = 3, tables = 4 } }";
+    shingles_beside_bands "sketch = { size = 64, bits = 1 }\nblocking = { bands = 2, rows = 16, cap = 4, also = { kind = \"shingles\" } }";
     scan "blocking = { kind = \"scan\" }\nsketch = { size = 64, bits = 2 }";
     scan_with_exact_verification "blocking = { kind = \"scan\" }\nsketch = { size = 64 }\nfilter = { kind = \"full\", verify = \"exact\" }";
     full_comparison "sketch = { size = 128, bits = 1 }\nblocking = { bands = 16, rows = 8, cap = 3 }\nfilter = { kind = \"full\" }";
@@ -114,6 +119,7 @@ law! {
     connected "sketch = { kind = \"connected\", size = 96, bits = 1, run = 3 }\nblocking = { bands = 16, rows = 2, cap = 3 }";
     sectional_attached "sketch = { kind = \"sectional\", size = 64, bits = 4 }\nblocking = { bands = 32, rows = 2, cap = 3 }";
     sectional_paired "sketch = { kind = \"sectional\", size = 64, mode = \"pair\", sections = 3 }\nblocking = { bands = 32, rows = 2, cap = 3 }";
+    sectional_over_minhash "sketch = { kind = \"sectional\", size = 64, base = \"minhash\" }\nblocking = { bands = 32, rows = 2, cap = 3 }";
     fractional_bits "sketch = { size = 130, bits = 1.5 }\nblocking = { bands = 32, rows = 4, cap = 3 }";
     fractional_bits_scanned "sketch = { size = 130, bits = 3 }\nblocking = { kind = \"scan\" }";
     bottom_k_scanned "sketch = { kind = \"bottom-k\", size = 16 }\nblocking = { kind = \"scan\" }";
@@ -145,6 +151,7 @@ pub(crate) fn each_admitted(mut each: impl FnMut(&Plan)) {
         "kind = \"dart\", size = 64, bits = 1",
         "kind = \"icws\", size = 16, bits = 1",
         "kind = \"cws\", size = 16, bits = 1",
+        "kind = \"rejection\", size = 16, bits = 1",
         "kind = \"simhash\"",
         "kind = \"simhash\", size = 32",
         "kind = \"simhash\", size = 128",
@@ -156,17 +163,19 @@ pub(crate) fn each_admitted(mut each: impl FnMut(&Plan)) {
         "kind = \"permuted\", distance = 2, tables = 6, cap = 4",
         "kind = \"multi-index\", distance = 3, tables = 2, cap = 4",
         "kind = \"groups\", distance = 4, common = 2, cap = 4",
+        "kind = \"groups\", distance = 4, common = 2, hot = \"never\"",
         "kind = \"conjunctions\", distance = 3, common = 2, cap = 4",
         "kind = \"shingles\", cap = 5",
         "kind = \"scan\"",
     ];
     let mut admitted = 0;
     for sketch in sketches {
-        let weights = if ["dart", "icws", "cws", "simhash"].iter().any(|kind| sketch.contains(kind)) {
-            "text = { shingle = \"words:1\", weights = \"count\" }"
-        } else {
-            ""
-        };
+        let weights =
+            if ["dart", "icws", "cws", "rejection", "simhash"].iter().any(|kind| sketch.contains(kind)) {
+                "text = { shingle = \"words:1\", weights = \"count\" }"
+            } else {
+                ""
+            };
         for blocking in blockings {
             let text = format!(
                 "threshold = 0.5\noutput = {{ expand_limit = 3 }}\nsketch = {{ {sketch} }}\nblocking = {{ {blocking} }}\n{weights}"
@@ -181,8 +190,8 @@ pub(crate) fn each_admitted(mut each: impl FnMut(&Plan)) {
             }
         }
     }
-    // All but: five sketches of more than one bit within a distance, five ways; three without components, in bands of their own.
-    assert_eq!(admitted, sketches.len() * blockings.len() - 5 * 5 - 3);
+    // All but: five sketches of more than one bit within a distance, six ways; three without components, in bands of their own.
+    assert_eq!(admitted, sketches.len() * blockings.len() - 6 * 5 - 3);
 }
 
 /// On a few histories each.

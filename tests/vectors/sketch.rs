@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use dupflow::sketch::SectionMode;
 use dupflow::sketch::agreement::Agreement;
 use dupflow::sketch::bottom_k::Sample;
 use dupflow::sketch::estimate::{estimate, match_probability, similarity, standard_error};
@@ -11,9 +10,12 @@ use dupflow::sketch::fractional::{Mixed, Part};
 use dupflow::sketch::oph::original_estimate;
 use dupflow::sketch::sectional::{cantor, section};
 use dupflow::sketch::variance;
+use dupflow::sketch::{MinHash, SectionMode};
+use dupflow::text::Features;
+use dupflow::text::measures::jaccard;
 use serde_json::Value;
 
-use crate::read::{absolute, cases, count, number, relative};
+use crate::read::{absolute, cases, count, counts, number, relative};
 
 /// A decimal string.
 fn whole(value: &Value) -> u128 {
@@ -30,6 +32,29 @@ fn samples(size: usize, sample: usize, both: usize) -> [Vec<u64>; 2] {
         words
     };
     [fill(0), fill(1)]
+}
+
+/// Signatures by explicit permutations: the image of x is entry x, from 1.
+#[test]
+fn minhash_permutations() {
+    for case in cases("minhash_permutations") {
+        let ids = |list: &Value| -> Vec<u64> { counts(list).into_iter().map(|x| x as u64).collect() };
+        let sets: Vec<Vec<u64>> = case["sets"].as_array().unwrap().iter().map(ids).collect();
+        let permutations: Vec<Vec<usize>> =
+            case["permutations_1_based"].as_array().unwrap().iter().map(counts).collect();
+        let signature = |set: &Vec<u64>| -> Vec<u64> {
+            let image = |to: &Vec<usize>, x: u64| to[usize::try_from(x).unwrap() - 1] as u64;
+            permutations.iter().map(|to| MinHash::component(set, |x| image(to, x))).collect()
+        };
+        let signatures: Vec<_> = sets.iter().map(signature).collect();
+        for (made, expected) in signatures.iter().zip(case["signatures"].as_array().unwrap()) {
+            assert_eq!(made, &ids(expected), "{case}");
+        }
+        let matches = signatures[0].iter().zip(&signatures[1]).filter(|(a, b)| a == b).count();
+        assert_eq!(matches, count(&case["matches"]), "{case}");
+        absolute(estimate(matches, permutations.len(), 64), &case["estimate"], 1e-12);
+        absolute(jaccard(Features::set(&sets[0]), Features::set(&sets[1])), &case["jaccard"], 1e-12);
+    }
 }
 
 #[test]

@@ -24,6 +24,8 @@ use crate::sketch::SketchRef;
 pub struct Tables {
     selections: Box<[Selection]>,
     rule: HotRule,
+    /// Tables in which two fingerprints within the radius agree at least.
+    least: usize,
 }
 
 impl Tables {
@@ -32,7 +34,12 @@ impl Tables {
     /// # Errors
     /// If a sketch would have more than [`MOST_KEYS`](super::MOST_KEYS) keys.
     pub fn new(design: &Design, rule: HotRule) -> Result<Self, DesignError> {
-        Ok(Self { selections: design.selections()?.into(), rule })
+        // alg.H counts the groups that agree. Where a block may be hot, a count says nothing.
+        let least = match design.kind() {
+            Kind::Groups { surplus } if !rule.is_ever() => surplus,
+            _ => 1,
+        };
+        Ok(Self { selections: design.selections()?.into(), rule, least })
     }
 
     /// Appends the keys of a fingerprint; words beyond its f bits have no part in them.
@@ -56,6 +63,10 @@ impl Blocking for Tables {
 
     fn rule(&self) -> HotRule {
         self.rule
+    }
+
+    fn least(&self) -> usize {
+        self.least
     }
 }
 

@@ -1,0 +1,93 @@
+//! Blocks of several kinds: two sketches that share a block of either are candidates.
+//!
+//! In: a sketch. Out: the keys that each blocking gives it, the tables of the second behind those of the first. So a pair is a candidate
+//! with probability `1 - (1 - P1) (1 - P2)` where the two have nothing to do with each other.
+//!
+//! What is hot is decided by one [rule](HotRule) for all blocks.
+
+use std::sync::Arc;
+
+use super::{BlockKey, Blocking, HotRule};
+use crate::sketch::SketchRef;
+
+/// The blocks of several blockings.
+#[derive(Clone, Debug)]
+pub struct Several {
+    /// Each with its first table.
+    parts: Box<[(Arc<dyn Blocking>, u16)]>,
+    tables: usize,
+    rule: HotRule,
+}
+
+impl Several {
+    /// The blocks of these, under the rule of the first.
+    ///
+    /// # Panics
+    /// If there is none, if their rules differ, or if they have more than 65,536 tables together.
+    pub fn new(blockings: impl IntoIterator<Item = Arc<dyn Blocking>>) -> Self {
+        let mut tables = 0;
+        let place = |blocking: Arc<dyn Blocking>| {
+            let first = u16::try_from(tables).expect("a table's number has 16 bits");
+            tables += blocking.tables();
+            (blocking, first)
+        };
+        let parts: Box<[_]> = blockings.into_iter().map(place).collect();
+        let rule = parts.first().expect("there is a blocking").0.rule();
+        assert!(parts.iter().all(|(blocking, _)| blocking.rule() == rule), "one rule for all blocks");
+        assert!(tables <= 1 << 16, "{tables} tables");
+        Self { parts, tables, rule }
+    }
+}
+
+impl Blocking for Several {
+    fn keys(&self, sketch: SketchRef<'_>, out: &mut Vec<BlockKey>) {
+        for (blocking, first) in &self.parts {
+            let before = out.len();
+            blocking.keys(sketch, out);
+            out[before..].iter_mut().for_each(|key| key.table += first);
+        }
+    }
+
+    fn tables(&self) -> usize {
+        self.tables
+    }
+
+    fn rule(&self) -> HotRule {
+        self.rule
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Banding;
+    use crate::block::hamming::{Design, Kind, Tables};
+    use crate::hash::mix;
+
+    #[test]
+    fn tables_of_the_second_stand_behind_those_of_the_first() {
+        let bands: Arc<dyn Blocking> = Arc::new(Banding::new(64, 4, 16, HotRule::NEVER));
+        let design = Design::new(64, 3, Kind::OneLevel { blocks: 4 }).unwrap();
+        let tables: Arc<dyn Blocking> = Arc::new(Tables::new(&design, HotRule::NEVER).unwrap());
+        let both = Several::new([Arc::clone(&bands), Arc::clone(&tables)]);
+        assert_eq!(both.tables(), 8);
+        let keys = |blocking: &dyn Blocking| {
+            let mut keys = Vec::new();
+            blocking.keys(SketchRef { words: &[mix(1)], features: &[] }, &mut keys);
+            keys
+        };
+        let behind = |key: BlockKey| BlockKey { table: key.table + 4, ..key };
+        let expected: Vec<_> =
+            keys(&*bands).into_iter().chain(keys(&*tables).into_iter().map(behind)).collect();
+        assert_eq!(keys(&both), expected);
+        assert!(expected.iter().all(|key| usize::from(key.table) < both.tables()));
+    }
+
+    #[test]
+    #[should_panic(expected = "one rule for all blocks")]
+    fn rules_that_differ() {
+        let banding =
+            |cap| -> Arc<dyn Blocking> { Arc::new(Banding::new(64, 4, 16, HotRule { cap, leaders: 1 })) };
+        let _ = Several::new([banding(8), banding(9)]);
+    }
+}

@@ -1,0 +1,207 @@
+//! Stems: a token cut to what its inflected forms have in common, by the Snowball algorithm of a language.
+//!
+//! Lowercased token -> its stem: `connections`, `connected` -> `connect`. A stem is no word (`happy` -> `happi`); it only has to be the
+//! same for forms of one word. Tokens with a character outside the language's alphabet (digits, other scripts) are left as they are.
+//!
+//! Stems come of the crate rust-stemmers at one exact version, so that features stay what they are; another version of an algorithm is
+//! another rule, under another name. Tamil is left out: its words are cut at the virama, which is not alphanumeric.
+//!
+//! Reference: M. F. Porter, *Snowball: a language for stemming algorithms* (2001).
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use rust_stemmers::Algorithm;
+use serde::Serialize;
+
+use crate::hash;
+
+/// Which stems, if any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stem {
+    /// Tokens as they are.
+    #[default]
+    None,
+    /// Those of a language.
+    #[serde(untagged)]
+    Of(Language),
+}
+
+/// Makes the languages: their names, algorithms and alphabets.
+macro_rules! languages {
+    ($($language:ident $name:literal $alphabet:ident,)*) => {
+        /// A language that stems are known of.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+        #[serde(rename_all = "lowercase")]
+        pub enum Language {
+            $(#[doc = concat!("`\"", $name, "\"`")] $language,)*
+        }
+
+        impl Stem {
+            /// Every choice.
+            pub const ALL: &[Self] = &[Self::None, $(Self::Of(Language::$language)),*];
+
+            /// The name in a pipeline file.
+            pub fn name(self) -> &'static str {
+                match self {
+                    Self::None => "none",
+                    $(Self::Of(Language::$language) => $name,)*
+                }
+            }
+        }
+
+        impl Language {
+            fn algorithm(self) -> (Algorithm, Alphabet) {
+                match self {
+                    $(Self::$language => (Algorithm::$language, $alphabet),)*
+                }
+            }
+        }
+    };
+}
+
+languages! {
+    Arabic "arabic" ARABIC,
+    Danish "danish" LATIN,
+    Dutch "dutch" LATIN,
+    English "english" LATIN,
+    Finnish "finnish" LATIN,
+    French "french" LATIN,
+    German "german" LATIN,
+    Greek "greek" GREEK,
+    Hungarian "hungarian" LATIN,
+    Italian "italian" LATIN,
+    Norwegian "norwegian" LATIN,
+    Portuguese "portuguese" LATIN,
+    Romanian "romanian" LATIN,
+    Russian "russian" CYRILLIC,
+    Spanish "spanish" LATIN,
+    Swedish "swedish" LATIN,
+    Turkish "turkish" LATIN,
+}
+
+/// Ranges of characters.
+type Alphabet = &'static [RangeInclusive<char>];
+
+const LATIN: Alphabet = &['a'..='z', 'ß'..='ö', 'ø'..='\u{24f}'];
+const GREEK: Alphabet = &['\u{370}'..='\u{3ff}', '\u{1f00}'..='\u{1fff}'];
+const CYRILLIC: Alphabet = &['\u{400}'..='\u{4ff}'];
+const ARABIC: Alphabet = &['\u{620}'..='\u{65f}', '\u{66e}'..='\u{6d3}'];
+
+/// The stems of one language.
+pub(super) struct Stemmer {
+    language: Language,
+    alphabet: Alphabet,
+    snowball: rust_stemmers::Stemmer,
+    /// The hash of a token, and of its stem, in the place that the token's low bits name: the last one that came. An algorithm takes
+    /// about half a microsecond, and most tokens of a text have come before.
+    known: Box<[(u64, u64)]>,
+}
+
+/// Tokens that are remembered, a power of two: 256 KiB.
+const KNOWN: usize = 1 << 14;
+
+impl fmt::Debug for Stemmer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Stemmer").field(&self.language).finish()
+    }
+}
+
+impl Stemmer {
+    /// `None` where tokens are left as they are.
+    pub(super) fn new(stem: Stem) -> Option<Self> {
+        let Stem::Of(language) = stem else { return None };
+        let (algorithm, alphabet) = language.algorithm();
+        let mut known = vec![(0, 0); KNOWN].into_boxed_slice();
+        // No token that this place is of: one of hash 0 is not known before it came.
+        known[0].0 = 1;
+        Some(Self { language, alphabet, snowball: rust_stemmers::Stemmer::create(algorithm), known })
+    }
+
+    /// The hash of the stem of a lowercased token of this hash.
+    #[expect(clippy::cast_possible_truncation, reason = "the low bits are meant")]
+    pub(super) fn hash(&mut self, hash: u64, token: &[u8]) -> u64 {
+        let place = hash as usize & (KNOWN - 1);
+        if self.known[place].0 != hash {
+            let token = std::str::from_utf8(token).expect("tokens are cut between characters");
+            self.known[place] = (hash, hash::token(self.stem(token).as_bytes()));
+        }
+        self.known[place].1
+    }
+
+    /// The stem of a lowercased token; never empty.
+    pub(super) fn stem<'t>(&self, token: &'t str) -> Cow<'t, str> {
+        let is_known = |c: char| self.alphabet.iter().any(|range| range.contains(&c));
+        if !token.chars().all(is_known) {
+            return Cow::Borrowed(token);
+        }
+        let stem = self.snowball.stem(token);
+        if stem.is_empty() { Cow::Borrowed(token) } else { stem }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hash::mix;
+
+    fn stem(language: Language, token: &str) -> String {
+        Stemmer::new(Stem::Of(language)).unwrap().stem(token).into_owned()
+    }
+
+    /// A changed stem is a new rule, never a new expectation.
+    #[test]
+    fn known_stems() {
+        for (language, tokens, expected) in [
+            (
+                Language::English,
+                "connect connected connection connections",
+                "connect connect connect connect",
+            ),
+            (Language::English, "happy running national don", "happi run nation don"),
+            (Language::German, "häuser hauses aufeinander", "haus haus aufeinand"),
+            (Language::French, "continuellement continuité", "continuel continu"),
+            (Language::Spanish, "biblioteca bibliotecas", "bibliotec bibliotec"),
+            (Language::Russian, "важная важнее", "важн важн"),
+        ] {
+            let stems: Vec<_> = tokens.split(' ').map(|token| stem(language, token)).collect();
+            assert_eq!(stems.join(" "), expected);
+        }
+    }
+
+    #[test]
+    fn other_scripts_and_digits_pass_through() {
+        for token in ["connections2", "2026s", "важная", "漢", "日本語s", "ไทย", "𝒳s"] {
+            assert_eq!(stem(Language::English, token), token);
+        }
+        assert_eq!(stem(Language::Russian, "connections"), "connections");
+    }
+
+    /// Whatever is typed, a stem is made, and is not empty: the algorithms cut between bytes.
+    #[test]
+    fn every_token_has_a_stem() {
+        for (language, choice) in Stem::ALL.iter().enumerate() {
+            let Some(stemmer) = Stemmer::new(*choice) else { continue };
+            let letters: Vec<char> =
+                stemmer.alphabet.iter().cloned().flatten().filter(|c| c.is_alphanumeric()).collect();
+            for i in 0..5000 {
+                let word = |j: u64| mix((language as u64) << 40 | i << 8 | j);
+                // Mostly of the first letters, which endings are made of.
+                let few = if i % 3 == 0 { letters.len() } else { letters.len().min(40) };
+                let letter = |j| letters[usize::try_from(word(j)).unwrap() % few];
+                let token: String = (1..=1 + word(0) % 14).map(letter).collect();
+                assert!(!stemmer.stem(&token).is_empty(), "{choice:?} {token:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_distinct() {
+        let mut names: Vec<_> = Stem::ALL.iter().map(|stem| stem.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Stem::ALL.len());
+    }
+}
