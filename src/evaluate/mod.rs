@@ -9,6 +9,8 @@
 //! | [`estimators`] | mean square error of every sketch's estimate against theory |
 //! | [`speed`] | sketching time per feature |
 //! | [`search`] | searches by Hamming distance, with static indexes of a whole corpus: what is read, what it takes, nothing missed |
+//! | [`paper`] | every table, figure and example of the five sources, printed beside measured |
+//! | [`scripts`] | scripts without spaces, beside a twin with spaces |
 //! | [`pipelines`] | precision, recall and cost of whole pipelines on a corpus with truth |
 //!
 //! A new study is a file here and an arm in `cli/evaluate.rs`.
@@ -20,8 +22,10 @@ pub mod distribution;
 pub mod estimators;
 pub mod filter;
 pub mod folder;
+pub mod paper;
 pub mod pipelines;
 pub mod plot;
+pub mod scripts;
 pub mod search;
 pub mod speed;
 pub mod table;
@@ -58,6 +62,8 @@ pub struct Bench<'c> {
     pub threads: usize,
     /// Where everything random comes from.
     pub seed: u64,
+    /// Is told what is measured next.
+    pub told: &'c (dyn Fn(&str) + Sync),
 }
 
 impl Bench<'_> {
@@ -95,6 +101,8 @@ impl std::fmt::Debug for Bench<'_> {
 /// What a study found.
 #[derive(Clone, Debug)]
 pub struct Findings {
+    /// Its file name, without the ending.
+    pub name: String,
     /// The study, as a heading.
     pub title: String,
     /// What was measured and how, in sentences.

@@ -54,6 +54,7 @@ impl Study for Speed {
             }
         }
         Ok(Findings {
+            name: "speed".to_owned(),
             title: "Sketching speed".to_owned(),
             about: "From the hashes of a text's features to its sketch; reading the text comes on top."
                 .to_owned(),

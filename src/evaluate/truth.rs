@@ -1,4 +1,4 @@
-//! Which documents are near-duplicates: read from a file, or computed.
+//! Which documents are near-duplicates: read from a file, or computed by brute force.
 //!
 //! | form | a line, separated by tabs | known by |
 //! |---|---|---|
@@ -9,15 +9,19 @@
 //! Files may be compressed. Labels say nothing about J: their pairs count as similar at every threshold.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::BufRead;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::EvaluateError;
 use crate::doc::DocId;
 use crate::oracle;
 use crate::pair::Pair;
+use crate::sketch::{Scheme, SectionMode, SketchKind};
 use crate::source::{BadRecords, Input, OnError, for_each_event, open};
-use crate::text::{Featurizer, TextRules};
+use crate::text::measures::Measure;
+use crate::text::{Featurizer, Idf, IdfTable, TextRules, Weigher, Weights};
 
 /// The near-duplicates of a corpus.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,6 +30,69 @@ pub struct Truth {
     pub pairs: BTreeMap<Pair<DocId>, f64>,
     /// Whether similarities are known.
     pub graded: bool,
+}
+
+/// What a pipeline takes for the similarity of two texts, without sketches.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnMeasure {
+    /// Texts to features.
+    pub rules: TextRules,
+    /// Features to a number.
+    pub by: By,
+}
+
+/// The similarity of two texts, from their features.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// Jaccard's, of sets.
+    Sets,
+    /// q J, or its like, of so many sections.
+    Sections(usize, SectionMode),
+    /// By their weights; live ones are those of all documents that are alive at the end.
+    Weights(Measure),
+}
+
+impl OwnMeasure {
+    /// That of a pipeline.
+    pub fn of(scheme: &Scheme) -> Self {
+        let by = match (scheme.sketch.kind, scheme.measure()) {
+            // Where features are compared, their sections are not.
+            (SketchKind::Sectional { sections, mode, .. }, _) if !scheme.exact => {
+                By::Sections(sections, mode)
+            }
+            (_, Measure::Jaccard) => By::Sets,
+            (_, measure) => By::Weights(measure),
+        };
+        Self { rules: scheme.text.clone(), by }
+    }
+}
+
+impl fmt::Display for OwnMeasure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.by {
+            By::Sets => f.write_str("J"),
+            By::Sections(sections, SectionMode::Attach) => write!(f, "q J, {sections} sections"),
+            By::Sections(sections, SectionMode::Pair) => {
+                write!(f, "q J / (1 + J - q J), {sections} sections")
+            }
+            By::Weights(measure) => f.write_str(measure.name()),
+        }
+    }
+}
+
+/// The documents that the inputs leave.
+///
+/// # Errors
+/// What cannot be read.
+pub fn texts(inputs: Vec<Input>, rules: &TextRules) -> Result<BTreeMap<DocId, String>, EvaluateError> {
+    let mut alive = BTreeMap::new();
+    for_each_event(inputs, &rules.field_names(), &BadRecords::new(OnError::Count, None), |_, event| {
+        match event.text {
+            Some(text) => drop(alive.insert(event.id, text.into_owned())),
+            None => drop(alive.remove(&event.id)),
+        }
+    })?;
+    Ok(alive)
 }
 
 /// A pair by the fields of a line.
@@ -65,11 +132,9 @@ impl Truth {
     /// A file that cannot be read, and the first line that is none.
     pub fn labels(path: &Path) -> Result<Self, EvaluateError> {
         let mut groups = BTreeMap::<String, Vec<DocId>>::new();
-        each_line(path, "expected \"id label\", separated by a tab", |fields| {
-            let [id, label] = fields else { return None };
-            groups.entry((*label).to_owned()).or_default().push(DocId::new(id)?);
-            Some(())
-        })?;
+        for (id, label) in labels(path)? {
+            groups.entry(label).or_default().push(id);
+        }
         let mut truth = Self::default();
         for group in groups.values() {
             for (n, a) in group.iter().enumerate() {
@@ -80,34 +145,54 @@ impl Truth {
         Ok(truth)
     }
 
-    /// Compares all documents, at most `limit`, that the inputs leave: every pair of `floor` or more by the text rules.
-    ///
-    /// # Errors
-    /// If there are more documents, or they cannot be read.
-    pub fn brute_force(
-        inputs: Vec<Input>,
-        rules: &TextRules,
-        floor: f64,
-        limit: usize,
-    ) -> Result<Self, EvaluateError> {
+    /// Compares all documents: every pair of `floor` or more by the measure.
+    pub fn brute_force(texts: &BTreeMap<DocId, String>, measure: &OwnMeasure, floor: f64) -> Self {
+        let OwnMeasure { rules, by } = measure;
         let mut featurizer = Featurizer::new(rules.clone());
-        let mut alive = BTreeMap::<DocId, Vec<u64>>::new();
-        for_each_event(inputs, &rules.field_names(), &BadRecords::new(OnError::Count, None), |_, event| {
-            match event.text {
-                Some(text) => drop(alive.insert(event.id, featurizer.features(&text).to_vec())),
-                None => drop(alive.remove(&event.id)),
-            };
-        })?;
-        if alive.len() > limit {
-            return Err(EvaluateError::TooLarge { documents: alive.len(), limit });
-        }
-        Ok(Self { pairs: oracle::pairs(alive, floor).into_iter().collect(), graded: true })
+        let features = |(id, text): (&DocId, &String)| (id.clone(), featurizer.features(text).to_vec());
+        let pairs = match *by {
+            By::Sets => oracle::pairs(texts.iter().map(features), floor),
+            By::Sections(sections, mode) => {
+                let documents = texts.iter().map(features).collect();
+                oracle::sectional_pairs(&documents, sections, mode, floor)
+            }
+            By::Weights(by) => {
+                let weights = match &rules.weights {
+                    Weights::TfIdf(Idf::Live(_), form) => {
+                        let counted = texts.values().map(|text| featurizer.terms(text).to_owned().ids);
+                        Weights::TfIdf(Idf::Frozen(Arc::new(IdfTable::count(counted))), *form)
+                    }
+                    weights => weights.clone(),
+                };
+                let mut weigher = Weigher::new();
+                let weighted = texts.iter().map(|(id, text)| {
+                    let weighed = weigher.weigh(featurizer.terms(text), &weights);
+                    (id.clone(), (weighed.ids.to_vec(), weighed.weights.to_vec()))
+                });
+                oracle::weighted_pairs(weighted, by, floor)
+            }
+        };
+        Self { pairs: pairs.into_iter().collect(), graded: true }
     }
 
     /// The pairs that are similar at a threshold, inclusive.
     pub fn at(&self, threshold: f64) -> impl Iterator<Item = (&Pair<DocId>, f64)> {
         self.pairs.iter().map(|(pair, similarity)| (pair, *similarity)).filter(move |(_, s)| *s >= threshold)
     }
+}
+
+/// The label of each document.
+///
+/// # Errors
+/// A file that cannot be read, and the first line that is none.
+pub fn labels(path: &Path) -> Result<BTreeMap<DocId, String>, EvaluateError> {
+    let mut labels = BTreeMap::new();
+    each_line(path, "expected \"id label\", separated by a tab", |fields| {
+        let [id, label] = fields else { return None };
+        labels.insert(DocId::new(id)?, (*label).to_owned());
+        Some(())
+    })?;
+    Ok(labels)
 }
 
 /// Hands the fields of every line to `each`, which says whether they are any.

@@ -75,6 +75,23 @@ impl Measured {
     }
 }
 
+/// The mean square error of a sketch's estimates, by the sketch's name here, and that which theory has, if it has any: K, |A ∪ B| and J
+/// are given.
+///
+/// # Panics
+/// If there is no such sketch.
+pub(super) fn errors(
+    seed: u64,
+    trials: usize,
+    name: &str,
+    (size, union, jaccard): (usize, usize, f64),
+) -> (f64, Option<f64>) {
+    let subject =
+        SUBJECTS.iter().find(|subject| subject.name == name).expect("one of the sketches of this study");
+    let measured = Estimators { trials }.measure(seed, Case { subject, size, union, jaccard });
+    (measured.error, measured.theory.map(|theory| theory.error))
+}
+
 impl Study for Estimators {
     fn run(&self, bench: &Bench<'_>) -> Result<Findings, EvaluateError> {
         // The slow ones first, so that no thread is left with one at the end.
@@ -82,6 +99,7 @@ impl Study for Estimators {
         let mut measured = threads::map(bench.threads, cases.len(), |n| self.measure(bench.seed, cases[n]));
         measured.reverse();
         Ok(Findings {
+            name: "estimators".to_owned(),
             title: "Estimators".to_owned(),
             about: format!(
                 "{} pairs of texts for each case, but a quarter of that for icws and a tenth for cws. Intervals are {SIGMAS} standard \

@@ -1,7 +1,7 @@
 //! What is measured: one line for each sketch.
 
 use super::texts::Form;
-use crate::sketch::{SectionMode, SketchKind, SketchParams};
+use crate::sketch::{SectionBase, SectionMode, SketchKind, SketchParams};
 
 /// K.
 pub(super) const SIZES: [usize; 3] = [64, 256, 1024];
@@ -62,12 +62,12 @@ const WEIGHTED: Subject = Subject { form: Form::Weighted, group: Group::Other, .
 /// Sections of the sectional sketches.
 const SECTIONS: usize = 4;
 
-const fn sectional(mode: SectionMode) -> SketchKind {
-    SketchKind::Sectional { sections: SECTIONS, mode }
+const fn sectional(mode: SectionMode, base: SectionBase) -> SketchKind {
+    SketchKind::Sectional { sections: SECTIONS, mode, base }
 }
 
 /// All of them; the slow ones last.
-pub(super) const SUBJECTS: [Subject; 22] = [
+pub(super) const SUBJECTS: [Subject; 24] = [
     Subject::new("fss", SketchKind::Fss, 64),
     Subject::new("fss, 2 bits", SketchKind::Fss, 2),
     Subject::new("fss, 1 bit", SketchKind::Fss, 1),
@@ -84,17 +84,17 @@ pub(super) const SUBJECTS: [Subject; 22] = [
     },
     Subject {
         group: Group::Other,
-        ..Subject::new("sectional attach, aligned", sectional(SectionMode::Attach), 64)
+        ..Subject::new("sectional attach, aligned", sectional(SectionMode::Attach, SectionBase::Fss), 64)
     },
     Subject {
         form: Form::Shuffled,
         group: Group::Other,
-        ..Subject::new("sectional attach, shuffled", sectional(SectionMode::Attach), 64)
+        ..Subject::new("sectional attach, shuffled", sectional(SectionMode::Attach, SectionBase::Fss), 64)
     },
     Subject {
         form: Form::Shuffled,
         group: Group::Other,
-        ..Subject::new("sectional pair, shuffled", sectional(SectionMode::Pair), 64)
+        ..Subject::new("sectional pair, shuffled", sectional(SectionMode::Pair, SectionBase::Fss), 64)
     },
     // The law of its bits is that of many features.
     Subject {
@@ -107,6 +107,13 @@ pub(super) const SUBJECTS: [Subject; 22] = [
     Subject::new("superminhash", SketchKind::SuperMinHash, 64),
     Subject { name: "min-max", kind: SketchKind::MinMax, ..SLOW },
     Subject { name: "minhash", ..SLOW },
+    Subject {
+        name: "sectional attach over minhash, shuffled",
+        kind: sectional(SectionMode::Attach, SectionBase::MinHash),
+        form: Form::Shuffled,
+        group: Group::Other,
+        ..SLOW
+    },
     Subject { name: "minhash, 2 bits", bits: 2, group: Group::Bits, ..SLOW },
     Subject { name: "minhash, 1 bit", bits: 1, group: Group::Bits, ..SLOW },
     Subject {
@@ -131,6 +138,15 @@ pub(super) const SUBJECTS: [Subject; 22] = [
         sizes: &[64, 256],
         unions: &[60],
         slowness: 4,
+        ..WEIGHTED
+    },
+    Subject {
+        name: "rejection",
+        // Above all weights of its texts.
+        kind: SketchKind::Rejection { bound: 16_000 },
+        sizes: &[64, 256],
+        unions: &[60],
+        slowness: 10,
         ..WEIGHTED
     },
     Subject {

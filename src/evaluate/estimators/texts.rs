@@ -51,11 +51,12 @@ impl Texts {
         ];
         let mut texts = Self { sides, form, similarity: jaccard, union };
         match kind {
-            SketchKind::Sectional { sections, mode } => {
-                let aligned = texts.aligned(sections);
-                texts.similarity = mode.expectation(jaccard, aligned as f64 / common as f64);
+            SketchKind::Sectional { sections, mode, .. } => {
+                let [a, b] = texts.trial(0);
+                let (shared, aligned) = sectional::common(&a.ids, &b.ids, sections);
+                texts.similarity = mode.expectation(jaccard, aligned as f64 / shared as f64);
                 if mode == SectionMode::Pair {
-                    texts.union += common - aligned;
+                    texts.union += shared - aligned;
                 }
             }
             _ => {
@@ -64,17 +65,6 @@ impl Texts {
             }
         }
         texts
-    }
-
-    /// Common features in sections of equal number.
-    fn aligned(&self, sections: usize) -> usize {
-        let [a, b] = &self.sides;
-        let section = |i: usize, side: &[_]| sectional::section(i, side.len(), sections);
-        let is_aligned = |(i, (feature, _)): (usize, &(usize, f64))| {
-            let there = b.iter().position(|(other, _)| other == feature);
-            there.is_some_and(|there| section(i, a) == section(there, b))
-        };
-        a.iter().enumerate().filter(|place| is_aligned(*place)).count()
     }
 
     /// The texts with the hashes of one trial.

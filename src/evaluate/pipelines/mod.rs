@@ -4,6 +4,10 @@
 //! its own (`dupflow replay`), so that its time and its memory are its own too. A pair is right iff its true similarity is at least
 //! the threshold: *precision* is the share of right pairs among those found, *recall* the share of those found among the right ones,
 //! F1 their harmonic mean.
+//!
+//! Beside that, each pipeline is judged by its own measure (weighted Jaccard, cosine, q J), by brute force over the features of all
+//! documents, where they are not too many. Sets and sections cost what [`oracle::pairs`](crate::oracle::pairs) does; weights cost as many
+//! additions as there are pairs of documents that share a term, summed over the terms.
 
 mod outcome;
 mod report;
@@ -14,14 +18,13 @@ use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
-use super::truth::Truth;
+use super::truth::{self, By, OwnMeasure, Truth};
 use super::{Bench, EvaluateError, Findings, Study};
-use crate::config::{Draft, FilterPlan, PlanError};
+use crate::config::{Draft, FilterPlan, FrozenTables, Plan, PlanError};
 use crate::doc::DocId;
 use crate::filter::FilterKind;
 use crate::pair::Pair;
 use crate::source::Input;
-use crate::text::TextRules;
 use outcome::Outcome;
 
 /// Where the truth comes from.
@@ -32,10 +35,7 @@ pub enum TruthFrom {
     /// A file of labels.
     Labels(PathBuf),
     /// All documents compared with each other, by each pipeline's text rules.
-    BruteForce {
-        /// The most documents that this is done for.
-        limit: usize,
-    },
+    BruteForce,
 }
 
 /// The study of whole pipelines.
@@ -51,6 +51,8 @@ pub struct Pipelines {
     pub corpus: Vec<PathBuf>,
     /// What is right.
     pub truth: TruthFrom,
+    /// The most documents that are all compared with each other.
+    pub limit: usize,
     /// The program itself.
     pub program: PathBuf,
 }
@@ -61,6 +63,8 @@ struct Ran {
     threshold: f64,
     counts: Counts,
     outcome: Outcome,
+    /// Against the truth by its own measure, if there is one: the measure, the threshold by it, and the outcome.
+    own: Option<(String, f64, Outcome)>,
 }
 
 /// The stats of a run that are reported.
@@ -85,19 +89,30 @@ struct Found {
 
 impl Study for Pipelines {
     fn run(&self, bench: &Bench<'_>) -> Result<Findings, EvaluateError> {
-        let mut truths = Truths { study: self, known: Vec::new() };
+        let mut truths = Truths::new(self)?;
+        let lowest = self.thresholds.iter().copied().fold(1.0, f64::min);
+        let mut frozen = FrozenTables::default();
         let mut ran = Vec::new();
         for pipeline in &self.pipelines {
-            let truth = truths.of(pipeline)?;
-            for &threshold in &self.thresholds {
+            for (n, &threshold) in self.thresholds.iter().enumerate() {
+                let plan = self.draft(pipeline, threshold)?.read(&mut frozen)?;
                 let (found, counts) = self.replay(pipeline, threshold, bench.threads)?;
-                let outcome = Outcome::of(truth, threshold, &found);
-                ran.push(Ran { pipeline: pipeline.clone(), threshold, counts, outcome });
+                let outcome = Outcome::of(truths.of(&plan, lowest)?, threshold, &found);
+                // One that decides by distance has its own threshold, the same each time.
+                let by_distance = self.is_by_distance(pipeline);
+                let floor = if by_distance { plan.threshold } else { lowest };
+                let own = (n == 0 || !by_distance).then(|| truths.own(&plan, floor)).transpose()?.flatten();
+                let measure = OwnMeasure::of(&plan.scheme).to_string();
+                let own =
+                    own.map(|truth| (measure, plan.threshold, Outcome::of(truth, plan.threshold, &found)));
+                ran.push(Ran { pipeline: pipeline.clone(), threshold, counts, outcome, own });
             }
         }
-        let graded = truths.known.iter().all(|(_, truth)| truth.graded);
+        let graded = truths.read.as_ref().is_none_or(|truth| truth.graded);
         let corpus: Vec<_> = self.corpus.iter().filter_map(|path| path.file_name()).collect();
-        let mut tables = vec![report::quality(&ran), report::cost(&ran)];
+        let mut tables = vec![report::quality(&ran)];
+        tables.extend(report::own(&ran));
+        tables.push(report::cost(&ran));
         let mut plots = vec![];
         if graded {
             tables.insert(1, report::by_band(&ran));
@@ -109,9 +124,10 @@ impl Study for Pipelines {
             TruthFrom::Pairs(path) | TruthFrom::Labels(path) => {
                 format!("{:?}", path.file_name().unwrap_or_default())
             }
-            TruthFrom::BruteForce { .. } => "all documents compared".to_owned(),
+            TruthFrom::BruteForce => "all documents compared".to_owned(),
         };
         Ok(Findings {
+            name: "pipelines".to_owned(),
             title: "Pipelines".to_owned(),
             about: format!(
                 "Corpus {corpus:?}, {} events that leave {} documents; truth: {truth}. Each pipeline at each threshold is a run of \
@@ -138,10 +154,26 @@ impl Pipelines {
 
     /// A pipeline that decides by Hamming distance has no threshold to set: it is judged at each of them as it is.
     fn overrides(&self, pipeline: &str, threshold: f64) -> Vec<String> {
-        let by_distance = Draft::load(pipeline, &self.overrides)
-            .is_ok_and(|draft| matches!(draft.filter(), FilterPlan::Sketch(FilterKind::Hamming, _)));
-        let set = (!by_distance).then(|| format!("threshold={threshold}"));
+        let set = (!self.is_by_distance(pipeline)).then(|| format!("threshold={threshold}"));
         self.overrides.iter().cloned().chain(set).collect()
+    }
+
+    /// The pairs at the end of a run of a pipeline.
+    ///
+    /// # Errors
+    /// If it cannot be run, or fails.
+    pub(super) fn found(
+        &self,
+        pipeline: &str,
+        threshold: f64,
+        workers: usize,
+    ) -> Result<Vec<Pair<DocId>>, EvaluateError> {
+        Ok(self.replay(pipeline, threshold, workers)?.0)
+    }
+
+    fn is_by_distance(&self, pipeline: &str) -> bool {
+        Draft::load(pipeline, &self.overrides)
+            .is_ok_and(|draft| matches!(draft.filter(), FilterPlan::Sketch(FilterKind::Hamming, _)))
     }
 
     /// Runs a pipeline as a process; the pairs at the end, and the stats.
@@ -152,7 +184,7 @@ impl Pipelines {
         workers: usize,
     ) -> Result<(Vec<Pair<DocId>>, Counts), EvaluateError> {
         let failed = |message: String| EvaluateError::Pipeline { pipeline: pipeline.to_owned(), message };
-        let stats = Temporary::new();
+        let stats = Temporary::new("stats.json");
         let mut command = Command::new(&self.program);
         command.args(["replay", "--emit", "pairs", "-p", pipeline]);
         command.arg("--workers").arg(workers.to_string()).arg("--stats").arg(&stats.0);
@@ -175,11 +207,12 @@ impl Pipelines {
 }
 
 /// A temporary file, removed when this is dropped.
-struct Temporary(PathBuf);
+pub(super) struct Temporary(pub(super) PathBuf);
 
 impl Temporary {
-    fn new() -> Self {
-        Self(std::env::temp_dir().join(format!("dupflow-evaluate-{}.json", std::process::id())))
+    /// One of this process, which ends in `name`.
+    pub(super) fn new(name: &str) -> Self {
+        Self(std::env::temp_dir().join(format!("dupflow-evaluate-{}-{name}", std::process::id())))
     }
 }
 
@@ -190,34 +223,55 @@ impl Drop for Temporary {
     }
 }
 
-/// The truth by each set of text rules; one for all if it is read from a file.
+/// What is right for each pipeline: all that has been computed, so that nothing is computed twice.
 struct Truths<'s> {
     study: &'s Pipelines,
-    known: Vec<(Option<TextRules>, Truth)>,
+    /// From a file.
+    read: Option<Truth>,
+    computed: Vec<(OwnMeasure, f64, Truth)>,
 }
 
-impl Truths<'_> {
-    fn of(&mut self, pipeline: &str) -> Result<&Truth, EvaluateError> {
-        let study = self.study;
-        let lowest = study.thresholds.iter().copied().fold(1.0, f64::min);
-        let rules = match study.truth {
-            TruthFrom::BruteForce { .. } => Some(study.draft(pipeline, lowest)?.text().clone()),
-            _ => None,
+impl<'s> Truths<'s> {
+    fn new(study: &'s Pipelines) -> Result<Self, EvaluateError> {
+        let read = match &study.truth {
+            TruthFrom::Pairs(path) => Some(Truth::pairs(path)?),
+            TruthFrom::Labels(path) => Some(Truth::labels(path)?),
+            TruthFrom::BruteForce => None,
         };
-        let place = if let Some(place) = self.known.iter().position(|(known, _)| *known == rules) {
+        Ok(Self { study, read, computed: Vec::new() })
+    }
+
+    /// The truth that a file says, or Jaccard's by the pipeline's text rules.
+    fn of(&mut self, plan: &Plan, floor: f64) -> Result<&Truth, EvaluateError> {
+        if self.read.is_none() {
+            self.compute(&OwnMeasure { rules: plan.scheme.text.clone(), by: By::Sets }, floor)
+        } else {
+            Ok(self.read.get_or_insert_default())
+        }
+    }
+
+    /// The truth by the pipeline's own measure; `None` where a file says what is right, and there are too many documents.
+    fn own(&mut self, plan: &Plan, floor: f64) -> Result<Option<&Truth>, EvaluateError> {
+        let has_file = self.read.is_some();
+        match self.compute(&OwnMeasure::of(&plan.scheme), floor) {
+            Err(EvaluateError::TooLarge { .. }) if has_file => Ok(None),
+            other => other.map(Some),
+        }
+    }
+
+    fn compute(&mut self, measure: &OwnMeasure, floor: f64) -> Result<&Truth, EvaluateError> {
+        let is_same = |(known, from, _): &(OwnMeasure, f64, _)| known == measure && *from <= floor;
+        let place = if let Some(place) = self.computed.iter().position(is_same) {
             place
         } else {
-            let truth = match (&study.truth, &rules) {
-                (TruthFrom::Pairs(path), _) => Truth::pairs(path)?,
-                (TruthFrom::Labels(path), _) => Truth::labels(path)?,
-                (TruthFrom::BruteForce { limit }, rules) => {
-                    let rules = rules.clone().unwrap_or_default();
-                    Truth::brute_force(Input::resolve(&study.corpus)?, &rules, lowest, *limit)?
-                }
-            };
-            self.known.push((rules, truth));
-            self.known.len() - 1
+            let texts = truth::texts(Input::resolve(&self.study.corpus)?, &measure.rules)?;
+            let limit = self.study.limit;
+            if texts.len() > limit {
+                return Err(EvaluateError::TooLarge { documents: texts.len(), limit });
+            }
+            self.computed.push((measure.clone(), floor, Truth::brute_force(&texts, measure, floor)));
+            self.computed.len() - 1
         };
-        Ok(&self.known[place].1)
+        Ok(&self.computed[place].2)
     }
 }

@@ -27,6 +27,43 @@ pub(super) fn quality(ran: &[Ran]) -> Table {
     table
 }
 
+/// Nothing where no measure was computed.
+pub(super) fn own(ran: &[Ran]) -> Option<Table> {
+    let mut table = Table::new(
+        "pipelines_own",
+        "By its own measure",
+        "What is right is what the pipeline's own similarity makes of all documents, by its own text rules and without sketches. A \
+         pipeline that decides by distance has the T that its distance stands for. Live weights are those of the documents at the end.",
+        &[
+            "pipeline",
+            "measure",
+            "T",
+            "pairs found",
+            "right pairs",
+            "found and right",
+            "precision",
+            "recall",
+            "F1",
+        ],
+    );
+    for (Ran { pipeline, .. }, (measure, threshold, outcome)) in
+        ran.iter().filter_map(|ran| Some((ran, ran.own.as_ref()?)))
+    {
+        table.push(row![
+            pipeline.as_str(),
+            measure.as_str(),
+            *threshold,
+            outcome.found,
+            outcome.right,
+            outcome.hits,
+            outcome.precision(),
+            outcome.recall(),
+            outcome.f1(),
+        ]);
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
 pub(super) fn by_band(ran: &[Ran]) -> Table {
     let held: Vec<usize> =
         (0..BANDS.len()).filter(|band| ran.iter().any(|ran| ran.outcome.bands[*band].1 > 0)).collect();

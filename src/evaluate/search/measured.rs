@@ -2,16 +2,22 @@
 //!
 //! In: the shape of a [`Setting`], designs, a clock. Out: one [`Row`] a design. Work and time are of queries
 //! that are random, as the estimates assume; recall is of queries that are a fingerprint of the corpus with up to k bits
-//! flipped, k included.
+//! flipped, k included. Either a whole index is asked query by query ([`Setting::run`]), or each of its tables is built, asked by all
+//! queries and dropped before the next one ([`Setting::batch`]): so a hundred million fingerprints fit where their tables do not.
 //!
 //! All random numbers come from the seed: equal settings have equal rows, but for the times.
 
 use std::time::Duration;
 
+use super::super::threads;
+use super::indexes::batch::{Batch, Near};
 use super::indexes::{Fingerprints, Work, index};
 use crate::block::hamming::{Design, DesignError, Estimate, Form};
 use crate::hash::{PI, mix};
 use crate::time::Clock;
+
+/// Tables that are built at a time, at most: what they take of memory does not grow with the machine.
+const AT_ONCE: usize = 2;
 
 /// What is measured on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +68,78 @@ impl Setting {
         designs.iter().map(|design| self.row(*design, &corpus, clock)).collect()
     }
 
+    /// As [`Self::run`], with the same results, but table by table; up to two at a time, each on one thread, and their times are summed
+    /// up. No more is in memory than the corpus and those tables.
+    ///
+    /// # Errors
+    /// If an index cannot be built, see [`Batch::new`].
+    ///
+    /// # Panics
+    /// If a design is for fingerprints of other length.
+    pub fn batch(
+        &self,
+        designs: &[Design],
+        clock: &dyn Clock,
+        threads: usize,
+    ) -> Result<Vec<Row>, DesignError> {
+        let corpus = random(self.bits, self.documents, self.seed);
+        let strangers = random(self.bits, self.queries, mix(self.seed));
+        let row = |design: &Design| {
+            assert_eq!(design.bits(), self.bits, "a design for other fingerprints");
+            let (origins, neighbours): (Vec<u32>, Vec<Vec<u64>>) =
+                self.plant(&corpus, design.radius()).into_iter().unzip();
+            let mut near = Fingerprints::new(self.bits);
+            neighbours.iter().for_each(|words| near.push(words));
+            let batch = Batch::new(design, &corpus)?;
+            let tables = threads::map(threads.min(AT_ONCE), batch.tables(), |number| {
+                let began = clock.now();
+                let table = batch.table(number);
+                let built = clock.now();
+                let mut found = [Vec::new(), Vec::new()];
+                let work = table.matches(&strangers, |Near { a, b, .. }| found[0].push((a, b)));
+                let asked = clock.now();
+                table.matches(&near, |Near { a, b, .. }| found[1].push((a, b)));
+                (work, found, [built - began, asked - built, clock.now() - asked])
+            });
+            let (mut work, mut times) = (Work::default(), [Duration::ZERO; 3]);
+            let mut found = [Vec::new(), Vec::new()];
+            for (more, pairs, took) in tables {
+                work += more;
+                found.iter_mut().zip(pairs).for_each(|(all, pairs)| all.extend(pairs));
+                times.iter_mut().zip(took).for_each(|(sum, time)| *sum += time);
+            }
+            found.iter_mut().for_each(|pairs| pairs.sort_unstable());
+            let is_found = |(query, origin): (u32, &u32)| found[1].binary_search(&(query, *origin)).is_ok();
+            let missed = (0..).zip(&origins).filter(|origin| !is_found(*origin)).count();
+            let (mut ids, mut answers) = (Vec::new(), Answers::default());
+            for pairs in &found {
+                let mut rest = pairs.iter().peekable();
+                for query in 0..self.queries {
+                    ids.clear();
+                    while let Some((_, id)) = rest.next_if(|(of, _)| *of as usize == query) {
+                        ids.push(*id);
+                    }
+                    answers.note(&ids);
+                }
+            }
+            let [build, time, planted_time] = times;
+            let estimate = design.estimate(self.documents as u64, Form::Index);
+            let Answers { found: ids_found, results } = answers;
+            Ok(Row {
+                design: *design,
+                estimate,
+                work,
+                time,
+                build,
+                planted_time,
+                missed,
+                found: ids_found,
+                results,
+            })
+        };
+        designs.iter().map(row).collect()
+    }
+
     fn row(&self, design: Design, corpus: &Fingerprints, clock: &dyn Clock) -> Result<Row, DesignError> {
         let strangers = random(self.bits, self.queries, mix(self.seed));
         let planted = self.plant(corpus, design.radius());
@@ -69,25 +147,22 @@ impl Setting {
         let mut index = index(&design, corpus)?;
         let built = clock.now();
 
-        let (mut ids, mut found, mut results) = (Vec::new(), 0, 0);
-        let mut note = |answer: &[u32]| {
-            found += answer.len() as u64;
-            results = answer.iter().fold(mix(results), |hash, id| mix(hash ^ u64::from(*id)));
-        };
+        let (mut ids, mut answers) = (Vec::new(), Answers::default());
         let mut work = Work::default();
         for (_, query) in strangers.iter() {
             work += index.within(query, &mut ids);
-            note(&ids);
+            answers.note(&ids);
         }
         let asked = clock.now();
         let mut missed = 0;
         for (origin, query) in &planted {
             index.within(query, &mut ids);
             missed += usize::from(ids.binary_search(origin).is_err());
-            note(&ids);
+            answers.note(&ids);
         }
         let (build, time, planted_time) = (built - began, asked - built, clock.now() - asked);
         let estimate = design.estimate(self.documents as u64, Form::Index);
+        let Answers { found, results } = answers;
         Ok(Row { design, estimate, work, time, build, planted_time, missed, found, results })
     }
 
@@ -100,6 +175,21 @@ impl Setting {
             (origin, neighbour(corpus.get(origin), self.bits, i % (radius + 1), r))
         };
         (0..self.queries).map(plant).collect()
+    }
+}
+
+/// What all queries found.
+#[derive(Default)]
+struct Answers {
+    found: u64,
+    results: u64,
+}
+
+impl Answers {
+    /// The ids of the next query, ascending.
+    fn note(&mut self, ids: &[u32]) {
+        self.found += ids.len() as u64;
+        self.results = ids.iter().fold(mix(self.results), |hash, id| mix(hash ^ u64::from(*id)));
     }
 }
 
@@ -167,6 +257,16 @@ mod tests {
         }
         assert!(rows[0].found >= 200);
         assert_eq!(rows[0].work.entries, 200 * 20_000);
+
+        let sorted = &designs[1..5];
+        for threads in [1, 3] {
+            let batch = setting.batch(sorted, &SystemClock::start(), threads).unwrap();
+            for (one, other) in batch.iter().zip(&rows[1..5]) {
+                assert_eq!(one.design, other.design);
+                let counts = |row: &Row| (row.work, row.missed, row.found, row.results);
+                assert_eq!(counts(one), counts(other), "{}", one.design);
+            }
+        }
     }
 
     #[test]

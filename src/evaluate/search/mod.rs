@@ -68,6 +68,7 @@ impl Study for Search {
             self.measure(bench, &mut table, shape, &one_bit)?;
         }
         Ok(Findings {
+            name: "search".to_owned(),
             title: "Search".to_owned(),
             about: "Static indexes of a whole corpus, in which recall is exactly 1.".to_owned(),
             tables: vec![table],

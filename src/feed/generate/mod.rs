@@ -13,8 +13,11 @@
 //!   two bodies is about `k / (2 - k)`: 1 at e = 0, 0.5 at e = 0.142.
 //! - An update edits a document in the same way and keeps its id; a repeat sends its text again, unchanged.
 //!
-//! What it does not do: say which pairs are similar. That follows from the texts, by exact comparison.
+//! What it does not do: say which pairs are similar. That follows from the texts, by exact comparison. [`labelled`] makes corpora
+//! that do say which texts come from which.
 
+pub mod labelled;
+mod spaceless;
 mod vocabulary;
 mod words;
 
@@ -129,7 +132,7 @@ impl Default for Params {
             min_words: 40,
             max_words: 400,
             sites: 60,
-            scripts: Script::ALL.to_vec(),
+            scripts: Script::USUAL.to_vec(),
             window: 1_000,
             max_edit_rate: 0.16,
             copies: 0.05,
@@ -195,7 +198,7 @@ impl Generator {
                 let script = site % vocabularies.len();
                 let mut boilerplate = |least| {
                     let length = rng.random_range(least..least + 8);
-                    Words::sample(&vocabularies[script], length, &mut rng)
+                    Words::sample(vocabularies[script].law(), length, &mut rng)
                 };
                 Site { script, header: boilerplate(4), footer: boilerplate(8) }
             })
@@ -221,10 +224,10 @@ impl Generator {
                 Body::Empty
             } else if kind < empty + short {
                 let length = self.rng.random_range(1..5);
-                Body::Short(Words::sample_evenly(vocabulary, length, &mut self.rng))
+                Body::Short(Words::sample_evenly(vocabulary.law(), length, &mut self.rng))
             } else {
                 let length = log_uniform(self.params.min_words, self.params.max_words, &mut self.rng);
-                Body::Whole(Words::sample(vocabulary, length, &mut self.rng))
+                Body::Whole(Words::sample(vocabulary.law(), length, &mut self.rng))
             };
             (site, body)
         };
@@ -237,10 +240,10 @@ impl Generator {
     /// The body with a random share of its words changed.
     fn edited(&mut self, site: usize, body: &Body) -> Body {
         let rate = self.rng.random::<f64>() * self.params.max_edit_rate;
-        let vocabulary = &self.vocabularies[self.sites[site].script];
+        let law = self.vocabularies[self.sites[site].script].law();
         match body {
-            Body::Whole(words) => Body::Whole(words.edited(rate, vocabulary, &mut self.rng)),
-            Body::Short(words) => Body::Short(words.edited(rate, vocabulary, &mut self.rng)),
+            Body::Whole(words) => Body::Whole(words.edited(rate, law, &mut self.rng)),
+            Body::Short(words) => Body::Short(words.edited(rate, law, &mut self.rng)),
             Body::Empty => Body::Empty,
         }
     }

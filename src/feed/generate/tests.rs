@@ -72,14 +72,14 @@ fn edits_have_the_strength_that_was_asked_for() {
     let params = Params { documents: 10, ..Params::default() };
     let mut generator = Generator::new(params);
     let vocabulary = &generator.vocabularies[0];
-    let words = Words::sample(vocabulary, 20_000, &mut generator.rng);
+    let words = Words::sample(vocabulary.law(), 20_000, &mut generator.rng);
     let text = |body: &Words| {
         let mut text = String::new();
         body.write(vocabulary, &mut text);
         text
     };
     for rate in [0.0, 0.01, 0.05, 0.142] {
-        let edited = words.edited(rate, vocabulary, &mut generator.rng);
+        let edited = words.edited(rate, vocabulary.law(), &mut generator.rng);
         let kept = (1.0_f64 - rate).powi(2) * (1.0 - 2.0 / 3.0 * rate);
         let similarity = jaccard(&shingles(&text(&words)), &shingles(&text(&edited)));
         assert!((similarity - kept / (2.0 - kept)).abs() < 0.01, "{rate}: {similarity}");

@@ -1,6 +1,10 @@
 //! The words of a script and how often they are met.
 
+use std::collections::HashSet;
+
 use rand::Rng;
+
+use super::spaceless;
 
 /// A way of writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -17,6 +21,12 @@ pub enum Script {
     Arabic,
     /// Han and Hiragana, without spaces.
     Han,
+    /// Words of one to three Han characters, without spaces.
+    Chinese,
+    /// Words of Han, Hiragana and Katakana, without spaces.
+    Japanese,
+    /// Words of one to three syllables, with marks above and below, and spaces between sentences only.
+    Thai,
 }
 
 #[derive(Debug)]
@@ -25,6 +35,15 @@ enum Letters {
     Syllables(&'static str, &'static str),
     /// Words are one or two Han characters, or some Hiragana, and nothing separates them.
     Ideographs,
+    /// Words are made by a function of their own, as long as those of the language, and nothing separates them.
+    Spaceless {
+        /// Of how many syllables or parts.
+        word: fn(usize, &mut dyn rand::RngCore) -> String,
+        /// Between parts of a sentence.
+        comma: &'static str,
+        /// Between sentences.
+        stop: &'static str,
+    },
 }
 
 /// Numbered words, the frequent ones first.
@@ -33,37 +52,56 @@ pub(super) struct Vocabulary {
     plain: Arena,
     capitals: Arena,
     space: &'static str,
+    comma: Option<&'static str>,
     stop: &'static str,
-    zipf: Zipf,
+    law: Zipf,
 }
 
 impl Vocabulary {
     /// Makes up `size` words, 1 or more, of which the k-th is met in proportion to `1 / k^exponent`.
     pub(super) fn new(script: Script, size: usize, exponent: f64, rng: &mut impl Rng) -> Self {
+        let one = |k, draws: &mut _| script.word_of_rank(k, 0, draws);
+        Self::of(script, size, exponent, rng, one)
+    }
+
+    /// The same of words that are all different.
+    pub(super) fn distinct(script: Script, size: usize, exponent: f64, rng: &mut impl Rng) -> Self {
+        let mut known = HashSet::new();
+        let one = |k, draws: &mut _| {
+            let word =
+                (0..).map(|tries| script.word_of_rank(k, tries, draws)).find(|word| !known.contains(word));
+            let word = word.expect("longer words are tried without end");
+            known.insert(word.clone());
+            word
+        };
+        Self::of(script, size, exponent, rng, one)
+    }
+
+    fn of<R: Rng>(
+        script: Script,
+        size: usize,
+        exponent: f64,
+        rng: &mut R,
+        mut one: impl FnMut(usize, &mut R) -> String,
+    ) -> Self {
         let (mut plain, mut capitals) = (Arena::default(), Arena::default());
         for k in 0..size {
-            // As in any language, what is said often is short.
-            let syllables = if k < 32 { 1 } else { rng.random_range(2..5) };
-            let word = script.word(syllables, rng);
+            let word = one(k, rng);
             let mut letters = word.chars();
             capitals.push(letters.next().into_iter().flat_map(char::to_uppercase).chain(letters));
             plain.push(word.chars());
         }
-        let (space, stop) = match script.letters() {
-            Letters::Syllables(..) => (" ", ". "),
-            Letters::Ideographs => ("", "。"),
+        let (space, comma, stop) = match script.letters() {
+            Letters::Syllables(..) => (" ", None, ". "),
+            Letters::Ideographs => ("", None, "。"),
+            Letters::Spaceless { comma, stop, .. } => ("", Some(comma), stop),
         };
-        Self { plain, capitals, space, stop, zipf: Zipf::new(size, exponent) }
+        Self { plain, capitals, space, comma, stop, law: Zipf::new(size, exponent) }
     }
 
-    /// A word by Zipf's law.
-    pub(super) fn sample(&self, rng: &mut impl Rng) -> u32 {
-        self.zipf.sample(rng)
-    }
-
-    /// Words are numbered below it.
-    pub(super) fn size(&self) -> u32 {
-        self.zipf.size()
+    /// How often which word is met.
+    pub(super) fn law(&self) -> &Zipf {
+        &self.law
     }
 
     pub(super) fn word(&self, word: u32) -> &str {
@@ -80,6 +118,11 @@ impl Vocabulary {
         self.space
     }
 
+    /// What stands now and then between words of a sentence, if anything does.
+    pub(super) fn comma(&self) -> Option<&'static str> {
+        self.comma
+    }
+
     /// What stands between sentences.
     pub(super) fn stop(&self) -> &'static str {
         self.stop
@@ -87,8 +130,8 @@ impl Vocabulary {
 }
 
 impl Script {
-    /// All of them.
-    pub const ALL: [Self; 6] =
+    /// Those of a feed, unless others are asked for.
+    pub const USUAL: [Self; 6] =
         [Self::Latin, Self::Cyrillic, Self::Greek, Self::Devanagari, Self::Arabic, Self::Han];
 
     /// Its name, in lower case.
@@ -100,6 +143,9 @@ impl Script {
             Self::Devanagari => "devanagari",
             Self::Arabic => "arabic",
             Self::Han => "han",
+            Self::Chinese => "chinese",
+            Self::Japanese => "japanese",
+            Self::Thai => "thai",
         }
     }
 
@@ -111,7 +157,16 @@ impl Script {
             Self::Devanagari => Letters::Syllables("कखगघचछजझटठडढतथदधनपफबभमयरलवशसह", "ािीुूेो"),
             Self::Arabic => Letters::Syllables("بتثجحخدذرزسشصضطظعغفقكلمنه", "اوي"),
             Self::Han => Letters::Ideographs,
+            Self::Chinese => Letters::Spaceless { word: spaceless::chinese, comma: "，", stop: "。" },
+            Self::Japanese => Letters::Spaceless { word: spaceless::japanese, comma: "、", stop: "。" },
+            Self::Thai => Letters::Spaceless { word: spaceless::thai, comma: " ", stop: " " },
         }
+    }
+
+    /// The k-th word: what is said often is short, as in any language; one more syllable after every 64 tries.
+    fn word_of_rank(self, k: usize, tries: usize, rng: &mut impl Rng) -> String {
+        let syllables = if k < 32 { 1 } else { rng.random_range(2..5) };
+        self.word(syllables + tries / 64, rng)
     }
 
     fn word(self, syllables: usize, rng: &mut impl Rng) -> String {
@@ -127,6 +182,7 @@ impl Script {
                 (0..syllables.min(3)).map(|_| rng.random_range('あ'..='ん')).collect()
             }
             Letters::Ideographs => (0..syllables.min(2)).map(|_| rng.random_range('一'..='忿')).collect(),
+            Letters::Spaceless { word, .. } => word(syllables, rng),
         }
     }
 }
@@ -157,7 +213,7 @@ impl Arena {
 /// Reference: A. J. Walker, *An efficient method for generating discrete random variables with general distributions*
 /// (ACM TOMS 3, 1977).
 #[derive(Debug)]
-struct Zipf {
+pub(super) struct Zipf {
     /// Below this share of 2^32 the column means itself, else its alias.
     columns: Vec<(u32, u32)>,
 }
@@ -169,7 +225,7 @@ impl Zipf {
         clippy::cast_precision_loss,
         reason = "shares of 2^32"
     )]
-    fn new(size: usize, exponent: f64) -> Self {
+    pub(super) fn new(size: usize, exponent: f64) -> Self {
         let weights: Vec<f64> = (1..=size).map(|k| (k as f64).powf(-exponent)).collect();
         let mean = weights.iter().sum::<f64>() / size as f64;
         let mut shares: Vec<f64> = weights.iter().map(|weight| weight / mean).collect();
@@ -187,12 +243,14 @@ impl Zipf {
         Self { columns }
     }
 
-    fn size(&self) -> u32 {
+    /// Numbers are below it.
+    pub(super) fn size(&self) -> u32 {
         u32::try_from(self.columns.len()).unwrap_or(u32::MAX)
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "the two halves of a word")]
-    fn sample(&self, rng: &mut impl Rng) -> u32 {
+    /// A number.
+    pub(super) fn sample(&self, rng: &mut impl Rng) -> u32 {
         let word: u64 = rng.random();
         let column = ((word >> 32) * self.columns.len() as u64) >> 32;
         let (share, alias) = self.columns[column as usize];
@@ -226,9 +284,9 @@ mod tests {
     #[test]
     fn every_script_has_its_letters() {
         let mut rng = ChaCha8Rng::seed_from_u64(7);
-        let samples = Script::ALL.map(|script| {
+        let samples = Script::USUAL.map(|script| {
             let vocabulary = Vocabulary::new(script, 1000, 1.0, &mut rng);
-            assert_eq!(vocabulary.size(), 1000);
+            assert_eq!(vocabulary.law().size(), 1000);
             assert!(
                 (0..1000).all(|k| vocabulary.word(k).chars().all(char::is_alphanumeric)),
                 "{}",

@@ -60,7 +60,8 @@ impl Fingerprints {
     }
 
     /// All, with their ids.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, &[u64])> {
-        (0..).zip(self.words.chunks_exact(self.stride))
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (u32, &[u64])> + Clone {
+        // Ids have 32 bits, see `push`.
+        (0..u32::MAX).zip(self.words.chunks_exact(self.stride))
     }
 }

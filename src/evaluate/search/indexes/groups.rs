@@ -1,7 +1,5 @@
 //! alg.H: count in how many groups each id agrees with the query; c of k + c at least are candidates.
 //!
-//! Counters are bytes, one for each document, and stop at 255; which ones to set back is kept in a list.
-//!
 //! Reference: Yuan et al. (2012), section 4.
 
 use super::postings::Postings;
@@ -14,12 +12,9 @@ pub(super) struct Groups<'a> {
     corpus: &'a Fingerprints,
     radius: usize,
     /// c, at most 255.
-    surplus: u8,
+    surplus: usize,
     postings: Postings,
-    /// In how many groups an id agrees; 0 between queries.
-    counts: Vec<u8>,
-    /// Ids whose count is not 0.
-    touched: Vec<u32>,
+    counter: Counter,
 }
 
 impl<'a> Groups<'a> {
@@ -27,10 +22,9 @@ impl<'a> Groups<'a> {
         Self {
             corpus,
             radius: design.radius(),
-            surplus: u8::try_from(design.surplus()).expect("a design has a surplus of at most 255"),
+            surplus: design.surplus(),
             postings: Postings::new(corpus, design),
-            counts: vec![0; corpus.len()],
-            touched: Vec::new(),
+            counter: Counter::new(corpus.len()),
         }
     }
 }
@@ -38,9 +32,43 @@ impl<'a> Groups<'a> {
 impl HammingSearch for Groups<'_> {
     fn within(&mut self, query: &[u64], found: &mut Vec<u32>) -> Work {
         found.clear();
-        let mut work = Work { probes: self.postings.groups() as u64, ..Work::default() };
-        for group in 0..self.postings.groups() {
-            let list = self.postings.list(group, query);
+        let Self { corpus, radius, surplus, postings, counter } = self;
+        let lists = (0..postings.groups()).map(|group| postings.list(group, query));
+        let work = counter.at_least(*surplus, lists, |id| {
+            if distance(corpus.get(id), query) <= *radius {
+                found.push(id);
+            }
+        });
+        found.sort_unstable();
+        work
+    }
+}
+
+/// How many lists each id is in. Counters are bytes, one for each id, and stop at 255; which ones to set back is kept in a list.
+#[derive(Debug)]
+pub(super) struct Counter {
+    /// 0 between queries.
+    counts: Vec<u8>,
+    /// Ids whose count is not 0.
+    touched: Vec<u32>,
+}
+
+impl Counter {
+    /// Of ids below `documents`.
+    pub(super) fn new(documents: usize) -> Self {
+        Self { counts: vec![0; documents], touched: Vec::new() }
+    }
+
+    /// Visits each id that is in at least `least` of the lists, from 1 to 255.
+    pub(super) fn at_least<'l>(
+        &mut self,
+        least: usize,
+        lists: impl Iterator<Item = &'l [u32]>,
+        mut visit: impl FnMut(u32),
+    ) -> Work {
+        let mut work = Work::default();
+        for list in lists {
+            work.probes += 1;
             work.entries += list.len() as u64;
             for id in list {
                 let count = &mut self.counts[*id as usize];
@@ -51,15 +79,11 @@ impl HammingSearch for Groups<'_> {
             }
         }
         for id in self.touched.drain(..) {
-            let count = std::mem::take(&mut self.counts[id as usize]);
-            if count >= self.surplus {
+            if usize::from(std::mem::take(&mut self.counts[id as usize])) >= least {
                 work.verified += 1;
-                if distance(self.corpus.get(id), query) <= self.radius {
-                    found.push(id);
-                }
+                visit(id);
             }
         }
-        found.sort_unstable();
         work
     }
 }

@@ -3,17 +3,18 @@
 //! In: [`Fingerprints`] and a [`Design`]. Out: ids, which are positions in the corpus, with the [`Work`] that it
 //! took. All indexes find the same ids; the scan is what the others are held against.
 //!
-//! An index is built once. Fingerprints that come later belong into a stream ([`Tables`](crate::block::hamming::Tables)).
+//! An index is built once; but groups of bits can be added to [alg.H's](live) and dropped. Fingerprints that come later belong into a stream ([`Tables`](crate::block::hamming::Tables)).
 
 pub mod batch;
 mod conjunctions;
 mod fingerprints;
 mod groups;
-mod multi_index;
-mod permuted;
+mod lead;
+pub mod live;
 mod postings;
 mod scan;
 mod sorted;
+mod tables;
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -63,10 +64,9 @@ pub fn index<'a>(
 ) -> Result<Box<dyn HammingSearch + 'a>, DesignError> {
     assert_eq!(design.bits(), corpus.bits(), "a design for other fingerprints");
     Ok(match design.kind() {
-        Kind::OneLevel { .. } | Kind::TwoLevel { .. } => {
-            Box::new(permuted::Permuted::new(corpus, design.radius(), design.selections()?))
+        Kind::OneLevel { .. } | Kind::TwoLevel { .. } | Kind::MultiIndex { .. } => {
+            Box::new(tables::Tables::new(corpus, design)?)
         }
-        Kind::MultiIndex { .. } => Box::new(multi_index::MultiIndex::new(corpus, design)),
         Kind::Groups { .. } => Box::new(groups::Groups::new(corpus, design)),
         Kind::Conjunctions { .. } => Box::new(conjunctions::Conjunctions::new(corpus, design)),
         Kind::Scan => Box::new(scan::Scan::new(corpus, design.radius())),

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use super::super::measured::{neighbour, random};
 use super::batch::{matches, pairs};
+use super::live::LiveGroups;
 use super::*;
+use crate::block::hamming::Selection;
 use crate::hash::mix;
 
 /// Random fingerprints, every other one a neighbour of an earlier one at a distance of up to twice the radius; some equal.
@@ -141,6 +143,88 @@ fn crowded_prefixes_are_found() {
             assert_eq!(found, brute_force(&crowded, query, 3), "{design}");
         }
     }
+}
+
+/// Groups are added at the end and dropped anywhere; after each change what is found is what an index built anew of the groups that are
+/// there finds, a static one of the fingerprints that they make up, and brute force.
+#[test]
+fn groups_come_and_go() {
+    let (widths, n) = ([7, 11, 1, 64, 6, 9, 13, 5, 8], 300);
+    // Copies with some bits flipped, over all groups.
+    let whole = corpus(widths.iter().sum(), 6, n, 41);
+    let columns: Vec<(usize, Vec<u64>)> = widths
+        .into_iter()
+        .scan(0, |start, width| {
+            *start += width;
+            let bits = Selection::from(*start - width..*start);
+            Some((width, whole.iter().map(|(_, words)| bits.key(words)).collect()))
+        })
+        .collect();
+    let mut live = LiveGroups::new(n);
+    let mut present: Vec<usize> = Vec::new();
+    let mut near = 0;
+    for step in 0..24 {
+        let absent = (0..columns.len()).find(|group| !present.contains(group));
+        match absent.filter(|_| step % 3 != 2 || present.is_empty()) {
+            Some(group) => {
+                let (width, values) = columns[group].clone();
+                live.add(width, values);
+                present.push(group);
+            }
+            None => {
+                let at = usize::try_from(mix(step) % present.len() as u64).unwrap();
+                live.drop_group(at);
+                present.remove(at);
+            }
+        }
+        if present.is_empty() {
+            continue;
+        }
+        let mut anew = LiveGroups::new(n);
+        present.iter().for_each(|group| anew.add(columns[*group].0, columns[*group].1.clone()));
+        let bits = anew.bits();
+        assert_eq!((live.bits(), live.groups()), (bits, present.len()));
+        let mut joined = Fingerprints::new(bits);
+        for id in 0..n {
+            joined.push(&join(present.iter().map(|group| (columns[*group].0, columns[*group].1[id])), bits));
+        }
+        for radius in [0, 1, 3, 8] {
+            if radius >= bits {
+                continue;
+            }
+            let surplus = present.len().saturating_sub(radius);
+            let fixed = Design::new(bits, radius, Kind::Groups { surplus });
+            let mut fixed = fixed.ok().map(|design| index(&design, &joined).unwrap());
+            let (mut found, mut others) = (Vec::new(), Vec::new());
+            for id in (0..n).step_by(17) {
+                let query: Vec<u64> = present.iter().map(|group| columns[*group].1[id]).collect();
+                let words = joined.get(u32::try_from(id).unwrap());
+                let work = live.within(&query, radius, &mut found);
+                assert_eq!(found, brute_force(&joined, words, radius), "step {step}, radius {radius}");
+                assert_eq!(work, anew.within(&query, radius, &mut others));
+                assert_eq!(found, others);
+                if let Some(fixed) = &mut fixed {
+                    fixed.within(words, &mut others);
+                    assert_eq!(found, others);
+                }
+                near += found.len() - 1;
+            }
+        }
+    }
+    assert!(near > 1000, "{near} neighbours were there to be found");
+}
+
+/// Values side by side, the first one lowest.
+fn join(values: impl Iterator<Item = (usize, u64)>, bits: usize) -> Vec<u64> {
+    let mut words = vec![0; bits.div_ceil(64)];
+    let mut at = 0;
+    for (width, value) in values {
+        for bit in 0..width {
+            words[at / 64] |= (value >> bit & 1) << (at % 64);
+            at += 1;
+        }
+    }
+    words
 }
 
 /// Entries read on uniform fingerprints: the estimate, within five standard deviations of a Poisson count.

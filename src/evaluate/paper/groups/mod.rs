@@ -1,0 +1,43 @@
+//! Items of 003.
+
+mod diagrams;
+mod estimator;
+mod examples;
+mod live;
+mod steps;
+mod times;
+
+use super::{Effort, Section};
+
+/// What stands in for the source's data.
+pub(super) const ABOUT: &str = "Its 300,000 proposals are private and the body of its table is lost: 300,000 uniform fingerprints stand in \
+    where cost is measured, laws of R and generated texts where pairs have to be right or wrong. Times compare as ratios only: theirs are of \
+    a database.";
+
+/// What answers its items, in their order.
+pub(super) const SECTIONS: &[Section] = &[
+    Section { items: &["003-T1"], effort: Effort::Timed, make: times::table },
+    Section { items: &["003-F1"], effort: Effort::Moments, make: estimator::variances },
+    Section {
+        items: &["003-F2", "003-F3", "003-F4", "003-F5"],
+        effort: Effort::Moments,
+        make: diagrams::make,
+    },
+    Section { items: &["003-F6"], effort: Effort::Long, make: estimator::quality },
+    Section {
+        items: &["003-E1", "003-E2", "003-E3", "003-E4"],
+        effort: Effort::Moments,
+        make: examples::make,
+    },
+    Section { items: &["003-H1"], effort: Effort::Timed, make: times::headline },
+    Section { items: &["003-H2"], effort: Effort::Moments, make: steps::headline },
+    Section { items: &["003-H3"], effort: Effort::Moments, make: estimator::at_seven_tenths },
+    Section { items: &["003-H4"], effort: Effort::Long, make: estimator::at_nine_tenths },
+    Section { items: &["003-H5"], effort: Effort::Timed, make: live::make },
+];
+
+/// Proposals of the source.
+const DOCUMENTS: usize = 300_000;
+
+/// Groups that agree beyond the radius.
+const SURPLUS: usize = 3;

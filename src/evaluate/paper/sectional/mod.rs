@@ -1,0 +1,37 @@
+//! Items of 004, by theme: what is printed ([`printed`]), the sketches of its review ([`review`]), pairs of given J and q ([`model`],
+//! [`error`]), labelled corpora ([`corpora`], [`judged`]), formulas and examples ([`formulas`], [`algorithm`]), times ([`times`]).
+
+mod algorithm;
+mod corpora;
+mod error;
+mod formulas;
+mod judged;
+mod model;
+mod printed;
+mod review;
+mod times;
+
+use super::Effort::{Long, Moments, Timed};
+use super::Section;
+
+/// What stands in for the source's data.
+pub(super) const ABOUT: &str = "Its 2,168 news articles, labelled by hand, do not come with the project. In their place: pairs of a given J \
+    of which a given share q of the common shingles is aligned, for errors; and a generated corpus of the same shape (68 groups, 2,168 \
+    documents of 2,568 words on average) whose labels say which texts come from which, for precision and recall. With --corpus and \
+    --labels, a labelled corpus of your own is judged beside it.";
+
+/// What answers its items, in their order.
+pub(super) const SECTIONS: &[Section] = &[
+    Section { items: &["004-T1"], effort: Long, make: review::sketches },
+    Section { items: &["004-T2"], effort: Long, make: corpora::data_set },
+    Section { items: &["004-T3"], effort: Long, make: error::mean_square },
+    Section { items: &["004-T4"], effort: Long, make: judged::precision_and_recall },
+    Section { items: &["004-F1"], effort: Moments, make: formulas::example },
+    Section { items: &["004-F2", "004-F3"], effort: Moments, make: formulas::variance },
+    Section { items: &["004-F4"], effort: Long, make: error::by_similarity },
+    Section { items: &["004-F5"], effort: Timed, make: times::hashing },
+    Section { items: &["004-F6", "004-F7"], effort: Long, make: judged::curves },
+    Section { items: &["004-A1"], effort: Moments, make: algorithm::check },
+    Section { items: &["004-H1"], effort: Long, make: error::an_eighth },
+    Section { items: &["004-H2"], effort: Moments, make: formulas::headlines },
+];

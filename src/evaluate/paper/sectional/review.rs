@@ -1,0 +1,194 @@
+//! Table 1: the sketches of the review, each by the program's own one.
+
+use super::super::{Line, Made, Verdict, Work};
+use crate::evaluate::table::{Table, row};
+use crate::evaluate::{EvaluateError, estimators, threads};
+
+/// A row of the table.
+struct Sketch {
+    name: &'static str,
+    /// As the study of estimates calls it.
+    subject: &'static str,
+    estimator: &'static str,
+    variance: &'static str,
+    /// The printed variance, by K, |A ∪ B| and J; of one of J.
+    printed: Option<fn(f64, f64, f64) -> f64>,
+    jaccard: f64,
+    verdict: Verdict,
+    reason: &'static str,
+}
+
+const AT: Sketch = Sketch {
+    name: "",
+    subject: "",
+    estimator: "",
+    variance: "NA",
+    printed: None,
+    jaccard: 0.8,
+    verdict: Verdict::Agrees,
+    reason: "",
+};
+
+/// K and |A ∪ B|.
+const SHAPE: (usize, usize) = (256, 300);
+
+fn of_connected(k: f64, j: f64, exponent: f64) -> f64 {
+    // Runs of two one-bit components.
+    let (n, c2) = (2.0, 0.5);
+    let g = (c2 + (1.0 - c2) * j).powf(n);
+    g * (1.0 - g) / (k * (1.0 - c2).powi(2) * n * g.powf(exponent))
+}
+
+const SKETCHES: [Sketch; 11] = [
+    Sketch {
+        name: "min-wise (Broder 1997)",
+        subject: "minhash",
+        estimator: "J/k",
+        variance: "J(1-J)/k",
+        printed: Some(|k, _, j| j * (1.0 - j) / k),
+        verdict: Verdict::Misprint,
+        reason: "the variance is right; the estimator is the share of equal components",
+        ..AT
+    },
+    Sketch {
+        name: "k-mins (Cohen 2001)",
+        subject: "minhash",
+        estimator: "of the K smallest of the union, the share in both",
+        verdict: Verdict::Misprint,
+        reason: "that is bottom-k; k-mins is one minimum of each of K permutations",
+        ..AT
+    },
+    Sketch {
+        name: "bottom-k (Cohen & Kaplan 2007)",
+        subject: "bottom-k",
+        estimator: "#(S(A), S(B), S(A or B) common)/k",
+        reason: "the variance, not printed, is J(1-J)/k (u-k)/(u-1)",
+        ..AT
+    },
+    Sketch {
+        name: "b-bit (Li & König 2010), b = 2",
+        subject: "minhash, 2 bits",
+        estimator: "(equal/k - 2^-b)/(1 - 2^-b)",
+        variance: "(1-J)/k (J + 1/(2^b-1))",
+        printed: Some(|k, _, j| (1.0 - j) / k * (j + 1.0 / 3.0)),
+        reason: "as printed",
+        ..AT
+    },
+    Sketch {
+        name: "f-fractional (Yuan et al. 2012), f = 1.5",
+        subject: "minhash, 1.5 bits",
+        estimator: "(E - (w1 C1b1 + w2 C1b2))/(1 - (w1 C2b1 + w2 C2b2))",
+        verdict: Verdict::Differs,
+        reason: "the program weighs the two widths by their variance, which errs less; sketch/fractional.rs",
+        ..AT
+    },
+    Sketch {
+        name: "k-partition (Li, Owen & Zhang 2012)",
+        subject: "oph-original",
+        estimator: "matches/(k - jointly empty)",
+        reason: "the variance, not printed, is below J(1-J)/k",
+        ..AT
+    },
+    Sketch {
+        name: "min-max (Ji et al. 2013)",
+        subject: "min-max",
+        estimator: "J",
+        variance: "(J/k)(u+a-2)/(u-1) - 2J^2/k",
+        printed: Some(|k, u, j| j / k * (u + j * u - 2.0) / (u - 1.0) - 2.0 * j * j / k),
+        reason: "as printed, with k components of k/2 permutations",
+        ..AT
+    },
+    Sketch {
+        name: "odd (Mitzenmacher 2014), n = 512",
+        subject: "odd, 2 bits",
+        estimator: "1 + (n/4k) ln(1 - 2z/n)",
+        variance: "n^2((1-4/n)^m-(1-2/n)^2m)/4 + n(1-(1-4/n)^m)/4",
+        printed: Some(|k, _, j| {
+            let (n, m) = (2.0 * k, 2.0 * k * (1.0 - j));
+            let (four, two) = ((1.0 - 4.0 / n).powf(m), (1.0 - 2.0 / n).powf(2.0 * m));
+            n * n * (four - two) / 4.0 + n * (1.0 - four) / 4.0
+        }),
+        jaccard: 0.95,
+        verdict: Verdict::Misprint,
+        reason: "that is the variance of z, the number of differing bits, not of J",
+    },
+    Sketch {
+        name: "connected bit (Tang 2015), n = 2, b = 1",
+        subject: "connected, 2 of 1 bit",
+        estimator: "(G^(1/n) - C1)/(1 - C2)",
+        variance: "G(1-G)/(k (1-C2)^2 n G^(2(n-1)))",
+        printed: Some(|k, _, j| of_connected(k, j, 2.0)),
+        verdict: Verdict::Misprint,
+        reason: "the exponent of G is 2(n-1)/n",
+        ..AT
+    },
+    Sketch {
+        name: "BitHash (Zhang 2016)",
+        subject: "minhash, 1 bit",
+        estimator: "1 - 2d/k",
+        variance: "(1-J)(1+J)/k",
+        printed: Some(|k, _, j| (1.0 - j) * (1.0 + j) / k),
+        reason: "as printed",
+        ..AT
+    },
+    Sketch {
+        name: "SuperMinHash (Ertl 2017)",
+        subject: "superminhash",
+        estimator: "(1/m) sum of equal",
+        variance: "J(1-J)/m, then a proportional sign and (m,n)",
+        printed: Some(|k, _, j| j * (1.0 - j) / k),
+        verdict: Verdict::Misprint,
+        reason: "a garbled factor alpha(m, u), below 1; sketch/variance.rs",
+        ..AT
+    },
+];
+
+pub(super) fn sketches(work: &Work<'_>) -> Result<Made, EvaluateError> {
+    let (size, union) = SHAPE;
+    let trials = work.size(2_000, 20);
+    let measured = threads::map(work.bench.threads, SKETCHES.len(), |n| {
+        let Sketch { subject, jaccard, .. } = SKETCHES[n];
+        estimators::errors(work.bench.seed, trials, subject, (size, union, jaccard))
+    });
+    let mut table = Table::new(
+        "004_t1",
+        "Table 1: variances, printed, right and measured",
+        &format!(
+            "{trials} pairs of {union} shingles together, K = {size}, J = 0.8 but 0.95 for odd; the mean square error of the program's own \
+             sketches. Right is the theory of `sketch/variance.rs`."
+        ),
+        &[
+            "sketch",
+            "printed variance",
+            "its value",
+            "right",
+            "measured",
+            "measured / right",
+            "measured / printed",
+        ],
+    );
+    let mut lines = Vec::new();
+    for (sketch, (error, right)) in SKETCHES.iter().zip(measured) {
+        let printed = sketch.printed.map(|of| of(size as f64, union as f64, sketch.jaccard));
+        let ratio = right.map(|right| error / right);
+        table.push(row![
+            sketch.name,
+            sketch.variance,
+            printed,
+            right,
+            error,
+            ratio,
+            printed.map(|printed| error / printed)
+        ]);
+        let shown = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2E}"));
+        lines.push(Line::new(
+            "004-T1",
+            sketch.name,
+            format!("{}; variance {} = {}", sketch.estimator, sketch.variance, shown(printed)),
+            format!("MSE {}, right {}", shown(Some(error)), shown(right)),
+            sketch.verdict,
+            sketch.reason,
+        ));
+    }
+    Ok(Made { lines, tables: vec![table], plots: vec![] })
+}

@@ -1,0 +1,19 @@
+//! Items of 001: problems, the fingerprint, and its example.
+
+mod fingerprints;
+mod search;
+
+use super::{Effort, Section};
+
+/// What stands in for the source's data.
+pub(super) const ABOUT: &str = "The page states three problems and a fingerprint, and prints no measurement: problems are answered by \
+    measuring, on uniform fingerprints with planted neighbours, and agreement on pairs of feature sets of a known angle.";
+
+/// What answers its items, in their order.
+pub(super) const SECTIONS: &[Section] = &[
+    Section { items: &["001-P1"], effort: Effort::Long, make: fingerprints::two_documents },
+    Section { items: &["001-P2"], effort: Effort::Timed, make: search::one_against_all },
+    Section { items: &["001-P3"], effort: Effort::Timed, make: search::all_pairs },
+    Section { items: &["001-H1"], effort: Effort::Long, make: fingerprints::within_three },
+    Section { items: &["001-E1"], effort: Effort::Moments, make: fingerprints::example },
+];
