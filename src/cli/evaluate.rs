@@ -1,13 +1,17 @@
 //! `dupflow evaluate`: studies of what the program promises, as tables, files and one page.
 
+use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::{BufWriter, IsTerminal as _, Write as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context;
-use clap::ValueEnum;
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{Arg, Command, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
 
 use super::arguments::at_least_one;
 use super::corpus;
@@ -15,7 +19,9 @@ use super::problems::Problems;
 use crate::config::{BUILT_IN, FrozenTables, Plan};
 use crate::evaluate::estimators::Estimators;
 use crate::evaluate::filter::Filter;
+use crate::evaluate::paper::{ITEMS, Item, Labelled, Paper, Source};
 use crate::evaluate::pipelines::{Pipelines, TruthFrom};
+use crate::evaluate::scripts::Scripts;
 use crate::evaluate::search::Search;
 use crate::evaluate::speed::Speed;
 use crate::evaluate::{Bench, Findings, Study, Table, folder};
@@ -29,9 +35,10 @@ use crate::time::SystemClock;
     or:   dupflow evaluate pipelines --corpus feed.jsonl --truth truth.tsv -p exact -p minhash\n\n\
     The same options give the same numbers, but for times and memory.")]
 pub struct Args {
-    /// What to measure [default: all that need no corpus, and with --corpus all].
-    #[arg(value_name = "STUDY", value_enum)]
-    pub studies: Vec<StudyName>,
+    /// What to measure [default: all of these that need no corpus, and with
+    /// --corpus pipelines too; but neither scripts nor paper]. Behind paper: a source from 000 to 004, an item such as 003-T1, or all [default: all].
+    #[arg(value_name = "STUDY", value_parser = Named)]
+    pub studies: Vec<Wanted>,
 
     /// Also write into this folder: a CSV file for each table, an SVG file for each plot, and index.html with all of it.
     #[arg(short, long, value_name = "FOLDER")]
@@ -56,6 +63,10 @@ pub struct Args {
     /// Queries at random, and as many with a neighbour to find, for the searches.
     #[arg(long, value_name = "N", default_value = "1000", value_parser = at_least_one)]
     pub queries: NonZeroUsize,
+
+    /// The share of the full sizes, for the papers and for scripts; above 0.
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = share)]
+    pub scale: f64,
 
     /// Another seed draws other pairs and other hash functions.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
@@ -87,7 +98,7 @@ pub struct Whole {
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
 
-    /// Without a truth, the most documents that are all compared with each other.
+    /// The most documents that are all compared with each other: without a truth, and by each pipeline's own measure.
     #[arg(long, value_name = "N", default_value_t = 20_000)]
     pub brute_force_limit: usize,
 
@@ -100,7 +111,7 @@ pub struct Whole {
     #[arg(short, long = "pipeline", value_name = "PIPELINE")]
     pub pipelines: Vec<String>,
 
-    /// Override one setting of all pipelines; repeatable.
+    /// Override one setting of all pipelines, or unset it by no value; repeatable.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
 
@@ -122,6 +133,58 @@ pub enum StudyName {
     Search,
     /// Precision, recall and cost of whole pipelines on a corpus with truth.
     Pipelines,
+    /// Scripts without spaces: what each rule of text.spaceless finds, beside a twin with spaces.
+    Scripts,
+    /// The tables and figures of the papers, printed beside measured.
+    Paper,
+}
+
+/// What is named on the command line.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Wanted {
+    /// A study; of the papers, all.
+    Study(StudyName),
+    /// All sources of the papers.
+    All,
+    /// One of them.
+    Source(Source),
+    /// One of its items.
+    Item(Item),
+}
+
+/// Reads [`Wanted`]; the help lists the studies.
+#[derive(Clone, Debug)]
+struct Named;
+
+impl TypedValueParser for Named {
+    type Value = Wanted;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<Wanted, clap::Error> {
+        StringValueParser::new().try_map(|typed| wanted(&typed)).parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(StudyName::value_variants().iter().filter_map(ValueEnum::to_possible_value)))
+    }
+}
+
+fn wanted(typed: &str) -> Result<Wanted, String> {
+    if typed == "all" {
+        return Ok(Wanted::All);
+    }
+    let source = Source::ALL.into_iter().find(|source| source.name() == typed).map(Wanted::Source);
+    let item = || ITEMS.iter().find(|item| item.id.eq_ignore_ascii_case(typed)).copied().map(Wanted::Item);
+    let study = || StudyName::from_str(typed, false).ok().map(Wanted::Study);
+    source.or_else(item).or_else(study).ok_or_else(|| {
+        let names = StudyName::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        let names: Vec<_> = names.map(|name| name.get_name().to_owned()).collect();
+        format!("expected one of {}, 000 to 004, an item of them such as 003-T1, all", names.join(", "))
+    })
+}
+
+fn share(typed: &str) -> Result<f64, String> {
+    let share = typed.parse().ok().filter(|share: &f64| share.is_finite() && *share > 0.0);
+    share.ok_or_else(|| "expected a number above 0".to_owned())
 }
 
 /// How tables are printed.
@@ -164,10 +227,17 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     let clock = SystemClock::start();
     let cores = || std::thread::available_parallelism().ok();
     let threads = args.workers.or_else(cores).map_or(1, NonZeroUsize::get);
-    let bench = Bench { clock: &clock, threads, seed: args.seed };
+    let bar = progress();
+    let told = |what: &str| {
+        bar.set_message(what.to_owned());
+        tracing::info!(what, "measuring");
+    };
+    let bench = Bench { clock: &clock, threads, seed: args.seed, told: &told };
     let mut all = Vec::new();
     for study in studies {
-        let findings = study.run(&bench)?;
+        let findings = study.run(&bench);
+        bar.reset();
+        let findings = findings?;
         let mut text = args.format.heading(&findings);
         text.extend(findings.tables.iter().map(|table| args.format.table(table) + "\n"));
         super::print(&text)?;
@@ -180,13 +250,28 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
+/// What is measured at the moment and for how long, where somebody looks.
+fn progress() -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{spinner} {elapsed_precise}  {msg}").expect("a fixed template");
+    let bar = ProgressBar::new_spinner().with_style(style);
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
 /// What to run, in the order of the names; what is wrong with it is noted.
 fn studies(args: &Args, program: PathBuf, problems: &mut Problems) -> Vec<Box<dyn Study>> {
+    let is_named = |name: StudyName| args.studies.contains(&Wanted::Study(name));
     let is_wanted = |name: &&StudyName| match name {
+        StudyName::Paper => false,
+        StudyName::Scripts => is_named(**name),
         StudyName::Pipelines if args.studies.is_empty() => !args.whole.corpus.is_empty(),
-        name => args.studies.is_empty() || args.studies.contains(name),
+        name => args.studies.is_empty() || is_named(**name),
     };
     let wanted: Vec<&StudyName> = StudyName::value_variants().iter().filter(is_wanted).collect();
+    let papers = args.papers(&program);
     let whole = args.whole.study(program);
     if wanted.contains(&&StudyName::Pipelines) {
         args.whole.check(&whole, problems);
@@ -200,9 +285,48 @@ fn studies(args: &Args, program: PathBuf, problems: &mut Problems) -> Vec<Box<dy
                 Box::new(Search { documents: args.documents.get(), queries: args.queries.get() })
             }
             StudyName::Pipelines => Box::new(whole.clone()),
+            StudyName::Scripts => Box::new(Scripts { scale: args.scale, program: whole.program.clone() }),
+            StudyName::Paper => unreachable!("the papers are studies of their own"),
         }
     };
-    wanted.into_iter().map(study).collect()
+    wanted
+        .into_iter()
+        .map(study)
+        .chain(papers.into_iter().map(|paper| Box::new(paper) as Box<dyn Study>))
+        .collect()
+}
+
+impl Args {
+    /// The studies of papers: all of them, or what is named, in their order.
+    fn papers(&self, program: &Path) -> Vec<Paper> {
+        let is_named = self.studies.contains(&Wanted::Study(StudyName::Paper));
+        let mut wanted: Vec<(Source, Option<Item>)> = Vec::new();
+        for what in &self.studies {
+            match what {
+                Wanted::All => wanted.extend(Source::ALL.map(|source| (source, None))),
+                Wanted::Source(source) => wanted.push((*source, None)),
+                Wanted::Item(item) => wanted.push((item.source, Some(*item))),
+                Wanted::Study(_) => {}
+            }
+        }
+        if wanted.is_empty() && is_named {
+            wanted.extend(Source::ALL.map(|source| (source, None)));
+        }
+        wanted.sort_by_key(|(source, _)| *source);
+        let labelled = self
+            .whole
+            .labels
+            .as_ref()
+            .map(|labels| Labelled { corpus: self.whole.corpus.clone(), labels: labels.clone() });
+        let paper = |(source, item)| Paper {
+            source,
+            item,
+            program: program.to_owned(),
+            scale: self.scale,
+            labelled: labelled.clone(),
+        };
+        wanted.into_iter().map(paper).collect()
+    }
 }
 
 impl Whole {
@@ -235,7 +359,7 @@ impl Whole {
         let truth = match (&self.truth, &self.labels) {
             (Some(pairs), _) => TruthFrom::Pairs(pairs.clone()),
             (None, Some(labels)) => TruthFrom::Labels(labels.clone()),
-            (None, None) => TruthFrom::BruteForce { limit: self.brute_force_limit },
+            (None, None) => TruthFrom::BruteForce,
         };
         Pipelines {
             pipelines,
@@ -243,6 +367,7 @@ impl Whole {
             thresholds: self.thresholds.clone(),
             corpus: self.corpus.clone(),
             truth,
+            limit: self.brute_force_limit,
             program,
         }
     }

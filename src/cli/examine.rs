@@ -1,6 +1,6 @@
 //! One text, or two side by side, through all stages, with everything that `compare` and `trace` show.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::block::{BlockKey, Blocking, HotRule};
@@ -8,7 +8,7 @@ use crate::config::{FilterPlan, Plan};
 use crate::filter::{PairFilter, Verdict};
 use crate::hash::SketchId;
 use crate::sketch::agreement::Shape;
-use crate::sketch::sectional::section;
+use crate::sketch::sectional;
 use crate::sketch::{Estimator, Matches, Scheme, Sketch, SketchKind, SketchMaker};
 use crate::text::measures::Measure;
 use crate::text::{self, Featurizer, Terms, Weigher, Weights};
@@ -97,7 +97,7 @@ impl Examiner {
     /// The similarity that the pipeline asks for, from the texts.
     pub(super) fn exact(&mut self, a: &Specimen, b: &Specimen) -> f64 {
         match self.scheme.sketch.kind {
-            SketchKind::Sectional { sections, mode } if !self.verifies => {
+            SketchKind::Sectional { sections, mode, .. } if !self.verifies => {
                 let jaccard = self.measure(Measure::Jaccard, &Weights::Unit, a, b);
                 mode.expectation(jaccard, a.alignment(b, sections).unwrap_or(0.0))
             }
@@ -150,6 +150,11 @@ impl Examiner {
         self.blocking.rule()
     }
 
+    /// Blocks that two sketches share at least before they are compared.
+    pub(super) fn least(&self) -> usize {
+        self.blocking.least()
+    }
+
     /// Number of looks.
     pub(super) fn looks(&self) -> usize {
         self.filter.looks()
@@ -171,17 +176,7 @@ impl Specimen {
 
     /// q, the share of the common features whose first occurrences are in sections of equal number; `None` if nothing is common.
     pub(super) fn alignment(&self, other: &Self, sections: usize) -> Option<f64> {
-        let (a, b) = (self.sections(sections), other.sections(sections));
-        let common: Vec<bool> = a.iter().filter_map(|(x, of_a)| Some(b.get(x)? == of_a)).collect();
-        let aligned = common.iter().filter(|is_aligned| **is_aligned).count();
-        (!common.is_empty()).then(|| aligned as f64 / common.len() as f64)
-    }
-
-    /// The section of each feature's first occurrence.
-    fn sections(&self, sections: usize) -> BTreeMap<u64, usize> {
-        let n = self.features.len();
-        // The last one that is put in counts.
-        self.features.iter().enumerate().rev().map(|(i, x)| (*x, section(i, n, sections))).collect()
+        sectional::alignment(&self.features, &other.features, sections)
     }
 }
 

@@ -14,6 +14,7 @@ use super::summary::count;
 use super::tell;
 use crate::config::LogFormat;
 use crate::doc::{DocEvent, DocId};
+use crate::feed::generate::labelled::{Document, Labelled};
 use crate::feed::generate::{Generator, Params, Script};
 use crate::feed::{self, Record};
 use crate::oracle;
@@ -41,6 +42,25 @@ pub struct Args {
     /// by tabs, exactly computed from the texts' word 3-grams.
     #[arg(long, value_name = "FILE")]
     pub truth: Option<PathBuf>,
+
+    /// Make a labelled corpus instead, and write its labels into this file: a line holds an id and its label, separated by a tab;
+    /// documents of one label come from one original. Levels, in the ids: copy; edit-1, -2, -5, -10, -20 (so many words in a hundred
+    /// are edited); moved (paragraphs in another order); light (5 words in a hundred, two paragraphs change places); heavy (25 words in
+    /// a hundred, paragraphs in another order); mixed (half of the paragraphs are new); unrelated (of a label of its own).
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["copies", "near", "max_edit_rate", "updates", "repeats", "deletes", "empty", "short", "sites", "window", "truth", "floor"])]
+    pub labels: Option<PathBuf>,
+
+    /// With --labels: originals that others come from [default: a tenth of the documents].
+    #[arg(long, value_name = "N", requires = "labels")]
+    pub groups: Option<usize>,
+
+    /// With --labels: topics; texts of one topic have words and phrases in common.
+    #[arg(long, value_name = "N", requires = "labels", default_value_t = Labelled::default().topics)]
+    pub topics: usize,
+
+    /// With --labels: the share of the documents that are unrelated to any other, from 0 to 1.
+    #[arg(long, value_name = "SHARE", requires = "labels", default_value_t = Labelled::default().unrelated)]
+    pub unrelated: f64,
 
     /// The least similarity in the truth, inclusive; above 0, at most 1.
     #[arg(long, value_name = "SIMILARITY", default_value_t = 0.5)]
@@ -99,7 +119,7 @@ pub struct Shape {
     #[arg(long, value_name = "N", default_value_t = Params::default().sites)]
     pub sites: usize,
 
-    /// The scripts that sites are written in, in turn [default: all].
+    /// The scripts that sites are written in, in turn; with --labels, groups [default: latin to han].
     #[arg(long, value_name = "SCRIPT,...", value_delimiter = ',', value_enum, hide_default_value = true,
         default_values_t = Params::default().scripts)]
     pub scripts: Vec<Script>,
@@ -117,11 +137,64 @@ pub struct Shape {
     pub window: usize,
 }
 
+impl Args {
+    /// The corpus with labels that these options ask for.
+    fn labelled(&self) -> Labelled {
+        let documents = usize::try_from(self.documents).unwrap_or(usize::MAX);
+        let Shape { min_words, max_words, vocabulary, zipf, ref scripts, .. } = self.shape;
+        Labelled {
+            seed: self.seed,
+            documents,
+            groups: self.groups.unwrap_or((documents / 10).max(1)),
+            topics: self.topics,
+            unrelated: self.unrelated,
+            vocabulary,
+            zipf,
+            min_words,
+            max_words,
+            scripts: scripts.clone(),
+        }
+    }
+}
+
+/// Writes a corpus and its labels.
+fn run_labelled(
+    args: &Args,
+    labels: &Path,
+    mut problems: Problems,
+    format: LogFormat,
+) -> anyhow::Result<ExitCode> {
+    let of = args.labelled();
+    for (field, problem) in of.problems() {
+        problems.note(format_args!("--{}: {problem}", field.replace('_', "-")));
+    }
+    if *labels == args.output {
+        problems.note(format_args!("--labels: the corpus itself goes to {:?}", args.output));
+    }
+    problems.settle(Some(()))?;
+    let (mut out, mut of_labels) = (open(&args.output)?, open(labels)?);
+    let (mut documents, mut bytes) = (0, 0);
+    for Document { id, label, text, .. } in of.corpus() {
+        writeln!(of_labels, "{id}\t{label}").context("the labels cannot be written")?;
+        (documents, bytes) = (documents + 1, bytes + text.len() as u64);
+        let event = DocEvent { id, ts: None, text: Some(text.into()) };
+        feed::write(&mut out, &Record { event, ts: None }).context("the corpus cannot be written")?;
+    }
+    out.flush().context("the corpus cannot be written")?;
+    of_labels.flush().context("the labels cannot be written")?;
+    let made = format!("made        {} with {} of text\n", count(documents, "document"), BinaryBytes(bytes));
+    tell(format, &made)?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Writes the feed, then the truth if it is asked for; a summary goes to standard error.
 ///
 /// # Errors
 /// Everything that is out of its range, together; then what cannot be written.
 pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> anyhow::Result<ExitCode> {
+    if let Some(labels) = &args.labels {
+        return run_labelled(args, labels, problems, format);
+    }
     let params = params(args);
     for (field, problem) in params.problems() {
         problems.note(format_args!("--{}: {problem}", field.replace('_', "-")));

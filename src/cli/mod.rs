@@ -4,7 +4,6 @@
 //! configuration. An output that nobody reads on ends a command quietly, with 0.
 
 mod arguments;
-mod ask;
 pub mod check;
 pub mod compare;
 #[cfg(feature = "kafka")]
@@ -99,7 +98,7 @@ pub struct PipelineArgs {
     pub pipeline: String,
 
     /// Override one setting of the pipeline, as in --set threshold=0.7 or --set sketch.size=512; repeatable, the last one
-    /// of a key counts.
+    /// of a key counts. Without a value, as in --set blocking.distance=, the key is unset; so are all keys of a table.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
 }

@@ -34,6 +34,27 @@ fn options_shape_the_feed() {
 }
 
 #[test]
+fn a_corpus_comes_with_labels() {
+    let place = Place::new();
+    let options =
+        "generate --documents 120 --groups 12 --min-words 20 --max-words 40 --scripts thai -o corpus";
+    let made = place.run(&format!("{options} --labels labels"));
+    assert_eq!(made.code, 0, "{made:?}");
+    let corpus = place.read("corpus");
+    let ids: Vec<String> =
+        lines(&corpus).iter().map(|line| line["id"].as_str().expect("an id").to_owned()).collect();
+    let labels = place.read("labels");
+    let labelled: Vec<(&str, &str)> = labels.lines().filter_map(|line| line.split_once('\t')).collect();
+    assert!(labelled.iter().map(|(id, _)| *id).eq(ids.iter().map(String::as_str)) && ids.len() == 120);
+    assert!(labelled.iter().all(|(id, label)| id.starts_with(&format!("{label}/"))));
+    assert!(made.err.starts_with("made        120 documents with "), "{}", made.err);
+    let wrong = place.run(&format!("{options} --labels labels --copies 0.5"));
+    assert!(wrong.code == 2 && wrong.err.contains("--copies"), "{wrong:?}");
+    let few = place.run("generate --documents 10 --groups 9 --labels labels -o corpus");
+    assert!(few.code == 2 && few.err.contains("--groups: expected 1 or more, with two"), "{few:?}");
+}
+
+#[test]
 fn exact_replay_finds_the_truth() {
     let place = Place::new();
     let made =

@@ -66,7 +66,11 @@ fn every_command_explains_its_options() {
         ("plan", &["--documents <N>", "--workers <N>", "--format <FORMAT>"], true),
         ("check", &["-c, --config <CONFIG>", "--connect"], true),
         ("compare", &["<A>", "<B>"], true),
-        ("query", &["--corpus <INPUT>", "--top <N>", "--format <FORMAT>", "<TEXTFILE>..."], true),
+        (
+            "query",
+            &["--corpus <INPUT>", "--lines <FILE>", "--top <N>", "--format <FORMAT>", "[TEXTFILE]..."],
+            true,
+        ),
         ("trace", &["--doc <ID>", "<INPUT>..."], true),
         ("generate", &generate, false),
         ("evaluate", &evaluate, false),

@@ -151,6 +151,83 @@ fn a_folder_several_inputs_and_standard_input() {
     assert_eq!(ids(&piped), ["one", "two"]);
 }
 
+/// Of each document what was asked about, and its id.
+fn found(run: &Ended) -> Vec<(String, String)> {
+    let document = |line: &str| {
+        let parsed: Value = serde_json::from_str(line).unwrap();
+        let of = |key: &str| parsed[key].as_str().unwrap().to_owned();
+        (of("asked"), of("id"))
+    };
+    run.out.lines().map(document).collect()
+}
+
+fn line(text: &str, rest: &str) -> String {
+    format!("{{\"text\":\"{text}\"{rest}}}\n")
+}
+
+/// Each line is answered as its text is alone, in their order; inputs may follow the corpus as they do before a text.
+#[test]
+fn many_texts_are_answered_each() {
+    let place = place();
+    place.file("half", text(8));
+    place.file("none", text(20));
+    place.file("docs/one", text(8));
+    let common =
+        "query -p exact --set text.shingle=words:1 --set threshold=0.8 --format json --corpus feed docs";
+    let alone = |file: &str| {
+        let run = place.run(&format!("{common} {file}"));
+        assert_eq!(run.code, 0, "{run:?}");
+        found(&run).into_iter().map(|(_, id)| id).collect::<Vec<_>>()
+    };
+    assert_eq!(alone("half"), ["half", "one"]);
+    assert_eq!(alone("asked"), ["copy", "copy too", "near"]);
+    assert_eq!(alone("none"), Vec::<String>::new());
+
+    let (half, none, asked) = (text(8), text(20), text(0));
+    let lines = [
+        line(&half, ""),
+        "\n".to_owned(),
+        line(&none, ",\"id\":null"),
+        line(&asked, ",\"top\":1,\"id\":\"me\""),
+    ]
+    .concat();
+    place.file("lines", &lines);
+    let expected = |name: &str| {
+        let first = format!("{name}:1");
+        let pairs = [(first.as_str(), "half"), (first.as_str(), "one"), ("me", "copy")];
+        pairs.map(|(by, id)| (by.to_owned(), id.to_owned())).to_vec()
+    };
+    let of_file = place.run(&format!("{common} --lines lines"));
+    assert_eq!((of_file.code, found(&of_file)), (0, expected("lines")), "{of_file:?}");
+    assert!(told(&of_file)[0].starts_with("answered    3 texts, at the end of epoch 1: "), "{of_file:?}");
+    assert_eq!(told(&of_file)[1..], ["left out    2 less similar"]);
+    let piped = place.run_with(&format!("{common} --lines -"), |input| {
+        input.write_all(lines.as_bytes()).unwrap();
+    });
+    assert_eq!((piped.code, found(&piped)), (0, expected("-")), "{piped:?}");
+
+    // More than are under way at a time.
+    let nth = |i: usize| if i.is_multiple_of(2) { (text(0), "copy") } else { (text(8), "half") };
+    let many: String = (0..1000_usize).map(|i| line(&nth(i).0, &format!(",\"id\":{i},\"top\":1"))).collect();
+    place.file("many", many);
+    let run = place.run(&format!("{common} --lines many"));
+    let all: Vec<_> = (0..1000).map(|i| (i.to_string(), nth(i).1.to_owned())).collect();
+    assert_eq!((run.code, found(&run)), (0, all));
+}
+
+#[test]
+fn as_text_each_answer_stands_under_its_name() {
+    let place = place();
+    place.file("lines", line(&text(0), "") + &line(" ... ", "") + &line(&text(20), ""));
+    let run = place.run("query -p exact --set text.shingle=words:1 --corpus feed --top 1 --lines lines");
+    let blocks: Vec<_> = run.out.split_terminator("\n\n").collect();
+    assert_eq!(blocks.len(), 2, "{run:?}");
+    assert!(blocks[0].starts_with("lines:1\nsimilarity ") && blocks[0].ends_with(" copy"), "{run:?}");
+    assert!(blocks[1].starts_with("lines:3\nsimilarity ") && blocks[1].lines().count() == 2, "{run:?}");
+    assert_eq!(run.code, 1);
+    assert!(run.err.ends_with("error: \"lines:2\" has no token to look for\n"), "{run:?}");
+}
+
 #[test]
 fn what_cannot_be_asked() {
     let place = place();
@@ -177,6 +254,10 @@ fn what_cannot_be_asked() {
     for (line, problem) in told.iter().zip(problems) {
         assert!(line.contains(problem), "{problem:?} is not in {line:?}");
     }
+    place.file("lines", "{\"text\":\"one\"}\nno\n");
+    let misread = place.run("query --corpus feed --lines lines");
+    assert_eq!((misread.code, misread.out.as_str()), (2, ""), "{misread:?}");
+    assert!(misread.err.contains("\"lines\", line 2: expected {\"text\":"), "{misread:?}");
     let missing = place.run("query asked");
     assert!(missing.code == 2 && missing.err.contains("--corpus <INPUT>"), "{missing:?}");
 }

@@ -143,7 +143,7 @@ fn an_evaluation_that_cannot_be_made() {
         "evaluate pipelines everything --pairs 0 --corpus missing --truth no --labels none -p nothing -p exact --thresholds 0.8,2 \
          -o out",
         &[
-            "invalid value 'everything' for '[STUDY]...' [possible values: filter, ",
+            "invalid value 'everything' for '[STUDY]...': expected one of filter, estimators, ",
             "invalid value '0' for '--pairs <N>': expected a whole number, 1 or more",
             "no pipeline \"nothing\"",
             "--set threshold=2: threshold: found 2, expected a number above 0 and at most 1",

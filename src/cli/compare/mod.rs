@@ -157,7 +157,7 @@ fn similarity(
         _ => String::new(),
     };
     row(&format!("{measured}, estimated"), *estimate, &format!("{equal}standard error {standard_error:.4}"));
-    if let SketchKind::Sectional { sections, mode } = plan.scheme.sketch.kind {
+    if let SketchKind::Sectional { sections, mode, .. } = plan.scheme.sketch.kind {
         let jaccard = examiner.measure(Measure::Jaccard, &Weights::Unit, a, b);
         if let Some((q, estimated)) = a.alignment(b, sections).zip(mode.alignment(*estimate, jaccard)) {
             row("alignment q, exact", q, "of what is in common stands in the same section");

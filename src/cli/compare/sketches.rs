@@ -44,7 +44,7 @@ pub(super) fn table(
         let mut of = named(measure).to_owned();
         let mut exact = similarity;
         let mut alignment = None;
-        if let SketchKind::Sectional { sections, mode } = params.kind {
+        if let SketchKind::Sectional { sections, mode, .. } = params.kind {
             "sectional".clone_into(&mut of);
             let aligned = a.alignment(b, sections);
             exact = mode.expectation(similarity, aligned.unwrap_or(0.0));

@@ -46,12 +46,13 @@ pub(super) struct Part {
 /// The parts of a document's state, on all `workers` together.
 pub(super) fn per_document(plan: &Plan, workers: usize) -> Vec<Part> {
     // The blocks of a sketch are spread over the workers; each that has one holds a slot.
-    let postings = match &plan.blocking {
+    let postings = |(blocking, _): (&BlockingPlan, usize)| match blocking {
         BlockingPlan::Banding { design, .. } => design.curve.bands,
         BlockingPlan::Hamming { design, .. } => usize::try_from(design.keys()).unwrap_or(usize::MAX),
         BlockingPlan::Shingles { .. } => ASSUMED_FEATURES,
         BlockingPlan::Scan => 1,
     };
+    let postings: usize = plan.blockings().map(postings).sum();
     let holders = postings.min(workers) as f64;
     let sketch = (plan.scheme.words() * 8) as f64;
     let weighted = if plan.scheme.measure() == Measure::Jaccard { 1 } else { 2 };

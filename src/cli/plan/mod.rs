@@ -50,12 +50,13 @@ pub struct Args {
 
 /// What speaks against a pipeline's blocking for so many documents.
 pub(super) fn advice(plan: &Plan, documents: u64) -> Vec<Advice> {
-    match &plan.blocking {
+    let of = |(blocking, _): (&BlockingPlan, usize)| match blocking {
         BlockingPlan::Hamming { design, rule } => {
             optimiser::advice(design, documents, Form::Stream { cap: rule.cap })
         }
         _ => Vec::new(),
-    }
+    };
+    plan.blockings().flat_map(of).collect()
 }
 
 /// Prints the plan.

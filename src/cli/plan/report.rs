@@ -3,7 +3,8 @@
 //! A pair of similarity s is *compared* if it shares a block, with the probability of the blocking's curve, and *reported* if the
 //! filter then accepts it, by the binomial model of its looks or, of sketches that are compared as a whole, by the normal spread of
 //! their estimates. The two are taken as independent: the filter looks from the
-//! first component on, bands are cut from the last. Blocking by Hamming distance reads all that the filter does.
+//! first component on, bands are cut from the last. Blocking by Hamming distance reads all that the filter does. Of two blockings
+//! either one will do.
 
 use serde::Serialize;
 
@@ -35,6 +36,9 @@ pub(super) struct Report {
     /// Of an estimate at the threshold.
     pub(super) standard_error: f64,
     pub(super) blocking: Blocks,
+    /// A pair that shares a block of either is compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) also: Option<Blocks>,
     pub(super) filter: Filter,
     pub(super) points: Vec<Point>,
     /// The curve, at evenly spaced similarities.
@@ -119,13 +123,15 @@ pub(super) struct Memory {
 
 impl Report {
     pub(super) fn new(plan: &Plan, documents: u64, workers: usize, retention: Option<Retained>) -> Self {
-        let blocking = Blocks::new(plan, documents);
+        let blocking = Blocks::new(plan, &plan.blocking, documents);
+        let also = plan.also.as_ref().map(|also| Blocks::new(plan, also, documents));
         let parts = memory::per_document(plan, workers);
         let bytes_per_document = parts.iter().map(|part| part.bytes).sum();
         let above = ABOVE.into_iter().filter(|s| *s > plan.threshold);
         let below = BELOW.into_iter().filter(|s| *s < plan.threshold);
         let points = below.chain([plan.threshold]).chain(above);
-        let at = |similarity| Point::new(plan, &blocking, similarity);
+        let blocks: Vec<&Blocks> = std::iter::once(&blocking).chain(&also).collect();
+        let at = |similarity| Point::new(plan, &blocks, similarity);
         Self {
             pipeline: plan.name.clone(),
             fingerprint: format!("{:016x}", plan.scheme.fingerprint()),
@@ -136,6 +142,7 @@ impl Report {
             points: points.map(at).collect(),
             curve: similarities().map(at).collect(),
             blocking,
+            also,
             filter: Filter::new(plan),
             expand_limit: plan.expand_limit,
             on_error: plan.on_error,
@@ -152,8 +159,8 @@ impl Report {
 }
 
 impl Blocks {
-    fn new(plan: &Plan, documents: u64) -> Self {
-        match &plan.blocking {
+    fn new(plan: &Plan, blocking: &BlockingPlan, documents: u64) -> Self {
+        match blocking {
             BlockingPlan::Banding { design, rule } => Self::Banding(Banding {
                 bands: design.curve.bands,
                 rows: design.curve.rows,
@@ -216,8 +223,7 @@ impl Filter {
 }
 
 impl Point {
-    pub(super) fn new(plan: &Plan, blocking: &Blocks, similarity: f64) -> Self {
-        let compared = blocking.probability(similarity);
+    pub(super) fn new(plan: &Plan, blocks: &[&Blocks], similarity: f64) -> Self {
         let (passes, components) = match &plan.filter {
             FilterPlan::Whole(filter) => {
                 let deviation = plan.scheme.sketch.estimator().standard_error(similarity);
@@ -232,11 +238,17 @@ impl Point {
                 (if similarity < plan.threshold { 0.0 } else { operation.accepted }, operation.components)
             }
         };
-        let reported = match blocking {
-            // Both count the places that differ, so that the stricter one decides.
-            Blocks::Hamming(_) => compared.min(passes),
-            _ => compared * passes,
-        };
+        // Tables by distance and the filter count the same places that differ, so that the strictest one decides; others are taken as
+        // independent of these and of each other.
+        let (mut near, mut apart) = (0.0_f64, 1.0);
+        for one in blocks {
+            match one {
+                Blocks::Hamming(_) => near = near.max(one.probability(similarity)),
+                _ => apart *= 1.0 - one.probability(similarity),
+            }
+        }
+        let union = |some: f64, all: f64| some + (1.0 - apart) * (all - some);
+        let (compared, reported) = (union(near, 1.0), union(near.min(passes), passes));
         Self { similarity, compared, reported, components }
     }
 }
@@ -260,8 +272,8 @@ mod tests {
         // At the threshold half of the estimates lie below it; well above it none do.
         assert!(row(0.8).reported > 0.4 && row(0.8).reported < 0.6);
         assert!(row(0.9).reported > 0.9999 && row(0.5).reported < 1e-9);
-        // Most pairs are rejected by the first word.
-        assert!(row(0.2).components < 65.0);
+        // Six pairs of seven are rejected by the first word, the others are read to their end.
+        assert!(row(0.2).components < 64.0 + 384.0 / 7.0, "{}", row(0.2).components);
         assert!(report.filter.reject_error <= 1e-5 && report.filter.accept_error <= 1e-5);
         let last = report.filter.looks.last().unwrap();
         assert_eq!((last.reject_at_most, last.accept_at_least), (Some(363), Some(364)));

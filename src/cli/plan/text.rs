@@ -7,9 +7,9 @@ use super::plot::{Typed, plot};
 use super::report::{Blocks, Filter, Report};
 use crate::cli::counted;
 use crate::filter::FilterKind;
-use crate::sketch::{SectionMode, SketchKind, SketchParams};
+use crate::sketch::{SectionBase, SectionMode, SketchKind, SketchParams};
 use crate::source::OnError;
-use crate::text::{Field, Normalize, Shingle, Spaceless, TextRules};
+use crate::text::{Field, Normalize, Shingle, Spaceless, Stem, TextRules};
 
 /// A probability: four places, or its order of magnitude where they would all be 0. What is not certain does not read as 1.
 struct Probability(f64);
@@ -39,16 +39,24 @@ impl Display for Sketched<'_> {
             SketchKind::Connected { run } => {
                 write!(f, "{} runs of {run} components of {bits} bits", size / run)?;
             }
-            _ if wide > 0 => write!(f, "{size} components of {bits} bits, {wide} of them of {}", 2 * bits)?,
+            _ if wide > 0 => {
+                write!(f, "{size} components of {}, {wide} of them of {}", counted(bits, "bit"), 2 * bits)?;
+            }
             SketchKind::SimHash => write!(f, "{size} bits")?,
             _ => write!(f, "{size} components of {}", counted(bits, "bit"))?,
         }
-        if let SketchKind::Sectional { sections, mode } = kind {
+        if let SketchKind::Rejection { bound } = kind {
+            write!(f, ", of weights up to {}", f64::from(bound) / 1000.0)?;
+        }
+        if let SketchKind::Sectional { sections, mode, base } = kind {
             let how = match mode {
                 SectionMode::Attach => "attached to",
                 SectionMode::Pair => "paired with",
             };
             write!(f, ", {how} {sections} sections")?;
+            if base != SectionBase::Fss {
+                write!(f, ", over {}", base.name())?;
+            }
         }
         Ok(())
     }
@@ -66,8 +74,18 @@ impl Display for Report {
             "          the standard error of an estimate at the threshold is {:.4}",
             self.standard_error
         )?;
-        self.blocking(f)?;
+        self.blocking("blocking", &self.blocking, f)?;
+        if let Some(also) = &self.also {
+            self.blocking("and also", also, f)?;
+            writeln!(f, "          a pair that shares a block of either is compared")?;
+        }
         self.filter.fmt(f)?;
+        if sketch.wide > 0 && !self.filter.exact {
+            writeln!(
+                f,
+                "          components of two widths are compared as a whole: no part of them stands for the rest"
+            )?;
+        }
         writeln!(
             f,
             "output    of more than {} copies of one text each is paired with the smallest id only",
@@ -82,27 +100,37 @@ impl Display for Report {
         }
         self.points(f)?;
         self.filter.bounds(f)?;
-        if let Blocks::Hamming(hamming) = &self.blocking {
-            hamming.table(f)?;
+        for blocks in std::iter::once(&self.blocking).chain(&self.also) {
+            if let Blocks::Hamming(hamming) = blocks {
+                hamming.table(f)?;
+            }
         }
         self.memory(f)
     }
 }
 
 impl Report {
-    fn blocking(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let banding = match &self.blocking {
+    fn blocking(&self, heading: &str, blocks: &Blocks, f: &mut Formatter<'_>) -> fmt::Result {
+        let banding = match blocks {
             Blocks::Banding(banding) => banding,
-            Blocks::Hamming(hamming) => return hamming.fmt(f),
+            Blocks::Hamming(hamming) => return hamming.told(heading, f),
             Blocks::Shingles { rule } => {
-                writeln!(f, "blocking  shingles: every pair is compared that shares one")?;
+                writeln!(f, "{heading:<8}  shingles: every pair is compared that shares one")?;
                 return writeln!(f, "          a block {rule}");
             }
-            Blocks::Scan => return writeln!(f, "blocking  scan: every pair is compared"),
+            Blocks::Scan => return writeln!(f, "{heading:<8}  scan: every pair is compared"),
         };
-        writeln!(f, "blocking  {} bands of {} rows: {}", banding.bands, banding.rows, banding.reason)?;
-        if let Some(blocks) = &self.scheme.blocks {
-            writeln!(f, "          of a second sketch, {}, seed {}", Sketched(blocks), blocks.seed)?;
+        writeln!(f, "{heading:<8}  {} bands of {} rows: {}", banding.bands, banding.rows, banding.reason)?;
+        if let Some(second) = &self.scheme.blocks {
+            writeln!(f, "          of a second sketch, {}, seed {}", Sketched(second), second.seed)?;
+        }
+        let cut = self.scheme.block_sketch();
+        if cut.wide > 0 {
+            let bits = counted(cut.bits, "bit");
+            writeln!(
+                f,
+                "          of the {bits} that all components have, which are a plain sketch by themselves"
+            )?;
         }
         let (half, recall) = (banding.half_point, Probability(banding.recall_at_threshold));
         writeln!(f, "          compares {recall} of the pairs at the threshold, half of those at {half:.2}")?;
@@ -209,6 +237,7 @@ impl Display for Rules<'_> {
         }
         f.write_str(match self.0.spaceless {
             Spaceless::Part => ", characters of spaceless scripts are parts of words",
+            Spaceless::Bag => ", characters of spaceless scripts are smaller parts of words",
             Spaceless::Char => ", characters of spaceless scripts are words",
             Spaceless::Run => ", spaceless scripts run together",
         })?;
@@ -221,6 +250,9 @@ impl Display for Rules<'_> {
             0 => {}
             1 => f.write_str(", 1 stop word")?,
             n => write!(f, ", {n} stop words")?,
+        }
+        if let Stem::Of(_) = self.0.stem {
+            write!(f, ", {} stems", self.0.stem.name())?;
         }
         self.0.fields.iter().try_for_each(|Field { name, weight }| match weight {
             1 => write!(f, ", field {name:?}"),

@@ -1,6 +1,6 @@
 //! A plan as a run tells it to whoever watches: in words, and the curve of its blocking.
 
-use super::report::{Blocks, Report};
+use super::report::{Blocks, Point, Report};
 use super::text::{Rules, Sketched};
 use crate::config::Plan;
 use crate::filter::FilterKind;
@@ -22,12 +22,13 @@ pub(in crate::cli) struct Told {
 impl Told {
     pub(in crate::cli) fn of(plan: &Plan, steps: u32) -> Self {
         let report = Report::new(plan, DOCUMENTS, 1, None);
-        let blocking = match &report.blocking {
+        let words = |blocks: &Blocks| match blocks {
             Blocks::Banding(banding) => format!("{} bands of {} rows", banding.bands, banding.rows),
             Blocks::Hamming(_) => "tables of permuted bits: all within the distance".to_owned(),
             Blocks::Shingles { .. } => "shingles: every pair is compared that shares one".to_owned(),
             Blocks::Scan => "scan: every pair is compared".to_owned(),
         };
+        let blocks: Vec<&Blocks> = std::iter::once(&report.blocking).chain(&report.also).collect();
         let kind = match report.filter.kind {
             FilterKind::Staged => "staged",
             FilterKind::Paper => "paper",
@@ -41,8 +42,8 @@ impl Told {
             text: Rules(&plan.scheme.text).to_string(),
             sketch: format!("{}, {} bytes", Sketched(&plan.scheme.sketch), report.sketch_bytes),
             filter: format!("{kind}, decides by {verify}"),
-            curve: similarities.map(|s| (s, report.blocking.probability(s))).collect(),
-            blocking,
+            curve: similarities.map(|s| (s, Point::new(plan, &blocks, s).compared)).collect(),
+            blocking: blocks.iter().map(|one| words(one)).collect::<Vec<_>>().join("; or "),
         }
     }
 }

@@ -110,7 +110,7 @@ fn report(plan: &Plan, events: &[Event], alive: &Corpus, id: &DocId) -> String {
     let around = Neighbourhood::of(id, traced, alive, &mut examiner);
     section("collapse: documents of this sketch", &member_lines(&around, plan.expand_limit));
     section("store", &store_lines(traced));
-    section("blocks", &block_lines(&around, &plan.blocking, examiner.rule()));
+    section("blocks", &block_lines(&around, plan, examiner.rule()));
     let neighbours = around.neighbours(&examiner);
     let candidates = neighbours.iter().map(candidate_line);
     section("candidates: documents that share a block", &or_none(candidates));
@@ -169,21 +169,24 @@ fn sketch_lines(examiner: &Examiner, traced: &Sketched) -> Vec<String> {
 }
 
 /// The blocks in company, and how many there are besides.
-fn block_lines(around: &Neighbourhood, blocking: &BlockingPlan, rule: HotRule) -> Vec<String> {
-    let name = match blocking {
-        BlockingPlan::Banding { .. } => Some("band"),
-        BlockingPlan::Hamming { design, .. } if matches!(design.kind(), Kind::Groups { .. }) => Some("group"),
-        BlockingPlan::Hamming { .. } => Some("table"),
-        BlockingPlan::Shingles { .. } | BlockingPlan::Scan => None,
-    };
+fn block_lines(around: &Neighbourhood, plan: &Plan, rule: HotRule) -> Vec<String> {
+    let blockings: Vec<_> = plan.blockings().collect();
     let (company, alone): (Vec<_>, Vec<_>) = around.blocks.iter().partition(|(_, block)| block.len() > 1);
     let mut lines: Vec<String> = company
         .iter()
         .map(|(key, block)| {
-            let place = match (name, blocking) {
-                (Some(name), _) => format!("{name} {:>2}, hash {:08x}", key.table, key.hash),
-                (None, BlockingPlan::Scan) => "the block of all".to_owned(),
-                (None, _) => format!("shingle, hash {:08x}", key.hash),
+            let is_of = |(_, first): &&(&BlockingPlan, usize)| *first <= usize::from(key.table);
+            let (blocking, first) =
+                blockings.iter().rev().find(is_of).expect("the first begins with table 0");
+            let (table, hash) = (usize::from(key.table) - first, key.hash);
+            let place = match blocking {
+                BlockingPlan::Banding { .. } => format!("band {table:>2}, hash {hash:08x}"),
+                BlockingPlan::Hamming { design, .. } if matches!(design.kind(), Kind::Groups { .. }) => {
+                    format!("group {table:>2}, hash {hash:08x}")
+                }
+                BlockingPlan::Hamming { .. } => format!("table {table:>2}, hash {hash:08x}"),
+                BlockingPlan::Scan => "the block of all".to_owned(),
+                BlockingPlan::Shingles { .. } => format!("shingle, hash {hash:08x}"),
             };
             let note = if block.len() > rule.cap { ", hot" } else { "" };
             format!("{place}: {} sketches{note}", block.len())

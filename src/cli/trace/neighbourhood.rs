@@ -79,10 +79,11 @@ impl Neighbourhood {
                     block.iter().take(rule.leaders).any(|leader| [self.traced.id, other.id].contains(leader));
                 block.len() <= rule.cap || is_pair_of_leader
             };
+            let live = compared.shared.iter().filter(meets).count();
             Neighbour {
                 id: id.clone(),
                 sketch: other.id,
-                live: compared.shared.iter().filter(meets).count(),
+                live: if live >= examiner.least() { live } else { 0 },
                 compared,
                 is_copy: other.id == self.traced.id,
                 first_word: 64 - (self.traced.sketch.words[0] ^ other.sketch.words[0]).count_ones(),
