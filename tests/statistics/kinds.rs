@@ -4,7 +4,7 @@
 //! [`bounds::of_mean_square`] of the variance.
 
 use dupflow::sketch::kernel::Kernel;
-use dupflow::sketch::{SectionMode, SketchKind, SketchParams};
+use dupflow::sketch::{SectionBase, SectionMode, SketchKind, SketchParams};
 
 use crate::bounds::{self, SIGMAS};
 use crate::synthetic::{sketches_by, sketches_of};
@@ -126,8 +126,10 @@ fn moved(moved: usize) -> [Vec<usize>; 2] {
 #[test]
 fn sections() {
     const TRIALS: usize = 400;
-    for mode in [SectionMode::Attach, SectionMode::Pair] {
-        let params = params(SketchKind::Sectional { sections: 2, mode }, 64, 64);
+    let modes = [SectionMode::Attach, SectionMode::Pair];
+    let bases = [SectionBase::Fss, SectionBase::MinHash];
+    for (mode, base) in modes.into_iter().flat_map(|mode| bases.map(|base| (mode, base))) {
+        let params = params(SketchKind::Sectional { sections: 2, mode, base }, 64, 64);
         for count in [0, 12, 48, 120] {
             let q = 1.0 - count as f64 / 240.0;
             let [a, b] = moved(count);
@@ -144,7 +146,7 @@ fn sections() {
                 SectionMode::Pair => 300 + count,
             };
             let variance = params.variance(expected, union).unwrap();
-            judge(&format!("{mode:?}, q = {q}"), &estimates, expected, variance, 64, 0.0);
+            judge(&format!("{mode:?} over {base:?}, q = {q}"), &estimates, expected, variance, 64, 0.0);
         }
     }
 }
@@ -159,8 +161,16 @@ fn places_are_exchangeable() {
         params(SketchKind::MinMax, 100, 64),
         params(SketchKind::Odd, 100, 2),
         params(SketchKind::Connected { run: 2 }, 200, 2),
-        params(SketchKind::Sectional { sections: 2, mode: SectionMode::Attach }, 100, 64),
-        params(SketchKind::Sectional { sections: 2, mode: SectionMode::Pair }, 100, 64),
+        params(
+            SketchKind::Sectional { sections: 2, mode: SectionMode::Attach, base: SectionBase::Fss },
+            100,
+            64,
+        ),
+        params(
+            SketchKind::Sectional { sections: 2, mode: SectionMode::Pair, base: SectionBase::Fss },
+            100,
+            64,
+        ),
     ];
     for params in all {
         let shape = params.shape().unwrap();

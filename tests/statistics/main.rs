@@ -12,6 +12,7 @@ mod corpus;
 mod data;
 mod estimators;
 mod kinds;
+mod papers;
 mod pipelines;
 mod synthetic;
 mod weighted;

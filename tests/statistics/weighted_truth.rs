@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use dupflow::doc::DocId;
 use dupflow::oracle;
 use dupflow::pair::Pair;
+use dupflow::text::measures::Measure;
 use dupflow::text::{Featurizer, Spaceless, TextRules};
 
 use crate::data;
@@ -19,7 +20,8 @@ fn counts_of_a_recorded_corpus() {
         let terms = featurizer.terms(&text.unwrap_or_default()).to_owned();
         (id, (terms.ids.into_vec(), terms.counts.iter().map(|&count| f64::from(count)).collect()))
     });
-    let found: BTreeMap<Pair<DocId>, f64> = oracle::weighted_pairs(documents, FLOOR).into_iter().collect();
+    let found: BTreeMap<Pair<DocId>, f64> =
+        oracle::weighted_pairs(documents, Measure::WeightedJaccard, FLOOR).into_iter().collect();
 
     let recorded = data::lines(&folder.join("static_10k_shared.tf_pairs_0.5.tsv.zst"));
     let expected: BTreeMap<Pair<DocId>, f64> = recorded

@@ -1,0 +1,62 @@
+//! The pages of the papers (`docs/papers`) against what comes out: every item is answered, and what takes moments is made again.
+//!
+//! `cargo test --release --test statistics papers -- --ignored` makes again all that is the same on every machine, which takes minutes.
+
+use std::path::{Path, PathBuf};
+
+use dupflow::evaluate::paper::{Effort, Source, Work};
+use dupflow::evaluate::{Bench, Table};
+use dupflow::time::SystemClock;
+
+fn page(source: Source) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/papers/{}.md", source.name()));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"))
+}
+
+#[test]
+fn every_item_has_its_answers() {
+    for source in Source::ALL {
+        let page = page(source);
+        for item in source.items() {
+            assert!(page.contains(&format!("\n| {} |", item.id)), "{} is not answered", item.id);
+        }
+    }
+}
+
+/// A table as it stands on a page, one heading below the source's.
+fn below(table: &Table) -> String {
+    table.markdown().replacen("### ", "## ", 1)
+}
+
+/// Holds the pages to what comes out of the sections of an effort.
+fn compare(effort: Effort) {
+    let clock = SystemClock::start();
+    let bench = Bench { clock: &clock, threads: 2, seed: 1, told: &|_| {} };
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_dupflow"));
+    let work = Work { bench: &bench, program: &program, scale: 1.0, labelled: None };
+    let mut compared = 0;
+    for source in Source::ALL {
+        let page = page(source);
+        for section in source.sections().iter().filter(|section| section.effort == effort) {
+            let made = (section.make)(&work).unwrap();
+            let answers = made.answers(source).markdown();
+            let rows = answers.lines().filter(|line| line.starts_with(&format!("| {}-", source.name())));
+            for row in rows.map(str::to_owned).chain(made.tables.iter().map(below)) {
+                assert!(page.contains(&row), "docs/papers/{}.md does not say:\n{row}", source.name());
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 0, "nothing was compared");
+}
+
+#[test]
+fn what_takes_moments_is_made_again() {
+    compare(Effort::Moments);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn what_takes_minutes_is_made_again() {
+    compare(Effort::Long);
+}
