@@ -122,8 +122,9 @@ impl Browser {
 
     /// Waits until an expression is true, frame by frame of the page, and gives what it is then.
     pub(crate) fn wait(&mut self, expression: &str) -> Value {
-        let look = "const look = () => { const found = ask(); if (found) done(found); else if (performance.now() > end) failed(document.body.innerText); \
-                    else requestAnimationFrame(look) }; look();";
+        // What is not there yet may be asked for its text: that is no answer, and is asked again.
+        let look = "const look = () => { let found, error; try { found = ask() } catch (thrown) { error = thrown } if (found) done(found); \
+                    else if (performance.now() > end) failed(`${error ?? ''}\\n${document.body.innerText}`); else requestAnimationFrame(look) }; look();";
         let end = BOUND.as_millis() / 2;
         let params = json!({
             "expression": format!("new Promise((done, failed) => {{ const ask = () => {expression}; const end = performance.now() + {end}; {look} }})"),
