@@ -23,6 +23,8 @@ mod frozen;
 mod hamming;
 mod keys;
 mod monitor;
+#[cfg(test)]
+mod override_tests;
 mod pipeline;
 mod places;
 mod problem;
