@@ -16,8 +16,8 @@ use dupflow::sketch::{
 };
 use dupflow::text::measures::Measure;
 use dupflow::text::{
-    Featurizer, Field, Idf, IdfForm, IdfTable, Language, Normalize, Shingle, Spaceless, Stem, TextRules,
-    Weights,
+    Featurizer, Field, Html, Idf, IdfForm, IdfTable, Language, Normalize, Shingle, Spaceless, Stem,
+    TextRules, Weights, readable,
 };
 
 /// Names with values; hexadecimal, since JSON has no whole numbers of 64 bits.
@@ -56,6 +56,15 @@ fn hashes() -> Answers {
         .collect()
 }
 
+/// What is read of a page.
+fn pages() -> Answers {
+    let page = "<!DOCTYPE html><title>T</title><nav>N</nav><main><header><h1>日本語 &amp; ภาษาไทย</h1></header>\
+        <p>caf&eacute;<br>na&#239;ve <i>in</i>line&nbsp;&#x1F389;<aside>A</aside><ul><li>a<li>b</ul><script>s</script></main>after";
+    [("a page", page.to_owned()), ("its second half", page.replacen("<!DOCTYPE html>", "", 1))]
+        .map(|(name, page)| (name.to_owned(), readable(&page, &TextRules::default()).into_owned()))
+        .into()
+}
+
 fn features() -> Answers {
     let default = TextRules::default();
     let rules = [
@@ -92,12 +101,16 @@ fn features() -> Answers {
 
 /// Of each shipped pipeline, and of sketches with all that a scheme can say: the canonical bytes, and the fingerprint.
 fn schemes() -> Answers {
-    let plan = |pipeline: &str| Plan::load(pipeline, &[]).unwrap().scheme;
+    let plan =
+        |pipeline: &str, html: &str| Plan::load(pipeline, &[format!("text.html={html}")]).unwrap().scheme;
+    // What was done of pages before they were read is what "none" does.
     let mut all: Vec<(String, Scheme)> =
-        BUILT_IN.iter().map(|(name, _)| ((*name).to_owned(), plan(name))).collect();
+        BUILT_IN.iter().map(|(name, _)| ((*name).to_owned(), plan(name, "none"))).collect();
+    all.push(("minhash, pages read".to_owned(), plan("minhash", "text")));
     let field = |name: &str, weight| Field { name: name.to_owned(), weight };
     let table = IdfTable::new(3, [(1, 3), (2, 1)]);
     let full = TextRules {
+        html: Html::None,
         shingle: Shingle::Chars(5),
         spaceless: Spaceless::Run,
         normalize: Normalize::Nfkc,
@@ -146,7 +159,7 @@ fn differences_between_schemes_are_named() {
 fn scheme(kind: SketchKind, size: usize, bits: usize, exact: bool) -> Scheme {
     let sketch = SketchParams { kind, size, bits, wide: 0, seed: 7 };
     let weights = if kind.measure() == Measure::Jaccard { Weights::Unit } else { Weights::Count };
-    let text = TextRules { weights, ..TextRules::default() };
+    let text = TextRules { html: Html::None, weights, ..TextRules::default() };
     Scheme { version: VERSION, text, sketch, blocks: None, exact }
 }
 
@@ -252,6 +265,7 @@ fn known_answers() {
     let found: BTreeMap<String, Answers> = [
         ("hashes", hashes()),
         ("features", features()),
+        ("pages", pages()),
         ("schemes", schemes()),
         ("sketches", sketches()),
         ("blocks", blocks()),

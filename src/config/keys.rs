@@ -10,13 +10,13 @@ use Bound::{Excluded, Included};
 use super::described::Described;
 use super::value::Value;
 use crate::block::{BlockingKind, HotPolicy, design};
-use crate::cluster::ClusterKind;
+use crate::cluster::{ClusterKind, Keep};
 use crate::filter::{FilterKind, Verify};
 use crate::retention::{self, RetentionClock};
 use crate::sketch::{SectionBase, SectionMode, SketchKind};
 use crate::source::OnError;
 use crate::text::measures::Measure;
-use crate::text::{Field, Growth, IdfForm, Normalize, Shingle, Spaceless, Stem};
+use crate::text::{Field, Growth, Html, IdfForm, Normalize, Shingle, Spaceless, Stem};
 
 /// A key whose values are of one type.
 pub(super) struct Key<T> {
@@ -102,6 +102,7 @@ pub(super) const SPACELESS: Key<Spaceless> =
     choice!("text.spaceless", [Spaceless::Part, Spaceless::Bag, Spaceless::Char, Spaceless::Run]);
 pub(super) const NORMALIZE: Key<Normalize> =
     choice!("text.normalize", [Normalize::None, Normalize::Nfc, Normalize::Nfkc]);
+pub(super) const HTML: Key<Html> = choice!("text.html", [Html::None, Html::Text, Html::Article]);
 /// Words, or the path of a file.
 pub(super) const STOP_WORDS: Key<Result<Vec<String>, String>> = other!(
     "text.stop_words",
@@ -203,6 +204,7 @@ pub(super) const EXPAND_LIMIT: Key<usize> = whole!("output.expand_limit", 1, 1_0
 pub(super) const CLUSTERS: Key<ClusterKind> =
     choice!("output.clusters", ["components" => ClusterKind::Components, "star" => ClusterKind::Star]);
 pub(super) const CLUSTER_LIMIT: Key<usize> = whole!("output.cluster_limit", 2, 10_000_000);
+pub(super) const KEEP: Key<Keep> = choice!("output.keep", Keep::ALL);
 pub(super) const ON_ERROR: Key<OnError> =
     choice!("output.on_error", ["count" => OnError::Count, "fail" => OnError::Fail]);
 
@@ -212,6 +214,7 @@ pub(super) const KEYS: &[&dyn Described] = &[
     &MEASURE,
     &SHINGLE,
     &SPACELESS,
+    &HTML,
     &NORMALIZE,
     &STOP_WORDS,
     &STEM,
@@ -259,6 +262,7 @@ pub(super) const KEYS: &[&dyn Described] = &[
     &EXPAND_LIMIT,
     &CLUSTERS,
     &CLUSTER_LIMIT,
+    &KEEP,
     &ON_ERROR,
 ];
 

@@ -5,13 +5,14 @@ use super::frozen::TableSource;
 use super::problem::What;
 use super::raw::Settings;
 use super::{fields, keys, read, weights};
-use crate::text::{self, Shingle, Spaceless, Stem, TextRules, Weights};
+use crate::text::{self, Html, Shingle, Spaceless, Stem, TextRules, Weights};
 
 /// The rules of `[text]`, and where the table of document frequencies is that they are to be frozen at.
 pub(super) fn rules(settings: &mut Settings) -> (TextRules, Option<TableSource>) {
     let default = TextRules::default();
     let spaceless = settings.get(&keys::SPACELESS);
     let mut rules = TextRules {
+        html: html(settings),
         shingle: settings.get(&keys::SHINGLE).unwrap_or(default.shingle),
         spaceless: spaceless.unwrap_or(default.spaceless),
         normalize: settings.get(&keys::NORMALIZE).unwrap_or(default.normalize),
@@ -27,6 +28,17 @@ pub(super) fn rules(settings: &mut Settings) -> (TextRules, Option<TableSource>)
         rules.spaceless = Spaceless::Bag;
     }
     (rules, table)
+}
+
+/// What is read of pages, if this program can.
+fn html(settings: &mut Settings) -> Html {
+    let html = settings.get(&keys::HTML).unwrap_or_default();
+    if html == Html::Article && !cfg!(feature = "article") {
+        let what = "this dupflow was built without articles: build it with the feature `article`";
+        settings.problem(keys::HTML.name(), What::Contradiction(what.to_owned()));
+        return Html::default();
+    }
+    html
 }
 
 /// The stems, which stop words are not compared by.

@@ -197,7 +197,7 @@ mod tests {
         let file = written(&IdfTable::new(3, [(0xabc, 2), (1, 3)]), &TextRules::default());
         assert_eq!(
             file,
-            "{\"dupflow_idf\":1,\"documents\":3,\"features\":2,\"rules\":{\"normalize\":\"none\",\"shingle\":{\"Words\":3},\
+            "{\"dupflow_idf\":1,\"documents\":3,\"features\":2,\"rules\":{\"html\":\"text\",\"normalize\":\"none\",\"shingle\":{\"Words\":3},\
              \"spaceless\":\"part\",\"stop_words\":[]}}\n0000000000000001\t3\n0000000000000abc\t2\n"
         );
     }

@@ -2,7 +2,7 @@
 //!
 //! A UTF-8 text and [`TextRules`] -> a feature for each shingle, in text order, repeats included.
 //!
-//! The rules, in this order: Unicode normalization, if asked for; **tokens** are maximal runs of
+//! The rules, in this order: of a text that is a web page, what is [read](Html) of it; Unicode normalization, if asked for; **tokens** are maximal runs of
 //! [`char::is_alphanumeric`], a character of a script written without spaces being a token of its own unless they
 //! [run](Spaceless::Run) together; each token is lowercased by itself; stop words are removed; if asked for, what is left of tokens is
 //! their [stems](Stem); **shingles** are windows of so many
@@ -30,6 +30,7 @@
 //! a [`Weigher`] weighs by the rules of [`Weights`]. Further [fields](Field) of a document are shingled by themselves.
 
 mod fields;
+mod html;
 mod idf;
 mod idf_file;
 mod lower;
@@ -49,6 +50,7 @@ mod units;
 mod weights;
 
 pub use fields::Field;
+pub use html::{Html, readable};
 pub use idf::{IdfForm, IdfTable};
 pub use idf_file::IdfError;
 pub use passages::{Passages, Piece, common_passages};
@@ -117,6 +119,9 @@ pub struct TextRules {
     /// What becomes of the other tokens; nothing but [`Stem::None`] with shingles of characters.
     #[serde(skip_serializing_if = "is_none")]
     pub stem: Stem,
+    /// What is read of pages, before all else.
+    #[serde(skip_serializing_if = "is_as_it_stands")]
+    pub html: Html,
     /// Further fields of a record, by name, without repeats.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<Field>,
@@ -130,6 +135,11 @@ fn is_none(stem: &Stem) -> bool {
     *stem == Stem::None
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_as_it_stands(html: &Html) -> bool {
+    *html == Html::None
+}
+
 fn is_unit(weights: &Weights) -> bool {
     *weights == Weights::Unit
 }
@@ -137,6 +147,7 @@ fn is_unit(weights: &Weights) -> bool {
 impl Default for TextRules {
     fn default() -> Self {
         Self {
+            html: Html::default(),
             shingle: Shingle::Words(3),
             spaceless: Spaceless::Part,
             normalize: Normalize::None,
@@ -162,10 +173,14 @@ impl TextRules {
             .with("text.stop_words", Value::list(&self.stop_words))
             .with("text.fields", Value::list(self.fields.iter().map(|field| &field.name)))
             .and(self.weights.description());
-        // What came later is left out while it says what was done before.
+        // What came later is left out while it says what was done before: of pages that is to take markup for text, and no default.
         let described = match self.stem {
             Stem::None => described,
             stem => described.with("text.stem", stem.name()),
+        };
+        let described = match self.html {
+            Html::None => described,
+            html => described.with("text.html", html.name()),
         };
         let weight =
             |all: Description, field: &Field| all.with(format!("text.fields.{}", field.name), field.weight);
@@ -216,6 +231,7 @@ impl<'a> Features<'a> {
 #[derive(Debug)]
 pub struct Featurizer {
     rules: TextRules,
+    reader: html::Reader,
     stop_words: StopWords,
     stemmer: Option<Stemmer>,
     normalized: String,
@@ -234,13 +250,15 @@ impl Featurizer {
     /// Prepares the rules.
     ///
     /// # Panics
-    /// If the shingle size is 0, and if there are stems with shingles of characters, where the end of a word is a shingle too.
+    /// If the shingle size is 0; if there are stems with shingles of characters, where the end of a word is a shingle too; and if articles
+    /// are asked for without the feature `article`.
     pub fn new(rules: TextRules) -> Self {
         let (Shingle::Words(size) | Shingle::Chars(size)) = rules.shingle;
         assert!(size > 0, "a shingle has one token or character at least");
         let has_words = matches!(rules.shingle, Shingle::Words(_));
         assert!(has_words || rules.stem == Stem::None, "shingles of characters are of whole words");
         Self {
+            reader: html::Reader::new(rules.html),
             stop_words: StopWords::new(&rules.stop_words),
             stemmer: Stemmer::new(rules.stem),
             normalized: String::new(),
@@ -280,6 +298,7 @@ impl Featurizer {
 
     /// Puts the features of a part where they begin at the returned place and end with the list.
     fn fill(&mut self, text: &str) -> usize {
+        let text = self.reader.read(text);
         self.lowered.fill(normalized(text, self.rules.normalize, &mut self.normalized));
         self.features.clear();
         match self.rules.shingle {

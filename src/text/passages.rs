@@ -22,7 +22,7 @@
 //! assert_eq!((found.shared_a, found.shared_b), (4.0 / 6.0, 4.0 / 6.0));
 //! ```
 //!
-//! Not done here: weights, and what measure counts how often a shingle is there.
+//! Not done here: a page is taken with its markup, so give what is [readable](super::readable) of it; weights, and what measure counts how often a shingle is there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

@@ -4,10 +4,17 @@
 use super::normalize::normalized;
 use super::stem::Stemmer;
 use super::unicode::{WORD, part_of_word, weight};
-use super::{Shingle, Spaceless, TextRules};
+use super::{Shingle, Spaceless, TextRules, readable};
 
 /// The tokens of a text in text order, stop words removed, and of the others their stems if the rules say so.
+///
+/// # Panics
+/// If articles are asked for without the feature `article`.
 pub fn tokens(text: &str, rules: &TextRules) -> Vec<String> {
+    of_readable(&readable(text, rules), rules)
+}
+
+fn of_readable(text: &str, rules: &TextRules) -> Vec<String> {
     let mut scratch = String::new();
     let text = normalized(text, rules.normalize, &mut scratch);
     let stemmer = Stemmer::new(rules.stem);
@@ -30,12 +37,15 @@ pub fn tokens(text: &str, rules: &TextRules) -> Vec<String> {
 }
 
 /// The shingles of a text, one for each of its [features](super::Featurizer::features) and in the same order.
+///
+/// # Panics
+/// If articles are asked for without the feature `article`.
 pub fn shingles(text: &str, rules: &TextRules) -> Vec<String> {
-    rules.parts(text).flat_map(|part| of_part(part, rules)).collect()
+    rules.parts(&readable(text, rules)).flat_map(|part| of_part(part, rules)).collect()
 }
 
 fn of_part(text: &str, rules: &TextRules) -> Vec<String> {
-    let tokens = tokens(text, rules);
+    let tokens = of_readable(text, rules);
     if tokens.is_empty() {
         return Vec::new();
     }

@@ -40,6 +40,7 @@ fn rules() -> impl Strategy<Value = TextRules> {
     let stem = prop_oneof![2 => Just(Stem::None), 1 => prop::sample::select(Stem::ALL)];
     (shingle, spaceless, normalize, stop_words, fields, stem).prop_map(
         |(shingle, spaceless, normalize, stop_words, fields, stem)| TextRules {
+            html: Html::Text,
             shingle,
             spaceless,
             normalize,

@@ -1,0 +1,5 @@
+//! Pages by hand, and against html5ever's tokenizer.
+
+mod charsets;
+mod pages;
+mod reference;
