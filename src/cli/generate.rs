@@ -1,22 +1,22 @@
 //! `dupflow generate`: a synthetic feed, and the truth about it.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
 use indicatif::{BinaryBytes, HumanCount};
 
+use super::documents::{self, Documents, Format, open};
 use super::problems::Problems;
 use super::summary::count;
 use super::tell;
 use crate::config::LogFormat;
 use crate::doc::{DocEvent, DocId};
+use crate::feed::Record;
 use crate::feed::generate::labelled::{Document, Labelled};
 use crate::feed::generate::{Generator, Params, Script};
-use crate::feed::{self, Record};
 use crate::oracle;
 use crate::pair::Pair;
 use crate::text::{Featurizer, TextRules};
@@ -37,6 +37,10 @@ pub struct Args {
     /// Where the feed goes; "-" is standard output.
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: PathBuf,
+
+    /// What the file is. JSON Lines and tables hold the feed; warc, wet and html (a folder) what is alive at its end.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    pub format: Format,
 
     /// Also write which documents are similar at the end of the feed: a line holds two ids and their similarity, separated
     /// by tabs, exactly computed from the texts' word 3-grams.
@@ -171,16 +175,19 @@ fn run_labelled(
     if *labels == args.output {
         problems.note(format_args!("--labels: the corpus itself goes to {:?}", args.output));
     }
+    if let Some(problem) = documents::problem(&args.output, args.format) {
+        problems.note(problem);
+    }
     problems.settle(Some(()))?;
-    let (mut out, mut of_labels) = (open(&args.output)?, open(labels)?);
+    let (mut out, mut of_labels) = (Documents::create(&args.output, args.format)?, open(labels)?);
     let (mut documents, mut bytes) = (0, 0);
     for Document { id, label, text, .. } in of.corpus() {
         writeln!(of_labels, "{id}\t{label}").context("the labels cannot be written")?;
         (documents, bytes) = (documents + 1, bytes + text.len() as u64);
         let event = DocEvent { id, ts: None, text: Some(text.into()) };
-        feed::write(&mut out, &Record { event, ts: None }).context("the corpus cannot be written")?;
+        out.write(&Record { event, ts: None }).context("the corpus cannot be written")?;
     }
-    out.flush().context("the corpus cannot be written")?;
+    out.finish().context("the corpus cannot be written")?;
     of_labels.flush().context("the labels cannot be written")?;
     let made = format!("made        {} with {} of text\n", count(documents, "document"), BinaryBytes(bytes));
     tell(format, &made)?;
@@ -205,16 +212,19 @@ pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> any
     if args.truth.as_ref() == Some(&args.output) {
         problems.note(format_args!("--truth: the feed itself goes to {:?}", args.output));
     }
+    if let Some(problem) = documents::problem(&args.output, args.format) {
+        problems.note(problem);
+    }
     problems.settle(Some(()))?;
 
-    let mut out = open(&args.output)?;
+    let mut out = Documents::create(&args.output, args.format)?;
     let mut truth = args.truth.as_ref().map(|path| open(path)).transpose()?;
     let mut made = Made::new(truth.is_some());
     for record in Generator::new(params) {
-        feed::write(&mut out, &record).context("the feed cannot be written")?;
+        out.write(&record).context("the feed cannot be written")?;
         made.apply(record);
     }
-    out.flush().context("the feed cannot be written")?;
+    out.finish().context("the feed cannot be written")?;
     tell(format, &made.summary())?;
     if let Some(truth) = &mut truth {
         let pairs = oracle::pairs(made.alive, args.floor);
@@ -261,14 +271,6 @@ fn params(args: &Args) -> Params {
         repeats,
         deletes,
     }
-}
-
-fn open(path: &Path) -> anyhow::Result<Box<dyn Write>> {
-    if path == Path::new("-") {
-        return Ok(Box::new(BufWriter::new(io::stdout().lock())));
-    }
-    let file = File::create(path).with_context(|| format!("the file {path:?}"))?;
-    Ok(Box::new(BufWriter::new(file)))
 }
 
 /// The documents alive, and counts of the events.

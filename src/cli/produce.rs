@@ -13,11 +13,12 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::producer::{BaseRecord, Producer as _};
 use serde_json::{Value, json};
 
+use super::inputs::InputArgs;
 use super::problems::Problems;
 use crate::broker::{Admin, Failure, Producer, Wanted};
 use crate::config::{Deployment, LogFormat, SourcePlace};
 use crate::doc::DocEvent;
-use crate::source::{BadRecords, Format, Input, Shape, for_each_event};
+use crate::source::{BadRecords, Format, Shape, for_each_event};
 use crate::time::{Clock, SystemClock};
 
 /// What `produce` takes.
@@ -35,10 +36,9 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub partitions: Option<u32>,
 
-    /// Feed files (.jsonl, also compressed with zstd or gzip), folders whose files are documents, or "-" for standard input;
-    /// several are read in order.
-    #[arg(value_name = "FEED", required = true)]
-    pub inputs: Vec<PathBuf>,
+    /// What is read.
+    #[command(flatten)]
+    pub inputs: InputArgs,
 }
 
 /// How fast records are written.
@@ -72,9 +72,9 @@ impl FromStr for Rate {
 pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> anyhow::Result<ExitCode> {
     let environment = |name: &str| std::env::var(name).ok();
     let deployment = problems.take(Deployment::load(&args.config, &environment));
-    let inputs = problems.take(Input::resolve(&args.inputs));
-    if deployment.as_ref().is_some_and(|place| matches!(place.source, SourcePlace::Files { .. })) {
-        problems.note("source.kind: the deployment reads files, and a topic is to be written");
+    let inputs = args.inputs.resolve(&mut problems);
+    if deployment.as_ref().is_some_and(|place| !matches!(place.source, SourcePlace::Kafka { .. })) {
+        problems.note("source.kind: the deployment reads no topic, and a topic is to be written");
     }
     let (deployment, inputs) = problems.settle(deployment.zip(inputs))?;
     let SourcePlace::Kafka { topic, shape, .. } = &deployment.source else { bail!("no topic") };
@@ -175,7 +175,7 @@ fn value(shape: &Shape, text: &str) -> Vec<u8> {
         starts.is_empty() || starts.starts_with('{') || starts.trim_ascii() == "null"
     };
     match shape.format {
-        Format::Text => text.as_bytes().to_vec(),
+        Format::Text | Format::Row => text.as_bytes().to_vec(),
         Format::Auto if !is_misread() => text.as_bytes().to_vec(),
         Format::Auto | Format::Json => row().to_string().into_bytes(),
         Format::Debezium => json!({ "op": "u", "after": row() }).to_string().into_bytes(),

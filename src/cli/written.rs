@@ -5,18 +5,19 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::problems::Problems;
+use crate::source::Input;
 
 /// A file that is written to, and the option or the key that says so.
 pub(super) type Written<'a> = (&'a str, &'a Path);
 
 /// Notes what would be lost or read back: a file that is written to must be no input, not lie in a folder that is one (it would be
 /// read as a document, and what it holds is lost), and be written to but once. Devices and pipes lose nothing.
-pub(super) fn check(written: &[Written<'_>], inputs: &[PathBuf], problems: &mut Problems) {
+pub(super) fn check(written: &[Written<'_>], inputs: &[Input], problems: &mut Problems) {
     let files = written.iter().filter(|(_, path)| path.metadata().map_or(true, |file| file.is_file()));
     let files: Vec<_> =
         files.filter_map(|(option, path)| Some((option, path, resolved(path).ok()?))).collect();
     for (n, (option, path, file)) in files.iter().enumerate() {
-        for input in inputs {
+        for input in inputs.iter().filter_map(Input::path) {
             match input.canonicalize() {
                 Ok(read) if read == *file => {
                     problems.note(format_args!("{option}: {path:?} is an input and would be lost"));

@@ -58,8 +58,7 @@ fn table(path: &Path, rules: &TextRules) -> Result<IdfTable, String> {
             return IdfTable::read(rules, Cursor::new(first).chain(file)).map_err(|error| error.to_string());
         }
     }
-    let input = if folder { Input::Folder(path.to_owned()) } else { Input::Feed(path.to_owned()) };
-    count(vec![input], rules)
+    count(vec![Input::of_records(path)], rules)
 }
 
 /// Document frequencies of what the inputs leave alive. A record that is no event is a problem here: a file that is something else

@@ -28,6 +28,23 @@ impl Further {
     }
 }
 
+/// What the fields of a line are called, and what its id may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names {
+    /// The field of the id.
+    pub id: String,
+    /// The field of the text.
+    pub text: String,
+    /// Whether an id may be a whole number, which is taken for its digits.
+    pub whole_ids: bool,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self { id: "id".to_owned(), text: "text".to_owned(), whole_ids: false }
+    }
+}
+
 /// What a field's name means.
 pub(super) enum Key {
     Id,
@@ -41,12 +58,12 @@ pub(super) enum Key {
 
 impl Key {
     /// What this name means where these further fields are read.
-    pub(super) fn of(name: &str, further: &[Further]) -> Self {
+    pub(super) fn of(name: &str, names: &Names, further: &[Further]) -> Self {
         match name {
-            "id" => Self::Id,
+            _ if name == names.id => Self::Id,
+            _ if name == names.text => Self::Text,
             "op" => Self::Op,
             "ts" => Self::Ts,
-            "text" => Self::Text,
             _ => further.iter().position(|field| field.name == name).map_or(Self::Other, Self::Further),
         }
     }
@@ -77,6 +94,7 @@ pub(super) enum Value<'de> {
     Str(&'de str),
     /// A string with escapes, now resolved in the buffer.
     Buffered,
+    Whole(i128),
     Number(f64),
     Other,
 }
@@ -90,7 +108,15 @@ impl<'de> Value<'de> {
         match self {
             Self::Str(s) => Some(s),
             Self::Buffered => Some(buffer),
-            Self::Number(_) | Self::Other => None,
+            Self::Whole(_) | Self::Number(_) | Self::Other => None,
+        }
+    }
+
+    /// The id that it is.
+    pub(super) fn id(&self, buffer: &str, names: &Names) -> Option<DocId> {
+        match self {
+            Self::Whole(id) if names.whole_ids => DocId::new(&id.to_string()),
+            string => string.as_str(buffer).and_then(DocId::new),
         }
     }
 }

@@ -5,8 +5,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::BadRecord;
-use super::fields::{Found, Further, Key, Value, operation};
-use crate::doc::DocId;
+use super::fields::{Found, Further, Key, Names, Value, operation};
 
 /// Where strings with escapes are resolved.
 #[derive(Debug, Default)]
@@ -23,6 +22,7 @@ pub(super) struct Buffers {
 /// If it is not UTF-8, not JSON or not an object.
 pub(super) fn read<'a>(
     line: &'a [u8],
+    names: &Names,
     buffers: &mut Buffers,
     further: &mut [Further],
 ) -> Result<Found<'a>, BadRecord> {
@@ -30,7 +30,7 @@ pub(super) fn read<'a>(
     let line = std::str::from_utf8(line).map_err(|_| BadRecord::NotUtf8)?;
     let mut json = serde_json::Deserializer::from_str(line);
     further.iter_mut().for_each(Further::reset);
-    let found = Object { buffers, further }.deserialize(&mut json);
+    let found = Object { names, buffers, further }.deserialize(&mut json);
     let found = found.and_then(|found| json.end().map(|()| found));
     found.map_err(|_| BadRecord::NotJson)?.ok_or(BadRecord::NotAnObject)
 }
@@ -46,7 +46,6 @@ impl<'de> DeserializeSeed<'de> for AnyValue<'_> {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a time in seconds needs no more than a float's 53 bits")]
 impl<'de> Visitor<'de> for AnyValue<'_> {
     type Value = Value<'de>;
 
@@ -69,11 +68,11 @@ impl<'de> Visitor<'de> for AnyValue<'_> {
     }
 
     fn visit_u64<E>(self, x: u64) -> Result<Value<'de>, E> {
-        Ok(Value::Number(x as f64))
+        Ok(Value::Whole(x.into()))
     }
 
     fn visit_i64<E>(self, x: i64) -> Result<Value<'de>, E> {
-        Ok(Value::Number(x as f64))
+        Ok(Value::Whole(x.into()))
     }
 
     fn visit_bool<E>(self, _: bool) -> Result<Value<'de>, E> {
@@ -96,7 +95,7 @@ impl<'de> Visitor<'de> for AnyValue<'_> {
 }
 
 /// Reads a field's name into a [`Key`].
-struct AnyKey<'b>(&'b [Further]);
+struct AnyKey<'b>(&'b Names, &'b [Further]);
 
 impl<'de> DeserializeSeed<'de> for AnyKey<'_> {
     type Value = Key;
@@ -114,12 +113,13 @@ impl Visitor<'_> for AnyKey<'_> {
     }
 
     fn visit_str<E>(self, name: &str) -> Result<Key, E> {
-        Ok(Key::of(name, self.0))
+        Ok(Key::of(name, self.0, self.1))
     }
 }
 
 /// Reads an object into [`Found`]; any other complete JSON value is `None`.
 struct Object<'b> {
+    names: &'b Names,
     buffers: &'b mut Buffers,
     further: &'b mut [Further],
 }
@@ -139,13 +139,14 @@ impl<'de> Visitor<'de> for Object<'_> {
         f.write_str("an object")
     }
 
+    #[expect(clippy::cast_precision_loss, reason = "a time in seconds needs no more than a float's 53 bits")]
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut found = Found::default();
-        while let Some(key) = map.next_key_seed(AnyKey(self.further))? {
+        while let Some(key) = map.next_key_seed(AnyKey(self.names, self.further))? {
             match key {
                 Key::Id => {
                     let id = map.next_value_seed(AnyValue(&mut self.buffers.short))?;
-                    found.id = Some(id.as_str(&self.buffers.short).and_then(DocId::new));
+                    found.id = Some(id.id(&self.buffers.short, self.names));
                 }
                 Key::Op => {
                     let op = map.next_value_seed(AnyValue(&mut self.buffers.short))?;
@@ -154,6 +155,7 @@ impl<'de> Visitor<'de> for Object<'_> {
                 Key::Ts => {
                     found.ts = Some(match map.next_value_seed(AnyValue(&mut self.buffers.short))? {
                         Value::Number(ts) => Ok(ts),
+                        Value::Whole(ts) => Ok(ts as f64),
                         _ => Err(BadRecord::BadTs),
                     });
                 }

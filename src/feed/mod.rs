@@ -27,4 +27,5 @@ mod strings;
 mod usual;
 
 pub use bad::BadRecord;
+pub use fields::Names;
 pub use record::{Parser, Record, timestamp, write};

@@ -12,12 +12,12 @@ const LINES: usize = 60_000;
 
 /// What the library alone makes of a line.
 fn by_library<'a>(parser: &'a mut Parser, line: &'a [u8]) -> Result<Record<'a>, BadRecord> {
-    let found = json::read(line, &mut parser.json, &mut parser.further)?;
-    Parser::examine(found, &parser.json.text, &parser.further, &mut parser.joined)
+    let found = json::read(line, &parser.names, &mut parser.json, &mut parser.further)?;
+    Parser::examine(found, || None, &parser.json.text, &parser.further, &mut parser.joined)
 }
 
 fn is_usual(line: &[u8]) -> bool {
-    usual::read(line, &mut usual::Buffers::default(), &mut []).is_some()
+    usual::read(line, &Names::default(), &mut usual::Buffers::default(), &mut []).is_some()
 }
 
 /// Parsers that are used again and again, so that what one line leaves behind would show in the next.

@@ -9,9 +9,9 @@ use std::io::{self, Write};
 
 use serde::Deserialize;
 
-use super::fields::{Found, Further, Value};
+use super::fields::{Found, Further, Names, Value};
 use super::{BadRecord, json, usual};
-use crate::doc::{DocEvent, FIELD_SEPARATOR, without_separators};
+use crate::doc::{DocEvent, DocId, FIELD_SEPARATOR, without_separators};
 use crate::time::UnixTime;
 
 /// One event as it was recorded.
@@ -26,6 +26,7 @@ pub struct Record<'a> {
 /// Reads lines; keeps its buffers between them.
 #[derive(Debug, Default)]
 pub struct Parser {
+    names: Names,
     /// Strings of usual lines.
     usual: usual::Buffers,
     /// Strings of other lines.
@@ -47,6 +48,11 @@ impl Parser {
         Self { further: names.iter().map(further).collect(), ..Self::default() }
     }
 
+    /// A parser of records whose fields have these names; the further ones as in [`Self::with_fields`].
+    pub fn of(names: Names, fields: &[String]) -> Self {
+        Self { names, ..Self::with_fields(fields) }
+    }
+
     /// Whether further fields are read.
     pub fn has_fields(&self) -> bool {
         !self.further.is_empty()
@@ -57,22 +63,39 @@ impl Parser {
     /// # Errors
     /// The first [reason](BadRecord) that applies, in the order of [`BadRecord::ALL`].
     pub fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<Record<'a>, BadRecord> {
+        self.parse_named(line, || None)
+    }
+
+    /// The same; an upsert without an id is of the document that `other` names, if it does.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn parse_named<'a>(
+        &'a mut self,
+        line: &'a [u8],
+        other: impl FnOnce() -> Option<DocId>,
+    ) -> Result<Record<'a>, BadRecord> {
         self.further.iter_mut().for_each(Further::reset);
-        let found = match usual::read(line, &mut self.usual, &mut self.further) {
+        let found = match usual::read(line, &self.names, &mut self.usual, &mut self.further) {
             Some(found) => found,
-            None => json::read(line, &mut self.json, &mut self.further)?,
+            None => json::read(line, &self.names, &mut self.json, &mut self.further)?,
         };
-        Self::examine(found, &self.json.text, &self.further, &mut self.joined)
+        Self::examine(found, other, &self.json.text, &self.further, &mut self.joined)
     }
 
     /// The record of these fields, the first of them that is bad, or missing.
     fn examine<'a>(
         found: Found<'a>,
+        other: impl FnOnce() -> Option<DocId>,
         buffered: &'a str,
         further: &[Further],
         joined: &'a mut String,
     ) -> Result<Record<'a>, BadRecord> {
-        let id = found.id.ok_or(BadRecord::MissingId)?.ok_or(BadRecord::BadId)?;
+        let is_upsert = !matches!(found.op, Some(Ok(false)));
+        let id = match found.id {
+            None if is_upsert => other().ok_or(BadRecord::MissingId)?,
+            id => id.ok_or(BadRecord::MissingId)?.ok_or(BadRecord::BadId)?,
+        };
         let upsert = found.op.unwrap_or(Ok(true))?;
         let ts = found.ts.transpose()?;
         if ts.is_some_and(|ts| UnixTime::new(ts).is_none()) {
@@ -83,7 +106,9 @@ impl Parser {
             (true, None) => return Err(BadRecord::MissingText),
             (true, Some(Value::Str(text))) => Some(text),
             (true, Some(Value::Buffered)) => Some(buffered),
-            (true, Some(Value::Number(_) | Value::Other)) => return Err(BadRecord::BadText),
+            (true, Some(Value::Whole(_) | Value::Number(_) | Value::Other)) => {
+                return Err(BadRecord::BadText);
+            }
         };
         let text = match text {
             Some(text) if !further.is_empty() => Some(join(text, further, joined)?),

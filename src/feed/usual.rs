@@ -10,7 +10,7 @@
 
 use serde::de::IgnoredAny;
 
-use super::fields::{Found, Further, Key, Value, operation};
+use super::fields::{Found, Further, Key, Names, Value, operation};
 use super::strings;
 use crate::doc::DocId;
 
@@ -24,6 +24,7 @@ pub(super) struct Buffers {
 /// The known fields, if the line is a usual one. Further fields are set in any case.
 pub(super) fn read<'a>(
     line: &'a [u8],
+    names: &Names,
     buffers: &'a mut Buffers,
     further: &mut [Further],
 ) -> Option<Found<'a>> {
@@ -33,9 +34,13 @@ pub(super) fn read<'a>(
     loop {
         let (name, content, number);
         (name, at) = string(line, at, &mut buffers.short)?;
-        let key = Key::of(name, further);
+        let key = Key::of(name, names, further);
         at = blank(line, after(line, at, b':')?);
         match key {
+            Key::Id if names.whole_ids && line.get(at) != Some(&b'"') => {
+                (content, at) = whole(line, at)?;
+                found.id = Some(DocId::new(content));
+            }
             Key::Id => {
                 (content, at) = string(line, at, &mut buffers.short)?;
                 found.id = Some(DocId::new(content));
@@ -84,6 +89,14 @@ fn after(line: &[u8], at: usize, byte: u8) -> Option<usize> {
 /// The content of a string after white space, and the place after it.
 fn string<'s>(line: &'s [u8], at: usize, buffer: &'s mut Vec<u8>) -> Option<(&'s str, usize)> {
     strings::read(line, after(line, at, b'"')?, buffer)
+}
+
+/// The digits of a whole number without a sign, and the place after them.
+fn whole(line: &[u8], at: usize) -> Option<(&str, usize)> {
+    let digits = &line[at..at + line[at..].iter().take_while(|byte| byte.is_ascii_digit()).count()];
+    let is_usual = matches!(digits, [b'1'..=b'9', ..]) && digits.len() < 19;
+    let ends = matches!(line.get(at + digits.len()), Some(b',' | b'}' | b' ' | b'\t' | b'\n' | b'\r'));
+    (is_usual && ends).then_some((std::str::from_utf8(digits).ok()?, at + digits.len()))
 }
 
 /// A number, and the place after it.

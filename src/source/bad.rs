@@ -45,6 +45,10 @@ pub enum Place {
     Line(u64),
     /// At this offset.
     Offset(u64),
+    /// It is this record of its file, from 0.
+    Record(u64),
+    /// It begins at this byte of its file, from 0.
+    Byte(u64),
     /// The record is the input itself, or the file.
     Whole,
 }
@@ -55,6 +59,8 @@ impl fmt::Display for BadRecordAt {
         match self.place {
             Place::Line(line) => write!(f, ", line {line}")?,
             Place::Offset(offset) => write!(f, ", offset {offset}")?,
+            Place::Record(record) => write!(f, ", record {record}")?,
+            Place::Byte(byte) => write!(f, ", byte {byte}")?,
             Place::Whole => {}
         }
         write!(f, ": {} ({})", self.reason, self.reason.reason())?;
@@ -73,17 +79,29 @@ pub struct BadRecords {
     /// Whether they are kept with their epoch.
     with_epoch: bool,
     counts: Mutex<BTreeMap<BadRecord, u64>>,
+    /// Sound records that hold no document.
+    skipped: Mutex<BTreeMap<&'static str, u64>>,
 }
 
 impl BadRecords {
     /// Counts from zero.
     pub fn new(on_error: OnError, dead_letter: Option<DeadLetter>) -> Self {
-        Self { on_error, dead_letter, with_epoch: false, counts: Mutex::default() }
+        Self { on_error, dead_letter, ..Self::default() }
     }
 
     /// Counts from zero; whoever reports a record keeps it with its epoch, as a [`Letter`].
     pub fn with_epochs(on_error: OnError) -> Self {
-        Self { on_error, dead_letter: None, with_epoch: true, counts: Mutex::default() }
+        Self { on_error, with_epoch: true, ..Self::default() }
+    }
+
+    /// Counts a sound record that holds no document, by why, in one word.
+    pub(super) fn skip(&self, why: &'static str) {
+        *self.skipped.lock().unwrap_or_else(PoisonError::into_inner).entry(why).or_default() += 1;
+    }
+
+    /// How many sound records held no document, by why.
+    pub fn skipped(&self) -> BTreeMap<&'static str, u64> {
+        self.skipped.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Whether they are kept with their epoch.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::Shape;
+use super::{LineRules, Place, Shape};
 use crate::codec::Changes;
 use crate::doc::{DocId, Letter, Position};
 
@@ -41,6 +41,8 @@ pub enum Payload {
         first_line: u64,
         /// The offset of the first record; the others follow without gaps.
         first: u64,
+        /// How they are understood.
+        rules: Arc<LineRules>,
     },
     /// Files that each hold one document.
     Files {
@@ -62,6 +64,8 @@ pub enum Payload {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Records {
     shape: Arc<Shape>,
+    /// The offset of the first record of their file, if they are of one.
+    file: Option<u64>,
     bytes: Vec<u8>,
     entries: Vec<Entry>,
     /// Headers: the record's place in `entries`, which of the shape's headers, the value; in order of record.
@@ -80,7 +84,7 @@ struct Entry {
 /// One record with a key, borrowed from where it lies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KeyedRecord<'a> {
-    /// Its offset in its partition; offsets ascend and may have gaps.
+    /// Its offset in its partition; offsets ascend and may have gaps. Records of several documents may share one.
     pub offset: u64,
     /// When it was written, in unix seconds, if that is known.
     pub ts: Option<f64>,
@@ -96,14 +100,24 @@ impl Records {
         Self { shape, ..Self::default() }
     }
 
+    /// No records, of a file whose first record has this offset.
+    pub(super) fn of_file(shape: Arc<Shape>, first: u64) -> Self {
+        Self { shape, file: Some(first), ..Self::default() }
+    }
+
+    /// Where the record at an offset stands, for messages.
+    pub(super) fn place(&self, offset: u64) -> Place {
+        self.file.map_or(Place::Offset(offset), |first| Place::Record(offset - first))
+    }
+
     /// In which shape their values are.
     pub fn shape(&self) -> &Arc<Shape> {
         &self.shape
     }
 
-    /// Appends a record, whose offset must be greater than all before.
+    /// Appends a record, whose offset must not be less than those before.
     pub fn push(&mut self, record: KeyedRecord<'_>) {
-        debug_assert!(self.entries.last().is_none_or(|last| last.offset < record.offset), "offsets ascend");
+        debug_assert!(self.entries.last().is_none_or(|last| last.offset <= record.offset), "offsets ascend");
         let mut append = |part: &[u8]| {
             let start = self.bytes.len();
             self.bytes.extend_from_slice(part);
@@ -140,14 +154,23 @@ impl Records {
     /// Parts them: those before an offset, and the rest.
     #[cfg(any(feature = "kafka", test))]
     pub(super) fn part(&self, offset: u64) -> (Self, Self) {
-        let parts = || Self::of(Arc::clone(&self.shape));
-        let (mut before, mut rest) = (parts(), parts());
+        let (mut before, mut rest) = (self.emptied(), self.emptied());
         for (place, record) in self.iter().enumerate() {
             let part = if record.offset < offset { &mut before } else { &mut rest };
             part.push(record);
             self.headers(place).for_each(|(which, value)| part.push_header(which, value));
         }
         (before, rest)
+    }
+
+    /// None, of the same shape and file.
+    pub(super) fn emptied(&self) -> Self {
+        Self { shape: Arc::clone(&self.shape), file: self.file, ..Self::default() }
+    }
+
+    /// Forgets them.
+    pub(super) fn clear(&mut self) {
+        *self = self.emptied();
     }
 
     /// Bytes of keys, values and headers.
@@ -256,7 +279,7 @@ mod tests {
         let lines = b"\n{1}\n  \t\r\n{2}\r\n\n{3}".to_vec();
         let found: Vec<_> = records(&lines, 5, 10).map(|l| (l.offset, l.number, l.bytes)).collect();
         assert_eq!(found, [(10, 6, &b"{1}\n"[..]), (11, 8, b"{2}\r\n"), (12, 10, b"{3}")]);
-        let payload = Payload::Lines { bytes: lines, first_line: 5, first: 10 };
+        let payload = Payload::Lines { bytes: lines, first_line: 5, first: 10, rules: Arc::default() };
         let batch = Batch {
             input: "x".into(),
             partition: 7,

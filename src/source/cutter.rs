@@ -7,10 +7,11 @@
 use std::mem;
 use std::sync::Arc;
 
-use super::batch::{Batch, FileDocument, Payload, is_blank};
+use super::batch::{Batch, FileDocument, KeyedRecord, Payload, Records, is_blank};
+use super::formats::{Row, Text};
 use super::queue::{Closed, Queue};
 use super::speed::{Pace, Speed};
-use super::{EpochRule, Share};
+use super::{EpochRule, LineRules, Shape, Share};
 use crate::doc::{Letter, Position};
 use crate::feed;
 use crate::hash;
@@ -51,14 +52,17 @@ pub(super) struct Cutter<'q> {
     last_ts: Option<u64>,
 
     input: Arc<str>,
+    /// How its lines are understood.
+    rules: Arc<LineRules>,
     /// The next line's number.
     line: u64,
-    /// The open batch: its first line, its records so far, and one of the two payloads.
+    /// The open batch: its first line, its records so far, and one of the three payloads.
     first_line: u64,
     records: u64,
     lines: Vec<u8>,
     files: Vec<FileDocument>,
     file_bytes: u64,
+    rows: Records,
     /// Of bad records since the last batch.
     letters: Vec<Letter>,
 }
@@ -86,12 +90,14 @@ impl<'q> Cutter<'q> {
             in_epoch: 0,
             last_ts: None,
             input: "".into(),
+            rules: Arc::default(),
             line: 1,
             first_line: 1,
             records: 0,
             lines: Vec::new(),
             files: Vec::new(),
             file_bytes: 0,
+            rows: Records::default(),
             letters: Vec::new(),
         }
     }
@@ -110,9 +116,20 @@ impl<'q> Cutter<'q> {
     pub(super) fn begin(&mut self, input: Arc<str>) -> Result<(), Closed> {
         self.flush()?;
         self.input = input;
+        self.rules = Arc::default();
         self.line = 1;
         self.first_line = 1;
         Ok(())
+    }
+
+    /// The lines of the input are understood so. Before the first one that is a record.
+    pub(super) fn understand(&mut self, rules: LineRules) {
+        self.rules = Arc::new(rules);
+    }
+
+    /// What follows are rows of a file, in this shape; the first one has this offset.
+    pub(super) fn rows_of(&mut self, shape: &Arc<Shape>, first: u64) {
+        self.rows = Records::of_file(Arc::clone(shape), first);
     }
 
     /// The number of the line that is read next, from 1.
@@ -134,7 +151,7 @@ impl<'q> Cutter<'q> {
     pub(super) fn line(&mut self, start: usize) -> Result<(), Closed> {
         let blank = is_blank(&self.lines[start..]);
         if !blank && self.is_wanted() && (self.pace.is_some() || self.rule == EpochRule::Ts) {
-            self.heed_ts(start)?;
+            self.heed_line(start)?;
         }
         self.line += 1;
         if !blank {
@@ -152,6 +169,32 @@ impl<'q> Cutter<'q> {
         self.file_bytes += file.bytes;
         self.files.push(file);
         self.record()
+    }
+
+    /// One more row of a file, of the document of this id.
+    pub(super) fn row(&mut self, id: &[u8], row: &Row) -> Result<(), Closed> {
+        if let Some(ts) =
+            row.ts.filter(|_| self.is_wanted() && (self.pace.is_some() || self.rule == EpochRule::Ts))
+        {
+            self.heed(ts, |_| {}, |_, ()| {})?;
+        }
+        let value = match &row.text {
+            Text::Is(text) => Some(&**text),
+            Text::Deleted | Text::Missing => None,
+        };
+        self.rows.push(KeyedRecord { offset: self.next, ts: row.ts, key: Some(id), value });
+        row.fields.iter().enumerate().for_each(|(which, field)| self.rows.push_header(which, field));
+        self.record()
+    }
+
+    /// The next record is sound, and holds no document.
+    pub(super) fn passed_over(&mut self) -> Result<(), Closed> {
+        self.count()
+    }
+
+    /// The reader is about to wait for input, with no line begun.
+    pub(super) fn wait(&mut self) -> Result<(), Closed> {
+        self.flush()
     }
 
     /// The next record is bad, and this is kept of it with its epoch; what came before is handed over.
@@ -223,17 +266,28 @@ impl<'q> Cutter<'q> {
         }
     }
 
-    /// Opens an epoch before the line at `start` if its `ts` is new, and waits until it is due.
-    fn heed_ts(&mut self, start: usize) -> Result<(), Closed> {
+    /// The same for the line at `start`, if it has a time.
+    fn heed_line(&mut self, start: usize) -> Result<(), Closed> {
         let Some(ts) = feed::timestamp(&self.lines[start..]) else { return Ok(()) };
+        self.heed(ts, |all| all.take_line(start), |all, line| all.lines = line)
+    }
+
+    /// Opens an epoch before the next record if its `ts` is new, and waits until it is due. What has been read of it is taken out of the
+    /// open batch, and put into the next one.
+    fn heed<T>(
+        &mut self,
+        ts: f64,
+        take: impl FnOnce(&mut Self) -> T,
+        put: impl FnOnce(&mut Self, T),
+    ) -> Result<(), Closed> {
         let before = self.last_ts.replace(ts.to_bits());
         let opens = self.rule == EpochRule::Ts && before.is_some_and(|before| before != ts.to_bits());
         let wait = self.pace.as_mut().and_then(|pace| pace.wait(ts, self.clock.now()));
         if opens || wait.is_some() {
-            // What came before must not wait with this line.
-            let line = self.take_line(start);
+            // What came before must not wait with this record.
+            let taken = take(self);
             self.flush()?;
-            self.lines = line;
+            put(self, taken);
         }
         if opens {
             self.close_epoch();
@@ -249,6 +303,7 @@ impl<'q> Cutter<'q> {
         self.lines.clear();
         self.files.clear();
         self.file_bytes = 0;
+        self.rows.clear();
     }
 
     fn close_epoch(&mut self) {
@@ -257,7 +312,7 @@ impl<'q> Cutter<'q> {
     }
 
     fn flush_if_full(&mut self) -> Result<(), Closed> {
-        let bytes = self.lines.len() as u64 + self.file_bytes;
+        let bytes = self.lines.len() as u64 + self.file_bytes + self.rows.bytes() as u64;
         if self.records >= BATCH_RECORDS || bytes >= BATCH_BYTES as u64 { self.flush() } else { Ok(()) }
     }
 
@@ -273,12 +328,15 @@ impl<'q> Cutter<'q> {
         let first = self.next - records;
         let payload = if !self.files.is_empty() {
             Payload::Files { files: mem::take(&mut self.files), first }
+        } else if !self.rows.is_empty() {
+            let empty = self.rows.emptied();
+            Payload::Records(mem::replace(&mut self.rows, empty))
         } else if records > 0 {
             // The next batch is probably as large; but one huge line does not make them all so.
             let bytes = mem::replace(&mut self.lines, self.queue.buffer());
-            Payload::Lines { bytes, first_line, first }
+            Payload::Lines { bytes, first_line, first, rules: Arc::clone(&self.rules) }
         } else {
-            Payload::Lines { bytes: Vec::new(), first_line, first }
+            nothing(first_line, first)
         };
         let (input, letters) = (Arc::clone(&self.input), mem::take(&mut self.letters));
         let mut batch =
@@ -291,11 +349,16 @@ impl<'q> Cutter<'q> {
             if !is_here {
                 // Others read it; what it was is told all the same.
                 batch.records = 0;
-                batch.payload = Payload::Lines { bytes: Vec::new(), first_line, first };
+                batch.payload = nothing(first_line, first);
             }
         }
         self.queue.push(batch)
     }
+}
+
+/// No records.
+fn nothing(first_line: u64, first: u64) -> Payload {
+    Payload::Lines { bytes: Vec::new(), first_line, first, rules: Arc::default() }
 }
 
 /// A hash of what a batch holds and where.
@@ -308,7 +371,11 @@ fn digest(batch: &Batch) -> u64 {
             add(file.id.as_bytes());
             add(&file.bytes.to_le_bytes());
         }),
-        Payload::Records(_) | Payload::Kept(_) => {}
+        Payload::Records(records) => records.iter().for_each(|record| {
+            add(record.key.unwrap_or_default());
+            add(record.value.unwrap_or_default());
+        }),
+        Payload::Kept(_) => {}
     }
     digest
 }

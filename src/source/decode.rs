@@ -1,19 +1,22 @@
 //! The workers' half of reading: batches in, events out.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
 
 use super::batch::{self, Batch, FileDocument, Payload};
+use super::file_text::text_of_file;
+use super::line_reader::LineReader;
 use super::shapes::ShapeReader;
 use super::{BadRecordAt, BadRecords, MAX_RECORD_BYTES, Place, SourceError};
 use crate::doc::{DocEvent, Letter, Position, without_separators};
-use crate::feed::{BadRecord, Parser};
+use crate::feed::BadRecord;
 
 /// Turns batches into events; keeps its buffers between them.
 #[derive(Debug)]
 pub struct Decoder {
-    parser: Parser,
+    lines: LineReader,
     file: Vec<u8>,
     fields: Vec<String>,
     /// Of the shape that was last met: a source has one.
@@ -24,7 +27,7 @@ impl Decoder {
     /// A decoder with empty buffers that reads further fields of these names with the text of a line and of a record with a key; a
     /// file has none.
     pub fn new(fields: &[String]) -> Self {
-        Self { parser: Parser::with_fields(fields), file: Vec::new(), fields: fields.to_vec(), shape: None }
+        Self { lines: LineReader::new(fields), file: Vec::new(), fields: fields.to_vec(), shape: None }
     }
 
     /// Hands every event of the batch to `each`, in order of position, and every other record to `bad`, and to `letters` if they
@@ -51,10 +54,11 @@ impl Decoder {
         letters.extend_from_slice(&batch.letters);
         match &batch.payload {
             Payload::Kept(_) => {}
-            Payload::Lines { bytes, first_line, first } => {
+            Payload::Lines { bytes, first_line, first, rules } => {
+                self.lines.understand(rules);
                 for line in batch::records(bytes, *first_line, *first) {
-                    match self.parser.parse(line.bytes) {
-                        Ok(record) => each(position(line.offset), record.event),
+                    match self.lines.read(line.bytes, line.offset) {
+                        Ok(event) => each(position(line.offset), event),
                         Err(reason) => {
                             let raw = line.bytes.strip_suffix(b"\n").unwrap_or(line.bytes);
                             letters.extend(bad.letter(|| letter(line.offset, reason, None, Some(raw))));
@@ -64,11 +68,12 @@ impl Decoder {
                 }
             }
             Payload::Files { files, first } => {
-                let has_fields = self.parser.has_fields();
+                let has_fields = !self.fields.is_empty();
                 for (offset, file) in (*first..).zip(files) {
                     match self.read(file) {
                         Ok(text) => {
-                            let text = if has_fields { without_separators(text) } else { text.into() };
+                            let text =
+                                if has_fields { without_separators(&text).into_owned().into() } else { text };
                             each(
                                 position(offset),
                                 DocEvent { id: file.id.clone(), ts: None, text: Some(text) },
@@ -98,7 +103,7 @@ impl Decoder {
                             letters.extend(
                                 bad.letter(|| letter(record.offset, reason, record.key, record.value)),
                             );
-                            bad.report(at(reason, Place::Offset(record.offset)), raw, &mut io::empty())?;
+                            bad.report(at(reason, records.place(record.offset)), raw, &mut io::empty())?;
                         }
                     }
                 }
@@ -107,7 +112,7 @@ impl Decoder {
         Ok(())
     }
 
-    fn read(&mut self, file: &FileDocument) -> Result<&str, (BadRecord, Option<String>)> {
+    fn read(&mut self, file: &FileDocument) -> Result<Cow<'_, str>, (BadRecord, Option<String>)> {
         self.file.clear();
         // One byte more, to notice that it is longer.
         let limit = MAX_RECORD_BYTES as u64 + 1;
@@ -117,7 +122,7 @@ impl Decoder {
         if self.file.len() > MAX_RECORD_BYTES {
             return Err((BadRecord::TooLong, None));
         }
-        std::str::from_utf8(&self.file).map_err(|_| (BadRecord::NotUtf8, None))
+        text_of_file(&file.path, &self.file).ok_or((BadRecord::NotUtf8, None))
     }
 }
 

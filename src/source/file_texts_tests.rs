@@ -5,9 +5,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use super::*;
-use crate::source::{
-    BadRecords, Decoder, EpochLimits, EpochRule, Files, Queue, Room, Share, Source, Speed, Taken,
-};
+use crate::source::{BadRecords, Decoder, EpochLimits, EpochRule, Files, Layout, Queue, Room, Source, Taken};
 use crate::time::{Clock, Epoch, Offsets};
 
 /// Time that stands still.
@@ -62,14 +60,8 @@ type Events = Vec<(Position, DocId, String)>;
 
 /// The source, read to its end, and the upserts in it.
 fn read(inputs: &[&Path], names: &[&str]) -> (Files, Events) {
-    let inputs = Input::resolve(inputs).unwrap();
-    let files = Files {
-        inputs,
-        epochs: EpochRule::All,
-        speed: Speed::Max,
-        share: Share::ALL,
-        places: Arc::default(),
-    };
+    let inputs = Input::resolve(inputs, Layout::default()).unwrap();
+    let files = Files::of(inputs, EpochRule::All, Vec::new());
     let queue = Queue::new(1, 1, Room { bytes: u64::MAX, batches: usize::MAX }, EpochLimits::default());
     let bad = BadRecords::default();
     let reader = Box::new(files.clone());
@@ -210,13 +202,13 @@ fn what_cannot_be_read_back_says_why() {
     let lines = format!("{}{}", line("a", &"x".repeat(5000)), line("b", "behind"));
     fs::write(&path, zstd::encode_all(lines.as_bytes(), 3).unwrap()).unwrap();
     let at = |offset| Position { partition: 0, offset };
-    let mut texts = FileTexts::new(vec![Input::Feed(path), Input::Stdin], Arc::default(), &[]);
+    let mut texts = FileTexts::new(Arc::default(), &[]);
     let unread = Err(NoText::Failed("the inputs have not been read so far yet".to_owned()));
     assert_eq!(texts.text(&id("a"), at(0)), unread);
-    texts.places.begin(0);
+    texts.places.begin(0, &Input::at(&path));
     let further = texts.text(&id("c"), at(2));
     assert!(matches!(further, Err(NoText::Failed(_))), "more may be there: {further:?}");
-    texts.places.begin(2);
+    texts.places.begin(2, &Input { place: InputPlace::Stdin, layout: Arc::default() });
     assert!(texts.text(&id("b"), at(1)).is_ok());
     texts.most = 5000;
     let far = texts.text(&id("b"), at(1));
@@ -238,8 +230,8 @@ fn a_pipe_is_not_waited_for() {
     let path = folder.path().join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
     assert!(made.success());
-    let mut texts = FileTexts::new(vec![Input::Feed(path)], Arc::default(), &[]);
-    texts.places.begin(0);
+    let mut texts = FileTexts::new(Arc::default(), &[]);
+    texts.places.begin(0, &Input::at(&path));
     let told = texts.text(&id("a"), Position::default());
     assert!(
         matches!(&told, Err(NoText::Unsupported(why)) if why.ends_with("is a pipe, which cannot be read twice"))

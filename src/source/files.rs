@@ -2,29 +2,34 @@
 //!
 //! Inputs are read in order. A feed is recognised as compressed by its first bytes. A folder's documents are all
 //! regular files below it, hidden ones too, in the order of their paths' bytes; links are not followed; a document's id
-//! is its path below the folder, with `/`.
+//! is its path below the folder, with `/`. Files whose names say that they hold records ([`opened`](super::opened)) are read as such, as if they were named.
 //!
 //! A feed may start with a UTF-8 byte order mark, its lines may end in CRLF, its last line may have no end. A line longer
 //! than [`MAX_RECORD_BYTES`] is one bad record and never held whole. Where a compressed feed ends early or is damaged, and
 //! where reading fails, what came before counts, the broken-off line is one bad record, and the next input follows.
 
 use std::io::{self, BufRead, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use walkdir::{DirEntry, WalkDir};
 
-use super::batch::FileDocument;
+use super::batch::{FileDocument, is_blank};
 use super::cutter::{Cutter, PARTITION};
 use super::file_texts::FileTexts;
-use super::input::{FeedReader, RestOfLine};
+use super::formats::{Damage, Next, Row, Rows, Text, panicked};
+use super::input::{FeedReader, InputPlace, RestOfLine};
+use super::line_rules::LineRules;
+use super::metered::READ_BYTES;
+use super::opened::{Opened, Opening};
 use super::places::Places;
 use super::queue::{Closed, EpochLimits, Queue};
 use super::{
-    BadRecordAt, BadRecords, EpochRule, Input, MAX_RECORD_BYTES, Place, Reader, Share, Source, SourceError,
-    Texts,
+    BadRecordAt, BadRecords, EpochRule, FileFormat, Format, Input, InputProgress, Layout, MAX_RECORD_BYTES,
+    Place, Reader, Shape, Share, Source, SourceError, Speed, Texts, opened,
 };
-use super::{Speed, input};
 use crate::doc::{DocId, Letter};
 use crate::feed::BadRecord;
 use crate::time::{Clock, Offsets};
@@ -40,8 +45,29 @@ pub struct Files {
     pub speed: Speed,
     /// What of it is read here.
     pub share: Share,
+    /// Further fields that are read with texts.
+    pub fields: Vec<String>,
     /// Where records stand, once they have been read.
     pub places: Arc<Places>,
+    /// How far they have been read.
+    pub progress: Arc<InputProgress>,
+}
+
+impl Files {
+    /// Inputs read as fast as possible, all of them here, their texts with these further fields.
+    pub fn of(inputs: Vec<Input>, epochs: EpochRule, fields: Vec<String>) -> Self {
+        let sizes = inputs.iter().map(Input::bytes);
+        let total = sizes.sum::<Option<u64>>().unwrap_or(0);
+        Self {
+            inputs,
+            epochs,
+            speed: Speed::Max,
+            share: Share::ALL,
+            fields,
+            places: Arc::default(),
+            progress: Arc::new(InputProgress::of(total)),
+        }
+    }
 }
 
 impl Source for Files {
@@ -62,15 +88,20 @@ impl Source for Files {
         Ok(Offsets::from([(PARTITION, begin)]))
     }
 
+    fn progress(&self) -> Option<Arc<InputProgress>> {
+        Some(Arc::clone(&self.progress))
+    }
+
     fn texts(&self, fields: &[String]) -> Option<Box<dyn Texts>> {
-        Some(Box::new(FileTexts::new(self.inputs.clone(), Arc::clone(&self.places), fields)))
+        Some(Box::new(FileTexts::new(Arc::clone(&self.places), fields)))
     }
 
     fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn Reader>> {
         if !self.share.reads_all && self.share.index > 0 {
             return Vec::new();
         }
-        vec![Box::new(FilesReader { files: *self, begin: begin.get(&PARTITION).copied().unwrap_or(0) })]
+        let begin = begin.get(&PARTITION).copied().unwrap_or(0);
+        vec![Box::new(FilesReader { files: *self, begin, longest: MAX_RECORD_BYTES })]
     }
 }
 
@@ -78,13 +109,25 @@ impl Source for Files {
 struct FilesReader {
     files: Files,
     begin: u64,
+    /// [`MAX_RECORD_BYTES`], but in tests.
+    longest: usize,
 }
 
 impl Reader for FilesReader {
     fn read(&mut self, queue: &Queue, bad: &BadRecords, clock: &dyn Clock) -> Result<(), SourceError> {
-        let Files { inputs, epochs, speed, share, places } = &self.files;
+        let Files { inputs, epochs, speed, share, fields, places, progress } = &self.files;
         let cutter = Cutter::new(queue, clock, *epochs, *speed, *share, self.begin);
-        let mut reading = Reading { cutter, bad, longest: MAX_RECORD_BYTES, places };
+        let row = Shape { format: Format::Row, headers: fields.clone(), ..Shape::default() };
+        let mut reading = Reading {
+            cutter,
+            bad,
+            longest: self.longest,
+            places,
+            fields,
+            row: Arc::new(row),
+            progress,
+            waits: Arc::default(),
+        };
         let read = inputs.iter().try_for_each(|input| reading.input(input));
         places.end();
         match read.and_then(|()| Ok(reading.cutter.finish()?)) {
@@ -137,24 +180,90 @@ impl From<SourceError> for Ended {
 struct Reading<'r> {
     cutter: Cutter<'r>,
     bad: &'r BadRecords,
-    /// [`MAX_RECORD_BYTES`], but in tests.
     longest: usize,
     places: &'r Places,
+    fields: &'r [String],
+    /// The shape of rows.
+    row: Arc<Shape>,
+    progress: &'r Arc<InputProgress>,
+    /// Set while the next look at the input may have to wait.
+    waits: Arc<AtomicBool>,
 }
 
 impl Reading<'_> {
     fn input(&mut self, input: &Input) -> Result<(), Ended> {
         let name = input.name();
         self.cutter.begin(Arc::clone(&name))?;
-        let due = self.places.begin(self.cutter.position().offset);
-        let feed = match input {
-            Input::Folder(path) => return self.folder(path),
-            Input::Stdin => FeedReader::new(io::stdin()),
-            Input::Feed(path) => std::fs::File::open(path).and_then(FeedReader::new),
-        };
-        match feed {
-            Ok(FeedReader { mut bytes, compressed }) => self.feed(&name, &mut bytes, compressed, due),
+        let due = self.places.begin(self.cutter.position().offset, input);
+        if let InputPlace::Folder(path) = &input.place {
+            return self.folder(path, input);
+        }
+        let opening = Opening { fields: self.fields, progress: self.progress, waits: &self.waits };
+        match opening.open(input) {
+            Ok(Opened::Lines(FeedReader { mut bytes, compressed })) => {
+                self.feed(&name, &input.layout, &mut bytes, compressed, due)
+            }
+            Ok(Opened::Rows(mut rows)) => self.rows(&name, &mut *rows),
+            Ok(Opened::Document(file)) => Ok(self.cutter.file(file)?),
             Err(error) => self.bad_file(name, BadRecord::Unreadable, Some(error.to_string())),
+        }
+    }
+
+    /// Reads the rows of a file, to its end or to where they cannot be read on.
+    fn rows(&mut self, name: &Arc<str>, rows: &mut dyn Rows) -> Result<(), Ended> {
+        let first = self.cutter.position().offset;
+        self.cutter.rows_of(&self.row, first);
+        let mut row = Row::default();
+        loop {
+            if self.waits.load(Ordering::Relaxed) {
+                self.cutter.wait()?;
+            }
+            let number = self.cutter.position().offset - first;
+            let next = catch_unwind(AssertUnwindSafe(|| rows.next(&mut row)));
+            let damage = match next.unwrap_or_else(|_| Err(panicked())) {
+                Ok(Next::End) => {
+                    if rows.cut() > 0 && self.cutter.tells() {
+                        tracing::warn!(
+                            input = &**name,
+                            records = rows.cut(),
+                            "the archive holds only the beginning of some documents"
+                        );
+                    }
+                    return Ok(());
+                }
+                Ok(Next::Skipped(why)) => {
+                    if self.cutter.tells() {
+                        self.bad.skip(why);
+                    }
+                    self.cutter.passed_over()?;
+                    continue;
+                }
+                Ok(Next::Row) if row.text == Text::Missing => missing(BadRecord::MissingText, number),
+                Ok(Next::Row) => match &row.id {
+                    Some(id) => {
+                        self.cutter.row(id, &row)?;
+                        continue;
+                    }
+                    None if row.text == Text::Deleted => missing(BadRecord::MissingId, number),
+                    None => {
+                        self.cutter.row(format!("{name}#{number}").as_bytes(), &row)?;
+                        continue;
+                    }
+                },
+                Err(damage) => damage,
+            };
+            let Damage { reason, cause, place, head, ends } = damage;
+            if self.cutter.tells() {
+                self.report(
+                    BadRecordAt { reason, input: Arc::clone(name), place, cause },
+                    &head,
+                    &mut io::empty(),
+                )?;
+            }
+            self.cutter.bad(0)?;
+            if ends {
+                return Ok(());
+            }
         }
     }
 
@@ -162,10 +271,13 @@ impl Reading<'_> {
     fn feed(
         &mut self,
         name: &Arc<str>,
+        layout: &Layout,
         reader: &mut impl BufRead,
         compressed: bool,
         due: u64,
     ) -> Result<(), Ended> {
+        // Until the first record is known, nothing is handed over.
+        let mut is_understood = false;
         // A compressed one cannot be read from its middle.
         let mut due = if compressed { u64::MAX } else { due };
         // Bytes of whole lines.
@@ -187,9 +299,9 @@ impl Reading<'_> {
                 }
             };
             if drained {
-                waits = available.len() < input::READ_BYTES;
+                waits = available.len() < READ_BYTES;
             }
-            let line = self.cutter.line_number();
+            let (line, next) = (self.cutter.line_number(), self.cutter.position().offset);
             let buffer = self.cutter.buffer();
             // One byte more than the longest line, for the newline.
             let window = &available[..available.len().min(self.longest + 1 - (buffer.len() - start))];
@@ -210,9 +322,14 @@ impl Reading<'_> {
                     buffer.drain(start..start + 3);
                 }
                 if passed >= due {
-                    due = self.places.note(passed, self.cutter.position().offset);
+                    due = self.places.note(passed, next);
                 }
                 passed += read as u64;
+                if !is_understood && !is_blank(&buffer[start..]) {
+                    let rules = LineRules::of(layout, self.fields, name, &buffer[start..], next);
+                    self.cutter.understand(rules);
+                    is_understood = true;
+                }
                 self.cutter.line(start)?;
                 start = self.cutter.buffer().len();
                 if is_last {
@@ -266,7 +383,7 @@ impl Reading<'_> {
     }
 
     /// Reads the list of a folder's files; the workers read the files.
-    fn folder(&mut self, root: &Path) -> Result<(), Ended> {
+    fn folder(&mut self, root: &Path, input: &Input) -> Result<(), Ended> {
         // A folder sorts by its name with the separator that follows it in the paths of its files.
         let key = |entry: &DirEntry| {
             let mut name = entry.file_name().as_encoded_bytes().to_vec();
@@ -277,6 +394,13 @@ impl Reading<'_> {
             match entry.and_then(|entry| Ok((entry.metadata()?.len(), entry))) {
                 Ok((bytes, entry)) if entry.file_type().is_file() => {
                     let path = entry.into_path();
+                    if holds_records(&path, &input.layout) {
+                        let file = Input { place: InputPlace::File(path), layout: Arc::clone(&input.layout) };
+                        self.input(&file)?;
+                        self.cutter.begin(input.name())?;
+                        self.places.begin(self.cutter.position().offset, input);
+                        continue;
+                    }
                     match document_id(path.strip_prefix(root).unwrap_or(&path)) {
                         Some(id) => self.cutter.file(FileDocument { id, path, bytes })?,
                         None => self.bad_file(path.to_string_lossy().into(), BadRecord::BadId, None)?,
@@ -318,6 +442,19 @@ impl Reading<'_> {
         });
         letter.map_or(Ok(()), |letter| self.cutter.keep(letter))
     }
+}
+
+/// Whether a file of a folder holds records, and is no document.
+fn holds_records(path: &Path, layout: &Layout) -> bool {
+    match layout.format {
+        None => path.file_name().is_some_and(|name| opened::holds_records(&name.to_string_lossy())),
+        Some(format) => !matches!(format, FileFormat::Text | FileFormat::Html),
+    }
+}
+
+/// A row that lacks something.
+fn missing(reason: BadRecord, number: u64) -> Damage {
+    Damage { reason, cause: None, place: Place::Record(number), head: Vec::new(), ends: false }
 }
 
 /// The path below the folder, with `/`; `None` if it is not UTF-8 or too long.

@@ -85,29 +85,43 @@ fn read(files: Files, queue: &Queue, bad: &BadRecords) -> Result<(), SourceError
 
 /// Reads inputs on disk.
 fn run_inputs(paths: &[PathBuf], epochs: &str, bad: &BadRecords) -> Run {
-    let inputs = Input::resolve(paths).unwrap();
-    let files = Files {
-        inputs,
-        epochs: epochs.parse().unwrap(),
-        speed: Speed::Max,
-        share: Share::ALL,
-        places: Arc::default(),
-    };
+    let inputs = Input::resolve(paths, Layout::default()).unwrap();
+    let files = Files::of(inputs, epochs.parse().unwrap(), Vec::new());
     let queue = unbounded();
     read(files, &queue, bad).unwrap();
     drain(&queue, bad)
 }
 
+fn reading<'r>(
+    cutter: Cutter<'r>,
+    bad: &'r BadRecords,
+    longest: usize,
+    places: &'r Places,
+    progress: &'r Arc<InputProgress>,
+) -> Reading<'r> {
+    Reading {
+        cutter,
+        bad,
+        longest,
+        places,
+        fields: &[],
+        row: Arc::default(),
+        progress,
+        waits: Arc::default(),
+    }
+}
+
 /// Reads one feed from a reader, with lines of at most `longest` bytes.
-fn run_feed(reader: impl Read + 'static, epochs: &str, longest: usize, bad: &BadRecords) -> Run {
+fn run_feed(reader: impl Read + Send + 'static, epochs: &str, longest: usize, bad: &BadRecords) -> Run {
     let queue = unbounded();
     let cutter = Cutter::new(&queue, &Still, epochs.parse().unwrap(), Speed::Max, Share::ALL, 0);
     let places = Places::default();
-    let due = places.begin(0);
-    let mut reading = Reading { cutter, bad, longest, places: &places };
+    let due = places.begin(0, &Input::at("feed".as_ref()));
+    let (progress, layout) = (Arc::default(), Layout::default());
+    let mut reading = reading(cutter, bad, longest, &places, &progress);
     let FeedReader { mut bytes, compressed } = FeedReader::new(reader).unwrap();
     reading.cutter.begin("feed".into()).unwrap();
-    reading.feed(&"feed".into(), &mut bytes, compressed, due).unwrap();
+    reading.feed(&"feed".into(), &layout, &mut bytes, compressed, due).unwrap();
     reading.cutter.finish().unwrap();
     drain(&queue, bad)
 }
@@ -321,7 +335,7 @@ fn bad_records_have_their_place_and_are_kept_verbatim() {
     let run = run_feed(io::Cursor::new(bytes), "events:1", 100, &bad);
     assert_eq!(run.places(), [(3, 2)]);
     assert_eq!(run.epochs, 4);
-    assert_eq!(run.bad, BTreeMap::from([("bad_id", 1), ("not_utf8", 1), ("not_an_object", 1)]));
+    assert_eq!(run.bad, BTreeMap::from([("missing_text", 1), ("not_utf8", 1), ("not_an_object", 1)]));
     bad.flush().unwrap();
     assert_eq!(fs::read(&letter).unwrap(), b"{\"id\":1}\r\n\xff\n[]\n");
 }
@@ -367,23 +381,43 @@ fn the_files_of_a_folder_are_documents() {
 }
 
 #[test]
+fn pages_in_a_folder_say_that_they_are_and_need_not_be_utf_8() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, bytes) in [
+        ("a.html", &b"<meta charset=shift_jis>\x93\xfa\x96{\x8c\xea"[..]),
+        ("b.htm", b"<html>caf\xc3\xa9"),
+        ("c.txt", b"\xff\xfea\0\x87\x65"),
+        ("d.txt", b"<meta charset=windows-1252>caf\xe9"),
+        ("e.txt", b"<html><meta charset=windows-1252>caf\xe9"),
+    ] {
+        fs::write(folder.path().join(name), bytes).unwrap();
+    }
+    let run = run_inputs(&[folder.path().to_owned()], "events:4", &BadRecords::default());
+    let texts: Vec<_> = run.events.iter().filter_map(|event| event.3.as_deref()).collect();
+    assert_eq!(
+        texts,
+        [
+            "<!doctype html><meta charset=shift_jis>日本語",
+            "<html>café",
+            "a文",
+            "<html><meta charset=windows-1252>café"
+        ]
+    );
+    assert_eq!(run.bad, BTreeMap::from([("not_utf8", 1)]));
+}
+
+#[test]
 fn what_vanishes_before_its_turn_is_unreadable() {
     let folder = tempfile::tempdir().unwrap();
     let paths = ["gone", "gone folder", "there"].map(|name| folder.path().join(name));
     fs::write(&paths[0], deletes(0, 1)).unwrap();
     fs::create_dir(&paths[1]).unwrap();
     fs::write(&paths[2], deletes(5, 1)).unwrap();
-    let inputs = Input::resolve(&paths).unwrap();
+    let inputs = Input::resolve(&paths, Layout::default()).unwrap();
     fs::remove_file(&paths[0]).unwrap();
     fs::remove_dir(&paths[1]).unwrap();
     let (queue, bad) = (unbounded(), BadRecords::default());
-    let files = Files {
-        inputs,
-        epochs: EpochRule::All,
-        speed: Speed::Max,
-        share: Share::ALL,
-        places: Arc::default(),
-    };
+    let files = Files::of(inputs, EpochRule::All, Vec::new());
     read(files, &queue, &bad).unwrap();
     let run = drain(&queue, &bad);
     assert_eq!((run.ids(), run.places()), (vec!["5"], vec![(1, 2)]));
@@ -394,15 +428,18 @@ fn what_vanishes_before_its_turn_is_unreadable() {
 fn arguments_that_cannot_be_read_are_named_all_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let there = folder.path().to_str().unwrap();
-    let error = Input::resolve(["/nowhere/a", "-", there, "/nowhere/b", "-"]).unwrap_err().to_string();
+    let error = Input::resolve(["/nowhere/a", "-", there, "/nowhere/b", "-"], Layout::default())
+        .unwrap_err()
+        .to_string();
     assert_eq!(error.lines().count(), 3);
     assert!(
         error.contains("\"/nowhere/a\"")
             && error.contains("\"/nowhere/b\"")
             && error.contains("more than once")
     );
-    let inputs = Input::resolve(["-", there]).unwrap();
-    assert_eq!(inputs, [Input::Stdin, Input::Folder(there.into())]);
+    let inputs = Input::resolve(["-", there], Layout::default()).unwrap();
+    let places: Vec<_> = inputs.into_iter().map(|input| input.place).collect();
+    assert_eq!(places, [InputPlace::Stdin, InputPlace::Folder(there.into())]);
 }
 
 #[test]
@@ -411,14 +448,8 @@ fn a_bad_record_ends_the_run_where_none_is_allowed() {
     let path = folder.path().join("cut.zst");
     let whole = zstd(deletes(0, 100).as_bytes());
     fs::write(&path, &whole[..whole.len() - 5]).unwrap();
-    let inputs = Input::resolve([&path]).unwrap();
-    let files = Files {
-        inputs,
-        epochs: EpochRule::All,
-        speed: Speed::Max,
-        share: Share::ALL,
-        places: Arc::default(),
-    };
+    let inputs = Input::resolve([&path], Layout::default()).unwrap();
+    let files = Files::of(inputs, EpochRule::All, Vec::new());
     let (queue, bad) = (unbounded(), BadRecords::new(OnError::Fail, None));
     let error = read(files, &queue, &bad).unwrap_err().to_string();
     assert!(error.contains("cut.zst") && error.contains("truncated"), "{error}");
@@ -431,14 +462,8 @@ fn a_closed_queue_ends_the_reader() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("feed");
     fs::write(&path, deletes(0, 1000)).unwrap();
-    let inputs = Input::resolve([&path]).unwrap();
-    let files = Files {
-        inputs,
-        epochs: EpochRule::All,
-        speed: Speed::Max,
-        share: Share::ALL,
-        places: Arc::default(),
-    };
+    let inputs = Input::resolve([&path], Layout::default()).unwrap();
+    let files = Files::of(inputs, EpochRule::All, Vec::new());
     let queue = unbounded();
     queue.stop();
     read(files, &queue, &BadRecords::default()).unwrap();
@@ -451,14 +476,8 @@ fn a_record_that_is_not_due_waits_and_those_before_it_do_not() {
     let path = folder.path().join("feed");
     let lines = ["{\"id\":\"a\",\"ts\":0,\"text\":\"\"}", "{\"id\":\"b\",\"ts\":1e9,\"text\":\"\"}"];
     fs::write(&path, lines.join("\n")).unwrap();
-    let inputs = Input::resolve([&path]).unwrap();
-    let files = Files {
-        inputs,
-        epochs: EpochRule::Ts,
-        speed: Speed::REAL,
-        share: Share::ALL,
-        places: Arc::default(),
-    };
+    let inputs = Input::resolve([&path], Layout::default()).unwrap();
+    let files = Files { speed: Speed::REAL, ..Files::of(inputs, EpochRule::Ts, Vec::new()) };
     let queue = unbounded();
     let (woken, wakes) = std::sync::mpsc::channel();
     queue.register(Box::new(move || woken.send(()).unwrap()));
@@ -506,9 +525,10 @@ fn what_has_been_read_is_handed_over_before_the_reader_waits() {
             let bad = BadRecords::default();
             let cutter = Cutter::new(&queue, &Still, EpochRule::All, Speed::Max, Share::ALL, 0);
             let places = Places::default();
-            let mut reading = Reading { cutter, bad: &bad, longest: 20, places: &places };
+            let progress = Arc::default();
+            let mut reading = reading(cutter, &bad, 20, &places, &progress);
             let FeedReader { mut bytes, .. } = FeedReader::new(Pipe(receive, Vec::new())).unwrap();
-            reading.feed(&"pipe".into(), &mut bytes, false, u64::MAX).unwrap();
+            reading.feed(&"pipe".into(), &Layout::default(), &mut bytes, false, u64::MAX).unwrap();
             reading.cutter.finish().unwrap();
         });
         send.send(b"{\"id\":1}\n{\"id\":2}\n{\"i").unwrap();

@@ -8,42 +8,142 @@ use std::sync::Arc;
 use flate2::bufread::MultiGzDecoder;
 
 use super::SourceError;
+use super::globs;
+use super::layout::{FileFormat, Layout, by_name};
+use super::metered::READ_BYTES;
+#[cfg(feature = "object-store")]
+use super::remote::Object;
 
-/// Bytes read from an input at once. Large enough that system calls do not show, small enough for the second-level cache.
-pub(super) const READ_BYTES: usize = 128 << 10;
-
-/// One input, in the order of the command line.
+/// One input, in the order of the command line, and how its records are to be understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Input {
-    /// A feed on standard input.
+pub struct Input {
+    pub(super) place: InputPlace,
+    pub(super) layout: Arc<Layout>,
+}
+
+/// Where an input is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum InputPlace {
+    /// Standard input.
     Stdin,
-    /// A feed in a file, plain or compressed.
-    Feed(PathBuf),
-    /// A folder whose files are documents.
+    /// A file, or a pipe.
+    File(PathBuf),
+    /// A folder.
     Folder(PathBuf),
+    /// A file's bytes, under a name.
+    Memory(Arc<str>, Arc<[u8]>),
+    /// An object of a store, or a file behind an address.
+    #[cfg(feature = "object-store")]
+    Object(Arc<Object>),
 }
 
 impl Input {
-    /// What the arguments name; `-` is standard input.
+    /// A file of records, in JSON Lines unless it says otherwise, or a folder.
+    pub fn of_records(path: &Path) -> Self {
+        let is_document =
+            matches!(by_name(&path.to_string_lossy()), Some(FileFormat::Text | FileFormat::Html));
+        let format = Some(FileFormat::Jsonl).filter(|_| is_document && !path.is_dir());
+        Self { layout: Arc::new(Layout { format, ..Layout::default() }), ..Self::at(path) }
+    }
+
+    /// The bytes of a file of this name.
+    pub fn of_bytes(name: &str, bytes: impl Into<Arc<[u8]>>, layout: Layout) -> Self {
+        Self { place: InputPlace::Memory(name.into(), bytes.into()), layout: Arc::new(layout) }
+    }
+
+    /// A file or a folder, read as it asks for by itself.
+    pub fn at(path: &Path) -> Self {
+        let place = if path.is_dir() {
+            InputPlace::Folder(path.to_owned())
+        } else {
+            InputPlace::File(path.to_owned())
+        };
+        Self { place, layout: Arc::default() }
+    }
+
+    /// What the arguments name; `-` is standard input, a pattern (`crawl/**/*.warc.gz`) stands for the files that it matches, in the order of their
+    /// paths' bytes.
     ///
     /// # Errors
     /// Every argument that cannot be read, all of them in one error.
-    pub fn resolve<P: AsRef<Path>>(arguments: impl IntoIterator<Item = P>) -> Result<Vec<Self>, SourceError> {
-        let mut inputs = Vec::new();
+    pub fn resolve<P: AsRef<Path>>(
+        arguments: impl IntoIterator<Item = P>,
+        layout: Layout,
+    ) -> Result<Vec<Self>, SourceError> {
+        let layout = Arc::new(layout);
+        let mut inputs: Vec<Self> = Vec::new();
         let mut problems = Vec::new();
+        let input = |place| Self { place, layout: Arc::clone(&layout) };
         for argument in arguments {
             let path = argument.as_ref();
-            match Self::of(path) {
-                Ok(Self::Stdin) if inputs.contains(&Self::Stdin) => {
-                    problems.push("standard input \"-\" is named more than once".to_owned());
+            if let Some(address) = path.to_str().filter(|typed| typed.contains("://")) {
+                match remote(address) {
+                    Ok(places) => inputs.extend(places.into_iter().map(&input)),
+                    Err(problem) => problems.push(problem),
                 }
-                Ok(input) => inputs.push(input),
-                Err(error) => problems.push(format!("cannot read \"{}\": {error}", path.display())),
+                continue;
+            }
+            match globs::expand(path) {
+                Ok(Some(paths)) => inputs.extend(paths.into_iter().map(InputPlace::File).map(&input)),
+                Ok(None) => match InputPlace::of(path) {
+                    Ok(InputPlace::Stdin) if inputs.iter().any(Self::is_stdin) => {
+                        problems.push("standard input \"-\" is named more than once".to_owned());
+                    }
+                    Ok(place) => inputs.push(input(place)),
+                    Err(error) => problems.push(format!("cannot read \"{}\": {error}", path.display())),
+                },
+                Err(problem) => problems.push(problem),
             }
         }
         if problems.is_empty() { Ok(inputs) } else { Err(SourceError::Inputs(problems)) }
     }
 
+    /// Whether it is standard input.
+    pub fn is_stdin(&self) -> bool {
+        self.place == InputPlace::Stdin
+    }
+
+    /// Whether it is a folder.
+    pub fn is_folder(&self) -> bool {
+        matches!(self.place, InputPlace::Folder(_))
+    }
+
+    /// The file or folder that it is.
+    pub fn path(&self) -> Option<&Path> {
+        match &self.place {
+            InputPlace::File(path) | InputPlace::Folder(path) => Some(path),
+            InputPlace::Stdin | InputPlace::Memory(..) => None,
+            #[cfg(feature = "object-store")]
+            InputPlace::Object(_) => None,
+        }
+    }
+
+    /// Its name in messages, and the first part of the ids of its records that have none.
+    pub fn name(&self) -> Arc<str> {
+        match &self.place {
+            InputPlace::Stdin => "-".into(),
+            InputPlace::Memory(name, _) => Arc::clone(name),
+            InputPlace::File(path) | InputPlace::Folder(path) => path.to_string_lossy().into(),
+            #[cfg(feature = "object-store")]
+            InputPlace::Object(object) => object.name(),
+        }
+    }
+
+    /// Its size in bytes as it is stored, if that can be told.
+    pub fn bytes(&self) -> Option<u64> {
+        match &self.place {
+            InputPlace::File(path) => {
+                path.metadata().ok().filter(|found| found.is_file()).map(|found| found.len())
+            }
+            InputPlace::Stdin | InputPlace::Folder(_) => None,
+            InputPlace::Memory(_, bytes) => Some(bytes.len() as u64),
+            #[cfg(feature = "object-store")]
+            InputPlace::Object(object) => Some(object.bytes()),
+        }
+    }
+}
+
+impl InputPlace {
     fn of(path: &Path) -> io::Result<Self> {
         if path == Path::new("-") {
             return Ok(Self::Stdin);
@@ -57,16 +157,22 @@ impl Input {
         if kind.is_file() {
             File::open(path)?;
         }
-        Ok(Self::Feed(path.to_owned()))
+        Ok(Self::File(path.to_owned()))
     }
+}
 
-    /// Its name in messages.
-    pub fn name(&self) -> Arc<str> {
-        match self {
-            Self::Stdin => "-".into(),
-            Self::Feed(path) | Self::Folder(path) => path.to_string_lossy().into(),
-        }
-    }
+/// What an address names.
+#[cfg(feature = "object-store")]
+fn remote(address: &str) -> Result<Vec<InputPlace>, String> {
+    Ok(super::remote::resolve(address)?.into_iter().map(InputPlace::Object).collect())
+}
+
+/// What an address names.
+#[cfg(not(feature = "object-store"))]
+fn remote(address: &str) -> Result<Vec<InputPlace>, String> {
+    Err(format!(
+        "cannot read \"{address}\": this dupflow was built without object stores: build it with the feature `object-store`"
+    ))
 }
 
 /// Opens a file that may be compressed with zstd or gzip, as a feed may.
@@ -79,29 +185,51 @@ pub fn open(path: &Path) -> io::Result<impl BufRead + use<>> {
 
 /// A feed's bytes, decompressed.
 pub(super) struct FeedReader {
-    pub(super) bytes: Box<dyn BufRead>,
+    pub(super) bytes: Box<dyn BufRead + Send>,
     /// Then an error in the middle means that the input is damaged, else that it cannot be read.
     pub(super) compressed: bool,
 }
 
+/// How a file is compressed, by its first bytes: its name may be missing, or wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Compression {
+    None,
+    Gzip,
+    Zstd,
+}
+
+impl Compression {
+    /// That of a file which begins so.
+    pub(super) fn of(head: &[u8]) -> Self {
+        match head {
+            // A frame, or a skippable frame before it, as parallel compressors write.
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
+            [0x1f, 0x8b, ..] => Self::Gzip,
+            _ => Self::None,
+        }
+    }
+
+    /// The bytes of a file, decompressed.
+    pub(super) fn decode<'r>(
+        self,
+        stored: impl BufRead + Send + 'r,
+    ) -> io::Result<Box<dyn BufRead + Send + 'r>> {
+        Ok(match self {
+            Self::None => Box::new(stored),
+            Self::Gzip => Box::new(BufReader::with_capacity(READ_BYTES, MultiGzDecoder::new(stored))),
+            Self::Zstd => Box::new(BufReader::with_capacity(READ_BYTES, zstd::Decoder::with_buffer(stored)?)),
+        })
+    }
+}
+
 impl FeedReader {
     /// Opens a feed by its first bytes, not by its name: a compressed feed may come through a pipe.
-    pub(super) fn new(mut raw: impl Read + 'static) -> io::Result<Self> {
-        let mut magic = Vec::new();
-        raw.by_ref().take(4).read_to_end(&mut magic)?;
-        // A frame, or a skippable frame before it, as parallel compressors write.
-        let zstd = matches!(magic[..], [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18]);
-        let gzip = magic.starts_with(&[0x1f, 0x8b]);
-        let raw = Cursor::new(magic).chain(raw);
-        let bytes: Box<dyn BufRead> = if zstd {
-            Box::new(BufReader::with_capacity(READ_BYTES, zstd::Decoder::new(raw)?))
-        } else if gzip {
-            let raw = BufReader::with_capacity(READ_BYTES, raw);
-            Box::new(BufReader::with_capacity(READ_BYTES, MultiGzDecoder::new(raw)))
-        } else {
-            Box::new(BufReader::with_capacity(READ_BYTES, raw))
-        };
-        Ok(Self { bytes, compressed: zstd || gzip })
+    pub(super) fn new(mut stored: impl Read + Send + 'static) -> io::Result<Self> {
+        let mut head = Vec::new();
+        stored.by_ref().take(4).read_to_end(&mut head)?;
+        let compression = Compression::of(&head);
+        let stored = BufReader::with_capacity(READ_BYTES, Cursor::new(head).chain(stored));
+        Ok(Self { bytes: compression.decode(stored)?, compressed: compression != Compression::None })
     }
 }
 

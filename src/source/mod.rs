@@ -22,20 +22,31 @@ mod batch;
 mod cutter;
 mod decode;
 mod epochs;
+mod file_text;
 mod file_texts;
 mod files;
+mod formats;
+mod globs;
 mod input;
 #[cfg(feature = "kafka")]
 mod kafka;
+mod layout;
+mod line_reader;
+mod line_rules;
+mod metered;
+mod opened;
 mod pick;
 mod places;
 mod queue;
+#[cfg(feature = "object-store")]
+mod remote;
 mod shape;
 mod shapes;
 mod share;
 mod speed;
 mod start;
 mod staying;
+mod tables;
 mod texts;
 mod whole;
 
@@ -49,10 +60,16 @@ pub use bad::{BadRecordAt, BadRecords, DeadLetter, OnError, Place};
 pub use batch::{Batch, FileDocument, KeyedRecord, Payload, Records};
 pub use decode::Decoder;
 pub use epochs::{EpochRule, interval};
+pub use file_text::text_of_file;
 pub use files::Files;
+pub use globs::listed;
 pub use input::{Input, open};
 #[cfg(feature = "kafka")]
 pub use kafka::Kafka;
+pub use layout::{FileFormat, Layout, WarcId};
+pub use line_rules::LineRules;
+pub use metered::InputProgress;
+pub use opened::described;
 pub use places::Places;
 pub use queue::{Closed, EpochLimits, Queue, Refused, Room, Taken};
 pub use shape::{Format, Shape};
@@ -60,9 +77,10 @@ pub use share::Share;
 pub use speed::Speed;
 pub use start::Start;
 pub use staying::Staying;
+pub use tables::{Overlap, Relation, Table};
 pub use texts::{FoundText, NoText, Texts};
 use thiserror::Error;
-pub use whole::for_each_event;
+pub use whole::{for_each_event, for_each_event_until};
 
 #[cfg(doc)]
 use crate::doc::Position;
@@ -91,12 +109,23 @@ pub trait Source: Send + fmt::Debug {
         false
     }
 
+    /// Whether what has been read can be read again as it was. Of a source that holds each document as it is now it cannot: then a run that
+    /// has to repeat anything compares what it comes to with the output, and writes what differs.
+    fn repeats(&self) -> bool {
+        true
+    }
+
     /// Where each partition begins: the offset of the first record that is to be read. With `from`, of an earlier run, there, if all that
     /// follows is still held; a partition that `from` does not name begins with its first record. Without, as the source is configured.
     ///
     /// # Errors
     /// [`SourceError::Lost`] if records from there on are not held any more; that the source cannot be reached.
     fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError>;
+
+    /// How far its readers are, in bytes; `None` where nobody counts.
+    fn progress(&self) -> Option<Arc<InputProgress>> {
+        None
+    }
 
     /// What reads the texts of its documents back, with further fields of these names, while its readers read on; `None` where none
     /// can be had. To be asked for before the readers are.

@@ -7,6 +7,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use super::Input;
+
 /// Bytes from one point to the next, at first: 256 KiB.
 const STRIDE_BYTES: u64 = 256 << 10;
 
@@ -19,8 +21,8 @@ pub struct Places(Mutex<Noted>);
 
 #[derive(Debug)]
 struct Noted {
-    /// The number of the first record of each input that has been begun.
-    begins: Vec<u64>,
+    /// Each input that has been begun, and the number of its first record there.
+    begins: Vec<(u64, Input)>,
     points: Vec<Point>,
     stride: u64,
     /// All inputs have been read.
@@ -36,10 +38,12 @@ struct Point {
 }
 
 /// Where to look for a record from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct From {
     /// Which input has it.
-    pub(super) input: usize,
+    pub(super) input: Input,
+    /// The number of the first record there.
+    pub(super) first: u64,
     /// Where a line begins there.
     pub(super) byte: u64,
     /// The number of the first record from there on.
@@ -60,9 +64,9 @@ impl Places {
     }
 
     /// The next input begins, with this record; the byte from which on its first point is due.
-    pub(super) fn begin(&self, record: u64) -> u64 {
+    pub(super) fn begin(&self, record: u64, input: &Input) -> u64 {
         self.with(|noted| {
-            noted.begins.push(record);
+            noted.begins.push((record, input.clone()));
             noted.stride
         })
     }
@@ -93,13 +97,14 @@ impl Places {
     pub(super) fn find(&self, record: u64) -> Option<From> {
         self.with(|noted| {
             // Of inputs that begin alike all but the last are empty.
-            let input = noted.begins.partition_point(|begin| *begin <= record).checked_sub(1)?;
+            let input = noted.begins.partition_point(|(begin, _)| *begin <= record).checked_sub(1)?;
             let is_open = !noted.ended && input + 1 == noted.begins.len();
             let before = noted.points.partition_point(|point| point.record <= record);
             let point = before.checked_sub(1).map(|at| noted.points[at]);
             let point = point.filter(|point| point.input as usize == input);
-            let (byte, first) = point.map_or((0, noted.begins[input]), |point| (point.byte, point.record));
-            Some(From { input, byte, record: first, is_open })
+            let (begin, of) = &noted.begins[input];
+            let (byte, from) = point.map_or((0, *begin), |point| (point.byte, point.record));
+            Some(From { input: of.clone(), first: *begin, byte, record: from, is_open })
         })
     }
 }
@@ -111,26 +116,28 @@ mod tests {
     #[test]
     fn a_record_is_looked_for_from_the_last_point_before_it() {
         let places = Places::default();
+        let input = |n: u64| Input::at(n.to_string().as_ref());
         assert_eq!(places.find(0), None);
-        assert_eq!(places.begin(0), STRIDE_BYTES);
+        assert_eq!(places.begin(0, &input(0)), STRIDE_BYTES);
         assert_eq!(places.note(STRIDE_BYTES + 7, 90), 2 * STRIDE_BYTES + 7);
-        let from = |input, byte, record, is_open| Some(From { input, byte, record, is_open });
-        assert_eq!(places.find(89), from(0, 0, 0, true));
-        assert_eq!(places.find(90), from(0, STRIDE_BYTES + 7, 90, true));
+        let from =
+            |n, first, byte, record, is_open| Some(From { input: input(n), first, byte, record, is_open });
+        assert_eq!(places.find(89), from(0, 0, 0, 0, true));
+        assert_eq!(places.find(90), from(0, 0, STRIDE_BYTES + 7, 90, true));
         // Two empty inputs, and one with records.
-        for _ in 0..3 {
-            places.begin(100);
+        for n in 1..=3 {
+            places.begin(100, &input(n));
         }
-        assert_eq!(places.find(99), from(0, STRIDE_BYTES + 7, 90, false));
-        assert_eq!(places.find(100), from(3, 0, 100, true));
+        assert_eq!(places.find(99), from(0, 0, STRIDE_BYTES + 7, 90, false));
+        assert_eq!(places.find(100), from(3, 100, 0, 100, true));
         places.end();
-        assert_eq!(places.find(1000), from(3, 0, 100, false));
+        assert_eq!(places.find(1000), from(3, 100, 0, 100, false));
     }
 
     #[test]
     fn the_index_is_bounded_and_stays_even() {
         let places = Places::default();
-        let mut due = places.begin(0);
+        let mut due = places.begin(0, &Input::at("feed".as_ref()));
         for record in 0..5 * MOST_POINTS as u64 {
             // A line of a stride of its own each.
             let byte = record * STRIDE_BYTES;

@@ -16,7 +16,12 @@ fn wide(readers: usize, limits: EpochLimits) -> Queue {
 
 /// The record of one offset, 3 bytes.
 fn batch(offset: u64) -> Batch {
-    let payload = Payload::Lines { bytes: b"{}\n".to_vec(), first_line: offset + 1, first: offset };
+    let payload = Payload::Lines {
+        bytes: b"{}\n".to_vec(),
+        first_line: offset + 1,
+        first: offset,
+        rules: Arc::default(),
+    };
     Batch {
         input: "x".into(),
         partition: 0,
@@ -314,7 +319,8 @@ fn buffers_come_back_empty() {
     queue.give_back(given);
     let buffer = queue.buffer();
     assert_eq!((buffer.len(), buffer.capacity()), (0, capacity));
-    let payload = Payload::Lines { bytes: Vec::with_capacity(2 << 20), first_line: 1, first: 0 };
+    let payload =
+        Payload::Lines { bytes: Vec::with_capacity(2 << 20), first_line: 1, first: 0, rules: Arc::default() };
     queue.give_back(Batch { payload, ..batch(0) });
     assert_eq!(queue.buffer().capacity(), 0, "too large to keep");
 }
@@ -371,7 +377,7 @@ fn a_partition_that_ends_before_its_line_says_so_by_a_batch_without_records() {
     queue.restored();
     queue.push(of(0, 0)).unwrap();
     assert_eq!(live.get(), None);
-    let payload = Payload::Lines { bytes: Vec::new(), first_line: 1, first: 4 };
+    let payload = Payload::Lines { bytes: Vec::new(), first_line: 1, first: 4, rules: Arc::default() };
     queue.push(Batch { records: 0, next: 4, payload, ..batch(0) }).unwrap();
     assert_eq!(live.get(), Some(6));
 }

@@ -12,6 +12,8 @@ pub enum Format {
     Json,
     /// As envelopes of a change.
     Debezium,
+    /// As the text itself, of a row of a file or of a table: an empty one is an empty text, and no value ends the document.
+    Row,
 }
 
 /// In which shape values hold documents.

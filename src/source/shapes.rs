@@ -5,7 +5,8 @@
 //! [`Shape::text`], an id at [`Shape::id`], and further fields by their names:
 //!
 //! ```text
-//! text      the value is the text. The word null by itself is a bad record: some writers mean a tombstone by it.
+//! text      the value is the text. The word null by itself is a bad record: some writers mean a tombstone by it. A web page may
+//!           have another encoding than UTF-8, which it names, or which is guessed
 //! json      {row}                     upsert; with "op":"delete" a delete, and no text is needed
 //!           {"insert":{row}}          upsert; {"insert":"…"} too: the text itself
 //!           {"delete":{row}}          delete, whatever stands there but null
@@ -13,12 +14,13 @@
 //!           {"op":"d","before":{row}} delete; before may be null
 //!           {"payload":{envelope}}    the same with its schema beside it; {"payload":null} is a delete
 //! auto      one of those above if the value is a JSON object that is, else text
+//! row       the value is the text of a row of a file or of a table, an empty one too; only no value at all is a delete
 //! ```
 //!
 //! - **id**: the record's key. With [`Shape::id`], the string or whole number there in the row; where the row has none, the same in
 //!   the key if that is JSON (in its `payload` too), else the key itself.
 //! - **ts**, unix seconds from 0 to before the year 2100: the row's `ts`, a number; of Debezium `source.ts_ms`, then `ts_ms`, in milliseconds. Otherwise that of the record.
-//! - **Further fields**: a header of that name if [`Shape::headers`] names it and the record has it, else the row's, a string; absent
+//! - **Further fields**: a header of that name if [`Shape::headers`] names it and the record has it, else the row's, a string, `meta.title` below `meta`; absent
 //!   is empty.
 //! - A column that a database left out of an update (`__debezium_unavailable_value`) is a bad record if it is the text: the text in
 //!   force stays, which is what the update means.
@@ -37,6 +39,7 @@ use super::pick::{Leaf, Picks};
 use super::{Format, MAX_RECORD_BYTES, Shape};
 use crate::doc::{DocEvent, DocId, FIELD_SEPARATOR, without_separators};
 use crate::feed::BadRecord;
+use crate::html;
 use crate::time::UnixTime;
 
 /// What Debezium writes for a column that the database left out.
@@ -127,18 +130,27 @@ impl ShapeReader {
         record: &KeyedRecord<'a>,
         headers: &(impl Iterator<Item = (usize, &'a [u8])> + Clone),
     ) -> Result<DocEvent<'a>, BadRecord> {
-        let Some(value) = record.value.filter(|value| !value.is_empty()) else {
+        let is_row = self.shape.format == Format::Row;
+        let Some(value) = record.value.filter(|value| is_row || !value.is_empty()) else {
             let id = self.id(record, None, &[])?;
             return Ok(DocEvent { id, ts: time(record.ts)?, text: None });
         };
         if value.len() > MAX_RECORD_BYTES {
             return Err(BadRecord::TooLong);
         }
-        let value = std::str::from_utf8(value).map_err(|_| BadRecord::NotUtf8)?;
-        let (format, mut leaves) = self.parse(value)?;
+        let (format, mut leaves, value) = match std::str::from_utf8(value) {
+            Ok(value) => {
+                let (format, leaves) = self.parse(value)?;
+                (format, leaves, Cow::Borrowed(value))
+            }
+            Err(_) if matches!(self.shape.format, Format::Text | Format::Auto) => {
+                (Format::Text, Vec::new(), html::page(value).ok_or(BadRecord::NotUtf8)?)
+            }
+            Err(_) => return Err(BadRecord::NotUtf8),
+        };
         let found = match format {
             Format::Text | Format::Auto if value.trim_ascii() == "null" => return Err(BadRecord::BadText),
-            Format::Text | Format::Auto => Found::Text(Cow::Borrowed(value)),
+            Format::Text | Format::Auto | Format::Row => Found::Text(value),
             Format::Json => self.values.json(&mut leaves)?,
             Format::Debezium => self.values.envelope(&leaves).found(&leaves)?,
         };
@@ -175,7 +187,7 @@ impl ShapeReader {
     /// How a value is read, and what was found in it.
     fn parse<'a>(&self, value: &'a str) -> Result<(Format, Vec<Leaf<'a>>), BadRecord> {
         let format = self.shape.format;
-        if format == Format::Text {
+        if matches!(format, Format::Text | Format::Row) {
             return Ok((format, Vec::new()));
         }
         let leaves = self.values.picks.read(value);
@@ -355,7 +367,10 @@ impl Row {
             text: picks.want(below(base, &shape.text)),
             id: shape.id.as_ref().map(|id| picks.want(below(base, id))),
             ts: picks.want(base.iter().copied().chain(["ts"])),
-            fields: fields.iter().map(|field| picks.want(below(base, std::slice::from_ref(field)))).collect(),
+            fields: fields
+                .iter()
+                .map(|field| picks.want(base.iter().copied().chain(field.split('.'))))
+                .collect(),
         }
     }
 }

@@ -56,6 +56,22 @@ const TEXTS: &[&str] = &[
 ];
 
 #[test]
+fn a_page_need_not_be_utf_8_where_a_value_may_be_a_text() {
+    let page = [&b"<html><meta charset=gbk>"[..], b"\xd6\xd0\xce\xc4"].concat();
+    for format in [Format::Text, Format::Auto] {
+        assert_eq!(given(format).read(&page), "k 7 <html><meta charset=gbk>中文");
+        let with_title = Given { fields: vec!["title".to_owned()], ..given(format) };
+        assert_eq!(with_title.read(&page), "k 7 <html><meta charset=gbk>中文");
+        assert_eq!(given(format).read(b"<html>\xe9t\xe9"), "k 7 <html>été");
+        assert_eq!(given(format).read(b"\xd6\xd0\xce\xc4"), "not_utf8");
+        assert_eq!(given(format).read(b"{\"text\":\"<html>\xd6\"}"), "not_utf8");
+    }
+    for format in [Format::Json, Format::Debezium] {
+        assert_eq!(given(format).read(&page), "not_utf8");
+    }
+}
+
+#[test]
 fn texts_come_through_whole_in_every_shape() {
     for text in TEXTS {
         let expected = format!("k 7 {text}");

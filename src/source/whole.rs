@@ -1,11 +1,10 @@
 //! A whole input, read on the spot: for what needs a corpus and no dataflow.
 
-use std::sync::Arc;
-
 use super::{
-    BadRecords, Decoder, EpochLimits, EpochRule, Files, Input, Queue, Room, Share, Source, SourceError,
+    BadRecords, Decoder, EpochLimits, EpochRule, Files, Input, Queue, Room, Source, SourceError, Taken,
 };
-use super::{Speed, Taken};
+use std::ops::ControlFlow;
+
 use crate::doc::{DocEvent, Position};
 use crate::time::{Epoch, Offsets, SystemClock};
 
@@ -32,13 +31,23 @@ pub fn for_each_event(
     bad: &BadRecords,
     mut each: impl FnMut(Position, DocEvent<'_>),
 ) -> Result<(), SourceError> {
-    let files = Box::new(Files {
-        inputs,
-        epochs: EpochRule::All,
-        speed: Speed::Max,
-        share: Share::ALL,
-        places: Arc::default(),
-    });
+    for_each_event_until(inputs, fields, bad, |position, event| {
+        each(position, event);
+        ControlFlow::Continue(())
+    })
+}
+
+/// The same, up to the event at which `each` breaks it off; what was read beyond is not handed over.
+///
+/// # Errors
+/// As [`for_each_event`].
+pub fn for_each_event_until(
+    inputs: Vec<Input>,
+    fields: &[String],
+    bad: &BadRecords,
+    mut each: impl FnMut(Position, DocEvent<'_>) -> ControlFlow<()>,
+) -> Result<(), SourceError> {
+    let files = Box::new(Files::of(inputs, EpochRule::All, fields.to_vec()));
     let queue = Queue::new(1, 1, ROOM, EpochLimits::default());
     let clock = SystemClock::start();
     let reading = std::thread::current();
@@ -55,9 +64,17 @@ pub fn for_each_event(
                 Taken::Done => break,
                 Taken::Nothing { .. } => std::thread::park(),
                 Taken::Batch(_, batch) => {
-                    if let Err(error) = decoder.decode(&batch, bad, &mut Vec::new(), &mut each) {
+                    let mut is_over = false;
+                    let wanted = |position: Position, event: DocEvent<'_>| {
+                        is_over = is_over || each(position, event).is_break();
+                    };
+                    if let Err(error) = decoder.decode(&batch, bad, &mut Vec::new(), wanted) {
                         queue.fail();
                         return Err(error);
+                    }
+                    if is_over {
+                        queue.stop();
+                        break;
                     }
                     queue.give_back(batch);
                 }

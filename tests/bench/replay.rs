@@ -18,7 +18,7 @@ use dupflow::feed;
 use dupflow::feed::generate::{Generator, Params};
 use dupflow::pipeline::{self, Continuity, Job};
 use dupflow::sink::DeltaLines;
-use dupflow::source::{BadRecords, EpochRule, Files, Input, OnError, Share, Speed};
+use dupflow::source::{BadRecords, EpochRule, Files, Input, Layout, OnError};
 use dupflow::time::SystemClock;
 
 /// As in the command.
@@ -64,13 +64,11 @@ fn main() {
     let (bytes, floor) = floor(&path);
     let s = pipeline::run(Job {
         stages: Stages::of(&plan, false),
-        source: Box::new(Files {
-            inputs: Input::resolve([&path]).unwrap(),
-            epochs: EpochRule::default(),
-            speed: Speed::default(),
-            share: Share::ALL,
-            places: Arc::default(),
-        }),
+        source: Box::new(Files::of(
+            Input::resolve([&path], Layout::default()).unwrap(),
+            EpochRule::default(),
+            plan.scheme.text.field_names(),
+        )),
         first_epoch: 1,
         together: None,
         status: Arc::default(),

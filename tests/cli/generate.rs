@@ -1,5 +1,8 @@
 //! `dupflow generate`: the feed, and the truth about it.
 
+use std::collections::BTreeMap;
+use std::io::Read;
+
 use super::dupflow::Place;
 use super::feeds::lines;
 
@@ -86,4 +89,97 @@ fn what_cannot_be_written_is_named() {
     let run = place.run("generate --documents 10 -o no/such/folder");
     assert_eq!(run.code, 1, "{run:?}");
     assert!(run.err.starts_with("error: the file \"no/such/folder\": No such file"), "{run:?}");
+}
+
+/// The events of a feed, as rows of a table.
+fn rows(feed: &str) -> Vec<[String; 4]> {
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let row = |event: serde_json::Value| {
+        let ts = event["ts"].as_f64().map(|ts| ts.to_string()).unwrap_or_default();
+        [text(&event["id"]), text(&event["op"]), ts, text(&event["text"])]
+    };
+    lines(feed).into_iter().map(row).collect()
+}
+
+const FEED: &str = "generate --documents 150 --seed 3";
+
+#[test]
+fn tables_hold_the_feed() {
+    let place = Place::new();
+    let expected = rows(&place.run(FEED).out);
+    assert!(expected.iter().any(|row| row[1] == "delete"));
+    for (format, delimiter) in [("csv", b','), ("tsv", b'\t')] {
+        let made = place.run(&format!("{FEED} --format {format}"));
+        assert_eq!(made.code, 0, "{made:?}");
+        let mut reader = csv::ReaderBuilder::new().delimiter(delimiter).from_reader(made.out.as_bytes());
+        assert_eq!(reader.headers().unwrap(), vec!["id", "op", "ts", "text"]);
+        let found: Vec<_> = reader.deserialize::<[String; 4]>().map(Result::unwrap).collect();
+        assert_eq!(found, expected, "{format}");
+    }
+}
+
+#[test]
+fn archives_hold_what_is_alive() {
+    let place = Place::new();
+    let mut alive = BTreeMap::new();
+    for [id, op, _, text] in rows(&place.run(FEED).out) {
+        if op == "delete" {
+            alive.remove(&id)
+        } else {
+            alive.insert(id, text)
+        };
+    }
+    let wet = place.run(&format!("{FEED} --format wet"));
+    assert_eq!((wet.code, wet.out.matches("WARC-Type: conversion\r\n").count()), (0, alive.len()));
+    let warc = place.run(&format!("{FEED} --format warc"));
+    assert_eq!((warc.code, warc.out.matches("\r\n\r\nHTTP/1.1 200 OK\r\n").count()), (0, alive.len()));
+    assert_eq!(place.run(&format!("{FEED} --format html -o pages")).code, 0);
+    for (id, text) in &alive {
+        let block = format!("Content-Length: {}\r\n\r\n{text}\r\n\r\n", text.len());
+        assert!(
+            wet.out.contains(&format!("WARC-Record-ID: <urn:uuid:{id}>\r\n")) && wet.out.contains(&block)
+        );
+        let page = place.read(&format!("pages/{id}.html"));
+        assert!(page.starts_with("<!doctype html>\n") && warc.out.contains(&page), "{id}");
+    }
+    assert_eq!(place.run(&format!("{FEED} --format wet -o made.warc.wet.gz")).code, 0);
+    let mut unpacked = String::new();
+    let packed = std::fs::File::open(place.path("made.warc.wet.gz")).unwrap();
+    flate2::read::MultiGzDecoder::new(packed).read_to_string(&mut unpacked).unwrap();
+    assert_eq!(unpacked, wet.out);
+    let nowhere = place.run(&format!("{FEED} --format html"));
+    assert!(nowhere.code == 2 && nowhere.err.contains("--format html: expected a folder"), "{nowhere:?}");
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn columns_hold_the_feed() {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+
+    let place = Place::new();
+    let feed = "generate --documents 1200 --seed 3 --max-words 60";
+    let expected = rows(&place.run(feed).out);
+    assert_eq!(place.run(&format!("{feed} --format parquet -o made.parquet")).code, 0);
+    let file = std::fs::File::open(place.path("made.parquet")).unwrap();
+    let reader = SerializedFileReader::new(file).unwrap();
+    assert!(expected.len() > 1000 && reader.num_row_groups() == expected.len().div_ceil(1000));
+    let cell = |value: &serde_json::Value| match value {
+        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::Null => String::new(),
+        number => number.as_f64().unwrap().to_string(),
+    };
+    let found: Vec<_> = reader
+        .get_row_iter(None)
+        .unwrap()
+        .map(|row| {
+            let mut cells = row.unwrap().into_columns().into_iter().map(|(_, field)| match field {
+                parquet::record::Field::Str(text) => serde_json::Value::from(text),
+                parquet::record::Field::Double(ts) => serde_json::Value::from(ts),
+                parquet::record::Field::Null => serde_json::Value::Null,
+                other => panic!("{other:?}"),
+            });
+            [0; 4].map(|_| cell(&cells.next().unwrap()))
+        })
+        .collect();
+    assert_eq!(found, expected);
 }

@@ -24,13 +24,14 @@ use indicatif::HumanCount;
 use self::questions::Question;
 use self::written::Told;
 use super::arguments::at_least_one;
+use super::inputs::ColumnArgs;
 use super::problems::Problems;
 use super::summary::count;
 use super::{PipelineArgs, ReportFormat};
 use crate::config::{LogFormat, Plan};
 use crate::dataflow::Stages;
 use crate::pipeline::{self, Continuity, Job, Summary};
-use crate::source::{BadRecords, EpochRule, Files, Input, Share, Speed, Staying};
+use crate::source::{BadRecords, EpochRule, Files, Input, Staying};
 use crate::text;
 use crate::time::SystemClock;
 use crate::visit::{self, Answer, Refusal};
@@ -48,6 +49,10 @@ pub struct Args {
     /// Feed files, folders, or "-" for standard input, as for `replay`. More may follow, before the text.
     #[arg(long, value_name = "INPUT", required_unless_present = "url", conflicts_with = "url")]
     pub corpus: Vec<PathBuf>,
+
+    /// How the corpus is understood.
+    #[command(flatten)]
+    pub columns: ColumnArgs,
 
     /// Ask the run whose monitor is there, as in http://127.0.0.1:9600, by its own pipeline.
     #[arg(long, value_name = "URL")]
@@ -152,7 +157,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, log: LogFormat) -> anyhow
     let (more, texts) = args.texts.split_at(args.texts.len() - usize::from(args.lines.is_none()));
     let questions = questions::read(texts, args.lines.as_deref(), &mut problems);
     let inputs: Vec<_> = args.corpus.iter().chain(more).cloned().collect();
-    let inputs = problems.take(Input::resolve(&inputs));
+    let inputs = problems.take(Input::resolve(&inputs, args.columns.layout()));
     let ((plan, questions), inputs) = problems.settle(plan.zip(questions).zip(inputs))?;
     let mut answers = Answers::new(args, &questions);
     let has_token = |question: &Question| !text::tokens(&question.text, &plan.scheme.text).is_empty();
@@ -195,7 +200,7 @@ fn ask_corpus(
     let stages = Stages::of(plan, false);
     let (visitors, (tell, told)) = (Arc::clone(&stages.visitors), channel());
     let epochs = if plan.scheme.live().is_some() { EpochRule::All } else { EpochRule::default() };
-    let files = Files { inputs, epochs, speed: Speed::Max, share: Share::ALL, places: Arc::default() };
+    let files = Files::of(inputs, epochs, plan.scheme.text.field_names());
     // Nobody hears it if the run has failed meanwhile.
     let source = Staying::new(Box::new(files), move |last| tell.send(last).unwrap_or(()));
     let cores = || thread::available_parallelism().ok();

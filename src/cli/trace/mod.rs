@@ -5,11 +5,11 @@
 mod neighbourhood;
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::corpus::{self, Corpus};
 use super::examine::{Comparison, Examiner, Sketched, Specimen, said, without_sketch};
+use super::inputs::InputArgs;
 use super::problems::Problems;
 use super::{PipelineArgs, counted};
 use crate::block::HotRule;
@@ -33,9 +33,9 @@ pub struct Args {
     #[arg(long, value_name = "ID")]
     pub doc: String,
 
-    /// Feed files, folders, or "-" for standard input, as for `replay`; they are held in memory.
-    #[arg(value_name = "INPUT", required = true)]
-    pub inputs: Vec<PathBuf>,
+    /// What is read; it is held in memory.
+    #[command(flatten)]
+    pub inputs: InputArgs,
 }
 
 /// Values shown of a long list.
@@ -51,7 +51,7 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     if id.is_none() {
         problems.note(format_args!("--doc: an id has 1 to {} bytes", DocId::MAX_BYTES));
     }
-    let inputs = problems.take(Input::resolve(&args.inputs));
+    let inputs = args.inputs.resolve(&mut problems);
     let ((mut plan, id), inputs) = problems.settle(plan.zip(id).zip(inputs))?;
     super::print(&traced(&mut plan, inputs, &id)?)?;
     Ok(ExitCode::SUCCESS)
@@ -292,7 +292,7 @@ mod tests {
         std::fs::write(&feed, lines.join("\n")).unwrap();
         let said = |id: &str| {
             let mut plan = Plan::load("tour", &[]).unwrap();
-            traced(&mut plan, vec![Input::Feed(feed.clone())], &DocId::new(id).unwrap()).unwrap()
+            traced(&mut plan, vec![Input::at(&feed)], &DocId::new(id).unwrap()).unwrap()
         };
         let b = said("b");
         assert!(
@@ -334,7 +334,7 @@ mod tests {
             ("paper", "text.idf_form=smooth", "\n  band ", "weighted Jaccard"),
         ] {
             let mut plan = Plan::load(pipeline, &[setting.to_owned()]).unwrap();
-            let said = traced(&mut plan, vec![Input::Feed(feed.clone())], &DocId::new("a").unwrap()).unwrap();
+            let said = traced(&mut plan, vec![Input::at(&feed)], &DocId::new("a").unwrap()).unwrap();
             assert!(said.contains(block), "{pipeline}: {said}");
             let heading = format!("\nverify, by {measure} similarity\n  \"b\": ");
             assert!(said.contains(&heading), "{pipeline}: {said}");

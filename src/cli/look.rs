@@ -1,0 +1,77 @@
+//! `replay --dry-run`: the first records of each input, as they are understood.
+
+use std::fmt::Write as _;
+use std::num::NonZeroU64;
+use std::ops::ControlFlow;
+
+use indicatif::{BinaryBytes, HumanCount};
+
+use super::summary::count;
+use crate::config::Plan;
+use crate::doc::{DocEvent, FIELD_SEPARATOR};
+use crate::source::{BadRecords, Input, OnError, described, for_each_event_until};
+use crate::text;
+
+/// Characters of a text that are shown.
+const SHOWN: usize = 72;
+
+/// What is read of the inputs, up to so many events each, one paragraph an input.
+///
+/// # Errors
+/// Those of the inputs.
+pub(super) fn look(plan: &Plan, inputs: Vec<Input>, events: NonZeroU64) -> anyhow::Result<String> {
+    let fields = plan.scheme.text.field_names();
+    let mut out = String::new();
+    for input in inputs {
+        let name = input.name();
+        if input.is_folder() {
+            writeln!(out, "{name}: a folder")?;
+        } else if input.is_stdin() {
+            writeln!(out, "standard input")?;
+        } else {
+            let bytes = input.bytes().map_or_else(String::new, |bytes| format!(", {}", BinaryBytes(bytes)));
+            let what = described(&input).unwrap_or_else(|error| format!("cannot be read: {error}"));
+            writeln!(out, "{name}: {what}{bytes}")?;
+        }
+        let bad = BadRecords::new(OnError::Count, None);
+        let mut seen = 0;
+        for_each_event_until(vec![input], &fields, &bad, |_, event| {
+            seen += 1;
+            shown(&mut out, plan, &fields, &event).unwrap_or_default();
+            if seen < events.get() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        if seen == 0 {
+            writeln!(out, "  no document")?;
+        }
+        for (why, n) in bad.skipped() {
+            writeln!(out, "  {} without a document: {why}", count(n, "record"))?;
+        }
+        for (reason, n) in bad.counts() {
+            writeln!(out, "  {} bad: {reason}", count(n, "record"))?;
+        }
+    }
+    Ok(out)
+}
+
+/// One event in two lines.
+fn shown(out: &mut String, plan: &Plan, fields: &[String], event: &DocEvent<'_>) -> std::fmt::Result {
+    let ts = event.ts.map_or_else(String::new, |ts| format!(", ts {ts}"));
+    let Some(text) = &event.text else { return writeln!(out, "  delete {:?}{ts}", event.id) };
+    let mut parts = text.split(FIELD_SEPARATOR);
+    let own = parts.next().unwrap_or_default();
+    let says = text::readable(own, &plan.scheme.text);
+    let page = if matches!(&says, std::borrow::Cow::Owned(_)) { " of a page" } else { "" };
+    writeln!(out, "  {:?}{ts}, {} bytes{page}", event.id, HumanCount(says.len() as u64))?;
+    writeln!(out, "    {}", beginning(&says))?;
+    for (field, content) in fields.iter().zip(parts).filter(|(_, content)| !content.is_empty()) {
+        writeln!(out, "    {field}: {}", beginning(content))?;
+    }
+    Ok(())
+}
+
+/// The first characters of a text, in quotes.
+fn beginning(text: &str) -> String {
+    let start: String = text.chars().take(SHOWN).collect();
+    let more = if start.len() < text.len() { " …" } else { "" };
+    format!("{start:?}{more}")
+}

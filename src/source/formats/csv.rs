@@ -1,0 +1,206 @@
+//! Tables as text: CSV and TSV.
+//!
+//! A file, decompressed -> its rows. The first row names the columns; a name is matched as a whole, with its dots. Fields are quoted with
+//! `"`, which is doubled inside; a quoted field may hold line ends; blank lines are no rows. An empty cell of the id, of the time and of the
+//! operation says nothing. The time is in unix seconds or a date of ISO 8601.
+//!
+//! A row of another length than the first is bad, and so is a row whose quoted field is still open at the end of the file. A file that ends
+//! behind a row is whole as far as can be told.
+
+use std::fmt;
+use std::io::{self, BufRead};
+
+use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
+
+use super::{Columns, Damage, Next, Row, Rows, Text, instant};
+use crate::feed::BadRecord;
+use crate::source::{MAX_RECORD_BYTES, Place};
+
+/// The most columns of a file, inclusive.
+const MAX_COLUMNS: usize = 1 << 16;
+
+/// What of a damaged row is kept, in bytes, at most.
+const KEPT: usize = 256;
+
+/// A table.
+pub(in crate::source) struct Csv {
+    file: Box<dyn BufRead + Send>,
+    reader: Reader,
+    names: Columns,
+    /// Where what is wanted stands, once the first row has been read.
+    columns: Option<Places>,
+    /// The fields of the row, one behind the other, and where each ends.
+    fields: Vec<u8>,
+    ends: Vec<usize>,
+    /// Of the row.
+    line: u64,
+    is_at_end: bool,
+}
+
+/// Places of columns, from 0.
+struct Places {
+    count: usize,
+    id: Option<usize>,
+    text: usize,
+    ts: Option<usize>,
+    op: Option<usize>,
+    fields: Vec<Option<usize>>,
+}
+
+impl fmt::Debug for Csv {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Csv").field("line", &self.line).finish_non_exhaustive()
+    }
+}
+
+impl Rows for Csv {
+    fn next(&mut self, row: &mut Row) -> Result<Next, Damage> {
+        *row = Row::default();
+        if self.columns.is_none() {
+            match self.first_row()? {
+                Some(columns) => self.columns = Some(columns),
+                None => return Ok(Next::End),
+            }
+        }
+        let Some(columns) = self.read_row()?.then_some(()).and(self.columns.as_ref()) else {
+            return Ok(Next::End);
+        };
+        if self.ends.len() != columns.count {
+            let cause = format!("{} fields in a table of {} columns", self.ends.len(), columns.count);
+            return Err(self.damage(BadRecord::Unreadable, cause));
+        }
+        let cell = |at: Option<usize>| at.map_or(&[][..], |at| self.cell(at));
+        let text = |at| std::str::from_utf8(cell(at)).map(str::trim).unwrap_or("?");
+        row.text = match text(columns.op) {
+            "" | "upsert" => Text::Is(cell(Some(columns.text)).to_vec()),
+            "delete" => Text::Deleted,
+            other => return Err(self.damage(BadRecord::UnknownOp, format!("found {other:?}"))),
+        };
+        row.ts = match text(columns.ts) {
+            "" => None,
+            ts => match instant::of_text(ts) {
+                Some(ts) => Some(ts),
+                None => return Err(self.damage(BadRecord::BadTs, format!("found {ts:?}"))),
+            },
+        };
+        let id = cell(columns.id);
+        row.id = (!id.is_empty()).then(|| id.to_vec());
+        row.fields = columns.fields.iter().map(|at| cell(*at).to_vec()).collect();
+        Ok(Next::Row)
+    }
+}
+
+impl Csv {
+    /// The rows of a file whose fields are parted by `delimiter`.
+    pub(in crate::source) fn new(file: Box<dyn BufRead + Send>, columns: &Columns, delimiter: u8) -> Self {
+        Self {
+            file,
+            reader: ReaderBuilder::new().delimiter(delimiter).build(),
+            names: columns.clone(),
+            columns: None,
+            fields: vec![0; 64 << 10],
+            ends: Vec::new(),
+            line: 1,
+            is_at_end: false,
+        }
+    }
+
+    /// The columns that the first row names; `None` if there is none.
+    fn first_row(&mut self) -> Result<Option<Places>, Damage> {
+        let ends = |damage| Damage { place: Place::Whole, ends: true, ..damage };
+        if !self.read_row().map_err(ends)? {
+            return Ok(None);
+        }
+        let names: Vec<_> = (0..self.ends.len()).map(|at| self.cell(at)).collect();
+        let find = |name: &str| names.iter().position(|found| *found == name.as_bytes());
+        let Columns { id, text, ts, op, fields } = &self.names;
+        let Some(at) = find(text) else {
+            let names: Vec<_> =
+                names.iter().map(|name| format!("{:?}", String::from_utf8_lossy(name))).collect();
+            let cause = format!("no column {text:?} among {}", names.join(", "));
+            return Err(ends(self.damage(BadRecord::MissingText, cause)));
+        };
+        let fields = fields.iter().map(|field| find(field)).collect();
+        let columns =
+            Places { count: names.len(), id: find(id), text: at, ts: find(ts), op: find(op), fields };
+        Ok(Some(columns))
+    }
+
+    fn cell(&self, at: usize) -> &[u8] {
+        let from = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.fields[from..self.ends[at]]
+    }
+
+    /// Of the row that was read last.
+    fn damage(&self, reason: BadRecord, cause: impl Into<String>) -> Damage {
+        let length = self.ends.last().copied().unwrap_or(0).min(KEPT);
+        let head = self.fields[..length].to_vec();
+        Damage { reason, cause: Some(cause.into()), place: Place::Line(self.line), head, ends: false }
+    }
+
+    /// Reads the next row into `fields` and `ends`; false at the end of the file.
+    fn read_row(&mut self) -> Result<bool, Damage> {
+        if self.is_at_end {
+            return Ok(false);
+        }
+        self.line = self.reader.line();
+        let (mut length, mut count) = (0, 0);
+        // Then nothing of it is kept.
+        let mut is_too_long = false;
+        self.ends.resize(self.ends.capacity().max(64), 0);
+        loop {
+            let input = match self.file.fill_buf() {
+                Ok(input) => input,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    self.ends.truncate(count);
+                    return Err(Damage {
+                        ends: true,
+                        ..self.damage(BadRecord::Truncated, error.to_string())
+                    });
+                }
+            };
+            self.is_at_end = input.is_empty();
+            // A line end behind the end ends the last row, but not a quoted field.
+            let input = if self.is_at_end { b"\n" } else { input };
+            let (result, read, written, ended) =
+                self.reader.read_record(input, &mut self.fields[length..], &mut self.ends[count..]);
+            if !self.is_at_end {
+                self.file.consume(read);
+            }
+            (length, count) = (length + written, count + ended);
+            match result {
+                // Blank lines behind a row come with the next one.
+                ReadRecordResult::InputEmpty if length + count == 0 && !is_too_long && !self.is_at_end => {}
+                ReadRecordResult::InputEmpty if self.is_at_end => {
+                    self.ends.truncate(count);
+                    let is_open = length + count > 0 || is_too_long;
+                    let cause = "a quoted field is open at the end of the file";
+                    return if is_open { Err(self.damage(BadRecord::Truncated, cause)) } else { Ok(false) };
+                }
+                ReadRecordResult::InputEmpty => {}
+                ReadRecordResult::OutputFull if length < MAX_RECORD_BYTES => {
+                    self.fields.resize((self.fields.len() * 2).min(MAX_RECORD_BYTES + 1), 0);
+                }
+                ReadRecordResult::OutputEndsFull if count < MAX_COLUMNS => {
+                    self.ends.resize(self.ends.len() * 2, 0);
+                }
+                ReadRecordResult::OutputFull | ReadRecordResult::OutputEndsFull => {
+                    is_too_long = true;
+                    (length, count) = (0, 0);
+                }
+                ReadRecordResult::Record | ReadRecordResult::End => {
+                    self.ends.truncate(count);
+                    if is_too_long || length > MAX_RECORD_BYTES {
+                        return Err(self.damage(BadRecord::TooLong, "a row"));
+                    }
+                    return Ok(matches!(result, ReadRecordResult::Record));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "csv_tests.rs"]
+mod tests;

@@ -1,0 +1,168 @@
+use std::io::{Cursor, Read};
+
+use super::super::samples::{Found, Harm, harmed, texts};
+use super::*;
+
+fn columns(fields: &[&str]) -> Columns {
+    let [id, text, ts, op] = ["id", "text", "ts", "op"].map(str::to_owned);
+    Columns { id, text, ts, op, fields: fields.iter().map(|field| (*field).to_owned()).collect() }
+}
+
+fn csv(bytes: impl Into<Vec<u8>>) -> Csv {
+    Csv::new(Box::new(Cursor::new(bytes.into())), &columns(&["meta.title", "absent"]), b',')
+}
+
+fn read(bytes: impl Into<Vec<u8>>) -> Found {
+    Found::of(csv(bytes), 100_000)
+}
+
+/// A table, with every text quoted.
+fn table(texts: &[String], delimiter: char, end: &str) -> String {
+    let row = |(number, text): (usize, &String)| {
+        format!("x{delimiter}{number}{delimiter}\"{}\"{end}", text.replace('"', "\"\""))
+    };
+    let rows: String = texts.iter().enumerate().map(row).collect();
+    format!("a{delimiter}id{delimiter}text{end}{rows}")
+}
+
+#[test]
+fn rows_are_documents() {
+    let texts = texts(300, 5);
+    for (delimiter, end) in [(',', "\n"), ('\t', "\r\n")] {
+        let file = table(&texts, delimiter, end);
+        for capacity in [1, 13, 1 << 16] {
+            for bytes in [file.clone(), format!("\u{feff}{file}"), file.trim_end().to_owned()] {
+                let bytes = std::io::BufReader::with_capacity(capacity, Cursor::new(bytes.into_bytes()));
+                let csv = Csv::new(Box::new(bytes), &columns(&[]), u8::try_from(delimiter).unwrap());
+                let found = Found::of(csv, 1000);
+                assert_eq!(found.texts(), texts, "{capacity} bytes at once");
+                assert_eq!((found.ids()[299], found.damages.len()), ("299", 0));
+            }
+        }
+    }
+}
+
+#[test]
+fn cells_are_what_the_first_row_names() {
+    let file = "meta.title,op,text,ts,id\n\
+        Über uns,,\"a, \"\"b\"\"\nc\",1.5,7\n\
+        ,delete,,2024-05-06T07:08:09Z,文\n\n\
+        ,upsert,,,\n\
+        ,insert,x,,8\n\
+        ,,x,soon,9\n\
+        too,short\n\
+        ,,last,,10";
+    let found = read(file);
+    assert_eq!(found.rows.len(), 4, "{found:?}");
+    let [first, second, third, last] = &found.rows[..] else { panic!() };
+    assert_eq!(first.text, Text::Is(b"a, \"b\"\nc".to_vec()));
+    assert_eq!((first.id.as_deref(), first.ts), (Some(&b"7"[..]), Some(1.5)));
+    assert_eq!(first.fields, ["Über uns".as_bytes(), b""]);
+    assert_eq!((&second.text, second.ts), (&Text::Deleted, Some(1_714_979_289.0)));
+    assert_eq!((&third.text, third.id.as_deref(), third.ts), (&Text::Is(Vec::new()), None, None));
+    assert_eq!(last.text, Text::Is(b"last".to_vec()));
+    let bad: Vec<_> = found.damages.iter().map(|damage| (damage.reason, damage.place)).collect();
+    let expected = [
+        (BadRecord::UnknownOp, Place::Line(7)),
+        (BadRecord::BadTs, Place::Line(8)),
+        (BadRecord::Unreadable, Place::Line(9)),
+    ];
+    assert_eq!(bad, expected);
+    assert_eq!(found.damages[2].head, b"tooshort");
+}
+
+#[test]
+fn a_table_without_texts_is_one_error() {
+    let found = read("id,body,\"ti\"\"tle\"\n1,x,y\n2,x,y\n");
+    let [damage] = &found.damages[..] else { panic!("{found:?}") };
+    let cause = "no column \"text\" among \"id\", \"body\", \"ti\\\"tle\"";
+    assert_eq!((damage.cause.as_deref(), damage.ends, damage.place), (Some(cause), true, Place::Whole));
+    assert!(read("").rows.is_empty() && read("\n\n").damages.is_empty());
+    assert!(read("id,text\n").rows.is_empty());
+}
+
+#[test]
+fn an_open_quote_at_the_end_is_told() {
+    for (file, rows) in [
+        ("id,text\n1,whole\n2,\"open", 1),
+        ("id,text\n1,whole\n2,\"", 1),
+        ("id,text\n1,\"open\n2,whole\n", 0),
+        ("id,text\n1,whole\n2,\"open \"\"\"\"", 1),
+    ] {
+        let found = read(file);
+        assert_eq!(found.rows.len(), rows, "{file:?}");
+        let [damage] = &found.damages[..] else { panic!("{file:?}: {found:?}") };
+        assert_eq!(damage.reason, BadRecord::Truncated, "{file:?}");
+    }
+    for whole in ["id,text\n1,\"x\"", "id,text\n1,\"\"", "id,text\n1,\"x\"\n\n", "id,text\r\n1,"] {
+        let found = read(whole);
+        assert_eq!((found.rows.len(), found.damages.len()), (1, 0), "{whole:?}: {found:?}");
+    }
+}
+
+#[test]
+fn a_row_that_is_too_long_is_passed_over() {
+    let long = "x".repeat(MAX_RECORD_BYTES);
+    let file = format!("id,text\n1,a\n2,{long}\n3,b\n4,\"{long}{long}\"\n5,c\n");
+    let mut csv = csv(file);
+    let mut row = Row::default();
+    let mut ids = Vec::new();
+    let mut bad = Vec::new();
+    loop {
+        match csv.next(&mut row) {
+            Ok(Next::Row) => ids.extend(row.id.take()),
+            Ok(_) => break,
+            Err(damage) => bad.push((damage.reason, damage.place)),
+        }
+    }
+    assert_eq!(ids, [b"1", b"3", b"5"]);
+    assert_eq!(bad, [(BadRecord::TooLong, Place::Line(3)), (BadRecord::TooLong, Place::Line(5))]);
+    assert!(csv.fields.len() <= MAX_RECORD_BYTES + 1);
+    let wide = format!("id,text\n1,a\n{}\n2,b\n", ",".repeat(1 << 20));
+    let found = read(wide);
+    assert_eq!((found.rows.len(), found.damages[0].reason), (2, BadRecord::TooLong));
+}
+
+#[test]
+fn an_error_of_the_file_ends_it() {
+    struct Broken;
+    impl Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the stream ends early"))
+        }
+    }
+    let file = Cursor::new(b"id,text\n1,whole\n2,ha".to_vec()).chain(Broken);
+    let csv = Csv::new(Box::new(io::BufReader::new(file)), &columns(&[]), b',');
+    let found = Found::of(csv, 10);
+    assert_eq!((found.rows.len(), found.damages.len()), (1, 1));
+    assert!(found.damages[0].ends && found.damages[0].reason == BadRecord::Truncated);
+}
+
+/// A thousand harmed files: every row before the harm comes back, and a flipped byte costs what it can reach.
+#[test]
+fn harm_costs_what_it_meets() {
+    let texts = texts(60, 3);
+    let file = table(&texts, ',', "\n").into_bytes();
+    let mut told = 0;
+    for (harm, at, bytes) in harmed(&file, 1000, 11) {
+        let found = read(bytes);
+        let rows_before = found
+            .rows
+            .iter()
+            .zip(&texts)
+            .take_while(|(row, text)| matches!(&row.text, Text::Is(one) if one == text.as_bytes()));
+        let mut end = "a,id,text\n".len();
+        let mut expected = 0;
+        for (number, text) in texts.iter().enumerate() {
+            end += format!("x,{number},\"\"\n").len() + text.replace('"', "\"\"").len();
+            expected += usize::from(end < at);
+        }
+        if at > 10 {
+            assert!(rows_before.count() >= expected, "{harm:?} at {at}: {found:?}");
+        }
+        assert!(found.rows.len() <= 2 * texts.len());
+        told += usize::from(harm == Harm::Truncated && !found.damages.is_empty());
+    }
+    // Nearly all of the file is inside quotes.
+    assert!(told > 300, "{told} of 334");
+}

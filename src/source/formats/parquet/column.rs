@@ -1,0 +1,271 @@
+//! One leaf of a row group, some rows at a time.
+
+use std::fmt::Write;
+
+use parquet::basic::{ConvertedType, LogicalType, TimeUnit};
+use parquet::column::reader::ColumnReader;
+use parquet::data_type::{AsBytes, ByteArray, FixedLenByteArray, Int96};
+use parquet::errors::Result;
+use parquet::file::reader::RowGroupReader;
+use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
+
+use super::super::instant;
+use crate::feed::BadRecord;
+
+/// What may stand between a list and its elements.
+const BETWEEN: &[&str] = &["list", "element", "item", "bag", "array", "array_element"];
+
+/// The place of the leaf of this dotted path, from 0.
+pub(super) fn find(schema: &SchemaDescriptor, path: &str) -> Option<usize> {
+    let whole = schema.columns().iter().position(|leaf| leaf.path().string() == path);
+    whole.or_else(|| {
+        schema
+            .columns()
+            .iter()
+            .position(|leaf| leaf.max_rep_level() > 0 && leads_to(path, leaf.path().parts()))
+    })
+}
+
+/// Whether a path names these parts, or all of them but what stands between lists and their elements.
+fn leads_to(path: &str, parts: &[String]) -> bool {
+    let mut wanted = path.split('.').peekable();
+    let all = parts.iter().enumerate().all(|(place, part)| {
+        wanted.next_if(|name| name == part).is_some() || place > 0 && BETWEEN.contains(&part.as_str())
+    });
+    all && wanted.peek().is_none()
+}
+
+/// A leaf, and the rows of it that were read last.
+pub(super) struct Column {
+    reader: ColumnReader,
+    kind: Kind,
+    max_def: i16,
+    is_list: bool,
+    values: Values,
+    /// For each row its cells: levels, from one to the next, exclusive.
+    rows: Vec<usize>,
+    /// For each level, the place of its value, if there is one.
+    places: Vec<Option<usize>>,
+    defs: Vec<i16>,
+    reps: Vec<i16>,
+}
+
+/// What the numbers of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Plain,
+    Unsigned,
+    Days,
+    /// Of which so many are a second.
+    Instant(u32),
+    Uuid,
+}
+
+enum Values {
+    Bools(Vec<bool>),
+    Ints(Vec<i32>),
+    Longs(Vec<i64>),
+    Instants(Vec<Int96>),
+    Floats(Vec<f32>),
+    Doubles(Vec<f64>),
+    Bytes(Vec<ByteArray>),
+    Fixed(Vec<FixedLenByteArray>),
+}
+
+impl Column {
+    pub(super) fn open(group: &dyn RowGroupReader, leaf: usize) -> Result<Self> {
+        let reader = group.get_column_reader(leaf)?;
+        let about = group.metadata().column(leaf).column_descr_ptr();
+        let values = match &reader {
+            ColumnReader::BoolColumnReader(_) => Values::Bools(Vec::new()),
+            ColumnReader::Int32ColumnReader(_) => Values::Ints(Vec::new()),
+            ColumnReader::Int64ColumnReader(_) => Values::Longs(Vec::new()),
+            ColumnReader::Int96ColumnReader(_) => Values::Instants(Vec::new()),
+            ColumnReader::FloatColumnReader(_) => Values::Floats(Vec::new()),
+            ColumnReader::DoubleColumnReader(_) => Values::Doubles(Vec::new()),
+            ColumnReader::ByteArrayColumnReader(_) => Values::Bytes(Vec::new()),
+            ColumnReader::FixedLenByteArrayColumnReader(_) => Values::Fixed(Vec::new()),
+        };
+        Ok(Self {
+            reader,
+            kind: Kind::of(&about),
+            max_def: about.max_def_level(),
+            is_list: about.max_rep_level() > 0,
+            values,
+            rows: Vec::new(),
+            places: Vec::new(),
+            defs: Vec::new(),
+            reps: Vec::new(),
+        })
+    }
+
+    /// Reads so many further rows, or those that are left; how many.
+    pub(super) fn read(&mut self, rows: usize) -> Result<usize> {
+        self.defs.clear();
+        self.reps.clear();
+        let (defs, reps) = (Some(&mut self.defs), Some(&mut self.reps));
+        macro_rules! read {
+            ($reader:expr, $values:expr) => {{
+                $values.clear();
+                $reader.read_records(rows, defs, reps, $values)?
+            }};
+        }
+        let (records, _, levels) = match (&mut self.reader, &mut self.values) {
+            (ColumnReader::BoolColumnReader(reader), Values::Bools(values)) => read!(reader, values),
+            (ColumnReader::Int32ColumnReader(reader), Values::Ints(values)) => read!(reader, values),
+            (ColumnReader::Int64ColumnReader(reader), Values::Longs(values)) => read!(reader, values),
+            (ColumnReader::Int96ColumnReader(reader), Values::Instants(values)) => read!(reader, values),
+            (ColumnReader::FloatColumnReader(reader), Values::Floats(values)) => read!(reader, values),
+            (ColumnReader::DoubleColumnReader(reader), Values::Doubles(values)) => read!(reader, values),
+            (ColumnReader::ByteArrayColumnReader(reader), Values::Bytes(values)) => read!(reader, values),
+            (ColumnReader::FixedLenByteArrayColumnReader(reader), Values::Fixed(values)) => {
+                read!(reader, values)
+            }
+            _ => (0, 0, 0),
+        };
+        self.places.clear();
+        let mut next = 0;
+        for level in 0..levels {
+            let is_there = self.max_def == 0 || self.defs.get(level) == Some(&self.max_def);
+            self.places.push(is_there.then_some(next));
+            next += usize::from(is_there);
+        }
+        self.rows.clear();
+        let begins = |level: &usize| !self.is_list || self.reps.get(*level) == Some(&0);
+        self.rows.extend((0..levels).filter(begins));
+        self.rows.truncate(records);
+        self.rows.push(levels);
+        Ok(self.rows.len() - 1)
+    }
+
+    /// The value of a row that was read last, by its place from 0.
+    pub(super) fn value(&self, row: usize) -> Value<'_> {
+        let (Some(&from), Some(&to)) = (self.rows.get(row), self.rows.get(row + 1)) else {
+            return Value::Null;
+        };
+        if !self.is_list {
+            return self.places.get(from).copied().flatten().map_or(Value::Null, |place| self.cell(place));
+        }
+        let cells: Vec<_> = self.places[from..to].iter().flatten().map(|place| self.cell(*place)).collect();
+        if cells.is_empty() { Value::Null } else { Value::List(cells) }
+    }
+
+    fn cell(&self, place: usize) -> Value<'_> {
+        let cell = match &self.values {
+            Values::Bools(values) => values.get(place).map(|value| Value::Bool(*value)),
+            Values::Ints(values) => values.get(place).map(|value| match self.kind {
+                Kind::Unsigned => Value::Unsigned(u64::from(value.cast_unsigned())),
+                Kind::Days => Value::Seconds(f64::from(*value) * 86_400.0),
+                _ => Value::Signed(i64::from(*value)),
+            }),
+            Values::Longs(values) => values.get(place).map(|value| match self.kind {
+                Kind::Unsigned => Value::Unsigned(value.cast_unsigned()),
+                Kind::Instant(parts) => Value::Seconds(seconds(*value, parts)),
+                _ => Value::Signed(*value),
+            }),
+            Values::Instants(values) => {
+                values.get(place).map(|value| Value::Seconds(seconds(value.to_micros(), 1_000_000)))
+            }
+            Values::Floats(values) => values.get(place).map(|value| Value::Float(f64::from(*value))),
+            Values::Doubles(values) => values.get(place).map(|value| Value::Float(*value)),
+            Values::Bytes(values) => values.get(place).map(|value| Value::Bytes(value.data())),
+            Values::Fixed(values) => values.get(place).map(|value| match (self.kind, value.as_bytes()) {
+                (Kind::Uuid, bytes) => bytes
+                    .try_into()
+                    .map_or(Value::Bytes(bytes), |id: [u8; 16]| Value::Uuid(u128::from_be_bytes(id))),
+                (_, bytes) => Value::Bytes(bytes),
+            }),
+        };
+        cell.unwrap_or(Value::Null)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a double has microseconds until the year 2255")]
+fn seconds(value: i64, parts: u32) -> f64 {
+    let parts = i64::from(parts);
+    value.div_euclid(parts) as f64 + value.rem_euclid(parts) as f64 / parts as f64
+}
+
+impl Kind {
+    fn of(about: &ColumnDescriptor) -> Self {
+        use ConvertedType as Old;
+        match (about.logical_type_ref(), about.converted_type()) {
+            (Some(LogicalType::Timestamp(time)), _) => Self::Instant(match time.unit {
+                TimeUnit::MILLIS => 1_000,
+                TimeUnit::MICROS => 1_000_000,
+                TimeUnit::NANOS => 1_000_000_000,
+            }),
+            (_, Old::TIMESTAMP_MILLIS) => Self::Instant(1_000),
+            (_, Old::TIMESTAMP_MICROS) => Self::Instant(1_000_000),
+            (Some(LogicalType::Date), _) | (_, Old::DATE) => Self::Days,
+            (Some(LogicalType::Uuid), _) => Self::Uuid,
+            (_, Old::UINT_8 | Old::UINT_16 | Old::UINT_32 | Old::UINT_64) => Self::Unsigned,
+            (Some(LogicalType::Integer(int)), _) if !int.is_signed => Self::Unsigned,
+            _ => Self::Plain,
+        }
+    }
+}
+
+/// What a row has in a column.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value<'a> {
+    Null,
+    Bool(bool),
+    Signed(i64),
+    Unsigned(u64),
+    Float(f64),
+    Seconds(f64),
+    Uuid(u128),
+    Bytes(&'a [u8]),
+    List(Vec<Self>),
+}
+
+impl Value<'_> {
+    /// As text: numbers in decimal, the elements of a list a line each; `None` if there is nothing.
+    pub(super) fn bytes(&self) -> std::result::Result<Option<Vec<u8>>, (BadRecord, String)> {
+        let mut text = String::new();
+        match self {
+            Self::Null => return Ok(None),
+            Self::Bytes(bytes) => return Ok(Some(bytes.to_vec())),
+            Self::List(values) => {
+                let mut joined = Vec::new();
+                for (place, value) in values.iter().enumerate() {
+                    if place > 0 {
+                        joined.push(b'\n');
+                    }
+                    joined.extend_from_slice(&value.bytes()?.unwrap_or_default());
+                }
+                return Ok(Some(joined));
+            }
+            Self::Bool(value) => text.push_str(if *value { "true" } else { "false" }),
+            Self::Signed(value) => text = value.to_string(),
+            Self::Unsigned(value) => text = value.to_string(),
+            Self::Float(value) | Self::Seconds(value) => text = value.to_string(),
+            Self::Uuid(id) => {
+                for (shift, digits) in [(96, 8), (80, 4), (64, 4), (48, 4), (0, 12)] {
+                    let part = (id >> shift) & ((1 << (4 * digits)) - 1);
+                    let dash = if shift == 96 { "" } else { "-" };
+                    // To a string: it cannot fail.
+                    let _ = write!(text, "{dash}{part:0digits$x}");
+                }
+            }
+        }
+        Ok(Some(text.into_bytes()))
+    }
+
+    /// As unix seconds: a time, a number of them, or a text that says one.
+    pub(super) fn seconds(&self) -> std::result::Result<Option<f64>, (BadRecord, String)> {
+        #[expect(clippy::cast_precision_loss, reason = "a double has seconds for ever")]
+        let seconds = match self {
+            Self::Null => return Ok(None),
+            Self::Seconds(seconds) | Self::Float(seconds) => Some(*seconds),
+            Self::Signed(seconds) => Some(*seconds as f64),
+            Self::Unsigned(seconds) => Some(*seconds as f64),
+            Self::Bytes(text) if text.trim_ascii().is_empty() => return Ok(None),
+            Self::Bytes(text) => std::str::from_utf8(text).ok().and_then(instant::of_text),
+            Self::Bool(_) | Self::Uuid(_) | Self::List(_) => None,
+        };
+        let seconds = seconds.filter(|seconds| seconds.is_finite());
+        seconds.map(Some).ok_or_else(|| (BadRecord::BadTs, format!("found {self:?}")))
+    }
+}

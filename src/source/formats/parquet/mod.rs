@@ -1,0 +1,299 @@
+//! Parquet, read column by column.
+//!
+//! A file -> its row groups, each read by itself, so that several threads may, and damage in one costs that group only. Columns are leaves,
+//! by their dotted paths; the `list` and `element` between a list and its elements may be left out, and the elements of a list are joined
+//! by line ends.
+//!
+//! A page of text that is damaged is not noticed, unless what it is compressed with does: files seldom have checksums. A panic of the
+//! crate is damage that ends the group.
+
+mod column;
+
+use std::fmt;
+use std::io::{self, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::basic::CompressionCodec;
+use parquet::errors::{ParquetError, Result};
+use parquet::file::reader::{ChunkReader, FileReader, Length, SerializedFileReader};
+
+use self::column::{Column, Value};
+use super::ahead::Parts;
+use super::{Columns, Damage, Next, Row, Rows, Stored, Text};
+use crate::feed::BadRecord;
+use crate::source::{MAX_RECORD_BYTES, Place};
+
+/// Rows read at once.
+const STEP: usize = 256;
+
+/// A file whose footer has been read.
+pub(in crate::source) struct Parquet {
+    file: SerializedFileReader<Chunks>,
+    leaves: Leaves,
+}
+
+/// The places of the columns that are wanted, from 0.
+#[derive(Clone, Debug)]
+struct Leaves {
+    id: Option<usize>,
+    text: usize,
+    ts: Option<usize>,
+    op: Option<usize>,
+    fields: Vec<Option<usize>>,
+}
+
+impl fmt::Debug for Parquet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parquet").field("leaves", &self.leaves).finish_non_exhaustive()
+    }
+}
+
+impl Parquet {
+    /// Reads what a file says of itself.
+    ///
+    /// # Errors
+    /// If it cannot be read, and if it has no such text; all the leaves that it has are named.
+    pub(in crate::source) fn open(file: Arc<dyn Stored>, columns: &Columns) -> Result<Self, Damage> {
+        let damage = |reason, cause| Damage {
+            reason,
+            cause: Some(cause),
+            place: Place::Whole,
+            head: Vec::new(),
+            ends: true,
+        };
+        let file = caught(|| SerializedFileReader::new(Chunks(file)));
+        let file = file.map_err(|cause| damage(BadRecord::Unreadable, cause))?;
+        let schema = file.metadata().file_metadata().schema_descr();
+        let find = |name: &str| column::find(schema, name);
+        let Some(text) = find(&columns.text) else {
+            let names: Vec<_> =
+                schema.columns().iter().map(|leaf| format!("{:?}", leaf.path().string())).collect();
+            let cause = format!("no column {:?} among {}", columns.text, names.join(", "));
+            return Err(damage(BadRecord::MissingText, cause));
+        };
+        let fields = columns.fields.iter().map(|field| find(field)).collect();
+        let leaves =
+            Leaves { id: find(&columns.id), text, ts: find(&columns.ts), op: find(&columns.op), fields };
+        Ok(Self { file, leaves })
+    }
+
+    /// How many rows each row group has, by the footer.
+    pub(in crate::source) fn groups(&self) -> Vec<u64> {
+        let rows =
+            |group: &parquet::file::metadata::RowGroupMetaData| u64::try_from(group.num_rows()).unwrap_or(0);
+        self.file.metadata().row_groups().iter().map(rows).collect()
+    }
+
+    /// The rows of one group, by its place from 0.
+    ///
+    /// # Errors
+    /// If it cannot be read at all.
+    pub(in crate::source) fn group(&self, place: usize) -> Result<Group, Damage> {
+        let opened = caught(|| {
+            let group = self.file.get_row_group(place)?;
+            let column = |leaf: usize| match group.metadata().column(leaf).compression_codec() {
+                codec @ (CompressionCodec::BROTLI | CompressionCodec::LZO) => {
+                    Err(ParquetError::NYI(format!("it is compressed with {codec}, which is not read")))
+                }
+                _ => Column::open(&*group, leaf),
+            };
+            let all = |leaf: &Option<usize>| leaf.map(column).transpose();
+            let Leaves { id, text, ts, op, fields } = &self.leaves;
+            Ok(Group {
+                id: all(id)?,
+                text: column(*text)?,
+                ts: all(ts)?,
+                op: all(op)?,
+                fields: fields.iter().map(all).collect::<Result<_>>()?,
+                left: u64::try_from(group.metadata().num_rows()).unwrap_or(0),
+                row: before(&self.groups(), place),
+                step: 0..0,
+            })
+        });
+        opened.map_err(|cause| Damage {
+            reason: BadRecord::Unreadable,
+            cause: Some(format!("row group {place}: {cause}")),
+            place: Place::Record(before(&self.groups(), place)),
+            head: Vec::new(),
+            ends: true,
+        })
+    }
+}
+
+/// Rows before a row group, by what the footer says, which may be anything.
+fn before(groups: &[u64], place: usize) -> u64 {
+    groups.iter().take(place).fold(0, |sum, rows| sum.saturating_add(*rows))
+}
+
+impl Parts for Parquet {
+    fn count(&self) -> usize {
+        self.file.metadata().num_row_groups()
+    }
+
+    fn open(&self, part: usize) -> Result<Box<dyn Rows + '_>, Damage> {
+        Ok(Box::new(self.group(part)?))
+    }
+}
+
+/// The rows of one row group. A bad one is at the record that is its number in the file, from 0.
+pub(in crate::source) struct Group {
+    id: Option<Column>,
+    text: Column,
+    ts: Option<Column>,
+    op: Option<Column>,
+    fields: Vec<Option<Column>>,
+    /// Rows that have not been read, by the footer.
+    left: u64,
+    /// The number of the next row in the file, from 0.
+    row: u64,
+    /// Rows that have been read, and not handed out: their places in the columns.
+    step: std::ops::Range<usize>,
+}
+
+impl fmt::Debug for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Group").field("row", &self.row).field("left", &self.left).finish_non_exhaustive()
+    }
+}
+
+impl Rows for Group {
+    fn next(&mut self, row: &mut Row) -> Result<Next, Damage> {
+        *row = Row::default();
+        if self.step.is_empty() {
+            if self.left == 0 {
+                return Ok(Next::End);
+            }
+            let read = caught(AssertUnwindSafe(|| self.read()));
+            self.step = match read {
+                Ok(0) => {
+                    let cause = format!("its row group ends {} rows early", self.left);
+                    return Err(self.damage(BadRecord::Truncated, cause, true));
+                }
+                Ok(rows) => 0..rows,
+                Err(cause) => return Err(self.damage(BadRecord::Unreadable, cause, true)),
+            };
+            self.left -= self.step.len() as u64;
+        }
+        let Some(at) = self.step.next() else { return Ok(Next::End) };
+        let put = self.put(at, row);
+        let put = put.map_err(|(reason, cause)| self.damage(reason, cause, false));
+        self.row += 1;
+        put.map(|()| Next::Row)
+    }
+}
+
+impl Group {
+    fn damage(&self, reason: BadRecord, cause: String, ends: bool) -> Damage {
+        Damage { reason, cause: Some(cause), place: Place::Record(self.row), head: Vec::new(), ends }
+    }
+
+    /// Reads the next rows of all columns; how many.
+    fn read(&mut self) -> Result<usize> {
+        let most = usize::try_from(self.left).map_or(STEP, |left| left.min(STEP));
+        let rows = self.text.read(most)?;
+        let others = [&mut self.id, &mut self.ts, &mut self.op].into_iter().chain(&mut self.fields);
+        for column in others.flatten() {
+            let found = column.read(rows)?;
+            if found != rows {
+                return Err(ParquetError::General(format!(
+                    "{found} rows in one column and {rows} in another"
+                )));
+            }
+        }
+        Ok(rows)
+    }
+
+    fn put(&self, at: usize, row: &mut Row) -> Result<(), (BadRecord, String)> {
+        let bytes = |value: Value<'_>| {
+            let bytes = value.bytes()?;
+            let fits = bytes.as_ref().is_none_or(|bytes| bytes.len() <= MAX_RECORD_BYTES);
+            fits.then_some(bytes).ok_or_else(|| (BadRecord::TooLong, "a value".to_owned()))
+        };
+        let op = bytes(value_of(self.op.as_ref(), at))?.unwrap_or_default();
+        row.text = match op.as_slice() {
+            b"" | b"upsert" => bytes(self.text.value(at))?.map_or(Text::Missing, Text::Is),
+            b"delete" => Text::Deleted,
+            other => {
+                return Err((BadRecord::UnknownOp, format!("found {:?}", String::from_utf8_lossy(other))));
+            }
+        };
+        row.ts = value_of(self.ts.as_ref(), at).seconds()?;
+        row.id = bytes(value_of(self.id.as_ref(), at))?;
+        for field in &self.fields {
+            row.fields.push(bytes(value_of(field.as_ref(), at))?.unwrap_or_default());
+        }
+        Ok(())
+    }
+}
+
+fn value_of(column: Option<&Column>, at: usize) -> Value<'_> {
+    column.map_or(Value::Null, |column| column.value(at))
+}
+
+/// What the crate gives, or what it says, were it by a panic.
+fn caught<T>(read: impl FnOnce() -> Result<T>) -> std::result::Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(read)) {
+        Ok(Ok(read)) => Ok(read),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(panic) => {
+            let said = panic.downcast_ref::<&str>().map(|said| (*said).to_owned());
+            let said = said.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+            Err(format!("the reader of Parquet panicked: {said}"))
+        }
+    }
+}
+
+/// A file, as the crate wants it.
+#[derive(Debug)]
+struct Chunks(Arc<dyn Stored>);
+
+impl Length for Chunks {
+    fn len(&self) -> u64 {
+        self.0.bytes()
+    }
+}
+
+impl ChunkReader for Chunks {
+    type T = io::BufReader<Piece>;
+
+    fn get_read(&self, start: u64) -> Result<Self::T> {
+        // Of a page's header, mostly.
+        Ok(io::BufReader::with_capacity(4096, Piece { file: Arc::clone(&self.0), at: start }))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+        // Before there is memory for it: lengths come from the file.
+        if start.checked_add(length as u64).is_none_or(|end| end > self.0.bytes()) {
+            return Err(ParquetError::EOF(format!(
+                "{length} bytes from {start} on, in a file of {}",
+                self.0.bytes()
+            )));
+        }
+        let mut bytes = vec![0; length];
+        self.0.read_at(start, &mut bytes)?;
+        Ok(bytes.into())
+    }
+}
+
+/// The bytes from one place on.
+#[derive(Debug)]
+struct Piece {
+    file: Arc<dyn Stored>,
+    at: u64,
+}
+
+impl Read for Piece {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let left = self.file.bytes().saturating_sub(self.at);
+        let count = usize::try_from(left).unwrap_or(usize::MAX).min(out.len());
+        self.file.read_at(self.at, &mut out[..count])?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

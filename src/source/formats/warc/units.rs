@@ -1,0 +1,372 @@
+//! A file's units: the members of gzip, the frames of zstd; a plain file is one. Each is decompressed by itself, so that a damaged one
+//! costs itself only: the next one is where the magic bytes of the codec stand and lead to `WARC/`.
+
+use std::io::{self, BufRead};
+
+use flate2::{Crc, Decompress, FlushDecompress, Status};
+use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
+
+use super::broken::Broken;
+use super::gzip;
+use super::window::Window;
+use crate::feed::BadRecord;
+use crate::source::MAX_RECORD_BYTES;
+
+/// What is decompressed at once, in bytes, at least.
+const PIECE: usize = 64 << 10;
+
+/// What every record begins with.
+pub(super) const RECORD: &[u8] = b"WARC/";
+
+const GZIP: &[u8] = &[0x1f, 0x8b, 0x08];
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+/// What a skippable frame begins with, but for the lower half of its first byte, and the frame that holds a dictionary.
+const SKIPPABLE: &[u8] = &[0x2a, 0x4d, 0x18];
+const DICTIONARY: u8 = 0x5d;
+
+enum Codec {
+    /// Not known before the first bytes are there.
+    Unknown,
+    Plain,
+    Gzip {
+        inflate: Decompress,
+        crc: Crc,
+        /// What a step gives. flate2 fills all that a vector has to spare with zeros before each step: half of the time of short members.
+        piece: Box<[u8]>,
+    },
+    Zstd(Decoder<'static>),
+}
+
+/// The units of one file, one after another.
+pub(super) struct Units {
+    raw: Window,
+    codec: Codec,
+    /// What has been decompressed; from `at` on it has not been taken.
+    out: Vec<u8>,
+    at: usize,
+    /// What of this unit was decompressed before `out`, in bytes.
+    before: u64,
+    /// Where the unit begins in the file.
+    begin: u64,
+    /// Nothing of the unit is left to be decompressed.
+    ended: bool,
+}
+
+impl Units {
+    pub(super) fn new(file: Box<dyn BufRead + Send>) -> Self {
+        Self {
+            raw: Window::new(file),
+            codec: Codec::Unknown,
+            out: Vec::new(),
+            at: 0,
+            before: 0,
+            begin: 0,
+            ended: true,
+        }
+    }
+
+    /// What has been decompressed of this unit, and not been taken.
+    pub(super) fn rest(&self) -> &[u8] {
+        &self.out[self.at..]
+    }
+
+    /// Takes so many bytes of [`Self::rest`].
+    pub(super) fn take(&mut self, count: usize) {
+        self.at = (self.at + count).min(self.out.len());
+    }
+
+    /// Where what comes next stands: in a plain file its offset, else that of its unit.
+    pub(super) fn offset(&self) -> u64 {
+        match self.codec {
+            Codec::Plain => self.before + self.at as u64,
+            _ => self.begin,
+        }
+    }
+
+    /// A record begins here: what came before it in the file is not needed to find the next unit.
+    pub(super) fn mark(&mut self) {
+        if self.before + self.at as u64 > 0 {
+            self.raw.mark();
+        }
+    }
+
+    /// Decompresses a further piece; false if the unit has ended.
+    pub(super) fn more(&mut self) -> Result<bool, Broken> {
+        if self.ended {
+            return Ok(false);
+        }
+        // What has been taken is dropped once it is the larger part: each byte is moved at most once.
+        if self.at > self.out.len() / 2 {
+            self.out.drain(..self.at);
+            self.before += self.at as u64;
+            self.at = 0;
+        }
+        let length = self.out.len();
+        while self.out.len() == length && !self.ended {
+            self.out.reserve(PIECE);
+            match &mut self.codec {
+                Codec::Unknown => self.ended = true,
+                Codec::Plain => {
+                    if self.raw.rest().is_empty() && !self.raw.more()? {
+                        self.ended = true;
+                    }
+                    self.out.extend_from_slice(self.raw.rest());
+                    self.raw.take(self.raw.rest().len());
+                    self.raw.mark();
+                }
+                Codec::Gzip { inflate, crc, piece } => {
+                    let (count, ended) = gunzip(inflate, crc, &mut self.raw, piece)?;
+                    self.out.extend_from_slice(&piece[..count]);
+                    self.ended = ended;
+                }
+                Codec::Zstd(decoder) => self.ended = unzstd(decoder, &mut self.raw, &mut self.out)?,
+            }
+        }
+        Ok(self.out.len() > length)
+    }
+
+    /// Goes on to the next unit; false at the end of the file.
+    pub(super) fn next_unit(&mut self) -> Result<bool, Broken> {
+        if matches!(self.codec, Codec::Plain) {
+            return Ok(false);
+        }
+        self.raw.mark();
+        if matches!(self.codec, Codec::Unknown) {
+            self.recognise()?;
+        }
+        if matches!(self.codec, Codec::Zstd(_)) {
+            self.skip_frames()?;
+        }
+        self.raw.mark();
+        if !self.raw.have(1)? {
+            return Ok(false);
+        }
+        self.begin_here(gzip::MAX_NAME)?;
+        Ok(true)
+    }
+
+    /// After a damaged unit: goes on to the next one that begins with a record; false at the end of the file.
+    pub(super) fn search(&mut self) -> Result<bool, Broken> {
+        let magic = match self.codec {
+            Codec::Gzip { .. } => GZIP,
+            Codec::Zstd(_) => ZSTD,
+            Codec::Unknown | Codec::Plain => return Ok(false),
+        };
+        self.raw.back();
+        loop {
+            self.raw.take(1);
+            while let Err(left) = find(self.raw.rest(), magic) {
+                self.raw.take(self.raw.rest().len() - left);
+                self.raw.mark();
+                if !self.raw.more()? {
+                    return Ok(false);
+                }
+            }
+            let found = find(self.raw.rest(), magic).unwrap_or(0);
+            self.raw.take(found);
+            self.raw.mark();
+            match self.begin_here(gzip::MAX_FOUND_NAME).and_then(|()| self.begins_with_record()) {
+                Ok(true) => return Ok(true),
+                Err(broken) if broken.ends => return Err(broken),
+                Ok(false) | Err(_) => self.raw.back(),
+            }
+        }
+    }
+
+    fn begins_with_record(&mut self) -> Result<bool, Broken> {
+        loop {
+            let line_ends = self.rest().iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+            let first = &self.rest()[line_ends..];
+            if first.len() >= RECORD.len() || !RECORD.starts_with(first) {
+                return Ok(first.starts_with(RECORD));
+            }
+            if line_ends > PIECE || !self.more()? {
+                return Ok(false);
+            }
+        }
+    }
+
+    fn recognise(&mut self) -> Result<(), Broken> {
+        self.raw.have(4)?;
+        let first = self.raw.rest();
+        self.codec = if first.starts_with(&GZIP[..2]) {
+            Codec::Gzip {
+                inflate: Decompress::new(false),
+                crc: Crc::new(),
+                piece: vec![0; PIECE].into_boxed_slice(),
+            }
+        } else if first.starts_with(ZSTD) || is_skippable(first) {
+            let dictionary = if first.first() == Some(&DICTIONARY) { self.dictionary()? } else { Vec::new() };
+            let decoder = Decoder::with_dictionary(&dictionary);
+            Codec::Zstd(
+                decoder.map_err(|e| Broken::ends(BadRecord::Unreadable, format!("its dictionary: {e}")))?,
+            )
+        } else {
+            Codec::Plain
+        };
+        Ok(())
+    }
+
+    /// The dictionary that a file begins with, which may be compressed itself.
+    fn dictionary(&mut self) -> Result<Vec<u8>, Broken> {
+        let broken = |cause: &str| Broken::ends(BadRecord::Unreadable, format!("its dictionary {cause}"));
+        let length = self.frame_length()?.ok_or_else(|| broken("ends early"))?;
+        if length > MAX_RECORD_BYTES {
+            return Err(broken("is longer than 64 MiB"));
+        }
+        self.raw.take(8);
+        if !self.raw.have(length)? {
+            return Err(broken("ends early"));
+        }
+        let stored = &self.raw.rest()[..length];
+        let dictionary = if stored.starts_with(ZSTD) {
+            let mut bytes = Vec::new();
+            let decoder = Decoder::new().map(|mut decoder| {
+                let mut input = InBuffer::around(stored);
+                loop {
+                    bytes.reserve(PIECE);
+                    let before = bytes.len();
+                    let hint = decoder.run(&mut input, &mut OutBuffer::around_pos(&mut bytes, before))?;
+                    if hint == 0 || bytes.len() > MAX_RECORD_BYTES {
+                        return Ok(());
+                    }
+                    if bytes.len() == before && input.pos() == stored.len() {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
+                }
+            });
+            decoder
+                .and_then(|run| run)
+                .map_err(|error: io::Error| broken(&format!("cannot be read: {error}")))?;
+            if bytes.len() > MAX_RECORD_BYTES {
+                return Err(broken("is longer than 64 MiB"));
+            }
+            bytes
+        } else {
+            stored.to_vec()
+        };
+        self.raw.take(length);
+        Ok(dictionary)
+    }
+
+    /// The length of the skippable frame that begins here, without its first 8 bytes.
+    fn frame_length(&mut self) -> Result<Option<usize>, Broken> {
+        if !self.raw.have(8)? {
+            return Ok(None);
+        }
+        let length = self.raw.rest()[4..8].try_into().map_or(0, u32::from_le_bytes);
+        Ok(Some(length as usize))
+    }
+
+    fn skip_frames(&mut self) -> Result<(), Broken> {
+        while self.raw.have(4)? && is_skippable(self.raw.rest()) {
+            let truncated = || Broken::new(BadRecord::Truncated, "the file ends in a skippable frame");
+            let mut left = 8 + self.frame_length()?.ok_or_else(truncated)?;
+            while left > 0 {
+                if self.raw.rest().is_empty() && !self.raw.more()? {
+                    return Err(truncated());
+                }
+                let taken = left.min(self.raw.rest().len());
+                self.raw.take(taken);
+                self.raw.mark();
+                left -= taken;
+            }
+        }
+        Ok(())
+    }
+
+    /// A unit begins where the file stands; names in it have at most so many bytes.
+    fn begin_here(&mut self, longest_name: usize) -> Result<(), Broken> {
+        self.begin = self.raw.offset();
+        self.out.clear();
+        (self.at, self.before, self.ended) = (0, 0, false);
+        match &mut self.codec {
+            Codec::Unknown | Codec::Plain => {}
+            Codec::Gzip { inflate, crc, .. } => {
+                gzip::skip_header(&mut self.raw, longest_name)?;
+                inflate.reset(false);
+                crc.reset();
+            }
+            Codec::Zstd(decoder) => {
+                if !(self.raw.have(4)? && self.raw.rest().starts_with(ZSTD)) {
+                    return Err(Broken::new(BadRecord::Truncated, "no zstd frame begins here"));
+                }
+                decoder.reinit()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_skippable(first: &[u8]) -> bool {
+    matches!(first, [0x50..=0x5f, rest @ ..] if rest.starts_with(SKIPPABLE))
+}
+
+/// Where `wanted` begins, or how many bytes at the end may be its beginning.
+pub(super) fn find(bytes: &[u8], wanted: &[u8]) -> Result<usize, usize> {
+    let first = wanted[0];
+    let mut from = 0;
+    while let Some(at) = bytes[from..].iter().position(|byte| *byte == first) {
+        let here = &bytes[from + at..];
+        if here.starts_with(wanted) {
+            return Ok(from + at);
+        }
+        if here.len() < wanted.len() && wanted.starts_with(here) {
+            return Err(here.len());
+        }
+        from += at + 1;
+    }
+    Err(0)
+}
+
+/// One step: how many bytes it gives, and whether the member has ended, and is sound.
+fn gunzip(
+    inflate: &mut Decompress,
+    crc: &mut Crc,
+    raw: &mut Window,
+    piece: &mut [u8],
+) -> Result<(usize, bool), Broken> {
+    let before = [inflate.total_out(), inflate.total_in()];
+    let status = inflate.decompress(raw.rest(), piece, FlushDecompress::None);
+    let status = status.map_err(|error| Broken::new(BadRecord::Truncated, format!("gzip: {error}")))?;
+    let steps = [inflate.total_out() - before[0], inflate.total_in() - before[1]];
+    // Both are within slices.
+    let [given, taken] = steps.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
+    raw.take(taken);
+    crc.update(&piece[..given]);
+    if matches!(status, Status::StreamEnd) {
+        gzip::check_trailer(raw, crc)?;
+        return Ok((given, true));
+    }
+    if given == 0 && taken == 0 {
+        if !raw.rest().is_empty() {
+            return Err(Broken::new(BadRecord::Truncated, "gzip: no progress"));
+        }
+        if !raw.more()? {
+            return Err(Broken::new(BadRecord::Truncated, "the file ends in a gzip member"));
+        }
+    }
+    Ok((given, false))
+}
+
+/// One step; whether the frame has ended.
+fn unzstd(decoder: &mut Decoder<'static>, raw: &mut Window, out: &mut Vec<u8>) -> Result<bool, Broken> {
+    let length = out.len();
+    let mut input = InBuffer::around(raw.rest());
+    let hint = decoder.run(&mut input, &mut OutBuffer::around_pos(out, length));
+    let taken = input.pos();
+    let hint = hint.map_err(|error| Broken::new(BadRecord::Truncated, format!("zstd: {error}")))?;
+    raw.take(taken);
+    if hint == 0 {
+        return Ok(true);
+    }
+    if out.len() == length && taken == 0 {
+        if !raw.rest().is_empty() {
+            return Err(Broken::new(BadRecord::Truncated, "zstd: no progress"));
+        }
+        if !raw.more()? {
+            return Err(Broken::new(BadRecord::Truncated, "the file ends in a zstd frame"));
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,114 @@
+//! How the lines of an input are understood: what their fields are called, and what their ids are.
+//!
+//! The first record of an input that is an object says what ids are in it, all of them alike:
+//!
+//! ```text
+//! {"id":"…",…}     strings
+//! {"id":7,…}       whole numbers, taken for their digits
+//! {"text":"…",…}   none: each is named by the input and its number there, from 0, as in pages.jsonl#0; where one has an id, by that
+//! ```
+//!
+//! So a feed in which a line lacks its id has a bad record, and a dataset without ids has documents.
+
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use super::shape::Format;
+use super::{Layout, Shape};
+use crate::doc::DocId;
+use crate::feed::Names;
+
+/// How the lines of one input are understood.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LineRules {
+    pub(super) names: Names,
+    /// Where a field is not at the top of its record: in which shape records are.
+    pub(super) shape: Option<Arc<Shape>>,
+    /// Records without an id are named by this, and their number from this record on.
+    pub(super) numbered: Option<(Arc<str>, u64)>,
+}
+
+impl LineRules {
+    /// The rules of an input whose first record is this line, and has this offset.
+    pub(super) fn of(layout: &Layout, fields: &[String], name: &Arc<str>, line: &[u8], first: u64) -> Self {
+        let (id, text) = (path(&layout.id), path(&layout.text));
+        let is_nested = id.len() > 1 || text.len() > 1 || fields.iter().any(|field| field.contains('.'));
+        let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+        let first_id = match serde_json::from_slice::<Json>(line) {
+            Ok(Json::Object(object)) if object.get("op") != Some(&Json::from("delete")) => {
+                let mut found = object.get(&id[0]);
+                for part in &id[1..] {
+                    found = found.and_then(|found| found.get(part));
+                }
+                Some(found.cloned())
+            }
+            // Not a record that says anything.
+            _ => Some(Some(Json::Null)),
+        };
+        let is_whole = |found: &Json| found.is_u64() || found.is_i64();
+        Self {
+            names: Names {
+                id: layout.id.clone(),
+                text: layout.text.clone(),
+                whole_ids: matches!(&first_id, Some(Some(found)) if is_whole(found)),
+            },
+            shape: is_nested
+                .then(|| Arc::new(Shape { format: Format::Json, text, id: Some(id), headers: Vec::new() })),
+            numbered: matches!(first_id, Some(None)).then(|| (Arc::clone(name), first)),
+        }
+    }
+
+    /// The id of the record at an offset that has none.
+    pub(super) fn id_of(&self, offset: u64) -> Option<DocId> {
+        let (name, first) = self.numbered.as_ref()?;
+        numbered(name, offset - first)
+    }
+}
+
+/// The id of a record without one: its input, and its number there from 0. None if the input's name is too long.
+pub(super) fn numbered(input: &str, number: u64) -> Option<DocId> {
+    DocId::new(&format!("{input}#{number}"))
+}
+
+/// The names of a path, one or more.
+pub(super) fn path(typed: &str) -> Vec<String> {
+    typed.split('.').map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(id: &str, line: &str) -> LineRules {
+        let layout = Layout { id: id.to_owned(), ..Layout::default() };
+        LineRules::of(&layout, &[], &"a.jsonl".into(), line.as_bytes(), 7)
+    }
+
+    #[test]
+    fn the_first_record_says_what_ids_are() {
+        for line in [
+            r#"{"id":"a","text":"t"}"#,
+            r#"{"id":null}"#,
+            "",
+            "oops",
+            "[]",
+            r#"{"op":"delete"}"#,
+            r#"{"id":1.5}"#,
+        ] {
+            assert_eq!(rules("id", line), LineRules::default(), "{line}");
+        }
+        assert!(rules("id", r#"{"id":7}"#).names.whole_ids);
+        let none = rules("id", "\u{feff}{\"text\":\"你好\"}");
+        assert_eq!(none.id_of(9).unwrap().as_str(), "a.jsonl#2");
+        assert!(!none.names.whole_ids && none.shape.is_none());
+    }
+
+    #[test]
+    fn paths_lead_into_objects() {
+        let nested = rules("meta.id", r#"{"meta":{"id":"a"},"text":"t"}"#);
+        assert_eq!(nested.shape.as_ref().unwrap().id.as_ref().unwrap(), &["meta", "id"]);
+        assert!(nested.numbered.is_none());
+        assert!(rules("meta.id", r#"{"meta":{},"text":"t"}"#).numbered.is_some());
+    }
+}

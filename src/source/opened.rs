@@ -1,0 +1,245 @@
+//! An input, opened: in which format it is, and what reads its records.
+//!
+//! The format is the one that was asked for; else, in this order:
+//!
+//! 1. `PAR1` first: Parquet; `WARC/` first, decompressed: a web archive;
+//! 2. by the name, without `.gz` or `.zst`: `.warc` `.wet`, `.parquet`, `.csv`, `.tsv`, `.jsonl` `.ndjson` `.json`, `.html` `.htm` `.xhtml`,
+//!    `.md` `.markdown` `.rst`, and `.txt` where the first character is no `{`;
+//! 3. JSON Lines.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::batch::FileDocument;
+use super::formats::{self, Columns, Rows};
+use super::input::{Compression, FeedReader, InputPlace};
+use super::layout::by_name;
+use super::metered::{InputProgress, Metered};
+use super::{FileFormat, Input, Layout};
+use crate::doc::DocId;
+
+/// The first bytes that tell a format: those of `WARC/`. No line that a pipe may wait behind has fewer.
+const LEAST_BYTES: usize = 5;
+
+/// What reads the records of an input.
+pub(super) enum Opened {
+    /// They are lines.
+    Lines(FeedReader),
+    /// They are rows.
+    Rows(Box<dyn Rows>),
+    /// It is a document.
+    Document(FileDocument),
+}
+
+/// What opening an input needs to know, and tells.
+pub(super) struct Opening<'o> {
+    /// Further fields that are read with texts.
+    pub(super) fields: &'o [String],
+    /// Counts what is read.
+    pub(super) progress: &'o Arc<InputProgress>,
+    /// Set while the next look at the input may have to wait.
+    pub(super) waits: &'o Arc<AtomicBool>,
+}
+
+/// The format of a file, and how it is compressed: "warc, gzip".
+///
+/// # Errors
+/// If it cannot be opened.
+pub fn described(input: &Input) -> io::Result<String> {
+    let mut head = vec![0; 4096];
+    let mut length = 0;
+    let name = input.name();
+    if let Some(path) = input.path() {
+        let mut file = File::open(path)?;
+        while let Ok(more @ 1..) = file.read(&mut head[length..]) {
+            length += more;
+        }
+    }
+    let compression = Compression::of(&head[..length]);
+    let format = input.layout.format.unwrap_or_else(|| told(&beginning(compression, &head[..length]), &name));
+    Ok(match compression {
+        Compression::None => format.name().to_owned(),
+        Compression::Gzip => format!("{}, gzip", format.name()),
+        Compression::Zstd => format!("{}, zstd", format.name()),
+    })
+}
+
+impl Opening<'_> {
+    /// Opens an input that is no folder.
+    ///
+    /// # Errors
+    /// If it cannot be opened, or begins with what is not its format.
+    pub(super) fn open(&self, input: &Input) -> io::Result<Opened> {
+        match &input.place {
+            InputPlace::Stdin => self.stream(input, io::stdin(), None),
+            InputPlace::File(path) | InputPlace::Folder(path) => {
+                let file = File::open(path)?;
+                let is_file = file.metadata()?.is_file();
+                let stored = || -> io::Result<Arc<dyn formats::Stored>> {
+                    Ok(Arc::new(formats::OnDisk::open(path, Arc::clone(self.progress))?))
+                };
+                self.stream(input, file, is_file.then_some(&stored))
+            }
+            InputPlace::Memory(_, bytes) => {
+                let stored = || -> io::Result<Arc<dyn formats::Stored>> {
+                    Ok(Arc::new(formats::InMemory::of(Arc::clone(bytes))))
+                };
+                self.stream(input, io::Cursor::new(Arc::clone(bytes)), Some(&stored))
+            }
+            #[cfg(feature = "object-store")]
+            InputPlace::Object(object) => {
+                let anywhere = super::remote::Anywhere(Arc::clone(object), Arc::clone(self.progress));
+                let anywhere: Arc<dyn formats::Stored> = Arc::new(anywhere);
+                self.stream(input, object.read(), Some(&|| Ok(Arc::clone(&anywhere))))
+            }
+        }
+    }
+
+    /// Reads a stream in its format; `anywhere` opens it to be read at any place, if that can be.
+    fn stream(
+        &self,
+        input: &Input,
+        stored: impl Read + Send + 'static,
+        anywhere: Option<&dyn Fn() -> io::Result<Arc<dyn formats::Stored>>>,
+    ) -> io::Result<Opened> {
+        let Layout { format, .. } = &*input.layout;
+        let mut stored = Metered::new(stored, Arc::clone(self.progress), Arc::clone(self.waits));
+        let head = stored.head(LEAST_BYTES)?;
+        let compression = Compression::of(head);
+        let name = input.name();
+        let format = format.unwrap_or_else(|| told(&beginning(compression, head), &name));
+        let columns = Columns {
+            id: input.layout.id.clone(),
+            text: input.layout.text.clone(),
+            ts: "ts".to_owned(),
+            op: "op".to_owned(),
+            fields: self.fields.to_vec(),
+        };
+        let compressed = compression != Compression::None;
+        Ok(match format {
+            FileFormat::Jsonl => Opened::Lines(FeedReader { bytes: compression.decode(stored)?, compressed }),
+            // Its records are compressed one by one.
+            FileFormat::Warc => Opened::Rows(formats::warc(Box::new(stored), &columns, input.layout.warc_id)),
+            FileFormat::Csv => Opened::Rows(formats::csv(compression.decode(stored)?, b',', &columns)),
+            FileFormat::Tsv => Opened::Rows(formats::csv(compression.decode(stored)?, b'\t', &columns)),
+            FileFormat::Parquet => {
+                let stored = match anywhere {
+                    Some(open) => open()?,
+                    None => Arc::new(formats::InMemory::read(stored)?),
+                };
+                Opened::Rows(formats::parquet(stored, &columns))
+            }
+            FileFormat::Text | FileFormat::Html => {
+                let is_html = format == FileFormat::Html;
+                // The workers read it, if its name says what it is.
+                let is_told = !compressed && (by_name(&name) == Some(FileFormat::Html)) == is_html;
+                match (input.path().filter(|_| is_told && anywhere.is_some()), DocId::new(&name)) {
+                    (Some(path), Some(id)) => {
+                        let bytes = path.metadata()?.len();
+                        Opened::Document(FileDocument { id, path: path.to_owned(), bytes })
+                    }
+                    _ => Opened::Rows(formats::whole(compression.decode(stored)?, &name, is_html)),
+                }
+            }
+        })
+    }
+}
+
+/// The first bytes of a file, decompressed, of those that are there.
+fn beginning(compression: Compression, head: &[u8]) -> Vec<u8> {
+    let mut found = vec![0; 64];
+    let mut length = 0;
+    if let Ok(mut bytes) = compression.decode(head) {
+        // What is cut off is no error here.
+        while let Ok(more @ 1..) = bytes.read(&mut found[length..]) {
+            length += more;
+        }
+    }
+    found.truncate(length);
+    found
+}
+
+/// The format of an input that begins so and has this name.
+fn told(beginning: &[u8], name: &str) -> FileFormat {
+    if beginning.starts_with(b"PAR1") {
+        return FileFormat::Parquet;
+    }
+    if beginning.starts_with(b"WARC/") {
+        return FileFormat::Warc;
+    }
+    let beginning = beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(beginning).trim_ascii_start();
+    match by_name(name) {
+        Some(FileFormat::Text) if beginning.starts_with(b"{") && !is_markup(name) => FileFormat::Jsonl,
+        Some(format) => format,
+        None => FileFormat::Jsonl,
+    }
+}
+
+/// Whether a text is one that is written in some markup, which may begin with a brace.
+fn is_markup(name: &str) -> bool {
+    !name.to_ascii_lowercase().ends_with(".txt")
+}
+
+/// Whether a file of a folder holds records by its name, so that it is no document: those that are no text in any case, and JSON Lines.
+pub(super) fn holds_records(name: &str) -> bool {
+    let is_compressed = [".gz", ".zst", ".zstd"].iter().any(|end| name.to_ascii_lowercase().ends_with(end));
+    match by_name(name) {
+        Some(FileFormat::Warc | FileFormat::Parquet) => true,
+        Some(FileFormat::Jsonl) => is_compressed || !name.to_ascii_lowercase().ends_with(".json"),
+        Some(FileFormat::Csv | FileFormat::Tsv) => is_compressed,
+        Some(FileFormat::Text | FileFormat::Html) | None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_told_by_first_bytes_and_then_by_name() {
+        use FileFormat::{Csv, Html, Jsonl, Parquet, Text, Tsv, Warc};
+        for (beginning, name, format) in [
+            (&b"PAR1"[..], "a.csv", Parquet),
+            (b"WARC/1.0\r\n", "-", Warc),
+            (b"{\"id\":1}", "feed", Jsonl),
+            (b"id,text", "feed", Jsonl),
+            (b"id,text", "a.CSV.gz", Csv),
+            (b"id\ttext", "a.tsv", Tsv),
+            (b"", "x.warc.zst", Warc),
+            (b"text", "a.txt", Text),
+            (b"\xef\xbb\xbf {\"id\"", "a.txt", Jsonl),
+            (b"{% raw %}", "a.md", Text),
+            (b"<p>", "日本.htm", Html),
+            (b"[", "a.json", Jsonl),
+        ] {
+            assert_eq!(told(beginning, name), format, "{name}");
+        }
+    }
+
+    #[test]
+    fn compressed_files_are_told_by_what_is_in_them() {
+        let warc = b"WARC/1.0\r\nWARC-Type: warcinfo\r\n".repeat(100);
+        let zstd = zstd::encode_all(&warc[..], 3).unwrap();
+        assert_eq!(beginning(Compression::of(&zstd), &zstd)[..9], warc[..9]);
+        assert_eq!(beginning(Compression::None, &warc).len(), 64);
+        assert!(beginning(Compression::Gzip, b"\x1f\x8b damaged").is_empty());
+    }
+
+    #[test]
+    fn files_of_records_are_told_from_documents() {
+        for (name, holds) in [
+            ("a.jsonl", true),
+            ("a.json", false),
+            ("a.json.gz", true),
+            ("a.csv", false),
+            ("a.csv.zst", true),
+            ("a.warc", true),
+            ("a.md", false),
+            ("a", false),
+        ] {
+            assert_eq!(holds_records(name), holds, "{name}");
+        }
+    }
+}

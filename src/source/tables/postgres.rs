@@ -1,0 +1,220 @@
+//! A table of a server of PostgreSQL.
+//!
+//! An order is a whole number (`smallint`, `integer`, `bigint`), or a time (`timestamptz`, or `timestamp`, which is taken for UTC). Ids and texts are
+//! of any type that the server writes as text: `text`, `integer`, `uuid`, ….
+
+use std::time::{Duration, SystemTime};
+
+use postgres::types::{ToSql, Type};
+use postgres::{Client, Statement};
+
+use super::{Layout, OrderKind, Row, Rows, Table};
+use crate::broker::Secret;
+use crate::database::postgres::{connect, failure};
+use crate::database::{Failure, quoted};
+use crate::feed::BadRecord;
+
+/// A table that has been reached.
+pub(super) struct PostgresRows {
+    client: Client,
+    relation: String,
+    id: String,
+    order: String,
+    kind: OrderKind,
+    layout: Layout,
+    from: Statement,
+    behind: Statement,
+    one: Statement,
+    /// Order and id of the last row that was given.
+    last: Option<(i64, String)>,
+    /// Which transactions could be seen when it was last looked.
+    snapshot: Option<String>,
+}
+
+impl PostgresRows {
+    pub(super) fn reach(table: &Table, url: &Secret) -> Result<Self, Failure> {
+        let failed = |error: postgres::Error| failure(&error);
+        let mut client = connect(url, table.patience)?;
+        // What is read is read only, and is looked at as a whole for no longer than a page.
+        client.batch_execute("SET default_transaction_read_only = on").map_err(failed)?;
+        let relation = table.relation();
+        let described = client.prepare(&format!("SELECT * FROM {relation} LIMIT 0")).map_err(failed)?;
+        let columns: Vec<(String, Type)> = described
+            .columns()
+            .iter()
+            .map(|column| (column.name().to_owned(), column.type_().clone()))
+            .collect();
+        let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
+        table.find(&names, |there, wanted| there == wanted)?;
+        let type_of = |name: &str| columns.iter().find(|(there, _)| there == name).map(|(_, of)| of.clone());
+        let order_type = type_of(&table.order).unwrap_or(Type::UNKNOWN);
+        let kind = match order_type {
+            Type::INT2 | Type::INT4 | Type::INT8 => OrderKind::Number,
+            Type::TIMESTAMPTZ | Type::TIMESTAMP => OrderKind::Time,
+            other => {
+                return Err(Failure::Refused(format!(
+                    "source.order: column \"{}\" of {} is of type {other}, expected smallint, integer, bigint, timestamptz or timestamp",
+                    table.order,
+                    table.name()
+                )));
+            }
+        };
+        let (selected, layout) = table.layout();
+        let id_type = type_of(&table.id).unwrap_or(Type::TEXT);
+        // In the order in which columns are selected: order, id, text.
+        let expression = |(place, name): (usize, &&str)| {
+            let column = format!("source.{}", quoted(name));
+            match place {
+                0 => offset(&column, kind),
+                _ if Some(place) == layout.deleted => flag(&column, &type_of(name).unwrap_or(Type::UNKNOWN)),
+                _ if Some(place) == layout.ts => seconds(&column, &type_of(name).unwrap_or(Type::UNKNOWN)),
+                _ => format!("{column}::text"),
+            }
+        };
+        let list = selected.iter().enumerate().map(expression).collect::<Vec<_>>().join(", ");
+        let (id, order) =
+            (format!("source.{}", quoted(&table.id)), format!("source.{}", quoted(&table.order)));
+        let at = match order_type {
+            Type::TIMESTAMPTZ => "$1::timestamptz",
+            Type::TIMESTAMP => "$1::timestamp",
+            _ => "$1::bigint",
+        };
+        let finite = if kind == OrderKind::Time { format!(" AND isfinite({order})") } else { String::new() };
+        let cast = type_name(&id_type);
+        let sql = |behind: &str| {
+            let page = table.page;
+            format!(
+                "SELECT {list} FROM {relation} WHERE {behind} AND {id} IS NOT NULL{finite} ORDER BY {order}, {id} LIMIT {page}"
+            )
+        };
+        let from = client.prepare(&sql(&format!("{order} >= {at}"))).map_err(failed)?;
+        let behind =
+            client.prepare(&sql(&format!("({order}, {id}) > ({at}, $2::text::{cast})"))).map_err(failed)?;
+        let one = format!(
+            "SELECT {list} FROM {relation} WHERE {id} = $1::text::{cast} ORDER BY {order} DESC LIMIT 1"
+        );
+        let one = client.prepare(&one).map_err(failed)?;
+        Ok(Self { client, relation, id, order, kind, layout, from, behind, one, last: None, snapshot: None })
+    }
+
+    fn number(&mut self, sql: &str) -> Result<u64, Failure> {
+        let found: i64 =
+            self.client.query_one(sql, &[]).and_then(|row| row.try_get(0)).map_err(|e| failure(&e))?;
+        Ok(u64::try_from(found).unwrap_or(0))
+    }
+
+    fn row_of(&self, row: &postgres::Row) -> Result<Row, postgres::Error> {
+        let text =
+            |place: usize| row.try_get::<_, Option<String>>(place).map(|text| text.map(String::into_bytes));
+        let order: Option<i64> = row.try_get(0)?;
+        let flag = |place: usize| row.try_get::<_, Option<bool>>(place);
+        Ok(Row {
+            order: order.and_then(|order| u64::try_from(order).ok()),
+            id: text(1)?.ok_or(BadRecord::MissingId),
+            text: text(2)?,
+            deleted: self.layout.deleted.map(flag).transpose()?.flatten().unwrap_or(false),
+            ts: self.layout.ts.map(|place| row.try_get(place)).transpose()?.flatten(),
+            fields: self.layout.fields.clone().map(text).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// An order as a number: NULL where it is infinite.
+fn offset(column: &str, kind: OrderKind) -> String {
+    match kind {
+        OrderKind::Number => format!("{column}::bigint"),
+        OrderKind::Time => {
+            // Of two parts, since a float holds no microseconds of today's seconds exactly, which is what older servers make of the whole.
+            let seconds =
+                format!("floor(extract(epoch FROM date_trunc('second', {column})))::bigint * 1000000");
+            let rest = format!("(extract(microseconds FROM {column})::bigint % 1000000)");
+            format!("CASE WHEN isfinite({column}) THEN {seconds} + {rest} END")
+        }
+    }
+}
+
+/// Whether a column says that its row is deleted.
+fn flag(column: &str, of: &Type) -> String {
+    match *of {
+        Type::BOOL => format!("coalesce({column}, false)"),
+        Type::INT2 | Type::INT4 | Type::INT8 => format!("coalesce({column} <> 0, false)"),
+        Type::TEXT | Type::VARCHAR | Type::BPCHAR => format!("coalesce({column} <> '', false)"),
+        _ => format!("({column} IS NOT NULL)"),
+    }
+}
+
+/// A time in unix seconds.
+fn seconds(column: &str, of: &Type) -> String {
+    match *of {
+        Type::TIMESTAMPTZ | Type::TIMESTAMP | Type::DATE => format!("extract(epoch FROM {column})::float8"),
+        _ => format!("{column}::float8"),
+    }
+}
+
+/// A type as it is written in a cast.
+fn type_name(of: &Type) -> String {
+    match *of {
+        // Without its length, which would cut it.
+        Type::BPCHAR => "text".to_owned(),
+        _ => format!("{}.{}", quoted(of.schema()), quoted(of.name())),
+    }
+}
+
+impl Rows for PostgresRows {
+    fn order(&self) -> OrderKind {
+        self.kind
+    }
+
+    fn now(&mut self) -> Result<u64, Failure> {
+        self.number(&format!("SELECT {}", offset("clock_timestamp()", OrderKind::Time)))
+    }
+
+    fn page(&mut self, from: Option<u64>) -> Result<Vec<Row>, Failure> {
+        let statement =
+            if from.is_none() && self.last.is_some() { self.behind.clone() } else { self.from.clone() };
+        let (at, after) = match (from, &self.last) {
+            (None, Some((at, after))) => (*at, Some(after.clone())),
+            (from, _) => (i64::try_from(from.unwrap_or(0)).unwrap_or(i64::MAX), None),
+        };
+        let micros = u64::try_from(at).unwrap_or(0);
+        // The server's times end in the year 294276.
+        let time = SystemTime::UNIX_EPOCH + Duration::from_micros(micros.min(9_000_000_000_000_000_000));
+        let at: &(dyn ToSql + Sync) = if self.kind == OrderKind::Time { &time } else { &at };
+        let parameters: Vec<&(dyn ToSql + Sync)> = match &after {
+            Some(after) => vec![at, after],
+            None => vec![at],
+        };
+        let found = self.client.query(&statement, &parameters).map_err(|error| failure(&error))?;
+        let rows = found.iter().map(|row| self.row_of(row)).collect::<Result<Vec<_>, _>>();
+        let rows = rows.map_err(|error| failure(&error))?;
+        if let Some(Row { order: Some(order), id: Ok(id), .. }) = rows.last() {
+            let id = String::from_utf8_lossy(id).into_owned();
+            self.last = Some((order.cast_signed(), id));
+        }
+        Ok(rows)
+    }
+
+    fn row(&mut self, id: &str) -> Result<Option<Row>, Failure> {
+        let found = self.client.query_opt(&self.one, &[&id]).map_err(|error| failure(&error))?;
+        found.map(|row| self.row_of(&row)).transpose().map_err(|error| failure(&error))
+    }
+
+    fn unseen(&mut self) -> Result<u64, Failure> {
+        let Self { relation, id, order, .. } = &*self;
+        let offset = offset(order, self.kind);
+        let sql = format!("SELECT count(*) FROM {relation} WHERE {id} IS NULL OR coalesce({offset}, -1) < 0");
+        self.number(&sql)
+    }
+
+    fn count(&mut self) -> Result<u64, Failure> {
+        let sql = format!("SELECT count(*) FROM {}", self.relation);
+        self.number(&sql)
+    }
+
+    /// Where no transaction has begun to write or has ended since the last call, nothing has.
+    fn has_changed(&mut self) -> Result<bool, Failure> {
+        let row = self.client.query_one("SELECT txid_current_snapshot()::text", &[]);
+        let snapshot: String = row.and_then(|row| row.try_get(0)).map_err(|error| failure(&error))?;
+        Ok(self.snapshot.replace(snapshot.clone()) != Some(snapshot))
+    }
+}

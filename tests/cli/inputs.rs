@@ -1,0 +1,177 @@
+//! Corpora in every format, wherever they are: the same documents give the same pairs.
+
+use serde_json::json;
+
+use crate::dupflow::Place;
+
+const FEED: &str = "generate --documents 300 --seed 5 --max-words 60";
+
+/// Formats that hold the feed with its updates and deletes, by the names of their files.
+fn tables() -> Vec<(&'static str, &'static str)> {
+    let parquet = cfg!(feature = "parquet").then_some(("parquet", "made.parquet"));
+    [("csv", "made.csv"), ("tsv", "made.tsv")].into_iter().chain(parquet).collect()
+}
+
+#[test]
+fn tables_give_the_deltas_of_the_feed() {
+    let place = Place::new();
+    assert_eq!(place.run(&format!("{FEED} -o feed.jsonl")).code, 0);
+    let (expected, stats) = place.replay("--epoch events:50 feed.jsonl");
+    assert!(stats["deltas"].as_u64() > Some(20), "{stats}");
+    for (format, name) in tables() {
+        assert_eq!(place.run(&format!("{FEED} --format {format} -o {name}")).code, 0);
+        for workers in [1, 2, 4] {
+            let (found, of_format) = place.replay(&format!("--epoch events:50 --workers {workers} {name}"));
+            assert_eq!(found.out, expected.out, "{format}, {workers} workers");
+            for count in ["events", "documents", "bytes", "epochs", "bad_records", "skipped"] {
+                assert_eq!(of_format[count], stats[count], "{format}: {count}");
+            }
+        }
+    }
+}
+
+#[test]
+fn archives_give_the_pairs_of_what_is_alive() {
+    let place = Place::new();
+    assert_eq!(place.run(&format!("{FEED} -o feed.jsonl")).code, 0);
+    let (expected, of_feed) = place.replay("--emit pairs feed.jsonl");
+    assert!(expected.out.lines().count() > 20);
+    for (format, name) in
+        [("wet", "a.warc.wet"), ("wet", "a.warc.wet.gz"), ("warc", "a.warc"), ("warc", "a.warc.gz")]
+    {
+        assert_eq!(place.run(&format!("{FEED} --format {format} -o {name}")).code, 0);
+        let (found, stats) = place.replay(&format!("--emit pairs {name}"));
+        assert_eq!((&found.out, &stats["documents"]), (&expected.out, &of_feed["documents"]), "{name}");
+    }
+    assert_eq!(place.run(&format!("{FEED} --format html -o pages")).code, 0);
+    let (found, _) = place.replay("--emit pairs pages");
+    assert_eq!(found.out.replace(".html\"", "\""), expected.out, "pages are their texts");
+    // From standard input, whatever it is.
+    let archive = std::fs::read(place.path("a.warc.gz")).unwrap_or_default();
+    let piped = place.run_with("replay --emit pairs -", |input| input.write_all(&archive).unwrap_or(()));
+    assert_eq!(piped.out, expected.out, "{}", piped.err);
+}
+
+fn line(id: &str, text: &str) -> String {
+    format!("{}\n", json!({ "id": id, "text": text }))
+}
+
+const TEXT: &str = "ten words of one text that is in two documents here";
+
+#[test]
+fn patterns_lists_and_folders_name_inputs() {
+    let place = Place::new();
+    place.file("crawl/1/a.jsonl", line("a", TEXT));
+    place.file("crawl/2/b.jsonl.gz", {
+        use std::io::Write;
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        gzip.write_all(line("b", TEXT).as_bytes()).and_then(|()| gzip.finish()).unwrap_or_default()
+    });
+    place.file("crawl/2/_SUCCESS", "");
+    place.file("crawl/2/.part.jsonl", line("hidden", TEXT));
+    place.file("docs/日本.md", TEXT);
+    place.file(
+        "docs/sub/rows.csv.zst",
+        zstd::encode_all(&b"id,text\nc,ten words of one text that is in two documents here\n"[..], 1)
+            .unwrap_or_default(),
+    );
+    place.file("list", "crawl/1/a.jsonl\r\n\ndocs\n");
+    let pair = |a: &str, b: &str| format!("{{\"a\":\"{a}\",\"b\":\"{b}\",\"similarity\":1.0}}\n");
+    for (inputs, expected) in [
+        ("crawl/**/*.jsonl*", pair("a", "b")),
+        ("crawl/{1,2}/[ab].*", pair("a", "b")),
+        ("--files-from list", [pair("a", "c"), pair("a", "日本.md"), pair("c", "日本.md")].concat()),
+        ("docs", pair("c", "日本.md")),
+        ("docs/日本.md crawl/1/*", pair("a", "docs/日本.md")),
+    ] {
+        let (run, stats) = place.replay(&format!("--emit pairs {inputs}"));
+        assert_eq!(run.out, expected, "{inputs}: {run:?}");
+        assert_eq!(stats["bad_records"], json!({}), "{inputs}");
+    }
+    let wrong = place.run("replay nowhere/*.csv missing --files-from none crawl/[");
+    assert_eq!(wrong.code, 2, "{wrong:?}");
+    for told in [
+        "no file matches \"nowhere/*.csv\"",
+        "cannot read \"missing\"",
+        "--files-from: cannot read \"none\"",
+        "is no pattern",
+    ] {
+        assert!(wrong.err.contains(told), "{told}: {wrong:?}");
+    }
+    let remote = place.run("replay s3://bucket-of-nobody/../x ftp://host/a");
+    assert!(remote.code == 2 && remote.err.contains("cannot read \"ftp://host/a\": "), "{remote:?}");
+}
+
+#[test]
+fn ids_are_named_counted_or_taken_from_where_they_are() {
+    let place = Place::new();
+    let pair = |a: &str, b: &str| format!("{{\"a\":\"{a}\",\"b\":\"{b}\",\"similarity\":1.0}}\n");
+    let long = "x".repeat(1025);
+    place
+        .file("none.jsonl", format!("{{\"text\":\"{TEXT}\"}}\n{{\"text\":\"\"}}\n{{\"text\":\"{TEXT}\"}}\n"));
+    place.file("none.csv", format!("body,title\n{TEXT},t\n,\n{TEXT},u\n"));
+    place.file(
+        "whole.jsonl",
+        format!("{{\"id\":12345678901234567890,\"text\":\"{TEXT}\"}}\n{{\"id\":7,\"text\":\"{TEXT}\"}}\n"),
+    );
+    place.file(
+        "nested.jsonl",
+        format!("{{\"page\":{{\"url\":\"http://ไทย\",\"body\":\"{TEXT}\"}}}}\n{{\"page\":{{\"url\":\"عنوان\",\"body\":\"{TEXT}\"}}}}\n"),
+    );
+    place.file("long.csv", format!("id,text\n{long},{TEXT}\n😀,{TEXT}\n\"a,\"\"b\",{TEXT}\n"));
+    for (arguments, expected, bad) in [
+        ("none.jsonl", pair("none.jsonl#0", "none.jsonl#2"), json!({})),
+        ("--text-field body none.csv", pair("none.csv#0", "none.csv#2"), json!({})),
+        ("whole.jsonl", pair("12345678901234567890", "7"), json!({})),
+        ("--id-field page.url --text-field page.body nested.jsonl", pair("http://ไทย", "عنوان"), json!({})),
+        ("long.csv", pair("a,\\\"b", "😀"), json!({ "bad_id": 1 })),
+        ("--text-field none long.csv", String::new(), json!({ "missing_text": 1 })),
+    ] {
+        let (run, stats) = place.replay(&format!("--emit pairs {arguments}"));
+        assert_eq!((&run.out, &stats["bad_records"]), (&expected, &bad), "{arguments}: {run:?}");
+    }
+    let missing = place.run("replay --text-field none long.csv");
+    assert!(
+        missing.err.contains("no column \"none\"") && missing.err.contains("\"id\", \"text\""),
+        "{missing:?}"
+    );
+}
+
+/// A page that is fetched twice: by its record it is two documents, by its address an update.
+#[test]
+fn a_page_that_is_fetched_again_is_an_update_by_its_address() {
+    let place = Place::new();
+    let record = |id: u32, page: &str, text: &str| {
+        format!(
+            "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Record-ID: <urn:uuid:{id}>\r\nWARC-Target-URI: http://e.org/{page}\r\n\
+             Content-Type: text/plain\r\nContent-Length: {}\r\n\r\n{text}\r\n\r\n",
+            text.len()
+        )
+    };
+    let other = "and now it says something else at more length than before";
+    let archive = [record(1, "a", TEXT), record(2, "b", TEXT), record(3, "a", other)].concat()
+        + "WARC/1.0\r\nWARC-Type: metadata\r\nContent-Length: 0\r\n\r\n\r\n\r\n";
+    place.file("a.warc", archive);
+    let (by_record, stats) = place.replay("--emit pairs a.warc");
+    assert_eq!(by_record.out, "{\"a\":\"1\",\"b\":\"2\",\"similarity\":1.0}\n");
+    assert_eq!((&stats["skipped"], &stats["documents"]), (&json!({ "metadata": 1 }), &json!(3)));
+    assert!(by_record.err.contains("skipped     1 record without a document: 1 metadata"), "{by_record:?}");
+    let (by_address, of_addresses) = place.replay("--warc-id uri --epoch events:1 a.warc");
+    let delta = |epoch, diff| {
+        format!(
+            "{{\"epoch\":{epoch},\"diff\":{diff},\"a\":\"http://e.org/a\",\"b\":\"http://e.org/b\",\"similarity\":1.0}}\n"
+        )
+    };
+    assert_eq!((by_address.out, &of_addresses["documents"]), (delta(2, 1) + &delta(3, -1), &json!(2)));
+}
+
+#[test]
+fn a_dry_run_shows_what_is_understood() {
+    let place = Place::new();
+    place.file("a.csv", "id,text,ts\n1,one two,5\n2,สอง,\n3,three,\n4,four,\n");
+    place.file("page.html", "<html><title>t</title><nav>menu</nav><p>What it says</p>");
+    let run = place.run("replay --dry-run=2 a.csv page.html");
+    let expected = "a.csv: csv, 53 B\n  \"1\", ts 5, 7 bytes\n    \"one two\"\n  \"2\", 9 bytes\n    \"สอง\"\n\
+                    page.html: html, 56 B\n  \"page.html\", 12 bytes of a page\n    \"What it says\"\n";
+    assert_eq!((run.code, run.out.as_str()), (0, expected), "{run:?}");
+}
