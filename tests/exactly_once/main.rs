@@ -5,17 +5,18 @@
 //!
 //! | option | |
 //! |---|---|
-//! | `--sink lines\|kafka` | a feed into a file (the default), or a topic into a topic, on a real broker |
+//! | `--sink lines\|sqlite\|kafka\|postgres` | a feed into a file; a feed, and then a table, into tables of a file; a topic into a topic, on a real broker; a feed and a table into tables, on a real server. By default all but `kafka` |
 //! | `--kills N` | SIGKILLs (default 6) |
 //! | `--points` | each kill at a failpoint, in turn, instead of at random moments; needs the feature `failpoints` |
 //! | `--seed N` | of the random moments (default 1) |
 //! | `--feed FILE` | a feed; by default a generated one |
-//! | `--processes` | one process, then three, then two |
+//! | `--processes` | one process, then three, then two (files and topics) |
 //! | `--lose-state` | what was kept is deleted once, on the way |
 //! | `--reconcile` | afterwards the threshold falls to 0.6, then the pipeline is `exact`, each killed on the way |
 //! | `--pipeline NAME` | default minhash |
 //!
-//! Without options it is what `cargo test` runs: a small feed into a file.
+//! Without options it is what `cargo test` runs: a small feed into files, it and a table into tables of a file, and of a server if one is installed.
+//! Nothing else has to be there: what is not is told with SKIPPED.
 
 #![expect(
     clippy::unwrap_used,
@@ -28,11 +29,17 @@
 #[expect(dead_code, reason = "what the tests of topics need besides")]
 #[path = "../kafka/broker.rs"]
 mod broker;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod databases;
 #[cfg(feature = "kafka")]
 mod kafka;
 mod lines;
 mod options;
 mod place;
+#[cfg(feature = "postgres")]
+mod server;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod tables;
 
 use std::process::ExitCode;
 
@@ -49,25 +56,42 @@ fn main() -> ExitCode {
     if options.passed_by {
         return ExitCode::SUCCESS;
     }
-    let verdict = match options.sink {
-        Sink::Lines => lines::run(&options),
-        #[cfg(feature = "kafka")]
-        Sink::Kafka => match kafka::run(&options) {
-            Some(verdict) => verdict,
-            None => return ExitCode::SUCCESS,
-        },
-        #[cfg(not(feature = "kafka"))]
-        Sink::Kafka => {
-            println!("SKIPPED exactly_once: built without the feature kafka");
-            return ExitCode::SUCCESS;
-        }
-    };
-    println!("{verdict}");
+    let sinks =
+        options.sink.map_or_else(|| vec![Sink::Lines, Sink::Sqlite, Sink::Postgres], |sink| vec![sink]);
+    let verdicts: Vec<_> = sinks.into_iter().filter_map(|sink| run(sink, &options)).collect();
+    let failed = verdicts.iter().filter(|verdict| !verdict.is_good()).count();
+    verdicts.iter().for_each(|verdict| println!("{verdict}"));
     println!(
-        "test result: {}. {} passed; {} failed; 0 ignored",
-        if verdict.is_good() { "ok" } else { "FAILED" },
-        u8::from(verdict.is_good()),
-        u8::from(!verdict.is_good())
+        "test result: {}. {} passed; {failed} failed; 0 ignored",
+        if failed == 0 { "ok" } else { "FAILED" },
+        verdicts.len() - failed,
     );
-    if verdict.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What came of a sink; nothing if what it needs is not here.
+fn run(sink: Sink, options: &Options) -> Option<place::Verdict> {
+    match sink {
+        Sink::Lines => Some(lines::run(options)),
+        #[cfg(feature = "kafka")]
+        Sink::Kafka => kafka::run(options),
+        #[cfg(feature = "sqlite")]
+        Sink::Sqlite => {
+            let folder = tempfile::tempdir().unwrap();
+            Some(tables::run(options, &databases::Sqlite { folder }))
+        }
+        #[cfg(feature = "postgres")]
+        Sink::Postgres => match server::Server::start() {
+            Ok(server) => Some(tables::run(options, &server)),
+            Err(why) => {
+                println!("SKIPPED exactly_once in PostgreSQL: {why}");
+                None
+            }
+        },
+        #[cfg(not(all(feature = "kafka", feature = "sqlite", feature = "postgres")))]
+        other => {
+            println!("SKIPPED exactly_once: built without the feature `{}`", other.name());
+            None
+        }
+    }
 }

@@ -7,12 +7,29 @@ use std::path::PathBuf;
 pub(crate) enum Sink {
     Lines,
     Kafka,
+    Sqlite,
+    Postgres,
+}
+
+impl Sink {
+    const ALL: [Self; 4] = [Self::Lines, Self::Kafka, Self::Sqlite, Self::Postgres];
+
+    /// As it is typed; the same as the feature that it needs, but for files.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Lines => "lines",
+            Self::Kafka => "kafka",
+            Self::Sqlite => "sqlite",
+            Self::Postgres => "postgres",
+        }
+    }
 }
 
 /// See the [crate].
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    pub(crate) sink: Sink,
+    /// `None`: all that need nothing but this program.
+    pub(crate) sink: Option<Sink>,
     pub(crate) kills: usize,
     pub(crate) points: bool,
     pub(crate) seed: u64,
@@ -28,7 +45,7 @@ pub(crate) struct Options {
 impl Options {
     pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut options = Self {
-            sink: Sink::Lines,
+            sink: None,
             kills: 6,
             points: false,
             seed: 1,
@@ -44,11 +61,9 @@ impl Options {
             let number = |text: String| text.parse().map_err(|_| format!("{text:?} is no number"));
             match word.as_str() {
                 "--sink" => {
-                    options.sink = match value()?.as_str() {
-                        "lines" => Sink::Lines,
-                        "kafka" => Sink::Kafka,
-                        other => return Err(format!("no sink {other:?}")),
-                    }
+                    let name = value()?;
+                    let named = Sink::ALL.into_iter().find(|sink| sink.name() == name);
+                    options.sink = Some(named.ok_or(format!("no sink {name:?}"))?);
                 }
                 "--kills" => options.kills = usize::try_from(number(value()?)?).unwrap_or(usize::MAX),
                 "--seed" => options.seed = number(value()?)?,

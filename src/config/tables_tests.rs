@@ -1,0 +1,144 @@
+//! Databases in a deployment file: what they mean, and all that is wrong with them.
+
+#![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
+
+use super::*;
+use crate::config::{Deployment, EmitKind, SinkPlace, SourcePlace};
+
+fn parse(text: &str) -> Result<Deployment, String> {
+    let environment = |name: &str| (name == "PASSWORD").then(|| "hunter2".to_owned());
+    Deployment::parse("d.toml", text, &environment).map_err(|error| error.to_string())
+}
+
+/// The problems of a file, each without its place.
+fn problems(text: &str) -> Vec<String> {
+    let told = parse(text).unwrap_err();
+    told.lines().map(|line| line.split_once(": ").unwrap().1.to_owned()).collect()
+}
+
+const SQLITE: &str = "source.kind = \"sqlite\"\nsource.path = \"in.db\"\nsource.table = \"pages\"\nsource.order = \"n\"\n\
+                      sink.kind = \"sqlite\"\nsink.path = \"out.db\"\n";
+
+#[test]
+fn every_key_is_taken() {
+    let text = r#"
+        [source]
+        kind = "postgres"
+        url = "postgres://me:${PASSWORD}@host/web"
+        query = "SELECT * FROM pages"
+        id = "page"
+        text = "body"
+        order = "changed"
+        deleted = "gone"
+        ts = "seen"
+        fields = ["title"]
+        page = 7
+        poll = "50ms"
+        overlap = "5s"
+        follow = false
+        [commit]
+        records = 9
+        [sink]
+        kind = "postgres"
+        url = "host=there user=me password=${PASSWORD}"
+        schema = "near"
+        prefix = "x_"
+        emit = "deltas"
+    "#;
+    let found = parse(text).unwrap();
+    let shown = format!("{found:?}");
+    assert!(!shown.contains("hunter2") && !shown.contains("${PASSWORD}"), "{shown}");
+    let SourcePlace::Table(table) = &found.source else { panic!("a table is read") };
+    let Address::Postgres(url) = &table.address else { panic!("of a server") };
+    assert_eq!(url.reveal(), "postgres://me:hunter2@host/web");
+    let expected = Table {
+        address: table.address.clone(),
+        relation: Relation::Query("SELECT * FROM pages".to_owned()),
+        id: "page".to_owned(),
+        text: "body".to_owned(),
+        order: "changed".to_owned(),
+        deleted: Some("gone".to_owned()),
+        ts: Some("seen".to_owned()),
+        fields: vec!["title".to_owned()],
+        page: 7,
+        poll: Duration::from_millis(50),
+        overlap: Overlap { time: Duration::from_secs(5), number: 1000 },
+        follow: false,
+        patience: PATIENCE,
+        limits: EpochLimits::default(),
+        is_here: true,
+    };
+    assert_eq!(**table, expected);
+    assert_eq!((found.commit.records, found.emit), (Some(9), EmitKind::Deltas));
+    let SinkPlace::Tables(TablePlace { schema, prefix, .. }) = &found.sink else {
+        panic!("tables are written")
+    };
+    assert_eq!((&**schema, &**prefix), ("near", "x_"));
+}
+
+#[test]
+fn defaults() {
+    let found = parse(SQLITE).unwrap();
+    let SourcePlace::Table(table) = &found.source else { panic!("a table is read") };
+    assert_eq!((&*table.id, &*table.text, table.page, table.follow), ("id", "text", 1000, true));
+    assert_eq!(
+        (table.poll, table.overlap),
+        (Duration::from_secs(1), Overlap { time: Duration::from_secs(60), number: 1000 })
+    );
+    assert_eq!(found.emit, EmitKind::Pairs, "every change is kept only if that is asked for");
+    assert_eq!(found.output(), Some(std::path::Path::new("out.db")));
+    let SourcePlace::Table(other) = parse(&format!("{SQLITE}source.overlap = 5")).unwrap().source else {
+        panic!()
+    };
+    assert_eq!(other.overlap, Overlap { time: Duration::ZERO, number: 5 });
+}
+
+#[test]
+fn all_that_is_wrong_is_told_at_once() {
+    let text = "source.kind = \"sqlite\"\nsource.table = \"a\"\nsource.query = \"b\"\nsource.url = \"x\"\nsource.topic = \"t\"\n\
+                source.page = 0\nsource.overlap = \"2d\"\nsink.kind = \"sqlite\"\nsink.schema = \"s\"\nsink.topic = \"t\"\nsink.emit = \"clusters\"";
+    let told = problems(text);
+    for expected in [
+        "source.path: found nothing, expected the path of a database",
+        "source.order: found nothing, expected the name of a column that grows: updated_at, or a serial number",
+        "sink.path: found nothing, expected a path; \"-\" is standard output",
+        "source.query: source.table and source.query are both set",
+        "source.url: has no effect with source.kind = \"sqlite\"",
+        "source.topic: has no effect with source.kind = \"sqlite\"",
+        "source.page: found 0, expected a whole number from 1 to 100000",
+        "source.overlap: found \"2d\", expected a time from \"1ms\" to \"86400s\", or a whole number from 0 to 2^53",
+        "sink.schema: has no effect with sink.kind = \"sqlite\"",
+        "sink.topic: has no effect with sink.kind = \"sqlite\"",
+    ] {
+        assert!(told.contains(&expected.to_owned()), "{expected} in {told:?}");
+    }
+    assert!(
+        told.iter().any(|line| line.starts_with("sink.emit: a database keeps pairs, clusters and documents")),
+        "{told:?}"
+    );
+    assert_eq!(told.len(), 11, "{told:?}");
+}
+
+#[test]
+fn an_address_is_never_told() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "postgres://me:hunter2@host/web\n").unwrap();
+    let path = file.path().to_str().unwrap();
+    let sink = |keys: &str| format!("source.inputs = [\"-\"]\nsink.kind = \"postgres\"\n{keys}");
+    assert!(parse(&sink(&format!("sink.url_file = {path:?}"))).is_ok());
+    let both = problems(&sink(&format!("sink.url_file = {path:?}\nsink.url = \"host=hunter2\"")));
+    assert_eq!(both, ["sink.url_file: sink.url and sink.url_file are both set"]);
+    let wrong = problems(&sink("sink.url = \"hunter2\""));
+    assert_eq!(
+        wrong,
+        ["sink.url: expected an address of a server, as in \"postgres://user@host:5432/database\""]
+    );
+    let lines = problems("source.inputs = [\"-\"]\nsink.url = \"hunter2\"\nsource.order = \"n\"");
+    assert_eq!(
+        lines,
+        [
+            "sink.url: has no effect with sink.kind = \"lines\"",
+            "source.order: has no effect with source.kind = \"files\""
+        ]
+    );
+}

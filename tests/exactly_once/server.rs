@@ -1,0 +1,166 @@
+//! A server of PostgreSQL of its own: of Debian's package or of the path, on a free port, in a folder that goes with it.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use postgres::{Client, NoTls};
+
+/// How long it may take to be there.
+const BOUND: Duration = Duration::from_secs(60);
+
+/// A server, ended when it is dropped.
+pub(crate) struct Server {
+    folder: tempfile::TempDir,
+    binaries: PathBuf,
+    port: u16,
+}
+
+impl Server {
+    /// Makes one.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(crate) fn start() -> Result<Self, String> {
+        let binaries = binaries().ok_or("no server of PostgreSQL is installed")?;
+        // One that nobody listens on now.
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|held| held.local_addr()).unwrap().port();
+        let folder = tempfile::tempdir().unwrap();
+        let server = Self { folder, binaries, port };
+        if is_root() {
+            // It refuses to run as root.
+            let own = Command::new("chown").arg("postgres").arg(server.folder.path()).status();
+            if !own.is_ok_and(|status| status.success()) {
+                return Err("there is no user postgres".to_owned());
+            }
+        }
+        let data = server.data();
+        let made = server
+            .command("initdb")
+            .args([
+                "-D",
+                data.to_str().unwrap(),
+                "-U",
+                "postgres",
+                "-A",
+                "trust",
+                "-E",
+                "UTF8",
+                "--locale=C.UTF-8",
+            ])
+            .output()
+            .unwrap();
+        if !made.status.success() {
+            return Err(format!("initdb failed: {}", String::from_utf8_lossy(&made.stderr)));
+        }
+        server.restart();
+        Ok(server)
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// A program of the server's, by a user that it accepts.
+    fn command(&self, program: &str) -> Command {
+        let program = self.binaries.join(program);
+        let mut command = if is_root() {
+            let mut command = Command::new("runuser");
+            command.args(["-u", "postgres", "--"]).arg(program);
+            command
+        } else {
+            Command::new(program)
+        };
+        command.current_dir(self.folder.path()).stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::connect(&self.url(), NoTls).unwrap()
+    }
+
+    pub(crate) fn try_client(&self) -> Result<Client, postgres::Error> {
+        Client::connect(&self.url(), NoTls)
+    }
+
+    /// Starts it again, and waits until it answers.
+    pub(crate) fn restart(&self) {
+        let until = Instant::now() + BOUND;
+        loop {
+            // What a kill has left of it may hold its memory for a moment: then it ends at once, and is started again.
+            let log =
+                std::fs::OpenOptions::new().create(true).append(true).open(self.folder.path().join("log"));
+            let (data, port) = (self.data(), self.port.to_string());
+            let folder = self.folder.path().to_str().unwrap();
+            let mut started = self
+                .command("postgres")
+                .args(["-D", data.to_str().unwrap(), "-p", &port, "-k", folder, "-h", "127.0.0.1"])
+                .args(["-c", "shared_buffers=16MB", "-c", "max_connections=20"])
+                .stdout(Stdio::null())
+                .stderr(log.unwrap())
+                .spawn()
+                .unwrap();
+            while started.try_wait().unwrap().is_none() {
+                if Client::connect(&self.url(), NoTls).is_ok() {
+                    return;
+                }
+                assert!(Instant::now() < until, "the server does not answer");
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            assert!(Instant::now() < until, "the server does not start: {:?}", self.log());
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+
+    fn signal(&self, signal: &str) {
+        let Some(pid) = pid(&self.data()) else { return };
+        // It may be gone.
+        drop(Command::new("kill").args(["-s", signal, &pid]).status());
+    }
+
+    /// Ends it by SIGKILL.
+    pub(crate) fn kill(&self) {
+        self.signal("KILL");
+    }
+}
+
+/// Where its programs are: the newest of Debian's versions, or a folder of the path.
+fn binaries() -> Option<PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
+    found.sort_by_key(|binaries| {
+        let version = binaries.parent().and_then(Path::file_name).and_then(std::ffi::OsStr::to_str);
+        std::cmp::Reverse(version.and_then(|name| name.parse::<u32>().ok()))
+    });
+    found.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+    found.into_iter().find(|binaries| ["initdb", "postgres"].iter().all(|name| binaries.join(name).exists()))
+}
+
+/// The process of a server, as it has written it.
+fn pid(data: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(data.join("postmaster.pid")).ok()?;
+    text.lines().next().map(str::to_owned)
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.signal("QUIT");
+        let until = Instant::now() + Duration::from_secs(10);
+        while pid(&self.data()).is_some() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
