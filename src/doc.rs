@@ -186,6 +186,27 @@ pub fn without_separators(text: &str) -> Cow<'_, str> {
     if text.contains(FIELD_SEPARATOR) { text.replace(FIELD_SEPARATOR, " ").into() } else { text.into() }
 }
 
+/// What is told of a document alive beside its text: of its last event.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    /// When it happened, in unix seconds as the source says; `None` if it does not.
+    pub ts: Option<f64>,
+    /// The length of the text as it was read, in bytes; 2^32 - 1 stands for that and all above. 0 also for a document that was kept
+    /// by a version of the program that did not keep lengths.
+    pub bytes: u32,
+    /// Where it stands in the source.
+    pub position: Position,
+}
+
+/// What an epoch has done to a document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DocChange {
+    /// Whose change it is.
+    pub id: DocId,
+    /// What holds from now on; `None` if it is not alive any more.
+    pub now: Option<Facts>,
+}
+
 /// One event, borrowing its text from the buffer that it was read into.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DocEvent<'a> {

@@ -105,6 +105,11 @@ impl Graph {
         self.tours.key(vertex)
     }
 
+    /// All vertices, in any order.
+    pub(super) fn vertices(&self) -> Vec<Vertex> {
+        self.by_id.iter().copied().collect()
+    }
+
     /// Vertices of the component.
     pub(super) fn size(&mut self, vertex: Vertex) -> usize {
         let place = self.place(vertex, 0);

@@ -17,10 +17,11 @@
 //! twice: O(m log m) for m members, which are at most `limit`, and for stars the pairs of their centres; O(log n) for a giant.
 //! Memory: every pair and every document in a pair, in one place.
 //!
-//! What becomes of clusters over time is told by [`history`].
+//! What becomes of clusters over time is told by [`history`], which of their documents stay by [`Keep`].
 
 mod graph;
 pub mod history;
+mod keep;
 mod star;
 mod tours;
 
@@ -32,6 +33,7 @@ use std::collections::BTreeSet;
 use crate::doc::DocId;
 use crate::pair::{Delta, Pair};
 use graph::Graph;
+pub use keep::Keep;
 use tours::Vertex;
 
 /// What a cluster is.
@@ -86,6 +88,46 @@ impl Clusters {
     /// # Panics
     /// If a pair is removed that is not present.
     pub fn advance(&mut self, changes: &[Delta]) -> Vec<(Report, isize)> {
+        let (net, touched) = self.net(changes);
+        let mut reports = Vec::new();
+        self.report(&touched, -1, &mut reports);
+        self.apply(net);
+        self.report(&touched, 1, &mut reports);
+
+        let changed = self.consolidate(reports);
+        touched.into_iter().for_each(|vertex| self.graph.prune(vertex));
+        changed
+    }
+
+    /// Takes the changes of one epoch as [`Self::advance`] does, and reports nothing: at no cost for the size of what they touch.
+    ///
+    /// # Panics
+    /// If a pair is removed that is not present.
+    pub fn follow(&mut self, changes: &[Delta]) {
+        let (net, touched) = self.net(changes);
+        self.apply(net);
+        touched.into_iter().for_each(|vertex| self.graph.prune(vertex));
+    }
+
+    /// Every document in a cluster, giants too: with the name of its cluster, by that and then by itself.
+    pub fn all(&mut self) -> Vec<(DocId, DocId)> {
+        let mut done = BTreeSet::new();
+        let mut all = Vec::new();
+        for vertex in self.graph.vertices() {
+            let least = self.graph.least(vertex);
+            if done.insert(least) {
+                all.extend(self.members(least));
+            }
+        }
+        let id = |vertex| self.graph.id(vertex).clone();
+        let mut named: Vec<_> =
+            all.into_iter().map(|(document, cluster)| (id(cluster), id(document))).collect();
+        named.sort_unstable();
+        named
+    }
+
+    /// The net changes, by pairs of vertices, and all that are in one.
+    fn net(&mut self, changes: &[Delta]) -> (Vec<(Pair<Vertex>, isize)>, BTreeSet<Vertex>) {
         let mut net = Vec::new();
         for same in changes.chunk_by(|a, b| a.pair.pair == b.pair.pair) {
             let diff: isize = same.iter().map(|delta| delta.diff).sum();
@@ -96,20 +138,25 @@ impl Clusters {
                 net.push((ends.expect("different documents are different vertices"), diff));
             }
         }
-        let touched: BTreeSet<Vertex> = net.iter().flat_map(|(pair, _)| [*pair.lo(), *pair.hi()]).collect();
+        let touched = net.iter().flat_map(|(pair, _)| [*pair.lo(), *pair.hi()]).collect();
+        (net, touched)
+    }
 
-        let mut reports = Vec::new();
-        self.report(&touched, -1, &mut reports);
+    fn apply(&mut self, mut net: Vec<(Pair<Vertex>, isize)>) {
         // New pairs first: they may replace removed ones in a spanning tree.
         net.sort_unstable_by_key(|(_, diff)| -diff);
         for (pair, diff) in net {
             if diff > 0 { self.graph.insert(pair) } else { self.graph.remove(pair) }
         }
-        self.report(&touched, 1, &mut reports);
+    }
 
-        let changed = self.consolidate(reports);
-        touched.into_iter().for_each(|vertex| self.graph.prune(vertex));
-        changed
+    /// The members of the clusters of a component, each with the vertex that names its cluster; `least` names the component.
+    fn members(&mut self, least: Vertex) -> Vec<(Vertex, Vertex)> {
+        let component = self.graph.component(least);
+        match self.kind {
+            ClusterKind::Components => component.into_iter().map(|document| (document, least)).collect(),
+            ClusterKind::Star => star::stars(&self.graph, component),
+        }
     }
 
     /// Adds the reports of the components of `touched`, with `diff`.
@@ -129,12 +176,8 @@ impl Clusters {
                 reports.push((Report::Giant { cluster: least, size }, diff));
                 continue;
             }
-            let component = self.graph.component(vertex);
-            let members = match self.kind {
-                ClusterKind::Components => component.into_iter().map(|document| (document, least)).collect(),
-                ClusterKind::Star => star::stars(&self.graph, component),
-            };
-            let members = members.into_iter().map(|(document, cluster)| Report::Member { cluster, document });
+            let members = self.members(least).into_iter();
+            let members = members.map(|(document, cluster)| Report::Member { cluster, document });
             reports.extend(members.map(|report| (report, diff)));
         }
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::key::Key;
-use crate::doc::{DocId, Position};
+use crate::doc::{DocId, Facts, Position};
 use crate::hash::SketchId;
 use crate::sketch::Sketch;
 use crate::text::Terms;
@@ -31,6 +31,8 @@ pub(super) struct Arrival {
     /// In unix seconds, if the source has it.
     pub(super) ts: Option<f64>,
     pub(super) content: Content,
+    /// The length of its text, as [`Facts::bytes`].
+    pub(super) bytes: u32,
     /// It was kept by an earlier run.
     pub(super) is_restored: bool,
     /// The key of its document, if that was kept too and is not the arrival's own.
@@ -38,6 +40,11 @@ pub(super) struct Arrival {
 }
 
 impl Arrival {
+    /// What it tells of its document.
+    pub(super) fn facts(&self) -> Facts {
+        Facts { ts: self.ts, bytes: self.bytes, position: self.position }
+    }
+
     /// The key that it gives its document.
     pub(super) fn key(&self) -> Key {
         self.key.as_ref().map_or_else(|| Key::of(self.ts, self.position), |key| **key)

@@ -256,7 +256,7 @@ mod tests {
         let position = Position { partition: 7, offset };
         let hash = hash::bytes(0, id.as_bytes());
         let id = DocId::new(id).unwrap();
-        Arrival { hash, id, position, ts, content: Content::Empty, is_restored, key: None }
+        Arrival { hash, id, position, ts, content: Content::Empty, bytes: 0, is_restored, key: None }
     }
 
     #[test]

@@ -144,7 +144,7 @@ pub(super) fn ingest<'scope>(
                     advance(&mut held, epoch);
                     let mut output = output.activate();
                     let mut session = output.session(&held[0]);
-                    let (mut events, mut bytes, mut empty, mut restored) = (0, 0, 0, 0);
+                    let (mut events, mut all_bytes, mut empty, mut restored) = (0, 0, 0, 0);
                     let mut newest = None;
                     let taken = intake.read(&mut |given| {
                         let (position, event) = match given {
@@ -160,10 +160,11 @@ pub(super) fn ingest<'scope>(
                             }
                         };
                         events += 1;
+                        let length = event.text.as_ref().map_or(0, |text| text.len());
                         let content = match event.text {
                             None => Content::Delete,
                             Some(text) => {
-                                bytes += text.len() as u64;
+                                all_bytes += text.len() as u64;
                                 let content = if is_live {
                                     maker.terms(&text).map(|terms| Content::Terms(Box::new(terms)))
                                 } else {
@@ -177,7 +178,8 @@ pub(super) fn ingest<'scope>(
                         let DocEvent { id, ts, .. } = event;
                         newest = newest.max(ts.and_then(UnixTime::new));
                         let (is_restored, key) = (false, None);
-                        session.give(Arrival { hash, id, position, ts, content, is_restored, key });
+                        let bytes = u32::try_from(length).unwrap_or(u32::MAX);
+                        session.give(Arrival { hash, id, position, ts, content, bytes, is_restored, key });
                     });
                     let reached = taken.end.map(Reached::Read).into_iter();
                     let letters = taken.letters.into_iter().map(Reached::Letter);
@@ -199,7 +201,7 @@ pub(super) fn ingest<'scope>(
                     }
                     metrics.add(Counter::Restored, restored);
                     metrics.add(Counter::Events, events);
-                    metrics.add(Counter::Bytes, bytes);
+                    metrics.add(Counter::Bytes, all_bytes);
                     metrics.add(Counter::Empty, empty);
                     again.activate();
                 }

@@ -1,11 +1,12 @@
 //! Kept: what a document needs to come back, as the value of its id among [`Changes`].
 //!
 //! ```text
-//! partition u32 | offset u64 | ts f64 (NaN: none) | kind u8 | content
+//! partition u32 | offset u64 | ts f64 (NaN: none) | kind u8 | length u32 | content
 //! ```
 //!
-//! All little-endian. Where slots are limited, 128 is added to the kind of a document whose [key](super::key) is that of an earlier event,
-//! and the key stands before the content: `when u64 | partition u32 | offset u64`. The content: of kind 0, a text without a token, nothing; of kind 1, a sketch, its words and then the features
+//! All little-endian. The length is that of the text, and stands there if 64 is added to the kind: by older versions it was not kept, and is
+//! taken for 0. A slot has none. Where slots are limited, 128 is added to the kind of a document whose [key](super::key) is that of an earlier event,
+//! and the key stands before the length: `when u64 | partition u32 | offset u64`. The content: of kind 0, a text without a token, nothing; of kind 1, a sketch, its words and then the features
 //! that are kept with it, 8 bytes each; of kind 2, terms (under live weights a document is sketched again with every table), for each the
 //! feature, 8 bytes, and its count, 4; of kind 3, a slot of a document that has ended, nothing. A sketch's id is a hash of its words under the scheme, and is made again.
 //!
@@ -25,6 +26,9 @@ pub(super) const PARCEL_BYTES: usize = 1 << 18;
 /// Added to the kind if a key follows.
 const WITH_KEY: u8 = 128;
 
+/// Added to the kind if the length of the text follows.
+const WITH_LENGTH: u8 = 64;
+
 /// The kind of a slot of a document that has ended.
 const SLOT: u8 = 3;
 
@@ -43,8 +47,9 @@ pub(super) fn keep(arrival: &Arrival, key: Option<Key>, changes: &mut Changes) {
         bytes.extend_from_slice(&arrival.position.partition.to_le_bytes());
         bytes.extend_from_slice(&arrival.position.offset.to_le_bytes());
         bytes.extend_from_slice(&arrival.ts.unwrap_or(f64::NAN).to_le_bytes());
-        bytes.push(if key.is_some() { kind | WITH_KEY } else { kind });
+        bytes.push(kind | WITH_LENGTH | if key.is_some() { WITH_KEY } else { 0 });
         key.iter().for_each(|key| bytes.extend_from_slice(&key.to_bytes()));
+        bytes.extend_from_slice(&arrival.bytes.to_le_bytes());
     };
     changes.put_with(id, |bytes| match &arrival.content {
         Content::Delete | Content::Empty => head(bytes, 0),
@@ -85,7 +90,12 @@ pub(super) fn restore(id: &[u8], value: &[u8], maker: &SketchMaker) -> Option<Ar
         let (read, behind) = Key::read(content)?;
         (key, content) = (Some(Box::new(read)), behind);
     }
-    let content = match kind & !WITH_KEY {
+    let mut bytes = 0;
+    if kind & WITH_LENGTH != 0 {
+        let (read, behind) = content.split_first_chunk()?;
+        (bytes, content) = (u32::from_le_bytes(*read), behind);
+    }
+    let content = match kind & !(WITH_KEY | WITH_LENGTH) {
         0 if content.is_empty() => Content::Empty,
         1 => {
             let (words, []) = content.as_chunks() else { return None };
@@ -106,7 +116,7 @@ pub(super) fn restore(id: &[u8], value: &[u8], maker: &SketchMaker) -> Option<Ar
         Position { partition: u32::from_le_bytes(*partition), offset: u64::from_le_bytes(*offset) };
     let ts = Some(f64::from_le_bytes(*ts)).filter(|ts| !ts.is_nan());
     let hash = hash::bytes(0, id.as_str().as_bytes());
-    Some(Arrival { hash, id, position, ts, content, is_restored: true, key })
+    Some(Arrival { hash, id, position, ts, content, bytes, is_restored: true, key })
 }
 
 #[cfg(test)]
@@ -131,17 +141,18 @@ mod tests {
         let id = DocId::new("頁/1").unwrap();
         let position = Position { partition: 7, offset: u64::MAX - 1 };
         let mut changes = Changes::default();
-        let arrival = Arrival { hash: 0, id, position, ts, content, is_restored: false, key: None };
+        let bytes = u32::MAX - 1;
+        let arrival = Arrival { hash: 0, id, position, ts, content, bytes, is_restored: false, key: None };
         keep(&arrival, None, &mut changes);
         let mut with_key = Changes::default();
         let greater = Key::of(Some(9.0), position);
         keep(&arrival, Some(greater), &mut with_key);
         let (of_both, both) = with_key.iter().next().unwrap();
         let back_with_key = restore(of_both, both.unwrap(), maker).unwrap();
-        assert_eq!((back_with_key.position, back_with_key.ts, back_with_key.key()), (position, ts, greater));
+        assert_eq!((back_with_key.facts(), back_with_key.key()), (arrival.facts(), greater));
         let (key, value) = changes.iter().next().unwrap();
         let back = restore(key, value.unwrap(), maker).unwrap();
-        assert_eq!((back.id.as_str(), back.position, back.ts), ("頁/1", position, ts));
+        assert_eq!((back.id.as_str(), back.facts()), ("頁/1", arrival.facts()));
         assert_eq!(back.key(), Key::of(ts, position));
         assert_eq!((back.hash, back.is_restored), (hash::bytes(0, "頁/1".as_bytes()), true));
         for cut in 0..value.unwrap().len() {
@@ -190,7 +201,8 @@ mod tests {
         let id = DocId::new("a").unwrap();
         let position = Position::default();
         let content = Content::Delete;
-        let arrival = Arrival { hash: 0, id, position, ts: None, content, is_restored: false, key: None };
+        let arrival =
+            Arrival { hash: 0, id, position, ts: None, content, bytes: 0, is_restored: false, key: None };
         keep(&arrival, None, &mut changes);
         assert_eq!(changes.iter().collect::<Vec<_>>(), [(&b"a"[..], None)]);
         let maker = maker(false);

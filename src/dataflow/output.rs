@@ -17,7 +17,7 @@ use timely::scheduling::Activator;
 use super::causes::Causes;
 use super::{Deltas, Stages};
 use crate::codec::Changes;
-use crate::doc::{Letter, Position};
+use crate::doc::{DocChange, Letter, Position};
 use crate::metrics::{Counter, Metrics};
 use crate::pair::{Cause, Delta, DocPair};
 use crate::time::{Epoch, Offsets, Progress, RetentionTime, TableInForce};
@@ -29,7 +29,9 @@ pub struct ClosedEpoch {
     pub progress: Progress,
     /// What it changes of the pairs: sorted by (a, b, diff), distinct, and of diff 1 or -1.
     pub deltas: Vec<Delta>,
-    /// What it changes of the documents, if they are [kept](Stages::keeps); of one document in order.
+    /// What it changes of the documents alive, if that is [told](Stages::tells_documents): one change of a document, sorted by id.
+    pub documents: Vec<DocChange>,
+    /// What a later run needs of these changes, if documents are [kept](Stages::keeps); of one document in order.
     pub kept: Vec<Changes>,
     /// Its records that are no events, by position, if they are kept with their epoch.
     pub letters: Vec<Letter>,
@@ -55,7 +57,9 @@ pub(super) enum Reached {
     Read(Position),
     /// The epoch has made this table of document frequencies.
     Table(TableInForce),
-    /// What has changed of documents.
+    /// What has changed of documents: all that is told of one in an epoch.
+    Documents(Vec<DocChange>),
+    /// What is kept of documents that have changed.
     Kept(Changes),
     /// A record that is no event.
     Letter(Letter),
@@ -71,6 +75,7 @@ pub(super) enum Reached {
 #[derive(Default)]
 struct OpenEpoch {
     deltas: Vec<(DocPair, isize)>,
+    documents: Vec<DocChange>,
     kept: Vec<Changes>,
     letters: Vec<Letter>,
     seen: BTreeMap<usize, u64>,
@@ -125,6 +130,7 @@ pub(super) fn output(
                         *next = offset.max(*next);
                     }
                     Reached::Table(table) => epoch.table = Some(table),
+                    Reached::Documents(mut changes) => epoch.documents.append(&mut changes),
                     Reached::Kept(changes) => epoch.kept.push(changes),
                     Reached::Clock(clock) => epoch.clock = epoch.clock.max(Some(clock)),
                     Reached::Causes(causes) => epoch.causes.add(causes),
@@ -157,8 +163,9 @@ impl Closing {
     fn close(&mut self, first_open: Option<Epoch>, emit: &mut dyn Emit) {
         let end = first_open.or_else(|| Some(self.open.last_key_value()?.0 + 1));
         for epoch in self.progress.epoch + 1..end.unwrap_or(0) {
-            let OpenEpoch { mut deltas, kept, mut letters, seen, next, table, clock, causes } =
+            let OpenEpoch { mut deltas, mut documents, kept, mut letters, seen, next, table, clock, causes } =
                 self.open.remove(&epoch).unwrap_or_default();
+            documents.sort_unstable_by(|a, b| a.id.cmp(&b.id));
             letters.sort_by_key(|letter| letter.position);
             consolidate(&mut deltas);
             deltas.sort_unstable_by(|(a, i), (b, j)| (&a.pair, i, a).cmp(&(&b.pair, j, b)));
@@ -178,7 +185,8 @@ impl Closing {
                 let so_far = self.progress.next.entry(partition).or_default();
                 *so_far = offset.max(*so_far);
             }
-            emit.closed(ClosedEpoch { progress: self.progress.clone(), deltas, kept, letters, seen });
+            let progress = self.progress.clone();
+            emit.closed(ClosedEpoch { progress, deltas, documents, kept, letters, seen });
         }
         if first_open.is_none() {
             emit.ended();

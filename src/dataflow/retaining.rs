@@ -3,6 +3,7 @@
 //! Events of an epoch and its clock -> what is told of each document that is touched, once the epoch is settled: with what is in force before
 //! and after it, why, and what a later run needs to go on from. How workers agree on slots is told in [`retain`](super::retain).
 
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,12 +14,15 @@ use super::key::Key;
 use super::output::Reached;
 use super::{Stages, kept};
 use crate::codec::Changes;
-use crate::doc::DocId;
+use crate::doc::{DocChange, DocId, Facts};
 use crate::hash;
 use crate::metrics::{Counter, Metrics};
 use crate::pair::Cause;
 use crate::retention::Retention;
 use crate::time::{Epoch, UnixTime};
+
+/// Changes of documents that are sent on together, at most: enough that what is sent with them does not count.
+const PARCEL: usize = 4096;
 
 /// What is made of documents that come, change and go.
 pub(super) trait Follow: 'static {
@@ -77,6 +81,8 @@ pub(super) struct Retaining<F: Follow> {
     clock: Option<UnixTime>,
     /// In order of place after [`settle`](Self::settle) has sorted them; those of one place in the order of what happened.
     touched: Vec<Touch<F>>,
+    /// What holds of the documents that have come or changed, by id, if that is told.
+    told: Option<BTreeMap<DocId, Option<Facts>>>,
     keeps: bool,
     changes: Changes,
     /// Those before them.
@@ -101,6 +107,7 @@ impl<F: Follow> Retaining<F> {
             retention: stages.retention,
             clock,
             touched: Vec::new(),
+            told: stages.tells_documents.then(BTreeMap::new),
             keeps: stages.keeps,
             changes: Changes::default(),
             full: Vec::new(),
@@ -173,6 +180,9 @@ impl<F: Follow> Retaining<F> {
                 continue;
             }
             let place = documents.put(place, &last, key, in_force, epoch);
+            if let Some(told) = self.told.as_mut().filter(|_| is_alive) {
+                told.insert(last.id.clone(), Some(last.facts()));
+            }
             if self.keeps && is_alive {
                 if self.changes.len_bytes() >= kept::PARCEL_BYTES {
                     self.full.push(std::mem::take(&mut self.changes));
@@ -244,6 +254,14 @@ impl<F: Follow> Retaining<F> {
             if is {
                 continue;
             }
+            if let Some(changed) = &mut self.told {
+                // Who has come and gone within the epoch leaves no trace.
+                if was {
+                    changed.insert(document.id.clone(), None);
+                } else {
+                    changed.remove(&document.id);
+                }
+            }
             let slot = documents.slot(place);
             if self.keeps {
                 match slot {
@@ -259,6 +277,16 @@ impl<F: Follow> Retaining<F> {
         documents.settle();
         drop(documents);
         self.touched = touched;
+        if let Some(changed) = &mut self.told {
+            let mut changes = std::mem::take(changed).into_iter().map(|(id, now)| DocChange { id, now });
+            loop {
+                let parcel: Vec<_> = changes.by_ref().take(PARCEL).collect();
+                if parcel.is_empty() {
+                    break;
+                }
+                reached(Reached::Documents(parcel));
+            }
+        }
         if counting != 0 {
             more(counting);
         }

@@ -29,6 +29,8 @@ pub struct Stages {
     pub retention: Retention,
     /// Whether documents are kept for a later run: then each epoch leaves with what changed of them.
     pub keeps: bool,
+    /// Whether each epoch leaves with its [changes of documents](crate::doc::DocChange).
+    pub tells_documents: bool,
     /// From which epoch on no earlier run has been here before. Tables of document frequencies are made from there on.
     pub live: Arc<LiveFrom>,
     /// How far an earlier run had come: where reading begins, and the table of document frequencies in force.
@@ -62,6 +64,7 @@ impl Stages {
             evidence: false,
             retention: Retention::default(),
             keeps: false,
+            tells_documents: false,
             live: Arc::new(LiveFrom::beginning()),
             past: Progress::default(),
             table: None,

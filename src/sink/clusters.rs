@@ -1,4 +1,4 @@
-//! Clusters as JSON Lines.
+//! Clusters: their changes, or what is left at the end.
 //!
 //! ```text
 //! {"epoch":7,"diff":1,"document":"…","cluster":"…"}              ClusterDeltaLines: every change of a membership,
@@ -12,10 +12,11 @@
 //! [`crate::cluster`].
 
 use std::collections::BTreeSet;
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead};
 use std::sync::Arc;
 
-use super::cluster_changes::{Change, ClusterChanges, Sum, count, write_change, write_cluster, write_id};
+use super::cluster_changes::{Change, ClusterChanges, Sum, count};
+use super::rows::{Lines, Row, Rows};
 use super::{Destination, Sink};
 use crate::cluster::{Clusters, Report};
 use crate::doc::Letter;
@@ -26,26 +27,30 @@ use crate::time::{Epoch, Progress};
 
 /// Writes every change of clusters, epoch by epoch; flushes at each commit, so that a reader sees whole epochs.
 #[derive(Debug)]
-pub struct ClusterDeltaLines<W> {
-    out: W,
+pub struct ClusterDeltaLines<R> {
+    out: R,
     changes: ClusterChanges,
 }
 
-impl<W: Write> ClusterDeltaLines<W> {
-    /// Writes to `out`, which should be buffered; `clusters` begins empty.
+impl<W: Destination> ClusterDeltaLines<Lines<W>> {
+    /// Writes JSON Lines to `out`, which should be buffered; `clusters` begins empty.
     pub fn new(out: W, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
+        Self::of(Lines(out), clusters, metrics)
+    }
+}
+
+impl<R: Rows> ClusterDeltaLines<R> {
+    /// The same, in any form.
+    pub fn of(out: R, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
         Self { out, changes: ClusterChanges::new(clusters, metrics) }
     }
 
     fn write(&mut self, epoch: Epoch, changes: &[Change]) -> io::Result<()> {
-        changes.iter().try_for_each(|change| {
-            write_change(&mut self.out, epoch, change)?;
-            self.out.write_all(b"\n")
-        })
+        changes.iter().try_for_each(|change| self.out.row(&Row::ClusterChange { epoch, change }))
     }
 }
 
-impl<W: Destination> Sink for ClusterDeltaLines<W> {
+impl<R: Rows> Sink for ClusterDeltaLines<R> {
     fn take_over(&mut self) -> io::Result<Standing> {
         self.out.take_over()
     }
@@ -76,27 +81,34 @@ impl<W: Destination> Sink for ClusterDeltaLines<W> {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.out.flush()
+        self.out.finish()
     }
 }
 
 /// Holds the clusters that the changes accumulate to, and writes them at the end, sorted.
 #[derive(Debug)]
-pub struct ClusterLines<W> {
-    out: W,
+pub struct ClusterLines<R> {
+    out: R,
     clusters: Clusters,
     metrics: Arc<Metrics>,
     alive: BTreeSet<Report>,
 }
 
-impl<W: Write> ClusterLines<W> {
+impl<W: Destination> ClusterLines<Lines<W>> {
     /// As [`ClusterDeltaLines::new`].
     pub fn new(out: W, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
+        Self::of(Lines(out), clusters, metrics)
+    }
+}
+
+impl<R: Rows> ClusterLines<R> {
+    /// As [`ClusterDeltaLines::of`].
+    pub fn of(out: R, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
         Self { out, clusters, metrics, alive: BTreeSet::new() }
     }
 }
 
-impl<W: Write> Sink for ClusterLines<W> {
+impl<R: Rows> Sink for ClusterLines<R> {
     fn restored(&mut self, deltas: &[Delta]) {
         let changes = self.clusters.advance(deltas);
         count(&changes, &self.metrics);
@@ -118,28 +130,18 @@ impl<W: Write> Sink for ClusterLines<W> {
     fn finish(&mut self) -> io::Result<()> {
         let mut reports = self.alive.iter().peekable();
         while let Some(report) = reports.next() {
-            self.out.write_all(b"{")?;
-            match report {
-                Report::Giant { .. } => {
-                    write_cluster(&mut self.out, report)?;
-                    self.out.write_all(b"\n")?;
-                }
-                Report::Member { cluster, document } => {
-                    self.out.write_all(b"\"cluster\":")?;
-                    write_id(&mut self.out, cluster)?;
-                    self.out.write_all(b",\"members\":[")?;
-                    write_id(&mut self.out, document)?;
-                    let is_here =
-                        |next: &&Report| matches!(next, Report::Member { cluster: c, .. } if c == cluster);
-                    while let Some(Report::Member { document: next, .. }) = reports.next_if(is_here) {
-                        self.out.write_all(b",")?;
-                        write_id(&mut self.out, next)?;
-                    }
-                    self.out.write_all(b"]}\n")?;
-                }
+            let Report::Member { cluster, document } = report else {
+                self.out.row(&Row::Giant { report })?;
+                continue;
+            };
+            let mut members = vec![document];
+            let is_here = |next: &&Report| matches!(next, Report::Member { cluster: c, .. } if c == cluster);
+            while let Some(Report::Member { document: next, .. }) = reports.next_if(is_here) {
+                members.push(next);
             }
+            self.out.row(&Row::Cluster { cluster, members: &members })?;
         }
-        self.out.flush()
+        self.out.finish()
     }
 }
 

@@ -1,39 +1,39 @@
-//! Deltas and pairs as JSON Lines.
+//! Deltas and pairs, one a row.
 //!
 //! ```text
 //! {"epoch":7,"diff":1,"a":"…","b":"…","similarity":0.912109375}      DeltaLines: every change
 //! {"a":"…","b":"…","similarity":0.912109375}                         PairLines: what is left at the end
 //! ```
-//!
-//! The keys stand in this order; a similarity has the fewest digits that read back to the same f64, and always a
-//! fraction. With evidence, a line goes on with `"blocks":3,"look":2,"components":128,"standard_error":0.02`; with causes, a delta ends with
-//! `"cause":"insert"`.
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead};
 
-use serde::Deserialize;
-
+use super::deltas::{StandardError, apply};
+use super::rows::{Lines, Row, Rows};
 use super::{Destination, Sink};
-use crate::doc::{DocId, Letter};
+use crate::doc::Letter;
 use crate::mark::{Mark, Standing};
-use crate::pair::{Cause, Delta, DocPair, Evidence, Pair, Similarity};
-use crate::time::{Epoch, Progress};
-
-/// The standard error of a pair's similarity by the pipeline, a pure function of the pair.
-pub type StandardError = Box<dyn Fn(&DocPair) -> f64 + Send>;
+use crate::pair::{Delta, DocPair};
+use crate::time::Progress;
 
 /// Writes every delta, epoch by epoch; flushes at each commit, so that a reader sees whole epochs.
-pub struct DeltaLines<W> {
-    out: W,
+pub struct DeltaLines<R> {
+    out: R,
     evidence: Option<StandardError>,
     causes: bool,
 }
 
-impl<W: Write> DeltaLines<W> {
-    /// Writes to `out`, which should be buffered; with evidence if there is a standard error to give, without causes.
+impl<W: Destination> DeltaLines<Lines<W>> {
+    /// Writes JSON Lines to `out`, which should be buffered; with evidence if there is a standard error to give, without causes.
     pub fn new(out: W, evidence: Option<StandardError>) -> Self {
+        Self::of(Lines(out), evidence)
+    }
+}
+
+impl<R: Rows> DeltaLines<R> {
+    /// The same, in any form.
+    pub fn of(out: R, evidence: Option<StandardError>) -> Self {
         Self { out, evidence, causes: false }
     }
 
@@ -44,7 +44,7 @@ impl<W: Write> DeltaLines<W> {
     }
 }
 
-impl<W: Destination> Sink for DeltaLines<W> {
+impl<R: Rows> Sink for DeltaLines<R> {
     fn take_over(&mut self) -> io::Result<Standing> {
         self.out.take_over()
     }
@@ -59,8 +59,8 @@ impl<W: Destination> Sink for DeltaLines<W> {
 
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
         for delta in deltas {
-            write_delta(&mut self.out, progress.epoch, delta, self.evidence.as_ref(), self.causes)?;
-            self.out.write_all(b"\n")?;
+            let (evidence, causes) = (self.evidence.as_ref(), self.causes);
+            self.out.row(&Row::Delta { epoch: progress.epoch, delta, evidence, causes })?;
         }
         Ok(())
     }
@@ -70,25 +70,32 @@ impl<W: Destination> Sink for DeltaLines<W> {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.out.flush()
+        self.out.finish()
     }
 }
 
 /// Holds the pairs that the deltas accumulate to, and writes them at the end, sorted.
-pub struct PairLines<W> {
-    out: W,
+pub struct PairLines<R> {
+    out: R,
     evidence: Option<StandardError>,
     alive: BTreeSet<DocPair>,
 }
 
-impl<W: Write> PairLines<W> {
+impl<W: Destination> PairLines<Lines<W>> {
     /// As [`DeltaLines::new`].
     pub fn new(out: W, evidence: Option<StandardError>) -> Self {
+        Self::of(Lines(out), evidence)
+    }
+}
+
+impl<R: Rows> PairLines<R> {
+    /// As [`DeltaLines::of`].
+    pub fn of(out: R, evidence: Option<StandardError>) -> Self {
         Self { out, evidence, alive: BTreeSet::new() }
     }
 }
 
-impl<W: Write> Sink for PairLines<W> {
+impl<R: Rows> Sink for PairLines<R> {
     fn restored(&mut self, deltas: &[Delta]) {
         for Delta { pair, diff, .. } in deltas {
             let changed = if *diff > 0 { self.alive.insert(pair.clone()) } else { self.alive.remove(pair) };
@@ -107,101 +114,10 @@ impl<W: Write> Sink for PairLines<W> {
 
     fn finish(&mut self) -> io::Result<()> {
         for pair in &self.alive {
-            self.out.write_all(b"{")?;
-            write_pair(&mut self.out, pair, self.evidence.as_ref(), None)?;
-            self.out.write_all(b"\n")?;
+            self.out.row(&Row::Pair { pair, evidence: self.evidence.as_ref() })?;
         }
-        self.out.flush()
+        self.out.finish()
     }
-}
-
-/// The sign of a pair that is there.
-fn present() -> i8 {
-    1
-}
-
-/// A delta as it is read back.
-#[derive(Deserialize)]
-struct DeltaLine {
-    #[serde(default = "present")]
-    diff: i8,
-    a: DocId,
-    b: DocId,
-    similarity: f64,
-    #[serde(default)]
-    blocks: u16,
-    #[serde(default)]
-    look: u16,
-    #[serde(default)]
-    components: u32,
-}
-
-/// Applies a line that was written before to the pairs that the lines before it accumulate to.
-///
-/// # Errors
-/// If it is no delta, or none that can follow.
-pub(super) fn apply(line: &str, pairs: &mut BTreeSet<DocPair>) -> io::Result<()> {
-    let (pair, diff) = read_delta(line)?;
-    let follows = if diff > 0 { pairs.insert(pair) } else { pairs.remove(&pair) };
-    if follows {
-        Ok(())
-    } else {
-        Err(wrong("a delta of the output does not follow from those before it", line))
-    }
-}
-
-fn wrong(what: &str, line: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("{what}: {line}"))
-}
-
-/// A delta as it was written, with its sign; the sign of a line without one is 1.
-///
-/// # Errors
-/// If it is no delta.
-pub(super) fn read_delta(line: &str) -> io::Result<(DocPair, i8)> {
-    let DeltaLine { diff, a, b, similarity, blocks, look, components } =
-        serde_json::from_str(line).map_err(|_| wrong("a line of the output is no delta", line))?;
-    let pair = Pair::new(a, b).ok_or_else(|| wrong("a document is no pair with itself", line))?;
-    let evidence = Evidence { blocks, look, components };
-    Ok((DocPair { pair, similarity: Similarity::clamped(similarity), evidence }, diff))
-}
-
-/// `{"epoch":…,"diff":…,"a":…}`, without the end of a line.
-pub(super) fn write_delta(
-    out: &mut impl Write,
-    epoch: Epoch,
-    delta: &Delta,
-    evidence: Option<&StandardError>,
-    causes: bool,
-) -> io::Result<()> {
-    let Delta { pair, diff, cause } = delta;
-    write!(out, "{{\"epoch\":{epoch},\"diff\":{diff},")?;
-    write_pair(out, pair, evidence, causes.then_some(*cause))
-}
-
-/// From the key `a` to the end of the object; with the cause of the pair's last change, if it is to be told.
-pub(super) fn write_pair(
-    out: &mut impl Write,
-    found: &DocPair,
-    evidence: Option<&StandardError>,
-    cause: Option<Cause>,
-) -> io::Result<()> {
-    out.write_all(b"\"a\":")?;
-    serde_json::to_writer(&mut *out, found.pair.lo().as_str())?;
-    out.write_all(b",\"b\":")?;
-    serde_json::to_writer(&mut *out, found.pair.hi().as_str())?;
-    out.write_all(b",\"similarity\":")?;
-    serde_json::to_writer(&mut *out, &found.similarity.get())?;
-    if let Some(standard_error) = evidence {
-        let Evidence { blocks, look, components } = found.evidence;
-        write!(out, ",\"blocks\":{blocks},\"look\":{look},\"components\":{components},\"standard_error\":")?;
-        serde_json::to_writer(&mut *out, &standard_error(found))?;
-    }
-    if let Some(cause) = cause {
-        // Of letters and hyphens: nothing in it is to be escaped.
-        write!(out, ",\"cause\":\"{}\"", cause.name())?;
-    }
-    out.write_all(b"}")
 }
 
 impl<W> fmt::Debug for DeltaLines<W> {
@@ -218,7 +134,10 @@ impl<W> fmt::Debug for PairLines<W> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::deltas::read_delta;
     use super::*;
+    use crate::doc::DocId;
+    use crate::pair::{Cause, Evidence, Pair, Similarity};
     use crate::sink::Memory;
 
     fn pair(a: &str, b: &str, similarity: f64) -> DocPair {

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Sink;
-use crate::doc::{DocId, Letter};
+use crate::doc::{DocChange, DocId, Facts, Letter};
 use crate::mark::{Mark, Standing};
 use crate::pair::{Delta, DocPair, Pair, Similarity};
 use crate::time::{Epoch, Progress};
@@ -17,6 +17,8 @@ pub struct Memory {
     pub deltas: Vec<(Epoch, DocPair, isize)>,
     /// How far every epoch has read.
     pub progress: Vec<Progress>,
+    /// The documents alive, as the run derives them that has it, if it is told of them; it does not ask for that.
+    pub documents: BTreeMap<DocId, Facts>,
     /// Records that are no events.
     pub letters: Vec<Letter>,
     /// The last mark.
@@ -46,6 +48,8 @@ impl Sink for Memory {
         let last = self.mark.as_ref().map_or(0, |mark| mark.progress.epoch);
         self.deltas.truncate(self.durable.0);
         self.letters.truncate(self.durable.1);
+        // All are told again.
+        self.documents.clear();
         self.progress.retain(|progress| progress.epoch <= last);
         Ok(self.mark.clone().map_or(Standing::New, |mark| Standing::At(Box::new(mark))))
     }
@@ -57,6 +61,18 @@ impl Sink for Memory {
             debug_assert!(follows, "every pair accumulates to 0 or 1");
         }
         Ok(pairs)
+    }
+
+    fn documents(&mut self, changes: &[DocChange], _: bool) -> io::Result<()> {
+        debug_assert!(changes.is_sorted_by(|a, b| a.id < b.id), "one change of a document, by id");
+        for DocChange { id, now } in changes {
+            let was = match now {
+                Some(facts) => self.documents.insert(id.clone(), *facts),
+                None => self.documents.remove(id),
+            };
+            debug_assert!(was.is_some() || now.is_some(), "who is not alive does not end");
+        }
+        Ok(())
     }
 
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], letters: &[Letter]) -> io::Result<()> {
@@ -86,6 +102,14 @@ impl<S: Sink> Sink for Arc<Mutex<S>> {
 
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
         lock(self).pairs()
+    }
+
+    fn wants_documents(&self) -> bool {
+        lock(self).wants_documents()
+    }
+
+    fn documents(&mut self, changes: &[DocChange], restored: bool) -> io::Result<()> {
+        lock(self).documents(changes, restored)
     }
 
     fn restored(&mut self, deltas: &[Delta]) {

@@ -2,29 +2,43 @@
 
 mod cluster_changes;
 mod clusters;
+mod csv_rows;
+mod deltas;
 mod destination;
 mod envelope;
 #[cfg(feature = "kafka")]
 mod kafka;
+mod keep_list;
 mod letters;
 mod lines;
 mod marked;
 mod memory;
+#[cfg(feature = "parquet")]
+mod parquet_rows;
+mod rows;
+mod tables;
 
 use std::collections::BTreeSet;
 use std::io;
 
 pub use clusters::{ClusterDeltaLines, ClusterLines};
+pub use csv_rows::Csv;
+pub use deltas::StandardError;
 pub use destination::Destination;
 pub use envelope::Envelope;
 #[cfg(feature = "kafka")]
 pub use kafka::{KafkaOutput, KafkaSink};
+pub use keep_list::{KeepList, Listed};
 pub use letters::LetterFile;
-pub use lines::{DeltaLines, PairLines, StandardError};
+pub use lines::{DeltaLines, PairLines};
 pub use marked::MarkedFile;
 pub use memory::Memory;
+#[cfg(feature = "parquet")]
+pub use parquet_rows::Parquet;
+pub use rows::{Cell, Holds, Lines, Row, RowKind, Rows};
+pub use tables::{TableOutput, TableSink};
 
-use crate::doc::Letter;
+use crate::doc::{DocChange, Letter};
 use crate::mark::{Mark, Standing};
 use crate::pair::{Delta, DocPair};
 use crate::time::Progress;
@@ -35,12 +49,16 @@ use crate::time::Progress;
 ///
 /// ```text
 ///  take_over ─▶ [pairs] ─▶ restored* ─▶ ( epoch+ ─▶ commit )* ─▶ finish
+///                          ╰ documents   ╰ documents, before it, if they are wanted
 /// ```
 ///
 /// - [`Self::take_over`] is called once, first, before anything is read. From then on no run that had the destination before can
 ///   write to it: its next commit fails. What it had not committed is gone. A destination that forgets starts anew.
 /// - [`Self::restored`] is called for the deltas of epochs that are in the output already, up to the mark: for what a sink derives
 ///   from all deltas.
+/// - [`Self::documents`] is called, if they are [wanted](Self::wants_documents), before [`Self::restored`] or [`Self::epoch`] of the same
+///   epoch, if there is a change of a document in it. All changes together leave the documents alive, whether the run
+///   began with them or not. While an output is corrected, the changes come as the epochs are repeated, before the corrections.
 /// - [`Self::epoch`] is called once for every epoch after that, in order, once the epoch is closed: nothing that it was given is ever
 ///   taken back. An epoch may have no delta. Numbers ascend, and may have a gap after a restart.
 /// - [`Self::commit`] makes the epochs given since the last one *durable*, with a mark: all of them and the mark, or nothing. When it
@@ -68,6 +86,21 @@ pub trait Sink {
     /// Those of the destination; that it keeps no marks; that it holds something else.
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
         Err(io::Error::new(io::ErrorKind::Unsupported, "the output keeps no marks"))
+    }
+
+    /// Whether the sink is to be told which documents are alive; asked once, before the run begins. It costs about 100 bytes for each event of
+    /// an open epoch, and what is told travels to the process that writes.
+    fn wants_documents(&self) -> bool {
+        false
+    }
+
+    /// Learns of an epoch's changes of documents: one of a document, sorted by id. Those of an epoch before the run is live are
+    /// `restored`: the destination has them already, if it goes on where it was; it has them not if it is new, or is corrected.
+    ///
+    /// # Errors
+    /// Those of the destination.
+    fn documents(&mut self, _changes: &[DocChange], _restored: bool) -> io::Result<()> {
+        Ok(())
     }
 
     /// Learns of deltas that are in the output already.

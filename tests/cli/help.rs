@@ -30,7 +30,7 @@ fn every_command_explains_its_options() {
     let pipeline =
         ["-p, --pipeline <PIPELINE>", "[default: minhash]", "--set <KEY=VALUE>", "--set threshold=0.7"];
     let replay = [
-        "<INPUT>...",
+        "[INPUT]...",
         "-o, --output <FILE>",
         "--emit <WHAT>",
         "--epoch <RULE>",
@@ -71,7 +71,7 @@ fn every_command_explains_its_options() {
             &["--corpus <INPUT>", "--lines <FILE>", "--top <N>", "--format <FORMAT>", "[TEXTFILE]..."],
             true,
         ),
-        ("trace", &["--doc <ID>", "<INPUT>..."], true),
+        ("trace", &["--doc <ID>", "[INPUT]..."], true),
         ("generate", &generate, false),
         ("evaluate", &evaluate, false),
         ("state", &["inspect", "verify", "compact"], false),

@@ -29,7 +29,7 @@ fn a_pipeline_inputs_and_options_are_judged_together() {
          neither",
         &[
             "invalid value 'hourly' for '--epoch <RULE>': expected \"events:N\", \"every:T\" with T as in \"100ms\", \"ts\" or \"all\"",
-            "invalid value 'groups' for '--emit <WHAT>' [possible values: deltas, pairs, clusters, cluster-deltas]",
+            "invalid value 'groups' for '--emit <WHAT>' [possible values: deltas, pairs, clusters, cluster-deltas, keep, remove]",
             "invalid value 'none' for '--workers <N>': expected a whole number, 1 or more",
             "./wrong.toml:1: threshold: found 1.5, expected a number above 0 and at most 1",
             "./wrong.toml:3: sketch.kind: found \"simhsah\", expected \"fss\", ",

@@ -1,8 +1,8 @@
 //! The law: after every epoch of any history, the accumulated deltas are what the oracle makes of the corpus.
 //!
-//! Eleven families. [`pipelines`]: random histories, for each kind of text rule, sketch, blocking and filter. [`properties`]:
+//! Twelve families. [`pipelines`]: random histories, for each kind of text rule, sketch, blocking and filter. [`properties`]:
 //! what follows from the law without an oracle. [`reference`]: delta by delta against a plain differential dataflow.
-//! [`recorded`]: real history. [`clusters`]: what is made of the pairs. [`truth`]: the oracle of true similarities against its
+//! [`recorded`]: real history. [`clusters`] and [`keep`]: what is made of the pairs. [`truth`]: the oracle of true similarities against its
 //! definition. [`retention`]: documents that expire. [`causes`]: why deltas are. [`visitors`]: questions asked meanwhile. [`sources`]: partitions, readers and cuts of any kind.
 //! [`flow`]: where a run waits, and how it fails. How seeds are
 //! set and found regressions kept is told in [`history`].
@@ -20,6 +20,7 @@ mod clusters;
 mod data;
 mod flow;
 mod history;
+mod keep;
 mod law;
 mod live;
 mod log;

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use dupflow::config::Plan;
 use dupflow::dataflow::Stages;
-use dupflow::doc::{Letter, Position};
+use dupflow::doc::{DocChange, Letter, Position};
 use dupflow::hash::mix;
 use dupflow::mark::{Mark, Standing};
 use dupflow::metrics::Counter;
@@ -50,6 +50,14 @@ impl Sink for Ends {
 
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
         self.sink.pairs()
+    }
+
+    fn wants_documents(&self) -> bool {
+        true
+    }
+
+    fn documents(&mut self, changes: &[DocChange], restored: bool) -> io::Result<()> {
+        self.sink.documents(changes, restored)
     }
 
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], letters: &[Letter]) -> io::Result<()> {
@@ -149,6 +157,33 @@ fn live(
     running.join().map(|_| metrics.get(Counter::Restored))
 }
 
+/// Events up to a progress, with their places and times, by partition.
+fn read_up_to(
+    history: &std::collections::BTreeMap<u32, Partition>,
+    next: &dupflow::time::Offsets,
+) -> Vec<(Position, Stamped)> {
+    let mut events = Vec::new();
+    for (partition, part) in history {
+        let next = next.get(partition).copied().unwrap_or(0);
+        for (offset, (id, text)) in part.events.iter().filter(|(offset, _)| *offset < next) {
+            let position = Position { partition: *partition, offset: *offset };
+            let ts = ts_of(*partition, *offset);
+            events.push((position, Stamped { id: id.clone(), text: text.clone(), ts }));
+        }
+    }
+    events
+}
+
+/// Holds what the last run was told of documents against the definition: all that are alive, as if it had read all by itself.
+fn assert_documents(place: &Place, plan: &Plan, history: &std::collections::BTreeMap<u32, Partition>) {
+    let memory = place.sink.lock().unwrap().clone();
+    let Some(last) = memory.progress.last() else { return };
+    let events = read_up_to(history, &last.next);
+    let clock = events.iter().filter_map(|(_, event)| event.ts).reduce(f64::max);
+    let alive = retention::all_alive(&events, clock, &plan.retention);
+    assert_eq!(memory.documents, retention::facts(alive));
+}
+
 /// Holds every durable epoch against the oracle of what its progress says has been read.
 fn assert_durable(
     place: &Place,
@@ -175,6 +210,7 @@ fn assert_durable(
     }
     assert!(history.iter().all(|(p, part)| before[p] == part.end), "all is read");
     accumulated.end();
+    assert_documents(place, plan, history);
 }
 
 /// Runs again and again, each run but the last one ending somewhere.
@@ -232,15 +268,7 @@ fn assert_durable_by_retention(
     let stages = Stages::of(plan, false);
     let mut accumulated = Accumulated::new(memory.deltas);
     for told in memory.progress {
-        let mut events = Vec::new();
-        for (partition, part) in history {
-            let next = told.next.get(partition).copied().unwrap_or(0);
-            for (offset, (id, text)) in part.events.iter().filter(|(offset, _)| *offset < next) {
-                let position = Position { partition: *partition, offset: *offset };
-                let ts = ts_of(*partition, *offset);
-                events.push((position, Stamped { id: id.clone(), text: text.clone(), ts }));
-            }
-        }
+        let events = read_up_to(history, &told.next);
         let clock = events.iter().filter_map(|(_, event)| event.ts).reduce(f64::max);
         let alive = retention::alive(&events, clock, &plan.retention);
         accumulated.advance(told.epoch);
@@ -249,6 +277,7 @@ fn assert_durable_by_retention(
         assert_eq!(told.clock, expected.map(RetentionTime::Event));
     }
     accumulated.end();
+    assert_documents(place, plan, history);
 }
 
 #[test]
@@ -328,6 +357,7 @@ fn under_live_weights_a_restart_goes_on_with_the_table_in_force() {
         memory.progress.iter().for_each(|progress| accumulated.advance(progress.epoch));
         assert_same(&accumulated.pairs, &corpus.pairs(&stages), 0, run(seed));
         accumulated.end();
+        assert_documents(&place, &plan, &partitions(&history, 1 + u32::try_from(seed % 3).unwrap(), seed));
     });
 }
 
@@ -365,6 +395,7 @@ fn an_output_is_reconciled_with_another_pipeline_however_often_that_ends_early()
                 assert!(if diff > 0 { alive.insert(pair.clone()) } else { alive.remove(&pair) }, "{pair:?}");
             }
             assert_same(&alive, &corpus.pairs(&stages), 0, run(seed));
+            assert_documents(&place, &plan, &parts);
         }
     });
 }

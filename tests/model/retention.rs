@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use dupflow::config::Plan;
 use dupflow::dataflow::{ClosedEpoch, Stages};
-use dupflow::doc::{DocId, Position};
+use dupflow::doc::{DocChange, DocId, Facts, Position};
 use dupflow::metrics::Counter;
 use dupflow::oracle;
 use dupflow::pair::DocPair;
@@ -32,7 +32,7 @@ use crate::script::{self, Epoched, Past, Run, Stamped, closed};
 const AGE: f64 = 20.0;
 
 /// Events whose times mostly ascend; some are late, some far ahead, some have none, many are equal.
-fn stamped() -> impl Strategy<Value = Vec<Stamped>> {
+pub(crate) fn stamped() -> impl Strategy<Value = Vec<Stamped>> {
     let times = (0u32..16, 0u32..30);
     (events(0..120), vec(times, 120)).prop_map(|(events, times)| {
         let stamp = |(n, ((id, text), (kind, noise)))| {
@@ -50,7 +50,7 @@ fn stamped() -> impl Strategy<Value = Vec<Stamped>> {
     })
 }
 
-fn cut(events: &[Stamped], sizes: &[usize], wall: bool) -> Vec<Epoched> {
+pub(crate) fn cut(events: &[Stamped], sizes: &[usize], wall: bool) -> Vec<Epoched> {
     let mut rest = events;
     let mut epochs = Vec::new();
     let mut now = 1000.0;
@@ -72,16 +72,29 @@ fn cut(events: &[Stamped], sizes: &[usize], wall: bool) -> Vec<Epoched> {
     epochs
 }
 
+/// A text, and what is told of its document beside it.
+pub(crate) type Alive = BTreeMap<DocId, (String, Facts)>;
+
 /// The documents alive by the definition: all events in order of position, the clock, the rule.
 pub(crate) fn alive(
     events: &[(Position, Stamped)],
     clock: Option<f64>,
     retention: &Retention,
 ) -> BTreeMap<DocId, String> {
-    let mut last: BTreeMap<&DocId, &Stamped> = BTreeMap::new();
+    all_alive(events, clock, retention).into_iter().map(|(id, (text, _))| (id, text)).collect()
+}
+
+/// What is told of them.
+pub(crate) fn facts(alive: Alive) -> BTreeMap<DocId, Facts> {
+    alive.into_iter().map(|(id, (_, facts))| (id, facts)).collect()
+}
+
+/// As [`alive`], with what is told of each.
+pub(crate) fn all_alive(events: &[(Position, Stamped)], clock: Option<f64>, retention: &Retention) -> Alive {
+    let mut last: BTreeMap<&DocId, (&Position, &Stamped)> = BTreeMap::new();
     let mut keys: BTreeMap<&DocId, (f64, Position)> = BTreeMap::new();
     for (position, event) in events {
-        last.insert(&event.id, event);
+        last.insert(&event.id, (position, event));
         let key = (event.ts.unwrap_or(f64::NEG_INFINITY), *position);
         let greatest = keys.entry(&event.id).or_insert(key);
         if key > *greatest {
@@ -96,9 +109,14 @@ pub(crate) fn alive(
         let newer = keys.values().filter(|key| **key > keys[id]).count() as u64;
         retention.max_documents.is_none_or(|most| newer < most)
     };
-    let is_alive = |(id, event): &(&DocId, &Stamped)| in_time(event) && has_slot(id);
-    let alive = last.into_iter().filter(is_alive);
-    alive.filter_map(|(id, event)| Some((id.clone(), event.text.clone()?))).collect()
+    let is_alive = |(id, (_, event)): &(&DocId, (&Position, &Stamped))| in_time(event) && has_slot(id);
+    let told = |(id, (position, event)): (&DocId, (&Position, &Stamped))| {
+        let text = event.text.clone()?;
+        let bytes = u32::try_from(text.len()).unwrap();
+        let facts = Facts { ts: event.ts, bytes, position: *position };
+        Some((id.clone(), (text, facts)))
+    };
+    last.into_iter().filter(is_alive).filter_map(told).collect()
 }
 
 /// Events of one partition, with their places.
@@ -131,6 +149,7 @@ pub(crate) fn pairs(stages: &Stages, alive: &BTreeMap<DocId, String>) -> BTreeSe
 fn stages(plan: &Plan, retention: Retention) -> Stages {
     let mut stages = Stages::of(plan, false);
     stages.retention = retention;
+    stages.tells_documents = true;
     stages
 }
 
@@ -138,7 +157,20 @@ fn accumulated(told: &[ClosedEpoch]) -> Accumulated {
     Accumulated::new(told.iter().cloned().flat_map(script::deltas_of).collect())
 }
 
+/// Takes an epoch's changes of documents: one of a document, by id, and none of nothing.
+pub(crate) fn advance(documents: &mut BTreeMap<DocId, Facts>, changes: &[DocChange]) {
+    assert!(changes.is_sorted_by(|a, b| a.id < b.id), "one change of a document, by id");
+    for DocChange { id, now } in changes {
+        let was = match now {
+            Some(facts) => documents.insert(id.clone(), *facts),
+            None => documents.remove(id),
+        };
+        assert!(was.is_some() || now.is_some(), "{id} ends, and was not alive");
+    }
+}
+
 fn assert_law(stages: &Stages, epochs: &[Epoched], run: Run) {
+    let mut documents = BTreeMap::new();
     let told = closed(stages, epochs, &Past::default(), run);
     let mut found = accumulated(&told);
     let mut so_far = Vec::new();
@@ -147,7 +179,12 @@ fn assert_law(stages: &Stages, epochs: &[Epoched], run: Run) {
     let mut left = 0;
     for (epoch, (given, clock)) in (1..).zip(epochs.iter().zip(&clocks)) {
         so_far.extend(given.events.iter());
-        let alive = alive(&placed(so_far.iter().copied()), *clock, &stages.retention);
+        let all = all_alive(&placed(so_far.iter().copied()), *clock, &stages.retention);
+        for closed in told.iter().filter(|closed| closed.progress.epoch == epoch) {
+            advance(&mut documents, &closed.documents);
+        }
+        assert_eq!(documents, facts(all.clone()), "after epoch {epoch}, {run:?}");
+        let alive: BTreeMap<_, _> = all.into_iter().map(|(id, (text, _))| (id, text)).collect();
         left = alive.len();
         let expected = match &mut live {
             None => pairs(stages, &alive),
@@ -174,7 +211,7 @@ fn by_age(clock: RetentionClock) -> Retention {
     Retention { max_age: Some(Duration::from_secs_f64(AGE)), max_documents: None, clock }
 }
 
-fn rules() -> impl Strategy<Value = Retention> {
+pub(crate) fn rules() -> impl Strategy<Value = Retention> {
     (any::<bool>(), option::weighted(0.7, 1u64..9), any::<bool>()).prop_map(|(ages, max_documents, wall)| {
         let clock = if wall { RetentionClock::Wall } else { RetentionClock::Event };
         Retention { max_age: ages.then_some(Duration::from_secs_f64(AGE)), max_documents, clock }
@@ -282,6 +319,12 @@ fn a_restart_from_what_was_kept_does_not_show() {
         after.live = Arc::new(LiveFrom::default());
         after.live.set(past.epochs + restores + 1);
         let mut again = closed(&after, second, &past, run);
+        let documents = |of: &[ClosedEpoch]| {
+            let mut documents = BTreeMap::new();
+            of.iter().for_each(|closed| advance(&mut documents, &closed.documents));
+            documents
+        };
+        assert_eq!(documents(&again), documents(&expected), "lengths and times are kept too");
         if restores > 0 && !again.is_empty() {
             again.remove(0);
         }

@@ -11,6 +11,7 @@ mod corpus;
 #[path = "../data/mod.rs"]
 mod data;
 mod estimators;
+mod keep;
 mod kinds;
 mod papers;
 mod pipelines;

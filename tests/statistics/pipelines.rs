@@ -15,7 +15,7 @@ use dupflow::doc::DocId;
 use dupflow::pair::Pair;
 use dupflow::pipeline::{self, Continuity, Job};
 use dupflow::sink::Memory;
-use dupflow::source::{BadRecords, EpochRule, Files, Input, OnError, Share, Speed};
+use dupflow::source::{BadRecords, EpochRule, Files, Input, Layout, OnError};
 use dupflow::time::SystemClock;
 
 use crate::bounds;
@@ -35,13 +35,11 @@ fn run(pipeline: &str, path: &Path) -> Memory {
     let sink = Arc::<Mutex<Memory>>::default();
     let job = Job {
         stages: Stages::of(&plan, false),
-        source: Box::new(Files {
-            inputs: Input::resolve([path]).unwrap(),
-            epochs: EpochRule::Events(EPOCH),
-            speed: Speed::Max,
-            share: Share::ALL,
-            places: Arc::default(),
-        }),
+        source: Box::new(Files::of(
+            Input::resolve([path], Layout::default()).unwrap(),
+            EpochRule::Events(EPOCH),
+            plan.scheme.text.field_names(),
+        )),
         first_epoch: 1,
         together: None,
         status: Arc::default(),

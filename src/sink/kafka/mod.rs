@@ -45,7 +45,7 @@ use outgoing::Outgoing;
 use transaction::Transactions;
 
 use super::cluster_changes::{Change, ClusterChanges, Sum, read_now};
-use super::lines::read_delta;
+use super::deltas::read_delta;
 use super::{Envelope, Sink, StandardError};
 use crate::broker::{Admin, Connection, Failure, Wanted};
 use crate::cluster::{Clusters, Report};

@@ -9,7 +9,7 @@ use crate::doc::{DocId, Letter};
 use crate::pair::{Delta, DocPair};
 use crate::sink::StandardError;
 use crate::sink::cluster_changes::{Change, write_change, write_cluster};
-use crate::sink::lines::{write_delta, write_pair};
+use crate::sink::deltas::{write_delta, write_pair};
 use crate::time::Epoch;
 
 /// Between the two ids of a key.

@@ -1,0 +1,247 @@
+//! `--output-format`, `--emit keep` and `--emit remove`: every form holds what JSON Lines hold, and the two lists part the corpus.
+
+#![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::dupflow::Place;
+use super::feeds::{delete, lines, page, upsert, words};
+
+/// Ids that a form might break: of separators, quotes and ends of lines, of several scripts.
+const IDS: [&str; 12] = [
+    "a,b",
+    "say \"hi\"",
+    "two\nlines",
+    "cr\r\nlf",
+    "\"",
+    ",",
+    " spaces ",
+    "文書/1",
+    "เอกสาร",
+    "وثيقة",
+    "😀🏳️‍🌈",
+    "日本語,「引用」",
+];
+
+/// A cluster of five, one of three, and others; one document ends, one has no token.
+fn feed() -> String {
+    let near = |n: u32| page(0..2, 10 + n);
+    let far = |n: u32| words((0..100).map(|word| 5000 + word + if word == n { 900 } else { 0 }));
+    let mut feed = String::new();
+    for (n, id) in (0..).zip(IDS) {
+        let text = match n {
+            0..5 => near(n),
+            5..8 => far(n),
+            8 => "!!!".to_owned(),
+            _ => words(100_000 * n..100_000 * n + 50),
+        };
+        feed += &upsert(id, &text);
+    }
+    feed + &upsert("ended", &near(77)) + &delete("ended")
+}
+
+/// A row: texts as they are, numbers by their digits; what is not there is empty.
+type Row = BTreeMap<String, String>;
+
+/// What is in JSON Lines, a row for each member of a cluster.
+fn rows(out: &str) -> Vec<Row> {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let mut rows = Vec::new();
+    for line in lines(out) {
+        let mut row: Row = Row::new();
+        for (key, value) in line.as_object().expect("an object") {
+            if !["members", "giant"].contains(&key.as_str()) {
+                row.insert(key.clone(), text(value));
+            }
+        }
+        let Some(members) = line["members"].as_array() else {
+            rows.push(row);
+            continue;
+        };
+        let member = |member| Row::from([("document".to_owned(), text(member))]);
+        rows.extend(members.iter().map(|of| member(of).into_iter().chain(row.clone()).collect::<Row>()));
+    }
+    rows
+}
+
+/// A row of another form. A number with a fraction is read as those of JSON Lines were, which may cost its last digit; that the digits are
+/// the same is asserted beside.
+fn row_of(cells: impl Iterator<Item = (String, String)>) -> Row {
+    let read = |(name, cell): (String, String)| match name.as_str() {
+        "similarity" | "standard_error" => {
+            let number: Value = serde_json::from_str(&cell).unwrap();
+            (name, number.to_string())
+        }
+        _ => (name, cell),
+    };
+    cells.filter(|(_, cell)| !cell.is_empty()).map(read).collect()
+}
+
+fn csv_rows(text: &str) -> Vec<Row> {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let names: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
+    let row = |record: csv::StringRecord| row_of(names.iter().cloned().zip(record.iter().map(str::to_owned)));
+    reader.records().map(|record| row(record.unwrap())).collect()
+}
+
+#[cfg(feature = "parquet")]
+fn parquet_rows(path: &std::path::Path) -> Vec<Row> {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
+
+    let reader = SerializedFileReader::new(std::fs::File::open(path).unwrap()).unwrap();
+    for group in reader.metadata().row_groups() {
+        assert!(
+            group.columns().iter().all(|column| column.statistics().is_some()),
+            "readers can pass over groups"
+        );
+    }
+    let cell = |field: &Field| match field {
+        Field::Str(text) => text.clone(),
+        Field::Long(number) => number.to_string(),
+        Field::Double(number) => serde_json::to_string(number).unwrap(),
+        Field::Null => String::new(),
+        other => panic!("{other:?}"),
+    };
+    let row = |row: parquet::record::Row| {
+        row_of(row.get_column_iter().map(|(name, field)| (name.clone(), cell(field))))
+    };
+    reader.get_row_iter(None).unwrap().map(|read| row(read.unwrap())).collect()
+}
+
+#[test]
+fn every_form_holds_the_same_rows() {
+    let place = Place::new();
+    place.file("feed.jsonl", feed());
+    let emits = [
+        "deltas --epoch events:3 --evidence --causes",
+        "deltas --epoch events:5",
+        "pairs --evidence",
+        "pairs",
+        "clusters",
+        "clusters --set output.cluster_limit=3",
+        "cluster-deltas --epoch events:2 --set output.cluster_limit=3",
+        "keep",
+        "remove",
+    ];
+    for emit in emits {
+        let json = place.replay(&format!("--emit {emit} feed.jsonl")).0.out;
+        let expected = rows(&json);
+        assert!(expected.len() >= 3, "{emit}: {expected:?}");
+        let printed = place.replay(&format!("--emit {emit} --output-format csv feed.jsonl")).0.out;
+        assert_eq!(csv_rows(&printed), expected, "{emit}");
+        for digits in printed.split([',', '\n']).filter(|cell| cell.starts_with("0.")) {
+            assert!(json.contains(&format!(":{digits}")), "{emit}: {digits}");
+        }
+        place.replay(&format!("--emit {emit} -o out.csv feed.jsonl"));
+        assert_eq!(place.read("out.csv"), printed, "{emit}: the name says it");
+        place.replay(&format!("--emit {emit} --output-format jsonl -o out.csv feed.jsonl"));
+        assert_eq!(rows(&place.read("out.csv")), expected, "{emit}: unless something else is said");
+        #[cfg(feature = "parquet")]
+        {
+            place.replay(&format!("--emit {emit} -o out.parquet feed.jsonl"));
+            assert_eq!(parquet_rows(&place.path("out.parquet")), expected, "{emit}");
+        }
+    }
+}
+
+#[test]
+fn csv_is_written_to_the_letter_and_has_a_header_without_rows_too() {
+    let place = Place::new();
+    place.file("feed.jsonl", upsert("a,\"b\"", &page(0..0, 0)) + &upsert("ง", &page(0..0, 0)));
+    let csv = |emit: &str| place.replay(&format!("--emit {emit} --output-format csv feed.jsonl")).0.out;
+    assert_eq!(csv("deltas"), "epoch,diff,a,b,similarity\n1,1,\"a,\"\"b\"\"\",ง,1.0\n");
+    assert_eq!(csv("remove"), "id,kept,cluster\nง,\"a,\"\"b\"\"\",\"a,\"\"b\"\"\"\n");
+    assert_eq!(csv("keep"), "id\n\"a,\"\"b\"\"\"\n");
+    assert_eq!(
+        csv("clusters --set output.cluster_limit=2"),
+        "document,cluster,size\n\"a,\"\"b\"\"\",\"a,\"\"b\"\"\",\nง,\"a,\"\"b\"\"\",\n"
+    );
+    place.file("feed.jsonl", "");
+    assert_eq!(csv("deltas --causes"), "epoch,diff,a,b,similarity,cause\n");
+    assert_eq!(csv("pairs --evidence"), "a,b,similarity,blocks,look,components,standard_error\n");
+}
+
+/// Documents that stay and go, with the counts by cluster.
+#[test]
+fn keep_and_remove_part_the_corpus() {
+    let place = Place::new();
+    place.file("feed.jsonl", feed());
+    let ids =
+        |out: &str| lines(out).iter().map(|line| line["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
+    for set in ["", "--set output.keep=longest", "--set output.clusters=star --set output.keep=named"] {
+        let list = |emit: &str| {
+            place.replay(format!("--emit {emit} {set} feed.jsonl").replace("  ", " ").as_str()).0.out
+        };
+        let (kept, removed) = (ids(&list("keep")), ids(&list("remove")));
+        assert!(kept.is_sorted() && removed.is_sorted());
+        assert_eq!((kept.len(), removed.len()), (IDS.len() - 6, 6), "four of five go, and two of three");
+        let both: BTreeSet<_> = kept.iter().chain(&removed).map(String::as_str).collect();
+        assert_eq!(both, IDS.into(), "the two lists part the documents alive, the one without a token too");
+        let mut by_cluster: BTreeMap<String, usize> = BTreeMap::new();
+        for line in lines(&list("remove")) {
+            let of = |key: &str| line[key].as_str().unwrap().to_owned();
+            assert!(kept.contains(&of("kept")) && !kept.contains(&of("id")), "{line}");
+            *by_cluster.entry(of("cluster")).or_default() += 1;
+        }
+        assert_eq!(by_cluster.into_values().collect::<BTreeSet<_>>(), [2, 4].into(), "{set}");
+    }
+    let (run, _) = place.replay("--emit keep --workers 4 --epoch events:1 feed.jsonl");
+    assert_eq!(run.out, place.replay("--emit keep --epoch all feed.jsonl").0.out, "whatever the cut");
+}
+
+/// What is written as it comes goes on behind a restart, with one header, and without what was torn off.
+#[test]
+fn csv_goes_on_where_another_run_ended() {
+    let place = Place::new();
+    let deployment = |sink: &str| {
+        place.file(
+            "here.toml",
+            format!("source.inputs = [\"feed.jsonl\"]\nsource.epoch = \"events:3\"\n{sink}"),
+        );
+    };
+    deployment("sink.path = \"out.csv\"");
+    let all = feed();
+    let (first, _) = all.split_at(all.match_indices('\n').nth(3).unwrap().0 + 1);
+    place.file("feed.jsonl", first);
+    let run = |more: &str| place.run(&format!("run -c here.toml{more}"));
+    assert_eq!(run("").code, 0);
+    place.file("feed.jsonl", &all);
+    assert_eq!(run("").code, 0);
+    let text = place.read("out.csv");
+    place.file("out.csv", format!("{text}9,1,\"torn"));
+    assert_eq!(run("").code, 0);
+    assert_eq!(place.read("out.csv"), text);
+    assert_eq!(text.matches("epoch,diff,a,b,similarity").count(), 1);
+    let mut pairs = BTreeSet::new();
+    for row in csv_rows(&text) {
+        let pair = (row["a"].clone(), row["b"].clone(), row["similarity"].clone());
+        assert!(if row["diff"] == "1" { pairs.insert(pair) } else { pairs.remove(&pair) }, "{row:?}");
+    }
+    let expected = rows(&place.replay("--emit pairs feed.jsonl").0.out);
+    let expected = expected.iter().map(|row| (row["a"].clone(), row["b"].clone(), row["similarity"].clone()));
+    assert_eq!(pairs, expected.collect());
+
+    let corrected = run(" --set threshold=0.5 --reconcile");
+    assert!(
+        corrected.code == 1 && corrected.err.contains("comma-separated values is not read back"),
+        "{corrected:?}"
+    );
+    deployment("sink.path = \"out.csv\"\nsink.format = \"jsonl\"");
+    let other = run("");
+    assert!(other.code == 1 && other.err.contains("sink.format"), "{other:?}");
+    assert_eq!(place.read("out.csv"), text);
+    for sink in ["sink.path = \"out.parquet\"", "sink.format = \"parquet\""] {
+        deployment(sink);
+        let refused = run("");
+        assert_eq!(refused.code, 2, "{refused:?}");
+        let why = if cfg!(feature = "parquet") {
+            "a Parquet file is whole at its end only"
+        } else {
+            "the feature `parquet`"
+        };
+        assert!(refused.err.contains(why), "{refused:?}");
+    }
+}

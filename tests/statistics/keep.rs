@@ -1,0 +1,72 @@
+//! Keep lists of a real corpus: no two documents that are kept are near copies of each other.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use dupflow::cluster::{Clusters, Keep};
+use dupflow::config::Plan;
+use dupflow::dataflow::Stages;
+use dupflow::description::Description;
+use dupflow::pipeline::{self, Continuity, Job};
+use dupflow::sink::{KeepList, Listed};
+use dupflow::source::{BadRecords, EpochRule, Files, Input, OnError};
+use dupflow::time::SystemClock;
+use serde_json::Value;
+
+use crate::corpus::{Corpus, FLOOR};
+use crate::data;
+
+/// The least similarity of which no pair may be left: three standard errors of the estimate above T, so that a pair right there is missed with a chance of
+/// about 1 in 1,000, and few pairs are right there. Seeds are pinned.
+const CLEAR: f64 = 0.85;
+
+/// The ids of a list.
+fn list(corpus: &Corpus, kind: &str, keep: Keep, listed: Listed) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path: PathBuf = folder.path().join("list.jsonl");
+    let overrides = [format!("threshold={FLOOR}"), format!("output.clusters={kind}")];
+    let plan = Plan::load("minhash", &overrides).unwrap();
+    let clusters = Clusters::new(plan.clusters, plan.cluster_limit);
+    let out = std::io::BufWriter::new(std::fs::File::create(&path).unwrap());
+    let job = Job {
+        stages: Stages::of(&plan, false),
+        source: Box::new(Files::of(vec![Input::at(&corpus.path)], EpochRule::All, Vec::new())),
+        first_epoch: 1,
+        together: None,
+        status: Arc::default(),
+        most_records: None,
+        continuity: Continuity::new(&Description::new()),
+        bad: Arc::new(BadRecords::new(OnError::Fail, None)),
+        sink: Box::new(KeepList::new(out, clusters, keep, listed)),
+        workers: NonZeroUsize::MIN.get() + 1,
+        clock: Arc::new(SystemClock::start()),
+    };
+    pipeline::run(job).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let id = |line: &str| serde_json::from_str::<Value>(line).unwrap()["id"].as_str().unwrap().to_owned();
+    text.lines().map(id).collect()
+}
+
+#[test]
+fn no_two_near_copies_are_kept() {
+    let Some(folder) = data::folder("keep lists of static_10k_shared") else { return };
+    let corpus = Corpus::documents(&folder, "static_10k_shared");
+    let clear: Vec<_> = corpus.truth[0].iter().filter(|(_, similarity)| **similarity >= CLEAR).collect();
+    assert!(clear.len() > 100, "{} pairs", clear.len());
+    for (kind, keep) in [("components", Keep::Smallest), ("star", Keep::Named)] {
+        let kept = list(&corpus, kind, keep, Listed::Kept);
+        let removed = list(&corpus, kind, keep, Listed::Removed);
+        println!("{kind}, {}: {} kept, {} removed", keep.name(), kept.len(), removed.len());
+        let both = |a: &[String], id: &str| a.binary_search_by(|one| one.as_str().cmp(id)).is_ok();
+        for (pair, similarity) in &clear {
+            let are_kept = [pair.lo(), pair.hi()].map(|id| both(&kept, id.as_str()));
+            assert_ne!(are_kept, [true, true], "{kind}: {pair:?}, of {similarity}, are both kept");
+        }
+        let mut all: Vec<_> = kept.iter().chain(&removed).collect();
+        let parts = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!((all.len(), parts), (10_000, 10_000), "the two part the corpus");
+    }
+}
