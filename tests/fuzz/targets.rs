@@ -1,0 +1,222 @@
+//! What is fuzzed: bytes in, and what must hold whatever they are.
+//!
+//! Each target reads its bytes as a part of the program would that takes them from outside. None may panic, none may take more than its input
+//! deserves, and what each says must add up and be the same again.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use dupflow::codec::Changes;
+use dupflow::config::{Deployment, Plan};
+use dupflow::doc::{DocEvent, Position};
+use dupflow::feed::{BadRecord, Names, Parser};
+use dupflow::html;
+use dupflow::source::{
+    BadRecords, Batch, Decoder, FileFormat, Format, Input, KeyedRecord, Layout, OnError, Payload, Records,
+    Shape, for_each_event,
+};
+use dupflow::state::{Memory, Saved, State, Store, verify};
+use dupflow::text::TextRules;
+
+/// The names of all targets.
+pub(crate) const ALL: [&str; 13] = [
+    "record",
+    "lines",
+    "csv",
+    "tsv",
+    "warc",
+    "parquet",
+    "detect",
+    "value",
+    "html",
+    "article",
+    "pipeline",
+    "deployment",
+    "state",
+];
+
+/// Runs a target on these bytes.
+///
+/// # Panics
+/// If something does not hold.
+pub(crate) fn run(target: &str, bytes: &[u8]) {
+    match target {
+        "record" => record(bytes),
+        "lines" => file(FileFormat::Jsonl, bytes),
+        "csv" => file(FileFormat::Csv, bytes),
+        "tsv" => file(FileFormat::Tsv, bytes),
+        "warc" => file(FileFormat::Warc, bytes),
+        "parquet" => file(FileFormat::Parquet, bytes),
+        "detect" => {
+            // The last byte, since the first ones tell formats.
+            let name = usize::from(bytes.last().copied().unwrap_or(0)) % NAMES.len();
+            file_named(NAMES[name], None, bytes);
+        }
+        "value" => value(bytes),
+        "html" => page(bytes),
+        "article" => article(bytes),
+        "pipeline" => pipeline(bytes),
+        "deployment" => deployment(bytes),
+        "state" => state(bytes),
+        other => panic!("no target {other:?}"),
+    }
+}
+
+/// Names that tell a format, and some that do not.
+const NAMES: [&str; 8] = ["input", "a.csv", "a.tsv.gz", "a.txt", "a.md", "日本.html", "a.json", "a.warc.zst"];
+
+/// A line of a feed: names and ids of every kind.
+fn record(bytes: &[u8]) {
+    let names = [Names::default(), Names { id: "doc".into(), text: "body".into(), whole_ids: true }];
+    for called in names {
+        let text = called.text.clone();
+        let mut parser = Parser::of(called, &["title".to_owned()]);
+        let first = parser.parse(bytes).map(|record| format!("{record:?}"));
+        let again = parser.parse(bytes).map(|record| format!("{record:?}"));
+        assert_eq!(first, again, "what one line leaves behind must not show in the next");
+        // A field that is read by hand only where it has a string: the library says what the line is.
+        let Some(fields) = bytes.strip_prefix(b"{") else { continue };
+        if fields.starts_with(b"\"") {
+            let by_library = [format!("{{{:?}:null,", text).as_bytes(), fields].concat();
+            let expected = parser.parse(&by_library).map(|record| format!("{record:?}"));
+            let first =
+                first.map_err(|bad| if bad == BadRecord::MissingText { BadRecord::BadText } else { bad });
+            assert_eq!(first, expected, "a line is read alike by hand and by a library");
+        }
+    }
+}
+
+/// What a file was read as: events by position, bad records and skipped ones by reason.
+type Read = (Vec<(u64, String, Option<String>)>, BTreeMap<&'static str, u64>, BTreeMap<&'static str, u64>);
+
+fn read(name: &str, format: Option<FileFormat>, layout: Layout, bytes: &[u8]) -> Read {
+    let bad = BadRecords::new(OnError::Count, None);
+    let input = Input::of_bytes(name, bytes.to_vec(), Layout { format, ..layout });
+    let mut events = Vec::new();
+    let each = |position: Position, event: DocEvent<'_>| {
+        events.push((position.offset, event.id.to_string(), event.text.map(Into::into)));
+    };
+    for_each_event(vec![input], &["title".to_owned()], &bad, each).expect("bad records end nothing");
+    (events, bad.counts(), bad.skipped())
+}
+
+fn file(format: FileFormat, bytes: &[u8]) {
+    file_named("input", Some(format), bytes);
+}
+
+/// A file: the same twice, positions that ascend, and no record in two places.
+fn file_named(name: &str, format: Option<FileFormat>, bytes: &[u8]) {
+    let nested = Layout { id: "meta.id".into(), text: "meta.text".into(), ..Layout::default() };
+    for layout in [Layout::default(), nested] {
+        let found = read(name, format, layout.clone(), bytes);
+        let (events, bad, skipped) = &found;
+        assert!(events.is_sorted_by(|a, b| a.0 < b.0), "one record has one position");
+        let told: u64 = bad.values().chain(skipped.values()).sum();
+        let last = events.last().map_or(0, |event| event.0 + 1);
+        assert!(last <= told + events.len() as u64, "a position that is no event was told: {bad:?}");
+        assert_eq!(found, read(name, format, layout, bytes), "the same bytes are the same records");
+    }
+}
+
+/// A record of a topic, in every shape.
+fn value(bytes: &[u8]) {
+    let (key, value) = bytes.split_at(bytes.len().min(usize::from(bytes.first().copied().unwrap_or(0) % 8)));
+    for format in [Format::Auto, Format::Text, Format::Json, Format::Debezium, Format::Row] {
+        for id in [None, Some(vec!["meta".to_owned(), "id".to_owned()])] {
+            let shape =
+                Shape { format, text: vec!["text".to_owned()], id, headers: vec!["title".to_owned()] };
+            let mut records = Records::of(shape.into());
+            records.push(KeyedRecord { offset: 3, ts: None, key: Some(key), value: Some(value) });
+            records.push_header(0, key);
+            let payload = Payload::Records(records);
+            let batch = Batch {
+                input: "topic".into(),
+                partition: 0,
+                records: 1,
+                next: 4,
+                payload,
+                letters: Vec::new(),
+                seen: None,
+            };
+            let bad = BadRecords::new(OnError::Count, None);
+            let mut events = 0;
+            let count = |_: Position, _: DocEvent<'_>| events += 1;
+            Decoder::new(&["title".to_owned()])
+                .decode(&batch, &bad, &mut Vec::new(), count)
+                .expect("counted");
+            assert_eq!(events + bad.counts().values().sum::<u64>(), 1);
+        }
+    }
+}
+
+/// A web page.
+fn page(bytes: &[u8]) {
+    let marked = html::marked(bytes, None);
+    assert!(html::is_page(&marked));
+    let mut extractor = html::Extractor::default();
+    let text = extractor.text(&marked).to_owned();
+    assert!(text.len() <= 4 * marked.len() + 16, "a text is not longer than its page");
+    assert_eq!(text, html::Extractor::default().text(&marked), "the same page says the same");
+    drop(html::page(bytes));
+}
+
+/// The article of a web page.
+#[cfg(feature = "article")]
+fn article(bytes: &[u8]) {
+    let page = html::decode(bytes, None);
+    let whole = html::Extractor::default().text(&page).len();
+    let mut finder = html::ArticleFinder::default();
+    let text = finder.text(&page).to_owned();
+    assert!(text.len() <= whole, "an article is not longer than its page");
+    assert_eq!(text, finder.text(&page), "the same page says the same");
+}
+
+#[cfg(not(feature = "article"))]
+fn article(_: &[u8]) {}
+
+/// A pipeline file.
+fn pipeline(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    // A file that names other files would read them.
+    if text.contains('/') || text.contains("idf") || text.contains("stop_words") {
+        return;
+    }
+    match Plan::parse("fuzzed", &text, Path::new("/nowhere"), &[]) {
+        Ok(plan) => assert_eq!(plan.description().encode(), plan.description().encode()),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// A deployment file.
+fn deployment(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if text.contains("_file") || text.contains("files_from") {
+        return;
+    }
+    let variable = |name: &str| (name == "SET").then(|| "7".to_owned());
+    if let Err(error) = Deployment::parse("fuzzed", &text, &variable) {
+        assert!(!error.to_string().is_empty());
+    }
+}
+
+/// One file of a state in the place of another: what is damaged is told, or was never needed.
+fn state(bytes: &[u8]) {
+    let memory = Memory::default();
+    {
+        let mut state = State::open(Box::new(memory.clone())).expect("an empty place");
+        let mut changes = Changes::default();
+        changes.put(b"a", b"one");
+        changes.put("日本".as_bytes(), b"two");
+        changes.end(b"gone");
+        let saved = Saved { mark: Default::default(), scheme: TextRules::default().description().encode() };
+        state.publish(&saved, &[changes]).expect("memory takes it");
+    }
+    let names = memory.list().expect("memory lists");
+    let which = usize::from(bytes.first().copied().unwrap_or(0)) % names.len();
+    memory.put(&names[which], bytes.get(1..).unwrap_or_default()).expect("memory takes it");
+    drop(verify(Box::new(memory.clone())));
+    let Ok(mut state) = State::open(Box::new(memory)) else { return };
+    if let Ok(Some(snapshot)) = state.latest(u64::MAX) {
+        drop(snapshot.read(1 << 16, |_| Ok::<(), dupflow::state::StateError>(())));
+    }
+}
