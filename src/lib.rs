@@ -32,6 +32,7 @@ pub mod doc;
 pub mod failpoint;
 pub mod hash;
 pub mod hash_index;
+pub mod html;
 pub mod mark;
 pub mod metrics;
 pub mod pair;
@@ -47,6 +48,7 @@ pub mod sketch;
 pub mod block;
 pub mod broker;
 pub mod cluster;
+pub mod database;
 pub mod filter;
 
 pub mod dataflow;

@@ -7,7 +7,10 @@ use std::process::ExitCode;
 use super::problems::Problems;
 use super::run::note_conflicts;
 use super::{PipelineArgs, counted, plan};
-use crate::config::{Deployment, SourcePlace};
+use crate::config::{Deployment, SinkPlace, SourcePlace, TablePlace};
+use crate::database::Failure;
+use crate::sink::TableOutput;
+use crate::source::Input;
 
 /// What `check` takes.
 #[derive(Debug, clap::Args)]
@@ -42,6 +45,31 @@ fn connected(_: &Deployment) -> anyhow::Result<String> {
     Ok(String::new())
 }
 
+/// What the databases have, a line each.
+///
+/// # Errors
+/// All that is missing or refused.
+fn databases(deployment: &Deployment) -> anyhow::Result<String> {
+    let table = if let SourcePlace::Table(table) = &deployment.source { Some(table.examine()) } else { None };
+    let output = if let SinkPlace::Tables(place) = &deployment.sink { Some(examine(place)) } else { None };
+    let (mut found, mut problems) = (String::new(), Vec::new());
+    for told in table.into_iter().chain(output) {
+        match told {
+            Ok(line) => writeln!(found, "  {line}")?,
+            Err(failure) => problems.push(failure.to_string()),
+        }
+    }
+    if problems.is_empty() { Ok(found) } else { Err(anyhow::anyhow!(problems.join("\n"))) }
+}
+
+/// What stands where tables are to be written.
+fn examine(place: &TablePlace) -> Result<String, Failure> {
+    let TablePlace { address, schema, prefix, patience } = place.clone();
+    let output =
+        TableOutput { address, schema, prefix, patience, deltas: false, causes: false, run: String::new() };
+    output.examine()
+}
+
 /// Says what is fine and, of what is, what speaks against it ("!"); or everything that is wrong.
 ///
 /// # Errors
@@ -52,7 +80,8 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     let deployment = args.config.as_ref().map(|path| Deployment::load(path, &environment)).transpose();
     let deployment = problems.take(deployment);
     if let Some(Some(deployment)) = &deployment {
-        note_conflicts(deployment, None, &mut problems);
+        let inputs: Vec<_> = deployment.inputs().iter().map(|path| Input::at(path)).collect();
+        note_conflicts(deployment, &inputs, None, &mut problems);
     }
     let (plan, deployment) = problems.settle(plan.zip(deployment))?;
 
@@ -64,6 +93,7 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
         let inputs = match &deployment.source {
             SourcePlace::Files { inputs, .. } => counted(inputs.len(), "input"),
             SourcePlace::Kafka { topic, .. } => format!("topic \"{topic}\""),
+            SourcePlace::Table(table) => table.name(),
         };
         let workers = deployment
             .workers
@@ -71,10 +101,15 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
         writeln!(report, "deployment {}: ok, {inputs}, {workers}", path.display())?;
     }
     if args.connect {
+        let databases = deployment.as_ref().map(databases).transpose()?.unwrap_or_default();
         match deployment.as_ref().filter(|place| place.has_broker()) {
             Some(deployment) => report.push_str(&connected(deployment)?),
-            None => report.push_str("connect: nothing to reach, no broker is named\n"),
+            None if databases.is_empty() => {
+                report.push_str("connect: nothing to reach, no broker and no database is named\n");
+            }
+            None => report.push_str("connect: ok\n"),
         }
+        report.push_str(&databases);
     }
     super::print(&report)?;
     Ok(ExitCode::SUCCESS)

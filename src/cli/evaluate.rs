@@ -25,7 +25,7 @@ use crate::evaluate::scripts::Scripts;
 use crate::evaluate::search::Search;
 use crate::evaluate::speed::Speed;
 use crate::evaluate::{Bench, Findings, Study, Table, folder};
-use crate::source::Input;
+use crate::source::{Input, Layout};
 use crate::text::{Featurizer, IdfTable};
 use crate::time::SystemClock;
 
@@ -334,7 +334,7 @@ impl Whole {
     fn write_idf(&self, path: &Path, mut problems: Problems) -> anyhow::Result<ExitCode> {
         let pipeline = self.pipelines.first().map_or("weighted", String::as_str);
         let plan = problems.take(Plan::load(pipeline, &self.overrides));
-        let inputs = problems.take(Input::resolve(&self.corpus));
+        let inputs = problems.take(Input::resolve(&self.corpus, Layout::default()));
         if self.corpus.is_empty() {
             problems.note("--write-idf needs documents: name a feed or a folder with --corpus");
         }
@@ -390,7 +390,7 @@ impl Whole {
         if self.corpus.iter().any(|input| input == Path::new("-")) {
             problems.note("--corpus: \"-\" is read once, and the corpus is needed once for each pipeline");
         } else {
-            problems.take(Input::resolve(&self.corpus));
+            problems.take(Input::resolve(&self.corpus, Layout::default()));
         }
         if self.truth.is_some() && self.labels.is_some() {
             problems.note("--labels: the truth is named by --truth already");

@@ -9,9 +9,12 @@ pub mod compare;
 #[cfg(feature = "kafka")]
 mod connect;
 mod corpus;
+mod documents;
 pub mod evaluate;
 mod examine;
 pub mod generate;
+pub mod inputs;
+mod look;
 pub mod plan;
 mod problems;
 #[cfg(feature = "kafka")]

@@ -53,8 +53,8 @@ const ROOM: Room = Room { bytes: 16 << 20, batches: 64 };
 pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> anyhow::Result<ExitCode> {
     let environment = |name: &str| std::env::var(name).ok();
     let deployment = problems.take(Deployment::load(&args.config, &environment));
-    if deployment.as_ref().is_some_and(|place| matches!(place.source, SourcePlace::Files { .. })) {
-        problems.note("source.kind: the deployment reads files, and a topic is to be recorded");
+    if deployment.as_ref().is_some_and(|place| !matches!(place.source, SourcePlace::Kafka { .. })) {
+        problems.note("source.kind: the deployment reads no topic, and a topic is to be recorded");
     }
     let deployment = problems.settle(deployment)?;
     let SourcePlace::Kafka { topic, start, shape, refresh } = deployment.source else { bail!("no topic") };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context;
-use indicatif::{HumanCount, HumanFloatCount, ProgressBar};
+use indicatif::{HumanCount, HumanFloatCount, ProgressBar, ProgressStyle};
 
 use super::arguments::at_least_one;
+use super::inputs::InputArgs;
 use super::problems::Problems;
 use super::together::{self, TogetherArgs};
 use super::{PipelineArgs, written};
 use crate::broker::Connection;
 use crate::config::{
-    Deployment, EmitKind, LetterPlace, LogFormat, LogLevel, MonitorPlace, ProcessSettings, SinkPlace,
-    SourcePlace,
+    Deployment, EmitKind, LetterPlace, LogFormat, LogLevel, MonitorPlace, OutputFormat, ProcessSettings,
+    SinkPlace, SourcePlace,
 };
-use crate::dataflow::Stages;
 use crate::metrics::Counter;
 use crate::pipeline::{self, Job, Mode, RunError, Summary};
 use crate::processes::Processes;
@@ -42,9 +42,15 @@ pub struct Args {
     pub output: PathBuf,
 
     /// What the result is: "deltas", the changes of pairs in every epoch, or "pairs", all pairs at the end of the input;
-    /// "cluster-deltas" and "clusters" are the same of clusters.
+    /// "cluster-deltas" and "clusters" are the same of clusters; "keep", one document of each cluster and all that are in none, and
+    /// "remove", all others.
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub emit: EmitKind,
+
+    /// How the result is written; as the name of the output ends if this is not given (.csv, .parquet), else as JSON Lines. A Parquet file
+    /// is whole at the end of the run only.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub output_format: Option<OutputFormat>,
 
     /// Where the input is cut into epochs: "events:N" after every N events, "every:T" so long after its first event (as in 100ms),
     /// "ts" whenever the time stamp changes, or "all".
@@ -81,14 +87,17 @@ pub struct Args {
     #[arg(long, value_name = "ADDRESS")]
     pub monitor: Option<SocketAddr>,
 
+    /// Print the first records of each input as they are understood, and compare nothing [default of N: 3].
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "3")]
+    pub dry_run: Option<NonZeroU64>,
+
     /// Several processes.
     #[command(flatten)]
     pub together: TogetherArgs,
 
-    /// Feed files (.jsonl, also compressed with zstd or gzip), folders whose files are documents, or "-" for standard input;
-    /// several are read in order.
-    #[arg(value_name = "INPUT", required = true)]
-    pub inputs: Vec<PathBuf>,
+    /// What is read.
+    #[command(flatten)]
+    pub inputs: InputArgs,
 }
 
 /// Replays the inputs, tells on standard error what it came to, and writes the counts if asked.
@@ -98,18 +107,21 @@ pub struct Args {
 pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> anyhow::Result<ExitCode> {
     let clock = Arc::new(SystemClock::start());
     let plan = problems.take(args.pipeline.load());
-    let inputs = problems.take(Input::resolve(&args.inputs));
+    let inputs = args.inputs.resolve(&mut problems);
     let deployment = args.deployment(format);
     if deployment.evidence && !deployment.emit.is_of_pairs() {
-        problems.note("--evidence: only pairs have evidence, and clusters are to be emitted");
+        problems.note("--evidence: only pairs have evidence, and something else is to be emitted");
     }
     if deployment.causes && deployment.emit != EmitKind::Deltas {
         problems.note("--causes: only deltas have causes, and something else is to be emitted");
     }
+    if let Some(missing) = deployment.output_format.is_missing() {
+        problems.note(format!("--output-format: {missing}"));
+    }
     let redirected = written::standard_output();
     let processes = args.together.read(&mut problems);
     if args.together.are_several() {
-        if args.inputs.iter().any(|input| input == Path::new("-")) {
+        if inputs.iter().flatten().any(Input::is_stdin) {
             problems.note("standard input \"-\": each process reads the inputs, which have to be files");
         }
         if args.workers.is_none() {
@@ -130,8 +142,17 @@ pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> any
         args.stats.as_ref().map(|path| ("--stats", &**path)),
         args.dead_letter.as_ref().map(|path| ("--dead-letter", &**path)),
     ];
-    written::check(&written.into_iter().flatten().collect::<Vec<_>>(), &args.inputs, &mut problems);
+    written::check(
+        &written.into_iter().flatten().collect::<Vec<_>>(),
+        &inputs.clone().unwrap_or_else(|| args.inputs.inputs.iter().map(|path| Input::at(path)).collect()),
+        &mut problems,
+    );
     let (plan, (inputs, processes)) = problems.settle(plan.zip(inputs.zip(processes)))?;
+
+    if let Some(events) = args.dry_run {
+        super::print(&super::look::look(&plan, inputs, events)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
 
     // Which of several processes this is: the counts of all are those of the first one.
     let index = processes.as_ref().map_or(0, Processes::index);
@@ -145,7 +166,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> any
         }
         super::tell_begin("replay", &plan, &job);
         let to_terminal = deployment.output().is_none() && io::stdout().is_terminal();
-        let progress = ProgressLine::start(&job.stages, !to_terminal);
+        let progress = ProgressLine::start(&job, !to_terminal);
         let summary = if monitor.is_some() { run_until_signalled(job)? } else { pipeline::run(job) };
         progress.end();
         Ok(summary?)
@@ -191,11 +212,17 @@ impl Args {
         Deployment {
             workers: self.workers,
             shutdown: Duration::ZERO,
-            source: SourcePlace::Files { inputs: self.inputs.clone(), epoch: self.epoch, speed: self.speed },
+            source: SourcePlace::Files {
+                inputs: self.inputs.inputs.clone(),
+                layout: self.inputs.layout.layout(),
+                epoch: self.epoch,
+                speed: self.speed,
+            },
             commit: EpochLimits::default(),
             dead_letter: self.dead_letter.clone().map(LetterPlace::File),
             sink: SinkPlace::Lines { path: Some(self.output.clone()).filter(|path| path != Path::new("-")) },
             emit: self.emit,
+            output_format: self.output_format.unwrap_or_else(|| OutputFormat::of_name(Some(&self.output))),
             evidence: self.evidence,
             causes: self.causes,
             kafka: Connection::default(),
@@ -216,21 +243,30 @@ struct ProgressLine {
 }
 
 impl ProgressLine {
-    fn start(stages: &Stages, visible: bool) -> Self {
-        let metrics = Arc::clone(&stages.metrics);
+    fn start(job: &Job, visible: bool) -> Self {
+        let metrics = Arc::clone(&job.stages.metrics);
+        let input = job.source.progress();
         let (end, ended) = channel();
         let thread = std::thread::spawn(move || {
             if !visible {
                 return;
             }
             // Hides itself if standard error is no terminal.
-            let bar = ProgressBar::new_spinner();
+            let total = input.as_ref().and_then(|input| input.total());
+            let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+            if total.is_some() {
+                let style = "{wide_bar} {bytes}/{total_bytes}, {eta} left\n{msg}";
+                bar.set_style(
+                    ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()),
+                );
+            }
             while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(Duration::from_millis(100)) {
                 let counts = metrics.counts();
                 let events = counts.get(Counter::Events);
                 let documents = counts.documents();
                 let pairs = counts.balance(Counter::Added, Counter::Removed);
                 let rate = events as f64 / bar.elapsed().as_secs_f64();
+                bar.set_position(input.as_ref().map_or(0, |input| input.read()));
                 bar.set_message(format!(
                     "{} events, {} a second, {} documents, {} pairs",
                     HumanCount(events),

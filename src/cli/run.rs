@@ -69,7 +69,8 @@ pub(super) fn run(
     let plan = problems.take(args.pipeline.load());
     let environment = |name: &str| std::env::var(name).ok();
     let mut deployment = problems.take(Deployment::load(&args.config, &environment));
-    let inputs = deployment.as_ref().and_then(|place| problems.take(Input::resolve(place.inputs())));
+    let resolve = |place: &Deployment| Input::resolve(place.inputs(), place.layout());
+    let inputs = deployment.as_ref().and_then(|place| problems.take(resolve(place)));
     let processes = args.together.read(&mut problems);
     if let Some(deployment) = &mut deployment {
         if args.dry_run.is_some() {
@@ -81,7 +82,9 @@ pub(super) fn run(
         if args.together.are_several() && args.dry_run.is_some() {
             problems.note("--dry-run: one process shows what a run does");
         }
-        note_conflicts(deployment, written::standard_output().as_deref(), &mut problems);
+        let named = || deployment.inputs().iter().map(|path| Input::at(path)).collect();
+        let read = inputs.clone().unwrap_or_else(named);
+        note_conflicts(deployment, &read, written::standard_output().as_deref(), &mut problems);
     }
     let (plan, (deployment, (inputs, processes))) =
         problems.settle(plan.zip(deployment.zip(inputs.zip(processes))))?;
@@ -168,9 +171,14 @@ fn go(
 }
 
 /// Notes keys of the deployment that exclude each other; standard output may go to a file.
-pub(super) fn note_conflicts(deployment: &Deployment, redirected: Option<&Path>, problems: &mut Problems) {
+pub(super) fn note_conflicts(
+    deployment: &Deployment,
+    inputs: &[Input],
+    redirected: Option<&Path>,
+    problems: &mut Problems,
+) {
     if deployment.evidence && !deployment.emit.is_of_pairs() {
-        problems.note("sink.evidence: only pairs have evidence, and clusters are to be emitted");
+        problems.note("sink.evidence: only pairs have evidence, and something else is to be emitted");
     }
     if deployment.causes && deployment.emit != EmitKind::Deltas {
         problems.note("sink.causes: only deltas have causes, and something else is to be emitted");
@@ -180,7 +188,7 @@ pub(super) fn note_conflicts(deployment: &Deployment, redirected: Option<&Path>,
         output.or(redirected.map(|path| ("standard output", path))),
         deployment.letter_file().map(|path| ("dead_letter.path", path)),
     ];
-    written::check(&written.into_iter().flatten().collect::<Vec<_>>(), deployment.inputs(), problems);
+    written::check(&written.into_iter().flatten().collect::<Vec<_>>(), inputs, problems);
 }
 
 /// Tells of the first signal; the second one ends the process with 1, whatever it is doing.

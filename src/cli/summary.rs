@@ -36,6 +36,12 @@ fn write(out: &mut String, s: &Summary) -> std::fmt::Result {
         let verb = if bad == 1 { "is no event" } else { "are no events" };
         writeln!(out, "bad         {what} {verb}: {reasons}")?;
     }
+    let skipped: u64 = s.skipped.values().sum();
+    if skipped > 0 {
+        let why = s.skipped.iter().map(|(why, n)| format!("{} {why}", HumanCount(*n)));
+        let (what, why) = (count(skipped, "record"), list(why));
+        writeln!(out, "skipped     {what} without a document: {why}")?;
+    }
     let odd = [
         (s.unchanged, "upsert", "that changed nothing"),
         (s.unknown_deletes, "delete", "of an unknown id"),
@@ -165,6 +171,7 @@ mod tests {
             moved_ids: 0,
             deltas_by_cause: BTreeMap::from([("insert", 1)]),
             bad_records: BTreeMap::new(),
+            skipped: BTreeMap::new(),
             epochs: 1,
             durable_epochs: 1,
             deltas: 1,

@@ -83,15 +83,17 @@ pub(super) fn tell_failure<T>(
 fn description(plan: &Plan, deployment: &Deployment, command: &str) -> Description {
     let workers = deployment.workers.map_or(0, NonZeroUsize::get);
     let source = match &deployment.source {
-        SourcePlace::Files { inputs, epoch, speed: _ } => {
+        SourcePlace::Files { inputs, layout, epoch, speed: _ } => {
             let names = inputs.iter().map(|input| input.to_string_lossy().into_owned());
             Description::new()
                 .with("source.inputs", names.collect::<Vec<_>>().join("\n").as_str())
+                .with("source.layout", format!("{layout:?}").as_str())
                 .with("source.epoch", epoch.to_string().as_str())
         }
         SourcePlace::Kafka { topic, shape, .. } => Description::new()
             .with("source.topic", topic.as_str())
             .with("source.shape", format!("{shape:?}").as_str()),
+        SourcePlace::Table(table) => Description::new().with("source.table", format!("{table:?}").as_str()),
     };
     plan.description()
         .and(source)

@@ -15,7 +15,7 @@ use crate::pair::Evidence;
 use crate::pipeline::Job;
 use crate::sketch::estimate::standard_error;
 use crate::source;
-use crate::text::{Piece, common_passages};
+use crate::text::{Html, Piece, TextRules, common_passages, readable};
 
 /// Points of the curve, less one.
 const STEPS: u32 = 100;
@@ -39,10 +39,10 @@ pub(super) fn start(plan: &Plan, deployment: &Deployment, job: &mut Job) -> anyh
     subject.pipeline = pipeline(plan, job);
     subject.visitors = Some(Arc::clone(&job.stages.visitors));
     subject.compare = Some(compare(plan));
-    subject.texts = job
-        .source
-        .texts(&plan.scheme.text.field_names())
-        .map(|texts| -> Arc<dyn monitor::Texts> { Arc::new(TextsOfSource(Mutex::new(texts))) });
+    subject.texts =
+        job.source.texts(&plan.scheme.text.field_names()).map(|texts| -> Arc<dyn monitor::Texts> {
+            Arc::new(ReadableTexts { texts: Mutex::new(texts), rules: plan.scheme.text.clone() })
+        });
     let described: serde_json::Map<String, Value> =
         plan.description().fields().map(|(name, value)| (name.to_owned(), value.into())).collect();
     subject.config = json!({"deployment": deployment.shown, "pipeline": described});
@@ -64,13 +64,16 @@ pub(super) fn start(plan: &Plan, deployment: &Deployment, job: &mut Job) -> anyh
     Ok(Some(Monitor::start(&entry, subject, limits(place))?))
 }
 
-/// Texts of a source, one at a time.
-struct TextsOfSource(Mutex<Box<dyn source::Texts>>);
+/// Texts of a source, one at a time, and of pages what the rules read of them.
+struct ReadableTexts {
+    texts: Mutex<Box<dyn source::Texts>>,
+    rules: TextRules,
+}
 
-impl monitor::Texts for TextsOfSource {
+impl monitor::Texts for ReadableTexts {
     fn text(&self, id: &DocId, position: Position) -> Result<(String, bool), NoText> {
-        let mut texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = texts.text(id, position).map(|found| (found.text, found.truncated));
+        let found = self.texts.lock().unwrap_or_else(PoisonError::into_inner).text(id, position);
+        let found = found.map(|found| (readable(&found.text, &self.rules).into_owned(), found.truncated));
         found.map_err(|why| match why {
             source::NoText::Gone(why) => NoText::Gone(why),
             source::NoText::Unsupported(why) => NoText::Unsupported(why),
@@ -79,9 +82,11 @@ impl monitor::Texts for TextsOfSource {
     }
 }
 
-/// What tells what two texts have in common, by the pipeline's own rules.
+/// What tells what two texts have in common, by the pipeline's own rules. They are [readable] already: one that begins as a page does tells
+/// of a page.
 fn compare(plan: &Plan) -> Compare {
-    let (plan, is_live) = (plan.clone(), plan.scheme.live().is_some());
+    let (mut plan, is_live) = (plan.clone(), plan.scheme.live().is_some());
+    plan.scheme.text.html = Html::None;
     Arc::new(move |a, b| {
         let passages = common_passages(a, b, &plan.scheme.text);
         let pieces = |pieces: &[Piece<'_>]| {

@@ -13,21 +13,28 @@ use super::places::{self, LetterPlace, ProcessSettings, SinkPlace, SourcePlace, 
 use super::problem::{PlanError, What};
 use super::raw::Settings;
 use super::read;
+use super::settled;
+use super::tables::{self, TablePlace};
 use super::value::Value;
 use crate::broker::Connection;
-use crate::source::{EpochLimits, EpochRule, Start};
+use crate::database::Address;
+use crate::source::{EpochLimits, EpochRule, Layout, Start};
 
 /// Every key of a deployment file.
 pub(super) const KEYS: &[Key] = &[
     Key { name: "workers", expected: "a whole number from 1 to 1024, or \"cores\"" },
     Key { name: "shutdown_seconds", expected: "a whole number from 0 to 3600" },
-    Key { name: "source.kind", expected: "\"files\" or \"kafka\"" },
+    Key { name: "source.kind", expected: "\"files\", \"kafka\", \"sqlite\" or \"postgres\"" },
     Key { name: "source.inputs", expected: "a list of paths, at least one; \"-\" is standard input" },
+    Key { name: "source.files_from", expected: "a path, or \"\" for none" },
     Key { name: "source.epoch", expected: EpochRule::EXPECTED },
     Key { name: "source.speed", expected: "\"max\", \"real\" or \"Nx\" with N greater than 0" },
     Key { name: "source.topic", expected: "the name of a topic" },
     Key { name: "source.start", expected: Start::EXPECTED },
-    Key { name: "source.format", expected: "\"auto\", \"text\", \"json\" or \"debezium\"" },
+    Key {
+        name: "source.format",
+        expected: "\"auto\", \"text\", \"json\" or \"debezium\"; of files \"auto\", \"jsonl\", \"csv\", \"tsv\", \"warc\", \"parquet\", \"text\" or \"html\"",
+    },
     Key { name: "source.text_path", expected: "names with points between them, as in \"page.body\"" },
     Key {
         name: "source.id_path",
@@ -35,19 +42,24 @@ pub(super) const KEYS: &[Key] = &[
     },
     Key { name: "source.headers", expected: "a list of names" },
     Key { name: "source.refresh_seconds", expected: "a whole number from 1 to 3600" },
+    Key { name: "warc.id", expected: "\"record\" or \"uri\"" },
     Key { name: "commit.interval", expected: "a time from \"1ms\" to \"60s\"" },
     Key { name: "commit.records", expected: "a whole number from 1 to 2^53" },
     Key { name: "commit.bytes", expected: "a whole number from 1 to 2^53" },
     Key { name: "dead_letter.path", expected: "a path, or \"\" for none" },
     Key { name: "dead_letter.topic", expected: "the name of a topic, or \"\" for none" },
-    Key { name: "sink.kind", expected: "\"lines\" or \"kafka\"" },
+    Key { name: "sink.kind", expected: "\"lines\", \"kafka\", \"sqlite\" or \"postgres\"" },
     Key { name: "sink.path", expected: "a path; \"-\" is standard output" },
     Key { name: "sink.topic", expected: "the name of a topic" },
     Key { name: "sink.progress_topic", expected: "the name of a topic" },
     Key { name: "sink.transactional_id", expected: "a name" },
     Key { name: "sink.transaction_seconds", expected: "a whole number from 1 to 900" },
     Key { name: "sink.envelope", expected: "\"delta\" or \"upsert\"" },
-    Key { name: "sink.emit", expected: "\"deltas\", \"pairs\", \"clusters\" or \"cluster-deltas\"" },
+    Key {
+        name: "sink.emit",
+        expected: "\"deltas\", \"pairs\", \"clusters\", \"cluster-deltas\", \"keep\" or \"remove\"",
+    },
+    Key { name: "sink.format", expected: "\"jsonl\", \"csv\" or \"parquet\"" },
     Key { name: "sink.evidence", expected: "true or false" },
     Key { name: "sink.causes", expected: "true or false" },
     Key { name: "kafka.brokers", expected: "addresses, as in \"host:9092,other:9092\", or a list of them" },
@@ -55,6 +67,25 @@ pub(super) const KEYS: &[Key] = &[
     Key { name: "kafka.settings.**", expected: "text, a number, true or false" },
     Key { name: "state.path", expected: "a path or an address, or \"\" for none" },
     Key { name: "state.commit_every", expected: "a time from \"1ms\" to \"3600s\"" },
+    tables::KEYS[0],
+    tables::KEYS[1],
+    tables::KEYS[2],
+    tables::KEYS[3],
+    tables::KEYS[4],
+    tables::KEYS[5],
+    tables::KEYS[6],
+    tables::KEYS[7],
+    tables::KEYS[8],
+    tables::KEYS[9],
+    tables::KEYS[10],
+    tables::KEYS[11],
+    tables::KEYS[12],
+    tables::KEYS[13],
+    tables::KEYS[14],
+    tables::KEYS[15],
+    tables::KEYS[16],
+    tables::KEYS[17],
+    tables::KEYS[18],
     monitor::KEYS[0],
     monitor::KEYS[1],
     monitor::KEYS[2],
@@ -73,7 +104,7 @@ pub(super) const KEYS: &[Key] = &[
 ];
 
 /// Keys, and tables of keys, whose values nobody is shown.
-const HIDDEN: [&str; 3] = ["monitor.token", "processes.secret", "kafka.settings"];
+const HIDDEN: [&str; 5] = ["monitor.token", "processes.secret", "kafka.settings", "source.url", "sink.url"];
 
 /// Where a pipeline runs, validated.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,6 +123,8 @@ pub struct Deployment {
     pub sink: SinkPlace,
     /// What results are.
     pub emit: EmitKind,
+    /// How they are written, where they do not go to a topic.
+    pub output_format: OutputFormat,
     /// Whether pairs carry their evidence.
     pub evidence: bool,
     /// Whether deltas say why they are.
@@ -124,6 +157,22 @@ pub enum EmitKind {
     Clusters,
     /// The changes of clusters in every epoch.
     ClusterDeltas,
+    /// At the end of the input, one document of each cluster and all that are in none.
+    Keep,
+    /// At the end of the input, all other documents, each with the one that is kept for it.
+    Remove,
+}
+
+/// How rows are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum OutputFormat {
+    /// JSON Lines.
+    #[default]
+    Jsonl,
+    /// Comma-separated values, with a header.
+    Csv,
+    /// A Parquet file, which is whole at the end only.
+    Parquet,
 }
 
 /// The least severe messages that are logged.
@@ -165,7 +214,35 @@ impl LogLevel {
     }
 }
 
+impl OutputFormat {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Jsonl => "jsonl",
+            Self::Csv => "csv",
+            Self::Parquet => "parquet",
+        }
+    }
+
+    /// By the ending of a file's name; JSON Lines if that says nothing.
+    pub fn of_name(path: Option<&Path>) -> Self {
+        let ending = path.and_then(Path::extension).unwrap_or_default().to_ascii_lowercase();
+        [Self::Csv, Self::Parquet].into_iter().find(|format| ending == *format.name()).unwrap_or_default()
+    }
+
+    /// Why this program cannot write it, if it cannot.
+    pub fn is_missing(self) -> Option<&'static str> {
+        let missing = "this dupflow was built without Parquet files: build it with the feature `parquet`";
+        (self == Self::Parquet && !cfg!(feature = "parquet")).then_some(missing)
+    }
+}
+
 impl EmitKind {
+    /// Whether it is written epoch by epoch, and not at the end.
+    pub fn is_of_changes(self) -> bool {
+        matches!(self, Self::Deltas | Self::ClusterDeltas)
+    }
+
     /// Whether lines are about pairs, which may carry evidence.
     pub fn is_of_pairs(self) -> bool {
         matches!(self, Self::Deltas | Self::Pairs)
@@ -201,23 +278,29 @@ impl Deployment {
             ("pairs", EmitKind::Pairs),
             ("clusters", EmitKind::Clusters),
             ("cluster-deltas", EmitKind::ClusterDeltas),
+            ("keep", EmitKind::Keep),
+            ("remove", EmitKind::Remove),
         ];
         let levels = [LogLevel::Error, LogLevel::Warn, LogLevel::Info, LogLevel::Debug, LogLevel::Trace]
             .map(|level| (level.name(), level));
         let formats = [("text", LogFormat::Text), ("json", LogFormat::Json)];
         let source = places::source(&mut settings);
         let sink = places::sink(&mut settings);
-        let emit = settings.choose("sink.emit", &emit, &[]).unwrap_or_default();
+        // A database keeps what is, and what was only if it is asked to.
+        let usual = if matches!(sink, SinkPlace::Tables(_)) { EmitKind::Pairs } else { EmitKind::Deltas };
+        let emit = settings.choose("sink.emit", &emit, &[]).unwrap_or(usual);
         check_emit(&mut settings, &sink, emit);
+        let output_format = output_format(&mut settings, &sink, emit);
         let deployment = Self {
             workers: settings.read("workers", workers).unwrap_or_default(),
-            shutdown: places::seconds(&mut settings, "shutdown_seconds", 0, 10),
+            shutdown: settled::seconds(&mut settings, "shutdown_seconds", 0, 10),
             commit: places::commit(&mut settings, &source),
             dead_letter: places::dead_letter(&mut settings, &sink),
             kafka: places::connection(&mut settings, &source, &sink),
             source,
             sink,
             emit,
+            output_format,
             evidence: settings.read("sink.evidence", Value::boolean).unwrap_or_default(),
             causes: settings.read("sink.causes", Value::boolean).unwrap_or_default(),
             state: places::state(&mut settings),
@@ -233,11 +316,19 @@ impl Deployment {
 }
 
 impl Deployment {
-    /// The files that are read; none if a topic is.
+    /// How the records of files are to be understood.
+    pub fn layout(&self) -> Layout {
+        match &self.source {
+            SourcePlace::Files { layout, .. } => layout.clone(),
+            SourcePlace::Kafka { .. } | SourcePlace::Table(_) => Layout::default(),
+        }
+    }
+
+    /// The inputs that are read, as they were named; none if a topic is.
     pub fn inputs(&self) -> &[PathBuf] {
         match &self.source {
             SourcePlace::Files { inputs, .. } => inputs,
-            SourcePlace::Kafka { .. } => &[],
+            SourcePlace::Kafka { .. } | SourcePlace::Table(_) => &[],
         }
     }
 
@@ -245,13 +336,15 @@ impl Deployment {
     pub fn output(&self) -> Option<&Path> {
         match &self.sink {
             SinkPlace::Lines { path } => path.as_deref(),
-            SinkPlace::Kafka { .. } => None,
+            SinkPlace::Tables(TablePlace { address: Address::Sqlite(path), .. }) => Some(path),
+            SinkPlace::Tables(_) | SinkPlace::Kafka { .. } => None,
         }
     }
 
     /// From now on results are printed, and nothing is kept.
     pub fn prints_only(&mut self) {
         self.sink = SinkPlace::Lines { path: None };
+        self.output_format = OutputFormat::Jsonl;
         self.state = None;
         self.dead_letter = None;
         self.monitor = None;
@@ -273,11 +366,32 @@ impl Deployment {
 
 /// Notes a result that does not fit its place.
 fn check_emit(settings: &mut Settings, sink: &SinkPlace, emit: EmitKind) {
-    let is_of_changes = matches!(emit, EmitKind::Deltas | EmitKind::ClusterDeltas);
-    if matches!(sink, SinkPlace::Kafka { .. }) && !is_of_changes && settings.sound(&["sink.emit"]) {
+    if matches!(sink, SinkPlace::Kafka { .. }) && !emit.is_of_changes() && settings.sound(&["sink.emit"]) {
         let what = "a topic takes deltas: set it to \"deltas\" or \"cluster-deltas\", and sink.envelope to \"upsert\" for the pairs or the clusters as they are";
         settings.problem("sink.emit", What::Contradiction(what.to_owned()));
     }
+    if matches!(sink, SinkPlace::Tables(_)) && !emit.is_of_pairs() && settings.sound(&["sink.emit"]) {
+        let what = "a database keeps pairs, clusters and documents: set it to \"pairs\", or to \"deltas\" for every change of a pair besides";
+        settings.problem("sink.emit", What::Contradiction(what.to_owned()));
+    }
+}
+
+/// In which form results are written, as it is set, or else as the name of the file ends.
+fn output_format(settings: &mut Settings, sink: &SinkPlace, emit: EmitKind) -> OutputFormat {
+    let formats =
+        [OutputFormat::Jsonl, OutputFormat::Csv, OutputFormat::Parquet].map(|format| (format.name(), format));
+    let set = settings.choose("sink.format", &formats, &[]);
+    let SinkPlace::Lines { path } = sink else { return OutputFormat::Jsonl };
+    let format = set.unwrap_or_else(|| OutputFormat::of_name(path.as_deref()));
+    let key = if set.is_some() { "sink.format" } else { "sink.path" };
+    let is_stream = format == OutputFormat::Parquet && emit.is_of_changes();
+    let stream = "a Parquet file is whole at its end only, and changes are written as they come: take \"jsonl\" or \"csv\", or another sink.emit";
+    if let Some(what) = format.is_missing().or(is_stream.then_some(stream))
+        && settings.sound(&[key, "sink.format", "sink.emit"])
+    {
+        settings.problem(key, What::Contradiction(what.to_owned()));
+    }
+    format
 }
 
 /// A number, or as many as cores.

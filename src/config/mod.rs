@@ -29,7 +29,9 @@ mod pipeline;
 mod places;
 mod problem;
 mod raw;
+mod settled;
 mod sketch;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -39,13 +41,14 @@ mod weights;
 use std::path::Path;
 
 pub use blocking::BlockingPlan;
-pub use deployment::{Deployment, EmitKind, LogFormat, LogLevel};
+pub use deployment::{Deployment, EmitKind, LogFormat, LogLevel, OutputFormat};
 pub use filter::FilterPlan;
 pub use frozen::FrozenTables;
 pub use monitor::MonitorPlace;
 pub use pipeline::{Draft, Plan};
 pub use places::{LetterPlace, ProcessSettings, SinkPlace, SourcePlace, StatePlace};
 pub use problem::{Origin, PlanError, Problem, What};
+pub use tables::TablePlace;
 
 /// The pipelines that come with the program, by name; the first one is the default.
 pub const BUILT_IN: &[(&str, &str)] = &[

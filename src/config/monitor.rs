@@ -1,12 +1,12 @@
 //! The table `[monitor]` of a deployment file: where a run shows itself, to whom, and what that may cost.
 
+use super::described::Key;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::described::Key;
-use super::places::{hidden, hidden_file, path, time};
 use super::problem::What;
 use super::raw::Settings;
+use super::settled::{hidden, hidden_file, path, time};
 use super::value::Value;
 use crate::broker::Secret;
 

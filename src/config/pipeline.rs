@@ -10,7 +10,7 @@ use super::problem::PlanError;
 use super::raw::Settings;
 use super::{BUILT_IN, hamming, keys, read, sketch, text, weights};
 use crate::block::{Blocking, BlockingKind, Several};
-use crate::cluster::{ClusterKind, Clusters};
+use crate::cluster::{ClusterKind, Clusters, Keep};
 use crate::filter::{FilterKind, PairFilter, Schedule, Verify};
 use crate::retention::Retention;
 use crate::sketch::{Scheme, VERSION};
@@ -38,6 +38,9 @@ pub struct Plan {
     pub clusters: ClusterKind,
     /// Most members of a cluster that is told member by member, inclusive; at least 2.
     pub cluster_limit: usize,
+    /// Which document of a cluster is kept where the others are to go. Lists are made anew by each run, so that no output and no
+    /// [description](Self::description) knows of it.
+    pub keep: Keep,
     /// Which documents stay alive.
     pub retention: Retention,
     /// What a bad record does to the run.
@@ -105,6 +108,7 @@ impl Draft {
         let expand_limit = settings.get(&keys::EXPAND_LIMIT).unwrap_or(1000);
         let clusters = settings.get(&keys::CLUSTERS).unwrap_or_default();
         let cluster_limit = settings.get(&keys::CLUSTER_LIMIT).unwrap_or(Clusters::LIMIT);
+        let keep = settings.get(&keys::KEEP).unwrap_or_default();
         let retention = Retention {
             max_age: settings.get(&keys::MAX_AGE),
             max_documents: settings.get(&keys::MAX_DOCUMENTS),
@@ -124,6 +128,7 @@ impl Draft {
                     expand_limit,
                     clusters,
                     cluster_limit,
+                    keep,
                     retention,
                     on_error,
                 };

@@ -5,10 +5,14 @@ use std::time::Duration;
 
 use super::problem::What;
 use super::raw::{Settings, without_effect};
+use super::settled::{hidden, hidden_file, path, seconds, time};
+use super::tables::{self, Database, TablePlace};
 use super::value::Value;
-use crate::broker::{Connection, Secret, from_file};
+use crate::broker::{Connection, Secret};
 use crate::sink::Envelope;
-use crate::source::{EpochLimits, EpochRule, Format, Shape, Speed, Start, interval};
+use crate::source::{
+    EpochLimits, EpochRule, FileFormat, Format, Layout, Shape, Speed, Start, Table, WarcId, listed,
+};
 
 /// Where events come from.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +21,8 @@ pub enum SourcePlace {
     Files {
         /// What is read, in this order; `-` is standard input. At least one.
         inputs: Vec<PathBuf>,
+        /// How records are to be understood.
+        layout: Layout,
         /// Where the input is cut.
         epoch: EpochRule,
         /// How fast it is played.
@@ -33,6 +39,8 @@ pub enum SourcePlace {
         /// How often new partitions are looked for.
         refresh: Duration,
     },
+    /// A table of a database.
+    Table(Box<Table>),
 }
 
 /// Where results go.
@@ -56,6 +64,8 @@ pub enum SinkPlace {
         /// What values are.
         envelope: Envelope,
     },
+    /// Tables of a database.
+    Tables(TablePlace),
 }
 
 /// Where bad records are kept.
@@ -93,20 +103,11 @@ impl Default for ProcessSettings {
     }
 }
 
-const FILES_KEYS: &[&str] = &["source.inputs", "source.epoch", "source.speed"];
-const TOPIC_KEYS: &[&str] = &[
-    "source.topic",
-    "source.start",
-    "source.format",
-    "source.text_path",
-    "source.id_path",
-    "source.headers",
-    "source.refresh_seconds",
-    "commit.interval",
-    "commit.records",
-    "commit.bytes",
-];
-const LINES_KEYS: &[&str] = &["sink.path"];
+const FILES_KEYS: &[&str] =
+    &["source.inputs", "source.files_from", "source.epoch", "source.speed", "warc.id"];
+const TOPIC_KEYS: &[&str] = &["source.topic", "source.start", "source.headers", "source.refresh_seconds"];
+const COMMIT_KEYS: &[&str] = &["commit.interval", "commit.records", "commit.bytes"];
+const LINES_KEYS: &[&str] = &["sink.path", "sink.format"];
 const OUTPUT_TOPIC_KEYS: &[&str] = &[
     "sink.topic",
     "sink.progress_topic",
@@ -120,35 +121,71 @@ const OUTPUT_TOPIC_KEYS: &[&str] = &[
 enum Kind {
     Here,
     Kafka,
+    Tables(Database),
 }
 
 /// Which kind a place is of; a kind that was not built in is noted.
 fn kind(settings: &mut Settings, key: &'static str, here: &'static str) -> Kind {
-    let kind = settings.choose(key, &[(here, Kind::Here), ("kafka", Kind::Kafka)], &[]).unwrap_or(Kind::Here);
-    if kind == Kind::Kafka && cfg!(not(feature = "kafka")) {
-        let what = "this dupflow was built without Kafka: build it with the feature `kafka`";
-        settings.problem(key, What::Contradiction(what.to_owned()));
+    let kinds = [
+        (here, Kind::Here),
+        ("kafka", Kind::Kafka),
+        ("sqlite", Kind::Tables(Database::Sqlite)),
+        ("postgres", Kind::Tables(Database::Postgres)),
+    ];
+    let kind = settings.choose(key, &kinds, &[]).unwrap_or(Kind::Here);
+    let missing = match kind {
+        Kind::Kafka if cfg!(not(feature = "kafka")) => {
+            Some("this dupflow was built without Kafka: build it with the feature `kafka`".to_owned())
+        }
+        Kind::Tables(database) => database.missing(),
+        Kind::Here | Kind::Kafka => None,
+    };
+    if let Some(what) = missing {
+        settings.problem(key, What::Contradiction(what));
     }
     kind
 }
 
 /// Where events come from.
 pub(super) fn source(settings: &mut Settings) -> SourcePlace {
-    if kind(settings, "source.kind", "files") == Kind::Here {
-        if settings.sound(&["source.kind"]) {
-            without_effect(settings, "source.kind", "files", TOPIC_KEYS);
+    let kind = kind(settings, "source.kind", "files");
+    if let Kind::Tables(database) = kind {
+        for keys in [FILES_KEYS, TOPIC_KEYS] {
+            without_effect(settings, "source.kind", database.name(), keys);
         }
-        let inputs = settings.read("source.inputs", |v| v.list(path).filter(|inputs| !inputs.is_empty()));
-        if inputs.is_none() && settings.sound(&["source.kind", "source.inputs"]) {
+        return SourcePlace::Table(Box::new(tables::source(settings, database)));
+    }
+    if kind == Kind::Here {
+        if settings.sound(&["source.kind"]) {
+            for keys in [TOPIC_KEYS, COMMIT_KEYS, tables::SOURCE_KEYS] {
+                without_effect(settings, "source.kind", "files", keys);
+            }
+        }
+        let mut inputs = settings.read("source.inputs", |v| v.list(path)).unwrap_or_default();
+        if let Some(list) =
+            settings.read("source.files_from", path).filter(|path| !path.as_os_str().is_empty())
+        {
+            match std::fs::read_to_string(&list) {
+                Ok(list) => inputs.extend(listed(&list)),
+                Err(error) => {
+                    let what = format!("cannot read {list:?}: {error}");
+                    settings.problem("source.files_from", What::Contradiction(what));
+                }
+            }
+        }
+        if inputs.is_empty() && settings.sound(&["source.kind", "source.inputs", "source.files_from"]) {
             settings.missing("source.inputs");
         }
         return SourcePlace::Files {
-            inputs: inputs.unwrap_or_default(),
+            inputs,
+            layout: layout(settings),
             epoch: settings.read("source.epoch", |v| v.text()?.parse().ok()).unwrap_or_default(),
             speed: settings.read("source.speed", |v| v.text()?.parse().ok()).unwrap_or_default(),
         };
     }
-    without_effect(settings, "source.kind", "kafka", FILES_KEYS);
+    for keys in [FILES_KEYS, tables::SOURCE_KEYS] {
+        without_effect(settings, "source.kind", "kafka", keys);
+    }
     let formats = [
         ("auto", Format::Auto),
         ("text", Format::Text),
@@ -179,16 +216,52 @@ pub(super) fn source(settings: &mut Settings) -> SourcePlace {
     }
 }
 
+/// How the records of files are to be understood.
+fn layout(settings: &mut Settings) -> Layout {
+    let default = Layout::default();
+    let of_files = [
+        ("auto", None),
+        ("jsonl", Some(FileFormat::Jsonl)),
+        ("csv", Some(FileFormat::Csv)),
+        ("tsv", Some(FileFormat::Tsv)),
+        ("warc", Some(FileFormat::Warc)),
+        ("parquet", Some(FileFormat::Parquet)),
+        ("text", Some(FileFormat::Text)),
+        ("html", Some(FileFormat::Html)),
+    ];
+    let name = |value: &Value| match value.text()? {
+        "" => Some(None),
+        path => names(path).map(|names| Some(names.join("."))),
+    };
+    Layout {
+        format: settings.choose("source.format", &of_files, &[]).flatten(),
+        id: settings.read("source.id_path", name).flatten().unwrap_or(default.id),
+        text: settings.read("source.text_path", name).flatten().unwrap_or(default.text),
+        warc_id: settings
+            .choose("warc.id", &[("record", WarcId::Record), ("uri", WarcId::Uri)], &[])
+            .unwrap_or_default(),
+    }
+}
+
 /// Where results go.
 pub(super) fn sink(settings: &mut Settings) -> SinkPlace {
-    if kind(settings, "sink.kind", "lines") == Kind::Here {
+    let kind = kind(settings, "sink.kind", "lines");
+    if let Kind::Tables(database) = kind {
+        without_effect(settings, "sink.kind", database.name(), OUTPUT_TOPIC_KEYS);
+        return SinkPlace::Tables(tables::sink(settings, database));
+    }
+    if kind == Kind::Here {
         if settings.sound(&["sink.kind"]) {
-            without_effect(settings, "sink.kind", "lines", OUTPUT_TOPIC_KEYS);
+            for keys in [OUTPUT_TOPIC_KEYS, tables::SINK_KEYS] {
+                without_effect(settings, "sink.kind", "lines", keys);
+            }
         }
         let path = settings.read("sink.path", path).filter(|path| !path.as_os_str().is_empty());
         return SinkPlace::Lines { path: path.filter(|path| path != Path::new("-")) };
     }
-    without_effect(settings, "sink.kind", "kafka", LINES_KEYS);
+    for keys in [LINES_KEYS, tables::SINK_KEYS] {
+        without_effect(settings, "sink.kind", "kafka", keys);
+    }
     let topic = topic(settings, "sink.topic").unwrap_or_default();
     let progress_topic = settings.read("sink.progress_topic", topic_name);
     let transactional_id = settings
@@ -321,38 +394,6 @@ pub(super) fn processes(settings: &mut Settings) -> ProcessSettings {
         connect: seconds(settings, "processes.connect_seconds", 1, default.connect.as_secs()),
         lost: seconds(settings, "processes.lost_seconds", 1, default.lost.as_secs()),
     }
-}
-
-/// A value that no message shows.
-pub(super) fn hidden(settings: &mut Settings, key: &str) -> Option<Secret> {
-    match settings.hidden(key, Value::scalar)? {
-        Ok(text) => Some(Secret::new(text)),
-        Err(()) => {
-            let what = "expected text, a number, true or false".to_owned();
-            settings.problem(key, What::Contradiction(what));
-            None
-        }
-    }
-}
-
-/// A value that stands in a file of its own; an empty path is none.
-pub(super) fn hidden_file(settings: &mut Settings, key: &str) -> Option<Secret> {
-    let path = settings.read(key, path).filter(|path| !path.as_os_str().is_empty())?;
-    from_file(&path).map_err(|what| settings.problem(key, What::Contradiction(what))).ok()
-}
-
-pub(super) fn path(value: &Value) -> Option<PathBuf> {
-    value.text().map(PathBuf::from)
-}
-
-/// A whole number of seconds up to an hour, from `least` on.
-pub(super) fn seconds(settings: &mut Settings, key: &str, least: u64, default: u64) -> Duration {
-    Duration::from_secs(settings.read(key, |v| v.integer(least..=3600)).unwrap_or(default))
-}
-
-/// A time as it is written, up to `most`, inclusive.
-pub(super) fn time(settings: &mut Settings, key: &str, most: Duration) -> Option<Duration> {
-    settings.read(key, |v| interval(v.text()?).filter(|time| *time <= most))
 }
 
 /// The names of a path, each with something in it.

@@ -12,7 +12,7 @@ use crate::retention::{Retention, RetentionClock};
 use crate::sketch::SketchKind;
 use crate::sketch::agreement::Agreement;
 use crate::sketch::estimate::standard_error;
-use crate::text::Spaceless;
+use crate::text::{Html, Spaceless};
 
 pub(super) const MINHASH: &str = include_str!("../../pipelines/minhash.toml");
 const LOCAL: &str = include_str!("../../config/local.toml");
@@ -138,6 +138,26 @@ fn stems_are_of_words_and_leave_stop_words_alone() {
     assert_eq!(
         said("text.stem = \"german\"", &["text.shingle=chars:5"]),
         ["p.toml:1: text.stem: is for shingles of words; leave it out, or text.shingle = \"words:N\""]
+    );
+}
+
+#[test]
+fn pages_are_read_unless_it_is_said_otherwise() {
+    let of = |text: &str| plan(text, &[]).unwrap().scheme.text.html;
+    assert_eq!(
+        [of(""), of("text.html = \"text\""), of("text.html = \"none\"")],
+        [Html::Text, Html::Text, Html::None]
+    );
+    assert_eq!(
+        said("text.html = \"page\"", &[]),
+        ["p.toml:1: text.html: found \"page\", expected \"none\", \"text\" or \"article\""]
+    );
+    #[cfg(feature = "article")]
+    assert_eq!(of("text.html = \"article\""), Html::Article);
+    #[cfg(not(feature = "article"))]
+    assert_eq!(
+        said("text.html = \"article\"", &[]),
+        ["p.toml:1: text.html: this dupflow was built without articles: build it with the feature `article`"]
     );
 }
 
@@ -507,10 +527,10 @@ fn what_a_variable_holds_is_never_said() {
             "l.toml:2: state.paths: unknown key; did you mean \"state.path\"?",
             "l.toml:4: source.inputs: the variable MISSING of the environment is not set; \"${MISSING:-default}\" gives a \
              default",
-            "l.toml:5: source.kind: found \"queue\", expected \"files\" or \"kafka\"",
+            "l.toml:5: source.kind: found \"queue\", expected \"files\", \"kafka\", \"sqlite\" or \"postgres\"",
             "l.toml:6: source.epoch: found \"${SECRET}\", expected \"events:N\", \"every:T\" with T as in \"100ms\", \"ts\" \
              or \"all\"",
-            "l.toml:8: sink.emit: found \"${SECRET}\", expected \"deltas\", \"pairs\", \"clusters\" or \"cluster-deltas\"",
+            "l.toml:8: sink.emit: found \"${SECRET}\", expected \"deltas\", \"pairs\", \"clusters\", \"cluster-deltas\", \"keep\" or \"remove\"",
             "l.toml:9: sink.path: \"${\" without a \"}\"",
         ]
     );

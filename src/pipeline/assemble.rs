@@ -13,14 +13,16 @@ use super::{Continuity, Job, Together};
 use crate::cluster::Clusters;
 #[cfg(feature = "kafka")]
 use crate::config::LetterPlace;
-use crate::config::{Deployment, EmitKind, Plan, SinkPlace, SourcePlace, StatePlace};
+use crate::config::{
+    Deployment, EmitKind, OutputFormat, Plan, SinkPlace, SourcePlace, StatePlace, TablePlace,
+};
 use crate::dataflow::Stages;
 use crate::monitor::Status;
 use crate::sink::{
-    ClusterDeltaLines, ClusterLines, DeltaLines, Destination, LetterFile, MarkedFile, PairLines, Sink,
-    StandardError,
+    ClusterDeltaLines, ClusterLines, Csv, DeltaLines, Destination, KeepList, LetterFile, Lines, Listed,
+    MarkedFile, PairLines, RowKind, Rows, Sink, StandardError, TableOutput, TableSink,
 };
-use crate::source::{BadRecords, DeadLetter, EpochRule, Files, Input, Share, Source, SourceError};
+use crate::source::{BadRecords, DeadLetter, EpochRule, Files, Input, Share, Source, SourceError, Table};
 use crate::state::{self, State, StateError};
 use crate::time::Clock;
 
@@ -87,6 +89,9 @@ impl Job {
             // An output holds changes of pairs or of clusters, not both.
             described = described.with("sink.emit", "cluster-deltas");
         }
+        if deployment.output_format != OutputFormat::Jsonl {
+            described = described.with("sink.format", deployment.output_format.name());
+        }
         let mut continuity = Continuity::new(&described);
         let writes = index == 0;
         let bad = match mode {
@@ -121,7 +126,7 @@ impl Job {
         Ok(Self {
             status: Arc::new(Status::new(index, count, workers)),
             sink: if writes { sink(plan, deployment, mode, &stages, &continuity.run)? } else { nowhere() },
-            source: source(deployment, inputs, share),
+            source: source(deployment, inputs, plan.scheme.text.field_names(), share),
             stages,
             first_epoch: 1,
             continuity,
@@ -143,10 +148,10 @@ impl Stages {
 }
 
 /// What is read.
-fn source(deployment: &Deployment, inputs: Vec<Input>, share: Share) -> Box<dyn Source> {
+fn source(deployment: &Deployment, inputs: Vec<Input>, fields: Vec<String>, share: Share) -> Box<dyn Source> {
     match &deployment.source {
         SourcePlace::Files { epoch, speed, .. } => {
-            Box::new(Files { inputs, epochs: *epoch, speed: *speed, share, places: Arc::default() })
+            Box::new(Files { speed: *speed, share, ..Files::of(inputs, *epoch, fields) })
         }
         #[cfg(feature = "kafka")]
         SourcePlace::Kafka { topic, start, shape, refresh } => {
@@ -163,6 +168,9 @@ fn source(deployment: &Deployment, inputs: Vec<Input>, share: Share) -> Box<dyn 
         }
         #[cfg(not(feature = "kafka"))]
         SourcePlace::Kafka { .. } => unreachable!("a deployment without the feature names no topic"),
+        SourcePlace::Table(table) => {
+            Box::new(Table { limits: deployment.commit, is_here: share.index == 0, ..(**table).clone() })
+        }
     }
 }
 
@@ -172,10 +180,6 @@ pub fn nowhere() -> Box<dyn Sink + Send> {
 }
 
 /// Where the result goes, and in which form.
-#[cfg_attr(
-    not(feature = "kafka"),
-    expect(unused_variables, reason = "only a topic is told which run writes")
-)]
 fn sink(
     plan: &Plan,
     deployment: &Deployment,
@@ -187,9 +191,21 @@ fn sink(
     let standard_error: StandardError =
         Box::new(move |pair| scheme.standard_error(pair.similarity, pair.evidence));
     let evidence = deployment.evidence.then_some(standard_error);
-    let clusters = || Clusters::new(plan.clusters, plan.cluster_limit);
     let path = match &deployment.sink {
         SinkPlace::Lines { path } => path.as_deref(),
+        SinkPlace::Tables(TablePlace { address, schema, prefix, patience }) => {
+            let output = TableOutput {
+                address: address.clone(),
+                schema: schema.clone(),
+                prefix: prefix.clone(),
+                deltas: deployment.emit == EmitKind::Deltas,
+                causes: deployment.causes,
+                patience: *patience,
+                run: run.to_owned(),
+            };
+            let metrics = Arc::clone(&stages.metrics);
+            return Ok(Box::new(TableSink::new(&output, evidence, plan.clusters, metrics)));
+        }
         #[cfg(feature = "kafka")]
         SinkPlace::Kafka { topic, progress_topic, transactional_id, transaction, envelope } => {
             let output = crate::sink::KafkaOutput {
@@ -207,7 +223,8 @@ fn sink(
             };
             return Ok(Box::new(match deployment.emit {
                 EmitKind::ClusterDeltas => {
-                    crate::sink::KafkaSink::of_clusters(output, clusters(), Arc::clone(&stages.metrics))
+                    let clusters = Clusters::new(plan.clusters, plan.cluster_limit);
+                    crate::sink::KafkaSink::of_clusters(output, clusters, Arc::clone(&stages.metrics))
                 }
                 _ => crate::sink::KafkaSink::new(output, evidence).with_causes(deployment.causes),
             }));
@@ -215,7 +232,6 @@ fn sink(
         #[cfg(not(feature = "kafka"))]
         SinkPlace::Kafka { .. } => unreachable!("a deployment without the feature names no topic"),
     };
-    let metrics = || Arc::clone(&stages.metrics);
     let file = || -> Result<Box<dyn Write + Send>, AssembleError> {
         Ok(match path {
             None => Box::new(io::stdout()),
@@ -225,21 +241,60 @@ fn sink(
     // What is written at the end, and what is written anew, keeps no marks.
     let stream = || Ok::<_, AssembleError>(BufWriter::with_capacity(BUFFER_BYTES, file()?));
     let destination = || -> Result<Box<dyn Destination + Send>, AssembleError> {
-        match (mode, path.filter(|path| is_file(path))) {
+        match (mode, path.filter(|path| deployment.emit.is_of_changes() && is_file(path))) {
             (Mode::Run { .. }, Some(path)) => {
                 Ok(Box::new(MarkedFile::open(path.to_owned()).map_err(|source| output(path, source))?))
             }
             _ => Ok(Box::new(stream()?)),
         }
     };
-    Ok(match deployment.emit {
-        EmitKind::Deltas => {
-            Box::new(DeltaLines::new(destination()?, evidence).with_causes(deployment.causes))
+    Ok(match deployment.output_format {
+        OutputFormat::Jsonl => of_rows(Lines(destination()?), plan, deployment, stages, evidence),
+        OutputFormat::Csv => {
+            of_rows(Csv::new(destination()?, kind(deployment)), plan, deployment, stages, evidence)
         }
-        EmitKind::ClusterDeltas => Box::new(ClusterDeltaLines::new(destination()?, clusters(), metrics())),
-        EmitKind::Pairs => Box::new(PairLines::new(stream()?, evidence)),
-        EmitKind::Clusters => Box::new(ClusterLines::new(stream()?, clusters(), metrics())),
+        #[cfg(feature = "parquet")]
+        OutputFormat::Parquet => {
+            let rows = crate::sink::Parquet::new(stream()?, kind(deployment));
+            let rows = rows.map_err(|source| output(path.unwrap_or(Path::new("-")), source))?;
+            of_rows(rows, plan, deployment, stages, evidence)
+        }
+        #[cfg(not(feature = "parquet"))]
+        OutputFormat::Parquet => unreachable!("a deployment without the feature names no Parquet file"),
     })
+}
+
+/// A sink of what is emitted, in a form.
+fn of_rows(
+    rows: impl Rows + Send + 'static,
+    plan: &Plan,
+    deployment: &Deployment,
+    stages: &Stages,
+    evidence: Option<StandardError>,
+) -> Box<dyn Sink + Send> {
+    let clusters = Clusters::new(plan.clusters, plan.cluster_limit);
+    let metrics = Arc::clone(&stages.metrics);
+    match deployment.emit {
+        EmitKind::Deltas => Box::new(DeltaLines::of(rows, evidence).with_causes(deployment.causes)),
+        EmitKind::ClusterDeltas => Box::new(ClusterDeltaLines::of(rows, clusters, metrics)),
+        EmitKind::Pairs => Box::new(PairLines::of(rows, evidence)),
+        EmitKind::Keep => Box::new(KeepList::of(rows, clusters, plan.keep, Listed::Kept)),
+        EmitKind::Remove => Box::new(KeepList::of(rows, clusters, plan.keep, Listed::Removed)),
+        EmitKind::Clusters => Box::new(ClusterLines::of(rows, clusters, metrics)),
+    }
+}
+
+/// What its rows are.
+fn kind(deployment: &Deployment) -> RowKind {
+    let Deployment { evidence, causes, .. } = *deployment;
+    match deployment.emit {
+        EmitKind::Deltas => RowKind::Deltas { evidence, causes },
+        EmitKind::ClusterDeltas => RowKind::ClusterDeltas,
+        EmitKind::Pairs => RowKind::Pairs { evidence },
+        EmitKind::Keep => RowKind::Kept,
+        EmitKind::Remove => RowKind::Removed,
+        EmitKind::Clusters => RowKind::Clusters,
+    }
 }
 
 fn output(path: &Path, source: io::Error) -> AssembleError {

@@ -18,6 +18,7 @@ use super::commits::{Commits, Next};
 use super::keeper::Keeper;
 use super::past::Past;
 use crate::dataflow::ClosedEpoch;
+use crate::doc::DocChange;
 use crate::failpoint;
 use crate::mark::Mark;
 use crate::pair::{Cause, Delta, DocPair};
@@ -122,10 +123,11 @@ impl Committer {
             self.repeated(epoch)?;
         }
         let Some(last) = of_live.last().map(|epoch| epoch.progress.clone()) else { return Ok(()) };
-        for ClosedEpoch { progress, deltas, letters, .. } in &of_live {
+        for ClosedEpoch { progress, deltas, documents, letters, .. } in &of_live {
             if let Some(file) = &mut self.letters {
                 file.append(letters).map_err(RunError::Letters)?;
             }
+            self.tell(documents, false)?;
             self.sink.epoch(progress, deltas, letters).map_err(RunError::Sink)?;
         }
         self.write(last)?;
@@ -133,6 +135,14 @@ impl Committer {
             keeper.keep(&self.mark, of_live.into_iter().flat_map(|epoch| epoch.kept));
         }
         Ok(())
+    }
+
+    /// Tells of an epoch's documents.
+    fn tell(&mut self, documents: &[DocChange], restored: bool) -> Result<(), RunError> {
+        if documents.is_empty() {
+            return Ok(());
+        }
+        self.sink.documents(documents, restored).map_err(RunError::Sink)
     }
 
     /// One commit of the sink, up to `progress`.
@@ -155,12 +165,13 @@ impl Committer {
 
     /// An epoch before the first live one.
     fn repeated(&mut self, epoch: ClosedEpoch) -> Result<(), RunError> {
-        let ClosedEpoch { progress, deltas, kept, .. } = epoch;
+        let ClosedEpoch { progress, deltas, documents, kept, .. } = epoch;
         if let Some(keeper) = &self.keeper {
             // At its own offsets, and not beyond the output.
             let at_most = Progress { epoch: self.past, ..progress.clone() };
             keeper.keep(&Mark { progress: at_most, ..self.mark.clone() }, kept);
         }
+        self.tell(&documents, true)?;
         match &mut self.corrected {
             None => self.sink.restored(&deltas),
             Some(Corrected { here, .. }) => {

@@ -22,6 +22,8 @@ pub struct Measures {
     pub counts: Counts,
     /// Records that are no event, by reason.
     pub bad_records: BTreeMap<String, u64>,
+    /// Sound records that hold no document, by why.
+    pub skipped: BTreeMap<String, u64>,
     /// The blocks above the cap that it holds; each block is held by one process.
     pub hot_blocks: Vec<HotBlock>,
     /// How long epochs took; of the process that writes.
@@ -73,6 +75,7 @@ impl Measures {
         Self {
             counts: stages.metrics.counts(),
             bad_records: bad.counts().into_iter().map(|(reason, n)| (reason.to_owned(), n)).collect(),
+            skipped: bad.skipped().into_iter().map(|(why, n)| (why.to_owned(), n)).collect(),
             hot_blocks: hot_blocks.collect(),
             latencies,
             peak_rss_bytes: peak_rss_bytes(),
@@ -86,6 +89,9 @@ impl AddAssign<&Self> for Measures {
         self.counts += &other.counts;
         for (reason, n) in &other.bad_records {
             *self.bad_records.entry(reason.clone()).or_default() += n;
+        }
+        for (why, n) in &other.skipped {
+            *self.skipped.entry(why.clone()).or_default() += n;
         }
         self.hot_blocks.extend_from_slice(&other.hot_blocks);
         self.latencies += &other.latencies;
@@ -166,6 +172,7 @@ mod tests {
             Measures {
                 counts: metrics.counts(),
                 bad_records: BTreeMap::from([(reason.to_owned(), 2), ("both".to_owned(), 1)]),
+                skipped: BTreeMap::from([(reason.to_owned(), 1)]),
                 hot_blocks: vec![HotBlock { sketches: block, table: 0, hash, example: "x".to_owned() }],
                 latencies: of([time]),
                 peak_rss_bytes: rss,

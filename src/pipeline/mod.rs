@@ -222,6 +222,7 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
     };
     let first_epoch = past.mark.progress.epoch + 1;
     stages.keeps = past.keeps;
+    stages.tells_documents = past.tells_documents;
     stages.live = Arc::clone(&past.live);
     stages.past = past.mark.progress.clone();
     stages.table = past.table.take();

@@ -11,6 +11,7 @@
 //! | has a mark, of another pipeline | | is refused, or corrects the output if it is told to reconcile |
 //! | is new | something | builds the result of what was kept, and writes it as corrections of nothing |
 //! | is new | nothing | begins |
+//! | has a mark, of this pipeline | behind the mark or nothing, and the source cannot repeat what it gave | corrects the output |
 //! | forgets | | begins, or goes on from what was kept; what was written since then is written again |
 
 use std::collections::BTreeSet;
@@ -41,6 +42,8 @@ pub(super) struct Past {
     pub(super) live: Arc<LiveFrom>,
     /// Whether documents are kept for a later run.
     pub(super) keeps: bool,
+    /// Whether the output is to be told of documents.
+    pub(super) tells_documents: bool,
     /// What was kept.
     pub(super) snapshot: Option<Snapshot>,
     /// The table of document frequencies in force.
@@ -115,7 +118,7 @@ impl Past {
                 if !reconcile && mark.pipeline != *pipeline {
                     return Err(PastError::OtherPipeline(differences(pipeline, &mark.pipeline)).into());
                 }
-                if !reconcile && mark.in_correction {
+                if !reconcile && mark.in_correction && source.repeats() {
                     return Err(PastError::InCorrection.into());
                 }
                 Some((**mark).clone())
@@ -128,8 +131,15 @@ impl Past {
         };
         let kept_at = snapshot.as_ref().map(|snapshot| snapshot.saved().mark.clone());
         let is_new = standing == Standing::New && kept_at.is_some();
+        // What is between what was kept and the mark has to be repeated, and there it may be another.
+        let is_exact = |mark: &Mark| {
+            !mark.in_correction
+                && kept_at.as_ref().is_some_and(|kept| kept.progress.epoch == mark.progress.epoch)
+        };
         let there = match &standing {
-            Standing::At(_) if reconcile => Some(sink.pairs().map_err(RunError::Sink)?),
+            Standing::At(mark) if reconcile || !(source.repeats() || is_exact(mark)) => {
+                Some(sink.pairs().map_err(RunError::Sink)?)
+            }
             _ => is_new.then(BTreeSet::new),
         };
         let found_clock = found.as_ref().and_then(|mark| mark.progress.clock);
@@ -211,6 +221,7 @@ impl Past {
             lines,
             live,
             keeps: state.is_some(),
+            tells_documents: sink.wants_documents(),
             snapshot,
             table: table.map(|(_, table)| table),
             there,

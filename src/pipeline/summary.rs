@@ -36,6 +36,8 @@ pub struct Summary {
     pub moved_ids: u64,
     /// Records that are no event, by reason.
     pub bad_records: BTreeMap<String, u64>,
+    /// Sound records that hold no document, by why.
+    pub skipped: BTreeMap<String, u64>,
     /// Epochs closed.
     pub epochs: u64,
     /// Epochs that are where the results go; fewer only if nobody reads them on.
@@ -103,6 +105,7 @@ impl Summary {
             undated: count(Counter::Undated),
             moved_ids: count(Counter::MovedIds),
             bad_records: measures.bad_records.clone(),
+            skipped: measures.skipped.clone(),
             epochs: count(Counter::Epochs),
             durable_epochs: count(Counter::Durable),
             deltas: count(Counter::Added) + count(Counter::Removed),

@@ -66,6 +66,7 @@ struct Go {
     lines: Vec<Line>,
     table: Option<String>,
     keeps: bool,
+    tells_documents: bool,
 }
 
 /// The others, while the run is under way.
@@ -130,7 +131,8 @@ impl Together {
         }
         let table = past.table.is_some().then(|| String::from_utf8_lossy(&table).into_owned());
         let (mark, begin, lines) = (past.mark.clone(), past.begin.clone(), past.lines.clone());
-        let go = serde_json::to_vec(&Go { mark, begin, lines, table, keeps: past.keeps });
+        let Past { keeps, tells_documents, .. } = *past;
+        let go = serde_json::to_vec(&Go { mark, begin, lines, table, keeps, tells_documents });
         self.control.send(Message::Go(go.map_err(|error| RunError::Process(error.to_string()))?));
         Ok(())
     }
@@ -143,12 +145,22 @@ impl Together {
         loop {
             match self.notes.1.recv() {
                 Ok(Note::Heard(_, Event::Message(Message::Go(go)))) => {
-                    let Go { mark, begin, lines, table, keeps } =
+                    let Go { mark, begin, lines, table, keeps, tells_documents } =
                         serde_json::from_slice(&go).map_err(|error| unread(error.to_string()))?;
                     let read = |text: String| IdfTable::read(rules, text.as_bytes()).map(Arc::new);
                     let table = table.map(read).transpose().map_err(|error| unread(error.to_string()))?;
                     let live = Arc::new(LiveFrom::default());
-                    return Ok(Past { mark, begin, lines, live, keeps, snapshot: None, table, there: None });
+                    return Ok(Past {
+                        mark,
+                        begin,
+                        lines,
+                        live,
+                        keeps,
+                        tells_documents,
+                        snapshot: None,
+                        table,
+                        there: None,
+                    });
                 }
                 Ok(Note::Heard(_, event)) => {
                     if let Some(error) = failure(&self.control, event) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use crate::doc::Letter;
+use crate::doc::{DocChange, Letter};
 use crate::mark::{Mark, Standing};
 use crate::monitor::Feeder;
 use crate::pair::{Delta, DocPair};
@@ -35,6 +35,14 @@ impl Sink for Watched {
 
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
         self.sink.pairs()
+    }
+
+    fn wants_documents(&self) -> bool {
+        self.sink.wants_documents()
+    }
+
+    fn documents(&mut self, changes: &[DocChange], restored: bool) -> io::Result<()> {
+        self.sink.documents(changes, restored)
     }
 
     fn restored(&mut self, deltas: &[Delta]) {

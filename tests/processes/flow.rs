@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use dupflow::config::Plan;
 use dupflow::dataflow::{Cancellation, ClosedEpoch, Data, Emit, Given, Intake, Pull, Stages, Taken, Workers};
-use dupflow::doc::{DocEvent, DocId, Position};
+use dupflow::doc::{DocChange, DocEvent, DocId, Position};
 use dupflow::hash;
 use dupflow::pair::Delta;
 use dupflow::time::{Epoch, Progress};
@@ -19,10 +19,11 @@ use crate::group::PATIENCE;
 type Event = (u64, String, Option<String>);
 
 /// What is told of closed epochs; `None` is the end.
-type Told = Option<(Progress, Vec<Delta>)>;
+type Told = Option<(Progress, Vec<Delta>, Vec<DocChange>)>;
 
 fn stages(pipeline: &str) -> Stages {
-    Stages::of(&Plan::load(pipeline, &[]).unwrap(), false)
+    let stages = Stages::of(&Plan::load(pipeline, &[]).unwrap(), false);
+    Stages { tells_documents: true, ..stages }
 }
 
 /// Pages that are edited, copied and deleted, in epochs.
@@ -109,7 +110,7 @@ struct Tells(Sender<Told>);
 
 impl Emit for Tells {
     fn closed(&mut self, closed: ClosedEpoch) {
-        self.0.send(Some((closed.progress, closed.deltas))).unwrap();
+        self.0.send(Some((closed.progress, closed.deltas, closed.documents))).unwrap();
     }
 
     fn ended(&mut self) {
@@ -218,9 +219,15 @@ fn several_processes_tell_what_one_tells() {
     for pipeline in ["minhash", "weighted"] {
         let expected = alone(pipeline, &history, 1);
         assert_eq!(expected.len(), 21);
-        let deltas: Vec<isize> =
-            expected.iter().flatten().flat_map(|(_, deltas)| deltas.iter().map(|delta| delta.diff)).collect();
+        let deltas: Vec<isize> = expected
+            .iter()
+            .flatten()
+            .flat_map(|(_, deltas, _)| deltas.iter().map(|delta| delta.diff))
+            .collect();
         assert!(deltas.contains(&1) && deltas.contains(&-1), "{} deltas", deltas.len());
+        let documents = expected.iter().flatten().flat_map(|(_, _, documents)| documents);
+        assert!(documents.clone().any(|change| change.now.is_none()), "some end");
+        assert!(documents.count() > 60, "some are told of");
         assert_eq!(alone(pipeline, &history, 2), expected);
         for (processes, workers) in [(2, 1), (2, 2), (3, 1)] {
             assert_eq!(
@@ -236,7 +243,7 @@ fn several_processes_tell_what_one_tells() {
 fn epochs(told: &Receiver<Told>) -> (Vec<Epoch>, bool) {
     let all: Vec<Told> = told.iter().collect();
     let ended = all.iter().any(Option::is_none);
-    (all.into_iter().flatten().map(|(progress, _)| progress.epoch).collect(), ended)
+    (all.into_iter().flatten().map(|(progress, ..)| progress.epoch).collect(), ended)
 }
 
 /// Two processes; the second one has read three epochs and stays in the fourth, while the first has read all.

@@ -18,6 +18,7 @@ use super::problems::Problems;
 use crate::config::Plan;
 use crate::doc::without_separators;
 use crate::sketch::SketchKind;
+use crate::source::text_of_file;
 use crate::text::measures::Measure;
 use crate::text::{Featurizer, IdfTable, Weights};
 
@@ -56,13 +57,15 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
 
 /// A text without fields.
 pub(super) fn read(path: &Path) -> anyhow::Result<String> {
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     let read = if path == Path::new("-") {
-        std::io::stdin().lock().read_to_string(&mut text)
+        std::io::stdin().lock().read_to_end(&mut bytes)
     } else {
-        std::fs::File::open(path).and_then(|mut file| file.read_to_string(&mut text))
+        std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut bytes))
     };
-    read.with_context(|| format!("cannot read \"{}\"", path.display()))?;
+    let no_text = || std::io::Error::new(std::io::ErrorKind::InvalidData, "it is no UTF-8");
+    let text = read.and_then(|_| text_of_file(path, &bytes).ok_or_else(no_text));
+    let text = text.with_context(|| format!("cannot read \"{}\"", path.display()))?;
     Ok(without_separators(&text).into_owned())
 }
 

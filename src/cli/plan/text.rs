@@ -9,7 +9,7 @@ use crate::cli::counted;
 use crate::filter::FilterKind;
 use crate::sketch::{SectionBase, SectionMode, SketchKind, SketchParams};
 use crate::source::OnError;
-use crate::text::{Field, Normalize, Shingle, Spaceless, Stem, TextRules};
+use crate::text::{Field, Html, Normalize, Shingle, Spaceless, Stem, TextRules};
 
 /// A probability: four places, or its order of magnitude where they would all be 0. What is not certain does not read as 1.
 struct Probability(f64);
@@ -240,6 +240,11 @@ impl Display for Rules<'_> {
             Spaceless::Bag => ", characters of spaceless scripts are smaller parts of words",
             Spaceless::Char => ", characters of spaceless scripts are words",
             Spaceless::Run => ", spaceless scripts run together",
+        })?;
+        f.write_str(match self.0.html {
+            Html::None => ", web pages with their markup",
+            Html::Text => "",
+            Html::Article => ", of web pages the article",
         })?;
         f.write_str(match self.0.normalize {
             Normalize::None => "",

@@ -24,7 +24,7 @@ use crate::config::{Draft, FilterPlan, FrozenTables, Plan, PlanError};
 use crate::doc::DocId;
 use crate::filter::FilterKind;
 use crate::pair::Pair;
-use crate::source::Input;
+use crate::source::{Input, Layout};
 use outcome::Outcome;
 
 /// Where the truth comes from.
@@ -264,7 +264,7 @@ impl<'s> Truths<'s> {
         let place = if let Some(place) = self.computed.iter().position(is_same) {
             place
         } else {
-            let texts = truth::texts(Input::resolve(&self.study.corpus)?, &measure.rules)?;
+            let texts = truth::texts(Input::resolve(&self.study.corpus, Layout::default())?, &measure.rules)?;
             let limit = self.study.limit;
             if texts.len() > limit {
                 return Err(EvaluateError::TooLarge { documents: texts.len(), limit });

@@ -7,7 +7,7 @@ use crate::doc::DocId;
 use crate::evaluate::table::{Table, row};
 use crate::evaluate::{EvaluateError, truth};
 use crate::feed::generate::labelled::{Document, Labelled};
-use crate::source::Input;
+use crate::source::{Input, Layout};
 use crate::text::{Featurizer, TextRules};
 
 /// A labelled corpus, as features.
@@ -43,7 +43,7 @@ pub(super) fn corpora(work: &Work<'_>) -> Result<Vec<Corpus>, EvaluateError> {
     let mut all = vec![Corpus::of("generated", generated)];
     if let Some(Given { corpus, labels }) = work.labelled {
         let mut labels: BTreeMap<DocId, String> = truth::labels(labels)?;
-        let texts = truth::texts(Input::resolve(corpus)?, &TextRules::default())?;
+        let texts = truth::texts(Input::resolve(corpus, Layout::default())?, &TextRules::default())?;
         // A document without a label is a duplicate of none.
         let mut label = |id: &DocId| labels.remove(id).unwrap_or_else(|| format!("\t{id}"));
         all.push(Corpus::of("your own", texts.into_iter().map(|(id, text)| (label(&id), text))));
