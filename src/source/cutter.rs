@@ -187,9 +187,14 @@ impl<'q> Cutter<'q> {
         self.record()
     }
 
-    /// The next record is sound, and holds no document.
+    /// The next record is sound, and holds no document: it has a position, and is none of an epoch's events.
     pub(super) fn passed_over(&mut self) -> Result<(), Closed> {
-        self.count()
+        self.next += 1;
+        if self.next <= self.begin {
+            self.pass_by();
+            return Ok(());
+        }
+        if self.line_at == Some(self.next) { self.flush() } else { self.flush_if_full() }
     }
 
     /// The reader is about to wait for input, with no line begun.
