@@ -141,7 +141,11 @@ impl BadRecords {
         }
         match self.on_error {
             OnError::Count => Ok(()),
-            OnError::Fail => Err(at.into()),
+            OnError::Fail => {
+                // The run ends here, and no epoch that would flush it comes.
+                self.flush()?;
+                Err(at.into())
+            }
         }
     }
 
@@ -235,8 +239,11 @@ mod tests {
 
     #[test]
     fn the_record_is_the_error_where_none_is_allowed() {
-        let bad = BadRecords::new(OnError::Fail, None);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("dead");
+        let bad = BadRecords::new(OnError::Fail, Some(DeadLetter::create(path.clone()).unwrap()));
         let error = bad.report(at(BadRecord::MissingId, 7), b"{}", &mut io::empty()).unwrap_err();
+        assert_eq!(std::fs::read(path).unwrap(), b"{}\n", "kept whole before the run ends with it");
         assert_eq!(error.to_string(), "bad record in \"feed.jsonl\", line 7: no field \"id\" (missing_id)");
         assert_eq!(bad.counts(), BTreeMap::from([("missing_id", 1)]));
         let place = Place::Offset(9);
