@@ -4,6 +4,8 @@
 //! `"`, which is doubled inside; a quoted field may hold line ends; blank lines are no rows. An empty cell of the id, of the time and of the
 //! operation says nothing. The time is in unix seconds or a date of ISO 8601.
 //!
+//! Of a bad row all is kept, as a row; but of one that is too long its beginning.
+//!
 //! A row of another length than the first is bad, and so is a row whose quoted field is still open at the end of the file. A file that ends
 //! behind a row is whole as far as can be told.
 
@@ -12,20 +14,21 @@ use std::io::{self, BufRead};
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
-use super::{Columns, Damage, Next, Row, Rows, Text, instant};
+use super::{Columns, Damage, Next, Row, Rows, Text, found, instant, no_time};
 use crate::feed::BadRecord;
 use crate::source::{MAX_RECORD_BYTES, Place};
 
 /// The most columns of a file, inclusive.
 const MAX_COLUMNS: usize = 1 << 16;
 
-/// What of a damaged row is kept, in bytes, at most.
+/// What of a row that is too long is kept, in bytes, at most.
 const KEPT: usize = 256;
 
 /// A table.
 pub(in crate::source) struct Csv {
     file: Box<dyn BufRead + Send>,
     reader: Reader,
+    delimiter: u8,
     names: Columns,
     /// Where what is wanted stands, once the first row has been read.
     columns: Option<Places>,
@@ -35,6 +38,8 @@ pub(in crate::source) struct Csv {
     /// Of the row.
     line: u64,
     is_at_end: bool,
+    /// What was read last is a carriage return.
+    ends_half: bool,
 }
 
 /// Places of columns, from 0.
@@ -74,19 +79,25 @@ impl Rows for Csv {
         row.text = match text(columns.op) {
             "" | "upsert" => Text::Is(cell(Some(columns.text)).to_vec()),
             "delete" => Text::Deleted,
-            other => return Err(self.damage(BadRecord::UnknownOp, format!("found {other:?}"))),
+            other => {
+                let cause = format!("found {}", found(other.as_bytes()));
+                return Err(self.damage(BadRecord::UnknownOp, cause));
+            }
         };
         row.ts = match text(columns.ts) {
             "" => None,
             ts => match instant::of_text(ts) {
                 Some(ts) => Some(ts),
-                None => return Err(self.damage(BadRecord::BadTs, format!("found {ts:?}"))),
+                None => return Err(self.damage(BadRecord::BadTs, no_time(ts.as_bytes()))),
             },
         };
         let id = cell(columns.id);
         row.id = (!id.is_empty()).then(|| id.to_vec());
         row.fields = columns.fields.iter().map(|at| cell(*at).to_vec()).collect();
-        Ok(Next::Row)
+        match row.flaw() {
+            Some((reason, cause)) => Err(Damage { cause, ..self.damage(reason, "") }),
+            None => Ok(Next::Row),
+        }
     }
 }
 
@@ -96,12 +107,14 @@ impl Csv {
         Self {
             file,
             reader: ReaderBuilder::new().delimiter(delimiter).build(),
+            delimiter,
             names: columns.clone(),
             columns: None,
             fields: vec![0; 64 << 10],
             ends: Vec::new(),
             line: 1,
             is_at_end: false,
+            ends_half: false,
         }
     }
 
@@ -114,16 +127,20 @@ impl Csv {
         let names: Vec<_> = (0..self.ends.len()).map(|at| self.cell(at)).collect();
         let find = |name: &str| names.iter().position(|found| *found == name.as_bytes());
         let Columns { id, text, ts, op, fields } = &self.names;
-        let Some(at) = find(text) else {
-            let names: Vec<_> =
-                names.iter().map(|name| format!("{:?}", String::from_utf8_lossy(name))).collect();
-            let cause = format!("no column {text:?} among {}", names.join(", "));
-            return Err(ends(self.damage(BadRecord::MissingText, cause)));
-        };
+        let told: Vec<_> = names.iter().map(|name| format!("{:?}", String::from_utf8_lossy(name))).collect();
+        if let Some((reason, cause)) = self.names.missing(|name| find(name).is_some(), &told) {
+            return Err(ends(self.damage(reason, cause)));
+        }
+        let at = find(text).unwrap_or(0);
         let fields = fields.iter().map(|field| find(field)).collect();
         let columns =
             Places { count: names.len(), id: find(id), text: at, ts: find(ts), op: find(op), fields };
         Ok(Some(columns))
+    }
+
+    /// What the table lacks of the columns that are wanted.
+    pub(in crate::source) fn lacks(mut self) -> Option<String> {
+        self.first_row().err()?.lack()
     }
 
     fn cell(&self, at: usize) -> &[u8] {
@@ -133,9 +150,33 @@ impl Csv {
 
     /// Of the row that was read last.
     fn damage(&self, reason: BadRecord, cause: impl Into<String>) -> Damage {
-        let length = self.ends.last().copied().unwrap_or(0).min(KEPT);
-        let head = self.fields[..length].to_vec();
+        let head = self.written(usize::MAX);
         Damage { reason, cause: Some(cause.into()), place: Place::Line(self.line), head, ends: false }
+    }
+
+    /// The row that was read last as it stands in a file, without its line end; of its fields and their bytes so many at most.
+    fn written(&self, most: usize) -> Vec<u8> {
+        let mut row = csv::WriterBuilder::new().delimiter(self.delimiter).from_writer(Vec::new());
+        let mut from = 0;
+        for end in self.ends.iter().take(most).map(|end| (*end).min(most)) {
+            // To memory: it cannot fail.
+            row.write_field(&self.fields[from..end]).unwrap_or(());
+            from = end;
+        }
+        if !self.ends.is_empty() {
+            row.write_record(None::<&[u8]>).unwrap_or(());
+        }
+        let mut row = row.into_inner().unwrap_or_default();
+        row.pop();
+        row
+    }
+
+    /// The row has so many fields, and what has been read of the next one, up to there.
+    fn end_at(&mut self, count: usize, length: usize) {
+        self.ends.truncate(count);
+        if length > self.ends.last().copied().unwrap_or(0) {
+            self.ends.push(length);
+        }
     }
 
     /// Reads the next row into `fields` and `ends`; false at the end of the file.
@@ -143,17 +184,25 @@ impl Csv {
         if self.is_at_end {
             return Ok(false);
         }
+        // The second half of the line end before it is of that line.
+        if std::mem::take(&mut self.ends_half)
+            && self.file.fill_buf().is_ok_and(|rest| rest.starts_with(b"\n"))
+        {
+            self.file.consume(1);
+            self.reader.set_line(self.reader.line() + 1);
+        }
         self.line = self.reader.line();
         let (mut length, mut count) = (0, 0);
         // Then nothing of it is kept.
         let mut is_too_long = false;
+        let mut beginning = Vec::new();
         self.ends.resize(self.ends.capacity().max(64), 0);
         loop {
             let input = match self.file.fill_buf() {
                 Ok(input) => input,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => {
-                    self.ends.truncate(count);
+                    self.end_at(count, length);
                     return Err(Damage {
                         ends: true,
                         ..self.damage(BadRecord::Truncated, error.to_string())
@@ -165,6 +214,7 @@ impl Csv {
             let input = if self.is_at_end { b"\n" } else { input };
             let (result, read, written, ended) =
                 self.reader.read_record(input, &mut self.fields[length..], &mut self.ends[count..]);
+            self.ends_half = input[..read].ends_with(b"\r");
             if !self.is_at_end {
                 self.file.consume(read);
             }
@@ -173,10 +223,16 @@ impl Csv {
                 // Blank lines behind a row come with the next one.
                 ReadRecordResult::InputEmpty if length + count == 0 && !is_too_long && !self.is_at_end => {}
                 ReadRecordResult::InputEmpty if self.is_at_end => {
-                    self.ends.truncate(count);
                     let is_open = length + count > 0 || is_too_long;
+                    // Without the line end that is none of the file's.
+                    self.end_at(count, length.saturating_sub(written));
                     let cause = "a quoted field is open at the end of the file";
-                    return if is_open { Err(self.damage(BadRecord::Truncated, cause)) } else { Ok(false) };
+                    let damage = || self.damage(BadRecord::Truncated, cause);
+                    return match (is_open, is_too_long) {
+                        (false, _) => Ok(false),
+                        (true, false) => Err(damage()),
+                        (true, true) => Err(Damage { head: beginning, ..damage() }),
+                    };
                 }
                 ReadRecordResult::InputEmpty => {}
                 ReadRecordResult::OutputFull if length < MAX_RECORD_BYTES => {
@@ -186,13 +242,24 @@ impl Csv {
                     self.ends.resize(self.ends.len() * 2, 0);
                 }
                 ReadRecordResult::OutputFull | ReadRecordResult::OutputEndsFull => {
-                    is_too_long = true;
+                    if !is_too_long {
+                        is_too_long = true;
+                        let ends = self.ends.clone();
+                        self.end_at(count, length);
+                        beginning = self.written(KEPT);
+                        self.ends = ends;
+                    }
                     (length, count) = (0, 0);
                 }
                 ReadRecordResult::Record | ReadRecordResult::End => {
                     self.ends.truncate(count);
-                    if is_too_long || length > MAX_RECORD_BYTES {
-                        return Err(self.damage(BadRecord::TooLong, "a row"));
+                    if !is_too_long && length > MAX_RECORD_BYTES {
+                        is_too_long = true;
+                        beginning = self.written(KEPT);
+                    }
+                    if is_too_long {
+                        self.ends.clear();
+                        return Err(Damage { head: beginning, ..self.damage(BadRecord::TooLong, "a row") });
                     }
                     return Ok(matches!(result, ReadRecordResult::Record));
                 }

@@ -68,7 +68,75 @@ fn cells_are_what_the_first_row_names() {
         (BadRecord::Unreadable, Place::Line(9)),
     ];
     assert_eq!(bad, expected);
-    assert_eq!(found.damages[2].head, b"tooshort");
+    assert_eq!(found.damages[2].head, b"too,short");
+    let told = found.damages[1].cause.as_deref();
+    assert_eq!(told, Some("found \"soon\", which is no date of ISO 8601 either"));
+}
+
+/// Whatever ends lines, and however the bytes come.
+#[test]
+fn lines_are_counted() {
+    let lines = ["id,text,ts", "a,\"two", "lines\",1", "b,x,soon", "c,x,2", "d,x,soon", ""];
+    for end in ["\n", "\r\n"] {
+        for piece in [1, 2, 3, 1000] {
+            let file = std::io::BufReader::with_capacity(piece, Cursor::new(lines.join(end)));
+            let found = Found::of(Csv::new(Box::new(file), &columns(&[]), b','), 10);
+            let places: Vec<_> = found.damages.iter().map(|damage| damage.place).collect();
+            assert_eq!(
+                (found.rows.len(), places),
+                (2, vec![Place::Line(4), Place::Line(6)]),
+                "{end:?}, {piece}"
+            );
+        }
+    }
+}
+
+/// A bad row is kept as it has to stand in a file: mended, it is read.
+#[test]
+fn what_is_kept_of_a_bad_row_is_a_row() {
+    let cells = ["k1", "some \"text\", with\ttab,\nand line", "yesterday", ""];
+    for delimiter in [b',', b'\t'] {
+        let mut file = csv::WriterBuilder::new().delimiter(delimiter).from_writer(Vec::new());
+        let names = ["id", "text", "ts", "op"];
+        let bad = |at: usize, cell: &'static str| {
+            let mut row = cells.map(str::to_owned);
+            row[2] = "7".to_owned();
+            row[at] = cell.to_owned();
+            row
+        };
+        let long = "x".repeat(1025);
+        let long: &'static str = long.leak();
+        let rows = [bad(2, "yesterday"), bad(2, "1714979289000"), bad(3, "insert"), bad(0, long)];
+        file.write_record(names).unwrap();
+        rows.iter().for_each(|row| file.write_record(row).unwrap());
+        file.write_record(["", "", "", "delete"]).unwrap();
+        let reader = Csv::new(Box::new(Cursor::new(file.into_inner().unwrap())), &columns(&[]), delimiter);
+        let found = Found::of(reader, 10);
+        let reasons: Vec<_> = found.damages.iter().map(|damage| damage.reason).collect();
+        let expected = [
+            BadRecord::BadTs,
+            BadRecord::BadTs,
+            BadRecord::UnknownOp,
+            BadRecord::BadId,
+            BadRecord::MissingId,
+        ];
+        assert_eq!((reasons, found.rows.len()), (expected.to_vec(), 0));
+        for (damage, row) in found.damages.iter().zip(&rows) {
+            let mut kept = csv::ReaderBuilder::new()
+                .delimiter(delimiter)
+                .has_headers(false)
+                .from_reader(&damage.head[..]);
+            let kept: Vec<[String; 4]> = kept.deserialize().map(Result::unwrap).collect();
+            assert_eq!(kept, std::slice::from_ref(row));
+            let text = std::str::from_utf8(&damage.head).unwrap();
+            let mended = text.replace("yesterday", "5").replace("1714979289000", "5").replace("insert", "");
+            let header = names.join(str::from_utf8(&[delimiter]).unwrap());
+            let mended = format!("{header}\n{}\n", mended.replace(long, "k1"));
+            let again = Csv::new(Box::new(Cursor::new(mended.into_bytes())), &columns(&[]), delimiter);
+            let again = Found::of(again, 10);
+            assert_eq!((again.ids(), again.texts()), (vec!["k1"], vec![cells[1]]));
+        }
+    }
 }
 
 #[test]
@@ -93,6 +161,9 @@ fn an_open_quote_at_the_end_is_told() {
         assert_eq!(found.rows.len(), rows, "{file:?}");
         let [damage] = &found.damages[..] else { panic!("{file:?}: {found:?}") };
         assert_eq!(damage.reason, BadRecord::Truncated, "{file:?}");
+        // What was read of the open field is there.
+        let kept = String::from_utf8_lossy(&damage.head);
+        assert!(kept.starts_with(if rows == 1 { "2" } else { "1,\"open\n2,whole\n\"" }), "{kept}");
     }
     for whole in ["id,text\n1,\"x\"", "id,text\n1,\"\"", "id,text\n1,\"x\"\n\n", "id,text\r\n1,"] {
         let found = read(whole);
@@ -112,7 +183,10 @@ fn a_row_that_is_too_long_is_passed_over() {
         match csv.next(&mut row) {
             Ok(Next::Row) => ids.extend(row.id.take()),
             Ok(_) => break,
-            Err(damage) => bad.push((damage.reason, damage.place)),
+            Err(damage) => {
+                assert!((200..=300).contains(&damage.head.len()), "the beginning: {}", damage.head.len());
+                bad.push((damage.reason, damage.place));
+            }
         }
     }
     assert_eq!(ids, [b"1", b"3", b"5"]);

@@ -3,7 +3,6 @@
 //! A file -> its records, in order: a [`Row`], or what is wrong with it. A reader of a format finds documents and no more: ids are
 //! checked, texts decoded and compared elsewhere.
 
-#[cfg(feature = "parquet")]
 mod ahead;
 mod csv;
 mod instant;
@@ -22,8 +21,10 @@ use std::sync::Arc;
 
 pub(super) use stored::{InMemory, OnDisk};
 
-use super::{Place, WarcId};
+use super::{InputProgress, Layout, Place, WarcId};
+use crate::doc::DocId;
 use crate::feed::BadRecord;
+use crate::time::UnixTime;
 
 /// What of a record is wanted, by dotted paths: `meta.title` is the `title` of the object `meta`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +52,40 @@ pub(super) struct Row {
     pub(super) text: Text,
     /// The further fields, as many as are wanted; empty where one is absent.
     pub(super) fields: Vec<Vec<u8>>,
+}
+
+impl Row {
+    /// Why it is no event, if its id or its time say so, and what was found: its reader can still tell all of it.
+    fn flaw(&self) -> Option<(BadRecord, Option<String>)> {
+        if let Some(id) = &self.id
+            && std::str::from_utf8(id).ok().and_then(DocId::new).is_none()
+        {
+            return Some((BadRecord::BadId, Some(format!("found {}", found(id)))));
+        }
+        let ts = self.ts.filter(|ts| UnixTime::new(*ts).is_none());
+        if let Some(ts) = ts {
+            return Some((BadRecord::BadTs, Some(format!("found {ts}"))));
+        }
+        match (&self.text, &self.id) {
+            (Text::Deleted, None) => Some((BadRecord::MissingId, None)),
+            (Text::Missing, _) => Some((BadRecord::MissingText, None)),
+            _ => None,
+        }
+    }
+}
+
+/// The beginning of a value, in quotes.
+fn found(value: &[u8]) -> String {
+    const MOST: usize = 80;
+    let start = String::from_utf8_lossy(&value[..value.len().min(4 * MOST)]);
+    let shown: String = start.chars().take(MOST).collect();
+    let more = if shown.len() < value.len() { " …" } else { "" };
+    format!("{shown:?}{more}")
+}
+
+/// A text in the place of a time.
+fn no_time(text: &[u8]) -> String {
+    format!("found {}, which is no date of ISO 8601 either", found(text))
 }
 
 /// What a record says of its document.
@@ -85,7 +120,7 @@ pub(super) struct Damage {
     pub(super) cause: Option<String>,
     /// Where in the file.
     pub(super) place: Place,
-    /// Its first bytes, if there are any.
+    /// The record, or what is known of it, if anything is.
     pub(super) head: Vec<u8>,
     /// Nothing behind it can be read either.
     pub(super) ends: bool,
@@ -109,10 +144,6 @@ pub(super) trait Rows: Send {
 }
 
 /// A file that is read at any place, by several threads.
-#[cfg_attr(
-    not(any(test, feature = "parquet")),
-    expect(dead_code, reason = "columnar files alone are read so, and are refused where they cannot be")
-)]
 pub(super) trait Stored: Send + Sync + fmt::Debug {
     /// Its length in bytes.
     fn bytes(&self) -> u64;
@@ -134,19 +165,85 @@ pub(super) fn warc(bytes: Box<dyn BufRead + Send>, columns: &Columns, id: WarcId
     Box::new(warc::Warc::new(bytes, columns, id))
 }
 
+/// The same of a compressed archive that is read at any place: in parts, by as many threads as the machine has cores. `None` if it is too
+/// small to be parted.
+///
+/// # Errors
+/// If they cannot be started.
+pub(super) fn warc_in_parts(
+    file: Arc<dyn Stored>,
+    columns: &Columns,
+    id: WarcId,
+    progress: &Arc<InputProgress>,
+) -> io::Result<Option<Box<dyn Rows>>> {
+    let archive = warc::Archive::new(file, columns, id);
+    Ok(if archive.count() > 1 {
+        Some(Box::new(warc::InParts::new(archive, cores(), Arc::clone(progress))?))
+    } else {
+        None
+    })
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
+}
+
 /// The rows of a table with a header, whose columns are parted by this byte.
 pub(super) fn csv(bytes: Box<dyn BufRead + Send>, delimiter: u8, columns: &Columns) -> Box<dyn Rows> {
     Box::new(csv::Csv::new(bytes, columns, delimiter))
 }
 
+/// What the table lacks of the columns that are wanted.
+pub(super) fn csv_lacks(bytes: Box<dyn BufRead + Send>, delimiter: u8, columns: &Columns) -> Option<String> {
+    csv::Csv::new(bytes, columns, delimiter).lacks()
+}
+
+/// What the file lacks of the columns that are wanted.
+#[cfg(feature = "parquet")]
+pub(super) fn parquet_lacks(file: Arc<dyn Stored>, columns: &Columns) -> Option<String> {
+    parquet::Parquet::open(file, columns).err()?.lack()
+}
+
+/// What the file lacks of the columns that are wanted: that cannot be told.
+#[cfg(not(feature = "parquet"))]
+pub(super) fn parquet_lacks(_: Arc<dyn Stored>, _: &Columns) -> Option<String> {
+    None
+}
+
+impl Damage {
+    /// Of a file without a column that is wanted: which one.
+    fn lack(self) -> Option<String> {
+        self.cause.filter(|_| matches!(self.reason, BadRecord::MissingText | BadRecord::MissingId))
+    }
+}
+
+impl Columns {
+    /// What is told of a file that has only these columns: a text is needed, and an id that was asked for by another name than the usual one.
+    fn missing(&self, has: impl Fn(&str) -> bool, names: &[String]) -> Option<(BadRecord, String)> {
+        let usual = Layout::default();
+        let (reason, name) = if !has(&self.text) {
+            (BadRecord::MissingText, &self.text)
+        } else if self.id != usual.id && !has(&self.id) {
+            (BadRecord::MissingId, &self.id)
+        } else {
+            return None;
+        };
+        Some((reason, format!("no column {name:?} among {}", names.join(", "))))
+    }
+}
+
+/// Bytes of rows that are read ahead: of several row groups, which are large.
+#[cfg(feature = "parquet")]
+const PARQUET_WAITS: usize = 128 << 20;
+
 /// The rows of a Parquet file. Its row groups are read by as many threads as the machine has cores.
 #[cfg(feature = "parquet")]
 pub(super) fn parquet(file: Arc<dyn Stored>, columns: &Columns) -> Box<dyn Rows> {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
     let read = |parts| {
-        ahead::Ahead::new(parts, cores).map_err(|error| failed(BadRecord::Unreadable, error.to_string()))
+        ahead::Ahead::new(parts, cores(), PARQUET_WAITS)
+            .map_err(|error| failed(BadRecord::Unreadable, error.to_string()))
     };
-    match parquet::Parquet::open(file, columns).and_then(|file| read(Box::new(file))) {
+    match parquet::Parquet::open(file, columns).and_then(|file| read(Arc::new(file))) {
         Ok(rows) => Box::new(rows),
         Err(damage) => Box::new(Failed(damage)),
     }

@@ -82,11 +82,12 @@ pub(super) fn harmed(
 }
 
 /// All that a file holds.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub(super) struct Found {
     pub(super) rows: Vec<Row>,
     pub(super) skipped: Vec<&'static str>,
     pub(super) damages: Vec<Damage>,
+    pub(super) cut: u64,
 }
 
 impl Found {
@@ -98,7 +99,10 @@ impl Found {
             match rows.next(&mut row) {
                 Ok(Next::Row) => found.rows.push(std::mem::take(&mut row)),
                 Ok(Next::Skipped(why)) => found.skipped.push(why),
-                Ok(Next::End) => return found,
+                Ok(Next::End) => {
+                    found.cut = rows.cut();
+                    return found;
+                }
                 Err(damage) => {
                     let ends = damage.ends;
                     found.damages.push(damage);

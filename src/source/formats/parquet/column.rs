@@ -9,8 +9,9 @@ use parquet::errors::Result;
 use parquet::file::reader::RowGroupReader;
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
-use super::super::instant;
+use super::super::{found, instant, no_time};
 use crate::feed::BadRecord;
+use crate::source::MAX_RECORD_BYTES;
 
 /// What may stand between a list and its elements.
 const BETWEEN: &[&str] = &["list", "element", "item", "bag", "array", "array_element"];
@@ -173,7 +174,7 @@ impl Column {
                 (Kind::Uuid, bytes) => bytes
                     .try_into()
                     .map_or(Value::Bytes(bytes), |id: [u8; 16]| Value::Uuid(u128::from_be_bytes(id))),
-                (_, bytes) => Value::Bytes(bytes),
+                (_, bytes) => Value::Fixed(bytes),
             }),
         };
         cell.unwrap_or(Value::Null)
@@ -217,6 +218,8 @@ pub(super) enum Value<'a> {
     Seconds(f64),
     Uuid(u128),
     Bytes(&'a [u8]),
+    /// Of as many bytes as all others in the column.
+    Fixed(&'a [u8]),
     List(Vec<Self>),
 }
 
@@ -226,7 +229,7 @@ impl Value<'_> {
         let mut text = String::new();
         match self {
             Self::Null => return Ok(None),
-            Self::Bytes(bytes) => return Ok(Some(bytes.to_vec())),
+            Self::Bytes(bytes) | Self::Fixed(bytes) => return Ok(Some(bytes.to_vec())),
             Self::List(values) => {
                 let mut joined = Vec::new();
                 for (place, value) in values.iter().enumerate() {
@@ -234,6 +237,10 @@ impl Value<'_> {
                         joined.push(b'\n');
                     }
                     joined.extend_from_slice(&value.bytes()?.unwrap_or_default());
+                    // Many elements may be one value of a dictionary.
+                    if joined.len() > MAX_RECORD_BYTES {
+                        return Err((BadRecord::TooLong, "a list".to_owned()));
+                    }
                 }
                 return Ok(Some(joined));
             }
@@ -253,6 +260,31 @@ impl Value<'_> {
         Ok(Some(text.into_bytes()))
     }
 
+    /// As an id: as text, but fixed bytes that are none in hexadecimal.
+    pub(super) fn id(&self) -> std::result::Result<Option<Vec<u8>>, (BadRecord, String)> {
+        match self {
+            Self::Fixed(bytes) if std::str::from_utf8(bytes).is_err() => {
+                let mut digits = String::with_capacity(2 * bytes.len());
+                for byte in *bytes {
+                    // To a string: it cannot fail.
+                    let _ = write!(digits, "{byte:02x}");
+                }
+                Ok(Some(digits.into_bytes()))
+            }
+            other => other.bytes(),
+        }
+    }
+
+    /// As JSON: a number or a string; `None` if there is nothing.
+    pub(super) fn json(&self) -> Option<serde_json::Value> {
+        Some(match self {
+            Self::Signed(value) => (*value).into(),
+            Self::Unsigned(value) => (*value).into(),
+            Self::Float(value) | Self::Seconds(value) if value.is_finite() => (*value).into(),
+            other => String::from_utf8_lossy(&other.bytes().ok()??).into(),
+        })
+    }
+
     /// As unix seconds: a time, a number of them, or a text that says one.
     pub(super) fn seconds(&self) -> std::result::Result<Option<f64>, (BadRecord, String)> {
         #[expect(clippy::cast_precision_loss, reason = "a double has seconds for ever")]
@@ -261,11 +293,19 @@ impl Value<'_> {
             Self::Seconds(seconds) | Self::Float(seconds) => Some(*seconds),
             Self::Signed(seconds) => Some(*seconds as f64),
             Self::Unsigned(seconds) => Some(*seconds as f64),
-            Self::Bytes(text) if text.trim_ascii().is_empty() => return Ok(None),
-            Self::Bytes(text) => std::str::from_utf8(text).ok().and_then(instant::of_text),
+            Self::Bytes(text) | Self::Fixed(text) => {
+                if text.trim_ascii().is_empty() {
+                    return Ok(None);
+                }
+                let seconds = std::str::from_utf8(text).ok().and_then(instant::of_text);
+                return seconds.map(Some).ok_or_else(|| (BadRecord::BadTs, no_time(text)));
+            }
             Self::Bool(_) | Self::Uuid(_) | Self::List(_) => None,
         };
         let seconds = seconds.filter(|seconds| seconds.is_finite());
-        seconds.map(Some).ok_or_else(|| (BadRecord::BadTs, format!("found {self:?}")))
+        seconds.map(Some).ok_or_else(|| {
+            let value = self.bytes().ok().flatten().unwrap_or_default();
+            (BadRecord::BadTs, format!("found {}", found(&value)))
+        })
     }
 }

@@ -4,6 +4,8 @@
 //! by their dotted paths; the `list` and `element` between a list and its elements may be left out, and the elements of a list are joined
 //! by line ends.
 //!
+//! What is kept of a bad row is a JSON object: its number in the file, what could be read of it, and what is wrong.
+//!
 //! A page of text that is damaged is not noticed, unless what it is compressed with does: files seldom have checksums. A panic of the
 //! crate is damage that ends the group.
 
@@ -18,10 +20,11 @@ use bytes::Bytes;
 use parquet::basic::CompressionCodec;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, FileReader, Length, SerializedFileReader};
+use serde::Serialize;
 
 use self::column::{Column, Value};
-use super::ahead::Parts;
-use super::{Columns, Damage, Next, Row, Rows, Stored, Text};
+use super::ahead::{Parts, Record, each_record};
+use super::{Columns, Damage, Next, Row, Rows, Stored, Text, found};
 use crate::feed::BadRecord;
 use crate::source::{MAX_RECORD_BYTES, Place};
 
@@ -32,6 +35,37 @@ const STEP: usize = 256;
 pub(in crate::source) struct Parquet {
     file: SerializedFileReader<Chunks>,
     leaves: Leaves,
+}
+
+/// What is kept of a bad row, or of rows that cannot be read; with what is wrong mended, a line of a feed.
+#[derive(Debug, Default, Serialize)]
+struct Kept<'a> {
+    /// In the file, from 0; the first of several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    row: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    op: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ts: Option<serde_json::Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    reason: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<&'a str>,
+}
+
+impl<'a> Kept<'a> {
+    fn new(row: Option<u64>, reason: BadRecord, cause: Option<&'a str>) -> Self {
+        Self { row, reason: reason.reason(), cause, ..Self::default() }
+    }
+
+    /// In one line.
+    fn line(&self) -> Vec<u8> {
+        // Strings and numbers: it cannot fail.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
 }
 
 /// The places of the columns that are wanted, from 0.
@@ -56,23 +90,23 @@ impl Parquet {
     /// # Errors
     /// If it cannot be read, and if it has no such text; all the leaves that it has are named.
     pub(in crate::source) fn open(file: Arc<dyn Stored>, columns: &Columns) -> Result<Self, Damage> {
-        let damage = |reason, cause| Damage {
+        let damage = |reason, cause: String| Damage {
             reason,
+            head: Kept::new(None, reason, Some(&cause)).line(),
             cause: Some(cause),
             place: Place::Whole,
-            head: Vec::new(),
             ends: true,
         };
         let file = caught(|| SerializedFileReader::new(Chunks(file)));
         let file = file.map_err(|cause| damage(BadRecord::Unreadable, cause))?;
         let schema = file.metadata().file_metadata().schema_descr();
         let find = |name: &str| column::find(schema, name);
-        let Some(text) = find(&columns.text) else {
-            let names: Vec<_> =
-                schema.columns().iter().map(|leaf| format!("{:?}", leaf.path().string())).collect();
-            let cause = format!("no column {:?} among {}", columns.text, names.join(", "));
-            return Err(damage(BadRecord::MissingText, cause));
-        };
+        let names: Vec<_> =
+            schema.columns().iter().map(|leaf| format!("{:?}", leaf.path().string())).collect();
+        if let Some((reason, cause)) = columns.missing(|name| find(name).is_some(), &names) {
+            return Err(damage(reason, cause));
+        }
+        let text = find(&columns.text).unwrap_or(0);
         let fields = columns.fields.iter().map(|field| find(field)).collect();
         let leaves =
             Leaves { id: find(&columns.id), text, ts: find(&columns.ts), op: find(&columns.op), fields };
@@ -112,12 +146,11 @@ impl Parquet {
                 step: 0..0,
             })
         });
-        opened.map_err(|cause| Damage {
-            reason: BadRecord::Unreadable,
-            cause: Some(format!("row group {place}: {cause}")),
-            place: Place::Record(before(&self.groups(), place)),
-            head: Vec::new(),
-            ends: true,
+        opened.map_err(|cause| {
+            let (reason, row) = (BadRecord::Unreadable, before(&self.groups(), place));
+            let cause = format!("row group {place}: {cause}");
+            let head = Kept::new(Some(row), reason, Some(&cause)).line();
+            Damage { reason, cause: Some(cause), place: Place::Record(row), head, ends: true }
         })
     }
 }
@@ -128,12 +161,17 @@ fn before(groups: &[u64], place: usize) -> u64 {
 }
 
 impl Parts for Parquet {
+    type Piece = Record;
+
     fn count(&self) -> usize {
         self.file.metadata().num_row_groups()
     }
 
-    fn open(&self, part: usize) -> Result<Box<dyn Rows + '_>, Damage> {
-        Ok(Box::new(self.group(part)?))
+    fn read(&self, part: usize, each: &mut dyn FnMut(Record) -> bool) {
+        match self.group(part) {
+            Ok(mut group) => each_record(&mut group, each),
+            Err(damage) => drop(each(Err(damage))),
+        }
     }
 }
 
@@ -169,24 +207,42 @@ impl Rows for Group {
             self.step = match read {
                 Ok(0) => {
                     let cause = format!("its row group ends {} rows early", self.left);
-                    return Err(self.damage(BadRecord::Truncated, cause, true));
+                    return Err(self.damage(BadRecord::Truncated, cause));
                 }
                 Ok(rows) => 0..rows,
-                Err(cause) => return Err(self.damage(BadRecord::Unreadable, cause, true)),
+                Err(cause) => return Err(self.damage(BadRecord::Unreadable, cause)),
             };
             self.left -= self.step.len() as u64;
         }
         let Some(at) = self.step.next() else { return Ok(Next::End) };
         let put = self.put(at, row);
-        let put = put.map_err(|(reason, cause)| self.damage(reason, cause, false));
+        let put = put.map_err(|(reason, cause)| self.bad_row(at, reason, cause));
         self.row += 1;
         put.map(|()| Next::Row)
     }
 }
 
 impl Group {
-    fn damage(&self, reason: BadRecord, cause: String, ends: bool) -> Damage {
-        Damage { reason, cause: Some(cause), place: Place::Record(self.row), head: Vec::new(), ends }
+    /// No further row can be read.
+    fn damage(&self, reason: BadRecord, cause: String) -> Damage {
+        let head = Kept::new(Some(self.row), reason, Some(&cause)).line();
+        Damage { reason, cause: Some(cause), place: Place::Record(self.row), head, ends: true }
+    }
+
+    /// This row is no event.
+    fn bad_row(&self, at: usize, reason: BadRecord, cause: Option<String>) -> Damage {
+        let text = |value: std::result::Result<Option<Vec<u8>>, (BadRecord, String)>| {
+            let fits = value.unwrap_or_default().filter(|value| value.len() <= MAX_RECORD_BYTES)?;
+            Some(String::from_utf8_lossy(&fits).into_owned())
+        };
+        let head = Kept {
+            id: text(value_of(self.id.as_ref(), at).id()),
+            op: text(value_of(self.op.as_ref(), at).bytes()),
+            ts: value_of(self.ts.as_ref(), at).json(),
+            text: text(self.text.value(at).bytes()),
+            ..Kept::new(Some(self.row), reason, cause.as_deref())
+        };
+        Damage { reason, head: head.line(), cause, place: Place::Record(self.row), ends: false }
     }
 
     /// Reads the next rows of all columns; how many.
@@ -205,22 +261,27 @@ impl Group {
         Ok(rows)
     }
 
-    fn put(&self, at: usize, row: &mut Row) -> Result<(), (BadRecord, String)> {
-        let bytes = |value: Value<'_>| {
-            let bytes = value.bytes()?;
+    fn put(&self, at: usize, row: &mut Row) -> Result<(), (BadRecord, Option<String>)> {
+        self.values(at, row).map_err(|(reason, cause)| (reason, Some(cause)))?;
+        row.flaw().map_or(Ok(()), Err)
+    }
+
+    fn values(&self, at: usize, row: &mut Row) -> Result<(), (BadRecord, String)> {
+        let within = |bytes: Option<Vec<u8>>| {
             let fits = bytes.as_ref().is_none_or(|bytes| bytes.len() <= MAX_RECORD_BYTES);
             fits.then_some(bytes).ok_or_else(|| (BadRecord::TooLong, "a value".to_owned()))
         };
+        let bytes = |value: Value<'_>| within(value.bytes()?);
         let op = bytes(value_of(self.op.as_ref(), at))?.unwrap_or_default();
         row.text = match op.as_slice() {
             b"" | b"upsert" => bytes(self.text.value(at))?.map_or(Text::Missing, Text::Is),
             b"delete" => Text::Deleted,
             other => {
-                return Err((BadRecord::UnknownOp, format!("found {:?}", String::from_utf8_lossy(other))));
+                return Err((BadRecord::UnknownOp, format!("found {}", found(other))));
             }
         };
         row.ts = value_of(self.ts.as_ref(), at).seconds()?;
-        row.id = bytes(value_of(self.id.as_ref(), at))?;
+        row.id = within(value_of(self.id.as_ref(), at).id()?)?;
         for field in &self.fields {
             row.fields.push(bytes(value_of(field.as_ref(), at))?.unwrap_or_default());
         }

@@ -154,7 +154,7 @@ fn values_of_all_types_are_text_or_time() {
     let fields = ["uuid", "score", "day", "flag", "big", "fixed"];
     let columns = Columns { op: "document.op".to_owned(), ..columns("document.text", "id", &fields) };
     let found = read(&file, &columns);
-    let [first, second, third] = &found.rows[..] else { panic!("{found:?}") };
+    let ([first, third], [second]) = (&found.rows[..], &found.damages[..]) else { panic!("{found:?}") };
     assert_eq!(first.text, Text::Is("文 Straße".as_bytes().to_vec()));
     assert_eq!((first.id.as_deref(), first.ts), (Some(&b"4294967295"[..]), Some(1.5)));
     let expected = [
@@ -166,7 +166,7 @@ fn values_of_all_types_are_text_or_time() {
         b"abc",
     ];
     assert_eq!(first.fields, expected);
-    assert_eq!((&second.text, second.id.as_deref(), second.ts), (&Text::Missing, None, Some(-0.5)));
+    assert_eq!((second.reason, second.place), (BadRecord::BadTs, Place::Record(1)), "before 1970");
     assert_eq!((&third.text, third.id.as_deref()), (&Text::Deleted, Some(&b"7"[..])));
     let bad_times = read(&file, &Columns { ts: "flag".to_owned(), ..columns.clone() });
     assert_eq!((bad_times.rows.len(), bad_times.damages.len()), (0, 3));
@@ -177,7 +177,8 @@ fn values_of_all_types_are_text_or_time() {
     let by_score = read(&file, &Columns { ts: "score".to_owned(), ..columns.clone() });
     assert_eq!((by_score.rows.len(), by_score.damages.len()), (2, 1), "a time that is no number");
     let by_day = read(&file, &Columns { ts: "day".to_owned(), ..columns });
-    assert_eq!(by_day.rows[2].ts, Some(259_200.0));
+    assert_eq!(by_day.rows[1].ts, Some(259_200.0));
+    assert_eq!((by_day.damages.len(), by_day.damages[0].reason), (1, BadRecord::MissingText));
 }
 
 #[test]
@@ -200,7 +201,7 @@ fn elements_of_lists_are_lines() {
         }
         put::<ByteArrayType>(group, &values, Some(&defs), Some(&reps));
     });
-    expected.extend(["eins\n二".to_owned(), "three".to_owned(), String::new(), String::new()]);
+    expected.extend(["eins\n二".to_owned(), "three".to_owned()]);
     expected.extend(
         (0..1000).map(|row| {
             (0..=row % 3).map(|element| format!("{row} {element}")).collect::<Vec<_>>().join("\n")
@@ -217,8 +218,63 @@ fn elements_of_lists_are_lines() {
             })
             .collect();
         assert_eq!(texts, expected, "{path}");
-        assert_eq!(found.rows[2].text, Text::Missing);
+        let bad: Vec<_> = found.damages.iter().map(|damage| (damage.reason, damage.place)).collect();
+        assert_eq!(bad, [2, 3].map(|row| (BadRecord::MissingText, Place::Record(row))), "{path}");
     }
+}
+
+#[test]
+fn fixed_bytes_are_ids() {
+    for (kind, expected) in [
+        ("fixed_len_byte_array(16) id (UUID)", "fffefdfc-0001-0203-0405-060708090a0b"),
+        ("fixed_len_byte_array(16) id", "fffefdfc000102030405060708090a0b"),
+    ] {
+        let schema = format!("message m {{ required {kind}; required binary text (UTF8); }}");
+        let file = file(&schema, Compression::SNAPPY, 1, |_, group| {
+            let raw = [&[0xff, 0xfe, 0xfd, 0xfc][..], &(0..12).collect::<Vec<u8>>()].concat();
+            put::<FixedLenByteArrayType>(group, &[ByteArray::from(raw).into()], None, None);
+            put::<ByteArrayType>(group, &bytes(&["a text"]), None, None);
+        });
+        assert_eq!(read(&file, &columns("text", "id", &[])).ids(), [expected]);
+    }
+}
+
+/// What is kept of a bad row is a line of JSON that says what is known of it.
+#[test]
+fn bad_rows_are_kept_as_json() {
+    let schema = "message m {
+        optional binary id (UTF8); optional binary op (UTF8); optional binary ts (UTF8); optional binary text (UTF8);
+    }";
+    let rows = [
+        [Some("a"), None, Some("x"), Some("文, \"quoted\"\n")],
+        [Some("b"), Some("insert"), None, Some("t")],
+        [None, Some("delete"), None, None],
+        [Some("d"), None, Some("5"), None],
+        [Some(""), None, None, Some("t")],
+        [Some("f"), None, Some("1714979289000"), Some("t")],
+    ];
+    let file = file(schema, Compression::SNAPPY, 1, |_, group| {
+        for column in 0..4 {
+            let cells: Vec<_> = rows.iter().map(|row| row[column]).collect();
+            let defs: Vec<_> = cells.iter().map(|cell| i16::from(cell.is_some())).collect();
+            let values: Vec<_> = cells.into_iter().flatten().collect();
+            put::<ByteArrayType>(group, &bytes(&values), Some(&defs), None);
+        }
+    });
+    let found = read(&file, &columns("text", "id", &[]));
+    let kept: Vec<_> =
+        found.damages.iter().map(|damage| std::str::from_utf8(&damage.head).unwrap().to_owned()).collect();
+    let expected = [
+        r#"{"row":0,"id":"a","ts":"x","text":"文, \"quoted\"\n","reason":"bad_ts","cause":"found \"x\", which is no date of ISO 8601 either"}"#,
+        r#"{"row":1,"id":"b","op":"insert","text":"t","reason":"unknown_op","cause":"found \"insert\""}"#,
+        r#"{"row":2,"op":"delete","reason":"missing_id"}"#,
+        r#"{"row":3,"id":"d","ts":"5","reason":"missing_text"}"#,
+        r#"{"row":4,"id":"","text":"t","reason":"bad_id","cause":"found \"\""}"#,
+        r#"{"row":5,"id":"f","ts":"1714979289000","text":"t","reason":"bad_ts","cause":"found 1714979289000"}"#,
+    ];
+    assert_eq!((kept, found.rows.len()), (expected.map(str::to_owned).to_vec(), 0));
+    let no_file = open(b"PAR1", &columns("text", "id", &[])).unwrap_err();
+    assert!(no_file.head.starts_with(b"{\"reason\":\"unreadable\",\"cause\":\""), "{no_file:?}");
 }
 
 #[test]

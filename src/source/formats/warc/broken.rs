@@ -3,6 +3,8 @@
 use std::io;
 
 use crate::feed::BadRecord;
+use crate::source::Place;
+use crate::source::formats::Damage;
 
 /// What cannot be read.
 #[derive(Debug)]
@@ -20,6 +22,12 @@ impl Broken {
 
     pub(super) fn ends(reason: BadRecord, cause: impl Into<String>) -> Self {
         Self { ends: true, ..Self::new(reason, cause) }
+    }
+
+    /// The damage that it is to the file, from this byte on.
+    pub(super) fn damage(self, at: u64) -> Damage {
+        let Self { reason, cause, ends } = self;
+        Damage { reason, cause: Some(cause), place: Place::Byte(at), head: Vec::new(), ends }
     }
 }
 

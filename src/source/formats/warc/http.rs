@@ -7,6 +7,7 @@ use std::io::{self, BufRead, Read};
 
 use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
+use super::MAX_HEAD;
 use super::broken::Broken;
 use super::fields::{Fields, head_length};
 use crate::feed::BadRecord;
@@ -43,7 +44,9 @@ impl<'a> Message<'a> {
         let status = words.next().and_then(|status| status.get(..3)?.parse().ok());
         let status = status.filter(|_| is_http).ok_or_else(broken)?;
         // A head that nothing follows may lack the empty line.
-        let head = head_length(bytes).unwrap_or(bytes.len());
+        let all = (bytes.len() <= MAX_HEAD).then_some(bytes.len());
+        let too_long = || Broken::new(BadRecord::Unreadable, "an HTTP head longer than 1 MiB");
+        let head = head_length(&bytes[..bytes.len().min(MAX_HEAD)]).or(all).ok_or_else(too_long)?;
         Ok(Self { status, fields: Fields::of(&bytes[..head]), body: &bytes[head..] })
     }
 

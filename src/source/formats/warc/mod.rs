@@ -14,6 +14,7 @@ mod broken;
 mod fields;
 mod gzip;
 mod http;
+mod parts;
 mod units;
 mod window;
 
@@ -23,16 +24,20 @@ use std::io::BufRead;
 use super::{Columns, Damage, Next, Row, Rows, Text, instant};
 use crate::feed::BadRecord;
 use crate::html;
-use crate::source::{MAX_RECORD_BYTES, Place, WarcId};
+use crate::source::{MAX_RECORD_BYTES, WarcId};
 use broken::Broken;
 use fields::{Fields, charset, empty_line, lines, media_type};
 use http::Message;
+pub(in crate::source) use parts::{Archive, InParts};
 use units::{RECORD, Units};
 
-/// The longest head of a record in bytes, inclusive.
+/// The longest head of a record, and of an HTTP message, in bytes, inclusive.
 const MAX_HEAD: usize = 1 << 20;
 
-/// What of a damaged record is kept, in bytes, at most.
+/// What is looked at behind a record, in bytes, at most.
+const BEHIND: usize = 256;
+
+/// What is kept of a record that does not end, in bytes, at most.
 const KEPT: usize = 256;
 
 /// A web archive.
@@ -41,6 +46,10 @@ pub(in crate::source) struct Warc {
     columns: Columns,
     id: WarcId,
     lost: Lost,
+    /// A record that cannot be read, whole, where it is known how far it goes.
+    kept: Vec<u8>,
+    /// The record that is being read was searched for within its unit.
+    was_lost: bool,
     /// Where the record begins that is being read.
     at: u64,
     cut: u64,
@@ -56,6 +65,15 @@ enum Lost {
     Unit,
 }
 
+/// Where a file goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::source) enum Seam {
+    /// A unit begins there, or should.
+    At(u64),
+    /// At the first unit that is found from there on.
+    Lost(u64),
+}
+
 impl fmt::Debug for Warc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Warc").field("at", &self.at).finish_non_exhaustive()
@@ -66,14 +84,11 @@ impl Rows for Warc {
     fn next(&mut self, row: &mut Row) -> Result<Next, Damage> {
         *row = Row::default();
         self.find().and_then(|found| if found { self.record(row) } else { Ok(Next::End) }).map_err(|broken| {
-            let head = self.units.rest();
-            Damage {
-                reason: broken.reason,
-                cause: Some(broken.cause),
-                place: Place::Byte(self.at),
-                head: head[..head.len().min(KEPT)].to_vec(),
-                ends: broken.ends,
+            if self.kept.is_empty() {
+                let rest = self.units.rest();
+                self.kept = rest[..rest.len().min(KEPT)].to_vec();
             }
+            Damage { head: std::mem::take(&mut self.kept), ..broken.damage(self.at) }
         })
     }
 
@@ -85,12 +100,32 @@ impl Rows for Warc {
 impl Warc {
     /// The documents of a file, whose bytes come as they are stored.
     pub(in crate::source) fn new(file: Box<dyn BufRead + Send>, columns: &Columns, id: WarcId) -> Self {
-        let (units, columns) = (Units::new(file), columns.clone());
-        Self { units, columns, id, lost: Lost::Nothing, at: 0, cut: 0 }
+        Self::of(Units::new(file), columns, id)
+    }
+
+    /// The documents of these units.
+    fn of(units: Units, columns: &Columns, id: WarcId) -> Self {
+        Self {
+            units,
+            columns: columns.clone(),
+            id,
+            lost: Lost::Nothing,
+            kept: Vec::new(),
+            was_lost: false,
+            at: 0,
+            cut: 0,
+        }
+    }
+
+    /// Where the file goes on behind these units.
+    fn seam(&self) -> Seam {
+        let end = self.units.end();
+        if self.lost == Lost::Unit { Seam::Lost(end) } else { Seam::At(end) }
     }
 
     /// Goes to the next record; false at the end of the file.
     fn find(&mut self) -> Result<bool, Broken> {
+        self.was_lost = false;
         loop {
             match std::mem::replace(&mut self.lost, Lost::Nothing) {
                 Lost::Nothing => {
@@ -105,13 +140,17 @@ impl Warc {
                 }
                 // Damage that is met on the way is of the same record.
                 Lost::Record => match self.find_in_unit() {
-                    Ok(true) => break,
+                    Ok(true) => {
+                        self.was_lost = true;
+                        break;
+                    }
                     Ok(false) => {}
                     Err(broken) if broken.ends => return Err(broken),
                     Err(_) => self.lost = Lost::Unit,
                 },
                 Lost::Unit => {
                     if !self.units.search()? {
+                        self.lost = Lost::Unit;
                         return Ok(false);
                     }
                 }
@@ -145,7 +184,10 @@ impl Warc {
     }
 
     fn more(&mut self) -> Result<bool, Broken> {
-        self.units.more().inspect_err(|_| self.lost = Lost::Unit)
+        self.units.more().inspect_err(|_| {
+            self.lost = Lost::Unit;
+            self.at = self.units.offset();
+        })
     }
 
     fn next_unit(&mut self) -> Result<bool, Broken> {
@@ -165,6 +207,9 @@ impl Warc {
         let (head, rest) = self.units.rest().split_at(head);
         let record = Record { fields: Fields::of(head), block: &rest[..length] };
         let read = record.read(&self.columns, self.id, row);
+        if read.is_err() {
+            self.kept = [head, record.block].concat();
+        }
         self.units.take(head.len() + length);
         let (next, is_cut) = read?;
         self.cut += u64::from(is_cut && next == Next::Row);
@@ -177,24 +222,24 @@ impl Warc {
         let mut seen = 0;
         let head = loop {
             let rest = self.units.rest();
+            let rest = &rest[..rest.len().min(MAX_HEAD)];
             if rest.len() >= RECORD.len() && !rest.starts_with(RECORD) {
                 return Err(unreadable("no record begins here"));
             }
             // Or else each of many heads that do not end would be read up to the end of the last one.
             let stop = lines(rest, seen).find_map(|at| match empty_line(&rest[at..]) {
                 Some(length) => Some(Ok(at + length)),
-                None => rest[at..]
-                    .starts_with(RECORD)
+                None => (rest[at..].starts_with(RECORD) || self.was_lost && is_second_line(rest, at))
                     .then(|| Err(unreadable("another record begins in its head"))),
             });
             if let Some(stop) = stop {
                 break stop?;
             }
-            if rest.len() > MAX_HEAD {
+            if rest.len() == MAX_HEAD {
                 return Err(unreadable("a head longer than 1 MiB"));
             }
             // What a head stops at may have begun here, behind a line end.
-            seen = rest.len().saturating_sub(RECORD.len());
+            seen = rest.len().saturating_sub(FIRST);
             if !self.more()? {
                 return Err(Broken::new(BadRecord::Truncated, "it ends in the head of a record"));
             }
@@ -217,11 +262,12 @@ impl Warc {
         // Two line ends, and then the next record or the end of the unit; what is sound of this is enough.
         loop {
             let behind = &self.units.rest()[end..];
+            let behind = &behind[..behind.len().min(BEHIND)];
             let line_ends = line_ends(behind);
             let lines = behind[..line_ends].iter().filter(|byte| **byte == b'\n').count();
             let next = &behind[line_ends..];
             let is_sound = lines >= 2 || next.is_empty() || next.starts_with(RECORD);
-            let is_known = next.len() >= RECORD.len() || line_ends > KEPT;
+            let is_known = next.len() >= RECORD.len() || behind.len() == BEHIND;
             if is_known || !self.more()? {
                 let wrong = || unreadable("its Content-Length is wrong");
                 return is_sound.then_some((head, length)).ok_or_else(wrong);
@@ -239,6 +285,12 @@ fn is_head(bytes: &[u8]) -> bool {
         let named = |name: &[u8]| rest.get(..name.len()).is_some_and(|here| here.eq_ignore_ascii_case(name));
         named(b"WARC-") || named(b"Content-")
     })
+}
+
+/// Whether the line that begins at `at` is the second one of a record that the search would find, and that does not begin these bytes.
+fn is_second_line(bytes: &[u8], at: usize) -> bool {
+    // From `WARC/1.0` and LF to `WARC/0.17` and CRLF.
+    (RECORD.len() + 4..=RECORD.len() + 6).any(|line| at > line && is_head(&bytes[at - line..]))
 }
 
 /// What follows the line of a version that is known.

@@ -7,14 +7,15 @@ use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 
 use super::super::samples::{Found, Harm, harmed, texts};
 use super::*;
+use crate::source::Place;
 
 /// One record, as writers make it.
-fn record(kind: &str, more: &str, block: &[u8]) -> Vec<u8> {
+pub(super) fn record(kind: &str, more: &str, block: &[u8]) -> Vec<u8> {
     let head = format!("WARC/1.0\r\nWARC-Type: {kind}\r\n{more}Content-Length: {}\r\n\r\n", block.len());
     [head.as_bytes(), block, b"\r\n\r\n"].concat()
 }
 
-fn conversion(number: usize, text: &str) -> Vec<u8> {
+pub(super) fn conversion(number: usize, text: &str) -> Vec<u8> {
     let more = format!(
         "WARC-Target-URI: https://example.org/{number}\r\nWARC-Date: 2024-05-06T07:08:09Z\r\n\
          WARC-Record-ID: <urn:uuid:00000000-0000-0000-0000-{number:012}>\r\nContent-Type: text/plain\r\n"
@@ -29,7 +30,12 @@ fn response(http: &[u8]) -> Vec<u8> {
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip_at(1, bytes)
+}
+
+/// At a level from 0, where bytes are stored as they are, to 9.
+pub(super) fn gzip_at(level: u32, bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::new(level));
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
 }
@@ -42,7 +48,7 @@ fn zstd_frame(bytes: &[u8], dictionary: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-fn columns(fields: &[&str]) -> Columns {
+pub(super) fn columns(fields: &[&str]) -> Columns {
     let [id, text, ts, op] = ["id", "text", "ts", "op"].map(str::to_owned);
     Columns { id, text, ts, op, fields: fields.iter().map(|field| (*field).to_owned()).collect() }
 }
@@ -66,7 +72,7 @@ impl Read for Slow {
 }
 
 /// The containers that a file of records may have.
-fn containers(records: &[Vec<u8>]) -> Vec<(&'static str, Vec<u8>)> {
+pub(super) fn containers(records: &[Vec<u8>]) -> Vec<(&'static str, Vec<u8>)> {
     let each =
         |pack: &dyn Fn(&[u8]) -> Vec<u8>| records.iter().flat_map(|record| pack(record)).collect::<Vec<_>>();
     let dictionary = conversion(0, "a text that others are like").repeat(3);
@@ -198,6 +204,91 @@ fn beginnings_that_do_not_end_cost_themselves() {
         assert_eq!(behind_damage.texts().len(), usize::from(is_found), "{length}: {behind_damage:?}");
     }
     assert_eq!(read(named((1 << 20) + 1)).texts().len(), 0);
+}
+
+/// A megabyte of heads that begin within lines: each ends where the next one is found.
+#[test]
+fn heads_within_lines_cost_themselves() {
+    let count = 90_000;
+    let found = read([b"WARC/1.0\nWARC-".repeat(count), conversion(1, "good")].concat());
+    assert_eq!((found.texts(), found.damages.len()), (vec!["good"], count));
+    let causes: Vec<_> = found.damages.iter().filter_map(|damage| damage.cause.as_deref()).collect();
+    assert_eq!(causes[0], "a head longer than 1 MiB");
+    assert!(causes[1..].iter().all(|cause| *cause == "another record begins in its head"));
+    // A record that stands where one has to may say so of itself.
+    let says_so = conversion(2, "says so").replace("WARC-Type", "X: like WARC/1.0\r\nWARC-Type");
+    let both = read([conversion(1, "good"), says_so].concat());
+    assert_eq!((both.texts(), both.damages.len()), (vec!["good", "says so"], 0), "{both:?}");
+}
+
+/// Members that begin in stored blocks of one another, and so all go on to the same damage, behind a megabyte of zeros.
+pub(super) fn nested_members(bytes: usize) -> Vec<u8> {
+    let header = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
+    let block = |length: usize| {
+        let length = u16::try_from(length).unwrap();
+        [&[0][..], &length.to_le_bytes(), &(!length).to_le_bytes()].concat()
+    };
+    let mut file = header.to_vec();
+    while file.len() < bytes {
+        let end = file.len() + 5 + 60_000;
+        file.extend(block(60_000));
+        file.extend(b"WARC/ ");
+        while file.len() + 15 + 40 < end {
+            let left = end - file.len() - 15;
+            file.extend([&header[..], &block(left), b"WARC/ "].concat());
+        }
+        file.resize(end, b'.');
+    }
+    let mut zeros = DeflateEncoder::new(Vec::new(), Compression::best());
+    zeros.write_all(&vec![0; 1 << 20]).unwrap();
+    zeros.flush().unwrap();
+    file.extend(zeros.get_ref());
+    // No block is of this kind.
+    file.push(0b111);
+    file
+}
+
+#[test]
+fn members_within_members_are_not_each_read_to_their_end() {
+    let nested = nested_members(1 << 20);
+    let found = read([nested, gzip(&conversion(1, "good"))].concat());
+    assert_eq!(found.texts(), ["good"]);
+    assert!(found.damages.len() < 2_000, "{} damages", found.damages.len());
+}
+
+/// Else an archive with one long video holds all of it.
+#[test]
+fn what_is_far_behind_is_not_kept_to_be_searched_again() {
+    let mut block = vec![b'.'; MAX_RECORD_BYTES + (4 << 20)];
+    for (at, text) in [(1 << 20, "early"), (MAX_RECORD_BYTES + (2 << 20), "late")] {
+        let member = gzip(&conversion(1, text));
+        block[at..at + member.len()].copy_from_slice(&member);
+    }
+    let mut member = gzip_at(0, &record("resource", "", &block));
+    let sum = member.len() - 8;
+    member[sum] ^= 1;
+    let found = read(member);
+    let reasons: Vec<_> = found.damages.iter().map(|damage| damage.reason).collect();
+    assert_eq!(found.texts(), ["late"]);
+    // What follows the late member is none.
+    assert_eq!(reasons, [BadRecord::TooLong, BadRecord::Truncated]);
+}
+
+#[test]
+fn an_http_head_has_an_end() {
+    let head = |length: usize| {
+        let begin = b"HTTP/1.1 200\nContent-Type: text/plain\n";
+        [&begin[..], &b":\n".repeat((length - begin.len()) / 2)].concat()
+    };
+    let [longest, longer] =
+        [MAX_HEAD - 2, MAX_HEAD + 2].map(|length| [&head(length)[..], b"\ntext"].concat());
+    let without_end = head(4 << 20);
+    for (http, texts) in
+        [(longest, vec!["text", "next"]), (longer, vec!["next"]), (without_end, vec!["next"])]
+    {
+        let found = read(gzip(&[response(&http), conversion(1, "next")].concat()));
+        assert_eq!((found.texts(), found.damages.len()), (texts.clone(), 2 - texts.len()));
+    }
 }
 
 #[test]
@@ -408,6 +499,20 @@ fn a_truncated_member_is_told() {
         assert_eq!(found.damages[0].reason, BadRecord::Truncated, "{name}: {found:?}");
         assert!(!found.texts().contains(&"second"), "{name}");
     }
+}
+
+#[test]
+fn damage_is_told_where_its_unit_begins() {
+    let first = gzip(&conversion(1, "first"));
+    let mut second = gzip(&conversion(2, "second"));
+    let sum = second.len() - 8;
+    second[sum] ^= 1;
+    let found = read([first.clone(), second, gzip(&conversion(3, "third"))].concat());
+    assert_eq!(found.texts(), ["first", "third"]);
+    assert_eq!(
+        found.damages.iter().map(|damage| damage.place).collect::<Vec<_>>(),
+        [Place::Byte(first.len() as u64)]
+    );
 }
 
 #[test]

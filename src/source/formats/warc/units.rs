@@ -1,7 +1,11 @@
 //! A file's units: the members of gzip, the frames of zstd; a plain file is one. Each is decompressed by itself, so that a damaged one
 //! costs itself only: the next one is where the magic bytes of the codec stand and lead to `WARC/`.
+//!
+//! How far a damaged unit is decompressed, and so where the search begins behind it, follows from its bytes alone, and not from the pieces
+//! in which they come: each step is given as much as the steps before it say.
 
 use std::io::{self, BufRead};
+use std::ops::Range;
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
@@ -12,8 +16,18 @@ use super::window::Window;
 use crate::feed::BadRecord;
 use crate::source::MAX_RECORD_BYTES;
 
-/// What is decompressed at once, in bytes, at least.
+/// What one step takes, and what it gives, in bytes, at most.
 const PIECE: usize = 64 << 10;
+
+/// The same of the first step. Later ones are as long as all before them, so that what is no unit costs little.
+const FIRST_PIECE: usize = 4 << 10;
+
+/// What is kept of a file to be searched again, in bytes.
+const MAX_KEPT: usize = 64 << 20;
+
+/// How many bytes of a damaged unit, taken and given, cost one byte of what is searched again. Else units that begin in one another, and
+/// end in the same damage, are each decompressed up to it; and a unit that is sound is not within so small a part of a damaged one.
+const AGAIN: u64 = 256;
 
 /// What every record begins with.
 pub(super) const RECORD: &[u8] = b"WARC/";
@@ -31,8 +45,6 @@ enum Codec {
     Gzip {
         inflate: Decompress,
         crc: Crc,
-        /// What a step gives. flate2 fills all that a vector has to spare with zeros before each step: half of the time of short members.
-        piece: Box<[u8]>,
     },
     Zstd(Decoder<'static>),
 }
@@ -41,15 +53,21 @@ enum Codec {
 pub(super) struct Units {
     raw: Window,
     codec: Codec,
+    /// What a step gives. flate2 fills all that a vector has to spare with zeros before each step: half of the time of short members.
+    piece: Box<[u8]>,
     /// What has been decompressed; from `at` on it has not been taken.
     out: Vec<u8>,
     at: usize,
     /// What of this unit was decompressed before `out`, in bytes.
     before: u64,
+    /// What of this unit was decompressed before the mark of the file, in bytes.
+    given: u64,
     /// Where the unit begins in the file.
     begin: u64,
     /// Nothing of the unit is left to be decompressed.
     ended: bool,
+    /// Units that begin from here on in the file are not wanted.
+    stop: u64,
 }
 
 impl Units {
@@ -57,12 +75,33 @@ impl Units {
         Self {
             raw: Window::new(file),
             codec: Codec::Unknown,
+            piece: vec![0; PIECE].into_boxed_slice(),
             out: Vec::new(),
             at: 0,
             before: 0,
+            given: 0,
             begin: 0,
             ended: true,
+            stop: u64::MAX,
         }
+    }
+
+    /// The units that begin in a range of the file, given the file from its beginning and from that of the range.
+    pub(super) fn between(
+        file: Box<dyn BufRead + Send>,
+        from: Box<dyn BufRead + Send>,
+        range: Range<u64>,
+    ) -> Result<Self, Broken> {
+        let mut units = Self::new(file);
+        units.recognise()?;
+        (units.raw, units.stop) = (Window::at(from, range.start), range.end);
+        units.begin = range.start;
+        Ok(units)
+    }
+
+    /// Where the next unit begins in the file.
+    pub(super) fn end(&self) -> u64 {
+        self.raw.offset()
     }
 
     /// What has been decompressed of this unit, and not been taken.
@@ -86,8 +125,18 @@ impl Units {
     /// A record begins here: what came before it in the file is not needed to find the next unit.
     pub(super) fn mark(&mut self) {
         if self.before + self.at as u64 > 0 {
-            self.raw.mark();
+            self.mark_file();
         }
+    }
+
+    fn mark_file(&mut self) {
+        self.raw.mark();
+        self.given = self.decompressed();
+    }
+
+    /// What has been decompressed of this unit, in bytes.
+    fn decompressed(&self) -> u64 {
+        self.before + self.out.len() as u64
     }
 
     /// Decompresses a further piece; false if the unit has ended.
@@ -103,7 +152,8 @@ impl Units {
         }
         let length = self.out.len();
         while self.out.len() == length && !self.ended {
-            self.out.reserve(PIECE);
+            let taken = self.raw.offset() - self.begin;
+            let [input, output] = [taken, self.decompressed()].map(step);
             match &mut self.codec {
                 Codec::Unknown => self.ended = true,
                 Codec::Plain => {
@@ -114,12 +164,21 @@ impl Units {
                     self.raw.take(self.raw.rest().len());
                     self.raw.mark();
                 }
-                Codec::Gzip { inflate, crc, piece } => {
-                    let (count, ended) = gunzip(inflate, crc, &mut self.raw, piece)?;
+                Codec::Gzip { inflate, crc } => {
+                    let piece = &mut self.piece[..output];
+                    let (count, ended) = gunzip(inflate, crc, &mut self.raw, input, piece)?;
                     self.out.extend_from_slice(&piece[..count]);
                     self.ended = ended;
                 }
-                Codec::Zstd(decoder) => self.ended = unzstd(decoder, &mut self.raw, &mut self.out)?,
+                Codec::Zstd(decoder) => {
+                    let piece = &mut self.piece[..output];
+                    let (count, ended) = unzstd(decoder, &mut self.raw, input, piece)?;
+                    self.out.extend_from_slice(&piece[..count]);
+                    self.ended = ended;
+                }
+            }
+            if self.raw.kept() > MAX_KEPT {
+                self.mark_file();
             }
         }
         Ok(self.out.len() > length)
@@ -130,15 +189,15 @@ impl Units {
         if matches!(self.codec, Codec::Plain) {
             return Ok(false);
         }
-        self.raw.mark();
+        self.mark_file();
         if matches!(self.codec, Codec::Unknown) {
             self.recognise()?;
         }
         if matches!(self.codec, Codec::Zstd(_)) {
             self.skip_frames()?;
         }
-        self.raw.mark();
-        if !self.raw.have(1)? {
+        self.mark_file();
+        if self.raw.offset() >= self.stop || !self.raw.have(1)? {
             return Ok(false);
         }
         self.begin_here(gzip::MAX_NAME)?;
@@ -147,28 +206,41 @@ impl Units {
 
     /// After a damaged unit: goes on to the next one that begins with a record; false at the end of the file.
     pub(super) fn search(&mut self) -> Result<bool, Broken> {
+        let taken = self.raw.kept();
+        let cost = taken as u64 + self.decompressed().saturating_sub(self.given);
+        self.raw.back();
+        self.raw.take(usize::try_from(cost / AGAIN).unwrap_or(taken).min(taken).max(1));
+        self.find()
+    }
+
+    /// Goes to the first unit, from here on, that begins with a record; false at the end of the file.
+    pub(super) fn find(&mut self) -> Result<bool, Broken> {
         let magic = match self.codec {
             Codec::Gzip { .. } => GZIP,
             Codec::Zstd(_) => ZSTD,
             Codec::Unknown | Codec::Plain => return Ok(false),
         };
-        self.raw.back();
         loop {
-            self.raw.take(1);
             while let Err(left) = find(self.raw.rest(), magic) {
                 self.raw.take(self.raw.rest().len() - left);
                 self.raw.mark();
-                if !self.raw.more()? {
+                if self.raw.offset() >= self.stop || !self.raw.more()? {
                     return Ok(false);
                 }
             }
             let found = find(self.raw.rest(), magic).unwrap_or(0);
             self.raw.take(found);
             self.raw.mark();
+            if self.raw.offset() >= self.stop {
+                return Ok(false);
+            }
             match self.begin_here(gzip::MAX_FOUND_NAME).and_then(|()| self.begins_with_record()) {
                 Ok(true) => return Ok(true),
                 Err(broken) if broken.ends => return Err(broken),
-                Ok(false) | Err(_) => self.raw.back(),
+                Ok(false) | Err(_) => {
+                    self.raw.back();
+                    self.raw.take(1);
+                }
             }
         }
     }
@@ -180,7 +252,7 @@ impl Units {
             if first.len() >= RECORD.len() || !RECORD.starts_with(first) {
                 return Ok(first.starts_with(RECORD));
             }
-            if line_ends > PIECE || !self.more()? {
+            if line_ends > FIRST_PIECE || !self.more()? {
                 return Ok(false);
             }
         }
@@ -190,11 +262,7 @@ impl Units {
         self.raw.have(4)?;
         let first = self.raw.rest();
         self.codec = if first.starts_with(&GZIP[..2]) {
-            Codec::Gzip {
-                inflate: Decompress::new(false),
-                crc: Crc::new(),
-                piece: vec![0; PIECE].into_boxed_slice(),
-            }
+            Codec::Gzip { inflate: Decompress::new(false), crc: Crc::new() }
         } else if first.starts_with(ZSTD) || is_skippable(first) {
             let dictionary = if first.first() == Some(&DICTIONARY) { self.dictionary()? } else { Vec::new() };
             let decoder = Decoder::with_dictionary(&dictionary);
@@ -279,7 +347,7 @@ impl Units {
     fn begin_here(&mut self, longest_name: usize) -> Result<(), Broken> {
         self.begin = self.raw.offset();
         self.out.clear();
-        (self.at, self.before, self.ended) = (0, 0, false);
+        (self.at, self.before, self.given, self.ended) = (0, 0, 0, false);
         match &mut self.codec {
             Codec::Unknown | Codec::Plain => {}
             Codec::Gzip { inflate, crc, .. } => {
@@ -319,15 +387,23 @@ pub(super) fn find(bytes: &[u8], wanted: &[u8]) -> Result<usize, usize> {
     Err(0)
 }
 
-/// One step: how many bytes it gives, and whether the member has ended, and is sound.
+/// How many bytes the next step takes at most, or gives, behind so many.
+fn step(before: u64) -> usize {
+    usize::try_from(before).unwrap_or(PIECE).clamp(FIRST_PIECE, PIECE)
+}
+
+/// One step, of so many bytes if the file has them: how many it gives, and whether the member has ended, and is sound.
 fn gunzip(
     inflate: &mut Decompress,
     crc: &mut Crc,
     raw: &mut Window,
+    input: usize,
     piece: &mut [u8],
 ) -> Result<(usize, bool), Broken> {
+    raw.have(input)?;
+    let input = &raw.rest()[..input.min(raw.rest().len())];
     let before = [inflate.total_out(), inflate.total_in()];
-    let status = inflate.decompress(raw.rest(), piece, FlushDecompress::None);
+    let status = inflate.decompress(input, piece, FlushDecompress::None);
     let status = status.map_err(|error| Broken::new(BadRecord::Truncated, format!("gzip: {error}")))?;
     let steps = [inflate.total_out() - before[0], inflate.total_in() - before[1]];
     // Both are within slices.
@@ -339,34 +415,31 @@ fn gunzip(
         return Ok((given, true));
     }
     if given == 0 && taken == 0 {
-        if !raw.rest().is_empty() {
-            return Err(Broken::new(BadRecord::Truncated, "gzip: no progress"));
-        }
-        if !raw.more()? {
-            return Err(Broken::new(BadRecord::Truncated, "the file ends in a gzip member"));
-        }
+        let is_end = raw.rest().is_empty();
+        let cause = if is_end { "the file ends in a gzip member" } else { "gzip: no progress" };
+        return Err(Broken::new(BadRecord::Truncated, cause));
     }
     Ok((given, false))
 }
 
-/// One step; whether the frame has ended.
-fn unzstd(decoder: &mut Decoder<'static>, raw: &mut Window, out: &mut Vec<u8>) -> Result<bool, Broken> {
-    let length = out.len();
-    let mut input = InBuffer::around(raw.rest());
-    let hint = decoder.run(&mut input, &mut OutBuffer::around_pos(out, length));
-    let taken = input.pos();
+/// One step, of so many bytes if the file has them: how many it gives, and whether the frame has ended.
+fn unzstd(
+    decoder: &mut Decoder<'static>,
+    raw: &mut Window,
+    input: usize,
+    piece: &mut [u8],
+) -> Result<(usize, bool), Broken> {
+    raw.have(input)?;
+    let mut input = InBuffer::around(&raw.rest()[..input.min(raw.rest().len())]);
+    let mut output = OutBuffer::around(piece);
+    let hint = decoder.run(&mut input, &mut output);
+    let [given, taken] = [output.pos(), input.pos()];
     let hint = hint.map_err(|error| Broken::new(BadRecord::Truncated, format!("zstd: {error}")))?;
     raw.take(taken);
-    if hint == 0 {
-        return Ok(true);
+    if hint != 0 && given == 0 && taken == 0 {
+        let is_end = raw.rest().is_empty();
+        let cause = if is_end { "the file ends in a zstd frame" } else { "zstd: no progress" };
+        return Err(Broken::new(BadRecord::Truncated, cause));
     }
-    if out.len() == length && taken == 0 {
-        if !raw.rest().is_empty() {
-            return Err(Broken::new(BadRecord::Truncated, "zstd: no progress"));
-        }
-        if !raw.more()? {
-            return Err(Broken::new(BadRecord::Truncated, "the file ends in a zstd frame"));
-        }
-    }
-    Ok(false)
+    Ok((given, hint == 0))
 }

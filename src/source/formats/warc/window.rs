@@ -16,7 +16,12 @@ pub(super) struct Window {
 
 impl Window {
     pub(super) fn new(from: Box<dyn BufRead + Send>) -> Self {
-        Self { from, bytes: Vec::new(), base: 0, mark: 0, at: 0 }
+        Self::at(from, 0)
+    }
+
+    /// A file from this offset on.
+    pub(super) fn at(from: Box<dyn BufRead + Send>, base: u64) -> Self {
+        Self { from, bytes: Vec::new(), base, mark: 0, at: 0 }
     }
 
     /// What has been read and not been taken.
@@ -32,6 +37,11 @@ impl Window {
     /// Takes so many bytes of [`Self::rest`].
     pub(super) fn take(&mut self, count: usize) {
         self.at = (self.at + count).min(self.bytes.len());
+    }
+
+    /// How many bytes are kept that have been taken.
+    pub(super) fn kept(&self) -> usize {
+        self.at - self.mark
     }
 
     /// What comes next is the first that may be needed again.
