@@ -29,7 +29,7 @@ pub enum BadRecord {
     BadField,
     /// The record is longer than [`MAX_RECORD_BYTES`](crate::source::MAX_RECORD_BYTES).
     TooLong,
-    /// A compressed input ends early or is damaged; what came before it counts.
+    /// An input ends early or is damaged; what came before it counts.
     Truncated,
     /// An input, a file or a folder cannot be read.
     Unreadable,
@@ -81,16 +81,16 @@ impl fmt::Display for BadRecord {
             Self::NotUtf8 => "not UTF-8 text",
             Self::NotJson => "not a complete JSON value",
             Self::NotAnObject => "JSON, but not an object with an \"id\"",
-            Self::MissingId => "no field \"id\"",
+            Self::MissingId => "no id",
             Self::BadId => "the id is not a string of 1 to 1,024 bytes",
             Self::BadOp => "\"op\" is not a string",
             Self::UnknownOp => "\"op\" is neither \"upsert\" nor \"delete\"",
             Self::BadTs => "\"ts\" is not a number of seconds before the year 2100",
-            Self::MissingText => "an upsert without the field \"text\"",
+            Self::MissingText => "an upsert without a text",
             Self::BadText => "\"text\" is not a string",
             Self::BadField => "a field of \"text.fields\" is not a string",
             Self::TooLong => "longer than 64 MiB",
-            Self::Truncated => "the compressed input ends early or is damaged here",
+            Self::Truncated => "the input ends early or is damaged here",
             Self::Unreadable => "cannot be read",
         })
     }

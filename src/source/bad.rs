@@ -244,7 +244,7 @@ mod tests {
         let bad = BadRecords::new(OnError::Fail, Some(DeadLetter::create(path.clone()).unwrap()));
         let error = bad.report(at(BadRecord::MissingId, 7), b"{}", &mut io::empty()).unwrap_err();
         assert_eq!(std::fs::read(path).unwrap(), b"{}\n", "kept whole before the run ends with it");
-        assert_eq!(error.to_string(), "bad record in \"feed.jsonl\", line 7: no field \"id\" (missing_id)");
+        assert_eq!(error.to_string(), "bad record in \"feed.jsonl\", line 7: no id (missing_id)");
         assert_eq!(bad.counts(), BTreeMap::from([("missing_id", 1)]));
         let place = Place::Offset(9);
         assert!(BadRecordAt { place, ..at(BadRecord::BadId, 0) }.to_string().contains("\", offset 9: "));

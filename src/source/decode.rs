@@ -1,15 +1,13 @@
 //! The workers' half of reading: batches in, events out.
 
-use std::borrow::Cow;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::sync::Arc;
 
-use super::batch::{self, Batch, FileDocument, Payload};
-use super::file_text::text_of_file;
+use super::batch::{self, Batch, Payload};
+use super::file_text::read_text;
 use super::line_reader::LineReader;
 use super::shapes::ShapeReader;
-use super::{BadRecordAt, BadRecords, MAX_RECORD_BYTES, Place, SourceError};
+use super::{BadRecordAt, BadRecords, Place, SourceError};
 use crate::doc::{DocEvent, Letter, Position, without_separators};
 use crate::feed::BadRecord;
 
@@ -43,7 +41,7 @@ impl Decoder {
         mut each: impl FnMut(Position, DocEvent<'_>),
     ) -> Result<(), SourceError> {
         let position = |offset| Position { partition: batch.partition, offset };
-        let at = |reason, place| BadRecordAt { reason, input: Arc::clone(&batch.input), place, cause: None };
+        let at = |reason, place, cause| BadRecordAt { reason, input: Arc::clone(&batch.input), place, cause };
         let letter = |offset, reason: BadRecord, key: Option<&[u8]>, raw: Option<&[u8]>| Letter {
             input: Arc::clone(&batch.input),
             position: position(offset),
@@ -62,7 +60,8 @@ impl Decoder {
                         Err(reason) => {
                             let raw = line.bytes.strip_suffix(b"\n").unwrap_or(line.bytes);
                             letters.extend(bad.letter(|| letter(line.offset, reason, None, Some(raw))));
-                            bad.report(at(reason, Place::Line(line.number)), raw, &mut io::empty())?;
+                            let cause = self.lines.missing(reason);
+                            bad.report(at(reason, Place::Line(line.number), cause), raw, &mut io::empty())?;
                         }
                     }
                 }
@@ -70,7 +69,7 @@ impl Decoder {
             Payload::Files { files, first } => {
                 let has_fields = !self.fields.is_empty();
                 for (offset, file) in (*first..).zip(files) {
-                    match self.read(file) {
+                    match read_text(&file.path, &mut self.file) {
                         Ok(text) => {
                             let text =
                                 if has_fields { without_separators(&text).into_owned().into() } else { text };
@@ -103,26 +102,17 @@ impl Decoder {
                             letters.extend(
                                 bad.letter(|| letter(record.offset, reason, record.key, record.value)),
                             );
-                            bad.report(at(reason, records.place(record.offset)), raw, &mut io::empty())?;
+                            bad.report(
+                                at(reason, records.place(record.offset), None),
+                                raw,
+                                &mut io::empty(),
+                            )?;
                         }
                     }
                 }
             }
         }
         Ok(())
-    }
-
-    fn read(&mut self, file: &FileDocument) -> Result<Cow<'_, str>, (BadRecord, Option<String>)> {
-        self.file.clear();
-        // One byte more, to notice that it is longer.
-        let limit = MAX_RECORD_BYTES as u64 + 1;
-        File::open(&file.path)
-            .and_then(|open| open.take(limit).read_to_end(&mut self.file))
-            .map_err(|error| (BadRecord::Unreadable, Some(error.to_string())))?;
-        if self.file.len() > MAX_RECORD_BYTES {
-            return Err((BadRecord::TooLong, None));
-        }
-        text_of_file(&file.path, &self.file).ok_or((BadRecord::NotUtf8, None))
     }
 }
 

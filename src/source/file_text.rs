@@ -1,15 +1,55 @@
 //! The text of a file that is one document.
 //!
-//! A file's name and bytes -> its text, or none if it is no text. One named `.html`, `.htm` or `.xhtml`, in any case, is a page: its bytes
+//! A file's name and bytes -> its text, or none if it is no text. A file is compressed if its first bytes say so. One named `.html`, `.htm` or `.xhtml`, in any case, is a page: its bytes
 //! are read by [its encoding](crate::html::marked), and its text says that it is one. Any other is UTF-8, or UTF-16 behind a byte order mark, as
 //! it stands and without that mark; or a page by what is in it.
 
 use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
 use encoding_rs::Encoding;
 
+use super::MAX_RECORD_BYTES;
+use super::input::Compression;
+use crate::feed::BadRecord;
 use crate::html;
+
+/// Reads the text of a file into a buffer.
+///
+/// # Errors
+/// Why there is none, and what the system or the decompressor says.
+pub(super) fn read_text<'b>(
+    path: &Path,
+    buffer: &'b mut Vec<u8>,
+) -> Result<Cow<'b, str>, (BadRecord, Option<String>)> {
+    // One byte more, to notice that it is longer.
+    let limit = MAX_RECORD_BYTES as u64 + 1;
+    let because = |reason| move |error: io::Error| (reason, Some(error.to_string()));
+    buffer.clear();
+    let file = File::open(path).map_err(because(BadRecord::Unreadable))?;
+    file.take(limit).read_to_end(buffer).map_err(because(BadRecord::Unreadable))?;
+    let mut name = Cow::Borrowed(path);
+    let compression = Compression::of(buffer);
+    if compression != Compression::None && buffer.len() <= MAX_RECORD_BYTES {
+        let mut whole = Vec::new();
+        let decode = compression.decode(&buffer[..]);
+        let read = decode.and_then(|bytes| bytes.take(limit).read_to_end(&mut whole));
+        read.map_err(because(BadRecord::Truncated))?;
+        *buffer = whole;
+        if path
+            .extension()
+            .is_some_and(|end| ["gz", "zst", "zstd"].iter().any(|one| end.eq_ignore_ascii_case(one)))
+        {
+            name = Cow::Owned(path.with_extension(""));
+        }
+    }
+    if buffer.len() > MAX_RECORD_BYTES {
+        return Err((BadRecord::TooLong, None));
+    }
+    text_of_file(&name, buffer).ok_or((BadRecord::NotUtf8, None))
+}
 
 /// The text of a file.
 pub fn text_of_file<'b>(path: &Path, bytes: &'b [u8]) -> Option<Cow<'b, str>> {
@@ -54,6 +94,32 @@ mod tests {
         }
         let named = [b"<html><meta charset=shift_jis>".as_slice(), shift_jis].concat();
         assert_eq!(read("a.php", &named).unwrap(), "<html><meta charset=shift_jis><p>日本語の文書です。");
+    }
+
+    #[test]
+    fn compressed_files_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let read = |name: &str, bytes: &[u8]| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            read_text(&path, &mut b"of before".to_vec()).map(Cow::into_owned)
+        };
+        let zstd = |bytes: &[u8]| zstd::encode_all(bytes, 3).unwrap();
+        let mut gzip = flate2::read::GzEncoder::new("<p>ไทย 漢字".as_bytes(), flate2::Compression::fast());
+        let mut gzipped = Vec::new();
+        gzip.read_to_end(&mut gzipped).unwrap();
+        assert_eq!(read("a.html.gz", &gzipped).unwrap(), "<!doctype html><p>ไทย 漢字");
+        assert_eq!(read("a.txt.GZ", &gzipped).unwrap(), "<p>ไทย 漢字");
+        assert_eq!(read("a", &zstd("漢字".as_bytes())).unwrap(), "漢字");
+        assert_eq!(read("a.html", b"plain").unwrap(), "<!doctype html>plain");
+        let reason = |name, bytes: &[u8]| read(name, bytes).unwrap_err().0;
+        assert_eq!(reason("a.gz", &gzipped[..gzipped.len() - 9]), BadRecord::Truncated);
+        assert_eq!(reason("a.gz", &zstd(b"\xff")), BadRecord::NotUtf8);
+        assert_eq!(reason("a.zst", &zstd(&vec![b' '; MAX_RECORD_BYTES + 1])), BadRecord::TooLong);
+        assert_eq!(
+            read_text(&folder.path().join("none"), &mut Vec::new()).unwrap_err().0,
+            BadRecord::Unreadable
+        );
     }
 
     #[test]

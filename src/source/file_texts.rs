@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::batch::is_blank;
 use super::cutter::PARTITION;
-use super::file_text::text_of_file;
+use super::file_text::read_text;
 use super::formats::{Next, Row, Rows, Text};
 use super::input::{FeedReader, InputPlace};
 use super::line_reader::LineReader;
@@ -23,6 +23,7 @@ use super::places::{From, Places};
 use super::texts::{FoundText, NoText, Texts, of_event};
 use super::{Input, MAX_RECORD_BYTES};
 use crate::doc::{DocId, FIELD_SEPARATOR, Position, without_separators};
+use crate::feed::BadRecord;
 
 /// The most bytes of a compressed input that are read to find a record, once decompressed: 1 GiB.
 const MOST_BYTES: u64 = 1 << 30;
@@ -78,9 +79,14 @@ impl FileTexts {
             self.line.clear();
             let length =
                 bytes.by_ref().take(MAX_RECORD_BYTES as u64 + 2).read_until(b'\n', &mut self.line)?;
-            if length == 0 || !is_blank(&self.line) {
-                let Input { layout, .. } = &from.input;
-                return Ok(LineRules::of(layout, &self.fields, &from.input.name(), &self.line, from.first));
+            if length == 0 {
+                return Ok(LineRules::default());
+            }
+            let Input { layout, .. } = &from.input;
+            if let Some(rules) =
+                LineRules::of(layout, &self.fields, &from.input.name(), &self.line, from.first)
+            {
+                return Ok(rules);
             }
         }
     }
@@ -212,12 +218,11 @@ impl FileTexts {
     /// A file that is a document.
     fn of_document(&self, path: &Path) -> Result<FoundText, NoText> {
         let gone = |what: &str| NoText::Gone(format!("\"{}\" {what}", path.display()));
-        let unread = |error: io::Error| gone(&format!("cannot be read: {error}"));
         let mut bytes = Vec::new();
-        let file = File::open(path).map_err(unread)?;
-        file.take(MAX_RECORD_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(unread)?;
-        let text = text_of_file(path, &bytes).filter(|_| bytes.len() <= MAX_RECORD_BYTES);
-        let text = text.ok_or_else(|| gone("holds no document any more"))?;
+        let text = read_text(path, &mut bytes).map_err(|(reason, cause)| match (reason, cause) {
+            (BadRecord::Unreadable, Some(cause)) => gone(&format!("cannot be read: {cause}")),
+            _ => gone("holds no document any more"),
+        })?;
         let text = if !self.fields.is_empty() { without_separators(&text) } else { text };
         Ok(FoundText::of(&text))
     }

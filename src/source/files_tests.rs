@@ -1,11 +1,12 @@
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::*;
-use crate::source::{Batch, DeadLetter, Decoder, OnError, Payload, Room, Taken};
+use crate::source::input::{FeedReader, InputPlace};
+use crate::source::{Batch, DeadLetter, Decoder, Layout, OnError, Payload, Room, Taken};
 use crate::time::Epoch;
 
 /// Time that stands still.

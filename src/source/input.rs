@@ -7,8 +7,6 @@ use std::sync::Arc;
 
 use flate2::bufread::MultiGzDecoder;
 
-use super::SourceError;
-use super::globs;
 use super::layout::{FileFormat, Layout, by_name};
 use super::metered::READ_BYTES;
 #[cfg(feature = "object-store")]
@@ -61,43 +59,6 @@ impl Input {
         Self { place, layout: Arc::default() }
     }
 
-    /// What the arguments name; `-` is standard input, a pattern (`crawl/**/*.warc.gz`) stands for the files that it matches, in the order of their
-    /// paths' bytes.
-    ///
-    /// # Errors
-    /// Every argument that cannot be read, all of them in one error.
-    pub fn resolve<P: AsRef<Path>>(
-        arguments: impl IntoIterator<Item = P>,
-        layout: Layout,
-    ) -> Result<Vec<Self>, SourceError> {
-        let layout = Arc::new(layout);
-        let mut inputs: Vec<Self> = Vec::new();
-        let mut problems = Vec::new();
-        let input = |place| Self { place, layout: Arc::clone(&layout) };
-        for argument in arguments {
-            let path = argument.as_ref();
-            if let Some(address) = path.to_str().filter(|typed| typed.contains("://")) {
-                match remote(address) {
-                    Ok(places) => inputs.extend(places.into_iter().map(&input)),
-                    Err(problem) => problems.push(problem),
-                }
-                continue;
-            }
-            match globs::expand(path) {
-                Ok(Some(paths)) => inputs.extend(paths.into_iter().map(InputPlace::File).map(&input)),
-                Ok(None) => match InputPlace::of(path) {
-                    Ok(InputPlace::Stdin) if inputs.iter().any(Self::is_stdin) => {
-                        problems.push("standard input \"-\" is named more than once".to_owned());
-                    }
-                    Ok(place) => inputs.push(input(place)),
-                    Err(error) => problems.push(format!("cannot read \"{}\": {error}", path.display())),
-                },
-                Err(problem) => problems.push(problem),
-            }
-        }
-        if problems.is_empty() { Ok(inputs) } else { Err(SourceError::Inputs(problems)) }
-    }
-
     /// Whether it is standard input.
     pub fn is_stdin(&self) -> bool {
         self.place == InputPlace::Stdin
@@ -123,7 +84,7 @@ impl Input {
         match &self.place {
             InputPlace::Stdin => "-".into(),
             InputPlace::Memory(name, _) => Arc::clone(name),
-            InputPlace::File(path) | InputPlace::Folder(path) => path.to_string_lossy().into(),
+            InputPlace::File(path) | InputPlace::Folder(path) => name_of(path).into(),
             #[cfg(feature = "object-store")]
             InputPlace::Object(object) => object.name(),
         }
@@ -143,36 +104,14 @@ impl Input {
     }
 }
 
-impl InputPlace {
-    fn of(path: &Path) -> io::Result<Self> {
-        if path == Path::new("-") {
-            return Ok(Self::Stdin);
-        }
-        let kind = path.metadata()?.file_type();
-        if kind.is_dir() {
-            path.read_dir()?;
-            return Ok(Self::Folder(path.to_owned()));
-        }
-        // A pipe is opened once, when its turn comes: to open and close it here would end its writer.
-        if kind.is_file() {
-            File::open(path)?;
-        }
-        Ok(Self::File(path.to_owned()))
+/// A path as a name: bytes that are no UTF-8 as `%FF`, so that different paths have different names.
+fn name_of(path: &Path) -> String {
+    let mut name = String::new();
+    for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
+        name.push_str(chunk.valid());
+        name.extend(chunk.invalid().iter().map(|byte| format!("%{byte:02X}")));
     }
-}
-
-/// What an address names.
-#[cfg(feature = "object-store")]
-fn remote(address: &str) -> Result<Vec<InputPlace>, String> {
-    Ok(super::remote::resolve(address)?.into_iter().map(InputPlace::Object).collect())
-}
-
-/// What an address names.
-#[cfg(not(feature = "object-store"))]
-fn remote(address: &str) -> Result<Vec<InputPlace>, String> {
-    Err(format!(
-        "cannot read \"{address}\": this dupflow was built without object stores: build it with the feature `object-store`"
-    ))
+    name
 }
 
 /// Opens a file that may be compressed with zstd or gzip, as a feed may.

@@ -46,6 +46,17 @@ impl LineReader {
         self.rules = Arc::clone(rules);
     }
 
+    /// Which field a record lacks, if that is what is wrong with it.
+    pub(super) fn missing(&self, reason: BadRecord) -> Option<String> {
+        let names = &self.rules.names;
+        let name = match reason {
+            BadRecord::MissingId => &names.id,
+            BadRecord::MissingText => &names.text,
+            _ => return None,
+        };
+        Some(format!("no field {name:?}"))
+    }
+
     /// The event of the line of a record.
     ///
     /// # Errors

@@ -12,8 +12,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Value as Json;
-
+use super::pick::{Leaf, Picks};
 use super::shape::Format;
 use super::{Layout, Shape};
 use crate::doc::DocId;
@@ -30,33 +29,37 @@ pub struct LineRules {
 }
 
 impl LineRules {
-    /// The rules of an input whose first record is this line, and has this offset.
-    pub(super) fn of(layout: &Layout, fields: &[String], name: &Arc<str>, line: &[u8], first: u64) -> Self {
+    /// The rules of an input whose first record has the offset `first`, by this line of it; `None` if it says nothing: it is no object, or a
+    /// delete without an id.
+    pub(super) fn of(
+        layout: &Layout,
+        fields: &[String],
+        name: &Arc<str>,
+        line: &[u8],
+        first: u64,
+    ) -> Option<Self> {
         let (id, text) = (path(&layout.id), path(&layout.text));
         let is_nested = id.len() > 1 || text.len() > 1 || fields.iter().any(|field| field.contains('.'));
-        let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-        let first_id = match serde_json::from_slice::<Json>(line) {
-            Ok(Json::Object(object)) if object.get("op") != Some(&Json::from("delete")) => {
-                let mut found = object.get(&id[0]);
-                for part in &id[1..] {
-                    found = found.and_then(|found| found.get(part));
-                }
-                Some(found.cloned())
-            }
-            // Not a record that says anything.
-            _ => Some(Some(Json::Null)),
-        };
-        let is_whole = |found: &Json| found.is_u64() || found.is_i64();
-        Self {
+        let mut picks = Picks::default();
+        let names = id.iter().map(String::as_str);
+        let places = [picks.want([]), picks.want(["op"]), picks.want(names)];
+        let found = picks.read(std::str::from_utf8(line).ok()?)?;
+        let [Leaf::Object, op, first_id] = places.map(|place| &found[place]) else { return None };
+        let is_delete = matches!(op, Leaf::Text(op) if op == "delete");
+        if is_delete && *first_id == Leaf::Absent {
+            return None;
+        }
+        let is_whole = |number: &i128| (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(number);
+        Some(Self {
             names: Names {
                 id: layout.id.clone(),
                 text: layout.text.clone(),
-                whole_ids: matches!(&first_id, Some(Some(found)) if is_whole(found)),
+                whole_ids: matches!(first_id, Leaf::Whole(number) if is_whole(number)),
             },
             shape: is_nested
                 .then(|| Arc::new(Shape { format: Format::Json, text, id: Some(id), headers: Vec::new() })),
-            numbered: matches!(first_id, Some(None)).then(|| (Arc::clone(name), first)),
-        }
+            numbered: (*first_id == Leaf::Absent).then(|| (Arc::clone(name), first)),
+        })
     }
 
     /// The id of the record at an offset that has none.
@@ -80,35 +83,34 @@ pub(super) fn path(typed: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn rules(id: &str, line: &str) -> LineRules {
+    fn rules(id: &str, line: &str) -> Option<LineRules> {
         let layout = Layout { id: id.to_owned(), ..Layout::default() };
         LineRules::of(&layout, &[], &"a.jsonl".into(), line.as_bytes(), 7)
     }
 
     #[test]
-    fn the_first_record_says_what_ids_are() {
-        for line in [
-            r#"{"id":"a","text":"t"}"#,
-            r#"{"id":null}"#,
-            "",
-            "oops",
-            "[]",
-            r#"{"op":"delete"}"#,
-            r#"{"id":1.5}"#,
-        ] {
-            assert_eq!(rules("id", line), LineRules::default(), "{line}");
+    fn the_first_object_says_what_ids_are() {
+        for line in
+            [r#"{"id":"a","text":"t"}"#, r#"{"id":null}"#, r#"{"op":"delete","id":"a"}"#, r#"{"id":1.5}"#]
+        {
+            assert_eq!(rules("id", line), Some(LineRules::default()), "{line}");
         }
-        assert!(rules("id", r#"{"id":7}"#).names.whole_ids);
-        let none = rules("id", "\u{feff}{\"text\":\"你好\"}");
+        for line in ["", "oops", "[]", "\"text\"", r#"{"op":"delete"}"#, r#"{"id":7"#] {
+            assert_eq!(rules("id", line), None, "{line}");
+        }
+        for line in [r#"{"id":7}"#, r#"{"op":"delete","id":-7}"#] {
+            assert!(rules("id", line).unwrap().names.whole_ids, "{line}");
+        }
+        let none = rules("id", "\u{feff}{\"text\":\"你好\"}").unwrap();
         assert_eq!(none.id_of(9).unwrap().as_str(), "a.jsonl#2");
         assert!(!none.names.whole_ids && none.shape.is_none());
     }
 
     #[test]
     fn paths_lead_into_objects() {
-        let nested = rules("meta.id", r#"{"meta":{"id":"a"},"text":"t"}"#);
+        let nested = rules("meta.id", r#"{"meta":{"id":"a"},"text":"t"}"#).unwrap();
         assert_eq!(nested.shape.as_ref().unwrap().id.as_ref().unwrap(), &["meta", "id"]);
         assert!(nested.numbered.is_none());
-        assert!(rules("meta.id", r#"{"meta":{},"text":"t"}"#).numbered.is_some());
+        assert!(rules("meta.id", r#"{"meta":{},"text":"t"}"#).unwrap().numbered.is_some());
     }
 }

@@ -34,10 +34,12 @@ mod layout;
 mod line_reader;
 mod line_rules;
 mod metered;
+mod named;
 mod opened;
 mod pick;
 mod places;
 mod queue;
+mod reading;
 #[cfg(feature = "object-store")]
 mod remote;
 mod shape;

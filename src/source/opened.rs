@@ -7,7 +7,7 @@
 //!    `.md` `.markdown` `.rst`, and `.txt` where the first character is no `{`;
 //! 3. JSON Lines.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -16,7 +16,7 @@ use super::batch::FileDocument;
 use super::formats::{self, Columns, Rows};
 use super::input::{Compression, FeedReader, InputPlace};
 use super::layout::by_name;
-use super::metered::{InputProgress, Metered};
+use super::metered::{InputProgress, Metered, READ_BYTES};
 use super::{FileFormat, Input, Layout};
 use crate::doc::DocId;
 
@@ -32,6 +32,9 @@ pub(super) enum Opened {
     /// It is a document.
     Document(FileDocument),
 }
+
+/// Opens an input to be read at any place, and counts what is read.
+type OpenStored<'o> = dyn Fn(Arc<InputProgress>) -> io::Result<Arc<dyn formats::Stored>> + 'o;
 
 /// What opening an input needs to know, and tells.
 pub(super) struct Opening<'o> {
@@ -77,22 +80,23 @@ impl Opening<'_> {
             InputPlace::File(path) | InputPlace::Folder(path) => {
                 let file = File::open(path)?;
                 let is_file = file.metadata()?.is_file();
-                let stored = || -> io::Result<Arc<dyn formats::Stored>> {
-                    Ok(Arc::new(formats::OnDisk::open(path, Arc::clone(self.progress))?))
+                let stored = |progress| -> io::Result<Arc<dyn formats::Stored>> {
+                    Ok(Arc::new(formats::OnDisk::open(path, progress)?))
                 };
                 self.stream(input, file, is_file.then_some(&stored))
             }
             InputPlace::Memory(_, bytes) => {
-                let stored = || -> io::Result<Arc<dyn formats::Stored>> {
+                let stored = |_| -> io::Result<Arc<dyn formats::Stored>> {
                     Ok(Arc::new(formats::InMemory::of(Arc::clone(bytes))))
                 };
                 self.stream(input, io::Cursor::new(Arc::clone(bytes)), Some(&stored))
             }
             #[cfg(feature = "object-store")]
             InputPlace::Object(object) => {
-                let anywhere = super::remote::Anywhere(Arc::clone(object), Arc::clone(self.progress));
-                let anywhere: Arc<dyn formats::Stored> = Arc::new(anywhere);
-                self.stream(input, object.read(), Some(&|| Ok(Arc::clone(&anywhere))))
+                let stored = |progress| -> io::Result<Arc<dyn formats::Stored>> {
+                    Ok(Arc::new(super::remote::Anywhere(Arc::clone(object), progress)))
+                };
+                self.stream(input, object.read(), Some(&stored))
             }
         }
     }
@@ -102,32 +106,37 @@ impl Opening<'_> {
         &self,
         input: &Input,
         stored: impl Read + Send + 'static,
-        anywhere: Option<&dyn Fn() -> io::Result<Arc<dyn formats::Stored>>>,
+        anywhere: Option<&OpenStored<'_>>,
     ) -> io::Result<Opened> {
         let Layout { format, .. } = &*input.layout;
         let mut stored = Metered::new(stored, Arc::clone(self.progress), Arc::clone(self.waits));
-        let head = stored.head(LEAST_BYTES)?;
-        let compression = Compression::of(head);
+        let (compression, beginning) = recognised(&mut stored)?;
         let name = input.name();
-        let format = format.unwrap_or_else(|| told(&beginning(compression, head), &name));
-        let columns = Columns {
-            id: input.layout.id.clone(),
-            text: input.layout.text.clone(),
-            ts: "ts".to_owned(),
-            op: "op".to_owned(),
-            fields: self.fields.to_vec(),
-        };
+        let format = format.unwrap_or_else(|| told(&beginning, &name));
+        let columns = columns(&input.layout, self.fields);
         let compressed = compression != Compression::None;
         Ok(match format {
             FileFormat::Jsonl => Opened::Lines(FeedReader { bytes: compression.decode(stored)?, compressed }),
             // Its records are compressed one by one.
-            FileFormat::Warc => Opened::Rows(formats::warc(Box::new(stored), &columns, input.layout.warc_id)),
+            FileFormat::Warc => {
+                let id = input.layout.warc_id;
+                // A network is waited for, and asked for much at once.
+                let is_near = matches!(input.place, InputPlace::File(_) | InputPlace::Memory(..));
+                let parts = match anywhere {
+                    // What is read twice, where parts meet, is counted once.
+                    Some(open) if compressed && is_near => {
+                        formats::warc_in_parts(open(Arc::default())?, &columns, id, self.progress)?
+                    }
+                    _ => None,
+                };
+                Opened::Rows(parts.unwrap_or_else(|| formats::warc(Box::new(stored), &columns, id)))
+            }
             FileFormat::Csv => Opened::Rows(formats::csv(compression.decode(stored)?, b',', &columns)),
             FileFormat::Tsv => Opened::Rows(formats::csv(compression.decode(stored)?, b'\t', &columns)),
             FileFormat::Parquet => {
                 let stored = match anywhere {
-                    Some(open) => open()?,
-                    None => Arc::new(formats::InMemory::read(stored)?),
+                    Some(open) if !compressed => open(Arc::clone(self.progress))?,
+                    _ => Arc::new(formats::InMemory::read(compression.decode(stored)?)?),
                 };
                 Opened::Rows(formats::parquet(stored, &columns))
             }
@@ -144,6 +153,49 @@ impl Opening<'_> {
                 }
             }
         })
+    }
+}
+
+/// What a table on a disk lacks of the columns that are wanted, with those that it has. `None` of what is no table, or cannot be read.
+pub(super) fn lacks(input: &Input) -> Option<String> {
+    let InputPlace::File(path) = &input.place else { return None };
+    // A pipe is opened once.
+    let file = path.metadata().ok().filter(Metadata::is_file).and_then(|_| File::open(path).ok())?;
+    let mut stored = Metered::new(file, Arc::default(), Arc::default());
+    let (compression, beginning) = recognised(&mut stored).ok()?;
+    let columns = columns(&input.layout, &[]);
+    match input.layout.format.unwrap_or_else(|| told(&beginning, &input.name())) {
+        FileFormat::Csv => formats::csv_lacks(compression.decode(stored).ok()?, b',', &columns),
+        FileFormat::Tsv => formats::csv_lacks(compression.decode(stored).ok()?, b'\t', &columns),
+        FileFormat::Parquet if compression == Compression::None => {
+            formats::parquet_lacks(Arc::new(formats::OnDisk::open(path, Arc::default()).ok()?), &columns)
+        }
+        _ => None,
+    }
+}
+
+fn columns(layout: &Layout, fields: &[String]) -> Columns {
+    Columns {
+        id: layout.id.clone(),
+        text: layout.text.clone(),
+        ts: "ts".to_owned(),
+        op: "op".to_owned(),
+        fields: fields.to_vec(),
+    }
+}
+
+/// How a stream is compressed, and how it begins, decompressed; it is read as far as that needs.
+fn recognised<R: Read>(stored: &mut Metered<R>) -> io::Result<(Compression, Vec<u8>)> {
+    let mut least = LEAST_BYTES;
+    loop {
+        let head = stored.head(least)?;
+        let compression = Compression::of(head);
+        let beginning = beginning(compression, head);
+        let is_known = compression == Compression::None || beginning.len() >= LEAST_BYTES;
+        if is_known || head.len() < least || head.len() == READ_BYTES {
+            return Ok((compression, beginning));
+        }
+        least = head.len() + 1;
     }
 }
 
@@ -225,6 +277,31 @@ mod tests {
         assert_eq!(beginning(Compression::of(&zstd), &zstd)[..9], warc[..9]);
         assert_eq!(beginning(Compression::None, &warc).len(), 64);
         assert!(beginning(Compression::Gzip, b"\x1f\x8b damaged").is_empty());
+    }
+
+    /// However little of it comes at once.
+    #[test]
+    fn a_compressed_stream_is_read_until_it_tells() {
+        struct Slow<'b>(&'b [u8]);
+        impl Read for Slow<'_> {
+            fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+                let most = out.len().min(3);
+                self.0.read(&mut out[..most])
+            }
+        }
+        let mut gzip = flate2::read::GzEncoder::new(&b"WARC/1.0\r\n"[..], flate2::Compression::fast());
+        let mut gzipped = Vec::new();
+        gzip.read_to_end(&mut gzipped).unwrap();
+        let told = |bytes: &[u8]| {
+            let mut stored = Metered::new(Slow(bytes), Arc::default(), Arc::default());
+            recognised(&mut stored).unwrap()
+        };
+        for bytes in [gzipped, zstd::encode_all(&b"WARC/1.0\r\n"[..], 3).unwrap()] {
+            assert!(told(&bytes).1.starts_with(b"WARC/"));
+            // What ends or is damaged there tells nothing.
+            assert!(told(&bytes[..7]).1.is_empty());
+        }
+        assert_eq!(told(b"a line\n"), (Compression::None, b"a line".to_vec()));
     }
 
     #[test]

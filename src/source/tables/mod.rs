@@ -11,7 +11,7 @@
 //!
 //! **Why no row is lost.** A row whose transaction commits late has an order that lies before rows that have been read. Claim: a row that
 //! is committed while the greatest order in the table is M, with an order of M - overlap or later, is read. For the round that begins next begins at
-//! the greatest order at the end of the round before, less the overlap, and that was M or less. After a restart the first round begins at
+//! the greatest order of the round before, less the overlap, and that was M or less: rows that came while that round ran do not count. After a restart the first round begins at
 //! what had been [said](super::Batch::next) to be read, less the overlap: that is the greatest order of the rows before it, so
 //! it was M or less too, or the row lies further on and is still to come.
 //!
@@ -19,7 +19,7 @@
 //! round ends its epoch, and has each row once. What was pushed of the rows of the overlap is remembered, as hashes: such a row is passed by while it
 //! is as it was.
 //!
-//! A time that lies in the future does not count as the greatest order: it is read with each round.
+//! A time that lies in the future does not count as the greatest order either: it is read with each round.
 //!
 //! What a table held is gone once it has changed: it cannot be read again as it was ([`Source::repeats`]).
 //!
@@ -137,8 +137,9 @@ pub(super) trait Rows: Send {
     /// What the column that grows holds.
     fn order(&self) -> OrderKind;
 
-    /// The time, in microseconds since 1970, by the clock of the database.
-    fn now(&mut self) -> Result<u64, Failure>;
+    /// The greatest order that counts: of times, the time by the clock of the database; of numbers, the greatest in the table, 0 if there is
+    /// none.
+    fn latest(&mut self) -> Result<u64, Failure>;
 
     /// The next rows by (order, id), at most as many as a page has; fewer where the table ends. With `from` those from there on, without
     /// those behind the last one that was given.

@@ -165,7 +165,11 @@ impl Rows for PostgresRows {
         self.kind
     }
 
-    fn now(&mut self) -> Result<u64, Failure> {
+    fn latest(&mut self) -> Result<u64, Failure> {
+        if self.kind == OrderKind::Number {
+            let Self { relation, order, .. } = &*self;
+            return self.number(&format!("SELECT coalesce(max({order}), 0)::bigint FROM {relation}"));
+        }
         self.number(&format!("SELECT {}", offset("clock_timestamp()", OrderKind::Time)))
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::seen::Seen;
-use super::{OrderKind, Row, Rows, Table};
+use super::{Row, Rows, Table};
 use crate::database::Failure;
 use crate::doc::{Letter, Position};
 use crate::feed::BadRecord;
@@ -35,7 +35,7 @@ pub(super) struct Reading {
     /// Whether the round has had anything that is new.
     pushed: bool,
     /// The table, while it is reached.
-    rows: Option<Box<dyn Rows>>,
+    pub(super) rows: Option<Box<dyn Rows>>,
 }
 
 /// What ends a round early.
@@ -145,10 +145,7 @@ impl Reading {
     }
 
     fn round(&mut self, rows: &mut dyn Rows, queue: &Queue, bad: &BadRecords) -> Result<(), End> {
-        let latest = match rows.order() {
-            OrderKind::Number => u64::MAX - 1,
-            OrderKind::Time => rows.now().map_err(|failure| self.failed(failure))?,
-        };
+        let latest = rows.latest().map_err(|failure| self.failed(failure))?;
         let overlap = self.table.overlap(rows.order());
         let from = self.greatest.min(latest).saturating_sub(overlap);
         let mut open = Records::of(Arc::clone(&self.shape));

@@ -185,7 +185,13 @@ impl Rows for SqliteRows {
         self.kind()
     }
 
-    fn now(&mut self) -> Result<u64, Failure> {
+    fn latest(&mut self) -> Result<u64, Failure> {
+        if self.kind() == OrderKind::Number {
+            let Self { relation, order, .. } = &*self;
+            return self.number(&format!(
+                "SELECT coalesce((SELECT {order} FROM {relation} WHERE typeof({order}) = 'integer' ORDER BY {order} DESC LIMIT 1), 0)"
+            ));
+        }
         // The database has no clock of its own: it is a file of this machine.
         #[expect(
             clippy::cast_possible_truncation,

@@ -156,6 +156,61 @@ fn what_comes_late_is_read() {
     assert_eq!(ids, ["f", "g", "e"], "from 490 on, what the last one had read too");
 }
 
+/// Rows, and what happens to the table behind their first page.
+struct Meanwhile<F>(Box<dyn Rows>, Option<F>);
+
+impl<F: FnOnce() + Send> Rows for Meanwhile<F> {
+    fn order(&self) -> OrderKind {
+        self.0.order()
+    }
+
+    fn latest(&mut self) -> Result<u64, Failure> {
+        self.0.latest()
+    }
+
+    fn page(&mut self, from: Option<u64>) -> Result<Vec<Row>, Failure> {
+        let page = self.0.page(from);
+        self.1.take().into_iter().for_each(|happens| happens());
+        page
+    }
+
+    fn row(&mut self, id: &str) -> Result<Option<Row>, Failure> {
+        self.0.row(id)
+    }
+
+    fn unseen(&mut self) -> Result<u64, Failure> {
+        self.0.unseen()
+    }
+
+    fn count(&mut self) -> Result<u64, Failure> {
+        self.0.count()
+    }
+
+    fn has_changed(&mut self) -> Result<bool, Failure> {
+        self.0.has_changed()
+    }
+}
+
+/// A row that is committed late, within the overlap, while a round runs that then reads far beyond it.
+#[test]
+fn what_comes_while_a_round_runs_does_not_count_as_read() {
+    let place = Place::numbers();
+    place.put("('a', 'x', 1), ('b', 'x', 2), ('c', 'x', 100)");
+    let path = place.folder.path().join("a.db");
+    let happens = move || {
+        let more: Vec<String> = (101..200).map(|n| format!("('n{n}', 'x', {n})")).collect();
+        let sql = format!("INSERT INTO pages (id, body, version) VALUES {}", more.join(", "));
+        Connection::open(path).unwrap().execute_batch(&sql).unwrap();
+    };
+    let mut bench = Bench::new(place.table(), 0);
+    bench.reading.rows = Some(Box::new(Meanwhile(place.table().reach().unwrap(), Some(happens))));
+    assert_eq!(bench.turn().len(), 3 + 99);
+    // It was begun while 100 was the greatest.
+    place.put("('late', 'x', 95)");
+    let ids: Vec<String> = bench.turn().into_iter().map(|(_, _, id, _)| id).collect();
+    assert_eq!(ids, ["late"], "what was read before is not given again");
+}
+
 #[test]
 fn every_kind_of_column() {
     let place = Place::numbers();
@@ -187,6 +242,32 @@ fn every_kind_of_column() {
     assert_eq!(bench.bad.counts(), BTreeMap::from(bad));
     assert_eq!(table.reach().unwrap().unseen().unwrap(), 3, "no id, no order, one before 0");
     assert!(table.examine().unwrap().contains("14 rows, in order of numbers, 3 of them not read"));
+}
+
+/// The recipe of docs/tables.md, as it stands there: rows that were there, updates and marks are all seen.
+#[test]
+fn the_documented_triggers_number_every_write() {
+    let documented = include_str!("../../../docs/tables.md");
+    let (_, recipe) = documented.split_once("-- SQLite: a number\n").unwrap();
+    let (recipe, _) = recipe.split_once("```").unwrap();
+    let place = Place::of("CREATE TABLE pages (page_id TEXT, body TEXT, deleted_at TEXT)");
+    place.run("INSERT INTO pages VALUES ('a', 'before', NULL)");
+    place.run(recipe);
+    let table = Table {
+        id: "page_id".to_owned(),
+        deleted: Some("deleted_at".to_owned()),
+        page: 100,
+        overlap: Overlap { time: Duration::ZERO, number: 0 },
+        ..place.table()
+    };
+    let mut bench = Bench::new(table, 0);
+    place.run("INSERT INTO pages (page_id, body) VALUES ('b', 'new'), ('c', 'new')");
+    let expected = [event(1, 0, "a", "before"), event(1, 1, "b", "new"), event(1, 2, "c", "new")];
+    assert_eq!(bench.turn(), expected);
+    place.run("UPDATE pages SET body = 'edited' WHERE page_id = 'b'");
+    assert_eq!(bench.turn(), [event(2, 3, "b", "edited")]);
+    place.run("UPDATE pages SET deleted_at = CURRENT_TIMESTAMP WHERE page_id = 'c'");
+    assert_eq!(bench.turn(), [(3, 4, "c".to_owned(), None)]);
 }
 
 #[test]

@@ -1,0 +1,333 @@
+//! Reads the records of inputs, one input after another, into a [`Cutter`].
+
+use std::io::{self, BufRead, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use walkdir::{DirEntry, WalkDir};
+
+use super::batch::FileDocument;
+use super::cutter::Cutter;
+use super::formats::{Damage, Next, Row, Rows, Text, panicked};
+use super::input::{FeedReader, InputPlace, RestOfLine};
+use super::line_rules::LineRules;
+use super::metered::READ_BYTES;
+use super::opened::{Opened, Opening};
+use super::places::Places;
+use super::queue::Closed;
+use super::{
+    BadRecordAt, BadRecords, FileFormat, Input, InputProgress, Layout, Place, Shape, SourceError, opened,
+};
+use crate::doc::{DocId, Letter};
+use crate::feed::BadRecord;
+
+/// Why reading ends before the input does.
+#[derive(Debug)]
+pub(super) enum Ended {
+    Closed,
+    Failed(SourceError),
+}
+
+impl From<Closed> for Ended {
+    fn from(Closed: Closed) -> Self {
+        Self::Closed
+    }
+}
+
+impl From<SourceError> for Ended {
+    fn from(error: SourceError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// A reading under way.
+pub(super) struct Reading<'r> {
+    pub(super) cutter: Cutter<'r>,
+    pub(super) bad: &'r BadRecords,
+    pub(super) longest: usize,
+    pub(super) places: &'r Places,
+    pub(super) fields: &'r [String],
+    /// The shape of rows.
+    pub(super) row: Arc<Shape>,
+    pub(super) progress: &'r Arc<InputProgress>,
+    /// Set while the next look at the input may have to wait.
+    pub(super) waits: Arc<AtomicBool>,
+}
+
+impl Reading<'_> {
+    /// Reads an input to its end.
+    pub(super) fn input(&mut self, input: &Input) -> Result<(), Ended> {
+        let name = input.name();
+        self.cutter.begin(Arc::clone(&name))?;
+        let due = self.places.begin(self.cutter.position().offset, input);
+        if let InputPlace::Folder(path) = &input.place {
+            return self.folder(path, input);
+        }
+        let opening = Opening { fields: self.fields, progress: self.progress, waits: &self.waits };
+        match opening.open(input) {
+            Ok(Opened::Lines(FeedReader { mut bytes, compressed })) => {
+                self.feed(&name, &input.layout, &mut bytes, compressed, due)
+            }
+            Ok(Opened::Rows(mut rows)) => self.rows(&name, &mut *rows),
+            Ok(Opened::Document(file)) => Ok(self.cutter.file(file)?),
+            Err(error) => self.bad_file(name, BadRecord::Unreadable, Some(error.to_string())),
+        }
+    }
+
+    /// Reads the rows of a file, to its end or to where they cannot be read on.
+    fn rows(&mut self, name: &Arc<str>, rows: &mut dyn Rows) -> Result<(), Ended> {
+        let first = self.cutter.position().offset;
+        self.cutter.rows_of(&self.row, first);
+        let mut row = Row::default();
+        loop {
+            if self.waits.load(Ordering::Relaxed) {
+                self.cutter.wait()?;
+            }
+            let number = self.cutter.position().offset - first;
+            let next = catch_unwind(AssertUnwindSafe(|| rows.next(&mut row)));
+            let damage = match next.unwrap_or_else(|_| Err(panicked())) {
+                Ok(Next::End) => {
+                    if rows.cut() > 0 && self.cutter.tells() {
+                        tracing::warn!(
+                            input = &**name,
+                            records = rows.cut(),
+                            "the archive holds only the beginning of some documents"
+                        );
+                    }
+                    return Ok(());
+                }
+                Ok(Next::Skipped(why)) => {
+                    if self.cutter.tells() {
+                        self.bad.skip(why);
+                    }
+                    self.cutter.passed_over()?;
+                    continue;
+                }
+                Ok(Next::Row) if row.text == Text::Missing => missing(BadRecord::MissingText, number),
+                Ok(Next::Row) => match &row.id {
+                    Some(id) => {
+                        self.cutter.row(id, &row)?;
+                        continue;
+                    }
+                    None if row.text == Text::Deleted => missing(BadRecord::MissingId, number),
+                    None => {
+                        self.cutter.row(format!("{name}#{number}").as_bytes(), &row)?;
+                        continue;
+                    }
+                },
+                Err(damage) => damage,
+            };
+            let Damage { reason, cause, place, head, ends } = damage;
+            if self.cutter.tells() {
+                self.report(
+                    BadRecordAt { reason, input: Arc::clone(name), place, cause },
+                    &head,
+                    &mut io::empty(),
+                )?;
+            }
+            self.cutter.bad(0)?;
+            if ends {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads one feed to its end or to where it breaks off; from the byte `due` on its next line is noted.
+    pub(super) fn feed(
+        &mut self,
+        name: &Arc<str>,
+        layout: &Layout,
+        reader: &mut impl BufRead,
+        compressed: bool,
+        due: u64,
+    ) -> Result<(), Ended> {
+        // Lines before the first object are bad however lines are understood.
+        let mut is_understood = false;
+        let first = self.cutter.position().offset;
+        // A compressed one cannot be read from its middle.
+        let mut due = if compressed { u64::MAX } else { due };
+        // Bytes of whole lines.
+        let mut passed = 0;
+        // Where the line under way begins in the buffer.
+        let mut start = 0;
+        // Whether the next look at the input is a read of it, and may wait because there was less than a buffer the last time.
+        let (mut drained, mut waits) = (true, false);
+        loop {
+            if drained && waits {
+                start = self.cutter.hand_over(start)?;
+            }
+            let available = match reader.fill_buf() {
+                Ok(available) => available,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    let head = self.cutter.take_line(start);
+                    return self.broken_off(name, &head, compressed, &error);
+                }
+            };
+            if drained {
+                waits = available.len() < READ_BYTES;
+            }
+            let (line, next) = (self.cutter.line_number(), self.cutter.position().offset);
+            let buffer = self.cutter.buffer();
+            // One byte more than the longest line, for the newline.
+            let window = &available[..available.len().min(self.longest + 1 - (buffer.len() - start))];
+            // A slice as a reader: it finds the newline with the platform's `memchr`, and cannot fail.
+            let length = { window }.skip_until(b'\n').unwrap_or(0);
+            buffer.extend_from_slice(&window[..length]);
+            drained = length == available.len();
+            reader.consume(length);
+
+            let read = buffer.len() - start;
+            let is_last = length == 0;
+            if is_last && read == 0 {
+                return Ok(());
+            }
+            let is_whole = buffer.ends_with(b"\n") || is_last;
+            if is_whole {
+                if line == 1 && buffer[start..].starts_with(b"\xef\xbb\xbf") {
+                    buffer.drain(start..start + 3);
+                }
+                if passed >= due {
+                    due = self.places.note(passed, next);
+                }
+                passed += read as u64;
+                if !is_understood
+                    && let Some(rules) = LineRules::of(layout, self.fields, name, &buffer[start..], first)
+                {
+                    self.cutter.understand(rules);
+                    is_understood = true;
+                }
+                self.cutter.line(start)?;
+                start = self.cutter.buffer().len();
+                if is_last {
+                    return Ok(());
+                }
+            } else if read > self.longest {
+                let head = self.cutter.take_line(start);
+                let mut rest = RestOfLine::of(reader);
+                let at = BadRecordAt {
+                    reason: BadRecord::TooLong,
+                    input: Arc::clone(name),
+                    place: Place::Line(line),
+                    cause: None,
+                };
+                if self.cutter.tells() {
+                    self.report(at, &head, &mut rest)?;
+                } else {
+                    drop(io::copy(&mut rest, &mut io::sink()));
+                }
+                passed += read as u64 + rest.taken;
+                let error = rest.error;
+                self.cutter.bad(1)?;
+                start = self.cutter.buffer().len();
+                drained = true;
+                if let Some(error) = error {
+                    return self.broken_off(name, &[], compressed, &error);
+                }
+            }
+        }
+    }
+
+    /// The input ends with an error in the middle of the line that begins with `head`.
+    fn broken_off(
+        &mut self,
+        name: &Arc<str>,
+        head: &[u8],
+        compressed: bool,
+        error: &io::Error,
+    ) -> Result<(), Ended> {
+        let reason = if compressed { BadRecord::Truncated } else { BadRecord::Unreadable };
+        let cause = Some(error.to_string());
+        if head.is_empty() {
+            return self.bad_file(Arc::clone(name), reason, cause);
+        }
+        let place = Place::Line(self.cutter.line_number());
+        let at = BadRecordAt { reason, input: Arc::clone(name), place, cause };
+        if self.cutter.tells() {
+            self.report(at, head, &mut io::empty())?;
+        }
+        Ok(self.cutter.bad(1)?)
+    }
+
+    /// Reads the list of a folder's files; the workers read the files.
+    fn folder(&mut self, root: &Path, input: &Input) -> Result<(), Ended> {
+        // A folder sorts by its name with the separator that follows it in the paths of its files.
+        let key = |entry: &DirEntry| {
+            let mut name = entry.file_name().as_encoded_bytes().to_vec();
+            name.extend(entry.file_type().is_dir().then_some(b'/'));
+            name
+        };
+        for entry in WalkDir::new(root).sort_by(move |a, b| key(a).cmp(&key(b))) {
+            match entry.and_then(|entry| Ok((entry.metadata()?.len(), entry))) {
+                Ok((bytes, entry)) if entry.file_type().is_file() => {
+                    let path = entry.into_path();
+                    if holds_records(&path, &input.layout) {
+                        let file = Input { place: InputPlace::File(path), layout: Arc::clone(&input.layout) };
+                        self.input(&file)?;
+                        self.cutter.begin(input.name())?;
+                        self.places.begin(self.cutter.position().offset, input);
+                        continue;
+                    }
+                    match document_id(path.strip_prefix(root).unwrap_or(&path)) {
+                        Some(id) => self.cutter.file(FileDocument { id, path, bytes })?,
+                        None => self.bad_file(path.to_string_lossy().into(), BadRecord::BadId, None)?,
+                    }
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    let path = error.path().unwrap_or(root).to_string_lossy().into();
+                    let cause = error.io_error().map(ToString::to_string);
+                    self.bad_file(path, BadRecord::Unreadable, cause)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn bad_file(&mut self, input: Arc<str>, reason: BadRecord, cause: Option<String>) -> Result<(), Ended> {
+        if self.cutter.tells() {
+            self.keep(&input, reason, None)?;
+            self.bad.report_file(BadRecordAt { reason, input, place: Place::Whole, cause })?;
+        }
+        Ok(self.cutter.bad(0)?)
+    }
+
+    /// The next record is bad: `head`, then `tail`, of which its letter has no part.
+    fn report(&mut self, at: BadRecordAt, head: &[u8], tail: &mut dyn Read) -> Result<(), Ended> {
+        self.keep(&at.input, at.reason, Some(head))?;
+        Ok(self.bad.report(at, head, tail)?)
+    }
+
+    /// Keeps the next record, which is bad, with its epoch, if that is where they are kept.
+    fn keep(&mut self, input: &Arc<str>, reason: BadRecord, raw: Option<&[u8]>) -> Result<(), Closed> {
+        let letter = self.bad.letter(|| Letter {
+            input: Arc::clone(input),
+            position: self.cutter.position(),
+            reason: reason.reason().into(),
+            key: None,
+            raw: raw.map(<[u8]>::to_vec),
+        });
+        letter.map_or(Ok(()), |letter| self.cutter.keep(letter))
+    }
+}
+
+/// Whether a file of a folder holds records, and is no document.
+fn holds_records(path: &Path, layout: &Layout) -> bool {
+    match layout.format {
+        None => path.file_name().is_some_and(|name| opened::holds_records(&name.to_string_lossy())),
+        Some(format) => !matches!(format, FileFormat::Text | FileFormat::Html),
+    }
+}
+
+/// A row that lacks something.
+fn missing(reason: BadRecord, number: u64) -> Damage {
+    Damage { reason, cause: None, place: Place::Record(number), head: Vec::new(), ends: false }
+}
+
+/// The path below the folder, with `/`; `None` if it is not UTF-8 or too long.
+fn document_id(path: &Path) -> Option<DocId> {
+    let parts: Option<Vec<&str>> = path.iter().map(|part| part.to_str()).collect();
+    DocId::new(&parts?.join("/"))
+}
