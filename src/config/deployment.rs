@@ -18,10 +18,14 @@ use super::tables::{self, TablePlace};
 use super::value::Value;
 use crate::broker::Connection;
 use crate::database::Address;
+use crate::sink::MarkedFile;
 use crate::source::{EpochLimits, EpochRule, Layout, Start};
 
 /// Every key of a deployment file.
-pub(super) const KEYS: &[Key] = &[
+pub(super) const KEYS: &[&[Key]] = &[OWN_KEYS, &tables::SOURCE_KEYS, &tables::SINK_KEYS, &monitor::KEYS];
+
+/// Those that no other module knows.
+const OWN_KEYS: &[Key] = &[
     Key { name: "workers", expected: "a whole number from 1 to 1024, or \"cores\"" },
     Key { name: "shutdown_seconds", expected: "a whole number from 0 to 3600" },
     Key { name: "source.kind", expected: "\"files\", \"kafka\", \"sqlite\" or \"postgres\"" },
@@ -67,34 +71,6 @@ pub(super) const KEYS: &[Key] = &[
     Key { name: "kafka.settings.**", expected: "text, a number, true or false" },
     Key { name: "state.path", expected: "a path or an address, or \"\" for none" },
     Key { name: "state.commit_every", expected: "a time from \"1ms\" to \"3600s\"" },
-    tables::KEYS[0],
-    tables::KEYS[1],
-    tables::KEYS[2],
-    tables::KEYS[3],
-    tables::KEYS[4],
-    tables::KEYS[5],
-    tables::KEYS[6],
-    tables::KEYS[7],
-    tables::KEYS[8],
-    tables::KEYS[9],
-    tables::KEYS[10],
-    tables::KEYS[11],
-    tables::KEYS[12],
-    tables::KEYS[13],
-    tables::KEYS[14],
-    tables::KEYS[15],
-    tables::KEYS[16],
-    tables::KEYS[17],
-    tables::KEYS[18],
-    monitor::KEYS[0],
-    monitor::KEYS[1],
-    monitor::KEYS[2],
-    monitor::KEYS[3],
-    monitor::KEYS[4],
-    monitor::KEYS[5],
-    monitor::KEYS[6],
-    monitor::KEYS[7],
-    monitor::KEYS[8],
     Key { name: "processes.secret", expected: "text, or \"\" for none" },
     Key { name: "processes.secret_file", expected: "a path, or \"\" for none" },
     Key { name: "processes.connect_seconds", expected: "a whole number from 1 to 3600" },
@@ -290,7 +266,7 @@ impl Deployment {
         let usual = if matches!(sink, SinkPlace::Tables(_)) { EmitKind::Pairs } else { EmitKind::Deltas };
         let emit = settings.choose("sink.emit", &emit, &[]).unwrap_or(usual);
         check_emit(&mut settings, &sink, emit);
-        let output_format = output_format(&mut settings, &sink, emit);
+        let output_format = output_format(&mut settings, &source, &sink, emit);
         let deployment = Self {
             workers: settings.read("workers", workers).unwrap_or_default(),
             shutdown: settled::seconds(&mut settings, "shutdown_seconds", 0, 10),
@@ -341,6 +317,34 @@ impl Deployment {
         }
     }
 
+    /// What stands behind the name of the output in the names of the files that are written beside it.
+    pub fn beside_output(&self) -> &'static [&'static str] {
+        match &self.sink {
+            SinkPlace::Lines { .. } if self.emit.is_of_changes() => &MarkedFile::BESIDE,
+            SinkPlace::Tables(_) => &Address::BESIDE,
+            SinkPlace::Lines { .. } | SinkPlace::Kafka { .. } => &[],
+        }
+    }
+
+    /// The database that is read, if it is a file.
+    pub fn database_file(&self) -> Option<&Path> {
+        match &self.source {
+            SourcePlace::Table(table) => match &table.address {
+                Address::Sqlite(path) => Some(path),
+                Address::Postgres(_) => None,
+            },
+            SourcePlace::Files { .. } | SourcePlace::Kafka { .. } => None,
+        }
+    }
+
+    /// The list that names inputs, if there is one.
+    pub fn files_from(&self) -> Option<&Path> {
+        match &self.source {
+            SourcePlace::Files { files_from, .. } => files_from.as_deref(),
+            SourcePlace::Kafka { .. } | SourcePlace::Table(_) => None,
+        }
+    }
+
     /// From now on results are printed, and nothing is kept.
     pub fn prints_only(&mut self) {
         self.sink = SinkPlace::Lines { path: None };
@@ -377,7 +381,12 @@ fn check_emit(settings: &mut Settings, sink: &SinkPlace, emit: EmitKind) {
 }
 
 /// In which form results are written, as it is set, or else as the name of the file ends.
-fn output_format(settings: &mut Settings, sink: &SinkPlace, emit: EmitKind) -> OutputFormat {
+fn output_format(
+    settings: &mut Settings,
+    source: &SourcePlace,
+    sink: &SinkPlace,
+    emit: EmitKind,
+) -> OutputFormat {
     let formats =
         [OutputFormat::Jsonl, OutputFormat::Csv, OutputFormat::Parquet].map(|format| (format.name(), format));
     let set = settings.choose("sink.format", &formats, &[]);
@@ -386,7 +395,15 @@ fn output_format(settings: &mut Settings, sink: &SinkPlace, emit: EmitKind) -> O
     let key = if set.is_some() { "sink.format" } else { "sink.path" };
     let is_stream = format == OutputFormat::Parquet && emit.is_of_changes();
     let stream = "a Parquet file is whole at its end only, and changes are written as they come: take \"jsonl\" or \"csv\", or another sink.emit";
-    if let Some(what) = format.is_missing().or(is_stream.then_some(stream))
+    // A pipe and a device keep no marks: nothing is gone on with.
+    let is_kept = path.as_deref().is_some_and(|path| path.metadata().map_or(true, |found| found.is_file()));
+    let is_read_back = matches!(source, SourcePlace::Table(_))
+        && format == OutputFormat::Csv
+        && emit.is_of_changes()
+        && is_kept;
+    let read_back = "a table cannot be read again as it was, so the next run reads its output back, and comma-separated values are not read back: take \"jsonl\", or tables with another sink.kind";
+    if let Some(what) =
+        format.is_missing().or(is_stream.then_some(stream)).or(is_read_back.then_some(read_back))
         && settings.sound(&[key, "sink.format", "sink.emit"])
     {
         settings.problem(key, What::Contradiction(what.to_owned()));

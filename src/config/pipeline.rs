@@ -61,9 +61,7 @@ impl Draft {
     /// # Errors
     /// If there is no such pipeline, and everything that is wrong with it.
     pub fn load(pipeline: &str, overrides: &[String]) -> Result<Self, PlanError> {
-        let is_path = pipeline.contains(['/', std::path::MAIN_SEPARATOR]) || pipeline.ends_with(".toml");
-        if is_path {
-            let path = Path::new(pipeline);
+        if let Some(path) = Plan::file(pipeline) {
             return Self::parse(pipeline, &read(path)?, path.parent().unwrap_or(Path::new("")), overrides);
         }
         let (name, text) = BUILT_IN.iter().find(|(name, _)| *name == pipeline).ok_or_else(|| {
@@ -80,7 +78,7 @@ impl Draft {
     /// # Errors
     /// Everything that is wrong with it.
     pub fn parse(name: &str, text: &str, folder: &Path, overrides: &[String]) -> Result<Self, PlanError> {
-        let mut settings = Settings::new(keys::KEYS, keys::LATER);
+        let mut settings = Settings::new(&[keys::KEYS], keys::LATER);
         settings.add_file(name, text, folder);
         overrides.iter().for_each(|typed| settings.add_override(typed));
         settings.reject_unknown();
@@ -165,6 +163,12 @@ impl Draft {
 }
 
 impl Plan {
+    /// The file that is meant, unless it is the name of a built-in pipeline.
+    pub fn file(pipeline: &str) -> Option<&Path> {
+        let is_path = pipeline.contains(['/', std::path::MAIN_SEPARATOR]) || pipeline.ends_with(".toml");
+        is_path.then_some(Path::new(pipeline))
+    }
+
     /// [`Draft::load`], and reads the table that the pipeline names, if it names one.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::described::Key;
 use super::problem::What;
 use super::raw::{Settings, without_effect};
 use super::settled::{hidden, hidden_file, path, seconds, time};
@@ -21,6 +22,8 @@ pub enum SourcePlace {
     Files {
         /// What is read, in this order; `-` is standard input. At least one.
         inputs: Vec<PathBuf>,
+        /// The list that names the last of them, if there is one.
+        files_from: Option<PathBuf>,
         /// How records are to be understood.
         layout: Layout,
         /// Where the input is cut.
@@ -106,6 +109,7 @@ impl Default for ProcessSettings {
 const FILES_KEYS: &[&str] =
     &["source.inputs", "source.files_from", "source.epoch", "source.speed", "warc.id"];
 const TOPIC_KEYS: &[&str] = &["source.topic", "source.start", "source.headers", "source.refresh_seconds"];
+const RECORD_KEYS: &[&str] = &["source.format", "source.text_path", "source.id_path"];
 const COMMIT_KEYS: &[&str] = &["commit.interval", "commit.records", "commit.bytes"];
 const LINES_KEYS: &[&str] = &["sink.path", "sink.format"];
 const OUTPUT_TOPIC_KEYS: &[&str] = &[
@@ -146,26 +150,29 @@ fn kind(settings: &mut Settings, key: &'static str, here: &'static str) -> Kind 
     kind
 }
 
+fn names_of<const N: usize>(keys: &[Key; N]) -> [&'static str; N] {
+    keys.map(|key| key.name)
+}
+
 /// Where events come from.
 pub(super) fn source(settings: &mut Settings) -> SourcePlace {
     let kind = kind(settings, "source.kind", "files");
     if let Kind::Tables(database) = kind {
-        for keys in [FILES_KEYS, TOPIC_KEYS] {
+        for keys in [FILES_KEYS, TOPIC_KEYS, RECORD_KEYS] {
             without_effect(settings, "source.kind", database.name(), keys);
         }
         return SourcePlace::Table(Box::new(tables::source(settings, database)));
     }
     if kind == Kind::Here {
         if settings.sound(&["source.kind"]) {
-            for keys in [TOPIC_KEYS, COMMIT_KEYS, tables::SOURCE_KEYS] {
+            for keys in [TOPIC_KEYS, COMMIT_KEYS, &names_of(&tables::SOURCE_KEYS)] {
                 without_effect(settings, "source.kind", "files", keys);
             }
         }
         let mut inputs = settings.read("source.inputs", |v| v.list(path)).unwrap_or_default();
-        if let Some(list) =
-            settings.read("source.files_from", path).filter(|path| !path.as_os_str().is_empty())
-        {
-            match std::fs::read_to_string(&list) {
+        let files_from = settings.read("source.files_from", path).filter(|path| !path.as_os_str().is_empty());
+        if let Some(list) = &files_from {
+            match std::fs::read_to_string(list) {
                 Ok(list) => inputs.extend(listed(&list)),
                 Err(error) => {
                     let what = format!("cannot read {list:?}: {error}");
@@ -178,12 +185,13 @@ pub(super) fn source(settings: &mut Settings) -> SourcePlace {
         }
         return SourcePlace::Files {
             inputs,
+            files_from,
             layout: layout(settings),
             epoch: settings.read("source.epoch", |v| v.text()?.parse().ok()).unwrap_or_default(),
             speed: settings.read("source.speed", |v| v.text()?.parse().ok()).unwrap_or_default(),
         };
     }
-    for keys in [FILES_KEYS, tables::SOURCE_KEYS] {
+    for keys in [FILES_KEYS, &names_of(&tables::SOURCE_KEYS)] {
         without_effect(settings, "source.kind", "kafka", keys);
     }
     let formats = [
@@ -247,19 +255,21 @@ fn layout(settings: &mut Settings) -> Layout {
 pub(super) fn sink(settings: &mut Settings) -> SinkPlace {
     let kind = kind(settings, "sink.kind", "lines");
     if let Kind::Tables(database) = kind {
-        without_effect(settings, "sink.kind", database.name(), OUTPUT_TOPIC_KEYS);
+        for keys in [OUTPUT_TOPIC_KEYS, &["sink.format"]] {
+            without_effect(settings, "sink.kind", database.name(), keys);
+        }
         return SinkPlace::Tables(tables::sink(settings, database));
     }
     if kind == Kind::Here {
         if settings.sound(&["sink.kind"]) {
-            for keys in [OUTPUT_TOPIC_KEYS, tables::SINK_KEYS] {
+            for keys in [OUTPUT_TOPIC_KEYS, &names_of(&tables::SINK_KEYS)] {
                 without_effect(settings, "sink.kind", "lines", keys);
             }
         }
         let path = settings.read("sink.path", path).filter(|path| !path.as_os_str().is_empty());
         return SinkPlace::Lines { path: path.filter(|path| path != Path::new("-")) };
     }
-    for keys in [LINES_KEYS, tables::SINK_KEYS] {
+    for keys in [LINES_KEYS, &names_of(&tables::SINK_KEYS)] {
         without_effect(settings, "sink.kind", "kafka", keys);
     }
     let topic = topic(settings, "sink.topic").unwrap_or_default();

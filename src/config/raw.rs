@@ -66,9 +66,9 @@ impl Source<'_> {
 }
 
 impl Settings {
-    pub(super) fn new<K: Described>(keys: &'static [K], later: &'static [&'static str]) -> Self {
+    pub(super) fn new<K: Described>(keys: &[&'static [K]], later: &'static [&'static str]) -> Self {
         Self {
-            keys: keys.iter().map(|key| -> &'static dyn Described { key }).collect(),
+            keys: keys.iter().copied().flatten().map(|key| -> &'static dyn Described { key }).collect(),
             later,
             entries: BTreeMap::new(),
             problems: Vec::new(),

@@ -11,8 +11,8 @@ use crate::broker::Secret;
 use crate::database::Address;
 use crate::source::{EpochLimits, Overlap, Relation, Table};
 
-/// Keys of tables.
-pub(super) const KEYS: [Key; 19] = [
+/// Keys of a table that is read.
+pub(super) const SOURCE_KEYS: [Key; 15] = [
     Key { name: "source.path", expected: "the path of a database" },
     Key { name: "source.url", expected: URL },
     Key { name: "source.url_file", expected: "a path, or \"\" for none" },
@@ -31,6 +31,10 @@ pub(super) const KEYS: [Key; 19] = [
         expected: "a time from \"1ms\" to \"86400s\", or a whole number from 0 to 2^53",
     },
     Key { name: "source.follow", expected: "true or false" },
+];
+
+/// Keys of tables that are written.
+pub(super) const SINK_KEYS: [Key; 4] = [
     Key { name: "sink.url", expected: URL },
     Key { name: "sink.url_file", expected: "a path, or \"\" for none" },
     Key { name: "sink.schema", expected: "the name of a schema, 1 to 63 bytes" },
@@ -39,26 +43,6 @@ pub(super) const KEYS: [Key; 19] = [
 
 const URL: &str = "an address, as in \"postgres://user@host:5432/database\"";
 const COLUMN: &str = "the name of a column";
-
-/// Keys that only tables have.
-pub(super) const SOURCE_KEYS: &[&str] = &[
-    "source.path",
-    "source.url",
-    "source.url_file",
-    "source.table",
-    "source.query",
-    "source.id",
-    "source.text",
-    "source.order",
-    "source.deleted",
-    "source.ts",
-    "source.fields",
-    "source.page",
-    "source.poll",
-    "source.overlap",
-    "source.follow",
-];
-pub(super) const SINK_KEYS: &[&str] = &["sink.url", "sink.url_file", "sink.schema", "sink.prefix"];
 
 /// Which database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,9 +82,9 @@ struct Keys {
     url_file: &'static str,
 }
 
-const SOURCE: Keys =
+const FROM: Keys =
     Keys { kind: "source.kind", path: "source.path", url: "source.url", url_file: "source.url_file" };
-const SINK: Keys = Keys { kind: "sink.kind", path: "sink.path", url: "sink.url", url_file: "sink.url_file" };
+const INTO: Keys = Keys { kind: "sink.kind", path: "sink.path", url: "sink.url", url_file: "sink.url_file" };
 
 /// Where a database is.
 fn address(settings: &mut Settings, keys: &Keys, database: Database) -> Address {
@@ -136,7 +120,7 @@ fn address(settings: &mut Settings, keys: &Keys, database: Database) -> Address 
 
 /// A table that is read.
 pub(super) fn source(settings: &mut Settings, database: Database) -> Table {
-    let address = address(settings, &SOURCE, database);
+    let address = address(settings, &FROM, database);
     let text = |value: &Value| value.text().filter(|text| !text.trim().is_empty()).map(str::to_owned);
     let maybe =
         |value: &Value| value.text().map(|typed| Some(typed.to_owned()).filter(|typed| !typed.is_empty()));
@@ -200,9 +184,13 @@ pub struct TablePlace {
 
 /// Tables that are written.
 pub(super) fn sink(settings: &mut Settings, database: Database) -> TablePlace {
-    let address = address(settings, &SINK, database);
+    let address = address(settings, &INTO, database);
     if database == Database::Sqlite {
         without_effect(settings, "sink.kind", "sqlite", &["sink.schema"]);
+    }
+    if address == Address::Sqlite(":memory:".into()) {
+        let what = "tables in memory are gone with the run: name a file".to_owned();
+        settings.problem("sink.path", What::Contradiction(what));
     }
     let name = |most: usize| {
         move |value: &Value| {
@@ -210,12 +198,12 @@ pub(super) fn sink(settings: &mut Settings, database: Database) -> TablePlace {
         }
     };
     let schema = settings.read("sink.schema", |v| name(63)(v).filter(|schema| !schema.is_empty()));
-    TablePlace {
-        address,
-        schema: schema.unwrap_or_else(|| "dupflow".to_owned()),
-        prefix: settings.read("sink.prefix", name(40)).unwrap_or_default(),
-        patience: PATIENCE,
+    let prefix = settings.read("sink.prefix", name(40)).unwrap_or_default();
+    if database == Database::Sqlite && prefix.to_ascii_lowercase().starts_with("sqlite_") {
+        let what = "SQLite keeps names that begin with \"sqlite_\" to itself".to_owned();
+        settings.problem("sink.prefix", What::Contradiction(what));
     }
+    TablePlace { address, schema: schema.unwrap_or_else(|| "dupflow".to_owned()), prefix, patience: PATIENCE }
 }
 
 #[cfg(all(test, feature = "sqlite", feature = "postgres"))]

@@ -142,3 +142,50 @@ fn an_address_is_never_told() {
         ]
     );
 }
+
+#[test]
+fn keys_of_files_have_no_effect_beside_tables() {
+    let told = problems(&format!(
+        "{SQLITE}source.format = \"json\"\nsource.text_path = \"a\"\nsource.id_path = \"b\"\nsink.format = \"csv\""
+    ));
+    let of = |key: &str, kind: &str| format!("{key}: has no effect with {kind} = \"sqlite\"");
+    let expected = [
+        of("source.format", "source.kind"),
+        of("source.text_path", "source.kind"),
+        of("source.id_path", "source.kind"),
+        of("sink.format", "sink.kind"),
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn what_sqlite_refuses_is_refused_before() {
+    for prefix in ["sqlite_", "SQLite_x"] {
+        let told = problems(&format!("{SQLITE}sink.prefix = \"{prefix}\""));
+        assert_eq!(told, ["sink.prefix: SQLite keeps names that begin with \"sqlite_\" to itself"]);
+    }
+    assert!(parse(&format!("{SQLITE}sink.prefix = \"sqlite\"")).is_ok());
+    let told = problems(&SQLITE.replace("out.db", ":memory:"));
+    assert_eq!(told, ["sink.path: tables in memory are gone with the run: name a file"]);
+}
+
+/// A run on a table reads back what the one before has written.
+#[test]
+fn changes_of_a_table_are_not_written_as_csv() {
+    let source = SQLITE.split("sink").next().unwrap();
+    for (sink, key) in [
+        ("sink.path = \"out.csv\"", Some("sink.path")),
+        ("sink.path = \"out\"\nsink.format = \"csv\"\nsink.emit = \"cluster-deltas\"", Some("sink.format")),
+        ("sink.path = \"out.csv\"\nsink.emit = \"pairs\"", None),
+        ("sink.path = \"-\"\nsink.format = \"csv\"", None),
+        ("sink.path = \"out.csv\"\nsink.format = \"jsonl\"", None),
+    ] {
+        match (key, parse(&format!("{source}{sink}"))) {
+            (None, found) => assert!(found.is_ok(), "{sink}: {found:?}"),
+            (Some(key), told) => {
+                let told = told.unwrap_err();
+                assert!(told.contains(&format!("{key}: a table cannot be read again as it was")), "{told}");
+            }
+        }
+    }
+}

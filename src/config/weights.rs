@@ -88,7 +88,7 @@ mod tests {
 
     /// The weights that a pipeline asks for, and what is wrong with it.
     fn read(text: &str) -> (Weights, Vec<String>) {
-        let mut settings = Settings::new(keys::KEYS, &[]);
+        let mut settings = Settings::new(&[keys::KEYS], &[]);
         settings.add_file("p", text, Path::new(""));
         let (weights, _) = weights(&mut settings);
         (weights, settings.finish().iter().map(ToString::to_string).collect())

@@ -30,6 +30,9 @@ pub enum Address {
 }
 
 impl Address {
+    /// What stands behind the name of a file of SQLite in the names of those that it keeps beside it.
+    pub const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
+
     /// For a message: never what may hold a password.
     pub fn name(&self) -> String {
         match self {

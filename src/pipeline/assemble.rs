@@ -92,6 +92,18 @@ impl Job {
         if deployment.output_format != OutputFormat::Jsonl {
             described = described.with("sink.format", deployment.output_format.name());
         }
+        if deployment.output_format == OutputFormat::Csv && deployment.emit == EmitKind::Deltas {
+            // One file has rows of one width.
+            for (key, is_told) in [("sink.evidence", deployment.evidence), ("sink.causes", deployment.causes)]
+            {
+                described = if is_told { described.with(key, "true") } else { described };
+            }
+        }
+        if matches!(deployment.sink, SinkPlace::Tables(_)) && deployment.emit == EmitKind::Deltas {
+            // The table of changes holds all of them, or none.
+            let (key, value) = TableOutput::WITH_DELTAS;
+            described = described.with(key, value);
+        }
         let mut continuity = Continuity::new(&described);
         let writes = index == 0;
         let bad = match mode {

@@ -31,7 +31,7 @@ impl<W: Destination> Csv<W> {
         let Self { writer, kind, has_header } = self;
         let writer = writer.as_mut().ok_or_else(|| io::Error::other("an earlier commit has failed"))?;
         if !std::mem::replace(has_header, true) {
-            writer.write_record(kind.columns().iter().map(|(name, _)| name))?;
+            writer.write_record(kind.columns().iter().map(|(name, _)| name)).map_err(told)?;
         }
         Ok(writer)
     }
@@ -51,6 +51,14 @@ impl<W: Destination> Csv<W> {
     }
 }
 
+/// What the destination says, of its kind: whoever writes has to know that nobody reads on.
+fn told(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::new(io::ErrorKind::InvalidData, format!("{other:?}")),
+    }
+}
+
 impl<W: Destination> Rows for Csv<W> {
     fn row(&mut self, row: &Row<'_>) -> io::Result<()> {
         let writer = self.writer()?;
@@ -64,7 +72,7 @@ impl<W: Destination> Rows for Csv<W> {
                     Cell::Real(number) => record.push_field(&serde_json::to_vec(number)?),
                 }
             }
-            Ok(writer.write_byte_record(&record)?)
+            writer.write_byte_record(&record).map_err(told)
         })
     }
 

@@ -41,13 +41,20 @@ struct DeltaLine {
     components: u32,
 }
 
-/// Applies a line that was written before to the pairs that the lines before it accumulate to.
+/// Applies a line that was written before to the pairs that the lines before it accumulate to. A pair goes with whatever evidence it came: lines of
+/// a run that told it may stand beside those of one that did not.
 ///
 /// # Errors
 /// If it is no delta, or none that can follow.
 pub(super) fn apply(line: &str, pairs: &mut BTreeSet<DocPair>) -> io::Result<()> {
-    let (pair, diff) = read_delta(line)?;
-    let follows = if diff > 0 { pairs.insert(pair) } else { pairs.remove(&pair) };
+    let (found, diff) = read_delta(line)?;
+    let least = DocPair { evidence: Evidence::default(), ..found.clone() };
+    let is_same = |known: &&DocPair| known.pair == found.pair && known.similarity == found.similarity;
+    let known = pairs.range(least..).next().filter(is_same).cloned();
+    let follows = match known {
+        None => diff > 0 && pairs.insert(found),
+        Some(known) => diff <= 0 && pairs.remove(&known),
+    };
     if follows {
         Ok(())
     } else {

@@ -45,6 +45,9 @@ struct Beside {
 }
 
 impl MarkedFile {
+    /// What stands behind the name of the file in the names of those beside it: the mark, and the one that is to replace it.
+    pub const BESIDE: [&str; 2] = [".mark", ".mark.new"];
+
     /// Opens the file, or makes it, and locks it. Nothing of it changes yet.
     ///
     /// # Errors
@@ -56,7 +59,7 @@ impl MarkedFile {
             Err(TryLockError::WouldBlock) => return Err(io::Error::other("another run writes to it")),
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        let mark_path = beside(&path, ".mark");
+        let mark_path = beside(&path, Self::BESIDE[0]);
         Ok(Self { path, mark_path, file, length: 0, lines: Vec::new() })
     }
 

@@ -52,7 +52,7 @@ use crate::cluster::{Clusters, Report};
 use crate::doc::Letter;
 use crate::mark::{Mark, Standing};
 use crate::metrics::Metrics;
-use crate::pair::{Delta, DocPair};
+use crate::pair::{Delta, DocPair, Evidence};
 use crate::time::{Epoch, Progress};
 
 /// Where results go.
@@ -195,20 +195,28 @@ impl Sink for KafkaSink {
         let topic = &self.output.topic;
         match self.output.envelope {
             Envelope::Delta => {
-                let mut counts: BTreeMap<DocPair, i64> = BTreeMap::new();
+                // A pair goes with whatever evidence it came.
+                let mut counts: BTreeMap<_, (i64, Evidence)> = BTreeMap::new();
                 read::topic(&self.output.connection, topic, |_, value| {
-                    let (pair, diff) = delta(topic, value.unwrap_or_default())?;
-                    *counts.entry(pair).or_default() += i64::from(diff);
+                    let (found, diff) = delta(topic, value.unwrap_or_default())?;
+                    let (count, evidence) = counts.entry((found.pair, found.similarity)).or_default();
+                    *count += i64::from(diff);
+                    if diff > 0 {
+                        *evidence = found.evidence;
+                    }
                     Ok(())
                 })?;
-                counts.retain(|_, count| *count != 0);
-                match counts.iter().find(|(_, count)| **count != 1) {
-                    Some((pair, count)) => Err(wrong(format!(
+                counts.retain(|_, (count, _)| *count != 0);
+                match counts.iter().find(|(_, (count, _))| *count != 1) {
+                    Some(((pair, _), (count, _))) => Err(wrong(format!(
                         "topic \"{topic}\": the deltas of {} and {} add up to {count}: some have expired, or were not written here",
-                        pair.pair.lo(),
-                        pair.pair.hi()
+                        pair.lo(),
+                        pair.hi()
                     ))),
-                    None => Ok(counts.into_keys().collect()),
+                    None => Ok(counts
+                        .into_iter()
+                        .map(|((pair, similarity), (_, evidence))| DocPair { pair, similarity, evidence })
+                        .collect()),
                 }
             }
             Envelope::Upsert => {

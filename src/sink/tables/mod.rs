@@ -13,6 +13,9 @@
 //! 2. A commit whose outcome nobody knows (the server was lost) is looked up in the same row, once the lock on it is free: the
 //!    number is one more, and all was written; it is as before, and nothing was, and it is written again.
 //!
+//! **Deltas add up to pairs**, if they are kept. A run that begins to keep them, where another one has not, is refused as one of another pipeline; if it
+//! reconciles, the table begins anew with the pairs that are there, in the transaction of the first correction.
+//!
 //! Each cluster is told member by member, whatever its size: the views that tell who is kept need all of them.
 
 #![cfg_attr(
@@ -41,11 +44,12 @@ use super::cluster_changes::ClusterChanges;
 use super::{Sink, StandardError};
 use crate::cluster::{ClusterKind, Clusters, Report};
 use crate::database::{Address, Failure};
+use crate::description::Description;
 use crate::doc::{DocChange, DocId, Facts, Letter};
 use crate::failpoint;
 use crate::mark::{Mark, Standing};
 use crate::metrics::Metrics;
-use crate::pair::{Delta, DocPair};
+use crate::pair::{Delta, DocPair, Evidence, Pair, Similarity};
 use crate::time::Progress;
 
 /// Where tables are.
@@ -68,6 +72,9 @@ pub struct TableOutput {
 }
 
 impl TableOutput {
+    /// What the description in a mark says of tables that keep every change of a pair.
+    pub const WITH_DELTAS: (&str, &str) = ("sink.emit", "deltas");
+
     /// What is there, in a line: for whoever looks before a run does. Nothing is written.
     ///
     /// # Errors
@@ -124,6 +131,8 @@ pub struct TableSink {
     clusters: ClusterChanges,
     changes: Changes,
     keeps_deltas: bool,
+    /// Whether the run before has kept them.
+    kept_deltas: bool,
     /// How many commits the tables have seen.
     commits: i64,
     /// The documents alive, while what the table holds may be others.
@@ -149,6 +158,7 @@ impl TableSink {
             clusters: ClusterChanges::new(Clusters::new(kind, usize::MAX), metrics),
             changes: Changes::default(),
             keeps_deltas: output.deltas,
+            kept_deltas: output.deltas,
             commits: 0,
             alive: None,
         }
@@ -179,6 +189,13 @@ impl TableSink {
     }
 }
 
+/// Whether the run that wrote a mark has kept every change of a pair.
+fn kept_deltas(mark: &Mark) -> bool {
+    let (key, _) = TableOutput::WITH_DELTAS;
+    Description::decode(mark.pipeline.as_bytes())
+        .is_ok_and(|described| described.fields().any(|(name, _)| name == key))
+}
+
 /// The tables; `None` if this program was built without their database.
 fn store(output: &TableOutput) -> Option<Box<dyn Store>> {
     match &output.address {
@@ -203,6 +220,7 @@ impl Sink for TableSink {
         let damaged =
             |error| wrong(format!("{}: the mark in the table of progress is damaged: {error}", self.name));
         let found: Mark = serde_json::from_str(&found).map_err(damaged)?;
+        self.kept_deltas = kept_deltas(&found);
         self.write(&Mark { run: self.run.clone(), ..found.clone() })?;
         Ok(Standing::At(Box::new(found)))
     }
@@ -211,6 +229,8 @@ impl Sink for TableSink {
         let there = self.store.clusters().map_err(told)?;
         self.clusters.correct(there);
         self.alive = Some(BTreeMap::new());
+        // Without what has changed meanwhile they would add up to something else. With the first correction, since its mark says what they are.
+        self.changes.deltas_anew = self.keeps_deltas != self.kept_deltas;
         self.store.pairs().map_err(told)
     }
 
@@ -283,6 +303,13 @@ fn told(failure: Failure) -> io::Error {
 fn id(text: &str) -> Result<DocId, Failure> {
     DocId::new(text)
         .ok_or_else(|| Failure::Refused("a table of the output holds an id that is none".to_owned()))
+}
+
+/// A pair as a table holds it.
+fn pair(a: &str, b: &str, similarity: f64, evidence: Evidence) -> Result<DocPair, Failure> {
+    let same = || Failure::Refused("a table of the output pairs a document with itself".to_owned());
+    let pair = Pair::new(id(a)?, id(b)?).ok_or_else(same)?;
+    Ok(DocPair { pair, similarity: Similarity::clamped(similarity), evidence })
 }
 
 impl fmt::Debug for TableSink {

@@ -8,14 +8,14 @@ use postgres::types::ToSql;
 use postgres::{Client, Transaction};
 
 use super::changes::{Changes, parted};
-use super::{Stand, Store, TableOutput, has_to_write, id};
+use super::{Stand, Store, TableOutput, has_to_write, id, pair};
 use crate::broker::Secret;
 use crate::cluster::Report;
 use crate::database::postgres::{connect, failure, restored, stored};
 use crate::database::{Failure, patiently, quoted};
 use crate::doc::{DocId, Facts, Position};
 use crate::failpoint;
-use crate::pair::{DocPair, Evidence, Pair, Similarity};
+use crate::pair::{Cause, DocPair, Evidence};
 
 /// Rows that are sent at once.
 const ROWS: usize = 10_000;
@@ -26,6 +26,7 @@ pub(super) struct PostgresStore {
     schema: String,
     prefix: String,
     run: String,
+    deltas: bool,
     causes: bool,
     patience: Duration,
     /// There while the server is.
@@ -37,8 +38,8 @@ type Parameter<'a> = &'a (dyn ToSql + Sync);
 
 impl PostgresStore {
     pub(super) fn new(output: &TableOutput, url: &Secret) -> Self {
-        let TableOutput { schema, prefix, run, causes, patience, .. } = output.clone();
-        Self { url: url.clone(), schema, prefix, run, causes, patience, client: None }
+        let TableOutput { schema, prefix, run, deltas, causes, patience, .. } = output.clone();
+        Self { url: url.clone(), schema, prefix, run, deltas, causes, patience, client: None }
     }
 
     fn table(&self, name: &str) -> String {
@@ -131,10 +132,28 @@ impl PostgresStore {
 
     /// Writes rows.
     fn put(&self, transaction: &mut Transaction<'_>, changes: &Changes) -> Result<(), postgres::Error> {
+        if changes.deltas_anew {
+            self.begin_deltas(transaction)?;
+        }
         self.put_pairs(transaction, changes)?;
         self.put_clusters(transaction, changes)?;
         self.put_documents(transaction, changes)?;
         self.put_deltas(transaction, changes)
+    }
+
+    /// Has the table of deltas begin with the pairs that are there, or with nothing.
+    fn begin_deltas(&self, transaction: &mut Transaction<'_>) -> Result<(), postgres::Error> {
+        let (pairs, deltas) = (self.table("pairs"), self.table("deltas"));
+        execute(transaction, &format!("DELETE FROM {deltas}"), &[])?;
+        if self.deltas {
+            let sql = format!(
+                "INSERT INTO {deltas} (epoch, diff, a, b, similarity, cause)
+                 SELECT epoch, 1, a, b, similarity, $1::text FROM {pairs} ORDER BY epoch, a, b"
+            );
+            let cause = self.causes.then(|| Cause::Correction.name());
+            execute(transaction, &sql, &[&cause])?;
+        }
+        Ok(())
     }
 
     fn put_pairs(&self, transaction: &mut Transaction<'_>, changes: &Changes) -> Result<(), postgres::Error> {
@@ -339,13 +358,7 @@ impl Store for PostgresStore {
             Ok((ends, row.try_get::<_, f64>(2)?, Evidence { blocks, look, components }))
         })?;
         let one = |((a, b), similarity, evidence): ((String, String), f64, Evidence)| {
-            let pair = Pair::new(id(&restored(&a))?, id(&restored(&b))?);
-            let same = || Failure::Refused("a table of the output pairs a document with itself".to_owned());
-            Ok(DocPair {
-                pair: pair.ok_or_else(same)?,
-                similarity: Similarity::clamped(similarity),
-                evidence,
-            })
+            pair(&restored(&a), &restored(&b), similarity, evidence)
         };
         rows.into_iter().map(one).collect()
     }

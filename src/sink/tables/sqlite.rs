@@ -6,26 +6,27 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use super::changes::{Changes, PairRow, parted};
-use super::{Stand, Store, TableOutput, has_to_write, id};
+use super::{Stand, Store, TableOutput, has_to_write, id, pair};
 use crate::cluster::Report;
 use crate::database::{Failure, patiently, quoted, sqlite};
 use crate::doc::{DocId, Facts, Position};
 use crate::failpoint;
-use crate::pair::{DocPair, Evidence, Pair, Similarity};
+use crate::pair::{Cause, DocPair, Evidence};
 
 /// The tables.
 pub(super) struct SqliteStore {
     path: PathBuf,
     run: String,
     prefix: String,
+    deltas: bool,
     causes: bool,
     connection: Option<Connection>,
 }
 
 impl SqliteStore {
     pub(super) fn new(output: &TableOutput, path: &Path) -> Self {
-        let TableOutput { prefix, run, causes, .. } = output.clone();
-        Self { path: path.to_owned(), run, prefix, causes, connection: None }
+        let TableOutput { prefix, run, deltas, causes, .. } = output.clone();
+        Self { path: path.to_owned(), run, prefix, deltas, causes, connection: None }
     }
 
     fn table(&self, name: &str) -> String {
@@ -122,7 +123,7 @@ impl Store for SqliteStore {
     }
 
     fn write(&mut self, changes: &Changes, commits: i64, mark: &str) -> Result<(), Failure> {
-        let (path, run, causes) = (self.path.clone(), self.run.clone(), self.causes);
+        let (path, run, keeps, causes) = (self.path.clone(), self.run.clone(), self.deltas, self.causes);
         let tables = ["pairs", "clusters", "documents", "deltas", "progress"].map(|name| self.table(name));
         let open = self.connection()?;
         let go = |connection: &mut Connection| -> Result<(), Failure> {
@@ -132,6 +133,9 @@ impl Store for SqliteStore {
             let found = progress(&transaction, &tables[4]).map_err(failed)?;
             if !has_to_write(&found, &run, commits)? {
                 return Ok(());
+            }
+            if changes.deltas_anew {
+                begin_deltas(&transaction, &tables, keeps, causes).map_err(failed)?;
             }
             put(&transaction, changes, &tables, causes).map_err(failed)?;
             let sql = format!(
@@ -158,13 +162,7 @@ impl Store for SqliteStore {
             Ok((ends, row.get(2)?, evidence))
         })?;
         let one = |((a, b), similarity, evidence): ((String, String), f64, Evidence)| {
-            let pair = Pair::new(id(&a)?, id(&b)?);
-            let same = || Failure::Refused("a table of the output pairs a document with itself".to_owned());
-            Ok(DocPair {
-                pair: pair.ok_or_else(same)?,
-                similarity: Similarity::clamped(similarity),
-                evidence,
-            })
+            pair(&a, &b, similarity, evidence)
         };
         rows.into_iter().map(one).collect()
     }
@@ -187,6 +185,24 @@ impl Store for SqliteStore {
         })?;
         rows.into_iter().map(|(text, facts)| Ok((id(&text)?, facts))).collect()
     }
+}
+
+/// Has the table of deltas begin with the pairs that are there, or with nothing.
+fn begin_deltas(
+    transaction: &Transaction<'_>,
+    [pairs, _, _, deltas, _]: &[String; 5],
+    keeps: bool,
+    causes: bool,
+) -> rusqlite::Result<()> {
+    transaction.execute(&format!("DELETE FROM {deltas}"), [])?;
+    if keeps {
+        let sql = format!(
+            "INSERT INTO {deltas} (epoch, diff, a, b, similarity, cause)
+             SELECT epoch, 1, a, b, similarity, ?1 FROM {pairs} ORDER BY epoch, a, b"
+        );
+        transaction.execute(&sql, [causes.then(|| Cause::Correction.name())])?;
+    }
+    Ok(())
 }
 
 /// Writes rows.
