@@ -16,7 +16,6 @@ fn without_huge_pages() {
     rustix::thread::disable_transparent_huge_pages(true).unwrap_or(());
 }
 
-#[expect(clippy::print_stderr, reason = "the one place where an error is told")]
 fn main() -> ExitCode {
     without_huge_pages();
     match cli::run(std::env::args_os()) {
@@ -24,7 +23,7 @@ fn main() -> ExitCode {
         Err(error) => {
             let code = cli::exit_code(&error);
             if code != 0 {
-                eprintln!("error: {error:#}");
+                cli::tell_error(&error);
             }
             ExitCode::from(code)
         }

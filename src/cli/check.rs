@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::problems::Problems;
-use super::run::note_conflicts;
+use super::run::{deployment_file, note_conflicts};
 use super::{PipelineArgs, counted, plan};
 use crate::config::{Deployment, SinkPlace, SourcePlace, TablePlace};
 use crate::database::Failure;
@@ -23,7 +23,8 @@ pub struct Args {
     #[arg(short, long, value_name = "CONFIG")]
     pub config: Option<PathBuf>,
 
-    /// Also reach what the deployment connects to: the broker and its topics. Nothing is written.
+    /// Also look whether inputs and the folders of outputs are there, and reach what the deployment connects to: the broker and its topics, databases.
+    /// Nothing is written.
     #[arg(long)]
     pub connect: bool,
 }
@@ -70,6 +71,17 @@ fn examine(place: &TablePlace) -> Result<String, Failure> {
     output.examine()
 }
 
+/// Notes files that cannot be made, since the folder that they are to lie in is not there.
+fn note_folders(deployment: &Deployment, problems: &mut Problems) {
+    let written = [("sink.path", deployment.output()), ("dead_letter.path", deployment.letter_file())];
+    for (key, path) in written.into_iter().filter_map(|(key, path)| Some((key, path?))) {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+            problems.note(format_args!("{key}: there is no folder {folder:?} to write {path:?} in"));
+        }
+    }
+}
+
 /// Says what is fine and, of what is, what speaks against it ("!"); or everything that is wrong.
 ///
 /// # Errors
@@ -80,8 +92,15 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     let deployment = args.config.as_ref().map(|path| Deployment::load(path, &environment)).transpose();
     let deployment = problems.take(deployment);
     if let Some(Some(deployment)) = &deployment {
-        let inputs: Vec<_> = deployment.inputs().iter().map(|path| Input::at(path)).collect();
-        note_conflicts(deployment, &inputs, None, &mut problems);
+        let found = args.connect.then(|| Input::resolve(deployment.inputs(), deployment.layout()));
+        let named = || deployment.inputs().iter().map(|path| Input::at(path)).collect();
+        let inputs = found.and_then(|found| problems.take(found)).unwrap_or_else(named);
+        if args.connect {
+            note_folders(deployment, &mut problems);
+        }
+        let files: Vec<_> =
+            args.pipeline.file().into_iter().chain(args.config.as_deref().map(deployment_file)).collect();
+        note_conflicts(plan.as_ref(), deployment, &files, &inputs, None, &mut problems);
     }
     let (plan, deployment) = problems.settle(plan.zip(deployment))?;
 

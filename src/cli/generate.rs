@@ -38,9 +38,10 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: PathBuf,
 
-    /// What the file is. JSON Lines and tables hold the feed; warc, wet and html (a folder) what is alive at its end.
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
-    pub format: Format,
+    /// What the file is [default: as its name ends; jsonl if that says nothing]. JSON Lines and tables hold the feed; warc, wet and html (a
+    /// new folder) what is alive at its end.
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub format: Option<Format>,
 
     /// Also write which documents are similar at the end of the feed: a line holds two ids and their similarity, separated
     /// by tabs, exactly computed from the texts' word 3-grams.
@@ -142,6 +143,11 @@ pub struct Shape {
 }
 
 impl Args {
+    /// What the output is written in.
+    fn output_format(&self) -> Format {
+        self.format.unwrap_or_else(|| Format::of_name(&self.output))
+    }
+
     /// The corpus with labels that these options ask for.
     fn labelled(&self) -> Labelled {
         let documents = usize::try_from(self.documents).unwrap_or(usize::MAX);
@@ -175,11 +181,11 @@ fn run_labelled(
     if *labels == args.output {
         problems.note(format_args!("--labels: the corpus itself goes to {:?}", args.output));
     }
-    if let Some(problem) = documents::problem(&args.output, args.format) {
+    if let Some(problem) = documents::problem(&args.output, args.output_format()) {
         problems.note(problem);
     }
     problems.settle(Some(()))?;
-    let (mut out, mut of_labels) = (Documents::create(&args.output, args.format)?, open(labels)?);
+    let (mut out, mut of_labels) = (Documents::create(&args.output, args.output_format())?, open(labels)?);
     let (mut documents, mut bytes) = (0, 0);
     for Document { id, label, text, .. } in of.corpus() {
         writeln!(of_labels, "{id}\t{label}").context("the labels cannot be written")?;
@@ -212,12 +218,12 @@ pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> any
     if args.truth.as_ref() == Some(&args.output) {
         problems.note(format_args!("--truth: the feed itself goes to {:?}", args.output));
     }
-    if let Some(problem) = documents::problem(&args.output, args.format) {
+    if let Some(problem) = documents::problem(&args.output, args.output_format()) {
         problems.note(problem);
     }
     problems.settle(Some(()))?;
 
-    let mut out = Documents::create(&args.output, args.format)?;
+    let mut out = Documents::create(&args.output, args.output_format())?;
     let mut truth = args.truth.as_ref().map(|path| open(path)).transpose()?;
     let mut made = Made::new(truth.is_some());
     for record in Generator::new(params) {

@@ -56,12 +56,13 @@ pub(super) fn look(plan: &Plan, inputs: Vec<Input>, events: NonZeroU64) -> anyho
 /// One event in two lines.
 fn shown(out: &mut String, plan: &Plan, fields: &[String], event: &DocEvent<'_>) -> std::fmt::Result {
     let ts = event.ts.map_or_else(String::new, |ts| format!(", ts {ts}"));
-    let Some(text) = &event.text else { return writeln!(out, "  delete {:?}{ts}", event.id) };
+    let Some(text) = &event.text else { return writeln!(out, "  delete {}{ts}", quoted(event.id.as_str())) };
     let mut parts = text.split(FIELD_SEPARATOR);
     let own = parts.next().unwrap_or_default();
     let says = text::readable(own, &plan.scheme.text);
     let page = if matches!(&says, std::borrow::Cow::Owned(_)) { " of a page" } else { "" };
-    writeln!(out, "  {:?}{ts}, {} bytes{page}", event.id, HumanCount(says.len() as u64))?;
+    let id = quoted(event.id.as_str());
+    writeln!(out, "  {id}{ts}, {} bytes{page}", HumanCount(says.len() as u64))?;
     writeln!(out, "    {}", beginning(&says))?;
     for (field, content) in fields.iter().zip(parts).filter(|(_, content)| !content.is_empty()) {
         writeln!(out, "    {field}: {}", beginning(content))?;
@@ -73,5 +74,19 @@ fn shown(out: &mut String, plan: &Plan, fields: &[String], event: &DocEvent<'_>)
 fn beginning(text: &str) -> String {
     let start: String = text.chars().take(SHOWN).collect();
     let more = if start.len() < text.len() { " …" } else { "" };
-    format!("{start:?}{more}")
+    format!("{}{more}", quoted(&start))
+}
+
+/// In quotes. What a terminal would obey is escaped, with the quotes and the backslashes inside; every script stays as it reads.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for character in text.chars() {
+        if character.is_control() || matches!(character, '"' | '\\') {
+            out.extend(character.escape_default());
+        } else {
+            out.push(character);
+        }
+    }
+    out.push('"');
+    out
 }

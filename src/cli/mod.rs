@@ -114,6 +114,11 @@ impl PipelineArgs {
     pub fn load(&self) -> Result<Plan, PlanError> {
         Plan::load(&self.pipeline, &self.overrides)
     }
+
+    /// The pipeline file, if it is one, as a file that is read.
+    fn file(&self) -> Option<written::Read<'static>> {
+        Plan::file(&self.pipeline).map(|path| ("the pipeline file", path.to_owned()))
+    }
 }
 
 /// How a report is written.
@@ -169,11 +174,19 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
     }
 }
 
+/// Tells an error on standard error. Where nobody reads it any more, there is nobody to be told.
+pub fn tell_error(error: &anyhow::Error) {
+    let told = format!("error: {error:#}\n");
+    io::stderr().write_all(told.as_bytes()).unwrap_or(());
+}
+
 /// Sends messages to standard error: those of `level` and more severe ones, or those that `RUST_LOG` chooses.
 fn start_logging(format: LogFormat, level: LogLevel) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level.name()));
     let messages =
         tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_target(false);
+    // It would tell on standard error that standard error cannot be written, and panic.
+    let messages = messages.log_internal_errors(false);
     // A second call in one process, as in tests, keeps the first.
     drop(match format {
         LogFormat::Text => messages.compact().with_ansi(io::stderr().is_terminal()).try_init(),
@@ -187,10 +200,13 @@ fn tell_begin(what: &str, plan: &Plan, job: &Job) {
     tracing::info!(pipeline = plan.name, scheme, workers = job.workers, "{what}");
 }
 
-/// Tells on standard error what a run came to, as its messages are written.
+/// Tells on standard error what a run came to, as its messages are written. Nobody has to read it.
 fn tell(format: LogFormat, lines: &str) -> io::Result<()> {
     match format {
-        LogFormat::Text => io::stderr().write_all(lines.as_bytes()),
+        LogFormat::Text => match io::stderr().write_all(lines.as_bytes()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            told => told,
+        },
         LogFormat::Json => {
             lines.lines().for_each(|line| tracing::info!("{line}"));
             Ok(())

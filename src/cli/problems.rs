@@ -2,6 +2,20 @@
 
 use std::fmt;
 
+/// Problems of a list that are told; further ones are counted.
+const TOLD: usize = 20;
+
+/// A list of problems, each on a line of its own behind what stands before it: the first ones, and how many more there are.
+pub(super) fn list(problems: &[String]) -> impl fmt::Display {
+    fmt::from_fn(|f| {
+        problems.iter().take(TOLD).try_for_each(|problem| write!(f, "\n  {problem}"))?;
+        match problems.len().saturating_sub(TOLD) {
+            0 => Ok(()),
+            more => write!(f, "\n  and {more} more"),
+        }
+    })
+}
+
 /// Problems so far; none of them has ended the command yet.
 #[derive(Debug, Default)]
 pub(super) struct Problems(Vec<String>);
@@ -41,10 +55,7 @@ impl fmt::Display for WrongUsage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0[..] {
             [problem] => f.write_str(problem),
-            problems => {
-                write!(f, "{} problems", problems.len())?;
-                problems.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
-            }
+            problems => write!(f, "{} problems{}", problems.len(), list(problems)),
         }
     }
 }
@@ -64,6 +75,17 @@ mod tests {
         problems.take(Err::<(), _>(anyhow::anyhow!("cause").context("second\nthird")));
         let error = problems.settle(Some(())).unwrap_err();
         assert_eq!(error.to_string(), "3 problems\n  first\n  second\n  third: cause");
+    }
+
+    #[test]
+    fn of_a_long_list_the_first_problems_are_told() {
+        let of = |count: usize| WrongUsage((1..=count).map(|n| n.to_string()).collect()).to_string();
+        assert!(of(20).ends_with("\n  19\n  20"), "{}", of(20));
+        assert!(
+            of(23).starts_with("23 problems\n  1\n") && of(23).ends_with("\n  20\n  and 3 more"),
+            "{}",
+            of(23)
+        );
     }
 
     #[test]

@@ -136,14 +136,18 @@ pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> any
     if args.monitor.is_some() && args.together.are_several() {
         problems.note("--monitor: one process shows a replay");
     }
-    let output = deployment.output().map(|path| ("--output", path));
     let written = [
-        output.or(redirected.as_ref().map(|path| ("standard output", &**path))),
-        args.stats.as_ref().map(|path| ("--stats", &**path)),
-        args.dead_letter.as_ref().map(|path| ("--dead-letter", &**path)),
+        ("--output", deployment.output()),
+        ("standard output", redirected.as_deref().filter(|_| deployment.output().is_none())),
+        ("--stats", args.stats.as_deref()),
+        ("--dead-letter", args.dead_letter.as_deref()),
     ];
+    // A replay keeps nothing beside what it writes.
+    let written = written.into_iter().filter_map(|(option, path)| Some((option, path?, &[][..])));
+    let list = deployment.files_from().map(|path| ("the list --files-from", path.to_owned()));
     written::check(
-        &written.into_iter().flatten().collect::<Vec<_>>(),
+        &written.collect::<Vec<_>>(),
+        &args.pipeline.file().into_iter().chain(list).collect::<Vec<_>>(),
         &inputs.clone().unwrap_or_else(|| args.inputs.inputs.iter().map(|path| Input::at(path)).collect()),
         &mut problems,
     );
@@ -214,6 +218,7 @@ impl Args {
             shutdown: Duration::ZERO,
             source: SourcePlace::Files {
                 inputs: self.inputs.inputs.clone(),
+                files_from: self.inputs.files_from.clone(),
                 layout: self.inputs.layout.layout(),
                 epoch: self.epoch,
                 speed: self.speed,

@@ -12,10 +12,12 @@ use std::thread;
 
 use anyhow::{Context, bail};
 
+use super::PipelineArgs;
 use super::problems::Problems;
 use super::together::{self, TogetherArgs};
-use super::{PipelineArgs, written};
-use crate::config::{Deployment, EmitKind, LogFormat, Plan};
+use super::written::{self, Read};
+use crate::cluster::{ClusterKind, Keep};
+use crate::config::{Deployment, EmitKind, LogFormat, Plan, SinkPlace};
 use crate::pipeline::{self, Job, Mode, RunError, Summary, Together};
 use crate::processes::Settings;
 use crate::source::Input;
@@ -84,7 +86,9 @@ pub(super) fn run(
         }
         let named = || deployment.inputs().iter().map(|path| Input::at(path)).collect();
         let read = inputs.clone().unwrap_or_else(named);
-        note_conflicts(deployment, &read, written::standard_output().as_deref(), &mut problems);
+        let files: Vec<_> = args.pipeline.file().into_iter().chain([deployment_file(&args.config)]).collect();
+        let redirected = written::standard_output();
+        note_conflicts(plan.as_ref(), deployment, &files, &read, redirected.as_deref(), &mut problems);
     }
     let (plan, (deployment, (inputs, processes))) =
         problems.settle(plan.zip(deployment.zip(inputs.zip(processes))))?;
@@ -170,9 +174,17 @@ fn go(
     Ok((*ended)?)
 }
 
-/// Notes keys of the deployment that exclude each other; standard output may go to a file.
+/// The deployment file, as a file that is read.
+pub(super) fn deployment_file(path: &Path) -> Read<'static> {
+    ("the deployment file", path.to_owned())
+}
+
+/// Notes what excludes each other in a deployment, and in it and the pipeline; standard output may go to a file. `files` are those that say
+/// what is to be done.
 pub(super) fn note_conflicts(
+    plan: Option<&Plan>,
     deployment: &Deployment,
+    files: &[Read<'_>],
     inputs: &[Input],
     redirected: Option<&Path>,
     problems: &mut Problems,
@@ -183,12 +195,33 @@ pub(super) fn note_conflicts(
     if deployment.causes && deployment.emit != EmitKind::Deltas {
         problems.note("sink.causes: only deltas have causes, and something else is to be emitted");
     }
-    let output = deployment.output().map(|path| ("sink.path", path));
+    let are_tables = matches!(deployment.sink, SinkPlace::Tables(_));
+    if let Some(plan) = plan.filter(|_| are_tables) {
+        note_keep(plan, problems);
+    }
+    let tables = deployment.output().filter(|_| are_tables);
+    let mut read = files.to_vec();
+    read.extend(deployment.files_from().map(|path| ("the list source.files_from", path.to_owned())));
+    read.extend(deployment.database_file().into_iter().flat_map(|path| written::database(path, tables)));
+    let output = deployment.output().map(|path| ("sink.path", path, deployment.beside_output()));
     let written = [
-        output.or(redirected.map(|path| ("standard output", path))),
-        deployment.letter_file().map(|path| ("dead_letter.path", path)),
+        output.or(redirected.map(|path| ("standard output", path, &[][..]))),
+        deployment.letter_file().map(|path| ("dead_letter.path", path, &[][..])),
     ];
-    written::check(&written.into_iter().flatten().collect::<Vec<_>>(), inputs, problems);
+    written::check(&written.into_iter().flatten().collect::<Vec<_>>(), &read, inputs, problems);
+}
+
+/// Notes a rule by which the views of tables do not keep documents: they keep the one that names its cluster.
+fn note_keep(plan: &Plan, problems: &mut Problems) {
+    let instead = match (plan.keep, plan.clusters) {
+        (Keep::Named, _) | (Keep::Smallest, ClusterKind::Components) => return,
+        (_, ClusterKind::Components) => "\"smallest\" or \"named\"",
+        (_, ClusterKind::Star) => "\"named\"",
+    };
+    problems.note(format_args!(
+        "output.keep: the views kept and removed keep the document that names its cluster, which is not what \"{}\" says: set it to {instead}",
+        plan.keep.name()
+    ));
 }
 
 /// Tells of the first signal; the second one ends the process with 1, whatever it is doing.

@@ -1,45 +1,84 @@
-//! Files that a command writes to and must not: its inputs, and what would be read with them.
+//! Files that a command writes to and must not: what it reads, and what would be read with it.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::iter;
 use std::path::{Path, PathBuf};
 
 use super::problems::Problems;
 use crate::source::Input;
 
-/// A file that is written to, and the option or the key that says so.
-pub(super) type Written<'a> = (&'a str, &'a Path);
+/// A file that is written to: the option or the key that says so, and what stands behind its name in the names of those that are written
+/// beside it.
+pub(super) type Written<'a> = (&'a str, &'a Path, &'static [&'static str]);
 
-/// Notes what would be lost or read back: a file that is written to must be no input, not lie in a folder that is one (it would be
-/// read as a document, and what it holds is lost), and be written to but once. Devices and pipes lose nothing.
-pub(super) fn check(written: &[Written<'_>], inputs: &[Input], problems: &mut Problems) {
-    let files = written.iter().filter(|(_, path)| path.metadata().map_or(true, |file| file.is_file()));
-    let files: Vec<_> =
-        files.filter_map(|(option, path)| Some((option, path, resolved(path).ok()?))).collect();
-    for (n, (option, path, file)) in files.iter().enumerate() {
-        for input in inputs.iter().filter_map(Input::path) {
-            match input.canonicalize() {
-                Ok(read) if read == *file => {
-                    problems.note(format_args!("{option}: {path:?} is an input and would be lost"));
-                }
-                Ok(read) if read.is_dir() && file.starts_with(&read) => {
-                    problems.note(format_args!(
-                        "{option}: {path:?} is in the folder {input:?}, whose files are the documents; write it elsewhere"
-                    ));
-                }
-                _ => {}
-            }
+/// A file that is read and is no input, by what it is.
+pub(super) type Read<'a> = (&'a str, PathBuf);
+
+/// Notes what would be lost or read back: a file that is written to, or one beside it, must be no input and nothing else that is read, not lie in a
+/// folder that is an input (it would be read as a document, and what it holds is lost), and be written to but once. Devices and pipes
+/// lose nothing.
+pub(super) fn check(written: &[Written<'_>], read: &[Read<'_>], inputs: &[Input], problems: &mut Problems) {
+    let mut known: Vec<(&str, PathBuf)> = Vec::new();
+    for (option, path, beside) in written {
+        if !path.metadata().map_or(true, |file| file.is_file()) {
+            continue;
         }
-        for (other, ..) in files[..n].iter().filter(|(.., other)| other == file) {
-            problems.note(format_args!("{option}: {path:?} is written to by {other}"));
+        for suffix in iter::once("").chain(beside.iter().copied()) {
+            let path = with_suffix(path, suffix);
+            let Ok(file) = resolved(&path) else { continue };
+            for input in inputs.iter().filter_map(Input::path) {
+                match input.canonicalize() {
+                    Ok(place) if place == file => {
+                        problems.note(format_args!("{option}: {path:?} is an input and would be lost"));
+                    }
+                    Ok(place) if suffix.is_empty() && place.is_dir() && file.starts_with(&place) => {
+                        problems.note(format_args!(
+                            "{option}: {path:?} is in the folder {input:?}, whose files are the documents; write it elsewhere"
+                        ));
+                    }
+                    _ => {}
+                }
+            }
+            for (what, _) in read.iter().filter(|(_, place)| are_same(place, &file)) {
+                problems.note(format_args!("{option}: {path:?} is {what}, which is read, and would be lost"));
+            }
+            for (other, _) in known.iter().filter(|(_, place)| *place == file) {
+                problems.note(format_args!("{option}: {path:?} is written to by {other}"));
+            }
+            known.push((option, file));
         }
     }
+}
+
+/// Whether a path leads to a file that is given without links and dots.
+pub(super) fn are_same(path: &Path, file: &Path) -> bool {
+    resolved(path).is_ok_and(|place| place == file)
+}
+
+/// A database of SQLite that is read, with what it keeps beside it, unless tables are written into it.
+pub(super) fn database<'a>(path: &Path, tables: Option<&Path>) -> Vec<Read<'a>> {
+    if tables.is_some_and(|tables| resolved(tables).is_ok_and(|tables| are_same(path, &tables))) {
+        return Vec::new();
+    }
+    let beside = crate::database::Address::BESIDE;
+    let all =
+        iter::once("").chain(beside).map(|suffix| ("the database source.path", with_suffix(path, suffix)));
+    all.collect()
 }
 
 /// The file that a shell has connected to standard output, if it is one and the system can name it.
 pub(super) fn standard_output() -> Option<PathBuf> {
     let file = fs::canonicalize("/dev/stdout").ok()?;
     file.is_file().then_some(file)
+}
+
+/// The path with more behind its name.
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
 }
 
 /// The path without links and dots; of a file that does not exist yet, by its folder.

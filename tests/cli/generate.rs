@@ -91,6 +91,67 @@ fn what_cannot_be_written_is_named() {
     assert!(run.err.starts_with("error: the file \"no/such/folder\": No such file"), "{run:?}");
 }
 
+#[test]
+fn the_name_tells_the_format() {
+    let place = Place::new();
+    let options = "generate --documents 20 --seed 3";
+    for (name, format) in [
+        ("a.csv", "csv"),
+        ("a.tsv", "tsv"),
+        ("a.warc", "warc"),
+        ("a.warc.gz", "warc"),
+        ("a.wet", "wet"),
+        ("a.warc.wet.gz", "wet"),
+        ("a.jsonl", "jsonl"),
+        ("a", "jsonl"),
+    ] {
+        let named = place.run(&format!("{options} -o {name}"));
+        let ending = if name.ends_with(".gz") { ".gz" } else { "" };
+        let told = place.run(&format!("{options} --format {format} -o told{ending}"));
+        assert_eq!((named.code, told.code), (0, 0), "{name}: {named:?}");
+        let bytes = |file: &str| std::fs::read(place.path(file)).unwrap();
+        assert!(bytes(name) == bytes(&format!("told{ending}")), "{name} is no {format}");
+    }
+    let chosen = place.run(&format!("{options} --format jsonl -o chosen.csv"));
+    assert!(chosen.code == 0 && place.read("chosen.csv") == place.read("a.jsonl"), "{chosen:?}");
+}
+
+#[test]
+fn what_would_not_be_compressed_is_refused() {
+    let place = Place::new();
+    for arguments in [
+        "-o a.jsonl.gz",
+        "-o a.jsonl.zst",
+        "-o a.csv.gz",
+        "-o a.parquet.zst",
+        "-o a.warc.zst",
+        "-o a.wet.ZST",
+        "-o a.warc.gz --format csv",
+        "-o a.gz --labels labels",
+    ] {
+        let run = place.run(&format!("generate --documents 20 {arguments}"));
+        assert_eq!(run.code, 2, "{arguments}: {run:?}");
+        assert!(
+            run.err.starts_with("error: --output: ") && run.err.contains("would not be compressed"),
+            "{run:?}"
+        );
+        assert_eq!(std::fs::read_dir(place.path("")).unwrap().count(), 0, "{arguments}: nothing is written");
+    }
+}
+
+#[test]
+fn pages_are_not_mixed_with_others() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("pages")).unwrap();
+    let pages = "generate --documents 20 --format html -o pages";
+    assert_eq!(place.run(pages).code, 0, "an empty folder");
+    let count = || walkdir::WalkDir::new(place.path("pages")).into_iter().count();
+    let before = count();
+    let again = place.run(&format!("{pages} --seed 4"));
+    assert_eq!((again.code, count()), (2, before), "{again:?}");
+    assert!(again.err.contains("expected a new or an empty folder; \"pages\" holds something"), "{again:?}");
+}
+
 /// The events of a feed, as rows of a table.
 fn rows(feed: &str) -> Vec<[String; 4]> {
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();

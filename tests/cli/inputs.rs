@@ -62,6 +62,11 @@ fn line(id: &str, text: &str) -> String {
 
 const TEXT: &str = "ten words of one text that is in two documents here";
 
+/// Two documents of that text, as a pair.
+fn pair(a: &str, b: &str) -> String {
+    format!("{{\"a\":\"{a}\",\"b\":\"{b}\",\"similarity\":1.0}}\n")
+}
+
 #[test]
 fn patterns_lists_and_folders_name_inputs() {
     let place = Place::new();
@@ -80,7 +85,6 @@ fn patterns_lists_and_folders_name_inputs() {
             .unwrap_or_default(),
     );
     place.file("list", "crawl/1/a.jsonl\r\n\ndocs\n");
-    let pair = |a: &str, b: &str| format!("{{\"a\":\"{a}\",\"b\":\"{b}\",\"similarity\":1.0}}\n");
     for (inputs, expected) in [
         ("crawl/**/*.jsonl*", pair("a", "b")),
         ("crawl/{1,2}/[ab].*", pair("a", "b")),
@@ -109,7 +113,6 @@ fn patterns_lists_and_folders_name_inputs() {
 #[test]
 fn ids_are_named_counted_or_taken_from_where_they_are() {
     let place = Place::new();
-    let pair = |a: &str, b: &str| format!("{{\"a\":\"{a}\",\"b\":\"{b}\",\"similarity\":1.0}}\n");
     let long = "x".repeat(1025);
     place
         .file("none.jsonl", format!("{{\"text\":\"{TEXT}\"}}\n{{\"text\":\"\"}}\n{{\"text\":\"{TEXT}\"}}\n"));
@@ -129,16 +132,66 @@ fn ids_are_named_counted_or_taken_from_where_they_are() {
         ("whole.jsonl", pair("12345678901234567890", "7"), json!({})),
         ("--id-field page.url --text-field page.body nested.jsonl", pair("http://ไทย", "عنوان"), json!({})),
         ("long.csv", pair("a,\\\"b", "😀"), json!({ "bad_id": 1 })),
-        ("--text-field none long.csv", String::new(), json!({ "missing_text": 1 })),
     ] {
         let (run, stats) = place.replay(&format!("--emit pairs {arguments}"));
         assert_eq!((&run.out, &stats["bad_records"]), (&expected, &bad), "{arguments}: {run:?}");
     }
-    let missing = place.run("replay --text-field none long.csv");
-    assert!(
-        missing.err.contains("no column \"none\"") && missing.err.contains("\"id\", \"text\""),
-        "{missing:?}"
-    );
+    // A column that is not there is told before anything is read or written.
+    for (name, arguments) in [("none", "--text-field none"), ("key", "--id-field key")] {
+        let missing = place.run(&format!("replay -o out {arguments} whole.jsonl long.csv"));
+        let told = format!("cannot read \"long.csv\": no column {name:?} among \"id\", \"text\"\n");
+        assert!(missing.code == 2 && missing.err.contains(&told), "{missing:?}");
+        assert!(!place.path("out").exists());
+    }
+}
+
+/// Lines that say nothing of ids do not decide what ids are.
+#[test]
+fn the_first_object_decides_what_ids_are() {
+    let place = Place::new();
+    let (a, b) =
+        (format!("{{\"id\":1,\"text\":\"{TEXT}\"}}\n"), format!("{{\"id\":2,\"text\":\"{TEXT}\"}}\n"));
+    let none = format!("{{\"text\":\"{TEXT}\"}}\n");
+    for (lines, expected, bad) in [
+        (format!("oops\n[]\n{a}{b}"), pair("1", "2"), json!({ "not_json": 1, "not_an_object": 1 })),
+        (format!("\noops\n{none}{none}"), pair("feed#1", "feed#2"), json!({ "not_json": 1 })),
+        (format!("{{\"op\":\"delete\",\"id\":9}}\n{a}{b}"), pair("1", "2"), json!({})),
+    ] {
+        place.file("feed", &lines);
+        let (run, stats) = place.replay("--emit pairs feed");
+        assert_eq!((&run.out, &stats["bad_records"]), (&expected, &bad), "{lines}: {run:?}");
+    }
+    // A later input that begins with a delete ends a document of an earlier one.
+    place.file("feed", format!("{a}{b}"));
+    place.file("more", "{\"op\":\"delete\",\"id\":1}\n");
+    assert_eq!(place.run("replay --emit pairs feed more").out, "");
+}
+
+/// Pages and texts of a folder may be compressed, and so may a Parquet file as a whole; names need not be UTF-8.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_compressed_and_what_names_are() {
+    use std::os::unix::ffi::OsStrExt;
+    let place = Place::new();
+    std::fs::create_dir(place.path("pages")).unwrap();
+    place.file("pages/a.html.zst", zstd::encode_all(format!("<p>{TEXT}").as_bytes(), 3).unwrap());
+    place.file("pages/ไทย.txt.zst", zstd::encode_all(TEXT.as_bytes(), 3).unwrap());
+    assert_eq!(place.run("replay --emit pairs pages").out, pair("a.html.zst", "ไทย.txt.zst"));
+
+    let made = place.run("generate --documents 30 --format parquet -o a.parquet");
+    assert_eq!(made.code, 0, "{made:?}");
+    let bytes = std::fs::read(place.path("a.parquet")).unwrap();
+    place.file("whole", zstd::encode_all(&bytes[..], 3).unwrap());
+    let plain = place.run("replay a.parquet").out;
+    assert!(!plain.is_empty());
+    assert_eq!(place.run("replay whole").out, plain);
+
+    for byte in [0xfe, 0xff] {
+        let name = [&b"n"[..], &[byte], b".jsonl"].concat();
+        let path = place.path("").join(std::ffi::OsStr::from_bytes(&name));
+        std::fs::write(path, format!("{{\"text\":\"{TEXT}\"}}\n")).unwrap();
+    }
+    assert_eq!(place.run("replay --emit pairs n*.jsonl").out, pair("n%FE.jsonl#0", "n%FF.jsonl#0"));
 }
 
 /// A page that is fetched twice: by its record it is two documents, by its address an update.
@@ -167,6 +220,20 @@ fn a_page_that_is_fetched_again_is_an_update_by_its_address() {
         )
     };
     assert_eq!((by_address.out, &of_addresses["documents"]), (delta(2, 1) + &delta(3, -1), &json!(2)));
+}
+
+#[test]
+fn a_dry_run_shows_every_script_as_it_reads() {
+    let place = Place::new();
+    let texts = ["สะพานหินเก่า", "مُسْتَنَدٌ می‌خواهم", "हिन्दी क्ष", "e\u{301}"];
+    let rows: String = texts.iter().map(|text| format!("{text},{text}\n")).collect();
+    place.file("a.csv", format!("id,text\n{rows}bell,\"a \"\"quote\"\"\u{7}\n\u{1b}[31m\"\n"));
+    let run = place.run("replay --dry-run=9 a.csv");
+    for text in texts {
+        let told = format!("  \"{text}\", {} bytes\n    \"{text}\"\n", text.len());
+        assert!(run.out.contains(&told), "{text:?}: {run:?}");
+    }
+    assert!(run.out.contains(r#""a \"quote\"\u{7}\n\u{1b}[31m""#), "{run:?}");
 }
 
 #[test]

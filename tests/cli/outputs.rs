@@ -245,3 +245,89 @@ fn csv_goes_on_where_another_run_ended() {
         assert!(refused.err.contains(why), "{refused:?}");
     }
 }
+
+/// Rows of one file have one width; a file of lines may have both, and is read back all the same.
+#[test]
+fn evidence_may_come_and_go_where_an_output_can_hold_both() {
+    let place = Place::new();
+    let deployment = |sink: &str| {
+        let source = "source.inputs = [\"feed.jsonl\"]\nsource.epoch = \"events:3\"\n";
+        place.file("here.toml", format!("{source}{sink}"));
+    };
+    let run = |more: &str| place.run(&format!("run -c here.toml{more}"));
+    let all = feed();
+    let (first, _) = all.split_at(all.match_indices('\n').nth(3).unwrap().0 + 1);
+    place.file("feed.jsonl", first);
+    deployment("sink.path = \"out.csv\"");
+    assert_eq!(run("").code, 0);
+    let text = place.read("out.csv");
+    place.file("feed.jsonl", &all);
+    for key in ["sink.evidence", "sink.causes"] {
+        deployment(&format!("sink.path = \"out.csv\"\n{key} = true"));
+        let told = run("");
+        assert!(told.code == 1 && told.err.contains(&format!("{key} is not set there")), "{told:?}");
+        assert_eq!(place.read("out.csv"), text);
+    }
+
+    // Pairs come without evidence, go with it, and come without it again.
+    place.file("feed.jsonl", first);
+    deployment("sink.path = \"out\"");
+    assert_eq!(run("").code, 0);
+    place.file("feed.jsonl", format!("{all}{}", delete(IDS[0])));
+    deployment("sink.path = \"out\"\nsink.evidence = true");
+    assert_eq!(run("").code, 0);
+    deployment("sink.path = \"out\"");
+    let corrected = run(" --set threshold=0.5 --reconcile");
+    assert_eq!(corrected.code, 0, "{corrected:?}");
+    let mut pairs = BTreeSet::new();
+    for row in rows(&place.read("out")) {
+        let pair = (row["a"].clone(), row["b"].clone(), row["similarity"].clone());
+        assert!(if row["diff"] == "1" { pairs.insert(pair) } else { pairs.remove(&pair) }, "{row:?}");
+    }
+    let expected = rows(&place.replay("--emit pairs --set threshold=0.5 feed.jsonl").0.out);
+    let expected = expected.iter().map(|row| (row["a"].clone(), row["b"].clone(), row["similarity"].clone()));
+    assert_eq!(pairs, expected.collect());
+}
+
+/// Changes that were not kept for a while are not missing from those that are kept later.
+#[cfg(feature = "sqlite")]
+#[test]
+fn deltas_in_tables_add_up_to_the_pairs_whatever_was_kept_before() {
+    let place = Place::new();
+    let all = feed();
+    let ends: Vec<usize> = all.match_indices('\n').map(|(at, _)| at + 1).collect();
+    let run = |events: usize, emit: &str, more: &str| {
+        place.file("feed.jsonl", &all[..ends[events - 1]]);
+        let source = "source.inputs = [\"feed.jsonl\"]\nsource.epoch = \"events:2\"\n";
+        let sink = format!("sink.kind = \"sqlite\"\nsink.path = \"out.db\"\nsink.emit = \"{emit}\"\n");
+        place.file("here.toml", format!("{source}{sink}"));
+        place.run(&format!("run -c here.toml{more}"))
+    };
+    let column = |sql: &str| -> Vec<String> {
+        let read = rusqlite::Connection::open(place.path("out.db")).unwrap();
+        let mut statement = read.prepare(sql).unwrap();
+        let rows = statement.query_map([], |row| row.get(0)).unwrap();
+        rows.map(Result::unwrap).collect()
+    };
+    let sums = || {
+        column(
+            "SELECT a || ' ' || b || ' ' || similarity || ' ' || sum(diff) FROM deltas
+             GROUP BY a, b, similarity HAVING sum(diff) <> 0 ORDER BY 1",
+        )
+    };
+    let pairs = || column("SELECT a || ' ' || b || ' ' || similarity || ' 1' FROM pairs ORDER BY 1");
+    assert_eq!(run(4, "deltas", "").code, 0);
+    assert!(!pairs().is_empty() && sums() == pairs());
+    let told = run(6, "pairs", "");
+    assert!(told.code == 1 && told.err.contains("sink.emit is \"deltas\" there"), "{told:?}");
+    assert_eq!(run(6, "pairs", " --reconcile").code, 0);
+    assert_eq!(sums(), [""; 0], "what is not kept is not there");
+    assert_eq!(run(8, "pairs", "").code, 0);
+    let again = run(ends.len() - 1, "deltas", "");
+    assert!(again.code == 1 && again.err.contains("sink.emit is not set there"), "{again:?}");
+    assert_eq!(run(ends.len() - 1, "deltas", " --reconcile").code, 0);
+    assert!(!pairs().is_empty());
+    assert_eq!(sums(), pairs());
+    assert_eq!(run(ends.len(), "deltas", "").code, 0);
+    assert_eq!(sums(), pairs());
+}

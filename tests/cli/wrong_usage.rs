@@ -44,6 +44,37 @@ fn a_pipeline_inputs_and_options_are_judged_together() {
 }
 
 #[test]
+fn a_long_list_is_told_in_part() {
+    let place = Place::new();
+    let inputs: Vec<String> = (1..=23).map(|n| format!("none{n}")).collect();
+    let run = place.run(&format!("replay {}", inputs.join(" ")));
+    let told: Vec<_> = run.err.lines().collect();
+    assert_eq!((run.code, told.len(), told[0]), (2, 22, "error: 23 problems"), "{run:?}");
+    assert!(told[20].contains("\"none20\"") && told[21] == "  and 3 more", "{run:?}");
+}
+
+/// What reads standard error may be gone: `dupflow … 2>&1 | head -1`.
+#[test]
+fn an_error_that_nobody_reads_keeps_its_code() {
+    let place = Place::new();
+    place.file("feed", "no event\n");
+    for (arguments, code) in [
+        ("replay missing", 2),
+        ("replay --no-such feed", 2),
+        ("replay --set output.on_error=fail feed", 1),
+        ("replay feed", 0),
+        ("generate --documents 10 -o made --truth truth", 0),
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = super::dupflow::command(arguments.split(' '));
+        let ended = command.current_dir(place.path("")).stderr(writer).output().unwrap();
+        assert_eq!(ended.status.code(), Some(code), "{arguments}");
+    }
+    assert!(place.path("truth").exists(), "what is told does not end what is done");
+}
+
+#[test]
 fn one_problem_needs_no_list() {
     let place = Place::new();
     place.file("feed", "");
@@ -159,4 +190,134 @@ fn an_evaluation_that_cannot_be_made() {
         run.code == 2 && run.err.starts_with("error: the study \"pipelines\" needs documents"),
         "{run:?}"
     );
+}
+
+const TABLE: &str =
+    "source.kind = \"sqlite\"\nsource.path = \"./x.db\"\nsource.table = \"t\"\nsource.order = \"n\"\n";
+
+/// Whatever a command reads, and whatever it writes beside its output: nothing is written over it.
+#[test]
+fn what_is_read_is_never_written_to() {
+    let place = Place::new();
+    let held = [("x.db", "rows"), ("feed", ""), ("list", "feed\n"), ("own.toml", "threshold = 0.8\n")];
+    held.iter().for_each(|(name, text)| place.file(name, text));
+    let feed = "source.inputs = [\"feed\"]\n";
+    let mut cases = vec![
+        (
+            format!("{feed}sink.path = \"out\"\ndead_letter.path = \"./out.mark\""),
+            "dead_letter.path: \"./out.mark\" is written to by sink.path",
+        ),
+        (
+            format!("{feed}sink.path = \"out\"\ndead_letter.path = \"out.mark.new\""),
+            "dead_letter.path: \"out.mark.new\" is written to by sink.path",
+        ),
+        (
+            "source.inputs = [\"out.mark\"]\nsink.path = \"out\"".to_owned(),
+            "sink.path: \"out.mark\" is an input and would be lost",
+        ),
+        (
+            "source.files_from = \"list\"\nsink.path = \"list\"".to_owned(),
+            "sink.path: \"list\" is the list source.files_from, which is read, and would be lost",
+        ),
+        (
+            format!("{feed}sink.path = \"./here.toml\""),
+            "sink.path: \"./here.toml\" is the deployment file, which is read, and would be lost",
+        ),
+        (
+            format!("{feed}dead_letter.path = \"own.toml\""),
+            "dead_letter.path: \"own.toml\" is the pipeline file, which is read, and would be lost",
+        ),
+    ];
+    place.file("out.mark", "");
+    if cfg!(feature = "sqlite") {
+        let lost = "is the database source.path, which is read, and would be lost";
+        cases.extend([
+            (format!("{TABLE}sink.path = \"x.db\""), "sink.path: \"x.db\" "),
+            (format!("{TABLE}sink.path = \"x.db\""), lost),
+            (format!("{TABLE}dead_letter.path = \"x.db\""), lost),
+            (format!("{TABLE}dead_letter.path = \"x.db-wal\""), lost),
+            (
+                format!("{TABLE}sink.kind = \"sqlite\"\nsink.path = \"x.db\"\ndead_letter.path = \"x.db\""),
+                "dead_letter.path: \"x.db\" is written to by sink.path",
+            ),
+            (
+                format!(
+                    "{feed}sink.kind = \"sqlite\"\nsink.path = \"y.db\"\ndead_letter.path = \"y.db-shm\""
+                ),
+                "dead_letter.path: \"y.db-shm\" is written to by sink.path",
+            ),
+        ]);
+    }
+    for (deployment, problem) in &cases {
+        place.file("here.toml", deployment);
+        for command in ["run", "check"] {
+            let ended = place.run(&format!("{command} -p ./own.toml -c here.toml"));
+            assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{deployment}: {ended:?}");
+            assert!(ended.err.contains(problem), "{problem:?} is not in {ended:?}");
+        }
+        assert_eq!(&place.read("here.toml"), deployment);
+    }
+    for (arguments, problem) in [
+        ("replay -o list --files-from list", "--output: \"list\" is the list --files-from, which is read"),
+        (
+            "replay --stats own.toml -p ./own.toml feed",
+            "--stats: \"own.toml\" is the pipeline file, which is",
+        ),
+    ] {
+        let ended = place.run(arguments);
+        assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{ended:?}");
+        assert!(ended.err.starts_with(&format!("error: {problem}")), "{ended:?}");
+    }
+    held.iter().for_each(|(name, text)| assert_eq!(place.read(name), *text));
+    // Tables may go where one is read.
+    if cfg!(feature = "sqlite") {
+        place.file("here.toml", format!("{TABLE}sink.kind = \"sqlite\"\nsink.path = \"x.db\""));
+        let both = place.run("check -c here.toml");
+        assert_eq!(both.code, 0, "{both:?}");
+    }
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn tables_keep_by_no_rule_but_the_name_of_a_cluster() {
+    let place = Place::new();
+    place.file("feed", "");
+    place.file("here.toml", "source.inputs = [\"feed\"]\nsink.kind = \"sqlite\"\nsink.path = \"out.db\"\n");
+    for (set, instead) in [
+        ("output.keep=oldest", Some("\"smallest\" or \"named\"")),
+        ("output.keep=longest", Some("\"smallest\" or \"named\"")),
+        ("output.clusters=star", Some("\"named\"")),
+        ("output.keep=named", None),
+        ("output.keep=smallest", None),
+        ("output.clusters=star --set output.keep=named", None),
+    ] {
+        for command in ["check", "run"] {
+            let ended = place.run(&format!("{command} --set {set} -c here.toml"));
+            assert_eq!(ended.code, if instead.is_some() { 2 } else { 0 }, "{set}: {ended:?}");
+            let problem = instead.map(|instead| format!("set it to {instead}\n"));
+            assert!(ended.err.contains(&problem.unwrap_or_default()), "{set}: {ended:?}");
+            std::fs::remove_file(place.path("out.db")).unwrap_or(());
+        }
+    }
+}
+
+#[test]
+fn a_check_that_connects_looks_for_inputs_and_folders() {
+    let place = Place::new();
+    place.file(
+        "here.toml",
+        "source.inputs = [\"gone\"]\nsink.path = \"none/out\"\ndead_letter.path = \"out\"\n",
+    );
+    assert_eq!(place.run("check -c here.toml").code, 0, "what is there is another machine's business");
+    refused(
+        &place,
+        "check --connect -c here.toml",
+        &[
+            "cannot read \"gone\": No such file or directory",
+            "sink.path: there is no folder \"none\" to write \"none/out\" in",
+        ],
+    );
+    place.file("gone", "");
+    place.file("none/other", "");
+    assert_eq!(place.run("check --connect -c here.toml").code, 0);
 }

@@ -1,7 +1,7 @@
 //! Generated documents as files of the formats that are read.
 //!
 //! JSON Lines, CSV, TSV and Parquet hold the feed, event by event. WARC, WET and HTML have no deletes: they hold the documents that are alive
-//! at the end, in the order of their ids. The id of a document is that of its record, or the path of its page without `.html`.
+//! at the end, in the order of their ids. The id of a document is that of its record; a page is read back with `.html` behind it.
 
 #[cfg(feature = "parquet")]
 mod columns;
@@ -38,6 +38,31 @@ pub enum Format {
     Html,
 }
 
+impl Format {
+    /// By the ending of a file's name, before what it is compressed with; JSON Lines if that says nothing.
+    pub(super) fn of_name(path: &Path) -> Self {
+        let is_packed = |name: &Path| ending(name).is_some_and(|ending| PACKED.contains(&&*ending));
+        let bare = if is_packed(path) { path.with_extension("") } else { path.to_owned() };
+        match ending(&bare).as_deref() {
+            Some("csv") => Self::Csv,
+            Some("tsv" | "tab") => Self::Tsv,
+            Some("parquet") => Self::Parquet,
+            Some("warc") => Self::Warc,
+            Some("wet") => Self::Wet,
+            Some("html" | "htm") => Self::Html,
+            _ => Self::Jsonl,
+        }
+    }
+}
+
+/// Endings of compressed files, as they are read.
+const PACKED: [&str; 3] = ["gz", "zst", "zstd"];
+
+/// The ending of a file's name, in small letters.
+fn ending(path: &Path) -> Option<String> {
+    path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase())
+}
+
 /// Writes documents in one format.
 pub(super) struct Documents(Kind);
 
@@ -59,7 +84,7 @@ impl Documents {
     /// Writes to this file, or to standard output if it is `-`.
     pub(super) fn create(path: &Path, format: Format) -> anyhow::Result<Self> {
         let open = || open(path);
-        let is_gzip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
+        let is_gzip = ending(path).is_some_and(|ending| ending == "gz");
         let table = |delimiter| -> anyhow::Result<Kind> {
             let mut table = csv::WriterBuilder::new().delimiter(delimiter).from_writer(open()?);
             table.write_record(["id", "op", "ts", "text"])?;
@@ -208,9 +233,21 @@ const WITHOUT_PARQUET: &str = "this dupflow was built without Parquet: build it 
 
 /// Why no documents can be written there, if that can be told before.
 pub(super) fn problem(path: &Path, format: Format) -> Option<String> {
+    let packed = ending(path).filter(|ending| PACKED.contains(&&**ending));
+    if let Some(packed) =
+        packed.filter(|packed| packed != "gz" || !matches!(format, Format::Warc | Format::Wet))
+    {
+        return Some(format!(
+            "--output: {path:?} would not be compressed: only warc and wet are, with names that end in .gz; expected a name without .{packed}"
+        ));
+    }
     match format {
         Format::Html if path == Path::new("-") => {
             Some("--format html: expected a folder, --output FOLDER; found standard output".to_owned())
+        }
+        // Its pages would be of two corpora.
+        Format::Html if fs::read_dir(path).is_ok_and(|mut files| files.next().is_some()) => {
+            Some(format!("--output: expected a new or an empty folder; {path:?} holds something already"))
         }
         #[cfg(not(feature = "parquet"))]
         Format::Parquet => Some(format!("--format parquet: {WITHOUT_PARQUET}")),
@@ -240,6 +277,25 @@ mod tests {
             (1_735_689_599.0, "2024-12-31T23:59:59Z"),
         ] {
             assert_eq!(date(ts), expected);
+        }
+    }
+
+    #[test]
+    fn names_tell_the_format() {
+        for (name, expected) in [
+            ("a.csv", Format::Csv),
+            ("A.TSV", Format::Tsv),
+            ("a.parquet", Format::Parquet),
+            ("a.warc.gz", Format::Warc),
+            ("a.warc.wet.gz", Format::Wet),
+            ("pages.html", Format::Html),
+            ("a.csv.zst", Format::Csv),
+            ("a.jsonl", Format::Jsonl),
+            ("csv", Format::Jsonl),
+            ("a.gz", Format::Jsonl),
+            ("-", Format::Jsonl),
+        ] {
+            assert_eq!(Format::of_name(Path::new(name)), expected, "{name}");
         }
     }
 

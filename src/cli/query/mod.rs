@@ -25,7 +25,7 @@ use self::questions::Question;
 use self::written::Told;
 use super::arguments::at_least_one;
 use super::inputs::ColumnArgs;
-use super::problems::Problems;
+use super::problems::{Problems, list};
 use super::summary::count;
 use super::{PipelineArgs, ReportFormat};
 use crate::config::{LogFormat, Plan};
@@ -138,7 +138,7 @@ impl<'a> Answers<'a> {
         match &self.failed[..] {
             [] => Ok(ExitCode::SUCCESS),
             [only] => bail!("{only}"),
-            failed => bail!("{} texts have no answer\n  {}", failed.len(), failed.join("\n  ")),
+            failed => bail!("{} texts have no answer{}", failed.len(), list(failed)),
         }
     }
 }
