@@ -25,7 +25,9 @@ impl Server {
     pub(crate) fn start() -> Result<Self, String> {
         let binaries = binaries().ok_or("no server of PostgreSQL is installed")?;
         // One that nobody listens on now.
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|held| held.local_addr()).unwrap().port();
+        // Not one that the system would give: while the server is down, somebody's connection may get it.
+        let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+        let port = std::iter::repeat_with(|| rand::random_range(20_000..32_000)).find(is_free).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let server = Self { folder, binaries, port };
         if is_root() {

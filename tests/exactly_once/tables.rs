@@ -192,6 +192,23 @@ impl Scene<'_> {
             let other = clusters.symmetric_difference(&members).count();
             self.problem(format!("{other} members of clusters are others, of {}", members.len()));
         }
+        // The views say what the lists of the same documents say.
+        for (emit, keys, sql) in [
+            ("keep", &["id"][..], "SELECT id FROM kept"),
+            ("remove", &["id", "kept"], "SELECT r.id, r.kept FROM removed r"),
+        ] {
+            self.place.done(&format!("replay {pipeline} --emit {emit} -o list.jsonl survivors.jsonl"));
+            let list = std::fs::read_to_string(self.place.path("list.jsonl")).unwrap();
+            let row = |line| -> String {
+                let read: serde_json::Value = serde_json::from_str(line).unwrap();
+                keys.iter().map(|key| read[key].as_str().unwrap()).collect::<Vec<_>>().join("\t")
+            };
+            let (listed, viewed): (BTreeSet<String>, _) = (list.lines().map(row).collect(), column(sql));
+            if viewed != listed {
+                let other = viewed.symmetric_difference(&listed).count();
+                self.problem(format!("{other} documents of --emit {emit} are others, of {}", listed.len()));
+            }
+        }
     }
 }
 

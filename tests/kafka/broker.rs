@@ -33,7 +33,9 @@ impl Broker {
             return Ok(Self::at(&address));
         }
         let folder = tempfile::tempdir().unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        // Not one that the system would give: while the broker is down, or has not opened it yet, somebody's connection may get it.
+        let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+        let port = std::iter::repeat_with(|| rand::random_range(20_000..32_000)).find(is_free).unwrap();
         let started = script(&["start", folder.path().to_str().unwrap(), &port.to_string()]);
         if !started.status.success() {
             return Err(String::from_utf8_lossy(&started.stderr).trim().to_owned());

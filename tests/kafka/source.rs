@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dupflow::broker::Secret;
 use dupflow::source::{EpochLimits, Format, Line, Room, Shape, Source as _, Start};
 use dupflow::time::Offsets;
 
@@ -248,7 +249,11 @@ fn gaps_end_the_run(broker: &Broker) {
 fn a_topic_that_goes_ends_the_run(broker: &Broker) {
     let topic = broker.topic(1);
     broker.writer().texts(&topic, 0, &[("k", "t")]);
-    let mut reading = Reading::of(kafka(broker, &topic, Start::Earliest));
+    let mut kafka = kafka(broker, &topic, Start::Earliest);
+    // How long the client takes a topic that it has just asked for to be on its way.
+    let propagation = ("topic.metadata.propagation.max.ms".to_owned(), Secret::new("1000"));
+    kafka.connection.settings.extend([propagation]);
+    let mut reading = Reading::of(kafka);
     reading.events(1);
     broker.admin().remove(&topic).unwrap();
     let error = reading.error();
