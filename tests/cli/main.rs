@@ -17,6 +17,8 @@ mod idf;
 mod inputs;
 mod outputs;
 mod pages;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod query;
 mod questions;
 mod replay;

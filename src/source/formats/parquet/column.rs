@@ -1,15 +1,19 @@
 //! One leaf of a row group, some rows at a time.
 
 use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit};
-use parquet::column::reader::ColumnReader;
+use parquet::column::reader::{ColumnReader, get_column_reader};
 use parquet::data_type::{AsBytes, ByteArray, FixedLenByteArray, Int96};
 use parquet::errors::Result;
-use parquet::file::reader::RowGroupReader;
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
 use super::super::{found, instant, no_time};
+use super::pages::{Held, Pages, Step};
+use super::{Chunks, STEP};
 use crate::feed::BadRecord;
 use crate::source::MAX_RECORD_BYTES;
 
@@ -49,6 +53,9 @@ pub(super) struct Column {
     places: Vec<Option<usize>>,
     defs: Vec<i16>,
     reps: Vec<i16>,
+    /// The row whose turn it is, among those that were read last; before the first, none were.
+    at: usize,
+    step: Arc<Step>,
 }
 
 /// What the numbers of a column are.
@@ -74,9 +81,16 @@ enum Values {
 }
 
 impl Column {
-    pub(super) fn open(group: &dyn RowGroupReader, leaf: usize) -> Result<Self> {
-        let reader = group.get_column_reader(leaf)?;
-        let about = group.metadata().column(leaf).column_descr_ptr();
+    pub(super) fn open(
+        file: &Arc<Chunks>,
+        column: &ColumnChunkMetaData,
+        rows: u64,
+        held: &Held,
+    ) -> Result<Self> {
+        let about = column.column_descr_ptr();
+        let step = Arc::new(Step::default());
+        let pages = Pages::open(file, column, rows, held, &step)?;
+        let reader = get_column_reader(Arc::clone(&about), Box::new(pages));
         let values = match &reader {
             ColumnReader::BoolColumnReader(_) => Values::Bools(Vec::new()),
             ColumnReader::Int32ColumnReader(_) => Values::Ints(Vec::new()),
@@ -97,11 +111,26 @@ impl Column {
             places: Vec::new(),
             defs: Vec::new(),
             reps: Vec::new(),
+            at: 0,
+            step,
         })
     }
 
-    /// Reads so many further rows, or those that are left; how many.
-    pub(super) fn read(&mut self, rows: usize) -> Result<usize> {
+    /// Goes to the next row, of so many that are left; false if there is none.
+    pub(super) fn advance(&mut self, left: u64) -> Result<bool> {
+        self.at += 1;
+        if self.at + 1 < self.rows.len() {
+            return Ok(true);
+        }
+        self.at = 0;
+        let rows = usize::try_from(left).map_or(STEP, |left| left.min(STEP));
+        // A step may end before its first row, so that the pages of the one before are let go.
+        Ok(self.read(rows)? > 0 || self.read(rows)? > 0)
+    }
+
+    /// Reads so many further rows, or those that are left, or as many as fit; how many.
+    fn read(&mut self, rows: usize) -> Result<usize> {
+        self.step.is_new.store(true, Ordering::Relaxed);
         self.defs.clear();
         self.reps.clear();
         let (defs, reps) = (Some(&mut self.defs), Some(&mut self.reps));
@@ -139,9 +168,9 @@ impl Column {
         Ok(self.rows.len() - 1)
     }
 
-    /// The value of a row that was read last, by its place from 0.
-    pub(super) fn value(&self, row: usize) -> Value<'_> {
-        let (Some(&from), Some(&to)) = (self.rows.get(row), self.rows.get(row + 1)) else {
+    /// The value of the row whose turn it is.
+    pub(super) fn value(&self) -> Value<'_> {
+        let (Some(&from), Some(&to)) = (self.rows.get(self.at), self.rows.get(self.at + 1)) else {
             return Value::Null;
         };
         if !self.is_list {

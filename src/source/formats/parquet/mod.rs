@@ -8,8 +8,17 @@
 //!
 //! A page of text that is damaged is not noticed, unless what it is compressed with does: files seldom have checksums. A panic of the
 //! crate is damage that ends the group.
+//!
+//! The crate allocates what a file says. So what a file says is held against its bytes before the crate sees it: `footer` what stands at
+//! its end, `pages` the headers of pages and the counts inside them (`lengths`), over `thrift`, and `codec` decompresses no more than
+//! was said.
 
+mod codec;
 mod column;
+mod footer;
+mod lengths;
+mod pages;
+mod thrift;
 
 use std::fmt;
 use std::io::{self, Read};
@@ -17,12 +26,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use parquet::basic::CompressionCodec;
 use parquet::errors::{ParquetError, Result};
-use parquet::file::reader::{ChunkReader, FileReader, Length, SerializedFileReader};
+use parquet::file::metadata::ParquetMetaData;
 use serde::Serialize;
 
 use self::column::{Column, Value};
+use self::pages::Held;
 use super::ahead::{Parts, Record, each_record};
 use super::{Columns, Damage, Next, Row, Rows, Stored, Text, found};
 use crate::feed::BadRecord;
@@ -33,7 +42,8 @@ const STEP: usize = 256;
 
 /// A file whose footer has been read.
 pub(in crate::source) struct Parquet {
-    file: SerializedFileReader<Chunks>,
+    file: Arc<Chunks>,
+    about: ParquetMetaData,
     leaves: Leaves,
 }
 
@@ -97,9 +107,9 @@ impl Parquet {
             place: Place::Whole,
             ends: true,
         };
-        let file = caught(|| SerializedFileReader::new(Chunks(file)));
-        let file = file.map_err(|cause| damage(BadRecord::Unreadable, cause))?;
-        let schema = file.metadata().file_metadata().schema_descr();
+        let file = Arc::new(Chunks(file));
+        let about = caught(|| footer::read(&file)).map_err(|cause| damage(BadRecord::Unreadable, cause))?;
+        let schema = about.file_metadata().schema_descr();
         let find = |name: &str| column::find(schema, name);
         let names: Vec<_> =
             schema.columns().iter().map(|leaf| format!("{:?}", leaf.path().string())).collect();
@@ -110,14 +120,14 @@ impl Parquet {
         let fields = columns.fields.iter().map(|field| find(field)).collect();
         let leaves =
             Leaves { id: find(&columns.id), text, ts: find(&columns.ts), op: find(&columns.op), fields };
-        Ok(Self { file, leaves })
+        Ok(Self { file, about, leaves })
     }
 
     /// How many rows each row group has, by the footer.
     pub(in crate::source) fn groups(&self) -> Vec<u64> {
         let rows =
             |group: &parquet::file::metadata::RowGroupMetaData| u64::try_from(group.num_rows()).unwrap_or(0);
-        self.file.metadata().row_groups().iter().map(rows).collect()
+        self.about.row_groups().iter().map(rows).collect()
     }
 
     /// The rows of one group, by its place from 0.
@@ -126,13 +136,11 @@ impl Parquet {
     /// If it cannot be read at all.
     pub(in crate::source) fn group(&self, place: usize) -> Result<Group, Damage> {
         let opened = caught(|| {
-            let group = self.file.get_row_group(place)?;
-            let column = |leaf: usize| match group.metadata().column(leaf).compression_codec() {
-                codec @ (CompressionCodec::BROTLI | CompressionCodec::LZO) => {
-                    Err(ParquetError::NYI(format!("it is compressed with {codec}, which is not read")))
-                }
-                _ => Column::open(&*group, leaf),
-            };
+            let group = self.about.row_groups().get(place);
+            let group = group.ok_or_else(|| ParquetError::General("it is not in the file".to_owned()))?;
+            let left = u64::try_from(group.num_rows()).unwrap_or(0);
+            let held = Held::default();
+            let column = |leaf: usize| Column::open(&self.file, group.column(leaf), left, &held);
             let all = |leaf: &Option<usize>| leaf.map(column).transpose();
             let Leaves { id, text, ts, op, fields } = &self.leaves;
             Ok(Group {
@@ -141,9 +149,8 @@ impl Parquet {
                 ts: all(ts)?,
                 op: all(op)?,
                 fields: fields.iter().map(all).collect::<Result<_>>()?,
-                left: u64::try_from(group.metadata().num_rows()).unwrap_or(0),
+                left,
                 row: before(&self.groups(), place),
-                step: 0..0,
             })
         });
         opened.map_err(|cause| {
@@ -164,7 +171,7 @@ impl Parts for Parquet {
     type Piece = Record;
 
     fn count(&self) -> usize {
-        self.file.metadata().num_row_groups()
+        self.about.num_row_groups()
     }
 
     fn read(&self, part: usize, each: &mut dyn FnMut(Record) -> bool) {
@@ -186,8 +193,6 @@ pub(in crate::source) struct Group {
     left: u64,
     /// The number of the next row in the file, from 0.
     row: u64,
-    /// Rows that have been read, and not handed out: their places in the columns.
-    step: std::ops::Range<usize>,
 }
 
 impl fmt::Debug for Group {
@@ -199,24 +204,20 @@ impl fmt::Debug for Group {
 impl Rows for Group {
     fn next(&mut self, row: &mut Row) -> Result<Next, Damage> {
         *row = Row::default();
-        if self.step.is_empty() {
-            if self.left == 0 {
-                return Ok(Next::End);
-            }
-            let read = caught(AssertUnwindSafe(|| self.read()));
-            self.step = match read {
-                Ok(0) => {
-                    let cause = format!("its row group ends {} rows early", self.left);
-                    return Err(self.damage(BadRecord::Truncated, cause));
-                }
-                Ok(rows) => 0..rows,
-                Err(cause) => return Err(self.damage(BadRecord::Unreadable, cause)),
-            };
-            self.left -= self.step.len() as u64;
+        if self.left == 0 {
+            return Ok(Next::End);
         }
-        let Some(at) = self.step.next() else { return Ok(Next::End) };
-        let put = self.put(at, row);
-        let put = put.map_err(|(reason, cause)| self.bad_row(at, reason, cause));
+        let read = caught(AssertUnwindSafe(|| self.advance()));
+        match read {
+            Ok(true) => {}
+            Ok(false) => {
+                let cause = format!("its row group ends {} rows early", self.left);
+                return Err(self.damage(BadRecord::Truncated, cause));
+            }
+            Err(cause) => return Err(self.damage(BadRecord::Unreadable, cause)),
+        }
+        self.left -= 1;
+        let put = self.put(row).map_err(|(reason, cause)| self.bad_row(reason, cause));
         self.row += 1;
         put.map(|()| Next::Row)
     }
@@ -230,67 +231,65 @@ impl Group {
     }
 
     /// This row is no event.
-    fn bad_row(&self, at: usize, reason: BadRecord, cause: Option<String>) -> Damage {
+    fn bad_row(&self, reason: BadRecord, cause: Option<String>) -> Damage {
         let text = |value: std::result::Result<Option<Vec<u8>>, (BadRecord, String)>| {
             let fits = value.unwrap_or_default().filter(|value| value.len() <= MAX_RECORD_BYTES)?;
             Some(String::from_utf8_lossy(&fits).into_owned())
         };
         let head = Kept {
-            id: text(value_of(self.id.as_ref(), at).id()),
-            op: text(value_of(self.op.as_ref(), at).bytes()),
-            ts: value_of(self.ts.as_ref(), at).json(),
-            text: text(self.text.value(at).bytes()),
+            id: text(value_of(self.id.as_ref()).id()),
+            op: text(value_of(self.op.as_ref()).bytes()),
+            ts: value_of(self.ts.as_ref()).json(),
+            text: text(self.text.value().bytes()),
             ..Kept::new(Some(self.row), reason, cause.as_deref())
         };
         Damage { reason, head: head.line(), cause, place: Place::Record(self.row), ends: false }
     }
 
-    /// Reads the next rows of all columns; how many.
-    fn read(&mut self) -> Result<usize> {
-        let most = usize::try_from(self.left).map_or(STEP, |left| left.min(STEP));
-        let rows = self.text.read(most)?;
+    /// Goes to the next row of all columns; false if there is none.
+    fn advance(&mut self) -> Result<bool> {
+        if !self.text.advance(self.left)? {
+            return Ok(false);
+        }
         let others = [&mut self.id, &mut self.ts, &mut self.op].into_iter().chain(&mut self.fields);
         for column in others.flatten() {
-            let found = column.read(rows)?;
-            if found != rows {
-                return Err(ParquetError::General(format!(
-                    "{found} rows in one column and {rows} in another"
-                )));
+            if !column.advance(self.left)? {
+                return Err(ParquetError::General("a column ends before that of the texts".to_owned()));
             }
         }
-        Ok(rows)
+        Ok(true)
     }
 
-    fn put(&self, at: usize, row: &mut Row) -> Result<(), (BadRecord, Option<String>)> {
-        self.values(at, row).map_err(|(reason, cause)| (reason, Some(cause)))?;
+    fn put(&self, row: &mut Row) -> Result<(), (BadRecord, Option<String>)> {
+        self.values(row).map_err(|(reason, cause)| (reason, Some(cause)))?;
         row.flaw().map_or(Ok(()), Err)
     }
 
-    fn values(&self, at: usize, row: &mut Row) -> Result<(), (BadRecord, String)> {
+    fn values(&self, row: &mut Row) -> Result<(), (BadRecord, String)> {
         let within = |bytes: Option<Vec<u8>>| {
             let fits = bytes.as_ref().is_none_or(|bytes| bytes.len() <= MAX_RECORD_BYTES);
             fits.then_some(bytes).ok_or_else(|| (BadRecord::TooLong, "a value".to_owned()))
         };
         let bytes = |value: Value<'_>| within(value.bytes()?);
-        let op = bytes(value_of(self.op.as_ref(), at))?.unwrap_or_default();
+        let op = bytes(value_of(self.op.as_ref()))?.unwrap_or_default();
         row.text = match op.as_slice() {
-            b"" | b"upsert" => bytes(self.text.value(at))?.map_or(Text::Missing, Text::Is),
+            b"" | b"upsert" => bytes(self.text.value())?.map_or(Text::Missing, Text::Is),
             b"delete" => Text::Deleted,
             other => {
                 return Err((BadRecord::UnknownOp, format!("found {}", found(other))));
             }
         };
-        row.ts = value_of(self.ts.as_ref(), at).seconds()?;
-        row.id = within(value_of(self.id.as_ref(), at).id()?)?;
+        row.ts = value_of(self.ts.as_ref()).seconds()?;
+        row.id = within(value_of(self.id.as_ref()).id()?)?;
         for field in &self.fields {
-            row.fields.push(bytes(value_of(field.as_ref(), at))?.unwrap_or_default());
+            row.fields.push(bytes(value_of(field.as_ref()))?.unwrap_or_default());
         }
         Ok(())
     }
 }
 
-fn value_of(column: Option<&Column>, at: usize) -> Value<'_> {
-    column.map_or(Value::Null, |column| column.value(at))
+fn value_of(column: Option<&Column>) -> Value<'_> {
+    column.map_or(Value::Null, Column::value)
 }
 
 /// What the crate gives, or what it says, were it by a panic.
@@ -306,25 +305,12 @@ fn caught<T>(read: impl FnOnce() -> Result<T>) -> std::result::Result<T, String>
     }
 }
 
-/// A file, as the crate wants it.
+/// A file, by its pieces.
 #[derive(Debug)]
 struct Chunks(Arc<dyn Stored>);
 
-impl Length for Chunks {
-    fn len(&self) -> u64 {
-        self.0.bytes()
-    }
-}
-
-impl ChunkReader for Chunks {
-    type T = io::BufReader<Piece>;
-
-    fn get_read(&self, start: u64) -> Result<Self::T> {
-        // Of a page's header, mostly.
-        Ok(io::BufReader::with_capacity(4096, Piece { file: Arc::clone(&self.0), at: start }))
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+impl Chunks {
+    fn bytes(&self, start: u64, length: usize) -> Result<Bytes> {
         // Before there is memory for it: lengths come from the file.
         if start.checked_add(length as u64).is_none_or(|end| end > self.0.bytes()) {
             return Err(ParquetError::EOF(format!(

@@ -1,0 +1,203 @@
+//! Parquet files made by hand, whose headers may say anything.
+//!
+//! Columns of byte arrays, one row group, one or more pages each. What is written is what is given: nothing is counted here.
+
+#![expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "files of a few KB")]
+
+/// Fields of Thrift's compact protocol.
+#[derive(Clone, Default)]
+pub(super) struct Fields {
+    bytes: Vec<u8>,
+    last: u8,
+}
+
+impl Fields {
+    fn field(mut self, id: u8, kind: u8, value: impl AsRef<[u8]>) -> Self {
+        // Fields stand in order, and none is more than 15 behind another.
+        self.bytes.push((id - self.last) << 4 | kind);
+        self.last = id;
+        self.bytes.extend_from_slice(value.as_ref());
+        self
+    }
+
+    pub(super) fn int(self, id: u8, value: i64) -> Self {
+        self.field(id, if i32::try_from(value).is_ok() { 5 } else { 6 }, folded(value))
+    }
+
+    pub(super) fn long(self, id: u8, value: i64) -> Self {
+        self.field(id, 6, folded(value))
+    }
+
+    pub(super) fn text(self, id: u8, value: &str) -> Self {
+        self.field(id, 8, [&number(value.len() as u64)[..], value.as_bytes()].concat())
+    }
+
+    /// Bytes whose number is said to be another one.
+    pub(super) fn lying_text(self, id: u8, says: u64) -> Self {
+        self.field(id, 8, number(says))
+    }
+
+    pub(super) fn inside(self, id: u8, value: Self) -> Self {
+        self.field(id, 12, value.end())
+    }
+
+    /// A list of structures, which says that it has so many.
+    pub(super) fn lying_list(self, id: u8, says: usize, values: &[Self]) -> Self {
+        let values: Vec<u8> = values.iter().flat_map(|value| value.clone().end()).collect();
+        self.field(id, 9, [&[0xfc][..], &number(says as u64), &values].concat())
+    }
+
+    pub(super) fn list(self, id: u8, values: &[Self]) -> Self {
+        self.lying_list(id, values.len(), values)
+    }
+
+    /// A list of numbers.
+    pub(super) fn ints(self, id: u8, values: &[i64]) -> Self {
+        let values: Vec<u8> = values.iter().flat_map(|value| folded(*value)).collect();
+        self.field(id, 9, [&[u8::try_from(values.len()).expect("a few KB") << 4 | 5][..], &values].concat())
+    }
+
+    pub(super) fn texts(self, id: u8, values: &[&str]) -> Self {
+        let count = u8::try_from(values.len()).expect("a few KB");
+        let text = |value: &&str| [&number(value.len() as u64)[..], value.as_bytes()].concat();
+        self.field(id, 9, [&[count << 4 | 8][..], &values.iter().flat_map(text).collect::<Vec<_>>()].concat())
+    }
+
+    pub(super) fn end(mut self) -> Vec<u8> {
+        self.bytes.push(0);
+        self.bytes
+    }
+}
+
+pub(super) fn number(mut value: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+    bytes
+}
+
+fn folded(value: i64) -> Vec<u8> {
+    number((value << 1 ^ value >> 63).cast_unsigned())
+}
+
+pub(super) const PLAIN: i64 = 0;
+pub(super) const RLE: i64 = 3;
+pub(super) const DELTA_BINARY: i64 = 5;
+pub(super) const DELTA_LENGTH: i64 = 6;
+pub(super) const DELTA_BYTES: i64 = 7;
+pub(super) const BY_DICTIONARY: i64 = 8;
+pub(super) const SPLIT: i64 = 9;
+
+/// The header of a page of the first version.
+pub(super) fn data(bytes: i64, stored: usize, values: i64, encoding: i64) -> Vec<u8> {
+    let about = Fields::default().int(1, values).int(2, encoding).int(3, RLE).int(4, RLE);
+    Fields::default().int(1, 0).int(2, bytes).int(3, stored as i64).inside(5, about).end()
+}
+
+/// A page of the first version, as it stands.
+pub(super) fn page(values: i64, encoding: i64, content: &[u8]) -> Vec<u8> {
+    [&data(content.len() as i64, content.len(), values, encoding)[..], content].concat()
+}
+
+/// A dictionary that says that it has so many values.
+pub(super) fn dictionary(values: i64, content: &[u8]) -> Vec<u8> {
+    let about = Fields::default().int(1, values).int(2, PLAIN);
+    let size = content.len() as i64;
+    [&Fields::default().int(1, 2).int(2, size).int(3, size).inside(7, about).end()[..], content].concat()
+}
+
+/// Values with their lengths before them.
+pub(super) fn plain(values: &[impl AsRef<[u8]>]) -> Vec<u8> {
+    let value =
+        |value: &[u8]| [&u32::try_from(value.len()).expect("a few KB").to_le_bytes()[..], value].concat();
+    values.iter().flat_map(|bytes| value(bytes.as_ref())).collect()
+}
+
+/// Lengths as differences: so many, the first of this size, and each other of `rest`, which says that it has another number.
+pub(super) fn lengths(says: u64, first: i64, rest: i64, blocks: usize) -> Vec<u8> {
+    let head = [number(128), number(4), number(says), folded(first)].concat();
+    // The second is another than the first, all behind it are as the second.
+    let mut bytes = head;
+    for block in 0..blocks {
+        if block == 0 && first != rest {
+            // The first difference alone is not 0: all of the block are written, in 32 bits above the least.
+            let least = (rest - first).min(0);
+            bytes.extend(folded(least));
+            bytes.extend([32, 32, 32, 32]);
+            let difference = |place: usize| (if place == 0 { rest - first } else { 0 }) - least;
+            bytes.extend(
+                (0..128).flat_map(|place| u32::try_from(difference(place)).expect("a few KB").to_le_bytes()),
+            );
+        } else {
+            bytes.extend([0, 0, 0, 0, 0]);
+        }
+    }
+    bytes
+}
+
+/// What zstd makes into these bytes and a run of others behind them: blocks of 128 KiB, which take four bytes each.
+pub(super) fn zstd_run(begin: &[u8], run: usize) -> Vec<u8> {
+    assert!(run.is_multiple_of(128 << 10));
+    let blocks = run / (128 << 10);
+    // No checksum, no size, a window of 128 KiB; a block as it stands.
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 7 << 3];
+    frame.extend_from_slice(&u32::try_from(begin.len() << 3).expect("a few KB").to_le_bytes()[..3]);
+    frame.extend_from_slice(begin);
+    for block in 0..blocks {
+        let head = (128_u32 << 10) << 3 | 1 << 1 | u32::from(block + 1 == blocks);
+        frame.extend_from_slice(&head.to_le_bytes()[..3]);
+        frame.push(b'x');
+    }
+    frame
+}
+
+/// A column: its element of the schema, the path to it, its codec and its bytes.
+pub(super) struct Column {
+    pub(super) schema: Vec<Fields>,
+    pub(super) path: Vec<&'static str>,
+    pub(super) kind: i64,
+    pub(super) codec: i64,
+    pub(super) pages: Vec<u8>,
+}
+
+/// A column of required byte arrays.
+pub(super) fn bytes(name: &'static str, codec: i64, pages: Vec<u8>) -> Column {
+    let schema = vec![Fields::default().int(1, 6).int(3, 0).text(4, name)];
+    Column { schema, path: vec![name], kind: 6, codec, pages }
+}
+
+/// A file of these columns, with so many rows.
+pub(super) fn file(rows: i64, columns: &[Column]) -> Vec<u8> {
+    file_with(rows, columns, |footer, schema, groups| footer.list(2, &schema).long(3, rows).list(4, &groups))
+}
+
+/// The same, where what describes it is put together by the one who asks.
+pub(super) fn file_with(
+    rows: i64,
+    columns: &[Column],
+    describe: impl FnOnce(Fields, Vec<Fields>, Vec<Fields>) -> Fields,
+) -> Vec<u8> {
+    let mut file = b"PAR1".to_vec();
+    let (mut schema, mut chunks) = (Vec::new(), Vec::new());
+    let top = columns.len() as i64;
+    schema.push(Fields::default().text(4, "m").int(5, top));
+    for column in columns {
+        let at = file.len() as i64;
+        file.extend_from_slice(&column.pages);
+        schema.extend(column.schema.iter().cloned());
+        let about =
+            Fields::default().int(1, column.kind).ints(2, &[0]).texts(3, &column.path).int(4, column.codec);
+        let size = column.pages.len() as i64;
+        let about = about.long(5, rows).long(6, size).long(7, size).long(9, at);
+        chunks.push(Fields::default().long(2, 0).inside(3, about));
+    }
+    let group = Fields::default().list(1, &chunks).long(2, file.len() as i64).long(3, rows);
+    let footer = describe(Fields::default().int(1, 1), schema, vec![group]).end();
+    file.extend_from_slice(&footer);
+    file.extend_from_slice(&u32::try_from(footer.len()).expect("a few KB").to_le_bytes());
+    file.extend_from_slice(b"PAR1");
+    file
+}

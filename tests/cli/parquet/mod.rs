@@ -1,0 +1,269 @@
+//! Parquet files of a few KB whose headers lie, or that are more than they look: each costs a bad record, in a process that
+//! may have 1 GiB, and the input behind it is read.
+
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "counts of a few hundred, and those that are to be absurd"
+)]
+
+mod made;
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Stdio;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Value, json};
+
+use self::made::{
+    BY_DICTIONARY, Column, DELTA_BINARY, DELTA_BYTES, DELTA_LENGTH, Fields, PLAIN, RLE, SPLIT, bytes, data,
+    dictionary, file, file_with, lengths, number, page, plain, zstd_run,
+};
+use crate::dupflow::{Place, command};
+use crate::feeds::upsert;
+
+const NONE: i64 = 0;
+const SNAPPY: i64 = 1;
+const GZIP: i64 = 2;
+const LZ4: i64 = 5;
+const ZSTD: i64 = 6;
+const LZ4_RAW: i64 = 7;
+
+const ROWS: i64 = 300;
+
+fn ids() -> Column {
+    let ids: Vec<_> = (0..ROWS).map(|id| format!("k{id}")).collect();
+    bytes("id", NONE, page(ROWS, PLAIN, &plain(&ids)))
+}
+
+fn texts() -> Vec<String> {
+    (0..ROWS).map(|row| format!("text {row}")).collect()
+}
+
+/// Ids, and texts of these pages.
+fn with(codec: i64, pages: Vec<u8>) -> Vec<u8> {
+    file(ROWS, &[ids(), bytes("text", codec, pages)])
+}
+
+/// A page of which a byte or more is stored, and this many are said.
+fn said(bytes: i64, stored: &[u8]) -> Vec<u8> {
+    [&data(bytes, stored.len(), ROWS, PLAIN)[..], stored].concat()
+}
+
+/// Lengths of one kind, and what has them.
+fn delta_lengths(says: u64) -> Vec<u8> {
+    [lengths(says, 4, 4, 3), b"text".repeat(ROWS as usize)].concat()
+}
+
+/// Nothing in common, and lengths.
+fn delta_bytes(says: u64, says_own: u64) -> Vec<u8> {
+    [lengths(says, 0, 0, 3), delta_lengths(says_own)].concat()
+}
+
+fn gzip_of_zeros(bytes: usize) -> Vec<u8> {
+    // One member, many times: all are read.
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    packed.write_all(&vec![0; 1 << 20]).expect("works in a test");
+    packed.finish().expect("works in a test").repeat(bytes >> 20)
+}
+
+/// A column of fixed bytes.
+fn fixed(name: &'static str, width: i64, pages: Vec<u8>) -> Column {
+    let schema = vec![Fields::default().int(1, 7).int(2, width).int(3, 0).text(4, name)];
+    Column { schema, path: vec![name], kind: 7, codec: NONE, pages }
+}
+
+/// A list column, with so many levels in one run.
+fn list(levels: i64) -> Column {
+    let group = Fields::default().int(3, 2).text(4, "text").int(5, 1);
+    let schema = vec![group, Fields::default().int(1, 6).int(3, 0).text(4, "element")];
+    // All are further elements of the first row but the first level.
+    let run = |count: i64, level: u8| [number(count as u64 * 2), vec![level]].concat();
+    let levels_of = |runs: Vec<u8>| {
+        [&u32::try_from(runs.len()).expect("works in a test").to_le_bytes()[..], &runs].concat()
+    };
+    let reps = levels_of([run(1, 0), run(levels - 1, 1)].concat());
+    let defs = levels_of(run(levels, 0));
+    let pages = page(levels, PLAIN, &[reps, defs].concat());
+    Column { schema, path: vec!["text", "element"], kind: 6, codec: NONE, pages }
+}
+
+/// What the headers of each file say that is not so, and the file.
+fn lies() -> Vec<(&'static str, Vec<u8>)> {
+    let dictionary_of = |says: i64| {
+        let indices = [vec![8], number(ROWS as u64 * 2), vec![0]].concat();
+        with(NONE, [dictionary(says, &plain(&texts())), page(ROWS, BY_DICTIONARY, &indices)].concat())
+    };
+    let schema_of = |describe: fn(Vec<Fields>) -> Vec<Fields>| {
+        let columns = [ids(), bytes("text", NONE, page(ROWS, PLAIN, &plain(&texts())))];
+        file_with(ROWS, &columns, |footer, schema, groups| {
+            footer.list(2, &describe(schema)).long(3, ROWS).list(4, &groups)
+        })
+    };
+    let statistics = Fields::default().lying_text(5, 1 << 40);
+    let about = Fields::default().int(1, ROWS).int(2, PLAIN).int(3, RLE).int(4, RLE).inside(5, statistics);
+    let size = plain(&texts()).len();
+    let with_statistics =
+        Fields::default().int(1, 0).int(2, size as i64).int(3, size as i64).inside(5, about);
+    let numbers = |pages: Vec<u8>| {
+        let schema = vec![Fields::default().int(1, 2).int(3, 0).text(4, "id")];
+        let ids = Column { schema, path: vec!["id"], kind: 2, codec: NONE, pages };
+        file(ROWS, &[ids, bytes("text", NONE, page(ROWS, PLAIN, &plain(&texts())))])
+    };
+    vec![
+        ("delta-lengths-2e32", with(NONE, page(ROWS, DELTA_LENGTH, &delta_lengths(1 << 32)))),
+        ("delta-lengths-2e45", with(NONE, page(ROWS, DELTA_LENGTH, &delta_lengths(1 << 45)))),
+        ("delta-lengths-5e8", with(NONE, page(ROWS, DELTA_LENGTH, &delta_lengths(500_000_000)))),
+        ("delta-bytes-2e32", with(NONE, page(ROWS, DELTA_BYTES, &delta_bytes(1 << 32, ROWS as u64)))),
+        ("delta-bytes-2e45", with(NONE, page(ROWS, DELTA_BYTES, &delta_bytes(1 << 45, ROWS as u64)))),
+        ("delta-bytes-5e8", with(NONE, page(ROWS, DELTA_BYTES, &delta_bytes(500_000_000, ROWS as u64)))),
+        ("delta-bytes-ends", with(NONE, page(ROWS, DELTA_BYTES, &delta_bytes(ROWS as u64, 500_000_000)))),
+        (
+            "delta-numbers-miniblocks",
+            numbers({
+                let head = [number(128), number(1 << 31), number(ROWS as u64), vec![0]].concat();
+                page(ROWS, DELTA_BINARY, &[head, vec![0; 20]].concat())
+            }),
+        ),
+        ("dictionary-2e31", dictionary_of((1 << 31) - 1)),
+        ("dictionary-1e8", dictionary_of(100_000_000)),
+        ("dictionary-negative", dictionary_of(-1)),
+        ("values-2e31", with(NONE, page((1 << 31) - 1, PLAIN, &plain(&texts())))),
+        ("size-snappy", with(SNAPPY, said((1 << 31) - 1, b"\xff\xff\xff\xff\x07abc"))),
+        ("size-gzip", with(GZIP, said((1 << 31) - 1, &gzip_of_zeros(1 << 20)))),
+        ("size-zstd", with(ZSTD, said((1 << 31) - 1, &zstd_run(b"abcd", 128 << 10)))),
+        ("size-lz4", with(LZ4, said((1 << 31) - 1, b"\x10abcd"))),
+        ("size-lz4-raw", with(LZ4_RAW, said((1 << 31) - 1, b"\x10abcd"))),
+        ("size-negative", with(ZSTD, said(-1, &zstd_run(b"abcd", 128 << 10)))),
+        ("levels-2e31", file(1, &[list((1 << 31) - 1)])),
+        ("statistics-2e40", with(NONE, [with_statistics.end(), plain(&texts())].concat())),
+        (
+            "children-2e31",
+            schema_of(|mut schema| {
+                schema[0] = Fields::default().text(4, "m").int(5, (1 << 31) - 1);
+                schema
+            }),
+        ),
+        (
+            "nested",
+            schema_of(|schema| {
+                let group = Fields::default().int(3, 0).text(4, "g").int(5, 1);
+                let top = Fields::default().text(4, "m").int(5, 1);
+                [vec![top], vec![group; 20_000], schema[1..2].to_vec()].concat()
+            }),
+        ),
+        (
+            "groups-2e30",
+            file_with(ROWS, &[ids()], |footer, schema, groups| {
+                footer.list(2, &schema).long(3, ROWS).lying_list(4, 1 << 30, &groups)
+            }),
+        ),
+        ("width-2e31", file(ROWS, &[fixed("text", (1 << 31) - 1, page(ROWS, SPLIT, &[]))])),
+        // These are what they say, and too much.
+        (
+            "honest-600-mb",
+            with(ZSTD, said(4 + (600 << 20), &zstd_run(&(600_u32 << 20).to_le_bytes(), 600 << 20))),
+        ),
+        ("gzip-more-than-said", with(GZIP, said(2000, &gzip_of_zeros(600 << 20)))),
+        ("shared-beginnings", {
+            // The first value has 12 MiB, and each other of 256 shares them.
+            let long = 12_i64 << 20;
+            let heads = [lengths(256, 0, long, 2), lengths(256, long, 0, 2)].concat();
+            let all = heads.len() as i64 + long;
+            let stored = zstd_run(&heads, 12 << 20);
+            let pages = [&data(all, stored.len(), 256, DELTA_BYTES)[..], &stored].concat();
+            file(256, &[bytes_of_rows(256), bytes("text", ZSTD, pages)])
+        }),
+    ]
+}
+
+fn bytes_of_rows(rows: i64) -> Column {
+    let ids: Vec<_> = (0..rows).map(|id| format!("k{id}")).collect();
+    bytes("id", NONE, page(rows, PLAIN, &plain(&ids)))
+}
+
+/// Runs `replay` where a process may have so many KiB, and reads its stats; the peak of its memory in KiB too.
+fn replay_within(place: &Place, limit: u32, arguments: &str) -> (i32, String, Value, u64) {
+    let program = command([""; 0]).get_program().to_owned();
+    let script = format!("ulimit -v {limit}; exec \"$0\" replay --stats stats.json {arguments}");
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &script]).arg(program).current_dir(place.path("")).stdin(Stdio::null());
+    let output = shell.output().expect("a shell runs");
+    let (code, err) =
+        (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stderr).into_owned());
+    let stats = std::fs::read(place.path("stats.json")).unwrap_or_default();
+    let stats: Value = serde_json::from_slice(&stats).unwrap_or_default();
+    let peak = stats["peak_rss_bytes"].as_u64().unwrap_or(0) >> 10;
+    (code, err, stats, peak)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn each_lie_is_one_bad_record() {
+    let place = Place::new();
+    place.file("good.jsonl", upsert("next", "the next input is read"));
+    for (name, bytes) in lies() {
+        place.file("lie.parquet", &bytes);
+        let (code, err, stats, peak) = replay_within(&place, 1 << 20, "lie.parquet good.jsonl");
+        assert_eq!((code, &stats["bad_records"]), (0, &json!({ "unreadable": 1 })), "{name}: {err}");
+        assert_eq!(stats["documents"], 1, "{name}: the next input is read");
+        println!("{name}: {} bytes, {peak} KiB", bytes.len());
+    }
+}
+
+/// The kept inputs of the fuzzer hold the small ones as they are made here.
+#[test]
+fn the_fuzzer_begins_with_them() {
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus/parquet");
+    for (name, bytes) in lies().into_iter().filter(|(_, bytes)| bytes.len() < 20_000) {
+        let path = kept.join(format!("lie-{name}"));
+        if std::env::var_os("DUPFLOW_KEEP").is_some() {
+            std::fs::write(&path, &bytes).expect("works in a test");
+        }
+        assert!(std::fs::read(&path).is_ok_and(|found| found == bytes), "{name}: DUPFLOW_KEEP=1 writes it");
+    }
+}
+
+/// Files that say what they are, made the same way: what is refused above is not so for how it is made.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_holds_is_read() {
+    let place = Place::new();
+    let rows = ROWS as u64;
+    let long = plain(&["x".repeat(1000)]);
+    let indices = [vec![1], number(rows * 2), vec![0]].concat();
+    for (name, file) in [
+        ("delta lengths", with(NONE, page(ROWS, DELTA_LENGTH, &delta_lengths(rows)))),
+        ("delta bytes", with(NONE, page(ROWS, DELTA_BYTES, &delta_bytes(rows, rows)))),
+        ("dictionary", with(NONE, [dictionary(1, &long), page(ROWS, BY_DICTIONARY, &indices)].concat())),
+        ("list", file(1, &[list(1)])),
+    ] {
+        place.file("true.parquet", file);
+        let (code, err, stats, _) = replay_within(&place, 1 << 20, "true.parquet");
+        let bad = if name == "list" { json!({ "missing_text": 1 }) } else { json!({}) };
+        let documents = if name == "list" { 0 } else { ROWS };
+        assert_eq!((code, &stats["bad_records"]), (0, &bad), "{name}: {err}");
+        assert_eq!(stats["documents"], documents, "{name}: {err}");
+    }
+}
+
+/// Texts of 40 MiB, a page each, are read a few at a time: all together would be 1.2 GiB.
+#[cfg(target_os = "linux")]
+#[test]
+fn long_pages_are_held_a_few_at_a_time() {
+    const LONG: usize = 40 << 20;
+    let place = Place::new();
+    let rows = 32;
+    // They are deleted, so that no text is looked at.
+    let stored = zstd_run(&u32::try_from(LONG).expect("works in a test").to_le_bytes(), LONG);
+    let text = [&data(4 + LONG as i64, stored.len(), 1, PLAIN)[..], &stored].concat();
+    let ops = page(rows, PLAIN, &plain(&vec!["delete"; 32]));
+    let columns = [bytes_of_rows(rows), bytes("op", NONE, ops), bytes("text", ZSTD, text.repeat(32))];
+    place.file("long.parquet", file(rows, &columns));
+    let (code, err, stats, peak) = replay_within(&place, 1 << 20, "long.parquet");
+    assert_eq!((code, &stats["bad_records"], &stats["events"]), (0, &json!({}), &json!(32)), "{err}");
+    println!("{peak} KiB");
+}
