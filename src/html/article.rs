@@ -1,9 +1,15 @@
 //! The article of a page, told by what Readability.js goes by: how long paragraphs are, how many links are in them, what classes are called.
 //!
-//! A page -> the text of its article; its [whole text](Extractor), if it has no article, if that is no shorter, or if it has more than may be looked at.
+//! A page without its [notices](super::notices) -> the text of its article; its [whole text](Extractor), if it has no article, if that is no shorter,
+//! if it leaves out what the page itself marks as its content, or if the page has more than may be looked at.
+//!
+//! A page marks its content by an `h1`, a `main` or an `article`. What stands first behind it, [`CONTENT_CHARS`] of it, must be in the article for
+//! the most part: a page of a few sentences has longer paragraphs in its delivery terms than in its text, and these are the same on all pages of the site.
 //!
 //! A tree is built here, which costs more the deeper it is. So a page with more than [`MOST_ELEMENTS`] elements, or with more than [`MOST_DEPTH`]
 //! open at once, or with a tag of more than [`MOST_ATTRIBUTES`], is one with more than may be looked at; so is one at which the crate panics.
+//!
+//! The rule has a [number](super::ARTICLE_VERSION), which is part of the scheme.
 //!
 //! Reference: the crate `dom_smoothie`, at one exact version, since another may find another article.
 
@@ -14,7 +20,13 @@ use dom_smoothie::{Config, Readability};
 
 use super::elements::Element;
 use super::scan::{Attributes, Piece, Scanner};
-use super::{Extractor, MOST_BYTES};
+use super::{Extractor, MOST_BYTES, notices};
+
+/// Characters behind where the content begins that are looked for in an article.
+const CONTENT_CHARS: usize = 300;
+
+/// How many of a hundred of them must be in it.
+const CONTENT_SHARE: usize = 60;
 
 /// The most elements of a page whose article is looked for, inclusive.
 pub const MOST_ELEMENTS: usize = 10_000;
@@ -39,13 +51,32 @@ pub struct ArticleFinder {
 impl ArticleFinder {
     /// The text of a page's article, or of its first [`MOST_BYTES`].
     pub fn text(&mut self, page: &str) -> &str {
-        let page = &page[..page.floor_char_boundary(MOST_BYTES)];
-        let whole = self.whole.text(page);
-        let article = if is_small(page) { article(page) } else { None };
+        let page = notices::without(&page[..page.floor_char_boundary(MOST_BYTES)]);
+        self.whole.text(&page);
+        let article = if is_small(&page) { article(&page) } else { None };
         // What has more than the content is no part of it: of a short page all is taken that there is, side columns too.
         let article = article.map(|part| self.article.text_of_content(&part));
-        article.filter(|text| (1..whole.len()).contains(&text.len())).unwrap_or(whole)
+        let whole = self.whole.last();
+        let has_content = |text: &str| self.whole.content().is_none_or(|content| holds(text, content));
+        article.filter(|text| (1..whole.len()).contains(&text.len()) && has_content(text)).unwrap_or(whole)
     }
+}
+
+/// Whether a text has most of what stands first in another, line by line.
+fn holds(text: &str, content: &str) -> bool {
+    let mut left = CONTENT_CHARS;
+    let (mut found, mut all) = (0, 0);
+    for line in content.lines() {
+        let end = line.char_indices().nth(left).map_or(line.len(), |(at, _)| at);
+        let chars = line[..end].chars().count();
+        all += chars;
+        found += if text.contains(line[..end].trim_end()) { chars } else { 0 };
+        left -= chars;
+        if left == 0 {
+            break;
+        }
+    }
+    found * 100 >= all * CONTENT_SHARE
 }
 
 /// The markup of the article.

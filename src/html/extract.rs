@@ -44,6 +44,17 @@ pub struct Extractor {
     open: Vec<(Holder, State)>,
     /// How many of each are open.
     counts: Counts,
+    /// Where the page says that its content begins, and how surely.
+    begins: Option<(Sign, usize)>,
+}
+
+/// What says where the content of a page begins, the surer the greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Sign {
+    Heading,
+    Article,
+    Main,
+    HeadingInside,
 }
 
 #[derive(Clone, Debug)]
@@ -67,18 +78,33 @@ impl Extractor {
         self.read(part, &[Holder::Article])
     }
 
+    /// The text of the page that was read last.
+    #[cfg(feature = "article")]
+    pub(super) fn last(&self) -> &str {
+        &self.text
+    }
+
+    /// That text from where the page says that its content begins, if it does: behind the first `h1` in a `main` or an `article`, else from
+    /// the first `main`, else from the first `article`, else behind the first `h1`, of those that are content.
+    #[cfg(feature = "article")]
+    pub(super) fn content(&self) -> Option<&str> {
+        let (_, at) = self.begins?;
+        self.text.get(at..).map(str::trim_start)
+    }
+
     fn read(&mut self, markup: &str, inside: &[Holder]) -> &str {
         let markup = &markup[..markup.floor_char_boundary(MOST_BYTES)];
         self.text.clear();
         self.open.clear();
         (self.gap, self.state, self.counts) = (Gap::None, State::Shown, Counts::default());
+        self.begins = None;
         inside.iter().for_each(|holder| self.open(*holder));
         let mut scanner = Scanner::new(markup.as_bytes());
         while let Some(piece) = scanner.next() {
             match piece {
                 Piece::Text(range) => self.decode(&markup[range]),
                 Piece::Start { name, closes, .. } => self.start(markup, name, closes, &mut scanner),
-                Piece::End(name) => self.end(Element::of(&markup.as_bytes()[name])),
+                Piece::End(name) => self.end(&markup.as_bytes()[name]),
             }
         }
         &self.text
@@ -105,6 +131,11 @@ impl Extractor {
         let in_content = self.counts.of(Holder::Article) + self.counts.of(Holder::Main) > 0;
         self.open.push((holder, self.state));
         *self.counts.of_mut(holder) += 1;
+        match holder {
+            Holder::Main if self.state != State::Gone => self.begins_here(Sign::Main),
+            Holder::Article if self.state != State::Gone => self.begins_here(Sign::Article),
+            _ => {}
+        }
         self.state = match (self.state, holder) {
             (State::Gone, _) | (_, Holder::Template) => State::Gone,
             (_, Holder::Article | Holder::Main) => State::Shown,
@@ -114,7 +145,19 @@ impl Extractor {
         };
     }
 
-    fn end(&mut self, element: Element) {
+    /// The first of the surest signs counts.
+    fn begins_here(&mut self, sign: Sign) {
+        if self.begins.is_none_or(|(before, _)| before < sign) {
+            self.begins = Some((sign, self.text.len()));
+        }
+    }
+
+    fn end(&mut self, name: &[u8]) {
+        if name.eq_ignore_ascii_case(b"h1") && self.state == State::Shown {
+            let inside = self.counts.of(Holder::Article) + self.counts.of(Holder::Main) > 0;
+            self.begins_here(if inside { Sign::HeadingInside } else { Sign::Heading });
+        }
+        let element = Element::of(name);
         self.part(element);
         let Element::Holder(holder) = element else { return };
         if self.counts.of(holder) == 0 {

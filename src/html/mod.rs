@@ -33,6 +33,8 @@ mod charset;
 mod elements;
 mod entities;
 mod extract;
+#[cfg(feature = "article")]
+mod notices;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -46,6 +48,10 @@ pub use extract::Extractor;
 
 /// The most bytes of a page that are looked at, inclusive: 4 MiB. What is beyond is left out.
 pub const MOST_BYTES: usize = 4 << 20;
+
+/// The number of the rule by which articles are found: 2 since notices are left out, and since what leaves out the content of a page is no
+/// article of it.
+pub const ARTICLE_VERSION: u32 = 2;
 
 /// What says of a text that it is a page.
 const MARK: &str = "<!doctype html>";

@@ -44,6 +44,12 @@ impl<'m> Scanner<'m> {
         Self { markup, at: 0 }
     }
 
+    /// Where the next piece begins.
+    #[cfg(feature = "article")]
+    pub(super) const fn at(&self) -> usize {
+        self.at
+    }
+
     /// The rest, which is no markup.
     pub(super) fn rest(&mut self) -> Range<usize> {
         std::mem::replace(&mut self.at, self.markup.len())..self.markup.len()

@@ -92,6 +92,10 @@ pub fn readable<'t>(text: &'t str, rules: &TextRules) -> Cow<'t, str> {
     whole.into()
 }
 
+#[cfg(all(test, feature = "article"))]
+#[path = "article_tests.rs"]
+mod article_tests;
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -180,7 +180,11 @@ impl TextRules {
         };
         let described = match self.html {
             Html::None => described,
-            html => described.with("text.html", html.name()),
+            Html::Text => described.with("text.html", self.html.name()),
+            // Another rule for articles is another scheme.
+            Html::Article => described
+                .with("text.html", self.html.name())
+                .with("text.html.article", crate::html::ARTICLE_VERSION),
         };
         let weight =
             |all: Description, field: &Field| all.with(format!("text.fields.{}", field.name), field.weight);
