@@ -78,18 +78,19 @@ impl TableOutput {
     /// What is there, in a line: for whoever looks before a run does. Nothing is written.
     ///
     /// # Errors
-    /// That it cannot be reached.
+    /// That it cannot be reached, or that its role may not do what a run does there.
     pub fn examine(&self) -> Result<String, Failure> {
         let name = self.address.name();
         match &self.address {
             #[cfg(feature = "sqlite")]
             Address::Sqlite(path) if path.exists() => {
-                crate::database::sqlite::reader(path).map(|_| format!("writes {name}"))
+                sqlite::examine(path).map(|()| format!("writes {name}"))
             }
             Address::Sqlite(_) => Ok(format!("writes {name}: missing, the first run makes it")),
             #[cfg(feature = "postgres")]
-            Address::Postgres(url) => crate::database::postgres::connect(url, self.patience)
-                .map(|_| format!("writes {name}, schema \"{}\"", self.schema)),
+            Address::Postgres(url) => postgres::PostgresStore::new(self, url)
+                .examine()
+                .map(|found| format!("writes {name}, schema \"{}\"{found}", self.schema)),
             #[cfg(not(feature = "postgres"))]
             Address::Postgres(_) => Err(Failure::Refused(format!("{name} is not built in"))),
         }
@@ -112,6 +113,23 @@ trait Store: Send {
 
     /// The documents that are there.
     fn documents(&mut self) -> Result<BTreeMap<DocId, Facts>, Failure>;
+}
+
+/// What the tables look like: 2 since rows say when they were written, and since the times of documents are times on a server.
+const LAYOUT: i64 = 2;
+
+/// Whether a program that knows this layout may write tables of the one that was found, which is not an older one.
+///
+/// # Errors
+/// That it is a later one.
+fn known_layout(name: &str, found: Option<i64>) -> Result<(), Failure> {
+    match found.filter(|found| *found != LAYOUT) {
+        None => Ok(()),
+        Some(found) => Err(Failure::Refused(format!(
+            "{name}: its tables are of layout {found}, and this dupflow writes layout {LAYOUT}: run the dupflow that made them, or set \
+             sink.prefix"
+        ))),
+    }
 }
 
 /// How far tables have got.

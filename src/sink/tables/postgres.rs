@@ -8,7 +8,7 @@ use postgres::types::ToSql;
 use postgres::{Client, Transaction};
 
 use super::changes::{Changes, parted};
-use super::{Stand, Store, TableOutput, has_to_write, id, pair};
+use super::{LAYOUT, Stand, Store, TableOutput, has_to_write, id, known_layout, pair};
 use crate::broker::Secret;
 use crate::cluster::Report;
 use crate::database::postgres::{connect, failure, restored, stored};
@@ -53,16 +53,18 @@ impl PostgresStore {
         format!(
             "CREATE TABLE {pairs} (a text COLLATE \"C\" NOT NULL, b text COLLATE \"C\" NOT NULL, similarity float8 NOT NULL,
                 epoch bigint NOT NULL, blocks integer, look integer, components bigint, standard_error float8,
-                PRIMARY KEY (a, b));
+                at timestamptz DEFAULT now(), PRIMARY KEY (a, b));
              CREATE INDEX ON {pairs} (b);
+             CREATE INDEX ON {pairs} (similarity);
              CREATE TABLE {clusters} (document text COLLATE \"C\" PRIMARY KEY, cluster text COLLATE \"C\" NOT NULL);
              CREATE INDEX ON {clusters} (cluster);
-             CREATE TABLE {documents} (id text COLLATE \"C\" PRIMARY KEY, ts float8, bytes bigint NOT NULL,
+             CREATE TABLE {documents} (id text COLLATE \"C\" PRIMARY KEY, ts timestamptz, bytes bigint NOT NULL,
                 source_partition bigint NOT NULL, source_offset bigint NOT NULL);
              CREATE TABLE {deltas} (n bigserial PRIMARY KEY, epoch bigint NOT NULL, diff smallint NOT NULL,
-                a text COLLATE \"C\" NOT NULL, b text COLLATE \"C\" NOT NULL, similarity float8 NOT NULL, cause text);
+                a text COLLATE \"C\" NOT NULL, b text COLLATE \"C\" NOT NULL, similarity float8 NOT NULL, cause text,
+                at timestamptz DEFAULT now());
              CREATE TABLE {progress} (one integer PRIMARY KEY CHECK (one = 1), run text NOT NULL,
-                commits bigint NOT NULL DEFAULT 0, epoch bigint, mark text);
+                commits bigint NOT NULL DEFAULT 0, epoch bigint, mark text, at timestamptz, layout integer NOT NULL DEFAULT {LAYOUT});
              CREATE VIEW {kept} AS SELECT d.id FROM {documents} d LEFT JOIN {clusters} c ON c.document = d.id
                 WHERE c.cluster IS NULL OR c.cluster = d.id;
              CREATE VIEW {removed} AS SELECT document AS id, cluster AS kept FROM {clusters} WHERE cluster <> document;",
@@ -71,6 +73,111 @@ impl PostgresStore {
             kept = name("kept"),
             removed = name("removed"),
         )
+    }
+
+    /// What makes tables of the layout before into those of this one. When old rows were written is not known.
+    fn migration(&self) -> String {
+        let [pairs, documents, deltas, progress] =
+            ["pairs", "documents", "deltas", "progress"].map(|name| self.table(name));
+        let ts = time_of("ts");
+        format!(
+            "ALTER TABLE {pairs} ADD COLUMN at timestamptz; ALTER TABLE {pairs} ALTER COLUMN at SET DEFAULT now();
+             ALTER TABLE {deltas} ADD COLUMN at timestamptz; ALTER TABLE {deltas} ALTER COLUMN at SET DEFAULT now();
+             ALTER TABLE {documents} ALTER COLUMN ts TYPE timestamptz USING {ts};
+             ALTER TABLE {progress} ADD COLUMN at timestamptz, ADD COLUMN layout integer NOT NULL DEFAULT {LAYOUT};
+             CREATE INDEX ON {pairs} (similarity);"
+        )
+    }
+
+    /// Brings tables that are there to this layout; the one that they have, if it is another one.
+    fn migrate(&self, transaction: &mut Transaction<'_>) -> Result<Option<i64>, postgres::Error> {
+        let progress = self.table("progress");
+        let has_layout =
+            "SELECT count(*) > 0 FROM pg_attribute WHERE attrelid = to_regclass($1) AND attname = 'layout'
+             AND NOT attisdropped";
+        if !transaction.query_one(has_layout, &[&progress])?.try_get::<_, bool>(0)? {
+            tracing::info!("output postgres: tables of the layout before are changed to layout {LAYOUT}");
+            transaction.batch_execute(&self.migration())?;
+            return Ok(None);
+        }
+        let found = transaction.query_opt(&format!("SELECT layout FROM {progress} WHERE one = 1"), &[])?;
+        found.map(|row| row.try_get::<_, i32>(0).map(i64::from)).transpose()
+    }
+
+    /// What a run would find, behind the name of the schema; or all that the role may not do. Nothing is written.
+    pub(super) fn examine(&self) -> Result<String, Failure> {
+        let mut client = connect(&self.url, self.patience)?;
+        let (found, missing) = self.rights(&mut client).map_err(|error| failure(&error))?;
+        if missing.is_empty() { Ok(found) } else { Err(Failure::Refused(missing.join("\n"))) }
+    }
+
+    /// What is there, and what a run would be refused.
+    fn rights(&self, client: &mut Client) -> Result<(String, Vec<String>), postgres::Error> {
+        let mut missing = Vec::new();
+        let (role, database, read_only): (String, String, bool) = {
+            let row = client.query_one(
+                "SELECT current_user::text, current_database()::text, current_setting('transaction_read_only') = 'on'",
+                &[],
+            )?;
+            (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)
+        };
+        if read_only {
+            missing.push(
+                "postgres: the server takes no writes (transaction_read_only is on): a standby?".to_owned(),
+            );
+        }
+        let schema = &self.schema;
+        if !is_true(client, "SELECT count(*) > 0 FROM pg_namespace WHERE nspname = $1", &[schema])? {
+            if !is_true(client, "SELECT has_database_privilege(current_database(), 'CREATE')", &[])? {
+                missing.push(format!(
+                    "postgres: there is no schema \"{schema}\", and the role \"{role}\" may make none: CREATE SCHEMA {0} AUTHORIZATION {1}, \
+                     or GRANT CREATE ON DATABASE {2} TO {1}",
+                    quoted(schema),
+                    quoted(&role),
+                    quoted(&database)
+                ));
+            }
+            return Ok((": missing, the first run makes it".to_owned(), missing));
+        }
+        for right in ["USAGE", "CREATE"] {
+            // Where the tables are there, none is made.
+            let is_needed = right == "USAGE" || !self.is_made(client)?;
+            if is_needed && !is_true(client, "SELECT has_schema_privilege($1, $2)", &[schema, &right])? {
+                let (schema, role) = (quoted(schema), quoted(&role));
+                missing.push(format!(
+                    "postgres: the role {role} has no right to {right} in the schema {schema}: GRANT {right} ON SCHEMA {schema} TO {role}"
+                ));
+            }
+        }
+        if !missing.is_empty() || !self.is_made(client)? {
+            return Ok((": the first run makes its tables".to_owned(), missing));
+        }
+        for name in ["pairs", "clusters", "documents", "deltas", "progress"] {
+            let table = self.table(name);
+            let mut rights = Vec::new();
+            for right in ["SELECT", "INSERT", "UPDATE", "DELETE"] {
+                let sql = "SELECT to_regclass($1) IS NOT NULL AND has_table_privilege(to_regclass($1), $2)";
+                if !is_true(client, sql, &[&table, &right])? {
+                    rights.push(right);
+                }
+            }
+            if !rights.is_empty() {
+                let rights = rights.join(", ");
+                missing.push(format!(
+                    "postgres: the role {0} has no right to {rights} in {table}: GRANT {rights} ON {table} TO {0}",
+                    quoted(&role)
+                ));
+            }
+        }
+        Ok((String::new(), missing))
+    }
+
+    /// Whether a run has made its tables.
+    fn is_made(&self, client: &mut Client) -> Result<bool, postgres::Error> {
+        // By the catalog, since a name is looked up only by a role that may use its schema.
+        let sql = "SELECT count(*) > 0 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+             WHERE n.nspname = $1 AND c.relname = $2";
+        client.query_one(sql, &[&self.schema, &format!("{}progress", self.prefix)])?.try_get(0)
     }
 
     /// Does something with the server; a connection that has failed is given up.
@@ -89,19 +196,20 @@ impl PostgresStore {
         let mut client = connect(&self.url, self.patience)?;
         let failed = |error: postgres::Error| failure(&error);
         let mut transaction = client.transaction().map_err(failed)?;
-        let found = self.begin(&mut transaction).map_err(|error| match failure(&error) {
+        let (found, layout) = self.begin(&mut transaction).map_err(|error| match failure(&error) {
             Failure::Refused(what) => Failure::Refused(format!(
                 "{what}: the tables cannot be made in the schema \"{}\"; sink.schema and sink.prefix say where they are",
                 self.schema
             )),
             away @ Failure::Away(_) => away,
         })?;
+        known_layout("output postgres", layout)?;
         transaction.commit().map_err(failed)?;
         Ok((client, found))
     }
 
     /// Takes the tables over in one transaction. Two runs that begin at once wait for each other.
-    fn begin(&self, transaction: &mut Transaction<'_>) -> Result<Stand, postgres::Error> {
+    fn begin(&self, transaction: &mut Transaction<'_>) -> Result<(Stand, Option<i64>), postgres::Error> {
         let progress = self.table("progress");
         let lock = format!("dupflow {progress}");
         transaction.execute("SELECT pg_advisory_xact_lock(hashtext($1))", &[&lock])?;
@@ -114,12 +222,13 @@ impl PostgresStore {
             }
             transaction.batch_execute(&self.tables())?;
         }
+        let layout = if is_there { self.migrate(transaction)? } else { None };
         let found = self.progress(transaction)?;
         let sql = format!(
             "INSERT INTO {progress} (one, run) VALUES (1, $1) ON CONFLICT (one) DO UPDATE SET run = $1"
         );
         transaction.execute(&sql, &[&self.run])?;
-        Ok(found)
+        Ok((found, layout))
     }
 
     /// What stands in the table of progress, which nobody else changes until the transaction ends.
@@ -147,8 +256,8 @@ impl PostgresStore {
         execute(transaction, &format!("DELETE FROM {deltas}"), &[])?;
         if self.deltas {
             let sql = format!(
-                "INSERT INTO {deltas} (epoch, diff, a, b, similarity, cause)
-                 SELECT epoch, 1, a, b, similarity, $1::text FROM {pairs} ORDER BY epoch, a, b"
+                "INSERT INTO {deltas} (epoch, diff, a, b, similarity, cause, at)
+                 SELECT epoch, 1, a, b, similarity, $1::text, at FROM {pairs} ORDER BY epoch, a, b"
             );
             let cause = self.causes.then(|| Cause::Correction.name());
             execute(transaction, &sql, &[&cause])?;
@@ -177,10 +286,11 @@ impl PostgresStore {
             let components = each(&told, |told| told.map(|told| i64::from(told.components)));
             let standard_error = each(rows, |(_, row)| row.standard_error);
             let sql = format!(
-                "INSERT INTO {} AS p SELECT * FROM unnest($1::text[], $2::text[], $3::float8[], $4::int8[], $5::int4[], $6::int4[],
+                "INSERT INTO {} AS p (a, b, similarity, epoch, blocks, look, components, standard_error)
+                 SELECT * FROM unnest($1::text[], $2::text[], $3::float8[], $4::int8[], $5::int4[], $6::int4[],
                     $7::int8[], $8::float8[])
                  ON CONFLICT (a, b) DO UPDATE SET similarity = excluded.similarity, epoch = excluded.epoch, blocks = excluded.blocks,
-                    look = excluded.look, components = excluded.components, standard_error = excluded.standard_error",
+                    look = excluded.look, components = excluded.components, standard_error = excluded.standard_error, at = now()",
                 table("pairs")
             );
             let parameters: [Parameter<'_>; 8] =
@@ -226,10 +336,13 @@ impl PostgresStore {
             let partition = each(rows, |(_, facts)| i64::from(facts.position.partition));
             let offset = each(rows, |(_, facts)| facts.position.offset.cast_signed());
             let sql = format!(
-                "INSERT INTO {} SELECT * FROM unnest($1::text[], $2::float8[], $3::int8[], $4::int8[], $5::int8[])
+                "INSERT INTO {} (id, ts, bytes, source_partition, source_offset)
+                 SELECT id, {}, bytes, source_partition, source_offset FROM unnest($1::text[], $2::float8[], $3::int8[], $4::int8[], $5::int8[])
+                    AS come (id, ts, bytes, source_partition, source_offset)
                  ON CONFLICT (id) DO UPDATE SET ts = excluded.ts, bytes = excluded.bytes,
                     source_partition = excluded.source_partition, source_offset = excluded.source_offset",
-                table("documents")
+                table("documents"),
+                time_of("ts")
             );
             execute(transaction, &sql, &[&document, &ts, &bytes, &partition, &offset])?;
         }
@@ -274,6 +387,16 @@ impl PostgresStore {
             })
         })
     }
+}
+
+/// Unix seconds as a time of the server, to the microsecond; NULL where it has none: before the year 1 and from 10000 on.
+fn time_of(seconds: &str) -> String {
+    format!("CASE WHEN {seconds} BETWEEN -62135596800 AND 253402300799 THEN to_timestamp({seconds}) END")
+}
+
+/// The one truth that a query gives; NULL is none.
+fn is_true(client: &mut Client, sql: &str, parameters: &[Parameter<'_>]) -> Result<bool, postgres::Error> {
+    Ok(client.query_one(sql, parameters)?.try_get::<_, Option<bool>>(0)?.unwrap_or(false))
 }
 
 /// A column of ids.
@@ -322,7 +445,7 @@ impl Store for PostgresStore {
 
     fn write(&mut self, changes: &Changes, commits: i64, mark: &str) -> Result<(), Failure> {
         let update = format!(
-            "UPDATE {} SET commits = commits + 1, epoch = ($1::text::json -> 'progress' ->> 'epoch')::bigint, mark = $1::text WHERE one = 1",
+            "UPDATE {} SET commits = commits + 1, epoch = ($1::text::json -> 'progress' ->> 'epoch')::bigint, mark = $1::text, at = now() WHERE one = 1",
             self.table("progress")
         );
         let failed = |error: postgres::Error| failure(&error);
@@ -373,8 +496,10 @@ impl Store for PostgresStore {
     }
 
     fn documents(&mut self) -> Result<BTreeMap<DocId, Facts>, Failure> {
-        let sql =
-            format!("SELECT id, ts, bytes, source_partition, source_offset FROM {}", self.table("documents"));
+        let sql = format!(
+            "SELECT id, extract(epoch FROM ts)::float8, bytes, source_partition, source_offset FROM {}",
+            self.table("documents")
+        );
         let rows = self.rows(&sql, |row| {
             let partition = u32::try_from(row.try_get::<_, i64>(3)?).unwrap_or(u32::MAX);
             let position = Position { partition, offset: row.try_get::<_, i64>(4)?.cast_unsigned() };

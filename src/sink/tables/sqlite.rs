@@ -6,12 +6,15 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use super::changes::{Changes, PairRow, parted};
-use super::{Stand, Store, TableOutput, has_to_write, id, pair};
+use super::{LAYOUT, Stand, Store, TableOutput, has_to_write, id, known_layout, pair};
 use crate::cluster::Report;
 use crate::database::{Failure, patiently, quoted, sqlite};
 use crate::doc::{DocId, Facts, Position};
 use crate::failpoint;
 use crate::pair::{Cause, DocPair, Evidence};
+
+/// When a row is written: UTC in ISO 8601, as SQLite's functions read it.
+const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
 
 /// The tables.
 pub(super) struct SqliteStore {
@@ -44,26 +47,56 @@ impl SqliteStore {
         let (pairs, clusters, documents) = (name("pairs"), name("clusters"), name("documents"));
         format!(
             "CREATE TABLE {pairs} (a TEXT NOT NULL, b TEXT NOT NULL, similarity REAL NOT NULL, epoch INTEGER NOT NULL,
-                blocks INTEGER, look INTEGER, components INTEGER, standard_error REAL, PRIMARY KEY (a, b)) WITHOUT ROWID;
+                blocks INTEGER, look INTEGER, components INTEGER, standard_error REAL, at TEXT, PRIMARY KEY (a, b)) WITHOUT ROWID;
              CREATE INDEX {pairs_b} ON {pairs} (b);
+             CREATE INDEX {pairs_similarity} ON {pairs} (similarity);
              CREATE TABLE {clusters} (document TEXT NOT NULL PRIMARY KEY, cluster TEXT NOT NULL) WITHOUT ROWID;
              CREATE INDEX {clusters_cluster} ON {clusters} (cluster);
              CREATE TABLE {documents} (id TEXT NOT NULL PRIMARY KEY, ts REAL, bytes INTEGER NOT NULL,
                 source_partition INTEGER NOT NULL, source_offset INTEGER NOT NULL) WITHOUT ROWID;
              CREATE TABLE {deltas} (n INTEGER PRIMARY KEY AUTOINCREMENT, epoch INTEGER NOT NULL, diff INTEGER NOT NULL,
-                a TEXT NOT NULL, b TEXT NOT NULL, similarity REAL NOT NULL, cause TEXT);
+                a TEXT NOT NULL, b TEXT NOT NULL, similarity REAL NOT NULL, cause TEXT, at TEXT);
              CREATE TABLE {progress} (one INTEGER PRIMARY KEY CHECK (one = 1), run TEXT NOT NULL,
-                commits INTEGER NOT NULL DEFAULT 0, epoch INTEGER, mark TEXT);
+                commits INTEGER NOT NULL DEFAULT 0, epoch INTEGER, mark TEXT, at TEXT, layout INTEGER NOT NULL DEFAULT {LAYOUT});
              CREATE VIEW {kept} AS SELECT d.id FROM {documents} d LEFT JOIN {clusters} c ON c.document = d.id
                 WHERE c.cluster IS NULL OR c.cluster = d.id;
              CREATE VIEW {removed} AS SELECT document AS id, cluster AS kept FROM {clusters} WHERE cluster <> document;",
             pairs_b = name("pairs_b"),
+            pairs_similarity = name("pairs_similarity"),
             clusters_cluster = name("clusters_cluster"),
             deltas = name("deltas"),
             progress = name("progress"),
             kept = name("kept"),
             removed = name("removed"),
         )
+    }
+
+    /// What makes tables of the layout before into those of this one. When old rows were written is not known.
+    fn migration(&self) -> String {
+        let [pairs, deltas, progress, index] =
+            ["pairs", "deltas", "progress", "pairs_similarity"].map(|name| self.table(name));
+        format!(
+            "ALTER TABLE {pairs} ADD COLUMN at TEXT; ALTER TABLE {deltas} ADD COLUMN at TEXT;
+             ALTER TABLE {progress} ADD COLUMN at TEXT; ALTER TABLE {progress} ADD COLUMN layout INTEGER NOT NULL DEFAULT {LAYOUT};
+             CREATE INDEX {index} ON {pairs} (similarity);"
+        )
+    }
+
+    /// Brings tables that are there to this layout.
+    fn migrate(&self, transaction: &Transaction<'_>) -> Result<(), Failure> {
+        let failed = |error: rusqlite::Error| sqlite::failure(&self.path, &error);
+        let has_layout = "SELECT count(*) > 0 FROM pragma_table_info(?1) WHERE name = 'layout'";
+        let table = format!("{}progress", self.prefix);
+        if !transaction.query_row(has_layout, [table], |row| row.get::<_, bool>(0)).map_err(failed)? {
+            tracing::info!(
+                "{}: tables of the layout before are changed to layout {LAYOUT}",
+                self.path.display()
+            );
+            return transaction.execute_batch(&self.migration()).map_err(failed);
+        }
+        let sql = format!("SELECT layout FROM {} WHERE one = 1", self.table("progress"));
+        let found = transaction.query_row(&sql, [], |row| row.get(0)).optional().map_err(failed)?;
+        known_layout(&self.path.display().to_string(), found)
     }
 
     /// Reads rows.
@@ -77,6 +110,17 @@ impl SqliteStore {
         let read = || connection.prepare(sql)?.query_map([], each)?.collect::<Result<Vec<T>, _>>();
         read().map_err(|error| sqlite::failure(&path, &error))
     }
+}
+
+/// Whether a file that is there can be written to. Nothing is written.
+pub(super) fn examine(path: &Path) -> Result<(), Failure> {
+    let connection = sqlite::reader(path)?;
+    let refused =
+        |what: String| Failure::Refused(format!("{}: it cannot be written: {what}", path.display()));
+    if connection.is_readonly("main").map_err(|error| sqlite::failure(path, &error))? {
+        return Err(refused("it is read-only".to_owned()));
+    }
+    std::fs::OpenOptions::new().write(true).open(path).map(drop).map_err(|error| refused(error.to_string()))
 }
 
 /// What stands in the table of progress.
@@ -111,6 +155,8 @@ impl Store for SqliteStore {
                 }
             }
             transaction.execute_batch(&self.schema()).map_err(failed)?;
+        } else {
+            self.migrate(&transaction)?;
         }
         let table = self.table("progress");
         let found = progress(&transaction, &table).map_err(failed)?;
@@ -139,7 +185,7 @@ impl Store for SqliteStore {
             }
             put(&transaction, changes, &tables, causes).map_err(failed)?;
             let sql = format!(
-                "UPDATE {} SET commits = commits + 1, epoch = json_extract(?1, '$.progress.epoch'), mark = ?1",
+                "UPDATE {} SET commits = commits + 1, epoch = json_extract(?1, '$.progress.epoch'), mark = ?1, at = {NOW}",
                 tables[4]
             );
             transaction.execute(&sql, [mark]).map_err(failed)?;
@@ -197,8 +243,8 @@ fn begin_deltas(
     transaction.execute(&format!("DELETE FROM {deltas}"), [])?;
     if keeps {
         let sql = format!(
-            "INSERT INTO {deltas} (epoch, diff, a, b, similarity, cause)
-             SELECT epoch, 1, a, b, similarity, ?1 FROM {pairs} ORDER BY epoch, a, b"
+            "INSERT INTO {deltas} (epoch, diff, a, b, similarity, cause, at)
+             SELECT epoch, 1, a, b, similarity, ?1, at FROM {pairs} ORDER BY epoch, a, b"
         );
         transaction.execute(&sql, [causes.then(|| Cause::Correction.name())])?;
     }
@@ -224,7 +270,7 @@ fn put_pairs(transaction: &Transaction<'_>, changes: &Changes, pairs: &str) -> r
     for pair in go {
         delete.execute([pair.lo().as_str(), pair.hi().as_str()])?;
     }
-    let sql = format!("INSERT OR REPLACE INTO {pairs} VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
+    let sql = format!("INSERT OR REPLACE INTO {pairs} VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, {NOW})");
     let mut insert = transaction.prepare_cached(&sql)?;
     for (pair, PairRow { pair: found, epoch, standard_error }) in come {
         let Evidence { blocks, look, components } = found.evidence;
@@ -279,7 +325,7 @@ fn put_deltas(
     causes: bool,
 ) -> rusqlite::Result<()> {
     let sql = format!(
-        "INSERT INTO {deltas} (epoch, diff, a, b, similarity, cause) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+        "INSERT INTO {deltas} (epoch, diff, a, b, similarity, cause, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, {NOW})"
     );
     let mut insert = transaction.prepare_cached(&sql)?;
     for (epoch, delta) in &changes.deltas {

@@ -174,6 +174,51 @@ fn sqlite_keeps_its_promises() {
         "SELECT detail FROM pragma_index_list('near \"pairs'), (SELECT 'x' AS detail) WHERE name LIKE '%pairs_b'",
     );
     assert_eq!(index, ["x"], "the other end is looked up too");
+    let plan: Vec<String> = {
+        let mut statement = read
+            .prepare(
+                "EXPLAIN QUERY PLAN SELECT a, b FROM \"near \"\"pairs\" ORDER BY similarity DESC LIMIT 10",
+            )
+            .unwrap();
+        statement.query_map([], |row| row.get(3)).unwrap().map(Result::unwrap).collect()
+    };
+    assert!(plan[0].contains("pairs_similarity"), "the top pairs are looked up: {plan:?}");
+    assert_eq!(column("SELECT typeof(at) FROM \"near \"\"pairs\" GROUP BY 1"), ["text"]);
+}
+
+/// Tables of a layout before, as its statements made them.
+#[cfg(feature = "sqlite")]
+#[test]
+fn older_tables_of_sqlite_are_changed_and_later_ones_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.db");
+    let open = |run: &str| output(Address::Sqlite(path.clone()), run);
+    let mut first = open("first");
+    first.take_over().unwrap();
+    step(&mut first, 1, &[change("a", Some(1)), change("b", Some(1))], &mut [delta("a", "b", 0.9, 1)])
+        .unwrap();
+    drop(first);
+    let read = rusqlite::Connection::open(&path).unwrap();
+    read.execute_batch(
+        "DROP INDEX \"near \"\"pairs_similarity\"; ALTER TABLE \"near \"\"pairs\" DROP COLUMN at;
+         ALTER TABLE \"near \"\"deltas\" DROP COLUMN at; ALTER TABLE \"near \"\"progress\" DROP COLUMN at;
+         ALTER TABLE \"near \"\"progress\" DROP COLUMN layout;",
+    )
+    .unwrap();
+    let mut second = open("second");
+    assert!(matches!(second.take_over().unwrap(), Standing::At(_)));
+    assert_eq!(second.store.pairs().unwrap(), [delta("a", "b", 0.9, 1).pair].into());
+    second.restored(&[delta("a", "b", 0.9, 1)]);
+    step(&mut second, 2, &[change("c", Some(1))], &mut [delta("b", "c", 0.8, 1)]).unwrap();
+    let written: Vec<(String, bool)> = {
+        let mut statement =
+            read.prepare("SELECT b, at IS NOT NULL FROM \"near \"\"pairs\" ORDER BY b").unwrap();
+        statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect()
+    };
+    assert_eq!(written, [("b".to_owned(), false), ("c".to_owned(), true)]);
+    read.execute("UPDATE \"near \"\"progress\" SET layout = 3", []).unwrap();
+    let told = open("third").take_over().unwrap_err().to_string();
+    assert!(told.contains("layout 3") && told.contains("layout 2") && told.contains("sink.prefix"), "{told}");
 }
 
 #[cfg(feature = "postgres")]
@@ -207,6 +252,73 @@ fn postgres_keeps_its_promises() {
     let sums =
         format!("SELECT a || '+' || b FROM {views}deltas\" GROUP BY a, b, similarity HAVING sum(diff) = 1");
     assert_eq!(column(&sums), ["p+q"], "deltas add up to the pairs");
+    assert_eq!(
+        column(&format!(
+            "SELECT DISTINCT pg_typeof(ts)::text || ' ' || ts FROM {views}documents\" WHERE ts IS NOT NULL"
+        )),
+        ["timestamp with time zone 1970-01-01 00:00:00.5+00"]
+    );
+    assert_eq!(
+        column(&format!("SELECT (now() - at < interval '1 hour')::text FROM {views}pairs\"")),
+        ["true"],
+        "a row says when it was written"
+    );
+
+    // Tables of the layout before are changed; what they hold is the same.
+    let before = output(Address::Postgres(url.clone()), "x").store.documents().unwrap();
+    let mut change_back = crate::database::postgres::connect(&url, Duration::from_secs(5)).unwrap();
+    change_back
+        .batch_execute(&format!(
+            "ALTER TABLE {views}pairs\" DROP COLUMN at; ALTER TABLE {views}deltas\" DROP COLUMN at;
+             ALTER TABLE {views}progress\" DROP COLUMN at, DROP COLUMN layout;
+             ALTER TABLE {views}documents\" ALTER COLUMN ts TYPE float8 USING extract(epoch FROM ts)::float8;"
+        ))
+        .unwrap();
+    let mut later = output(Address::Postgres(url.clone()), "later");
+    assert!(matches!(later.take_over().unwrap(), Standing::At(_)));
+    assert_eq!(later.store.documents().unwrap(), before);
+    assert!(before.values().all(|facts| facts.ts == Some(0.5)));
+    step(&mut later, 9, &[change("r", Some(1))], &mut [delta("q", "r", 0.8, 1)]).unwrap();
+    change_back.batch_execute(&format!("UPDATE {views}progress\" SET layout = 3")).unwrap();
+    let told = output(Address::Postgres(url.clone()), "last").take_over().unwrap_err().to_string();
+    assert!(told.contains("layout 3") && told.contains("sink.prefix"), "{told}");
+    rights_are_asked_for(&server, &mut change_back);
+}
+
+/// Whether a role may do what a run does is said before one does.
+#[cfg(feature = "postgres")]
+fn rights_are_asked_for(server: &server::Server, owner: &mut ::postgres::Client) {
+    owner
+        .batch_execute(
+            "CREATE ROLE reader LOGIN; CREATE SCHEMA theirs; CREATE SCHEMA own AUTHORIZATION reader;
+             GRANT USAGE ON SCHEMA \"results of\" TO reader",
+        )
+        .unwrap();
+    let examine = |schema: &str, user: &str| {
+        let url = server.url().replace("//postgres@", &format!("//{user}@"));
+        let url = crate::broker::Secret::new(url);
+        let place = TableOutput {
+            address: Address::Postgres(url),
+            schema: schema.to_owned(),
+            prefix: "near \"".to_owned(),
+            deltas: false,
+            causes: false,
+            patience: Duration::from_secs(5),
+            run: String::new(),
+        };
+        place.examine().map_err(|failure| failure.to_string())
+    };
+    assert!(examine("own", "reader").unwrap().ends_with("schema \"own\": the first run makes its tables"));
+    assert!(examine("results of", "postgres").unwrap().ends_with("schema \"results of\""));
+    assert!(examine("new", "postgres").unwrap().ends_with(": missing, the first run makes it"));
+    for (schema, expected) in [
+        ("new", "GRANT CREATE ON DATABASE"),
+        ("theirs", "GRANT CREATE ON SCHEMA \"theirs\" TO \"reader\""),
+        ("results of", "GRANT SELECT, INSERT, UPDATE, DELETE ON \"results of\""),
+    ] {
+        let told = examine(schema, "reader").unwrap_err();
+        assert!(told.contains(expected), "{schema}: {told}");
+    }
 }
 
 /// What is there and was made by nobody is not touched.

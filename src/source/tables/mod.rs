@@ -132,6 +132,26 @@ pub(super) struct Row {
     pub(super) fields: Vec<Option<Vec<u8>>>,
 }
 
+/// Bytes of texts and fields after which a page takes no further row.
+pub(super) const PAGE_BYTES: usize = 16 << 20;
+
+/// Rows that are read at once.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Page {
+    pub(super) rows: Vec<Row>,
+    /// Whether the table ends with it.
+    pub(super) is_last: bool,
+}
+
+impl Row {
+    /// Bytes of what is read, about.
+    pub(super) fn bytes(&self) -> usize {
+        let id = self.id.as_ref().map_or(0, Vec::len);
+        let texts = self.fields.iter().chain([&self.text]).flatten();
+        id + texts.map(Vec::len).sum::<usize>()
+    }
+}
+
 /// A table, reached.
 pub(super) trait Rows: Send {
     /// What the column that grows holds.
@@ -141,9 +161,9 @@ pub(super) trait Rows: Send {
     /// none.
     fn latest(&mut self) -> Result<u64, Failure>;
 
-    /// The next rows by (order, id), at most as many as a page has; fewer where the table ends. With `from` those from there on, without
-    /// those behind the last one that was given.
-    fn page(&mut self, from: Option<u64>) -> Result<Vec<Row>, Failure>;
+    /// The next rows by (order, id), at most as many as a page has, and at most [`PAGE_BYTES`] but for the last of them; none where the table
+    /// has ended. With `from` those from there on, without those behind the last one that was given.
+    fn page(&mut self, from: Option<u64>) -> Result<Page, Failure>;
 
     /// The row of an id, if there is one.
     fn row(&mut self, id: &str) -> Result<Option<Row>, Failure>;

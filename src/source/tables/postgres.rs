@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use postgres::types::{ToSql, Type};
 use postgres::{Client, Statement};
 
-use super::{Layout, OrderKind, Row, Rows, Table};
+use super::{Layout, OrderKind, PAGE_BYTES, Page, Row, Rows, Table};
 use crate::broker::Secret;
 use crate::database::postgres::{connect, failure};
 use crate::database::{Failure, quoted};
@@ -22,6 +22,8 @@ pub(super) struct PostgresRows {
     order: String,
     kind: OrderKind,
     layout: Layout,
+    /// Rows in a page.
+    page: u32,
     from: Statement,
     behind: Statement,
     one: Statement,
@@ -71,7 +73,8 @@ impl PostgresRows {
                 _ => format!("{column}::text"),
             }
         };
-        let list = selected.iter().enumerate().map(expression).collect::<Vec<_>>().join(", ");
+        let expressions: Vec<String> = selected.iter().enumerate().map(expression).collect();
+        let list = expressions.join(", ");
         let (id, order) =
             (format!("source.{}", quoted(&table.id)), format!("source.{}", quoted(&table.order)));
         let at = match order_type {
@@ -81,10 +84,23 @@ impl PostgresRows {
         };
         let finite = if kind == OrderKind::Time { format!(" AND isfinite({order})") } else { String::new() };
         let cast = type_name(&id_type);
+        // Behind what is read, how many rows the page has. The server sends no row behind one that passes the bound: all others would have to be
+        // read to be thrown away.
         let sql = |behind: &str| {
             let page = table.page;
+            let named: Vec<String> = (0..selected.len()).map(|place| format!("c{place}")).collect();
+            let given = list_named(&expressions, &named);
+            let texts = [1, 2].into_iter().chain(layout.fields.clone());
+            let bytes: Vec<String> =
+                texts.map(|place| format!("coalesce(octet_length(c{place}), 0)::bigint")).collect();
+            let (named, bytes) = (named.join(", "), bytes.join(" + "));
             format!(
-                "SELECT {list} FROM {relation} WHERE {behind} AND {id} IS NOT NULL{finite} ORDER BY {order}, {id} LIMIT {page}"
+                "SELECT {named}, held FROM (
+                    SELECT *, count(*) OVER () AS held,
+                        sum({bytes}) OVER (ORDER BY at, key ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+                    FROM (SELECT {given}, {order} AS at, {id} AS key FROM {relation}
+                        WHERE {behind} AND {id} IS NOT NULL{finite} ORDER BY {order}, {id} LIMIT {page}) AS page
+                 ) AS sized WHERE before IS NULL OR before < {PAGE_BYTES} ORDER BY at, key"
             )
         };
         let from = client.prepare(&sql(&format!("{order} >= {at}"))).map_err(failed)?;
@@ -94,7 +110,9 @@ impl PostgresRows {
             "SELECT {list} FROM {relation} WHERE {id} = $1::text::{cast} ORDER BY {order} DESC LIMIT 1"
         );
         let one = client.prepare(&one).map_err(failed)?;
-        Ok(Self { client, relation, id, order, kind, layout, from, behind, one, last: None, snapshot: None })
+        let page = table.page;
+        let (last, snapshot) = (None, None);
+        Ok(Self { client, relation, id, order, kind, layout, page, from, behind, one, last, snapshot })
     }
 
     fn number(&mut self, sql: &str) -> Result<u64, Failure> {
@@ -117,6 +135,12 @@ impl PostgresRows {
             fields: self.layout.fields.clone().map(text).collect::<Result<_, _>>()?,
         })
     }
+}
+
+/// Expressions with names.
+fn list_named(expressions: &[String], names: &[String]) -> String {
+    let named = expressions.iter().zip(names).map(|(expression, name)| format!("{expression} AS {name}"));
+    named.collect::<Vec<_>>().join(", ")
 }
 
 /// An order as a number: NULL where it is infinite.
@@ -173,7 +197,7 @@ impl Rows for PostgresRows {
         self.number(&format!("SELECT {}", offset("clock_timestamp()", OrderKind::Time)))
     }
 
-    fn page(&mut self, from: Option<u64>) -> Result<Vec<Row>, Failure> {
+    fn page(&mut self, from: Option<u64>) -> Result<Page, Failure> {
         let statement =
             if from.is_none() && self.last.is_some() { self.behind.clone() } else { self.from.clone() };
         let (at, after) = match (from, &self.last) {
@@ -189,13 +213,16 @@ impl Rows for PostgresRows {
             None => vec![at],
         };
         let found = self.client.query(&statement, &parameters).map_err(|error| failure(&error))?;
+        let held = found.first().map(|row| row.try_get::<_, i64>(row.len() - 1)).transpose();
+        let held = usize::try_from(held.map_err(|error| failure(&error))?.unwrap_or(0)).unwrap_or(usize::MAX);
+        let is_last = held < self.page as usize && found.len() == held;
         let rows = found.iter().map(|row| self.row_of(row)).collect::<Result<Vec<_>, _>>();
         let rows = rows.map_err(|error| failure(&error))?;
         if let Some(Row { order: Some(order), id: Ok(id), .. }) = rows.last() {
             let id = String::from_utf8_lossy(id).into_owned();
             self.last = Some((order.cast_signed(), id));
         }
-        Ok(rows)
+        Ok(Page { rows, is_last })
     }
 
     fn row(&mut self, id: &str) -> Result<Option<Row>, Failure> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::seen::Seen;
-use super::{Row, Rows, Table};
+use super::{Page, Row, Rows, Table};
 use crate::database::Failure;
 use crate::doc::{Letter, Position};
 use crate::feed::BadRecord;
@@ -153,8 +153,8 @@ impl Reading {
         let mut page = rows.page(Some(from)).map_err(|failure| self.failed(failure))?;
         let mut last = 0;
         loop {
-            let is_last = page.len() < self.table.page as usize;
-            for row in page {
+            let Page { rows: found, is_last } = page;
+            for row in found {
                 let Some(order) = row.order else {
                     if self.seen.is_new(&row, u64::MAX) {
                         // Its place is that of the rows before it.

@@ -10,7 +10,7 @@ use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::stamps;
-use super::{Layout, OrderKind, Row, Rows, Table};
+use super::{Layout, OrderKind, PAGE_BYTES, Page, Row, Rows, Table};
 use crate::database::{Failure, quoted, sqlite};
 use crate::feed::BadRecord;
 use crate::time;
@@ -32,6 +32,9 @@ pub(super) struct SqliteRows {
     last: Option<(Value, Value)>,
     version: Option<i64>,
 }
+
+/// A row, with its order and id as they stand there.
+type Placed = (Row, (Value, Value));
 
 impl SqliteRows {
     pub(super) fn reach(table: &Table, path: &std::path::Path) -> Result<Self, Failure> {
@@ -101,15 +104,18 @@ impl SqliteRows {
         sqlite::failure(&self.path, error)
     }
 
-    /// Reads the rows of a query.
-    fn rows(&self, sql: &str, parameters: &[Value]) -> rusqlite::Result<Vec<(Row, (Value, Value))>> {
+    /// Reads the rows of a query, as many as a page takes; whether that was all.
+    fn rows(&self, sql: &str, parameters: &[Value]) -> rusqlite::Result<(Vec<Placed>, bool)> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query(rusqlite::params_from_iter(parameters))?;
-        let mut found = Vec::new();
-        while let Some(row) = rows.next()? {
-            found.push((self.row_of(row)?, (row.get(0)?, row.get(1)?)));
+        let (mut found, mut bytes) = (Vec::new(), 0);
+        while bytes < PAGE_BYTES {
+            let Some(row) = rows.next()? else { return Ok((found, true)) };
+            let read = self.row_of(row)?;
+            bytes += read.bytes();
+            found.push((read, (row.get(0)?, row.get(1)?)));
         }
-        Ok(found)
+        Ok((found, false))
     }
 
     fn row_of(&self, row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
@@ -201,7 +207,7 @@ impl Rows for SqliteRows {
         Ok((time::unix_seconds() * 1e6) as u64)
     }
 
-    fn page(&mut self, from: Option<u64>) -> Result<Vec<Row>, Failure> {
+    fn page(&mut self, from: Option<u64>) -> Result<Page, Failure> {
         let Self { list, relation, order, id, page, .. } = &*self;
         let (behind, parameters) = match (from, &self.last) {
             (None, Some((at, after))) => {
@@ -219,23 +225,24 @@ impl Rows for SqliteRows {
         let sql = format!(
             "SELECT {list} FROM {relation} WHERE {behind} AND {id} IS NOT NULL ORDER BY {order}, {id} LIMIT {page}"
         );
-        let found = self.rows(&sql, &parameters).map_err(|error| self.failed(&error))?;
+        let (found, is_all) = self.rows(&sql, &parameters).map_err(|error| self.failed(&error))?;
+        let is_last = is_all && found.len() < *page as usize;
         let (rows, mut places): (Vec<_>, Vec<_>) = found.into_iter().unzip();
         if let Some(last) = places.pop() {
             self.last = Some(last);
         }
-        Ok(rows)
+        Ok(Page { rows, is_last })
     }
 
     fn row(&mut self, id: &str) -> Result<Option<Row>, Failure> {
         let sql = format!("SELECT {} FROM {} WHERE {} = ?1", self.list, self.relation, self.id);
-        let mut found =
-            self.rows(&sql, &[Value::Text(id.to_owned())]).map_err(|error| self.failed(&error))?;
+        let rows = |key: Value| self.rows(&sql, &[key]).map(|(found, _)| found);
+        let mut found = rows(Value::Text(id.to_owned())).map_err(|error| self.failed(&error))?;
         if found.is_empty()
             && let Ok(number) = id.parse::<i64>()
         {
             // Of a query, a number is not what its text is.
-            found = self.rows(&sql, &[Value::Integer(number)]).map_err(|error| self.failed(&error))?;
+            found = rows(Value::Integer(number)).map_err(|error| self.failed(&error))?;
         }
         Ok(found.into_iter().map(|(row, _)| row).max_by_key(|row| row.order))
     }

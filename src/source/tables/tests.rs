@@ -134,6 +134,32 @@ fn rows_are_events_page_by_page() {
 }
 
 /// The traps: a row of the same order that changes, one that is committed late, one that is late by more than the overlap.
+/// Rows of 5 MB, as many as a page may have: one page of theirs was all of them.
+#[test]
+fn pages_are_bounded_in_bytes() {
+    let place = Place::numbers();
+    let long = 5 << 20;
+    place.run(&format!(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9)
+         INSERT INTO pages (id, body, version) SELECT i, printf('%.*c', {long}, 'x'), i FROM n"
+    ));
+    let table = Table { page: 300, ..place.table() };
+    let mut rows = table.reach().unwrap();
+    let mut sizes = Vec::new();
+    let mut page = rows.page(Some(0)).unwrap();
+    loop {
+        let bytes: usize = page.rows.iter().map(Row::bytes).sum();
+        assert!(bytes < PAGE_BYTES + long + 100, "{bytes}");
+        sizes.push(page.rows.len());
+        if page.is_last {
+            break;
+        }
+        page = rows.page(None).unwrap();
+    }
+    assert_eq!(sizes.iter().sum::<usize>(), 9, "{sizes:?}");
+    assert_eq!(sizes[..2], [4, 4], "16 MiB and the row that passes them");
+}
+
 #[test]
 fn what_comes_late_is_read() {
     let place = Place::numbers();
@@ -168,7 +194,7 @@ impl<F: FnOnce() + Send> Rows for Meanwhile<F> {
         self.0.latest()
     }
 
-    fn page(&mut self, from: Option<u64>) -> Result<Vec<Row>, Failure> {
+    fn page(&mut self, from: Option<u64>) -> Result<Page, Failure> {
         let page = self.0.page(from);
         self.1.take().into_iter().for_each(|happens| happens());
         page
