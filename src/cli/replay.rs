@@ -53,7 +53,7 @@ pub struct Args {
     pub output_format: Option<OutputFormat>,
 
     /// Where the input is cut into epochs: "events:N" after every N events, "every:T" so long after its first event (as in 100ms),
-    /// "ts" whenever the time stamp changes, or "all".
+    /// "events:N,every:T" by whichever is first, "ts" whenever the time stamp changes, or "all".
     /// Inside an epoch only the last event of a document counts.
     #[arg(long, value_name = "RULE", default_value_t)]
     pub epoch: EpochRule,

@@ -187,7 +187,7 @@ pub(super) fn source(settings: &mut Settings) -> SourcePlace {
             inputs,
             files_from,
             layout: layout(settings),
-            epoch: settings.read("source.epoch", |v| v.text()?.parse().ok()).unwrap_or_default(),
+            epoch: settings.read("source.epoch", |v| v.text()?.parse().ok()).unwrap_or(EpochRule::LIVE),
             speed: settings.read("source.speed", |v| v.text()?.parse().ok()).unwrap_or_default(),
         };
     }

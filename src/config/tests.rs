@@ -528,8 +528,8 @@ fn what_a_variable_holds_is_never_said() {
             "l.toml:4: source.inputs: the variable MISSING of the environment is not set; \"${MISSING:-default}\" gives a \
              default",
             "l.toml:5: source.kind: found \"queue\", expected \"files\", \"kafka\", \"sqlite\" or \"postgres\"",
-            "l.toml:6: source.epoch: found \"${SECRET}\", expected \"events:N\", \"every:T\" with T as in \"100ms\", \"ts\" \
-             or \"all\"",
+            "l.toml:6: source.epoch: found \"${SECRET}\", expected \"events:N\", \"every:T\" with T as in \"100ms\", \
+             \"events:N,every:T\", \"ts\" or \"all\"",
             "l.toml:8: sink.emit: found \"${SECRET}\", expected \"deltas\", \"pairs\", \"clusters\", \"cluster-deltas\", \"keep\" or \"remove\"",
             "l.toml:9: sink.path: \"${\" without a \"}\"",
         ]

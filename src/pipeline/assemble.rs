@@ -22,7 +22,7 @@ use crate::sink::{
     ClusterDeltaLines, ClusterLines, Csv, DeltaLines, Destination, KeepList, LetterFile, Lines, Listed,
     MarkedFile, PairLines, RowKind, Rows, Sink, StandardError, TableOutput, TableSink,
 };
-use crate::source::{BadRecords, DeadLetter, EpochRule, Files, Input, Share, Source, SourceError, Table};
+use crate::source::{BadRecords, DeadLetter, Files, Input, Share, Source, SourceError, Table};
 use crate::state::{self, State, StateError};
 use crate::time::Clock;
 
@@ -131,7 +131,8 @@ impl Job {
             }
         }
         // Two clocks do not cut at the same record.
-        let by_clock = matches!(deployment.source, SourcePlace::Files { epoch: EpochRule::Every(_), .. });
+        let by_clock =
+            matches!(&deployment.source, SourcePlace::Files { epoch, .. } if epoch.interval().is_some());
         let share = Share { index, count, reads_all: matches!(mode, Mode::Replay) && !by_clock };
         let cores = || thread::available_parallelism().ok();
         let workers = deployment.workers.or_else(cores).map_or(1, NonZeroUsize::get);

@@ -261,14 +261,13 @@ impl<'q> Cutter<'q> {
         if self.line_at == Some(self.next) {
             self.flush()?;
         }
-        match self.rule {
-            EpochRule::Events(events) if self.in_epoch == events.get() => {
-                self.flush()?;
-                self.close_epoch();
-                Ok(())
-            }
-            _ => self.flush_if_full(),
+        // An epoch that the clock has ended has no more of them than this.
+        if self.rule.events().is_some_and(|events| self.in_epoch == events.get()) {
+            self.flush()?;
+            self.close_epoch();
+            return Ok(());
         }
+        self.flush_if_full()
     }
 
     /// The same for the line at `start`, if it has a time.

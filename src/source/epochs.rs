@@ -7,14 +7,16 @@ use std::time::Duration;
 
 /// The rule by which a record opens or closes an epoch.
 ///
-/// Written `events:N`, `every:T` (with T as in `100ms` or `5s`), `ts` or `all`.
+/// Written `events:N`, `every:T` (with T as in `100ms` or `5s`), `events:N,every:T`, `ts` or `all`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EpochRule {
     /// A new epoch after every so many records, bad ones included.
     Events(NonZeroU64),
-    /// A new epoch so long after the first records of the one before. The only rule whose cuts depend on the time of
-    /// reading; the pairs at the end do not.
+    /// A new epoch so long after the first records of the one before. This rule's cuts, and those of [`Self::Within`],
+    /// depend on the time of reading; the pairs at the end do not.
     Every(Duration),
+    /// The first two rules at once: whichever ends the epoch first.
+    Within(NonZeroU64, Duration),
     /// A new epoch with every record whose `ts` differs from the one before. Records without a `ts` that can be read
     /// stay in the epoch that is open. Files of a folder have none.
     Ts,
@@ -24,7 +26,27 @@ pub enum EpochRule {
 
 impl EpochRule {
     /// How a rule is written.
-    pub const EXPECTED: &str = "\"events:N\", \"every:T\" with T as in \"100ms\", \"ts\" or \"all\"";
+    pub const EXPECTED: &str =
+        "\"events:N\", \"every:T\" with T as in \"100ms\", \"events:N,every:T\", \"ts\" or \"all\"";
+
+    /// `events:1000,every:1s`: what a run that goes on cuts by, so that slow input is answered too.
+    pub const LIVE: Self = Self::Within(NonZeroU64::MIN.saturating_add(999), Duration::from_secs(1));
+
+    /// The time after which an epoch ends, however few its records are.
+    pub fn interval(self) -> Option<Duration> {
+        match self {
+            Self::Every(time) | Self::Within(_, time) => Some(time),
+            Self::Events(_) | Self::Ts | Self::All => None,
+        }
+    }
+
+    /// The records after which an epoch ends.
+    pub fn events(self) -> Option<NonZeroU64> {
+        match self {
+            Self::Events(events) | Self::Within(events, _) => Some(events),
+            Self::Every(_) | Self::Ts | Self::All => None,
+        }
+    }
 }
 
 /// A time as it is written: a whole number of milliseconds or seconds, 1 or more, as in `100ms` or `5s`.
@@ -51,6 +73,14 @@ impl FromStr for EpochRule {
         match rule {
             "ts" => Ok(Self::Ts),
             "all" => Ok(Self::All),
+            _ if rule.contains(",every:") => {
+                let (events, every) = rule.split_once(',').unwrap_or_default();
+                let [events, every] = [events, every].map(str::parse::<Self>);
+                match (events?, every?) {
+                    (Self::Events(events), Self::Every(time)) => Ok(Self::Within(events, time)),
+                    _ => Err(format!("expected {}", Self::EXPECTED)),
+                }
+            }
             _ if rule.starts_with("every:") => {
                 interval(&rule["every:".len()..]).map(Self::Every).ok_or_else(|| {
                     "expected a time above 0 after \"every:\", as in \"100ms\" or \"5s\"".to_owned()
@@ -73,6 +103,7 @@ impl fmt::Display for EpochRule {
             Self::Events(events) => write!(f, "events:{events}"),
             Self::Every(time) if time.subsec_millis() == 0 => write!(f, "every:{}s", time.as_secs()),
             Self::Every(time) => write!(f, "every:{}ms", time.as_millis()),
+            Self::Within(events, time) => write!(f, "{},{}", Self::Events(*events), Self::Every(*time)),
             Self::Ts => f.write_str("ts"),
             Self::All => f.write_str("all"),
         }
@@ -85,10 +116,13 @@ mod tests {
 
     #[test]
     fn rules_are_written_as_they_are_read() {
-        for rule in ["events:1", "events:1000", "every:100ms", "every:5s", "ts", "all"] {
+        for rule in
+            ["events:1", "events:1000", "every:100ms", "every:5s", "events:7,every:1500ms", "ts", "all"]
+        {
             assert_eq!(rule.parse::<EpochRule>().unwrap().to_string(), rule);
         }
         assert_eq!(EpochRule::default().to_string(), "events:1000");
+        assert_eq!(EpochRule::LIVE.to_string(), "events:1000,every:1s");
     }
 
     #[test]
@@ -98,6 +132,9 @@ mod tests {
         }
         for rule in ["every:", "every:0s", "every:5", "every:-1s", "every:1.5s", "every:s"] {
             assert!(rule.parse::<EpochRule>().unwrap_err().contains("\"100ms\" or \"5s\""), "{rule}");
+        }
+        for rule in ["events:0,every:1s", "events:1,every:0s", "ts,every:1s", "every:1s,every:1s"] {
+            assert!(rule.parse::<EpochRule>().is_err(), "{rule}");
         }
         for rule in ["", "event:1", "TS", "100"] {
             assert!(rule.parse::<EpochRule>().unwrap_err().contains("\"events:N\", \"every:T\""), "{rule}");

@@ -59,11 +59,8 @@ impl Files {
 
 impl Source for Files {
     fn epochs(&self) -> EpochLimits {
-        match self.epochs {
-            EpochRule::Every(time) => EpochLimits { interval: Some(time), ..EpochLimits::default() },
-            // Cut exactly, by the reader.
-            EpochRule::Events(_) | EpochRule::Ts | EpochRule::All => EpochLimits::default(),
-        }
+        // By their number they are cut exactly, by the reader.
+        EpochLimits { interval: self.epochs.interval(), ..EpochLimits::default() }
     }
 
     fn cuts_alike(&self) -> bool {

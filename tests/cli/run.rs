@@ -164,6 +164,25 @@ fn an_epoch_by_the_clock_waits_for_no_more_events() {
     assert_eq!(run.end().0, Some(0));
 }
 
+/// As `tail -f FEED | dupflow run -c config/local.toml` does: what is fewer than an epoch's events is answered all the same.
+#[cfg(unix)]
+#[test]
+fn deltas_are_written_while_the_pipe_is_open() {
+    let local = concat!(env!("CARGO_MANIFEST_DIR"), "/config/local.toml");
+    let local = std::fs::read_to_string(local).expect("can be read");
+    for deployment in [local.as_str(), "[source]\ninputs = [\"-\"]\n"] {
+        let place = Place::new();
+        place.file("here.toml", deployment);
+        let mut run = Running::start(&place);
+        run.send(&copies(0, 2));
+        assert_eq!(lines(&run.read(1))[0]["b"], "000001");
+        run.send(&copies(2, 1));
+        run.read(2);
+        run.signal("TERM");
+        assert_eq!(run.end().0, Some(0));
+    }
+}
+
 /// More lines than any pipe holds, and nobody who reads them.
 #[cfg(unix)]
 fn stuck(shutdown_seconds: u32) -> (Place, Running) {

@@ -28,7 +28,7 @@ fn a_pipeline_inputs_and_options_are_judged_together() {
         "replay -p ./wrong.toml --set blocking.cap=0 --epoch hourly --emit=groups --workers none -o result no/such \
          neither",
         &[
-            "invalid value 'hourly' for '--epoch <RULE>': expected \"events:N\", \"every:T\" with T as in \"100ms\", \"ts\" or \"all\"",
+            "invalid value 'hourly' for '--epoch <RULE>': expected \"events:N\", \"every:T\" with T as in \"100ms\", \"events:N,every:T\", \"ts\" or \"all\"",
             "invalid value 'groups' for '--emit <WHAT>' [possible values: deltas, pairs, clusters, cluster-deltas, keep, remove]",
             "invalid value 'none' for '--workers <N>': expected a whole number, 1 or more",
             "./wrong.toml:1: threshold: found 1.5, expected a number above 0 and at most 1",
