@@ -33,7 +33,7 @@ pub(crate) fn commit(folder: &Path) -> Option<(String, Vec<PathBuf>)> {
     let branch = git(&["symbolic-ref", "--quiet", "HEAD"]);
     let file = |name: &str| git(&["rev-parse", "--git-path", name]).map(|path| folder.join(path));
     // A file that is not there would be a change each time. A branch that is packed stands among the others.
-    let is_there = |file: &PathBuf| file.exists();
+    let is_there = |path: &PathBuf| path.exists();
     let reference = branch.and_then(|branch| file(&branch)).filter(is_there).or_else(|| file("packed-refs"));
     Some((commit, file("HEAD").into_iter().chain(reference).filter(is_there).collect()))
 }

@@ -49,22 +49,29 @@ pub struct Axis {
     /// Where its bands begin, ascending, if values along it are of bands: a point at the begin of one is of all of it. The last one is
     /// a point by itself.
     pub bands: Vec<f64>,
+    /// Whether it is of shares, and reaches from 0 to 1 whatever is drawn.
+    pub shares: bool,
 }
 
 impl Axis {
     /// In equal steps.
     pub fn linear(label: &str) -> Self {
-        Self { label: label.to_owned(), log: false, bands: Vec::new() }
+        Self { label: label.to_owned(), log: false, bands: Vec::new(), shares: false }
     }
 
     /// In powers of ten.
     pub fn log(label: &str) -> Self {
-        Self { label: label.to_owned(), log: true, bands: Vec::new() }
+        Self { label: label.to_owned(), log: true, bands: Vec::new(), shares: false }
     }
 
     /// In equal steps, with values that are of bands.
     pub fn of_bands(label: &str, bands: &[f64]) -> Self {
-        Self { label: label.to_owned(), log: false, bands: bands.to_owned() }
+        Self { label: label.to_owned(), log: false, bands: bands.to_owned(), shares: false }
+    }
+
+    /// From 0 to 1.
+    pub fn of_shares(label: &str) -> Self {
+        Self { shares: true, ..Self::linear(label) }
     }
 
     /// Where the band that begins at a value ends; there, if there are no bands or it is the last one.
@@ -93,7 +100,10 @@ impl Plot {
     /// # Errors
     /// What the plotting library says.
     pub fn svg(&self) -> Result<String, EvaluateError> {
-        let (mut across, up) = (self.range(|point| point.0), self.range(|point| point.1));
+        let (mut across, mut up) = (self.range(|point| point.0), self.range(|point| point.1));
+        if self.y.shares {
+            up = 0.0..1.0;
+        }
         across.end = across.end.max(self.x.end(across.end));
         match (self.x.log, self.y.log) {
             (false, false) => self.draw(across, up),
@@ -234,7 +244,7 @@ mod tests {
     use super::*;
 
     fn plot(log: bool, points: &[(f64, f64)]) -> Plot {
-        let axis = |label: &str| Axis { label: label.to_owned(), log, bands: Vec::new() };
+        let axis = |label: &str| Axis { label: label.to_owned(), log, bands: Vec::new(), shares: false };
         let series = Series { name: "s & t".to_owned(), points: points.to_vec() };
         let (x, y) = (axis("across <x>"), axis("up"));
         Plot { name: "p".to_owned(), title: "Title".to_owned(), x, y, series: vec![series] }
@@ -276,6 +286,19 @@ mod tests {
         );
         let svg = steps.svg().unwrap();
         assert_eq!(svg.matches("<circle").count(), 1, "{svg}");
+    }
+
+    /// All of them 1: the axis shows no share that cannot be.
+    #[test]
+    fn shares_are_from_0_to_1() {
+        let ticks = |y: Axis| {
+            let mut plot = plot(false, &[(10.0, 1.0), (11.0, 1.0)]);
+            plot.y = y;
+            let svg = plot.svg().unwrap();
+            ["\n0.2\n", "\n1.8\n"].map(|tick| svg.contains(tick))
+        };
+        assert_eq!(ticks(Axis::of_shares("share")), [true, false]);
+        assert_eq!(ticks(Axis::linear("share")), [false, true]);
     }
 
     /// Every name stands to the right of the axes, at any direction of the lines.

@@ -138,7 +138,7 @@ pub(super) fn found_by_similarity(ran: &[Ran], threshold: f64) -> Plot {
         name: format!("pipelines_found_{threshold}"),
         title: format!("Share of pairs found, T = {threshold}"),
         x: Axis::of_bands("true similarity", &BANDS),
-        y: Axis::linear("share found"),
+        y: Axis::of_shares("share found"),
         series: series.collect(),
     }
 }
