@@ -6,16 +6,16 @@
 use std::path::Path;
 use std::process::Command;
 
-#[expect(dead_code, reason = "what it prints is for cargo")]
+#[expect(dead_code, clippy::print_stdout, reason = "what it prints is for cargo")]
 #[path = "../build.rs"]
 mod build;
 
 fn git(folder: &Path, arguments: &[&str]) -> String {
     let mut git = Command::new("git");
     git.arg("-C").arg(folder).args(["-c", "user.name=t", "-c", "user.email=t@example.org"]).args(arguments);
-    let said = git.output().unwrap();
+    let said = git.output().expect("git runs");
     assert!(said.status.success(), "{arguments:?}: {said:?}");
-    String::from_utf8(said.stdout).unwrap().trim().to_owned()
+    String::from_utf8(said.stdout).expect("its output is text").trim().to_owned()
 }
 
 #[test]
@@ -38,16 +38,16 @@ fn the_commit_is_that_of_the_package_alone() {
     assert!(named.len() == 12 && first.starts_with(&named), "{named} {first}");
     let file = |name: &str| folder.join(".git").join(name);
     assert_eq!(watched, [file("HEAD"), file("refs/heads/trunk")]);
-    let before = watched.iter().map(|file| std::fs::read(file).unwrap()).collect::<Vec<_>>();
+    let before = watched.iter().map(|path| std::fs::read(path).unwrap()).collect::<Vec<_>>();
     let second = commit("second");
-    let after = watched.iter().map(|file| std::fs::read(file).unwrap()).collect::<Vec<_>>();
+    let after = watched.iter().map(|path| std::fs::read(path).unwrap()).collect::<Vec<_>>();
     assert!(before != after && second.starts_with(&build::commit(folder).unwrap().0));
     git(folder, &["pack-refs", "--all"]);
-    let (named, watched) = build::commit(folder).unwrap();
-    assert!(second.starts_with(&named), "{named} {second}");
-    assert_eq!(watched, [file("HEAD"), file("packed-refs")]);
+    let (packed, watched_then) = build::commit(folder).unwrap();
+    assert!(second.starts_with(&packed), "{packed} {second}");
+    assert_eq!(watched_then, [file("HEAD"), file("packed-refs")]);
     git(folder, &["checkout", "--quiet", "--detach"]);
-    assert!(build::commit(folder).unwrap().1.iter().all(|file| file.exists()));
+    assert!(build::commit(folder).unwrap().1.iter().all(|path| path.exists()));
     std::fs::create_dir(folder.join("vendored")).unwrap();
     assert_eq!(build::commit(&folder.join("vendored")), None, "a repository of something else");
 }

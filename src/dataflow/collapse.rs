@@ -140,8 +140,13 @@ pub(super) fn collapse<'scope>(
             }
         }
     });
-    let (postings, changed) = (postings_stream, changed_stream);
-    (shared, Collapsed { postings, changed, copies: copies_stream, reached: reached_stream })
+    let collapsed = Collapsed {
+        postings: postings_stream,
+        changed: changed_stream,
+        copies: copies_stream,
+        reached: reached_stream,
+    };
+    (shared, collapsed)
 }
 
 /// Notes the documents of a group that stand for it and did not, or did and do not, by what was told of its members. Those that leave or

@@ -180,7 +180,7 @@ impl Plot {
                     .draw_series(LineSeries::new(line, color.stroke_width(2)))
                     .map_err(|error| error.to_string())?;
             }
-            let dots = self.points(series).filter(|(x, _)| self.x.end(*x) <= *x);
+            let dots = self.points(series).filter(|point| self.x.end(point.0) <= point.0);
             chart
                 .draw_series(dots.map(|point| Circle::new(point, 3, color.filled())))
                 .map_err(|error| error.to_string())?;

@@ -290,8 +290,8 @@ impl Featurizer {
     pub fn tokens(&mut self, text: &str) -> usize {
         let mut count = 0;
         for part in self.rules.parts(text) {
-            let text = self.reader.read(part);
-            self.lowered.fill(normalized(text, self.rules.normalize, &mut self.normalized));
+            let read = self.reader.read(part);
+            self.lowered.fill(normalized(read, self.rules.normalize, &mut self.normalized));
             each_token(&self.lowered, &self.stop_words, None, |_, _, _| count += 1);
         }
         count

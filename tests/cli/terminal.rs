@@ -17,28 +17,36 @@ const FEED: &str = "{\"id\":\"a\",\"text\":\"one two three four\"}\n{\"id\":\"b\
 fn shown(place: &Place, arguments: &str, environment: &[(&str, &str)]) -> String {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&terminal).and_then(|()| unlockpt(&terminal)).unwrap();
-    let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
-    let side = OpenOptions::new().read(true).write(true).open(name).unwrap();
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal of its own");
+    grantpt(&terminal).and_then(|()| unlockpt(&terminal)).expect("a terminal of its own");
+    let name = ptsname(&terminal, Vec::new())
+        .expect("a terminal of its own")
+        .into_string()
+        .expect("a terminal of its own");
+    let side = OpenOptions::new().read(true).write(true).open(name).expect("a terminal of its own");
     let mut command = super::dupflow::command(arguments.split(' '));
     command
         .current_dir(place.path(""))
         .env_remove("NO_COLOR")
         .env_remove("CLICOLOR_FORCE")
         .env("TERM", "xterm");
-    command.envs(environment.iter().copied()).stdout(side.try_clone().unwrap()).stderr(side);
-    let mut child = command.spawn().unwrap();
+    command
+        .envs(environment.iter().copied())
+        .stdout(side.try_clone().expect("a terminal of its own"))
+        .stderr(side);
+    let mut child = command.spawn().expect("a terminal of its own");
     // The command holds the terminal open.
     drop(command);
     let mut shown = Vec::new();
     let mut buffer = [0; 4096];
     // A terminal that nothing writes to any more is an error to its reader.
-    while let Ok(read @ 1..) = File::from(terminal.try_clone().unwrap()).read(&mut buffer) {
+    while let Ok(read @ 1..) =
+        File::from(terminal.try_clone().expect("a terminal of its own")).read(&mut buffer)
+    {
         shown.extend_from_slice(&buffer[..read]);
     }
-    assert!(child.wait().unwrap().success());
-    String::from_utf8(shown).unwrap()
+    assert!(child.wait().expect("a terminal of its own").success());
+    String::from_utf8(shown).expect("a terminal of its own")
 }
 
 /// Whether a sequence for colours is in it.

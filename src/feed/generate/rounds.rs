@@ -61,13 +61,16 @@ impl Rounds {
         problems
     }
 
-    /// The feed. It may panic on values that have [problems](Self::problems).
+    /// The feed.
+    ///
+    /// # Panics
+    /// Perhaps, on values that have [problems](Self::problems).
     pub fn feed(&self) -> impl Iterator<Item = Record<'static>> + use<> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         let vocabulary = Vocabulary::new(self.script, self.vocabulary, self.zipf, &mut rng);
         let lengths = (self.min_words, self.max_words);
-        let own = move |rng: &mut ChaCha8Rng, vocabulary: &Vocabulary| {
-            Words::sample(vocabulary.law(), log_uniform(lengths.0, lengths.1, rng), rng)
+        let own = move |draws: &mut ChaCha8Rng, words: &Vocabulary| {
+            Words::sample(words.law(), log_uniform(lengths.0, lengths.1, draws), draws)
         };
         let template = own(&mut rng, &vocabulary);
         let mut last: Vec<u64> = (0..self.documents).collect();

@@ -173,7 +173,7 @@ fn rounds_of_one_template() {
     assert!(feed == rounds.feed().collect::<Vec<_>>() && feed.len() == 105);
     let ids = |from: usize, to: usize| feed[from..to].iter().map(|record| record.event.id.clone()).collect();
     let of_round: [Vec<DocId>; 3] = [ids(0, 30), ids(30, 60), ids(60, 90)];
-    assert!(of_round[0].is_sorted() && of_round.iter().all(|ids| *ids == of_round[0]));
+    assert!(of_round[0].is_sorted() && of_round.iter().all(|round| *round == of_round[0]));
     let dropped: Vec<DocId> = ids(90, 105);
     assert!(!dropped.is_sorted() && dropped.iter().collect::<BTreeSet<_>>().len() == 15);
     assert!(feed[90..].iter().all(|record| record.event.text.is_none()));
