@@ -118,8 +118,11 @@ pub enum Cause {
     /// A document is weighed by another table of document frequencies.
     #[serde(rename = "re-weighed")]
     Reweighed,
-    /// Neither document has changed: a block in which they met has got hot or has lost a leader, or a group of copies has
-    /// become a star.
+    /// Neither document has changed: one of them is in a group of copies, and begins or ceases to stand for it, since the group has
+    /// passed its limit or has another smallest id.
+    #[serde(rename = "re-grouped")]
+    Regrouped,
+    /// Neither document has changed: a block in which they met has got hot or has lost a leader.
     BlockDied,
     /// Neither document has changed: they meet in a block again, or anew.
     BlockRevived,
@@ -129,12 +132,13 @@ pub enum Cause {
 
 impl Cause {
     /// All of them, in order.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Insert,
         Self::Update,
         Self::Delete,
         Self::Expire,
         Self::Reweighed,
+        Self::Regrouped,
         Self::BlockDied,
         Self::BlockRevived,
         Self::Correction,
@@ -148,6 +152,7 @@ impl Cause {
             Self::Delete => "delete",
             Self::Expire => "expire",
             Self::Reweighed => "re-weighed",
+            Self::Regrouped => "re-grouped",
             Self::BlockDied => "block-died",
             Self::BlockRevived => "block-revived",
             Self::Correction => "correction",

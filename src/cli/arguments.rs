@@ -13,6 +13,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::Cli;
 use super::problems::Problems;
+use crate::config::MOST_WORKERS;
 
 /// What was typed, the program's name first, as far as it is understood, and what is not.
 ///
@@ -87,6 +88,15 @@ pub(super) fn at_least_one(typed: &str) -> Result<NonZeroUsize, String> {
     typed.parse().map_err(|_| "expected a whole number, 1 or more".to_owned())
 }
 
+/// A number of worker threads.
+///
+/// # Errors
+/// What is expected, if it is anything else.
+pub(super) fn workers(typed: &str) -> Result<NonZeroUsize, String> {
+    let number = typed.parse().ok().filter(|number: &NonZeroUsize| number.get() <= MOST_WORKERS);
+    number.ok_or_else(|| format!("expected a whole number from 1 to {MOST_WORKERS}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,7 +121,7 @@ mod tests {
             "invalid value 'hourly' for '--epoch <RULE>': expected \"events:N\", \"every:T\" with T as in",
             "invalid value 'groups' for '--emit <WHAT>' [possible",
             "unexpected argument '--worker' found; tip: a similar argument exists: '--workers'",
-            "invalid value '0' for '--workers <N>': expected a whole number, 1 or more",
+            "invalid value '0' for '--workers <N>': expected a whole number from 1 to 1024",
         ];
         assert!(expected.iter().all(|line| told.contains(line)), "{told}");
     }

@@ -13,9 +13,11 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::arguments::at_least_one;
+use super::arguments::{self, at_least_one};
 use super::corpus;
 use super::problems::Problems;
+use super::voice::Voice;
+use super::written;
 use crate::config::{BUILT_IN, FrozenTables, Plan};
 use crate::evaluate::estimators::Estimators;
 use crate::evaluate::filter::Filter;
@@ -73,7 +75,7 @@ pub struct Args {
     pub seed: u64,
 
     /// Threads to simulate with [default: as many as the machine has cores].
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = arguments::workers)]
     pub workers: Option<NonZeroUsize>,
 
     /// Whole pipelines.
@@ -217,17 +219,22 @@ impl TableFormat {
 ///
 /// # Errors
 /// Everything that is wrong with the options, together; then what a study or a file fails with.
-pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.whole.write_idf {
         return args.whole.write_idf(path, problems);
     }
     let program = std::env::current_exe().context("the program's own path")?;
     let studies = studies(args, program, &mut problems);
+    if let Some(Err(error)) = args.output.as_ref().map(std::fs::create_dir_all) {
+        problems.note(format_args!("--output: a folder is to be made, or to be there: {error}"));
+    } else if let Some(folder) = &args.output {
+        written::probe([("--output", folder.join("index.html").as_path())], &mut problems);
+    }
     let studies = problems.settle(Some(studies))?;
     let clock = SystemClock::start();
     let cores = || std::thread::available_parallelism().ok();
     let threads = args.workers.or_else(cores).map_or(1, NonZeroUsize::get);
-    let bar = progress();
+    let bar = progress(voice);
     let told = |what: &str| {
         bar.set_message(what.to_owned());
         tracing::info!(what, "measuring");
@@ -251,8 +258,8 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
 }
 
 /// What is measured at the moment and for how long, where somebody looks.
-fn progress() -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
+fn progress(voice: Voice) -> ProgressBar {
+    if !voice.shows_progress() || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
     let style = ProgressStyle::with_template("{spinner} {elapsed_precise}  {msg}").expect("a fixed template");
@@ -338,6 +345,7 @@ impl Whole {
         if self.corpus.is_empty() {
             problems.note("--write-idf needs documents: name a feed or a folder with --corpus");
         }
+        written::probe([("--write-idf", path)], &mut problems);
         let (mut plan, inputs) = problems.settle(plan.zip(inputs))?;
         let rules = plan.scheme.text.clone();
         let mut featurizer = Featurizer::new(rules.clone());

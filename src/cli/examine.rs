@@ -1,6 +1,5 @@
 //! One text, or two side by side, through all stages, with everything that `compare` and `trace` show.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::block::{BlockKey, Blocking, HotRule};
@@ -10,8 +9,8 @@ use crate::hash::SketchId;
 use crate::sketch::agreement::Shape;
 use crate::sketch::sectional;
 use crate::sketch::{Estimator, Matches, Scheme, Sketch, SketchKind, SketchMaker};
-use crate::text::measures::Measure;
-use crate::text::{self, Featurizer, Terms, Weigher, Weights};
+use crate::text::measures::{self, Measure};
+use crate::text::{Features, Featurizer, Terms, Weigher, Weights};
 
 /// Takes texts through the stages of one pipeline.
 pub(super) struct Examiner {
@@ -29,10 +28,9 @@ pub(super) struct Examiner {
 /// A text, stage by stage.
 pub(super) struct Specimen {
     pub(super) bytes: usize,
-    pub(super) tokens: Vec<String>,
-    /// In text order, repeats included.
-    pub(super) shingles: Vec<String>,
-    /// The shingles' hashes.
+    /// Number of tokens.
+    pub(super) tokens: usize,
+    /// The hashed shingles in text order, repeats included.
     pub(super) features: Vec<u64>,
     /// Distinct features, counted.
     pub(super) terms: Terms,
@@ -79,8 +77,7 @@ impl Examiner {
     pub(super) fn examine(&mut self, text: &str) -> Specimen {
         Specimen {
             bytes: text.len(),
-            tokens: text::tokens(text, &self.scheme.text),
-            shingles: text::shingles(text, &self.scheme.text),
+            tokens: self.featurizer.tokens(text),
             features: self.featurizer.features(text).to_owned(),
             terms: self.featurizer.terms(text).to_owned(),
             sketched: self.sketch(text),
@@ -162,16 +159,15 @@ impl Examiner {
 }
 
 impl Specimen {
-    /// The shingles as a set.
-    pub(super) fn distinct(&self) -> BTreeSet<&str> {
-        self.shingles.iter().map(String::as_str).collect()
+    /// Number of distinct shingles. Two of one hash count as one, as they do everywhere else: a chance of one in 2^64 for each two.
+    pub(super) fn distinct(&self) -> usize {
+        self.terms.ids.len()
     }
 
     /// Distinct shingles of both, and of either.
     pub(super) fn overlap(&self, other: &Self) -> (usize, usize) {
-        let (a, b) = (self.distinct(), other.distinct());
-        let common = a.intersection(&b).count();
-        (common, a.len() + b.len() - common)
+        let common = measures::common(Features::set(&self.terms.ids), Features::set(&other.terms.ids));
+        (common, self.distinct() + other.distinct() - common)
     }
 
     /// q, the share of the common features whose first occurrences are in sections of equal number; `None` if nothing is common.
@@ -191,7 +187,7 @@ pub(super) fn named(measure: Measure) -> &'static str {
 
 /// Why a text has no sketch.
 pub(super) fn without_sketch(text: &Specimen) -> &'static str {
-    if text.tokens.is_empty() {
+    if text.tokens == 0 {
         "a text without a token has no sketch and is in no pair"
     } else {
         "a text whose shingles all weigh 0 has no sketch and is in no pair"

@@ -11,15 +11,31 @@ use indicatif::{BinaryBytes, HumanCount};
 use super::documents::{self, Documents, Format, open};
 use super::problems::Problems;
 use super::summary::count;
-use super::tell;
-use crate::config::LogFormat;
+use super::voice::Voice;
+use super::written;
 use crate::doc::{DocEvent, DocId};
 use crate::feed::Record;
 use crate::feed::generate::labelled::{Document, Labelled};
-use crate::feed::generate::{Generator, Params, Script};
+use crate::feed::generate::{Generator, Params, Rounds, Script};
 use crate::oracle;
 use crate::pair::Pair;
 use crate::text::{Featurizer, TextRules};
+
+/// What shapes the usual feed, and nothing else does.
+const OTHERS: [&str; 12] = [
+    "labels",
+    "copies",
+    "near",
+    "max_edit_rate",
+    "updates",
+    "repeats",
+    "deletes",
+    "empty",
+    "short",
+    "sites",
+    "window",
+    "truth",
+];
 
 /// What `generate` takes.
 #[derive(Debug, clap::Args)]
@@ -52,8 +68,21 @@ pub struct Args {
     /// documents of one label come from one original. Levels, in the ids: copy; edit-1, -2, -5, -10, -20 (so many words in a hundred
     /// are edited); moved (paragraphs in another order); light (5 words in a hundred, two paragraphs change places); heavy (25 words in
     /// a hundred, paragraphs in another order); mixed (half of the paragraphs are new); unrelated (of a label of its own).
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["copies", "near", "max_edit_rate", "updates", "repeats", "deletes", "empty", "short", "sites", "window", "truth", "floor"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["copies", "near", "max_edit_rate", "updates", "repeats", "deletes", "empty", "short", "sites", "window", "truth", "floor", "family", "rounds", "drop"])]
     pub labels: Option<PathBuf>,
+
+    /// Make a family instead: texts of one template, in each of which so many words, at random, are replaced by others; with 0 all are
+    /// copies. `--min-words 400 --max-words 401` gives all of them 400 words.
+    #[arg(long, value_name = "EDITS", conflicts_with_all = OTHERS)]
+    pub family: Option<usize>,
+
+    /// Make rounds instead: every document is sent so often, each time with another text, a second after the one before.
+    #[arg(long, value_name = "N", conflicts_with_all = OTHERS)]
+    pub rounds: Option<u64>,
+
+    /// With --family or --rounds: the share of the documents that is deleted at the end, in random order; from 0 to 1 [default: 0].
+    #[arg(long, value_name = "SHARE", conflicts_with_all = OTHERS)]
+    pub drop: Option<f64>,
 
     /// With --labels: originals that others come from [default: a tenth of the documents].
     #[arg(long, value_name = "N", requires = "labels")]
@@ -148,6 +177,16 @@ impl Args {
         self.format.unwrap_or_else(|| Format::of_name(&self.output))
     }
 
+    /// Notes files that cannot be written.
+    fn probe(&self, problems: &mut Problems) {
+        // A folder of pages is made as it is written.
+        let output = Some(&self.output).filter(|_| self.output_format() != Format::Html);
+        let files =
+            [("--output", output), ("--truth", self.truth.as_ref()), ("--labels", self.labels.as_ref())];
+        let files = files.into_iter().filter_map(|(option, path)| Some((option, path?.as_path())));
+        written::probe(files.filter(|(_, path)| *path != Path::new("-")), problems);
+    }
+
     /// The corpus with labels that these options ask for.
     fn labelled(&self) -> Labelled {
         let documents = usize::try_from(self.documents).unwrap_or(usize::MAX);
@@ -172,7 +211,7 @@ fn run_labelled(
     args: &Args,
     labels: &Path,
     mut problems: Problems,
-    format: LogFormat,
+    voice: Voice,
 ) -> anyhow::Result<ExitCode> {
     let of = args.labelled();
     for (field, problem) in of.problems() {
@@ -184,6 +223,7 @@ fn run_labelled(
     if let Some(problem) = documents::problem(&args.output, args.output_format()) {
         problems.note(problem);
     }
+    args.probe(&mut problems);
     problems.settle(Some(()))?;
     let (mut out, mut of_labels) = (Documents::create(&args.output, args.output_format())?, open(labels)?);
     let (mut documents, mut bytes) = (0, 0);
@@ -196,7 +236,7 @@ fn run_labelled(
     out.finish().context("the corpus cannot be written")?;
     of_labels.flush().context("the labels cannot be written")?;
     let made = format!("made        {} with {} of text\n", count(documents, "document"), BinaryBytes(bytes));
-    tell(format, &made)?;
+    voice.tell(&made)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -204,9 +244,15 @@ fn run_labelled(
 ///
 /// # Errors
 /// Everything that is out of its range, together; then what cannot be written.
-pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Result<ExitCode> {
     if let Some(labels) = &args.labels {
-        return run_labelled(args, labels, problems, format);
+        return run_labelled(args, labels, problems, voice);
+    }
+    if args.family.is_some() || args.rounds.is_some() {
+        return run_rounds(args, problems, voice);
+    }
+    if args.drop.is_some() {
+        problems.note("--drop: of which documents a share is deleted is said by --family or --rounds");
     }
     let params = params(args);
     for (field, problem) in params.problems() {
@@ -221,23 +267,62 @@ pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> any
     if let Some(problem) = documents::problem(&args.output, args.output_format()) {
         problems.note(problem);
     }
+    args.probe(&mut problems);
     problems.settle(Some(()))?;
 
-    let mut out = Documents::create(&args.output, args.output_format())?;
+    let out = Documents::create(&args.output, args.output_format())?;
     let mut truth = args.truth.as_ref().map(|path| open(path)).transpose()?;
-    let mut made = Made::new(truth.is_some());
-    for record in Generator::new(params) {
+    let made = write_feed(out, Generator::new(params), truth.is_some())?;
+    voice.tell(&made.summary())?;
+    if let Some(truth) = &mut truth {
+        let pairs = oracle::pairs(made.alive, args.floor);
+        write_truth(truth, &pairs).context("the truth cannot be written")?;
+        voice.tell(&by_band(&pairs, args.floor))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a feed of one shape.
+fn run_rounds(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Result<ExitCode> {
+    let Shape { min_words, max_words, vocabulary, zipf, ref scripts, .. } = args.shape;
+    let rounds = Rounds {
+        documents: args.documents,
+        seed: args.seed,
+        rounds: args.rounds.unwrap_or(1),
+        family: args.family,
+        drop: args.drop.unwrap_or_default(),
+        vocabulary,
+        zipf,
+        min_words,
+        max_words,
+        script: scripts.first().copied().unwrap_or(Script::Latin),
+    };
+    for (field, problem) in rounds.problems() {
+        problems.note(format_args!("--{}: {problem}", field.replace('_', "-")));
+    }
+    if let Some(problem) = documents::problem(&args.output, args.output_format()) {
+        problems.note(problem);
+    }
+    args.probe(&mut problems);
+    problems.settle(Some(()))?;
+    let out = Documents::create(&args.output, args.output_format())?;
+    voice.tell(&write_feed(out, rounds.feed(), false)?.summary())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a feed, and counts what is in it.
+fn write_feed(
+    mut out: Documents,
+    feed: impl Iterator<Item = Record<'static>>,
+    with_features: bool,
+) -> anyhow::Result<Made> {
+    let mut made = Made::new(with_features);
+    for record in feed {
         out.write(&record).context("the feed cannot be written")?;
         made.apply(record);
     }
     out.finish().context("the feed cannot be written")?;
-    tell(format, &made.summary())?;
-    if let Some(truth) = &mut truth {
-        let pairs = oracle::pairs(made.alive, args.floor);
-        write_truth(truth, &pairs).context("the truth cannot be written")?;
-        tell(format, &by_band(&pairs, args.floor))?;
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(made)
 }
 
 fn params(args: &Args) -> Params {

@@ -78,7 +78,7 @@ fn beginning(text: &str) -> String {
 }
 
 /// In quotes. What a terminal would obey is escaped, with the quotes and the backslashes inside; every script stays as it reads.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for character in text.chars() {
         if character.is_control() || matches!(character, '"' | '\\') {

@@ -28,18 +28,20 @@ pub mod state;
 mod summary;
 mod together;
 pub mod trace;
+mod version;
+mod voice;
 mod watch;
 mod written;
 
 use std::convert::identity;
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use tracing_subscriber::EnvFilter;
 
 use problems::WrongUsage;
+use voice::VoiceArgs;
 
 use crate::config::{BUILT_IN, LogFormat, LogLevel, Plan, PlanError};
 use crate::pipeline::Job;
@@ -49,7 +51,7 @@ use crate::pipeline::Job;
 /// A feed of upserts and deletes goes in; out comes every pair of documents that becomes near-duplicate ("+") or ceases to
 /// be ("-"). The pairs at any time are those that a fresh run on the documents alive would find.
 #[derive(Debug, Parser)]
-#[command(name = "dupflow", version)]
+#[command(name = "dupflow", version, long_version = version::LONG.as_str())]
 #[command(after_help = "Start with:  dupflow generate -o feed.jsonl  &&  dupflow replay feed.jsonl\n\
     Exit codes:  0 done, 1 failed while running, 2 wrong usage or configuration")]
 pub struct Cli {
@@ -57,9 +59,9 @@ pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
 
-    /// How messages are written on standard error [default: text; of "run", what its deployment file says].
-    #[arg(long, global = true, value_enum, value_name = "FORMAT")]
-    pub log_format: Option<LogFormat>,
+    /// What is said on standard error.
+    #[command(flatten)]
+    pub voice: VoiceArgs,
 }
 
 /// The commands.
@@ -139,26 +141,26 @@ pub fn run(typed: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
     // A call for help exits here.
     let (cli, problems) = arguments::read(typed.into_iter().collect())
         .map_err(|error| error.downcast().map_or_else(identity, |error: clap::Error| error.exit()))?;
-    let format = cli.log_format.unwrap_or_default();
+    let voice = cli.voice.voice(LogFormat::default());
     // The deployment of `run` says what is logged, and how.
     if !matches!(cli.command, Command::Run(_)) {
-        start_logging(format, LogLevel::default());
+        voice.start_logging(LogLevel::default());
     }
     match cli.command {
-        Command::Replay(args) => replay::run(&args, problems, format),
-        Command::Run(args) => run::run(&args, problems, cli.log_format),
+        Command::Replay(args) => replay::run(&args, problems, voice),
+        Command::Run(args) => run::run(&args, problems, cli.voice),
         Command::Compare(args) => compare::run(&args, problems),
-        Command::Query(args) => query::run(&args, problems, format),
+        Command::Query(args) => query::run(&args, problems, voice),
         Command::Plan(args) => plan::run(&args, problems),
         Command::Check(args) => check::run(&args, problems),
         Command::Trace(args) => trace::run(&args, problems),
-        Command::Evaluate(args) => evaluate::run(&args, problems),
+        Command::Evaluate(args) => evaluate::run(&args, problems, voice),
         Command::State(args) => state::run(&args, problems),
         #[cfg(feature = "kafka")]
-        Command::Record(args) => record::run(&args, problems, format),
+        Command::Record(args) => record::run(&args, problems, voice),
         #[cfg(feature = "kafka")]
-        Command::Produce(args) => produce::run(&args, problems, format),
-        Command::Generate(args) => generate::run(&args, problems, format),
+        Command::Produce(args) => produce::run(&args, problems, voice),
+        Command::Generate(args) => generate::run(&args, problems, voice),
     }
 }
 
@@ -180,38 +182,10 @@ pub fn tell_error(error: &anyhow::Error) {
     io::stderr().write_all(told.as_bytes()).unwrap_or(());
 }
 
-/// Sends messages to standard error: those of `level` and more severe ones, or those that `RUST_LOG` chooses.
-fn start_logging(format: LogFormat, level: LogLevel) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level.name()));
-    let messages =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_target(false);
-    // It would tell on standard error that standard error cannot be written, and panic.
-    let messages = messages.log_internal_errors(false);
-    // A second call in one process, as in tests, keeps the first.
-    drop(match format {
-        LogFormat::Text => messages.compact().with_ansi(io::stderr().is_terminal()).try_init(),
-        LogFormat::Json => messages.json().flatten_event(true).try_init(),
-    });
-}
-
 /// Logs what begins, with what decides its result.
 fn tell_begin(what: &str, plan: &Plan, job: &Job) {
     let scheme = format!("{:016x}", plan.scheme.fingerprint());
     tracing::info!(pipeline = plan.name, scheme, workers = job.workers, "{what}");
-}
-
-/// Tells on standard error what a run came to, as its messages are written. Nobody has to read it.
-fn tell(format: LogFormat, lines: &str) -> io::Result<()> {
-    match format {
-        LogFormat::Text => match io::stderr().write_all(lines.as_bytes()) {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            told => told,
-        },
-        LogFormat::Json => {
-            lines.lines().for_each(|line| tracing::info!("{line}"));
-            Ok(())
-        }
-    }
 }
 
 /// A number of things in words: "1 block", "2 blocks".

@@ -15,8 +15,9 @@ use serde_json::{Value, json};
 
 use super::inputs::InputArgs;
 use super::problems::Problems;
+use super::voice::Voice;
 use crate::broker::{Admin, Failure, Producer, Wanted};
-use crate::config::{Deployment, LogFormat, SourcePlace};
+use crate::config::{Deployment, SourcePlace};
 use crate::doc::DocEvent;
 use crate::source::{BadRecords, Format, Shape, for_each_event};
 use crate::time::{Clock, SystemClock};
@@ -69,7 +70,7 @@ impl FromStr for Rate {
 ///
 /// # Errors
 /// Everything that is wrong with the deployment and the inputs, together; then what the broker refuses.
-pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Result<ExitCode> {
     let environment = |name: &str| std::env::var(name).ok();
     let deployment = problems.take(Deployment::load(&args.config, &environment));
     let inputs = args.inputs.resolve(&mut problems);
@@ -106,10 +107,9 @@ pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> any
         return Err(undelivered).context("not all records were written");
     }
     let bad: u64 = bad.counts().values().sum();
-    super::tell(
-        format,
-        &format!("{records} records ({bytes} bytes) to topic \"{topic}\", {bad} bad records left out\n"),
-    )?;
+    voice.tell(&format!(
+        "{records} records ({bytes} bytes) to topic \"{topic}\", {bad} bad records left out\n"
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -14,8 +14,9 @@ use std::thread;
 use anyhow::{Context, bail};
 
 use super::problems::Problems;
+use super::voice::Voice;
 use crate::broker::Admin;
-use crate::config::{Deployment, LogFormat, SourcePlace};
+use crate::config::{Deployment, SourcePlace};
 use crate::doc::{DocEvent, Letter, Position};
 use crate::feed::{Parser, Record, write};
 use crate::source::{
@@ -50,7 +51,7 @@ const ROOM: Room = Room { bytes: 16 << 20, batches: 64 };
 ///
 /// # Errors
 /// Everything that is wrong with the deployment; then what reading or writing fails with.
-pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Result<ExitCode> {
     let environment = |name: &str| std::env::var(name).ok();
     let deployment = problems.take(Deployment::load(&args.config, &environment));
     if deployment.as_ref().is_some_and(|place| !matches!(place.source, SourcePlace::Kafka { .. })) {
@@ -120,7 +121,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> any
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     }
     let bad: u64 = bad.counts().values().sum();
-    super::tell(format, &format!("{} records, {bad} of them bad\n", feed.records))?;
+    voice.tell(&format!("{} records, {bad} of them bad\n", feed.records))?;
     Ok(ExitCode::SUCCESS)
 }
 

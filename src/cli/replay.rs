@@ -14,10 +14,11 @@ use std::time::Duration;
 use anyhow::Context;
 use indicatif::{HumanCount, HumanFloatCount, ProgressBar, ProgressStyle};
 
-use super::arguments::at_least_one;
+use super::arguments;
 use super::inputs::InputArgs;
 use super::problems::Problems;
 use super::together::{self, TogetherArgs};
+use super::voice::Voice;
 use super::{PipelineArgs, written};
 use crate::broker::Connection;
 use crate::config::{
@@ -59,7 +60,7 @@ pub struct Args {
     pub epoch: EpochRule,
 
     /// Worker threads [default: as many as the machine has cores].
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = arguments::workers)]
     pub workers: Option<NonZeroUsize>,
 
     /// Write the counts of the run to this file, as one JSON object.
@@ -104,11 +105,11 @@ pub struct Args {
 ///
 /// # Errors
 /// Everything that is wrong with the pipeline and the inputs, together; then what the run fails with.
-pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Result<ExitCode> {
     let clock = Arc::new(SystemClock::start());
     let plan = problems.take(args.pipeline.load());
     let inputs = args.inputs.resolve(&mut problems);
-    let deployment = args.deployment(format);
+    let deployment = args.deployment(voice.format);
     if deployment.evidence && !deployment.emit.is_of_pairs() {
         problems.note("--evidence: only pairs have evidence, and something else is to be emitted");
     }
@@ -142,6 +143,11 @@ pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> any
         ("--stats", args.stats.as_deref()),
         ("--dead-letter", args.dead_letter.as_deref()),
     ];
+    // Of several processes the first one writes.
+    if args.together.process.unwrap_or_default() == 0 && args.dry_run.is_none() {
+        let files = written.iter().filter(|(option, _)| option.starts_with("--"));
+        written::probe(files.filter_map(|(option, path)| Some((*option, (*path)?))), &mut problems);
+    }
     // A replay keeps nothing beside what it writes.
     let written = written.into_iter().filter_map(|(option, path)| Some((option, path?, &[][..])));
     let list = deployment.files_from().map(|path| ("the list --files-from", path.to_owned()));
@@ -170,7 +176,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> any
         }
         super::tell_begin("replay", &plan, &job);
         let to_terminal = deployment.output().is_none() && io::stdout().is_terminal();
-        let progress = ProgressLine::start(&job, !to_terminal);
+        let progress = ProgressLine::start(&job, voice.shows_progress() && !to_terminal);
         let summary = if monitor.is_some() { run_until_signalled(job)? } else { pipeline::run(job) };
         progress.end();
         Ok(summary?)
@@ -181,7 +187,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> any
             .and_then(|stats| std::fs::write(path, stats))
             .with_context(|| format!("the stats file {path:?}"))?;
     }
-    super::tell(format, &super::summary::text(&summary))?;
+    voice.tell(&super::summary::text(&summary))?;
     Ok(ExitCode::SUCCESS)
 }
 

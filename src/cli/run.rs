@@ -15,9 +15,10 @@ use anyhow::{Context, bail};
 use super::PipelineArgs;
 use super::problems::Problems;
 use super::together::{self, TogetherArgs};
+use super::voice::VoiceArgs;
 use super::written::{self, Read};
 use crate::cluster::{ClusterKind, Keep};
-use crate::config::{Deployment, EmitKind, LogFormat, Plan, SinkPlace};
+use crate::config::{Deployment, EmitKind, Plan, SinkPlace};
 use crate::pipeline::{self, Job, Mode, RunError, Summary, Together};
 use crate::processes::Settings;
 use crate::source::Input;
@@ -62,11 +63,7 @@ enum News {
 ///
 /// # Errors
 /// Everything that is wrong with the pipeline and the deployment, together; then what the run fails with.
-pub(super) fn run(
-    args: &Args,
-    mut problems: Problems,
-    format: Option<LogFormat>,
-) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args, mut problems: Problems, voice: VoiceArgs) -> anyhow::Result<ExitCode> {
     let clock = Arc::new(SystemClock::start());
     let plan = problems.take(args.pipeline.load());
     let environment = |name: &str| std::env::var(name).ok();
@@ -92,8 +89,8 @@ pub(super) fn run(
     }
     let (plan, (deployment, (inputs, processes))) =
         problems.settle(plan.zip(deployment.zip(inputs.zip(processes))))?;
-    let format = format.unwrap_or(deployment.format);
-    super::start_logging(format, deployment.level);
+    let voice = voice.voice(deployment.format);
+    voice.start_logging(deployment.level);
 
     let (tell, news) = channel();
     let signalled = tell.clone();
@@ -110,7 +107,7 @@ pub(super) fn run(
     };
     together::tell_failure(together, |together| {
         let summary = go(args, &plan, &deployment, inputs, together, clock, (tell, news))?;
-        super::tell(format, &super::summary::text(&summary))?;
+        voice.tell(&super::summary::text(&summary))?;
         Ok(ExitCode::SUCCESS)
     })
 }

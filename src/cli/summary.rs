@@ -4,6 +4,7 @@ use std::fmt::{Display, Write};
 
 use indicatif::{BinaryBytes, HumanCount};
 
+use super::look::quoted;
 use crate::pipeline::Summary;
 
 /// Hot blocks that are named; the stats have them all.
@@ -17,17 +18,18 @@ pub(super) fn text(summary: &Summary) -> String {
 }
 
 fn write(out: &mut String, s: &Summary) -> std::fmt::Result {
-    let second = s.seconds.max(1e-9);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate is not negative")]
+    let rate = |n: u64| (n as f64 / s.seconds.max(1e-9)).round() as u64;
     writeln!(
         out,
-        "read        {} with {} of text in {:.2} s, {} and {}: {:.0} events/s, {:.1} MB/s",
+        "read        {} with {} of text in {:.2} s, {} and {}: {} events/s, {}/s",
         count(s.events, "event"),
         BinaryBytes(s.bytes),
         s.seconds,
         count(s.epochs, "epoch"),
         count(s.workers as u64, "worker"),
-        s.events as f64 / second,
-        s.bytes as f64 / second / 1e6,
+        HumanCount(rate(s.events)),
+        BinaryBytes(rate(s.bytes)),
     )?;
     let bad: u64 = s.bad_records.values().sum();
     if bad > 0 {
@@ -121,8 +123,8 @@ fn hot_blocks(out: &mut String, s: &Summary) -> std::fmt::Result {
     )?;
     for block in s.hot_blocks.iter().take(NAMED_BLOCKS) {
         let sketches = count(block.sketches as u64, "sketch");
-        let (band, hash, example) = (block.table, &block.hash, &block.example);
-        writeln!(out, "            band {band}, block {hash}: {sketches}, such as that of {example:?}")?;
+        let (band, hash, example) = (block.table, &block.hash, quoted(&block.example));
+        writeln!(out, "            band {band}, block {hash}: {sketches}, such as that of {example}")?;
     }
     match s.hot_blocks.len().saturating_sub(NAMED_BLOCKS) as u64 {
         0 => Ok(()),
@@ -198,7 +200,7 @@ mod tests {
     #[test]
     fn one_is_singular() {
         let expected = "\
-read        1 event with 1.91 MiB of text in 0.50 s, 1 epoch and 1 worker: 2 events/s, 4.0 MB/s
+read        1 event with 1.91 MiB of text in 0.50 s, 1 epoch and 1 worker: 2 events/s, 3.81 MiB/s
 documents   1 alive, 1 distinct sketch
 pairs       0 alive, 1 delta written: 1 insert
 candidates  1 meeting in blocks, 0 ended by the first word; 1 pair compared by 64 components each, 0 accepted

@@ -1,7 +1,7 @@
 //! Files that a command writes to and must not: what it reads, and what would be read with it.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::iter;
 use std::path::{Path, PathBuf};
@@ -49,6 +49,31 @@ pub(super) fn check(written: &[Written<'_>], read: &[Read<'_>], inputs: &[Input]
             }
             known.push((option, file));
         }
+    }
+}
+
+/// Notes files that cannot be written, before anything is read for them. Nothing is changed: a file that is not there is made and removed.
+/// Devices and pipes are left alone.
+pub(super) fn probe<'a>(written: impl IntoIterator<Item = (&'a str, &'a Path)>, problems: &mut Problems) {
+    for (option, path) in written {
+        if let Err(error) = probed(path) {
+            problems.note(format_args!("{option}: {path:?} cannot be written: {error}"));
+        }
+    }
+}
+
+fn probed(path: &Path) -> io::Result<()> {
+    match path.metadata() {
+        Ok(there) if there.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(there) if there.is_file() => OpenOptions::new().append(true).open(path).map(drop),
+        Ok(_) => Ok(()),
+        // A link to a file that is not there yet.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && path.is_symlink() => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            File::create_new(path)?;
+            fs::remove_file(path)
+        }
+        Err(error) => Err(error),
     }
 }
 

@@ -21,6 +21,9 @@ use crate::database::Address;
 use crate::sink::MarkedFile;
 use crate::source::{EpochLimits, EpochRule, Layout, Start};
 
+/// Worker threads of a process at most. Each has a channel to each other for every operator, and a stack.
+pub const MOST_WORKERS: usize = 1024;
+
 /// Every key of a deployment file.
 pub(super) const KEYS: &[&[Key]] = &[OWN_KEYS, &tables::SOURCE_KEYS, &tables::SINK_KEYS, &monitor::KEYS];
 
@@ -416,6 +419,6 @@ fn output_format(
 fn workers(value: &Value) -> Option<Option<NonZeroUsize>> {
     match value.text() {
         Some("cores") => Some(None),
-        _ => value.integer(1..=1024).map(NonZeroUsize::new),
+        _ => value.integer(1..=MOST_WORKERS).map(NonZeroUsize::new),
     }
 }

@@ -41,7 +41,7 @@ mod weights;
 use std::path::Path;
 
 pub use blocking::BlockingPlan;
-pub use deployment::{Deployment, EmitKind, LogFormat, LogLevel, OutputFormat};
+pub use deployment::{Deployment, EmitKind, LogFormat, LogLevel, MOST_WORKERS, OutputFormat};
 pub use filter::FilterPlan;
 pub use frozen::FrozenTables;
 pub use monitor::MonitorPlace;

@@ -6,10 +6,12 @@
 //!
 //! What it does not do: TLS to a server; a pool of connections.
 
+use std::mem;
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
+use backon::{BlockingRetryable, ConstantBuilder};
 use thiserror::Error;
 
 use crate::broker::Secret;
@@ -71,28 +73,25 @@ const APART: Duration = Duration::from_millis(500);
 pub fn patiently<T>(
     what: &str,
     most: Option<Duration>,
-    mut go: impl FnMut() -> Result<T, Failure>,
+    go: impl FnMut() -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let clock = SystemClock::start();
     let mut was_away = false;
-    loop {
-        match go() {
-            Err(failure) if failure.is_retriable() && most.is_none_or(|most| clock.now() < most) => {
-                if !was_away {
-                    tracing::warn!("{what}: {failure}; it is tried again");
-                }
-                was_away = true;
-                // Nobody wakes this thread: a database says by nothing but an answer that it is back.
-                thread::park_timeout(APART);
+    let ended = go
+        .retry(ConstantBuilder::new().with_delay(APART).without_max_times())
+        // Nothing wakes this thread: a database says by nothing but an answer that it is back.
+        .sleep(thread::park_timeout)
+        .when(|failure| failure.is_retriable() && most.is_none_or(|most| clock.now() < most))
+        .notify(|failure, _| {
+            if !mem::replace(&mut was_away, true) {
+                tracing::warn!("{what}: {failure}; it is tried again");
             }
-            ended => {
-                if was_away && ended.is_ok() {
-                    tracing::info!("{what}: it is there again");
-                }
-                return ended;
-            }
-        }
+        })
+        .call();
+    if was_away && ended.is_ok() {
+        tracing::info!("{what}: it is there again");
     }
+    ended
 }
 
 /// A name in SQL: of a table, of a column, whatever it holds.

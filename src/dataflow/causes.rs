@@ -1,8 +1,8 @@
 //! Causes: why the deltas of an epoch are, by what it did to their documents.
 //!
-//! What was done to each document, by the hash of its id, and a delta -> its [`Cause`]. Of a pair that comes: insert, update, re-weighed, in
-//! this order, of either document; if neither has changed, a block. Of one that goes: delete, expire, update, re-weighed; else a
-//! block. A pair of which only the similarity changes has the same cause on both its deltas: its documents are alive before and after.
+//! What was done to each document, by the hash of its id, and a delta -> its [`Cause`]. Of a pair that comes: insert, update, re-weighed,
+//! re-grouped, in this order, of either document; if none of these, a block. Of one that goes: delete, expire, update, re-weighed,
+//! re-grouped; else a block. A pair of which only the similarity changes has the same cause on both its deltas: its documents are alive before and after.
 //!
 //! An id that has the hash of another one may lend it its cause: one in 2^64.
 
@@ -39,9 +39,12 @@ impl Causes {
         };
         let both = [of(pair.lo()), of(pair.hi())];
         let (order, otherwise) = if diff > 0 {
-            (&[Cause::Insert, Cause::Update, Cause::Reweighed][..], Cause::BlockRevived)
+            (&[Cause::Insert, Cause::Update, Cause::Reweighed, Cause::Regrouped][..], Cause::BlockRevived)
         } else {
-            (&[Cause::Delete, Cause::Expire, Cause::Update, Cause::Reweighed][..], Cause::BlockDied)
+            (
+                &[Cause::Delete, Cause::Expire, Cause::Update, Cause::Reweighed, Cause::Regrouped][..],
+                Cause::BlockDied,
+            )
         };
         order.iter().copied().find(|cause| both.contains(&Some(*cause))).unwrap_or(otherwise)
     }
@@ -58,17 +61,22 @@ mod tests {
         let mut causes = Causes::default();
         causes.add(vec![done("i", Cause::Insert), done("u", Cause::Update), done("w", Cause::Reweighed)]);
         causes.add(vec![done("d", Cause::Delete), done("e", Cause::Expire)]);
+        causes.add(vec![done("g", Cause::Regrouped), done("w", Cause::Regrouped)]);
         let causes = causes.sorted();
         for (a, b, diff, cause) in [
             ("i", "u", 1, Cause::Insert),
             ("i", "z", 1, Cause::Insert),
             ("u", "w", 1, Cause::Update),
             ("w", "z", 1, Cause::Reweighed),
+            ("g", "w", 1, Cause::Reweighed),
+            ("g", "z", 1, Cause::Regrouped),
             ("y", "z", 1, Cause::BlockRevived),
             ("d", "e", -1, Cause::Delete),
             ("e", "u", -1, Cause::Expire),
             ("u", "z", -1, Cause::Update),
             ("w", "z", -1, Cause::Reweighed),
+            ("g", "u", -1, Cause::Update),
+            ("g", "z", -1, Cause::Regrouped),
             ("y", "z", -1, Cause::BlockDied),
         ] {
             for (one, other) in [(a, b), (b, a)] {

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use differential_dataflow::consolidation::consolidate;
 use timely::container::CapacityContainerBuilder;
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Exchange;
@@ -11,13 +12,15 @@ use timely::dataflow::operators::generic::OutputBuilder;
 use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use super::epochs::Stash;
+use super::output::Reached;
 use super::parcels::{Parcel, Parcels};
 use super::sketches::{MemberChange, Sketches, StarChange};
 use super::upsert::Membership;
 use super::{Deltas, Stages};
 use crate::doc::DocId;
+use crate::hash;
 use crate::metrics::Counter;
-use crate::pair::{DocPair, Evidence, Pair, Similarity};
+use crate::pair::{Cause, DocPair, Evidence, Pair, Similarity};
 use crate::time::Epoch;
 
 /// What the memberships of an epoch come to.
@@ -28,6 +31,8 @@ pub(super) struct Collapsed<'scope> {
     pub(super) changed: Stream<'scope, Epoch, Vec<MembersChanged>>,
     /// Pairs of documents of one sketch.
     pub(super) copies: Deltas<'scope, DocPair>,
+    /// Which documents begin or cease to stand for their copies.
+    pub(super) reached: Stream<'scope, Epoch, Vec<Reached>>,
 }
 
 /// The sketches of this worker have kept changes of members, those of this record's epoch.
@@ -50,14 +55,16 @@ pub(super) fn collapse<'scope>(
     let (postings, postings_stream) = builder.new_output();
     let (changed, changed_stream) = builder.new_output();
     let (copies, copies_stream) = builder.new_output();
+    let (reached, reached_stream) = builder.new_output();
     let mut postings = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(postings);
     let mut changed = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(changed);
     let mut copies = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(copies);
+    let mut reached = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(reached);
 
     builder.build(move |_| {
         let mut stash = Stash::<Membership>::new();
         move |frontiers| {
-            input.for_each_time(|time, data| stash.keep(&time, 3, data));
+            input.for_each_time(|time, data| stash.keep(&time, 4, data));
             while let Some((capabilities, mut changes)) = stash.next_closed(frontiers) {
                 let epoch = *capabilities[0].time();
                 let (mut postings, mut changed, mut copies) =
@@ -66,7 +73,7 @@ pub(super) fn collapse<'scope>(
                 let mut copies = copies.session(&capabilities[2]);
                 let mut keys = Vec::new();
                 let mut member_changes = Vec::with_capacity(changes.len());
-                let mut stars = Vec::new();
+                let (mut stars, mut causes) = (Vec::new(), Vec::new());
                 let mut sketches = sketches.borrow_mut();
 
                 changes.sort_unstable_by(|a, b| {
@@ -83,6 +90,7 @@ pub(super) fn collapse<'scope>(
                     let (members, sketch) = sketches.members(id, body);
                     let before = members.len();
                     let (leave, join) = group.split_at(leaving);
+                    let first_change = member_changes.len();
                     members.change(
                         leave.iter().map(|m| &m.document),
                         join.iter().map(|m| &m.document),
@@ -99,6 +107,7 @@ pub(super) fn collapse<'scope>(
                     );
                     let after = members.len();
                     if before.max(after) > stages.expand_limit {
+                        regrouped(&member_changes[first_change..], &mut causes);
                         let ids = |of: &[Membership]| of.iter().map(|m| m.document.clone()).collect();
                         let (left, joined) = (ids(leave), ids(join));
                         stars.push(StarChange { sketch: id, before, left, joined });
@@ -125,10 +134,28 @@ pub(super) fn collapse<'scope>(
                 parcels.flush(|parcel| postings.give(parcel));
                 sketches.keep_changes(epoch, member_changes, stars);
                 changed.session(&capabilities[1]).give(MembersChanged);
+                if !causes.is_empty() {
+                    reached.activate().session(&capabilities[3]).give(Reached::Causes(causes));
+                }
             }
         }
     });
-    (shared, Collapsed { postings: postings_stream, changed: changed_stream, copies: copies_stream })
+    let collapsed = Collapsed {
+        postings: postings_stream,
+        changed: changed_stream,
+        copies: copies_stream,
+        reached: reached_stream,
+    };
+    (shared, collapsed)
+}
+
+/// Notes the documents of a group that stand for it and did not, or did and do not, by what was told of its members. Those that leave or
+/// join have a cause of their own, which is before this one.
+fn regrouped(changes: &[MemberChange], causes: &mut Vec<(u64, Cause)>) {
+    let mut changes: Vec<_> =
+        changes.iter().map(|change| (&change.document, isize::from(change.diff))).collect();
+    consolidate(&mut changes);
+    causes.extend(changes.into_iter().map(|(id, _)| (hash::bytes(0, id.as_bytes()), Cause::Regrouped)));
 }
 
 /// Two documents of one sketch: alike in everything that is compared.

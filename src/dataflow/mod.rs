@@ -102,5 +102,6 @@ pub fn build(
     let verified = verify::verify(met.candidates, met.calls, Rc::clone(&sketches), stages);
     let expanded = pairs::expand(verified.acceptances, &collapsed.changed, sketches);
     visitors::answer(entered.notes.concat(met.notes).concat(verified.notes), lobby);
+    let reached = reached.concat(collapsed.reached);
     output::output(expanded.concat(collapsed.copies), reached, stages, emit, open, wake);
 }

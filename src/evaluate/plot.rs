@@ -1,21 +1,28 @@
 //! Plots: lines over two axes, drawn as SVG.
+//!
+//! A series is a line through its points. Over an axis of bands each value is a step as wide as its band, and nothing is drawn where a
+//! band has none: a line from value to value would show some in between. The legend stands beside the axes, never on them.
 
 use std::ops::Range;
 
+use plotters::coord::Shift;
 use plotters::coord::ranged1d::{Ranged, ValueFormatter};
 use plotters::prelude::{
-    ChartBuilder, Circle, IntoDrawingArea, IntoLogRange, LineSeries, Palette, Palette99, PathElement,
-    SVGBackend, SeriesLabelPosition,
+    ChartBuilder, Circle, DrawingArea, IntoDrawingArea, IntoLogRange, LineSeries, Palette, Palette99,
+    PathElement, SVGBackend, Text,
 };
-use plotters::style::{BLACK, Color, WHITE};
+use plotters::style::{Color, RGBAColor, WHITE};
 
 use super::EvaluateError;
 
-/// Lines of a legend that is as high as half of the plot.
-const MANY: usize = 8;
-
-/// Width and height, in pixels.
+/// Width and height of the axes with what stands at them, in pixels.
 const SIZE: (u32, u32) = (760, 460);
+
+/// Pixels between two lines of a legend, where there is room.
+const LEGEND_LINE: u32 = 20;
+
+/// The margin around the axes, and around the legend.
+const MARGIN: u32 = 12;
 
 /// Some series over two axes.
 #[derive(Clone, Debug)]
@@ -39,17 +46,38 @@ pub struct Axis {
     pub label: String,
     /// Whether it is logarithmic: then what is not above 0 is left out.
     pub log: bool,
+    /// Where its bands begin, ascending, if values along it are of bands: a point at the begin of one is of all of it. The last one is
+    /// a point by itself.
+    pub bands: Vec<f64>,
+    /// Whether it is of shares, and reaches from 0 to 1 whatever is drawn.
+    pub shares: bool,
 }
 
 impl Axis {
     /// In equal steps.
     pub fn linear(label: &str) -> Self {
-        Self { label: label.to_owned(), log: false }
+        Self { label: label.to_owned(), log: false, bands: Vec::new(), shares: false }
     }
 
     /// In powers of ten.
     pub fn log(label: &str) -> Self {
-        Self { label: label.to_owned(), log: true }
+        Self { label: label.to_owned(), log: true, bands: Vec::new(), shares: false }
+    }
+
+    /// In equal steps, with values that are of bands.
+    pub fn of_bands(label: &str, bands: &[f64]) -> Self {
+        Self { label: label.to_owned(), log: false, bands: bands.to_owned(), shares: false }
+    }
+
+    /// From 0 to 1.
+    pub fn of_shares(label: &str) -> Self {
+        Self { shares: true, ..Self::linear(label) }
+    }
+
+    /// Where the band that begins at a value ends; there, if there are no bands or it is the last one.
+    fn end(&self, value: f64) -> f64 {
+        let next = self.bands.partition_point(|begin| *begin <= value);
+        self.bands.get(next).copied().unwrap_or(value)
     }
 
     fn holds(&self, value: f64) -> bool {
@@ -72,7 +100,11 @@ impl Plot {
     /// # Errors
     /// What the plotting library says.
     pub fn svg(&self) -> Result<String, EvaluateError> {
-        let (across, up) = (self.range(|point| point.0), self.range(|point| point.1));
+        let (mut across, mut up) = (self.range(|point| point.0), self.range(|point| point.1));
+        if self.y.shares {
+            up = 0.0..1.0;
+        }
+        across.end = across.end.max(self.x.end(across.end));
         match (self.x.log, self.y.log) {
             (false, false) => self.draw(across, up),
             (true, false) => self.draw(across.log_scale(), up),
@@ -84,17 +116,6 @@ impl Plot {
     /// The points that both axes can show.
     fn points<'s>(&'s self, series: &'s Series) -> impl Iterator<Item = (f64, f64)> + 's {
         series.points.iter().copied().filter(|(x, y)| self.x.holds(*x) && self.y.holds(*y))
-    }
-
-    /// Where lines that fall or rise leave room; many lines that fall leave it on the left.
-    fn legend(&self) -> SeriesLabelPosition {
-        let ends =
-            self.series.first().and_then(|series| Some((series.points.first()?.1, series.points.last()?.1)));
-        match ends {
-            Some((left, right)) if left < right => SeriesLabelPosition::LowerRight,
-            _ if self.series.len() > MANY => SeriesLabelPosition::LowerLeft,
-            _ => SeriesLabelPosition::UpperRight,
-        }
     }
 
     /// From the least to the greatest value; never empty.
@@ -133,11 +154,12 @@ impl Plot {
         X: Ranged<ValueType = f64> + ValueFormatter<f64>,
         Y: Ranged<ValueType = f64> + ValueFormatter<f64>,
     {
-        let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
-        area.fill(&WHITE).map_err(|error| error.to_string())?;
+        let whole = SVGBackend::with_string(svg, (SIZE.0 + self.legend_width(), SIZE.1)).into_drawing_area();
+        whole.fill(&WHITE).map_err(|error| error.to_string())?;
+        let (area, beside) = whole.split_horizontally(SIZE.0);
         let mut chart = ChartBuilder::on(&area)
             .caption(&self.title, ("sans-serif", 18))
-            .margin(12)
+            .margin(MARGIN)
             .x_label_area_size(44)
             .y_label_area_size(72)
             .build_cartesian_2d(x, y)
@@ -153,27 +175,57 @@ impl Plot {
             .map_err(|error| error.to_string())?;
         for (place, series) in self.series.iter().enumerate() {
             let color = Palette99::pick(place).to_rgba();
-            let points: Vec<_> = self.points(series).collect();
+            for line in self.lines(series) {
+                chart
+                    .draw_series(LineSeries::new(line, color.stroke_width(2)))
+                    .map_err(|error| error.to_string())?;
+            }
+            let dots = self.points(series).filter(|point| self.x.end(point.0) <= point.0);
             chart
-                .draw_series(LineSeries::new(points.iter().copied(), color.stroke_width(2)))
-                .map_err(|error| error.to_string())?
-                .label(&series.name)
-                .legend(move |(left, height)| {
-                    PathElement::new([(left, height), (left + 18, height)], color.stroke_width(2))
-                });
-            chart
-                .draw_series(points.into_iter().map(|point| Circle::new(point, 3, color.filled())))
+                .draw_series(dots.map(|point| Circle::new(point, 3, color.filled())))
                 .map_err(|error| error.to_string())?;
         }
-        chart
-            .configure_series_labels()
-            .position(self.legend())
-            .background_style(WHITE.mix(0.8))
-            .border_style(BLACK.mix(0.3))
-            .draw()
-            .map_err(|error| error.to_string())?;
+        self.draw_legend(&beside).map_err(|error| error.to_string())?;
         drop(chart);
-        area.present().map_err(|error| error.to_string())?;
+        whole.present().map_err(|error| error.to_string())?;
+        Ok(())
+    }
+
+    /// The lines of a series: one through all points, or steps that are joined where band follows band.
+    fn lines(&self, series: &Series) -> Vec<Vec<(f64, f64)>> {
+        let mut lines: Vec<Vec<(f64, f64)>> = Vec::new();
+        for (x, y) in self.points(series) {
+            let end = self.x.end(x);
+            let follows = |line: &&mut Vec<(f64, f64)>| {
+                self.x.bands.is_empty() || line.last().is_some_and(|last| last.0.total_cmp(&x).is_eq())
+            };
+            match lines.last_mut().filter(follows) {
+                Some(line) => line.extend([(x, y), (end, y)]),
+                None => lines.push(vec![(x, y), (end, y)]),
+            }
+        }
+        lines
+    }
+
+    /// Room for the longest name.
+    fn legend_width(&self) -> u32 {
+        let longest = self.series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0);
+        // A character of this font has seven pixels on average.
+        40 + 7 * u32::try_from(longest).unwrap_or(0)
+    }
+
+    fn draw_legend(&self, beside: &DrawingArea<SVGBackend<'_>, Shift>) -> Result<(), String> {
+        let lines = u32::try_from(self.series.len()).unwrap_or(u32::MAX).max(1);
+        let apart = LEGEND_LINE.min((SIZE.1 - 4 * MARGIN) / lines).cast_signed();
+        let mut height = (3 * MARGIN).cast_signed();
+        for (place, series) in self.series.iter().enumerate() {
+            let color: RGBAColor = Palette99::pick(place).to_rgba();
+            let line = PathElement::new([(0, height), (18, height)], color.stroke_width(2));
+            let name = Text::new(series.name.as_str(), (26, height - 6), ("sans-serif", 13));
+            beside.draw(&line).map_err(|error| error.to_string())?;
+            beside.draw(&name).map_err(|error| error.to_string())?;
+            height += apart;
+        }
         Ok(())
     }
 }
@@ -192,7 +244,7 @@ mod tests {
     use super::*;
 
     fn plot(log: bool, points: &[(f64, f64)]) -> Plot {
-        let axis = |label: &str| Axis { label: label.to_owned(), log };
+        let axis = |label: &str| Axis { label: label.to_owned(), log, bands: Vec::new(), shares: false };
         let series = Series { name: "s & t".to_owned(), points: points.to_vec() };
         let (x, y) = (axis("across <x>"), axis("up"));
         Plot { name: "p".to_owned(), title: "Title".to_owned(), x, y, series: vec![series] }
@@ -215,5 +267,60 @@ mod tests {
         let some = plot(true, &[(0.0, 1.0), (1.0, 0.0), (1.0, f64::NAN), (2.0, 2.0)]).svg().unwrap();
         assert_eq!(some.matches("<circle").count(), 1, "{some}");
         assert!(plot(true, &[]).svg().is_ok() && plot(false, &[(0.0, 0.0)]).svg().is_ok());
+    }
+
+    /// Bands from 0.5 to 0.8 with a gap, and 1 by itself: a value stands for all of its band and for nothing else.
+    #[test]
+    fn values_of_bands_are_steps() {
+        let points = [(0.5, 0.1), (0.6, 0.4), (0.8, 0.9), (1.0, 1.0)];
+        let mut steps = plot(false, &points);
+        steps.x = Axis::of_bands("x", &[0.5, 0.6, 0.7, 0.8, 0.9, 1.0]);
+        let lines = steps.lines(&steps.series[0]);
+        assert_eq!(
+            lines,
+            [
+                vec![(0.5, 0.1), (0.6, 0.1), (0.6, 0.4), (0.7, 0.4)],
+                vec![(0.8, 0.9), (0.9, 0.9)],
+                vec![(1.0, 1.0), (1.0, 1.0)],
+            ]
+        );
+        let svg = steps.svg().unwrap();
+        assert_eq!(svg.matches("<circle").count(), 1, "{svg}");
+    }
+
+    /// All of them 1: the axis shows no share that cannot be.
+    #[test]
+    fn shares_are_from_0_to_1() {
+        let ticks = |y: Axis| {
+            let mut plot = plot(false, &[(10.0, 1.0), (11.0, 1.0)]);
+            plot.y = y;
+            let svg = plot.svg().unwrap();
+            ["\n0.2\n", "\n1.8\n"].map(|tick| svg.contains(tick))
+        };
+        assert_eq!(ticks(Axis::of_shares("share")), [true, false]);
+        assert_eq!(ticks(Axis::linear("share")), [false, true]);
+    }
+
+    /// Every name stands to the right of the axes, at any direction of the lines.
+    #[test]
+    fn the_legend_is_beside_the_axes() {
+        for points in [[(0.0, 0.0), (1.0, 1.0)], [(0.0, 1.0), (1.0, 0.0)], [(0.0, 1.0), (1.0, 1.0)]] {
+            let mut plot = plot(false, &points);
+            plot.series =
+                (0..30).map(|n| Series { name: format!("name {n}"), points: points.to_vec() }).collect();
+            let svg = plot.svg().unwrap();
+            let names: Vec<&str> = svg.split("<text ").filter(|text| text.contains("\nname ")).collect();
+            assert_eq!(names.len(), 30, "{svg}");
+            for name in names {
+                let number = |key: &str| -> u32 {
+                    let value = name
+                        .split(&format!(" {key}=\""))
+                        .nth(1)
+                        .or_else(|| name.strip_prefix(&format!("{key}=\"")));
+                    value.unwrap().split('"').next().unwrap().parse().unwrap()
+                };
+                assert!(number("x") >= SIZE.0 && number("y") < SIZE.1, "{name}");
+            }
+        }
     }
 }

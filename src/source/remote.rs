@@ -20,6 +20,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use backon::{ExponentialBuilder, Retryable};
 use object_store::path::Path;
 use object_store::{GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt, parse_url_opts};
 use tokio::runtime::{Builder, Runtime};
@@ -37,7 +38,7 @@ const RANGE_BYTES: u64 = 4 << 20;
 const AHEAD: usize = 4;
 
 /// How often a range is asked for again, each time after twice the pause, besides what the store's client does by itself.
-const ATTEMPTS: u32 = 5;
+const ATTEMPTS: usize = 5;
 
 /// The first pause.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
@@ -70,36 +71,24 @@ impl Object {
     fn ask(&self, range: Range<u64>) -> JoinHandle<object_store::Result<Vec<u8>>> {
         let (store, path, tag) =
             (Arc::clone(&self.store), self.meta.location.clone(), self.meta.e_tag.clone());
-        self.runtime.spawn(async move {
-            let mut pause = FIRST_PAUSE;
-            let mut attempt = 1;
-            loop {
-                let options = GetOptions {
-                    range: Some(range.clone().into()),
-                    if_match: tag.clone(),
-                    ..GetOptions::default()
-                };
-                let found = match store.get_opts(&path, options).await {
-                    Ok(found) => found.bytes().await,
-                    Err(error) => Err(error),
-                };
-                match found {
-                    Ok(bytes) => return Ok(bytes.to_vec()),
-                    Err(
-                        error @ (object_store::Error::Precondition { .. }
-                        | object_store::Error::NotFound { .. }),
-                    ) => {
-                        return Err(error);
-                    }
-                    Err(error) if attempt == ATTEMPTS => return Err(error),
-                    Err(error) => {
-                        tracing::debug!(%error, %path, "a range is asked for again");
-                        tokio::time::sleep(pause).await;
-                        pause *= 2;
-                        attempt += 1;
-                    }
-                }
+        let get = move || {
+            let (store, path, tag, range) = (Arc::clone(&store), path.clone(), tag.clone(), range.clone());
+            async move {
+                let range = Some(range.into());
+                let options = GetOptions { range, if_match: tag, ..GetOptions::default() };
+                Ok(store.get_opts(&path, options).await?.bytes().await?.to_vec())
             }
+        };
+        let pauses = ExponentialBuilder::new().with_min_delay(FIRST_PAUSE).with_max_times(ATTEMPTS - 1);
+        let is_final = |error: &object_store::Error| {
+            matches!(error, object_store::Error::Precondition { .. } | object_store::Error::NotFound { .. })
+        };
+        self.runtime.spawn(async move {
+            get.retry(pauses)
+                .sleep(tokio::time::sleep)
+                .when(|error| !is_final(error))
+                .notify(|error, _| tracing::debug!(%error, "a range is asked for again"))
+                .await
         })
     }
 

@@ -4,11 +4,12 @@
 //! then somebody is told, and the run goes on without events.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::bad::BadRecords;
 use super::queue::{EpochLimits, Queue};
-use super::{Reader, Source, SourceError, Texts};
+use super::{InputProgress, Reader, Source, SourceError, Texts};
 use crate::time::{Clock, Epoch, Offsets};
 
 /// Told the last epoch, once all has been read; the epoch is closed soon after, not yet.
@@ -36,8 +37,16 @@ impl Source for Staying {
         self.source.cuts_alike()
     }
 
+    fn repeats(&self) -> bool {
+        self.source.repeats()
+    }
+
     fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {
         self.source.begin(from)
+    }
+
+    fn progress(&self) -> Option<Arc<InputProgress>> {
+        self.source.progress()
     }
 
     fn texts(&self, fields: &[String]) -> Option<Box<dyn Texts>> {
@@ -68,5 +77,22 @@ impl Reader for Stays {
 impl fmt::Debug for Staying {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Staying").field("source", &self.source).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::{EpochRule, Files, Input};
+
+    #[test]
+    fn what_stays_is_as_far_as_its_source() {
+        let folder = tempfile::tempdir().unwrap();
+        let feed = folder.path().join("feed.jsonl");
+        std::fs::write(&feed, "{\"id\":\"a\",\"text\":\"b\"}\n").unwrap();
+        let files = Files::of(vec![Input::at(&feed)], EpochRule::default(), Vec::new());
+        let total = files.progress().and_then(|progress| progress.total());
+        let staying = Staying::new(Box::new(files), |_| {});
+        assert_eq!((total, staying.progress().and_then(|progress| progress.total())), (Some(22), Some(22)));
     }
 }

@@ -138,7 +138,8 @@ fn agree_in_emptiness(x: Features<'_>, y: Features<'_>) -> f64 {
     if x.ids.is_empty() == y.ids.is_empty() { 1.0 } else { 0.0 }
 }
 
-fn common(x: Features<'_>, y: Features<'_>) -> usize {
+/// `|A ∩ B|`, of features whose weights are above 0.
+pub fn common(x: Features<'_>, y: Features<'_>) -> usize {
     let mut common = 0;
     each_common(x, y, |_, _| common += 1);
     common

@@ -290,6 +290,17 @@ impl Featurizer {
         &self.together
     }
 
+    /// The number of tokens of a text and its fields, stop words removed.
+    pub fn tokens(&mut self, text: &str) -> usize {
+        let mut count = 0;
+        for part in self.rules.parts(text) {
+            let read = self.reader.read(part);
+            self.lowered.fill(normalized(read, self.rules.normalize, &mut self.normalized));
+            each_token(&self.lowered, &self.stop_words, None, |_, _, _| count += 1);
+        }
+        count
+    }
+
     /// The distinct features of a text with their counts, those of a field multiplied by its weight; none if it has no token.
     pub fn terms(&mut self, text: &str) -> TermsRef<'_> {
         self.counter.clear();

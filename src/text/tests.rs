@@ -86,6 +86,7 @@ proptest! {
         for text in &texts {
             prop_assert_eq!(featurizer.features(text), reference(text, &rules), "{:?}", text);
             prop_assert_eq!(featurizer.features(text).len(), shingles(text, &rules).len());
+            prop_assert_eq!(featurizer.tokens(text), tokens(text, &rules).len());
         }
     }
 }

@@ -87,8 +87,11 @@ fn exact_replay_finds_the_truth() {
 fn what_cannot_be_written_is_named() {
     let place = Place::new();
     let run = place.run("generate --documents 10 -o no/such/folder");
-    assert_eq!(run.code, 1, "{run:?}");
-    assert!(run.err.starts_with("error: the file \"no/such/folder\": No such file"), "{run:?}");
+    assert_eq!(run.code, 2, "{run:?}");
+    assert!(
+        run.err.starts_with("error: --output: \"no/such/folder\" cannot be written: No such file"),
+        "{run:?}"
+    );
 }
 
 #[test]
@@ -243,4 +246,33 @@ fn columns_hold_the_feed() {
         })
         .collect();
     assert_eq!(found, expected);
+}
+
+/// A family of 200: all of one cluster; copies: pairs with the smallest; rounds leave what the last round has.
+#[test]
+fn feeds_of_one_shape() {
+    let place = Place::new();
+    let words = "--min-words 100 --max-words 101 --seed 5";
+    for (options, documents, clusters) in [
+        (format!("--family 2 {words}"), 200, 1),
+        (format!("--family 0 {words}"), 200, 1),
+        (format!("--family 2 --rounds 3 --drop 0.5 {words}"), 100, 1),
+        (format!("--rounds 2 {words}"), 200, 0),
+    ] {
+        let made = place.run(&format!("generate --documents 200 {options} -o feed"));
+        assert_eq!(made.code, 0, "{made:?}");
+        assert!(made.err.contains(&format!("; {documents} documents alive at the end")), "{made:?}");
+        let (_, stats) = place.replay("--emit clusters feed");
+        assert_eq!(
+            (&stats["documents"], &stats["clusters"]),
+            (&documents.into(), &clusters.into()),
+            "{options}"
+        );
+    }
+    for wrong in
+        ["--family 2 --near 0.5", "--drop 0.5", "--rounds 0", "--family 41", "--rounds 2 --truth truth"]
+    {
+        let run = place.run(&format!("generate {wrong} -o feed"));
+        assert!(run.code == 2 && run.err.contains("--"), "{wrong}: {run:?}");
+    }
 }

@@ -24,4 +24,5 @@ mod questions;
 mod replay;
 mod run;
 mod state;
+mod terminal;
 mod wrong_usage;

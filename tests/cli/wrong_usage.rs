@@ -30,7 +30,7 @@ fn a_pipeline_inputs_and_options_are_judged_together() {
         &[
             "invalid value 'hourly' for '--epoch <RULE>': expected \"events:N\", \"every:T\" with T as in \"100ms\", \"events:N,every:T\", \"ts\" or \"all\"",
             "invalid value 'groups' for '--emit <WHAT>' [possible values: deltas, pairs, clusters, cluster-deltas, keep, remove]",
-            "invalid value 'none' for '--workers <N>': expected a whole number, 1 or more",
+            "invalid value 'none' for '--workers <N>': expected a whole number from 1 to 1024",
             "./wrong.toml:1: threshold: found 1.5, expected a number above 0 and at most 1",
             "./wrong.toml:3: sketch.kind: found \"simhsah\", expected \"fss\", ",
             "./wrong.toml:4: sketch.siez: unknown key; did you mean \"sketch.size\"?",
@@ -320,4 +320,58 @@ fn a_check_that_connects_looks_for_inputs_and_folders() {
     place.file("gone", "");
     place.file("none/other", "");
     assert_eq!(place.run("check --connect -c here.toml").code, 0);
+}
+
+#[test]
+fn workers_are_bounded_everywhere() {
+    let place = Place::new();
+    place.file("feed", "");
+    place.file("local.toml", "workers = 99999\n[source]\ninputs = [\"feed\"]\n[sink]\npath = \"deltas\"\n");
+    for (command, told) in [
+        ("replay --workers 99999 feed", "'--workers <N>': expected a whole number from 1 to 1024"),
+        (
+            "query --workers 1025 --corpus feed feed",
+            "'--workers <N>': expected a whole number from 1 to 1024",
+        ),
+        ("plan --workers 99999", "'--workers <N>': expected a whole number from 1 to 1024"),
+        ("evaluate filter --workers 99999", "'--workers <N>': expected a whole number from 1 to 1024"),
+        ("run -c local.toml", "workers: found 99999, expected a whole number from 1 to 1024, or \"cores\""),
+        ("check -c local.toml", "workers: found 99999, expected a whole number from 1 to 1024, or \"cores\""),
+    ] {
+        let run = place.run(command);
+        assert!(run.code == 2 && run.err.contains(told), "{command}: {run:?}");
+    }
+}
+
+/// What cannot be written is said before anything is read, and the files that can be are left as they are.
+#[test]
+fn outputs_are_tried_before_the_run() {
+    let place = Place::new();
+    place.file("feed", "{\"id\":\"a\",\"text\":\"one\"}\n");
+    place.file("old", "kept");
+    std::fs::create_dir(place.path("folder")).unwrap();
+    refused(
+        &place,
+        "replay -o old --stats no/such/stats --dead-letter folder feed",
+        &[
+            "--stats: \"no/such/stats\" cannot be written: No such file",
+            "--dead-letter: \"folder\" cannot be written: is a directory",
+        ],
+    );
+    assert_eq!(place.read("old"), "kept");
+    for (command, told) in [
+        ("replay --stats feed/stats feed", "--stats: \"feed/stats\" cannot be written: Not a directory"),
+        ("generate -o no/feed --truth old", "--output: \"no/feed\" cannot be written: No such file"),
+        ("generate -o made --truth folder", "--truth: \"folder\" cannot be written: is a directory"),
+        ("generate -o made --labels no/labels", "--labels: \"no/labels\" cannot be written: No such file"),
+        ("evaluate filter -o feed", "--output: a folder is to be made, or to be there: File exists"),
+        (
+            "evaluate --corpus feed --write-idf no/idf",
+            "--write-idf: \"no/idf\" cannot be written: No such file",
+        ),
+    ] {
+        let run = place.run(command);
+        assert!(run.code == 2 && run.err.contains(told), "{command}: {run:?}");
+    }
+    assert!(!place.path("made").exists() && place.read("old") == "kept");
 }

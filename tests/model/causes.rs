@@ -96,19 +96,49 @@ fn documents_that_expire() {
     );
 }
 
-/// A group of copies becomes a star and is none any more; `c` neither came nor went.
+/// A group of copies becomes a star and is none any more, of which neither `b` nor `c` has an event; then it gets another centre, `0`.
 #[test]
-fn blocks_and_stars() {
+fn groups_that_pass_the_limit() {
     let plan = Plan::load("exact", &["output.expand_limit=3".to_owned()]).unwrap();
     let copy = |id: &str| A.replacen('a', id, 1);
-    let (b, c, d) = (copy("b"), copy("c"), copy("d"));
+    let (b, c, d, e, zero) = (copy("b"), copy("c"), copy("d"), copy("e"), copy("0"));
     assert_scene(
         &plan,
-        &[&[A, &b, &c], &[&d], &["d"]],
+        &[&[A, &b, &c], &[&d], &["d"], &[&d, &e], &[&zero]],
         &[
             &["+a b insert", "+a c insert", "+b c insert"],
-            &["+a d insert", "-b c block-died"],
-            &["-a d delete", "+b c block-revived"],
+            &["+a d insert", "-b c re-grouped"],
+            &["-a d delete", "+b c re-grouped"],
+            &["+a d insert", "+a e insert", "-b c re-grouped"],
+            &[
+                "+0 a insert",
+                "+0 b insert",
+                "+0 c insert",
+                "+0 d insert",
+                "+0 e insert",
+                "-a b re-grouped",
+                "-a c re-grouped",
+                "-a d re-grouped",
+                "-a e re-grouped",
+            ],
+        ],
+    );
+}
+
+/// Members that no longer stand for their group lose their pairs with other texts; the document of such a text has no event.
+#[test]
+fn pairs_of_a_group_with_others() {
+    let settings = ["threshold=0.3", "output.expand_limit=2"].map(str::to_owned);
+    let plan = Plan::load("exact", &settings).unwrap();
+    let copy = |id: &str| A.replacen('a', id, 1);
+    let (b, c) = (copy("b"), copy("c"));
+    assert_scene(
+        &plan,
+        &[&[A, &b, "x the quick brown fox jumps over the lazy cat again"], &[&c], &["c"]],
+        &[
+            &["+a b insert", "+a x insert", "+b x insert"],
+            &["+a c insert", "-b x re-grouped"],
+            &["-a c delete", "+b x re-grouped"],
         ],
     );
 }

@@ -37,8 +37,7 @@ pub(super) fn table(out: &mut String, a: &Specimen, b: &Specimen, own: Option<&W
         measure(left.weigh(a.terms.view(), weights), right.weigh(b.terms.view(), weights))
     };
     let (common, either) = a.overlap(b);
-    let shares =
-        [(a, "A"), (b, "B")].map(|(text, name)| format!("{common} of {name}'s {}", text.distinct().len()));
+    let shares = [(a, "A"), (b, "B")].map(|(text, name)| format!("{common} of {name}'s {}", text.distinct()));
     row(
         named(Measure::Jaccard),
         of(&Weights::Unit, measures::jaccard),

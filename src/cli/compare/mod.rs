@@ -18,7 +18,7 @@ use super::problems::Problems;
 use crate::config::Plan;
 use crate::doc::without_separators;
 use crate::sketch::SketchKind;
-use crate::source::text_of_file;
+use crate::source::{MAX_RECORD_BYTES, text_of_file};
 use crate::text::measures::Measure;
 use crate::text::{Featurizer, IdfTable, Weights};
 
@@ -55,18 +55,32 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-/// A text without fields.
+/// What is said of a text that no document can have.
+const TOO_LONG: &str = "it is longer than 64 MiB, which is the most that a document may have";
+
+/// A text without fields, as long as a document may be.
 pub(super) fn read(path: &Path) -> anyhow::Result<String> {
+    read_up_to(path, MAX_RECORD_BYTES)
+}
+
+/// A text without fields of so many bytes at most.
+pub(super) fn read_up_to(path: &Path, most: usize) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
+    let fits = |read| if read > most { Err(invalid(TOO_LONG)) } else { Ok(read) };
+    let most = (most as u64).saturating_add(1);
     let read = if path == Path::new("-") {
-        std::io::stdin().lock().read_to_end(&mut bytes)
+        std::io::stdin().lock().take(most).read_to_end(&mut bytes)
     } else {
-        std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut bytes))
+        std::fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes))
     };
-    let no_text = || std::io::Error::new(std::io::ErrorKind::InvalidData, "it is no UTF-8");
-    let text = read.and_then(|_| text_of_file(path, &bytes).ok_or_else(no_text));
+    let no_text = || invalid("it is no UTF-8");
+    let text = read.and_then(fits).and_then(|_| text_of_file(path, &bytes).ok_or_else(no_text));
     let text = text.with_context(|| format!("cannot read \"{}\"", path.display()))?;
     Ok(without_separators(&text).into_owned())
+}
+
+fn invalid(why: &str) -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::InvalidData, why)
 }
 
 /// The comparison of two named texts.
@@ -84,12 +98,12 @@ fn report(mut plan: Plan, [(name_a, a), (name_b, b)]: [(&str, &str); 2]) -> Stri
     };
     row("", &"A", &"B");
     row("bytes", &a.bytes, &b.bytes);
-    row("tokens", &a.tokens.len(), &b.tokens.len());
-    row("shingles", &a.shingles.len(), &b.shingles.len());
-    row("distinct shingles", &a.distinct().len(), &b.distinct().len());
+    row("tokens", &a.tokens, &b.tokens);
+    row("shingles", &a.features.len(), &b.features.len());
+    row("distinct shingles", &a.distinct(), &b.distinct());
     out.push('\n');
     answer(&mut out, &a, &b, &plan, &mut examiner);
-    if !a.tokens.is_empty() && !b.tokens.is_empty() {
+    if a.tokens > 0 && b.tokens > 0 {
         let own = measures::own_weights(&plan.scheme.text.weights, [&a, &b]);
         measures::table(&mut out, &a, &b, own);
         let weights = own.unwrap_or(&Weights::Tf);
@@ -115,7 +129,7 @@ fn freeze(plan: &mut Plan, texts: [&str; 2]) -> bool {
 fn answer(out: &mut String, a: &Specimen, b: &Specimen, plan: &Plan, examiner: &mut Examiner) {
     let (Some(x), Some(y)) = (&a.sketched, &b.sketched) else {
         let without = [a, b].into_iter().filter(|text| text.sketched.is_none());
-        let emptiest = without.min_by_key(|text| text.tokens.len()).expect("one of them has no sketch");
+        let emptiest = without.min_by_key(|text| text.tokens).expect("one of them has no sketch");
         let _ = writeln!(out, "{}", without_sketch(emptiest));
         return;
     };

@@ -12,12 +12,30 @@ use std::mem::discriminant;
 
 use super::measures::weighted_by;
 use crate::cli::examine::{Examiner, Specimen, named};
-use crate::sketch::{SketchKind, SketchParams};
+use crate::sketch::{SectionBase, SketchKind, SketchParams};
 use crate::text::measures::Measure;
 use crate::text::{Features, Weigher, Weights};
 
 /// Standard errors from here on (inclusive) say that the estimate says nothing.
 const USELESS: f64 = 1.0;
+
+/// Hashes that a sketch may take which is not the pipeline's own, 2^28: a second or less. Of 448 places these are 600,000 shingles.
+const MOST_HASHES: usize = 1 << 28;
+
+/// Hashes that are computed for a text of so many shingles, by the kinds that compute one for each of them and each place.
+fn hashes(params: &SketchParams, shingles: usize) -> usize {
+    match params.kind {
+        SketchKind::MinHash
+        | SketchKind::MinMax
+        | SketchKind::Connected { .. }
+        | SketchKind::Icws
+        | SketchKind::Cws => params.size.saturating_mul(shingles),
+        SketchKind::Sectional { base, .. } if base != SectionBase::Fss => {
+            params.size.saturating_mul(shingles)
+        }
+        _ => 0,
+    }
+}
 
 /// A table of all sketches of two texts that both have a shingle of any of these weights.
 pub(super) fn table(
@@ -33,8 +51,16 @@ pub(super) fn table(
         "\n{:<16}{:<28}{:>6}  {:<28}{:>6}{:>10}{:>16}",
         "every sketch", "places", "bytes", "of", "exact", "estimate", "standard error"
     );
+    let features = a.distinct().max(b.distinct());
     for kind in SketchKind::ALL {
         let params = params(kind, own);
+        let mark = if params == *own { ">" } else { " " };
+        let (name, places, bytes) = (params.kind.name(), places(&params), 8 * params.words());
+        if params != *own && hashes(&params, features) > MOST_HASHES {
+            let why = format!("left out: a hash for each of {features} shingles and each place");
+            let _ = writeln!(out, "{mark} {name:<14}{places:<28}{bytes:>6}  {why}");
+            continue;
+        }
         let estimator = params.estimator();
         let measure = params.kind.measure();
         let weights = if measure == Measure::Jaccard { &Weights::Unit } else { weights };
@@ -54,8 +80,6 @@ pub(super) fn table(
         }
         let error = estimator.standard_error(exact);
         let error = if error < USELESS { format!("{error:.4}") } else { "-".to_owned() };
-        let mark = if params == *own { ">" } else { " " };
-        let (name, places, bytes) = (params.kind.name(), places(&params), 8 * params.words());
         let _ = writeln!(
             out,
             "{mark} {name:<14}{places:<28}{bytes:>6}  {of:<28}{exact:.4}{estimate:>10.4}{error:>16}"
@@ -159,5 +183,30 @@ mod tests {
         assert_eq!((fss.size, fss.bits), (1000, 64));
         assert_eq!(params(SketchKind::Cws, &own), own);
         assert_eq!(params(SketchKind::SimHash, &own).words(), 1);
+    }
+
+    /// Of 600,000 shingles a hash for each of 448 places takes long: such kinds are left out, by name, and all others are there. The
+    /// pipeline's own is made in any case.
+    #[test]
+    fn long_texts_leave_out_what_takes_long() {
+        for (pipeline, settings, left_out) in [
+            ("minhash", &[][..], &["minhash", "min-max", "connected", "icws", "cws"][..]),
+            ("minhash", &["sketch.kind=min-max"], &["minhash", "connected", "icws", "cws"]),
+        ] {
+            let settings: Vec<_> = settings.iter().map(|&setting| setting.to_owned()).collect();
+            let plan = Plan::load(pipeline, &settings).unwrap();
+            let mut examiner = Examiner::new(&plan);
+            let text: String = (0..600_010).map(|n| format!("{n} ")).collect();
+            let (a, b) = (examiner.examine(&text), examiner.examine("1 2 3 4 5"));
+            assert_eq!((a.tokens, a.distinct(), a.overlap(&b)), (600_010, 600_008, (3, 600_008)));
+            let mut out = String::new();
+            table(&mut out, &a, &b, &plan.scheme.sketch, &Weights::Tf, &mut examiner);
+            let found: Vec<_> =
+                (out.lines().filter(|row| row.contains("left out: a hash for each of 600008 shingles")))
+                    .filter_map(|row| row[2..].split(' ').next())
+                    .collect();
+            assert_eq!(found, left_out, "{out}");
+            assert!(SketchKind::ALL.iter().all(|kind| out.contains(&format!(" {} ", kind.name()))), "{out}");
+        }
     }
 }

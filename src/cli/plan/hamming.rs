@@ -113,8 +113,8 @@ impl Hamming {
             probe / entry
         )?;
         for [design, least, blocks, candidates, cost, bytes] in [
-            ["", "least bits", "", "", "", "bytes"],
-            ["design", "of a block", "blocks", "candidates", "cost", "a document"],
+            ["", "least bits", "blocks", "", "cost, in", "bytes"],
+            ["design", "of a block", "read", "candidates", "candidates", "a document"],
         ] {
             writeln!(f, "  {design:<44}{least:>12}{blocks:>8}{candidates:>14}{cost:>12}{bytes:>12}")?;
         }

@@ -11,7 +11,7 @@ mod told;
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
-use super::arguments::at_least_one;
+use super::arguments;
 use super::problems::Problems;
 use super::{PipelineArgs, ReportFormat};
 use crate::block::hamming::Form;
@@ -40,7 +40,7 @@ pub struct Args {
     pub rate: Option<f64>,
 
     /// Estimate the memory for this many worker threads [default: as many as the machine has cores].
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = arguments::workers)]
     pub workers: Option<NonZeroUsize>,
 
     /// How the plan is written.

@@ -5,10 +5,11 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use indicatif::{BinaryBytes, HumanCount};
 use serde::Serialize;
 
 use super::memory::ASSUMED_FEATURES;
-use crate::cli::counted;
+use crate::cli::summary::count;
 use crate::config::Plan;
 use crate::retention::{Retention, RetentionClock};
 use crate::text::measures::Measure;
@@ -86,23 +87,24 @@ impl Display for Retained {
                     "the time of day at which an epoch is read; a replay expires what is old today"
                 }
             };
-            let age = counted(usize::try_from(age).unwrap_or(usize::MAX), "second");
+            let age = match age {
+                days if days > 0 && days % 86_400 == 0 => count(days / 86_400, "day"),
+                seconds => count(seconds, "second"),
+            };
             writeln!(f, "{line}a document expires when its ts is more than {age} before the clock")?;
             line = "          ";
             writeln!(f, "{line}the clock: {clock}")?;
         }
         if let Some(most) = self.max_documents {
-            writeln!(f, "{line}the ids with the {most} newest events stay, deleted ones too")?;
+            writeln!(f, "{line}the ids with the {} newest events stay, deleted ones too", HumanCount(most))?;
         }
         let Some(documents) = self.documents else {
             return writeln!(f, "          how many documents that is depends on how many come: see --rate");
         };
         let rate = self.rate.map_or(String::new(), |rate| format!(" at {rate} events a second"));
-        let mib = self.state_bytes.unwrap_or_default() >> 20;
-        writeln!(
-            f,
-            "          {documents} documents alive at most{rate}; {mib} MiB of state, before compression"
-        )
+        let (documents, state) =
+            (count(documents, "document"), BinaryBytes(self.state_bytes.unwrap_or_default()));
+        writeln!(f, "          {documents} alive at most{rate}; {state} of state, before compression")
     }
 }
 
@@ -138,9 +140,9 @@ mod tests {
         assert_eq!(
             told.to_string(),
             "\
-retention a document expires when its ts is more than 2592000 seconds before the clock
+retention a document expires when its ts is more than 30 days before the clock
           the clock: the time of day at which an epoch is read; a replay expires what is old today
-          25920000 documents alive at most at 10 events a second; 6204 MiB of state, before compression
+          25,920,000 documents alive at most at 10 events a second; 6.06 GiB of state, before compression
 "
         );
     }

@@ -2,14 +2,20 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use indicatif::BinaryBytes;
+
 use super::memory::ASSUMED_FEATURES;
 use super::plot::{Typed, plot};
 use super::report::{Blocks, Filter, Report};
 use crate::cli::counted;
+use crate::cli::summary::count;
 use crate::filter::FilterKind;
 use crate::sketch::{SectionBase, SectionMode, SketchKind, SketchParams};
 use crate::source::OnError;
 use crate::text::{Field, Html, Normalize, Shingle, Spaceless, Stem, TextRules};
+
+/// What a process takes without a document.
+const FIXED_BYTES: u64 = 40 << 20;
 
 /// A probability: four places, or its order of magnitude where they would all be 0. What is not certain does not read as 1.
 struct Probability(f64);
@@ -141,7 +147,8 @@ impl Report {
         writeln!(f, "\nPairs that are compared (░) and reported (█), by their similarity:\n")?;
         let columns = self.curve.iter().map(|point| (point.compared, point.reported));
         f.write_str(&plot(self.threshold, columns))?;
-        writeln!(f, "\n  similarity  compared  reported  components read")?;
+        writeln!(f, "\n              compared  reported  components read")?;
+        writeln!(f, "  similarity  (share of such pairs)  of a compared pair")?;
         for point in &self.points {
             let (compared, reported) = (Probability(point.compared), Probability(point.reported));
             let (similarity, components) = (point.similarity, point.components);
@@ -157,14 +164,16 @@ impl Report {
         let workers = counted(memory.workers, "worker");
         writeln!(
             f,
-            "\nMemory with {workers}, if no text is a copy (an estimate), besides ids of more than 22 bytes and about 40 MB that are fixed:\n"
+            "\nMemory with {workers}, if no text is a copy (an estimate), besides ids of more than 22 bytes and about {} that are fixed:\n",
+            BinaryBytes(FIXED_BYTES)
         )?;
         for part in &memory.parts {
             writeln!(f, "  {:<16}{:>6.0} bytes a document", part.what, part.bytes)?;
         }
         writeln!(f, "  {:<16}{:>6.0} bytes a document", "together", memory.bytes_per_document)?;
-        let mib = memory.total_bytes / f64::from(1 << 20);
-        writeln!(f, "  {:<16}{mib:>6.0} MiB for {} documents", "", memory.documents)?;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of a process")]
+        let all = BinaryBytes(memory.total_bytes.round() as u64).to_string();
+        writeln!(f, "  {:<16}{all:>6} for {}", "", count(memory.documents, "document"))?;
         if self.filter.exact {
             writeln!(f, "  (features: for texts of {ASSUMED_FEATURES} distinct shingles)")?;
         }

@@ -23,12 +23,13 @@ use indicatif::HumanCount;
 
 use self::questions::Question;
 use self::written::Told;
-use super::arguments::at_least_one;
+use super::arguments;
 use super::inputs::ColumnArgs;
 use super::problems::{Problems, list};
 use super::summary::count;
+use super::voice::Voice;
 use super::{PipelineArgs, ReportFormat};
-use crate::config::{LogFormat, Plan};
+use crate::config::Plan;
 use crate::dataflow::Stages;
 use crate::pipeline::{self, Continuity, Job, Summary};
 use crate::source::{BadRecords, EpochRule, Files, Input, Staying};
@@ -76,7 +77,7 @@ pub struct Args {
     pub format: ReportFormat,
 
     /// Worker threads [default: as many as the machine has cores].
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = arguments::workers)]
     pub workers: Option<NonZeroUsize>,
 
     /// A file with the text, or "-" for standard input; it comes last. With --url several are as many texts.
@@ -148,9 +149,9 @@ impl<'a> Answers<'a> {
 /// # Errors
 /// Everything that is wrong with the pipeline, and inputs that cannot be read; texts that have nothing to look for, after the others have
 /// been answered.
-pub(super) fn run(args: &Args, mut problems: Problems, log: LogFormat) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Result<ExitCode> {
     if let Some(url) = &args.url {
-        return ask_run(url, args, problems, log);
+        return ask_run(url, args, problems, voice);
     }
     let plan = problems.take(args.pipeline.load());
     // One option cannot be told where its list ends: what stands before the text is corpus too.
@@ -168,14 +169,14 @@ pub(super) fn run(args: &Args, mut problems: Problems, log: LogFormat) -> anyhow
     if !asked.is_empty() {
         let summary = ask_corpus(&plan, inputs, args.workers, &asked, &mut answers)?;
         if answers.answered > 0 {
-            super::tell(log, &told(&answers, &summary))?;
+            voice.tell(&told(&answers, &summary))?;
         }
     }
     answers.end()
 }
 
 /// Asks a run that is under way.
-fn ask_run(url: &str, args: &Args, mut problems: Problems, log: LogFormat) -> anyhow::Result<ExitCode> {
+fn ask_run(url: &str, args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Result<ExitCode> {
     let questions = questions::read(&args.texts, args.lines.as_deref(), &mut problems);
     let questions = problems.settle(questions)?;
     let token = ask::token(args.token_file.as_deref())?;
@@ -184,7 +185,7 @@ fn ask_run(url: &str, args: &Args, mut problems: Problems, log: LogFormat) -> an
         answers.note(question, answer.map(Told::there))
     })?;
     if answers.answered > 0 {
-        super::tell(log, &format!("{}\n{}", answers.heading(), answers.left_out()))?;
+        voice.tell(&format!("{}\n{}", answers.heading(), answers.left_out()))?;
     }
     answers.end()
 }

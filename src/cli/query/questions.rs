@@ -43,7 +43,7 @@ pub(super) fn read(
         questions.push(read.map(|text| Question { name: file.display().to_string(), text, top: None }));
     }
     if let Some(file) = lines {
-        match problems.take(compare::read(file)) {
+        match problems.take(compare::read_up_to(file, usize::MAX)) {
             Some(read) => questions.extend(by_line(&file.display().to_string(), &read, problems)),
             None => questions.push(None),
         }

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use super::corpus::{self, Corpus};
 use super::examine::{Comparison, Examiner, Sketched, Specimen, said, without_sketch};
 use super::inputs::InputArgs;
+use super::look::quoted;
 use super::problems::Problems;
 use super::{PipelineArgs, counted};
 use crate::block::HotRule;
@@ -19,7 +20,7 @@ use crate::doc::{DocId, Position};
 use crate::hash::SketchId;
 use crate::sketch::agreement::Agreement;
 use crate::source::Input;
-use crate::text::{Idf, Weights};
+use crate::text::{Idf, TextRules, Weights, shingles, tokens};
 use neighbourhood::{Neighbour, Neighbourhood};
 
 /// What `trace` takes.
@@ -89,11 +90,14 @@ fn report(plan: &Plan, events: &[Event], alive: &Corpus, id: &DocId) -> String {
         Some(text) => format!("record {at}: upsert, {} bytes of text", text.len()),
         None => format!("record {at}: delete"),
     });
-    section(&format!("ingest: events of {id:?}, records counted from 0"), &records.collect::<Vec<_>>());
+    section(
+        &format!("ingest: events of {}, records counted from 0", shown(id)),
+        &records.collect::<Vec<_>>(),
+    );
     let mut examiner = Examiner::new(plan);
     let specimen = alive.get(id).map(|text| examiner.examine(text));
     if let Some(specimen) = &specimen {
-        section("text", &text_lines(specimen));
+        section("text", &text_lines(&alive[id], specimen, &plan.scheme.text));
     }
     if let Some(traced) = specimen.as_ref().and_then(|specimen| specimen.sketched.as_ref()) {
         section("sketch", &sketch_lines(&examiner, traced));
@@ -121,10 +125,15 @@ fn report(plan: &Plan, events: &[Event], alive: &Corpus, id: &DocId) -> String {
     let verdicts = or_none(verdicts);
     section(&format!("verify, by {} similarity", examiner.measured()), &verdicts);
     let pairs = around.pairs(&neighbours, plan).into_iter();
-    let pairs =
-        pairs.map(|(pair, similarity)| format!("{:?} {:?} {}", pair.lo(), pair.hi(), similarity.get()));
+    let pairs = pairs
+        .map(|(pair, similarity)| format!("{} {} {}", shown(pair.lo()), shown(pair.hi()), similarity.get()));
     section("pairs at the end of the input", &or_none(pairs));
     out
+}
+
+/// An id as it reads.
+fn shown(id: &DocId) -> String {
+    quoted(id.as_str())
 }
 
 /// The first values of a list, and how many there are.
@@ -134,15 +143,15 @@ fn first<T>(values: &[T], show: impl Fn(&T) -> String) -> String {
     format!("{}{more}", shown.join(" "))
 }
 
-fn text_lines(specimen: &Specimen) -> Vec<String> {
-    let Specimen { tokens, shingles, features, .. } = specimen;
+fn text_lines(text: &str, specimen: &Specimen, rules: &TextRules) -> Vec<String> {
+    let (tokens, shingles, features) = (tokens(text, rules), shingles(text, rules), &specimen.features);
     vec![
-        format!("{}: {}", counted(tokens.len(), "token"), first(tokens, Clone::clone)),
+        format!("{}: {}", counted(tokens.len(), "token"), first(&tokens, Clone::clone)),
         format!(
             "{}, {} distinct: {}",
             counted(shingles.len(), "shingle"),
-            specimen.distinct().len(),
-            first(shingles, |s| format!("{s:?}"))
+            specimen.distinct(),
+            first(&shingles, |shingle| quoted(shingle))
         ),
         format!("their features: {}", first(features, |feature| format!("{feature:016x}"))),
     ]
@@ -205,7 +214,7 @@ fn candidate_line(neighbour: &Neighbour) -> String {
     } else {
         format!("sketch {sketch}, {first_word} of 64 bits agree in the first words")
     };
-    format!("{id:?}: {}, {live} live; {what}", counted(compared.shared.len(), "block"))
+    format!("{}: {}, {live} live; {what}", shown(id), counted(compared.shared.len(), "block"))
 }
 
 /// The verdict, and which sketch travels: the one of the smaller id.
@@ -221,7 +230,8 @@ fn verdict_line(neighbour: &Neighbour, traced: SketchId, exact: f64, looks: usiz
     };
     let Comparison { estimate, standard_error, .. } = compared;
     format!(
-        "{id:?}: exact {exact:.4}, estimate {estimate:.4} (standard error {standard_error:.4}); {verdict}"
+        "{}: exact {exact:.4}, estimate {estimate:.4} (standard error {standard_error:.4}); {verdict}",
+        shown(id)
     )
 }
 
@@ -251,11 +261,11 @@ fn member_lines(around: &Neighbourhood, expand_limit: usize) -> Vec<String> {
     let count = counted(members.len(), "member");
     let star = (members.len() > expand_limit).then(|| {
         format!(
-            "more than {expand_limit}: each is paired with {:?} only, which alone is paired with others",
-            members[0]
+            "more than {expand_limit}: each is paired with {} only, which alone is paired with others",
+            shown(members[0])
         )
     });
-    [format!("{count}: {}", first(&members, |id| format!("{id:?}")))].into_iter().chain(star).collect()
+    [format!("{count}: {}", first(&members, |id| shown(id)))].into_iter().chain(star).collect()
 }
 
 fn store_lines(traced: &Sketched) -> Vec<String> {
@@ -308,6 +318,23 @@ mod tests {
         assert!(said("d").contains("\n  record 5: deleted, leaves sketch "), "{}", said("d"));
         assert!(said("c").ends_with("a text without a token has no sketch and is in no pair\n"));
         assert!(said("d").ends_with("not alive at the end of the input, so in no pair\n"));
+    }
+
+    /// Vowel signs are marks that join what is before them: an id with them is written as it reads, and so is a text. What a terminal would
+    /// obey is not.
+    #[test]
+    fn ids_and_texts_are_written_as_they_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let feed = folder.path().join("feed.jsonl");
+        let line = |id: &str| format!("{{\"id\":\"{id}\",\"text\":\"हिन्दी में एक पाठ\"}}\n");
+        std::fs::write(&feed, line("हिन्दी/पृष्ठ") + &line("தமிழ்\\u001b[31m")).unwrap();
+        let mut plan = Plan::load("tour", &[]).unwrap();
+        let id = DocId::new("हिन्दी/पृष्ठ").unwrap();
+        let said = traced(&mut plan, vec![Input::at(&feed)], &id).unwrap();
+        assert!(said.contains("ingest: events of \"हिन्दी/पृष्ठ\", "), "{said}");
+        assert!(said.contains("  2 members: \"हिन्दी/पृष्ठ\" \"தமிழ்\\u{1b}[31m\"\n"), "{said}");
+        assert!(said.contains("distinct: \"हिन दी\" "), "{said}");
+        assert!(!said.contains("\\u{9"), "{said}");
     }
 
     /// Two texts of one word more or less, and one of other words.

@@ -200,6 +200,12 @@ fn rates(cells: &[Cell]) -> Table {
     table
 }
 
+/// Stairs: what is so after a look stays so up to the next one. A rule of two looks is a line too, and not a dot.
+fn stairs(after: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let up_to_next = |two: &[(f64, f64)]| [two[0], (two[1].0, two[0].1)];
+    after.windows(2).flat_map(up_to_next).chain(after.last().copied()).collect()
+}
+
 /// The share of pairs that go on, by components read.
 fn undecided(cells: &[Cell], distribution: Distribution) -> Plot {
     let cell = cells
@@ -207,12 +213,10 @@ fn undecided(cells: &[Cell], distribution: Distribution) -> Plot {
         .find(|cell| cell.distribution == distribution && cell.threshold.total_cmp(&PLOTTED).is_eq())
         .expect("there is a cell for each");
     let series = cell.rules.iter().map(|(rule, tally)| {
-        let after = rule
-            .looks
-            .iter()
-            .enumerate()
-            .map(|(look, components)| (f64::from(*components), 1.0 - tally.share_decided(look + 1)));
-        Series { name: rule.name.to_owned(), points: after.take(rule.looks.len() - 1).collect() }
+        let after =
+            |(look, components): (usize, &u32)| (f64::from(*components), 1.0 - tally.share_decided(look + 1));
+        let after: Vec<_> = rule.looks.iter().enumerate().map(after).collect();
+        Series { name: rule.name.to_owned(), points: stairs(&after) }
     });
     Plot {
         name: format!("filter_undecided_{}", distribution.name().to_lowercase()),
@@ -223,5 +227,17 @@ fn undecided(cells: &[Cell], distribution: Distribution) -> Plot {
         x: Axis::log("components read"),
         y: Axis::linear("share of pairs"),
         series: series.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_undecided_is_so_up_to_the_next_look() {
+        assert_eq!(stairs(&[(64.0, 0.25), (448.0, 0.0)]), [(64.0, 0.25), (448.0, 0.25), (448.0, 0.0)]);
+        let three = stairs(&[(1.0, 0.9), (2.0, 0.5), (4.0, 0.0)]);
+        assert_eq!(three, [(1.0, 0.9), (2.0, 0.9), (2.0, 0.5), (4.0, 0.5), (4.0, 0.0)]);
     }
 }

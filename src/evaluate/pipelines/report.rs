@@ -137,8 +137,8 @@ pub(super) fn found_by_similarity(ran: &[Ran], threshold: f64) -> Plot {
     Plot {
         name: format!("pipelines_found_{threshold}"),
         title: format!("Share of pairs found, T = {threshold}"),
-        x: Axis::linear("true similarity, start of the band"),
-        y: Axis::linear("share found"),
+        x: Axis::of_bands("true similarity", &BANDS),
+        y: Axis::of_shares("share found"),
         series: series.collect(),
     }
 }

@@ -17,6 +17,7 @@
 //! that do say which texts come from which.
 
 pub mod labelled;
+mod rounds;
 mod spaceless;
 mod vocabulary;
 mod words;
@@ -27,6 +28,7 @@ use std::fmt::Write;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+pub use self::rounds::Rounds;
 pub use self::vocabulary::Script;
 use self::vocabulary::Vocabulary;
 use self::words::Words;
@@ -75,26 +77,17 @@ pub struct Params {
 impl Params {
     /// What is out of its range: the field, and what it has to be. A feed can be made if there is nothing.
     pub fn problems(&self) -> Vec<(&'static str, String)> {
-        let mut problems = Vec::new();
+        let mut problems = problems_of_words(self.vocabulary, self.min_words, self.max_words, self.zipf);
         let mut require = |field, found: String, fine: bool, expected: &str| {
             if !fine {
                 problems.push((field, format!("found {found}, expected {expected}")));
             }
         };
-        for (field, found, most) in [
-            ("vocabulary", self.vocabulary, 10_000_000),
-            ("min_words", self.min_words, 1_000_000),
-            ("max_words", self.max_words, 1_000_000),
-            ("sites", self.sites, 1_000_000),
-            ("window", self.window, 10_000_000),
-        ] {
+        for (field, found, most) in [("sites", self.sites, 1_000_000), ("window", self.window, 10_000_000)] {
             let expected = format!("a whole number from 1 to {most}");
             require(field, found.to_string(), (1..=most).contains(&found), &expected);
         }
-        let above = format!("more than the shortest, {}", self.min_words);
-        require("max_words", self.max_words.to_string(), self.max_words > self.min_words, &above);
         require("scripts", "none".to_owned(), !self.scripts.is_empty(), "one or more");
-        require("zipf", self.zipf.to_string(), (0.0..=10.0).contains(&self.zipf), "a number from 0 to 10");
         let shares = [
             ("max_edit_rate", self.max_edit_rate),
             ("copies", self.copies),
@@ -319,6 +312,28 @@ impl Iterator for Generator {
         let (id, text) = (page.id.clone(), self.text(page));
         Some(self.record(id, Some(text)))
     }
+}
+
+/// What is out of its range of the words of texts: the field, and what it has to be.
+fn problems_of_words(
+    vocabulary: usize,
+    min_words: usize,
+    max_words: usize,
+    zipf: f64,
+) -> Vec<(&'static str, String)> {
+    let within = |field, found: usize, most: usize| {
+        let is_fine = (1..=most).contains(&found);
+        (field, is_fine, format!("found {found}, expected a whole number from 1 to {most}"))
+    };
+    let above = format!("found {max_words}, expected more than the shortest, {min_words}");
+    let checked = [
+        within("vocabulary", vocabulary, 10_000_000),
+        within("min_words", min_words, 1_000_000),
+        within("max_words", max_words, 1_000_000),
+        ("max_words", max_words > min_words, above),
+        ("zipf", (0.0..=10.0).contains(&zipf), format!("found {zipf}, expected a number from 0 to 10")),
+    ];
+    checked.into_iter().filter(|(_, is_fine, _)| !is_fine).map(|(field, _, said)| (field, said)).collect()
 }
 
 /// A length in `least..most`, as likely to be between n and 2 n for every n.

@@ -130,7 +130,7 @@ fn params_out_of_range_are_named_all_of_them() {
         ..Params::default()
     };
     let fields = |params: &Params| params.problems().into_iter().map(|(field, _)| field).collect::<Vec<_>>();
-    assert_eq!(fields(&wrong), ["vocabulary", "sites", "max_words", "scripts", "zipf", "near", "deletes"]);
+    assert_eq!(fields(&wrong), ["vocabulary", "max_words", "zipf", "sites", "scripts", "near", "deletes"]);
     // Shares that are fine by themselves.
     let wrong = Params {
         copies: 0.5,
@@ -151,4 +151,53 @@ fn sites_write_in_the_scripts_that_were_asked_for() {
     let ids: Vec<_> = generate(&params).iter().map(|record| record.event.id.to_string()).collect();
     assert!(ids.iter().all(|id| id.starts_with("han/") || id.starts_with("greek/")), "{ids:?}");
     assert!(ids.iter().any(|id| id.starts_with("han/")) && ids.iter().any(|id| id.starts_with("greek/")));
+}
+
+/// A family of 30 texts in three rounds, of which half leave: each text differs from each other in twice the edits at most.
+#[test]
+fn rounds_of_one_template() {
+    let rounds = Rounds {
+        documents: 30,
+        seed: 3,
+        rounds: 3,
+        family: Some(4),
+        drop: 0.5,
+        vocabulary: 500,
+        zipf: 1.0,
+        min_words: 60,
+        max_words: 61,
+        script: Script::Latin,
+    };
+    assert_eq!(rounds.problems(), []);
+    let feed: Vec<_> = rounds.feed().collect();
+    assert!(feed == rounds.feed().collect::<Vec<_>>() && feed.len() == 105);
+    let ids = |from: usize, to: usize| feed[from..to].iter().map(|record| record.event.id.clone()).collect();
+    let of_round: [Vec<DocId>; 3] = [ids(0, 30), ids(30, 60), ids(60, 90)];
+    assert!(of_round[0].is_sorted() && of_round.iter().all(|round| *round == of_round[0]));
+    let dropped: Vec<DocId> = ids(90, 105);
+    assert!(!dropped.is_sorted() && dropped.iter().collect::<BTreeSet<_>>().len() == 15);
+    assert!(feed[90..].iter().all(|record| record.event.text.is_none()));
+    let words = |record: &Record<'_>| -> Vec<String> {
+        let text = record.event.text.as_ref().unwrap().to_lowercase();
+        text.split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    let texts: Vec<_> = feed[..90].iter().map(words).collect();
+    for (n, a) in texts.iter().enumerate() {
+        for b in &texts[..n] {
+            let differ = a.iter().zip(b).filter(|(x, y)| x != y).count();
+            assert!(a.len() == 60 && b.len() == 60 && (1..=8).contains(&differ), "{differ}");
+        }
+    }
+    assert!(feed.windows(2).all(|two| two[0].ts < two[1].ts));
+    // Copies, and texts of their own.
+    let first = |family| Rounds { family, ..rounds.clone() }.feed().take(30).map(|r| r.event.text).collect();
+    let copies: BTreeSet<_> = first(Some(0));
+    let own: BTreeSet<_> = first(None);
+    assert_eq!((copies.len(), own.len()), (1, 30));
+    let wrong = Rounds { rounds: 0, family: Some(61), drop: 1.5, zipf: -1.0, ..rounds };
+    let fields: Vec<_> = wrong.problems().into_iter().map(|(field, _)| field).collect();
+    assert_eq!(fields, ["zipf", "rounds", "drop", "family"]);
 }

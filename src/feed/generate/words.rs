@@ -64,6 +64,17 @@ impl Words {
         edited
     }
 
+    /// As many words, at different places, are replaced by others; all of them if there are no more.
+    pub(super) fn replaced(&self, count: usize, law: &Zipf, rng: &mut impl Rng) -> Self {
+        let mut words = self.0.clone();
+        for place in rand::seq::index::sample(rng, words.len(), count.min(words.len())) {
+            // Any word but the one that stands there, where there is another.
+            let step = rng.random_range(1..law.size().max(2));
+            words[place] = (words[place] + step) % law.size();
+        }
+        Self(words)
+    }
+
     /// Appends the words as text: sentences that end after fixed words, so that equal words give equal text.
     pub(super) fn write(&self, vocabulary: &Vocabulary, text: &mut String) {
         let (mut starts, mut pauses) = (true, false);

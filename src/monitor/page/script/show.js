@@ -96,7 +96,8 @@ const CAUSES = {
   delete: ['deleted', 'a document was deleted'],
   expire: ['expired', 'a document has expired'],
   're-weighed': ['re-weighed', 'the weights of features have changed'],
-  'block-died': ['block', 'a block in which they met has got hot or has lost a leader, or a group of copies has become a star'],
+  're-grouped': ['copies', 'a document begins or ceases to stand for its copies: their group has passed output.expand_limit, or has another smallest id'],
+  'block-died': ['block', 'a block in which they met has got hot or has lost a leader'],
   'block-revived': ['block', 'they meet in a block again, or anew'],
   correction: ['corrected', 'the output is corrected'],
 };
