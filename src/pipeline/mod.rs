@@ -15,6 +15,7 @@ mod assemble;
 mod commits;
 mod committer;
 mod failure;
+mod fit;
 mod keeper;
 mod measures;
 mod past;

@@ -4,11 +4,12 @@
 //! then somebody is told, and the run goes on without events.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::bad::BadRecords;
 use super::queue::{EpochLimits, Queue};
-use super::{Reader, Source, SourceError, Texts};
+use super::{AsOf, Gap, Look, Reader, Source, SourceError, Texts};
 use crate::time::{Clock, Epoch, Offsets};
 
 /// Told the last epoch, once all has been read; the epoch is closed soon after, not yet.
@@ -36,8 +37,20 @@ impl Source for Staying {
         self.source.cuts_alike()
     }
 
+    fn look(&mut self) -> Result<Look, SourceError> {
+        self.source.look()
+    }
+
     fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {
         self.source.begin(from)
+    }
+
+    fn begin_left(&mut self, from: &Offsets) -> Result<(Offsets, Vec<Gap>), SourceError> {
+        self.source.begin_left(from)
+    }
+
+    fn as_of(&self) -> Option<Arc<AsOf>> {
+        self.source.as_of()
     }
 
     fn texts(&self, fields: &[String]) -> Option<Box<dyn Texts>> {
