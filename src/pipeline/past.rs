@@ -27,13 +27,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use thiserror::Error;
-
-use super::fit::{Fit, check, fit, keeps_documents, missing, usable};
+use super::fit::{Fit, PastError, check, fit, keeps_documents, missing, usable};
 use super::{Continuity, RunError};
 use crate::dataflow::Stages;
-use crate::description::{Description, Difference};
-use crate::mark::{Mark, Standing, Topic};
+use crate::description::Description;
+use crate::mark::{Mark, Standing};
 use crate::pair::DocPair;
 use crate::sink::Sink;
 use crate::source::{AsOf, Line, Source, SourceError};
@@ -63,108 +61,6 @@ pub(super) struct Past {
     pub(super) there: Option<BTreeSet<DocPair>>,
     /// As of when the input is read, if that is noted.
     pub(super) as_of: Option<Arc<AsOf>>,
-}
-
-/// Why a run cannot go on where another one ended.
-#[derive(Debug, Error)]
-pub enum PastError {
-    /// The output is of another pipeline.
-    #[error("the output was written by another pipeline: {}; with --reconcile, what differs is written as corrections", list(.0))]
-    OtherPipeline(Vec<Difference>),
-    /// The input is another one.
-    #[error(
-        "{what} of {}, and the input is {}: {}; name the right one in source.topic, or start with --reconcile: what the input holds is then \
-         read from source.start on, without stored documents of the other one, and what differs is written as corrections",
-        named(.was), named(.is), anew(.was, .is, "source.topic is another one")
-    )]
-    OtherInput {
-        /// What is of the other one.
-        what: &'static str,
-        /// The other one.
-        was: Option<Topic>,
-        /// That of this run.
-        is: Option<Topic>,
-    },
-    /// The output is another one.
-    #[error(
-        "the mark is that of {}, and the output is {}: {}; name the right one in sink.topic, or start with --reconcile, which writes what the \
-         output lacks as corrections",
-        named(.was), named(.is), anew(.was, .is, "sink.topic is another one")
-    )]
-    OtherOutput {
-        /// The other one.
-        was: Option<Topic>,
-        /// That of this run.
-        is: Option<Topic>,
-    },
-    /// The mark is lost.
-    #[error(
-        "{0}: the mark is lost, or was written under another id; name the right progress topic and transactional id, take an output topic that \
-         is empty, or start with --reconcile, which compares the result with what the output holds and writes what differs as corrections"
-    )]
-    Unmarked(String),
-    /// Ends of documents may have been missed.
-    #[error(
-        "{input}: the stored documents are as of {hours} hours ago, and the topic is compacted, with delete.retention.ms = {stay_ms}: the ends \
-         of some may have gone from it unread, and it does not hold all documents; raise delete.retention.ms for the next time, and start with \
-         --reconcile, which keeps all stored documents, those that have ended unseen too (or move state.path away before, and only \
-         documents count that the topic still holds); where the settings of the topic may not be described, allow DescribeConfigs"
-    )]
-    TooOld {
-        /// The input.
-        input: String,
-        /// As of when the documents are, in hours before now.
-        hours: String,
-        /// For how long the input keeps the end of a document.
-        stay_ms: u128,
-    },
-    /// What was kept is of another scheme.
-    #[error(
-        "the state was kept under another scheme: {}; take another place for it, or let it be made anew from the input with --reconcile",
-        list(.0)
-    )]
-    OtherScheme(Vec<Difference>),
-    /// What was kept is newer than the output.
-    #[error(
-        "the state is of epoch {kept}, and the output stands at {output}: the output has lost epochs, or is another one; --reconcile writes \
-         what differs as corrections"
-    )]
-    Ahead {
-        /// The epoch of what was kept.
-        kept: Epoch,
-        /// That of the output.
-        output: Epoch,
-    },
-    /// An earlier run ended while it corrected the output.
-    #[error(
-        "an earlier run ended while it corrected the output; --reconcile does that again, and ends exact"
-    )]
-    InCorrection,
-    /// The table in force is lost.
-    #[error(
-        "the table of document frequencies in force ({0:016x}) is not in the state: the output cannot be gone on with as it was; \
-         --reconcile makes a new one, and writes what differs as corrections"
-    )]
-    TableLost(u64),
-    /// The output cannot be corrected.
-    #[error("the output keeps no marks: there is nothing to reconcile with")]
-    Forgets,
-}
-
-fn list(differences: &[Difference]) -> String {
-    let all: Vec<_> = differences.iter().map(ToString::to_string).collect();
-    if all.is_empty() { "its description cannot be read".to_owned() } else { all.join("; ") }
-}
-
-/// Words for a topic, or for an input that is none.
-fn named(topic: &Option<Topic>) -> String {
-    topic.as_ref().map_or_else(|| "no topic".to_owned(), ToString::to_string)
-}
-
-/// Why two topics are not one.
-fn anew(was: &Option<Topic>, is: &Option<Topic>, renamed: &'static str) -> &'static str {
-    let same_name = was.as_ref().zip(is.as_ref()).is_some_and(|(was, is)| was.name == is.name);
-    if same_name { "it has been made anew" } else { renamed }
 }
 
 impl Past {
@@ -371,10 +267,4 @@ fn kept(
     // What is published next begins with nothing.
     state.latest(0)?;
     Ok(None)
-}
-
-/// In what a pipeline differs from another one, both encoded.
-pub(super) fn differences(here: &str, there: &str) -> Vec<Difference> {
-    let here = Description::decode(here.as_bytes());
-    here.and_then(|here| here.differences(there.as_bytes())).unwrap_or_default()
 }
