@@ -36,6 +36,7 @@ counters! {
     Expired "expired" "Documents that ended by the retention.",
     Late "late" "Upserts that were too old for the retention when they came.",
     Undated "undated" "Upserts without a time, where documents expire by age: they do not.",
+    LostRecords "lost_records" "Offsets of the input that had expired before they were read, where a run was told to go on without them (--reconcile).",
     MovedIds "moved_ids" "Events of ids that were alive in another partition.",
     SketchesBorn "sketches_born" "Distinct sketches that came alive.",
     SketchesDied "sketches_died" "Distinct sketches whose last document ended.",

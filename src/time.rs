@@ -142,6 +142,13 @@ pub fn unix_seconds() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
+/// The same in milliseconds. What is decided by it is on the safe side if it has gone back.
+#[expect(clippy::disallowed_methods, reason = "the one place where the time of day is read")]
+pub fn unix_milliseconds() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// The machine's monotonic clock.
 #[derive(Debug)]
 pub struct SystemClock(Instant);

@@ -16,7 +16,9 @@ use rdkafka::consumer::Consumer as _;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::topic_partition_list::Offset;
 
+use super::topic_id::topic_id;
 use super::{Connection, Consumer, Failure, Watch};
+use crate::mark::Topic;
 use crate::time::{Clock, SystemClock};
 
 /// How long one request may take before it counts as failed; it is repeated within the connection's patience.
@@ -76,6 +78,37 @@ impl Admin {
     /// If no broker answers within the connection's patience, or does not tell.
     pub fn find(&self, topic: &str) -> Result<Option<TopicFound>, Failure> {
         find(&self.consumer, topic, self.patience)
+    }
+
+    /// Which topic it is that has a name now; `None` if there is none.
+    ///
+    /// # Errors
+    /// If no broker answers within the connection's patience, or does not tell.
+    pub fn topic(&self, name: &str) -> Result<Option<Topic>, Failure> {
+        let what = format!("topic \"{name}\"");
+        let ask = || named(&self.consumer, name, REQUEST.min(self.patience));
+        retry(&what, self.patience, &self.consumer, ask)
+    }
+
+    /// The values of settings of a topic, as the broker has them.
+    ///
+    /// # Errors
+    /// If no broker answers within the connection's patience; that it is not allowed to know them.
+    pub fn settings<const N: usize>(
+        &self,
+        topic: &str,
+        names: [&str; N],
+    ) -> Result<[Option<String>; N], Failure> {
+        let what = format!("topic \"{topic}\"");
+        retry(&what, self.patience, &self.consumer, || {
+            let resource = ResourceSpecifier::Topic(topic);
+            let described = block_on(self.client.describe_configs([&resource], &options()));
+            let described = described.map_err(|error| Failure::of(&error, &what))?;
+            let found = described.into_iter().next().transpose();
+            let found = found.map_err(|code| Failure::of_code(code, &what))?;
+            let value = |name| found.as_ref().and_then(|found| found.get(name)?.value.clone());
+            Ok(names.map(value))
+        })
     }
 
     /// The first offset that a partition holds and the offset after the last, as a reader of committed records sees them.
@@ -151,12 +184,7 @@ impl Admin {
     /// # Errors
     /// If the broker does not tell.
     pub fn setting(&self, topic: &str, name: &str) -> Result<Option<String>, Failure> {
-        let what = format!("topic \"{topic}\"");
-        let resource = ResourceSpecifier::Topic(topic);
-        let described = block_on(self.client.describe_configs([&resource], &options()));
-        let described = described.map_err(|error| Failure::of(&error, &what))?;
-        let found = described.into_iter().next().transpose().map_err(|code| Failure::of_code(code, &what))?;
-        Ok(found.and_then(|found| found.get(name)?.value.clone()))
+        self.settings(topic, [name]).map(|[value]| value)
     }
 
     fn done(&self, topic: &str, done: Result<Vec<TopicResult>, KafkaError>) -> Result<(), Failure> {
@@ -210,6 +238,19 @@ pub fn held(
         let (first, end) = found.map_err(|error| Failure::of(&error, &what))?;
         Ok((u64::try_from(first).unwrap_or(0), u64::try_from(end).unwrap_or(0)))
     })
+}
+
+/// Which topic has a name now, asked of a client that may read: once, and for no longer than `time`. `None` if there is none.
+///
+/// # Errors
+/// If no broker answers, or does not tell.
+pub fn named(consumer: &Consumer, name: &str, time: Duration) -> Result<Option<Topic>, Failure> {
+    let id = topic_id(consumer.client(), name, time);
+    match id.map_err(|code| Failure::of_code(code, &format!("topic \"{name}\""))) {
+        Ok(id) => Ok(Some(Topic { name: name.to_owned(), id })),
+        Err(Failure::Absent(_)) => Ok(None),
+        Err(failure) => Err(failure),
+    }
 }
 
 /// The number of a partition as the library has it.

@@ -19,13 +19,15 @@ mod client;
 #[cfg(feature = "kafka")]
 mod failure;
 #[cfg(feature = "kafka")]
+mod topic_id;
+#[cfg(feature = "kafka")]
 mod watch;
 
 pub use connection::Connection;
 pub use secret::{Secret, from_file};
 
 #[cfg(feature = "kafka")]
-pub use admin::{Admin, TopicFound, Wanted, find, held};
+pub use admin::{Admin, TopicFound, Wanted, find, held, named};
 #[cfg(feature = "kafka")]
 pub use client::{Consumer, Producer, let_go};
 #[cfg(feature = "kafka")]

@@ -72,6 +72,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
         shape: Arc::new(shape),
         limits: EpochLimits::default(),
         refresh,
+        as_of: Arc::default(),
     };
     let begin = source.begin(None)?;
     let queue = Arc::new(Queue::new(1, 1, ROOM, EpochLimits::default()));

@@ -177,6 +177,7 @@ fn source(deployment: &Deployment, inputs: Vec<Input>, fields: Vec<String>, shar
                 shape: Arc::new(shape.clone()),
                 limits: deployment.commit,
                 refresh: *refresh,
+                as_of: Arc::default(),
             })
         }
         #[cfg(not(feature = "kafka"))]

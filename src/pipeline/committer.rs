@@ -8,6 +8,7 @@
 //! Epochs before the run is live repeat what the output holds already: they are taken for written. If the output is to be corrected
 //! (by another pipeline, or because what was kept is lost), their deltas are added up instead, and what the sum differs by from the pairs
 //! in the output is written as corrections before the first live epoch: in pieces, each of them a commit. Its mark says that there are more.
+//! What is kept meanwhile says so too: a run that finds it corrects the output, although the mark there is that of the run before.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use crate::failpoint;
 use crate::mark::Mark;
 use crate::pair::{Cause, Delta, DocPair};
 use crate::sink::{LetterFile, Sink};
-use crate::source::BadRecords;
+use crate::source::{AsOf, BadRecords};
 use crate::time::{Clock, Epoch, LiveFrom, Progress};
 
 /// Corrections in one commit, at most and about: a transaction of a broker must not take long.
@@ -38,6 +39,8 @@ pub(super) struct Committer {
     pub(super) live: Arc<LiveFrom>,
     /// What the marks of this run have in common.
     pub(super) mark: Mark,
+    /// As of when the input has been read, if that is noted.
+    pub(super) as_of: Option<Arc<AsOf>>,
     /// The pairs that the output holds, and those that epochs before the first live one add up to, if it is to be corrected.
     pub(super) corrected: Option<Corrected>,
     /// Where the output stands, for what is kept before the run is live.
@@ -69,6 +72,7 @@ impl Committer {
             bad,
             live: Arc::clone(&past.live),
             mark: past.mark.clone(),
+            as_of: past.as_of.take(),
             corrected: past.there.take().map(|there| Corrected { there, here: BTreeMap::new() }),
             past: past.mark.progress.epoch,
             repeated: past.mark.progress.clone(),
@@ -124,6 +128,10 @@ impl Committer {
         }
         let Some(last) = of_live.last().map(|epoch| epoch.progress.clone()) else { return Ok(()) };
         for ClosedEpoch { progress, deltas, documents, letters, .. } in &of_live {
+            // A partition that is new is first named by the epoch in which its reading began.
+            for (partition, next) in &progress.next {
+                self.mark.start.entry(*partition).or_insert(*next);
+            }
             if let Some(file) = &mut self.letters {
                 file.append(letters).map_err(RunError::Letters)?;
             }
@@ -157,6 +165,9 @@ impl Committer {
             keeper.put_table(table.fingerprint)?;
             failpoint::reach("table");
         }
+        if let Some(at) = self.as_of.as_ref().and_then(|as_of| as_of.reached(&progress.next)) {
+            self.mark.as_of = Some(at);
+        }
         self.mark.progress = progress;
         self.sink.commit(&self.mark).map_err(RunError::Sink)?;
         failpoint::reach("commit");
@@ -169,7 +180,8 @@ impl Committer {
         if let Some(keeper) = &self.keeper {
             // At its own offsets, and not beyond the output.
             let at_most = Progress { epoch: self.past, ..progress.clone() };
-            keeper.keep(&Mark { progress: at_most, ..self.mark.clone() }, kept);
+            let in_correction = self.corrected.is_some();
+            keeper.keep(&Mark { progress: at_most, in_correction, ..self.mark.clone() }, kept);
         }
         self.tell(&documents, true)?;
         match &mut self.corrected {
@@ -210,6 +222,9 @@ impl Committer {
         if deltas.is_empty() {
             self.sink.epoch(&progress, &[], &[]).map_err(RunError::Sink)?;
             self.write(progress)?;
+        }
+        if let Some(keeper) = &self.keeper {
+            keeper.keep(&self.mark, None);
         }
         Ok(())
     }

@@ -33,6 +33,7 @@ fn mark(epoch: Epoch) -> Mark {
         pipeline: "p".to_owned(),
         in_correction: false,
         letters: None,
+        ..Mark::default()
     }
 }
 
@@ -47,6 +48,7 @@ fn committer(sink: impl Sink + Send + 'static, past: Epoch, live: Epoch) -> Comm
         bad: Arc::default(),
         live: live_from,
         mark: mark(past),
+        as_of: None,
         corrected: None,
         past,
         repeated: mark(past).progress,

@@ -15,6 +15,7 @@ mod assemble;
 mod commits;
 mod committer;
 mod failure;
+mod fit;
 mod keeper;
 mod measures;
 mod past;
@@ -34,8 +35,8 @@ use std::time::Duration;
 use thiserror::Error;
 
 pub use assemble::{AssembleError, Mode, nowhere};
+pub use fit::PastError;
 pub use measures::{HotBlock, Latencies, Measures, Quantiles};
-pub use past::PastError;
 pub use summary::Summary;
 pub use together::{Teller, Together};
 

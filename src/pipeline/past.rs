@@ -9,23 +9,32 @@
 //! | has a mark, of this pipeline | at or behind the mark | goes on |
 //! | has a mark, of this pipeline | nothing | reads the input again from where it began, if all of that is still there |
 //! | has a mark, of another pipeline | | is refused, or corrects the output if it is told to reconcile |
+//! | has a mark, of another input | | is refused, or reads the input that there is, without what was kept of the other one, and corrects the output |
+//! | has a mark, of another output | | is refused, or corrects the output that there is |
+//! | has none, and holds records | | is refused, or corrects the output |
 //! | is new | something | builds the result of what was kept, and writes it as corrections of nothing |
 //! | is new | nothing | begins |
 //! | has a mark, of this pipeline | behind the mark or nothing, and the source cannot repeat what it gave | corrects the output |
 //! | forgets | | begins, or goes on from what was kept; what was written since then is written again |
+//!
+//! What was kept is not used where ends of its documents may have gone from the input unread: they would live on for ever. A source that is
+//! compacted keeps such an end for some time; documents are as of a time too ([`Mark::as_of`]), and are good for as long. After that all is read again, if the source
+//! holds all; if it does not, the run is refused, or keeps them all the same if it is told to reconcile.
+//!
+//! Where records that are wanted have expired the run is refused. Told to reconcile, it keeps the documents that were kept, reads
+//! what is left, and corrects the output: the corpus is what was kept and what is left. What is missing is logged and counted.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use thiserror::Error;
-
+use super::fit::{Fit, PastError, check, fit, keeps_documents, missing, usable};
 use super::{Continuity, RunError};
 use crate::dataflow::Stages;
-use crate::description::{Description, Difference};
+use crate::description::Description;
 use crate::mark::{Mark, Standing};
 use crate::pair::DocPair;
 use crate::sink::Sink;
-use crate::source::{Line, Source, SourceError};
+use crate::source::{AsOf, Line, Source, SourceError};
 use crate::state::{Snapshot, State};
 use crate::text::IdfTable;
 use crate::time::{Epoch, LiveFrom, Offsets, Progress, RetentionTime};
@@ -50,50 +59,8 @@ pub(super) struct Past {
     pub(super) table: Option<Arc<IdfTable>>,
     /// The pairs in the output, if it is to be corrected.
     pub(super) there: Option<BTreeSet<DocPair>>,
-}
-
-/// Why a run cannot go on where another one ended.
-#[derive(Debug, Error)]
-pub enum PastError {
-    /// The output is of another pipeline.
-    #[error("the output was written by another pipeline: {}; with --reconcile, what differs is written as corrections", list(.0))]
-    OtherPipeline(Vec<Difference>),
-    /// What was kept is of another scheme.
-    #[error(
-        "the state was kept under another scheme: {}; take another place for it, or let it be made anew from the input with --reconcile",
-        list(.0)
-    )]
-    OtherScheme(Vec<Difference>),
-    /// What was kept is newer than the output.
-    #[error(
-        "the state is of epoch {kept}, and the output stands at {output}: the output has lost epochs, or is another one; --reconcile writes \
-         what differs as corrections"
-    )]
-    Ahead {
-        /// The epoch of what was kept.
-        kept: Epoch,
-        /// That of the output.
-        output: Epoch,
-    },
-    /// An earlier run ended while it corrected the output.
-    #[error(
-        "an earlier run ended while it corrected the output; --reconcile does that again, and ends exact"
-    )]
-    InCorrection,
-    /// The table in force is lost.
-    #[error(
-        "the table of document frequencies in force ({0:016x}) is not in the state: the output cannot be gone on with as it was; \
-         --reconcile makes a new one, and writes what differs as corrections"
-    )]
-    TableLost(u64),
-    /// The output cannot be corrected.
-    #[error("the output keeps no marks: there is nothing to reconcile with")]
-    Forgets,
-}
-
-fn list(differences: &[Difference]) -> String {
-    let all: Vec<_> = differences.iter().map(ToString::to_string).collect();
-    if all.is_empty() { "its description cannot be read".to_owned() } else { all.join("; ") }
+    /// As of when the input is read, if that is noted.
+    pub(super) as_of: Option<Arc<AsOf>>,
 }
 
 impl Past {
@@ -109,63 +76,104 @@ impl Past {
         let mut state = state.as_mut().map(|(state, _)| state);
         let reconcile = *reconcile;
         let scheme = stages.scheme.description();
+        // First: nothing is made, and no one is replaced, for an input that is not there.
+        let look = source.look()?;
         let standing = sink.take_over().map_err(RunError::Sink)?;
+        let output = sink.topic();
         if reconcile && standing == Standing::Forgets {
             return Err(PastError::Forgets.into());
         }
         let found = match &standing {
             Standing::At(mark) => {
-                if !reconcile && mark.pipeline != *pipeline {
-                    return Err(PastError::OtherPipeline(differences(pipeline, &mark.pipeline)).into());
-                }
-                if !reconcile && mark.in_correction && source.repeats() {
-                    return Err(PastError::InCorrection.into());
+                if !reconcile {
+                    check(mark, pipeline, &look, output.as_ref())?;
                 }
                 Some((**mark).clone())
             }
-            Standing::New | Standing::Forgets => None,
+            Standing::Unmarked(what) if !reconcile => return Err(PastError::Unmarked(what.clone()).into()),
+            Standing::New | Standing::Unmarked(_) | Standing::Forgets => None,
         };
+        // Of another input neither what was read counts, nor how far.
+        let is_same = |mark: &Mark| match fit(mark, &look) {
+            Fit::Same => true,
+            Fit::Other => false,
+            Fit::Beyond(_) => {
+                look.topic.as_ref().is_some_and(|topic| topic.id.is_some() && mark.input.is_some())
+            }
+        };
+        let of_this_input = found.as_ref().is_none_or(is_same);
         let snapshot = match &mut state {
             None => None,
-            Some(state) => kept(state, found.as_ref(), &scheme, reconcile)?,
+            Some(state) => {
+                let at_most = found.as_ref().filter(|_| of_this_input);
+                let kept = kept(state, at_most, &scheme, reconcile)?;
+                usable(kept, state, &look, reconcile, is_same)?
+            }
         };
         let kept_at = snapshot.as_ref().map(|snapshot| snapshot.saved().mark.clone());
         let is_new = standing == Standing::New && kept_at.is_some();
         // What is between what was kept and the mark has to be repeated, and there it may be another.
         let is_exact = |mark: &Mark| {
             !mark.in_correction
-                && kept_at.as_ref().is_some_and(|kept| kept.progress.epoch == mark.progress.epoch)
+                && kept_at.as_ref().is_some_and(|kept| {
+                    (kept.progress.epoch, &kept.progress.next) == (mark.progress.epoch, &mark.progress.next)
+                })
         };
+        // The run before was about to correct the output.
+        let was_corrected = kept_at.as_ref().is_some_and(|kept| kept.in_correction);
         let there = match &standing {
-            Standing::At(mark) if reconcile || !(source.repeats() || is_exact(mark)) => {
+            Standing::At(mark) if reconcile || was_corrected || !(look.repeats || is_exact(mark)) => {
                 Some(sink.pairs().map_err(RunError::Sink)?)
             }
+            Standing::Unmarked(_) => Some(sink.pairs().map_err(RunError::Sink)?),
             _ => is_new.then(BTreeSet::new),
         };
-        let found_clock = found.as_ref().and_then(|mark| mark.progress.clock);
+        let found_clock = found.as_ref().filter(|_| of_this_input).and_then(|mark| mark.progress.clock);
         let at = found.or_else(|| kept_at.clone());
-        let from = kept_at.as_ref().map(|mark| &mark.progress.next).or(at.as_ref().map(|mark| &mark.start));
-        let mut is_whole = true;
-        let begin = match source.begin(from) {
-            Err(SourceError::Lost { .. }) if reconcile && kept_at.is_none() => {
+        let begun = at.as_ref().filter(|_| of_this_input).map(|mark| &mark.start);
+        let from = kept_at.as_ref().map(|mark| &mark.progress.next).or(begun);
+        let mut is_whole = of_this_input;
+        let begin = match (source.begin(from), from) {
+            (Err(SourceError::Lost { .. }), Some(from))
+                if reconcile && (kept_at.is_none() || look.held.is_some()) =>
+            {
                 tracing::warn!(
-                    "the input is not held from where it began any more: what is left of it is read"
+                    "the input is not held any more from where it is wanted: what is left of it is read"
                 );
                 is_whole = false;
-                source.begin(Some(&Offsets::new()))?
+                let (begin, gaps) = source.begin_left(from)?;
+                missing(&gaps, kept_at.as_ref().and_then(|kept| kept.as_of), &stages.metrics);
+                begin
             }
-            begin => begin?,
+            (begin, _) => {
+                begin.map_err(|error| if kept_at.is_some() { keeps_documents(error) } else { error })?
+            }
         };
-        let start = match &at {
-            Some(mark) if is_whole => kept_at.as_ref().unwrap_or(mark).start.clone(),
+        let mut start = match (&kept_at, &at) {
+            (Some(kept), _) => kept.start.clone(),
+            (None, Some(mark)) if is_whole => mark.start.clone(),
             _ => begin.clone(),
         };
+        for (partition, offset) in &begin {
+            start.entry(*partition).or_insert(*offset);
+        }
         let mut lines = Vec::new();
-        if let Some(mark) = &at {
-            let behind =
-                |(partition, next): &(&u32, &u64)| begin.get(partition).is_some_and(|begin| begin < next);
-            let ahead = mark.progress.next.iter().filter(|_| is_whole).filter(behind);
-            lines.push(Line::Offsets(ahead.map(|(partition, next)| (*partition, *next)).collect()));
+        if at.is_some() || there.is_some() {
+            // Up to where the output stands. Where that says nothing: up to the end, so that less is taken back.
+            let ends =
+                look.held.as_ref().map(|held| held.iter().map(|(partition, (_, end))| (*partition, *end)));
+            let ends: Option<Offsets> = ends.map(Iterator::collect);
+            let next = match &ends {
+                Some(ends) if !of_this_input || at.is_none() => ends.clone(),
+                None if !is_whole => Offsets::new(),
+                _ => at.as_ref().map(|mark| mark.progress.next.clone()).unwrap_or_default(),
+            };
+            let end =
+                |partition| ends.as_ref().map_or(u64::MAX, |ends| ends.get(partition).copied().unwrap_or(0));
+            let up_to = next.iter().map(|(partition, next)| (*partition, (*next).min(end(partition))));
+            let is_ahead =
+                |(partition, line): &(u32, u64)| begin.get(partition).is_some_and(|begin| begin < line);
+            lines.push(Line::Offsets(up_to.filter(is_ahead).collect()));
         }
         if snapshot.is_some() {
             lines.insert(0, Line::Restored);
@@ -213,6 +221,10 @@ impl Past {
             pipeline: pipeline.clone(),
             in_correction: false,
             letters: kept_letters,
+            // Without documents all is read again, from here on.
+            as_of: kept_at.map_or(Some(look.at), |kept| kept.as_of).filter(|_| look.topic.is_some()),
+            input: look.topic,
+            output,
         };
         let live = Arc::new(LiveFrom::default());
         Ok(Self {
@@ -225,6 +237,7 @@ impl Past {
             snapshot,
             table: table.map(|(_, table)| table),
             there,
+            as_of: source.as_of(),
         })
     }
 }
@@ -254,10 +267,4 @@ fn kept(
     // What is published next begins with nothing.
     state.latest(0)?;
     Ok(None)
-}
-
-/// In what a pipeline differs from another one, both encoded.
-fn differences(here: &str, there: &str) -> Vec<Difference> {
-    let here = Description::decode(here.as_bytes());
-    here.and_then(|here| here.differences(there.as_bytes())).unwrap_or_default()
 }

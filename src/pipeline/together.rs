@@ -160,6 +160,7 @@ impl Together {
                         snapshot: None,
                         table,
                         there: None,
+                        as_of: None,
                     });
                 }
                 Ok(Note::Heard(_, event)) => {

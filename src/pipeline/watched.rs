@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 
 use crate::doc::{DocChange, Letter};
-use crate::mark::{Mark, Standing};
+use crate::mark::{Mark, Standing, Topic};
 use crate::monitor::Feeder;
 use crate::pair::{Delta, DocPair};
 use crate::sink::Sink;
@@ -35,6 +35,10 @@ impl Sink for Watched {
 
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
         self.sink.pairs()
+    }
+
+    fn topic(&self) -> Option<Topic> {
+        self.sink.topic()
     }
 
     fn wants_documents(&self) -> bool {

@@ -273,6 +273,7 @@ mod tests {
             pipeline: String::new(),
             in_correction,
             letters: None,
+            ..Mark::default()
         };
         let step = |sink: &mut ClusterDeltaLines<_>, epoch, typed: &str, in_correction| {
             sink.epoch(&Progress { epoch, ..Progress::default() }, &deltas(typed), &[]).unwrap();

@@ -179,6 +179,7 @@ mod tests {
             pipeline: String::new(),
             in_correction: false,
             letters: None,
+            ..Mark::default()
         }
     }
 

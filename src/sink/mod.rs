@@ -39,7 +39,7 @@ pub use rows::{Cell, Holds, Lines, Row, RowKind, Rows};
 pub use tables::{TableOutput, TableSink};
 
 use crate::doc::{DocChange, Letter};
-use crate::mark::{Mark, Standing};
+use crate::mark::{Mark, Standing, Topic};
 use crate::pair::{Delta, DocPair};
 use crate::time::Progress;
 
@@ -86,6 +86,11 @@ pub trait Sink {
     /// Those of the destination; that it keeps no marks; that it holds something else.
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
         Err(io::Error::new(io::ErrorKind::Unsupported, "the output keeps no marks"))
+    }
+
+    /// Which topic holds the deltas, if one does; known once it has been taken over.
+    fn topic(&self) -> Option<Topic> {
+        None
     }
 
     /// Whether the sink is to be told which documents are alive; asked once, before the run begins. It costs about 100 bytes for each event of

@@ -33,6 +33,7 @@ mod kafka;
 mod layout;
 mod line_reader;
 mod line_rules;
+mod look;
 mod metered;
 mod named;
 mod opened;
@@ -70,6 +71,7 @@ pub use input::{Input, open};
 pub use kafka::Kafka;
 pub use layout::{FileFormat, Layout, WarcId};
 pub use line_rules::LineRules;
+pub use look::{AsOf, Gap, Look, Tombstones};
 pub use metered::InputProgress;
 pub use opened::described;
 pub use places::Places;
@@ -96,10 +98,11 @@ use crate::time::{Clock, Offsets};
 /// same position, and can begin a partition at any offset: then [`Batch::next`] of what was read before is where it goes on.
 ///
 /// ```text
-///  epochs() ─▶ begin() ─▶ readers() ─▶ each Reader::read, on a thread of its own
+///  epochs() ─▶ look() ─▶ begin() ─▶ readers() ─▶ each Reader::read, on a thread of its own
 /// ```
 ///
-/// Each is called once, in this order. Of several processes only the first one calls [`Self::begin`], and tells the others.
+/// Each is called once, in this order. Of several processes only the first one calls [`Self::look`] and [`Self::begin`], or
+/// [`Self::begin_left`] after it, and tells the others.
 pub trait Source: Send + fmt::Debug {
     /// Where the queue is to cut epochs by itself, beside where readers cut.
     fn epochs(&self) -> EpochLimits {
@@ -111,10 +114,12 @@ pub trait Source: Send + fmt::Debug {
         false
     }
 
-    /// Whether what has been read can be read again as it was. Of a source that holds each document as it is now it cannot: then a run that
-    /// has to repeat anything compares what it comes to with the output, and writes what differs.
-    fn repeats(&self) -> bool {
-        true
+    /// What it says of itself before anything else is done. Of several processes only the first one asks.
+    ///
+    /// # Errors
+    /// That there is no such source, or it cannot be reached.
+    fn look(&mut self) -> Result<Look, SourceError> {
+        Ok(Look::default())
     }
 
     /// Where each partition begins: the offset of the first record that is to be read. With `from`, of an earlier run, there, if all that
@@ -123,6 +128,20 @@ pub trait Source: Send + fmt::Debug {
     /// # Errors
     /// [`SourceError::Lost`] if records from there on are not held any more; that the source cannot be reached.
     fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError>;
+
+    /// The same, where records from there on are not held any more: what is left, and what is missing. As [`Self::begin`] with no offset at
+    /// all, if the source cannot say what is missing.
+    ///
+    /// # Errors
+    /// That the source cannot be reached.
+    fn begin_left(&mut self, _from: &Offsets) -> Result<(Offsets, Vec<Gap>), SourceError> {
+        self.begin(Some(&Offsets::new())).map(|begin| (begin, Vec::new()))
+    }
+
+    /// As of when it has been read, once it is; `None` where that is not noted. To be asked for before the readers are.
+    fn as_of(&self) -> Option<Arc<AsOf>> {
+        None
+    }
 
     /// How far its readers are, in bytes; `None` where nobody counts.
     fn progress(&self) -> Option<Arc<InputProgress>> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::bad::BadRecords;
 use super::queue::{EpochLimits, Queue};
-use super::{InputProgress, Reader, Source, SourceError, Texts};
+use super::{AsOf, Gap, InputProgress, Look, Reader, Source, SourceError, Texts};
 use crate::time::{Clock, Epoch, Offsets};
 
 /// Told the last epoch, once all has been read; the epoch is closed soon after, not yet.
@@ -37,8 +37,8 @@ impl Source for Staying {
         self.source.cuts_alike()
     }
 
-    fn repeats(&self) -> bool {
-        self.source.repeats()
+    fn look(&mut self) -> Result<Look, SourceError> {
+        self.source.look()
     }
 
     fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {
@@ -47,6 +47,14 @@ impl Source for Staying {
 
     fn progress(&self) -> Option<Arc<InputProgress>> {
         self.source.progress()
+    }
+
+    fn begin_left(&mut self, from: &Offsets) -> Result<(Offsets, Vec<Gap>), SourceError> {
+        self.source.begin_left(from)
+    }
+
+    fn as_of(&self) -> Option<Arc<AsOf>> {
+        self.source.as_of()
     }
 
     fn texts(&self, fields: &[String]) -> Option<Box<dyn Texts>> {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::process::Child;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use dupflow::hash::mix;
@@ -9,6 +11,7 @@ use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::{Message as _, Offset, TopicPartitionList};
 
 use crate::broker::Broker;
+use crate::compacted;
 use crate::options::Options;
 use crate::place::{self, BOUND, Pairs, Place, Verdict};
 
@@ -74,7 +77,9 @@ fn ends(broker: &Broker, topic: &str) -> BTreeMap<String, u64> {
         let (_, high) = client.fetch_watermarks(topic, partition, BOUND).unwrap();
         (partition.to_string(), u64::try_from(high).unwrap())
     };
-    (0..PARTITIONS).map(end).collect()
+    let metadata = client.fetch_metadata(Some(topic), BOUND).unwrap();
+    let partitions = metadata.topics().first().map_or(0, |found| found.partitions().len());
+    (0..i32::try_from(partitions).unwrap()).map(end).collect()
 }
 
 struct Scene<'a> {
@@ -208,22 +213,30 @@ pub(crate) fn run(options: &Options) -> Option<Verdict> {
     };
     let name = format!("exactly-once-{:x}", mix(options.seed ^ u64::from(std::process::id())));
     let place = Place::new(options);
-    let feed = place.feed(options);
+    let feed = if options.compacted { compacted::feed(&place, options.seed) } else { place.feed(options) };
     let (input, output) = (format!("{name}-in"), format!("{name}-out"));
     let config = format!(
-        "workers = 1\n[source]\nkind = \"kafka\"\ntopic = \"{input}\"\n[sink]\nkind = \"kafka\"\ntopic = \"{output}\"\n\
+        "workers = 1\n[source]\nkind = \"kafka\"\ntopic = \"{input}\"\nrefresh_seconds = 1\n[sink]\nkind = \"kafka\"\ntopic = \"{output}\"\n\
          [kafka]\nbrokers = \"{}\"\n[state]\npath = \"state\"\ncommit_every = \"200ms\"\n\
          [logging]\nlevel = \"info\"\n",
         broker.address()
     );
     std::fs::write(place.path("run.toml"), config).unwrap();
-    broker.make(&input, u32::try_from(PARTITIONS).unwrap());
+    let partitions = Arc::new(AtomicU32::new(u32::try_from(PARTITIONS).unwrap()));
+    let settings = if options.compacted { compacted::SETTINGS } else { &[] };
+    broker.make_with(&input, PARTITIONS, settings);
     let events = std::fs::read_to_string(&feed).unwrap().lines().count();
     // So that it is written for as long as runs are killed.
     let rate = (events / (options.kills + 2)).max(50);
-    let mut writer = place.command(&format!("produce -c run.toml --rate {rate}/s {}", feed.display()));
-    let writer_log = std::fs::File::create(place.path("writer")).unwrap();
-    let mut writer = vec![writer.stdout(std::process::Stdio::null()).stderr(writer_log).spawn().unwrap()];
+    let (mut writer, mut own_writer) = (Vec::new(), None);
+    if options.compacted {
+        let partitions = Arc::clone(&partitions);
+        own_writer = Some(compacted::write(&broker, &input, &feed, rate, partitions));
+    } else {
+        let mut produce = place.command(&format!("produce -c run.toml --rate {rate}/s {}", feed.display()));
+        let log = std::fs::File::create(place.path("writer")).unwrap();
+        writer.push(produce.stdout(std::process::Stdio::null()).stderr(log).spawn().unwrap());
+    }
     println!("{events} events into 3 partitions at {rate} a second");
 
     let mut scene =
@@ -234,6 +247,12 @@ pub(crate) fn run(options: &Options) -> Option<Verdict> {
         if kill % 5 == 4 && scene.look().is_none() {
             break;
         }
+        if options.compacted && [options.kills / 4, options.kills / 2].contains(&kill) {
+            let grown = partitions.load(Ordering::SeqCst) + 1;
+            broker.admin().grow(&scene.input, grown as usize).unwrap();
+            println!("the input has {grown} partitions");
+            partitions.store(grown, Ordering::SeqCst);
+        }
         if options.lose_state && kill == options.kills / 2 {
             println!("the state is deleted");
             std::fs::remove_dir_all(scene.place.path("state")).unwrap_or(());
@@ -241,6 +260,13 @@ pub(crate) fn run(options: &Options) -> Option<Verdict> {
         if kill == options.kills / 3 {
             scene.zombie(&words);
         }
+    }
+    if own_writer.take().is_some_and(|thread| thread.join().is_err()) {
+        scene.problem("the writer did not end well".to_owned());
+    }
+    if options.compacted {
+        let left = committed(&broker, &scene.input).len();
+        println!("{left} of {events} records have not been compacted away");
     }
     if place::wait(&mut writer, Duration::from_secs(600)) != Some(true) {
         let said = std::fs::read_to_string(scene.place.path("writer")).unwrap_or_default();

@@ -13,6 +13,7 @@
 //! | `--processes` | one process, then three, then two (files and topics) |
 //! | `--lose-state` | what was kept is deleted once, on the way |
 //! | `--reconcile` | afterwards the threshold falls to 0.6, then the pipeline is `exact`, each killed on the way |
+//! | `--compacted` | of topics: the input is compacted all the time, each document is written several times, and partitions are added on the way |
 //! | `--pipeline NAME` | default minhash |
 //!
 //! Without options it is what `cargo test` runs: a small feed into files, it and a table into tables of a file, and of a server if one is installed.
@@ -29,6 +30,8 @@
 #[expect(dead_code, reason = "what the tests of topics need besides")]
 #[path = "../kafka/broker.rs"]
 mod broker;
+#[cfg(feature = "kafka")]
+mod compacted;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod databases;
 #[cfg(feature = "kafka")]

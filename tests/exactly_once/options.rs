@@ -37,6 +37,7 @@ pub(crate) struct Options {
     pub(crate) processes: bool,
     pub(crate) lose_state: bool,
     pub(crate) reconcile: bool,
+    pub(crate) compacted: bool,
     pub(crate) pipeline: String,
     /// Other tests are asked for by name.
     pub(crate) passed_by: bool,
@@ -53,6 +54,7 @@ impl Options {
             processes: false,
             lose_state: false,
             reconcile: false,
+            compacted: false,
             pipeline: "minhash".to_owned(),
             passed_by: false,
         };
@@ -73,6 +75,7 @@ impl Options {
                 "--processes" => options.processes = true,
                 "--lose-state" => options.lose_state = true,
                 "--reconcile" => options.reconcile = true,
+                "--compacted" => options.compacted = true,
                 // What cargo and its callers pass to every test.
                 "--nocapture" | "--quiet" | "-q" | "--show-output" | "--list" => {}
                 other if other.starts_with("--") => return Err(format!("no option {other:?}")),

@@ -2,11 +2,18 @@
 
 use std::net::TcpListener;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::process::{Command, Output};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use dupflow::broker::{Admin, Connection, Producer, Secret, Wanted};
+use rdkafka::ClientConfig;
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::client::DefaultClientContext;
 use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseRecord, Producer as _};
 use tempfile::TempDir;
@@ -112,6 +119,42 @@ impl Broker {
         assert_eq!(self.admin().ensure(wanted).unwrap().partitions, partitions);
     }
 
+    /// A new topic with settings of its own.
+    pub(crate) fn make_with(&self, topic: &str, partitions: i32, settings: &[(&str, &str)]) {
+        let new = NewTopic::new(topic, partitions, TopicReplication::Fixed(1));
+        let new = settings.iter().fold(new, |new, (name, value)| new.set(name, value));
+        let made = block_on(self.client().create_topics([&new], &AdminOptions::new()));
+        made.unwrap().into_iter().for_each(|one| drop(one.unwrap()));
+        let (admin, end) = (self.admin(), Instant::now() + BOUND);
+        while admin.find(topic).unwrap().is_none() {
+            assert!(Instant::now() < end, "{topic} is not known");
+        }
+    }
+
+    /// Takes a topic away, and makes another one of its name.
+    pub(crate) fn remake(&self, topic: &str, partitions: u32) {
+        let (admin, end) = (self.admin(), Instant::now() + BOUND);
+        admin.remove(topic).unwrap();
+        while admin.find(topic).unwrap().is_some() {
+            assert!(Instant::now() < end, "{topic} is not gone");
+        }
+        self.make(topic, partitions);
+    }
+
+    /// Lets the guest do something with a topic.
+    pub(crate) fn allow_guest(&self, topic: &str, what: &[&str]) {
+        let Some((folder, port)) = &self.own else { return };
+        for operation in what {
+            let words = ["allow", folder.path().to_str().unwrap(), &port.to_string(), topic, operation];
+            let allowed = script(&words);
+            assert!(allowed.status.success(), "{}", String::from_utf8_lossy(&allowed.stderr));
+        }
+    }
+
+    fn client(&self) -> AdminClient<DefaultClientContext> {
+        ClientConfig::new().set("bootstrap.servers", &self.address).create().unwrap()
+    }
+
     /// Waits until a partition ends at an offset: a broker puts the mark that ends a transaction after it has answered.
     pub(crate) fn until_end(&self, topic: &str, partition: u32, end: u64) {
         let (admin, last) = (self.admin(), Instant::now() + BOUND);
@@ -138,6 +181,24 @@ impl Drop for Broker {
     fn drop(&mut self) {
         if let Some((folder, _)) = &self.own {
             script(&["stop", folder.path().to_str().unwrap()]);
+        }
+    }
+}
+
+/// Waits for a future on this thread.
+fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
         }
     }
 }

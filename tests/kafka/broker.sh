@@ -5,6 +5,7 @@
 #   broker.sh restart DIR PORT   ends the broker of DIR and starts it again on the data that it has
 #   broker.sh kill DIR           ends it at once, as a crash does (SIGKILL); restart goes on from there
 #   broker.sh stop DIR           ends it in order; the data stays
+#   broker.sh allow DIR PORT TOPIC OPERATION   lets "guest" do that (READ, DESCRIBE, …); needs the compiler of a JDK
 #
 # The jars are resolved once, into $XDG_CACHE_HOME (or ~/.cache), outside of the repository. DIR/pid is the only process that is ever
 # ended. A second listener, whose port is in DIR/sasl_port, takes SASL/PLAIN as "guest" with the password "guest", who may do nothing.
@@ -20,7 +21,7 @@ BOUND=${BROKER_SECONDS:-90}
 # Little memory, and only the quick compiler: a broker of tests lives for a minute.
 JAVA=(java -Xms128m -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dorg.slf4j.simpleLogger.defaultLogLevel=warn)
 
-usage() { sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+usage() { sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 unavailable() { echo "no broker: $1" >&2; exit 3; }
 failed() { echo "broker: $1" >&2; exit 1; }
 
@@ -103,6 +104,8 @@ transaction.state.log.num.partitions=1
 transaction.state.log.min.isr=1
 # A transaction that has timed out is ended within this time, not within ten seconds.
 transaction.abort.timed.out.transaction.cleanup.interval.ms=200
+# What can be compacted is, not after fifteen seconds.
+log.cleaner.backoff.ms=100
 group.initial.rebalance.delay.ms=0
 # After a kill the broker is taken back as soon as its old session is over.
 broker.session.timeout.ms=2000
@@ -147,5 +150,8 @@ case $1 in
   restart) [ $# -eq 3 ] || usage; stop_by TERM "$DIR"; start "$DIR" "$3" ;;
   kill) stop_by KILL "$DIR" ;;
   stop) stop_by TERM "$DIR" ;;
+  allow)
+    [ $# -eq 5 ] || usage
+    "${JAVA[@]}" -cp "$CACHE/libs/*" "$HERE/Allow.java" "127.0.0.1:$3" guest "$4" "$5" ;;
   *) usage ;;
 esac

@@ -78,6 +78,7 @@ fn commit(sink: &mut KafkaSink, epoch: u64, changes: &str, in_correction: bool) 
         pipeline: "p".to_owned(),
         in_correction,
         letters: None,
+        ..Mark::default()
     };
     sink.commit(&mark).unwrap();
 }

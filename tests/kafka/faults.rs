@@ -174,7 +174,7 @@ fn an_output_that_is_not_allowed(broker: &Broker) {
     assert!(error.contains("not allowed by the broker"), "{error}");
 }
 
-fn sasl(password: &str) -> String {
+pub(crate) fn sasl(password: &str) -> String {
     format!(
         "[kafka.settings]\n\"security.protocol\" = \"sasl_plaintext\"\n\"sasl.mechanism\" = \"PLAIN\"\n\
          \"sasl.username\" = \"guest\"\n{password_line}",

@@ -11,6 +11,7 @@
 #![expect(clippy::shadow_unrelated, reason = "a test is a row of small cases")]
 
 mod broker;
+mod changed;
 mod clusters;
 mod commands;
 mod faults;
@@ -35,7 +36,7 @@ fn main() -> ExitCode {
     let tests: Vec<Test> = if measures {
         measure::TESTS.to_vec()
     } else {
-        [source::TESTS, sink::TESTS, clusters::TESTS, commands::TESTS, faults::TESTS].concat()
+        [source::TESTS, sink::TESTS, clusters::TESTS, commands::TESTS, faults::TESTS, changed::TESTS].concat()
     };
     let chosen =
         |(name, _): &&Test| wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str()));

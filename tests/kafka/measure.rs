@@ -96,6 +96,7 @@ fn commits(broker: &Broker) {
                 pipeline: "{}".to_owned(),
                 in_correction: false,
                 letters: None,
+                ..Mark::default()
             };
             sink.commit(&mark).unwrap();
             times.push(started.elapsed());

@@ -69,6 +69,7 @@ fn mark(output: &KafkaOutput, epoch: u64) -> Mark {
         pipeline: "{\"p\":1}".to_owned(),
         in_correction: false,
         letters: None,
+        ..Mark::default()
     }
 }
 

@@ -50,7 +50,7 @@ use super::{Envelope, Sink, StandardError};
 use crate::broker::{Admin, Connection, Failure, Wanted};
 use crate::cluster::{Clusters, Report};
 use crate::doc::Letter;
-use crate::mark::{Mark, Standing};
+use crate::mark::{Mark, Standing, Topic};
 use crate::metrics::Metrics;
 use crate::pair::{Delta, DocPair, Evidence};
 use crate::time::{Epoch, Progress};
@@ -86,6 +86,8 @@ pub struct KafkaSink {
     transactions: Transactions,
     /// The last mark in the topic, on which the next commit builds.
     known: Option<Mark>,
+    /// Which topic the output is, once it has been looked at.
+    found: Option<Topic>,
 }
 
 impl KafkaSink {
@@ -101,7 +103,8 @@ impl KafkaSink {
     /// Causes are not told, if they are not [asked for](Self::with_causes).
     pub fn new(output: KafkaOutput, evidence: Option<StandardError>) -> Self {
         let transactions = Transactions::new(&output);
-        Self { output, evidence, clusters: None, outgoing: Outgoing::default(), transactions, known: None }
+        let outgoing = Outgoing::default();
+        Self { output, evidence, clusters: None, outgoing, transactions, known: None, found: None }
     }
 
     /// The same, for the changes of clusters, which begin empty.
@@ -145,8 +148,44 @@ impl KafkaSink {
         }
     }
 
+    /// The first offset that the output does not hold any more, with its partition, if records have expired.
+    fn expired(&self) -> Result<Option<(u32, u64)>, Failure> {
+        let admin = Admin::new(&self.output.connection)?;
+        let found = admin.find(&self.output.topic)?;
+        for partition in 0..found.map_or(0, |found| found.partitions) {
+            let (first, _) = admin.held(&self.output.topic, partition)?;
+            if first > 0 {
+                return Ok(Some((partition, first)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// That the output holds all that has been written to it: what it adds up to is wrong otherwise.
+    fn whole(&self) -> io::Result<()> {
+        match self.expired().map_err(told)? {
+            None => Ok(()),
+            Some((partition, first)) => Err(wrong(format!(
+                "topic \"{}\": records before offset {first} of partition {partition} have expired, so what it adds up to is not known and \
+                 cannot be corrected; name another output topic and another transactional id, and the result is written there from the \
+                 beginning",
+                self.output.topic
+            ))),
+        }
+    }
+
+    /// Whether the output holds a committed record.
+    fn holds_records(&self) -> io::Result<bool> {
+        let mut holds = false;
+        let read = read::topic(&self.output.connection, &self.output.topic, |_, _| {
+            holds = true;
+            Err(io::ErrorKind::Interrupted.into())
+        });
+        if holds { Ok(true) } else { read.map(|()| false) }
+    }
+
     /// Makes the topics that are missing.
-    fn topics(&self) -> Result<(), Failure> {
+    fn topics(&mut self) -> Result<(), Failure> {
         let admin = Admin::new(&self.output.connection)?;
         let progress = &self.output.progress_topic;
         let found = admin.ensure(Wanted { topic: progress, partitions: Some(1), compacted: true })?;
@@ -158,6 +197,7 @@ impl KafkaSink {
         }
         let compacted = self.output.envelope == Envelope::Upsert;
         admin.ensure(Wanted { topic: &self.output.topic, partitions: None, compacted })?;
+        self.found = admin.topic(&self.output.topic)?;
         if let Some(topic) = &self.output.dead_letter {
             admin.ensure(Wanted { topic, partitions: None, compacted: false })?;
         }
@@ -177,14 +217,35 @@ impl Sink for KafkaSink {
     fn take_over(&mut self) -> io::Result<Standing> {
         self.topics().map_err(told)?;
         self.known = self.transactions.take_over().map_err(told)?;
-        let Some(found) = self.known.clone() else { return Ok(Standing::New) };
+        let Some(found) = self.known.clone() else {
+            if !self.holds_records()? {
+                return Ok(Standing::New);
+            }
+            let KafkaOutput { topic, progress_topic, transactional_id, .. } = &self.output;
+            return Ok(Standing::Unmarked(format!(
+                "topic \"{topic}\" holds records, and topic \"{progress_topic}\" no mark of the transactional id \"{transactional_id}\""
+            )));
+        };
+        if let Some((partition, first)) = self.expired().map_err(told)? {
+            tracing::warn!(
+                topic = self.output.topic,
+                partition,
+                first,
+                "records of the output have expired: a reader that begins now does not get the whole result, and it cannot be corrected"
+            );
+        }
         let mark = Mark { run: self.output.run.clone(), ..found.clone() };
         self.write(&mark).map_err(told)?;
         Ok(Standing::At(Box::new(found)))
     }
 
+    fn topic(&self) -> Option<Topic> {
+        self.found.clone()
+    }
+
     /// Of clusters none: the topic holds reports of them, which are read, and corrected once all pairs are known.
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
+        self.whole()?;
         if self.clusters.is_some() {
             let there = self.reports()?;
             if let Some(clusters) = &mut self.clusters {

@@ -29,6 +29,7 @@ fn mark(epoch: u64, in_correction: bool) -> Mark {
         pipeline: "p".to_owned(),
         in_correction,
         letters: None,
+        ..Mark::default()
     }
 }
 

@@ -1,13 +1,22 @@
 //! Where each partition begins.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use rdkafka::TopicPartitionList;
 use rdkafka::consumer::Consumer as _;
+use rdkafka::error::KafkaError;
+use rdkafka::message::Message as _;
 use rdkafka::topic_partition_list::Offset;
 
 use super::Kafka;
 use crate::broker::{Consumer, Failure, find, held};
-use crate::source::{SourceError, Start};
-use crate::time::Offsets;
+use crate::source::{Gap, SourceError, Start};
+use crate::time::{Clock, Offsets, SystemClock};
+
+/// How long the time of a record is looked for, and how long a poll waits meanwhile.
+const TIME_OF: Duration = Duration::from_secs(5);
+const STEP: Duration = Duration::from_millis(50);
 
 /// Finds the beginnings, with a client.
 pub(super) struct Beginning<'a> {
@@ -45,6 +54,48 @@ impl Beginning<'_> {
             begin.insert(partition, at);
         }
         Ok(begin)
+    }
+
+    /// The same from `from` on, as far as it is still held, and what is not.
+    pub(super) fn left(&self, from: &Offsets) -> Result<(Offsets, Vec<Gap>), SourceError> {
+        let (mut begin, mut gaps) = (Offsets::new(), Vec::new());
+        for (partition, (first, end)) in self.all_held()? {
+            let wanted = from.get(&partition).copied().unwrap_or(first);
+            let at = wanted.clamp(first, end);
+            begin.insert(partition, at);
+            if wanted < first {
+                let until = self.time_of(partition, first)?;
+                gaps.push(Gap { partition, from: wanted, to: first, until });
+            }
+        }
+        Ok((begin, gaps))
+    }
+
+    /// What each partition holds: the first offset, and the one after the last committed one.
+    pub(super) fn all_held(&self) -> Result<BTreeMap<u32, (u64, u64)>, SourceError> {
+        (0..self.partitions()?).map(|partition| Ok((partition, self.held(partition)?))).collect()
+    }
+
+    /// The time of the first record of a partition from an offset on, in milliseconds since 1970, if there is one.
+    fn time_of(&self, partition: u32, offset: u64) -> Result<Option<u64>, SourceError> {
+        let what = self.kafka.what();
+        let failed = |error| self.kafka.failed(&Failure::of(&error, &what));
+        let mut list = TopicPartitionList::new();
+        let number = i32::try_from(partition).unwrap_or(i32::MAX);
+        let added =
+            list.add_partition_offset(&self.kafka.topic, number, Offset::Offset(offset.cast_signed()));
+        added.and_then(|()| self.client.assign(&list)).map_err(failed)?;
+        let clock = SystemClock::start();
+        let mut found = None;
+        while found.is_none() && clock.now() < TIME_OF {
+            match self.client.poll(STEP) {
+                Some(Ok(record)) => found = record.timestamp().to_millis(),
+                Some(Err(KafkaError::PartitionEOF(_))) => break,
+                Some(Err(_)) | None => {}
+            }
+        }
+        self.client.assign(&TopicPartitionList::new()).map_err(failed)?;
+        Ok(found.and_then(|ms| u64::try_from(ms).ok()))
     }
 
     /// How many partitions the topic has.

@@ -16,12 +16,19 @@
 //! - Nothing is read while a batch waits for room; a partition that waits for a line is paused, and the others go on. So what waits here
 //!   is one batch for each partition.
 //! - A gap between what is wanted and what is held ends the run ([`SourceError::Lost`]), and so does a topic that is gone: another topic of
-//!   its name has other records at the same offsets. One that is made anew and has grown beyond the offset that is wanted cannot be
-//!   told from the old one.
+//!   its name has other records at the same offsets. Which topic it is [`Look::topic`] says, by an id that no other one has.
+//!
+//! **Compaction.** A topic that is compacted does not repeat what it gave ([`Look::repeats`]): a run that has to repeat anything corrects its
+//! output. What is read of it is the last record of each document at least, if no tombstone is missed: the broker keeps one for
+//! `delete.retention.ms` after what it ends has been compacted away. So documents that have been read as of some time ([`AsOf`]) can be gone
+//! on with for as long; after that a tombstone may have gone that was never read, and they are read anew. The reader looks now and then
+//! where the partitions end, and has an epoch go out even where nothing is written, so that what is kept does not grow old in a run that
+//! reads along.
 //!
 //! What waits: a broker that is away is waited for without end, with a line in the log.
 
 mod begin;
+mod policy;
 mod reader;
 mod texts;
 
@@ -32,9 +39,9 @@ use begin::Beginning;
 use reader::KafkaReader;
 use texts::KafkaTexts;
 
-use super::{EpochLimits, Reader, Shape, Source, SourceError, Start, Texts};
-use crate::broker::{Connection, Consumer, Failure, let_go};
-use crate::time::Offsets;
+use super::{AsOf, EpochLimits, Gap, Look, Reader, Shape, Source, SourceError, Start, Texts, Tombstones};
+use crate::broker::{Admin, Connection, Consumer, Failure, let_go};
+use crate::time::{Offsets, unix_milliseconds};
 
 /// A topic.
 #[derive(Clone, Debug)]
@@ -53,6 +60,8 @@ pub struct Kafka {
     pub limits: EpochLimits,
     /// How often new partitions are looked for.
     pub refresh: Duration,
+    /// As of when it has been read, where this is noted: by the process of the first partition.
+    pub as_of: Arc<AsOf>,
 }
 
 /// What the client may hold of what has been fetched, in KiB, beside one fetch: 32 MiB.
@@ -109,9 +118,39 @@ impl Source for Kafka {
         self.limits
     }
 
+    fn look(&mut self) -> Result<Look, SourceError> {
+        // Before anything is asked: what is written from here on may be missing in the answers.
+        let at = unix_milliseconds();
+        let client = self.client()?;
+        let held = Beginning { kafka: self, client: client.get() }.all_held()?;
+        let admin = Admin::new(&self.connection).map_err(|failure| self.failed(&failure))?;
+        let topic = admin.topic(&self.topic).map_err(|failure| self.failed(&failure))?;
+        if topic.as_ref().is_some_and(|topic| topic.id.is_none()) {
+            tracing::warn!(
+                topic = self.topic,
+                "the broker has no ids of topics (they come with Kafka 2.8): a topic that is made anew under the same name and has grown \
+                 beyond what had been read is not told from the old one"
+            );
+        }
+        let tombstones = policy::tombstones(&admin, &self.topic).map_err(|failure| self.failed(&failure))?;
+        if let Some(Tombstones { stay, .. }) = tombstones {
+            self.as_of.set_stay(stay);
+        }
+        Ok(Look { topic, repeats: tombstones.is_none(), tombstones, held: Some(held), at })
+    }
+
     fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {
         let client = self.client()?;
         Beginning { kafka: self, client: client.get() }.offsets(from)
+    }
+
+    fn begin_left(&mut self, from: &Offsets) -> Result<(Offsets, Vec<Gap>), SourceError> {
+        let client = self.client()?;
+        Beginning { kafka: self, client: client.get() }.left(from)
+    }
+
+    fn as_of(&self) -> Option<Arc<AsOf>> {
+        Some(Arc::clone(&self.as_of))
     }
 
     fn texts(&self, fields: &[String]) -> Option<Box<dyn Texts>> {

@@ -11,11 +11,12 @@ use rdkafka::message::{BorrowedMessage, Headers as _, Message as _};
 use rdkafka::topic_partition_list::Offset;
 
 use super::{Beginning, Held, Kafka};
-use crate::broker::{Failure, code_of};
+use crate::broker::{Failure, code_of, named};
+use crate::mark::Topic;
 use crate::source::{
     BadRecords, Batch, Closed, KeyedRecord, Payload, Queue, Reader, Records, Refused, SourceError,
 };
-use crate::time::{Clock, Offsets, SystemClock};
+use crate::time::{Clock, Offsets, SystemClock, unix_milliseconds};
 
 /// A batch is handed over once it has this many bytes or records; a record is never parted.
 const BATCH_BYTES: usize = 128 << 10;
@@ -24,6 +25,12 @@ const BATCH_RECORDS: usize = 128;
 /// How long a poll waits where nothing is, and how long a reader waits that may not poll: what it has to look after meanwhile (an end of
 /// the run, a line that is crossed) has no other way to wake it.
 const WAIT: Duration = Duration::from_millis(50);
+
+/// How often an epoch goes out, whether anything is written or not.
+const SIGN_OF_LIFE: Duration = Duration::from_mins(10);
+
+/// How long a broker may take to say which topic it is, or where a partition ends.
+const END: Duration = Duration::from_secs(2);
 
 /// How long no broker may know of a topic that was there, until it counts as gone.
 const ABSENT: Duration = Duration::from_secs(5);
@@ -48,6 +55,8 @@ pub(super) struct Partition {
     waiting: VecDeque<Batch>,
     /// The client has been told to fetch no more of it.
     paused: bool,
+    /// It has come up during the run, and nothing has been handed over yet.
+    is_new: bool,
 }
 
 /// Whether the queue takes more.
@@ -80,9 +89,16 @@ impl Reader for KafkaReader {
             queue,
             partitions: BTreeMap::new(),
             is_live: false,
+            topic: None,
         };
-        reading.add(&self.begin)?;
+        reading.add(&self.begin, false)?;
         let mut refresh_at = clock.now() + self.kafka.refresh;
+        // One process does it for all.
+        let looks = self.kafka.share.0 == 0;
+        let mut sign_at = clock.now() + SIGN_OF_LIFE;
+        if looks {
+            reading.look()?;
+        }
         loop {
             match reading.hand_over() {
                 Err(End::Closed) => return Ok(()),
@@ -99,6 +115,13 @@ impl Reader for KafkaReader {
             }
             if clock.now() >= refresh_at {
                 reading.refresh()?;
+                if looks {
+                    reading.look()?;
+                }
+                if looks && clock.now() >= sign_at {
+                    reading.say_nothing();
+                    sign_at = clock.now() + SIGN_OF_LIFE;
+                }
                 refresh_at = clock.now() + self.kafka.refresh;
             }
             reading.gather()?;
@@ -133,11 +156,14 @@ struct Reading<'r> {
     partitions: BTreeMap<u32, Partition>,
     /// No line is ahead any more: that stays so.
     is_live: bool,
+    /// Which topic it is, once it is known.
+    topic: Option<Topic>,
 }
 
 impl Reading<'_> {
-    /// Begins to read partitions at these offsets; says of each that it is read, by a batch without records.
-    fn add(&mut self, begin: &Offsets) -> Result<(), SourceError> {
+    /// Begins to read partitions at these offsets; says of each that it is read, by a batch without records. That of one that
+    /// is new ends its epoch: so the progress of that epoch says where the partition began.
+    fn add(&mut self, begin: &Offsets, is_new: bool) -> Result<(), SourceError> {
         if begin.is_empty() {
             return Ok(());
         }
@@ -151,7 +177,8 @@ impl Reading<'_> {
             set.map_err(|error| self.failed(&error))?;
             let open = Records::of(Arc::clone(&self.kafka.shape));
             let waiting = VecDeque::new();
-            let mut begun = Partition { next: *offset, pushed: *offset, open, waiting, paused: false };
+            let (next, pushed) = (*offset, *offset);
+            let mut begun = Partition { next, pushed, open, waiting, paused: false, is_new };
             begun.waiting.push_back(batch(self.input, *partition, begun.open.clone(), *offset));
             self.partitions.insert(*partition, begun);
         }
@@ -178,7 +205,47 @@ impl Reading<'_> {
             tracing::info!(topic = self.kafka.topic, partition, "a new partition");
             begin.insert(partition, first);
         }
-        self.add(&begin)
+        self.add(&begin, true)
+    }
+
+    /// Whether it is the topic still that it was; and notes where all partitions end now, those of other processes too. Without an answer
+    /// it is done the next time.
+    fn look(&mut self) -> Result<(), SourceError> {
+        let (at, client) = (unix_milliseconds(), self.client.get());
+        if let Ok(Some(now)) = named(client, &self.kafka.topic, END) {
+            let first = self.topic.get_or_insert_with(|| now.clone());
+            if !first.is(&now) {
+                let what =
+                    format!("{} has been made anew while it was read: it is {now} now", self.kafka.what());
+                return Err(SourceError::Failed { input: Arc::clone(self.input), what });
+            }
+        }
+        let Ok(metadata) = client.fetch_metadata(Some(&self.kafka.topic), END) else { return Ok(()) };
+        let found = metadata.topics().iter().flat_map(|topic| topic.partitions());
+        let end = |number: i32| {
+            let (_, end) = client.fetch_watermarks(&self.kafka.topic, number, END).ok()?;
+            Some((u32::try_from(number).ok()?, u64::try_from(end).ok()?))
+        };
+        if let Some(ends) = found.map(|partition| end(partition.id())).collect() {
+            let behind = self.kafka.as_of.note(at, ends);
+            if let Some(behind) = behind {
+                tracing::warn!(
+                    topic = self.kafka.topic,
+                    behind_seconds = behind.as_secs(),
+                    "reading is behind for longer than the compacted topic keeps the ends of documents (delete.retention.ms): some may have gone \
+                     unread, and their documents stay; raise it, move state.path away, and start again: all is read again, and the output is corrected"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Has an epoch go out, without a record.
+    fn say_nothing(&mut self) {
+        if let Some((number, partition)) = self.partitions.iter_mut().next() {
+            let next = partition.waiting.back().map_or(partition.pushed, |last| last.next);
+            partition.waiting.push_back(batch(self.input, *number, Records::default(), next));
+        }
     }
 
     /// Takes from the client what there is: until it has nothing more, or a batch is full.
@@ -347,7 +414,12 @@ impl Partition {
             }
             let next = first.next;
             match queue.try_push(first) {
-                Ok(()) => self.pushed = next,
+                Ok(()) => {
+                    self.pushed = next;
+                    if std::mem::take(&mut self.is_new) {
+                        queue.cut();
+                    }
+                }
                 Err(Refused::Held(refused)) => {
                     self.waiting.push_front(*refused);
                     return Ok(Handed::UpToLine);

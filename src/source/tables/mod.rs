@@ -21,7 +21,7 @@
 //!
 //! A time that lies in the future does not count as the greatest order either: it is read with each round.
 //!
-//! What a table held is gone once it has changed: it cannot be read again as it was ([`Source::repeats`]).
+//! What a table held is gone once it has changed: it cannot be read again as it was ([`Look::repeats`]).
 //!
 //! What is not seen: a row that is deleted, if no column says so; a row without an id or an order.
 
@@ -49,7 +49,7 @@ use std::time::Duration;
 use reader::TableReader;
 
 use super::texts::FoundText;
-use super::{EpochLimits, Format, NoText, Reader, Shape, Source, SourceError, Texts};
+use super::{EpochLimits, Format, Look, NoText, Reader, Shape, Source, SourceError, Texts};
 use crate::database::{Address, Failure, patiently};
 use crate::doc::{DocId, FIELD_SEPARATOR, Position, without_separators};
 use crate::feed::BadRecord;
@@ -285,8 +285,8 @@ impl Source for Table {
         self.limits
     }
 
-    fn repeats(&self) -> bool {
-        false
+    fn look(&mut self) -> Result<Look, SourceError> {
+        Ok(Look { repeats: false, ..Look::default() })
     }
 
     fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {
