@@ -25,7 +25,7 @@ pub use connection::Connection;
 pub use secret::{Secret, from_file};
 
 #[cfg(feature = "kafka")]
-pub use admin::{Admin, TopicFound, Wanted, find, held};
+pub use admin::{Admin, KEEPS_ALL, KEEPS_MARKS, TopicFound, TopicSettings, Wanted, find, held};
 #[cfg(feature = "kafka")]
 pub use client::{Consumer, Producer, let_go};
 #[cfg(feature = "kafka")]

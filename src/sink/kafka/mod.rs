@@ -51,7 +51,7 @@ use transaction::Transactions;
 use super::cluster_changes::{Change, ClusterChanges, Sum, read_now};
 use super::deltas::read_delta;
 use super::{Envelope, Sink, StandardError};
-use crate::broker::{Admin, Connection, Failure, Wanted};
+use crate::broker::{Admin, Connection, Failure, KEEPS_ALL, KEEPS_MARKS, TopicSettings, Wanted};
 use crate::cluster::{Clusters, Report};
 use crate::doc::Letter;
 use crate::mark::{Mark, Standing};
@@ -149,21 +149,22 @@ impl KafkaSink {
         }
     }
 
-    /// Makes the topics that are missing.
+    /// Makes the topics that are missing, so that the broker's own retention takes nothing from them.
     fn topics(&self) -> Result<(), Failure> {
         let admin = Admin::new(&self.output.connection)?;
         let progress = &self.output.progress_topic;
-        let found = admin.ensure(Wanted { topic: progress, partitions: Some(1), compacted: true })?;
+        let marks = Wanted { topic: progress, partitions: Some(1), compacted: true };
+        let found = admin.ensure_with(marks, KEEPS_MARKS)?;
         if found.partitions != 1 {
             return Err(Failure::Fatal(format!(
                 "topic \"{progress}\" has {} partitions: the topic of marks must have one",
                 found.partitions
             )));
         }
-        let compacted = self.output.envelope == Envelope::Upsert;
-        admin.ensure(Wanted { topic: &self.output.topic, partitions: None, compacted })?;
+        let (wanted, settings) = output_topic(&self.output.topic, self.output.envelope);
+        admin.ensure_with(wanted, settings)?;
         if let Some(topic) = &self.output.dead_letter {
-            admin.ensure(Wanted { topic, partitions: None, compacted: false })?;
+            admin.ensure_with(Wanted { topic, partitions: None, compacted: false }, KEEPS_ALL)?;
         }
         Ok(())
     }
@@ -271,6 +272,14 @@ impl Sink for KafkaSink {
     fn finish(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// The topic of a result, as it is made if it is missing.
+pub fn output_topic(topic: &str, envelope: Envelope) -> (Wanted<'_>, &'static TopicSettings) {
+    let compacted = envelope == Envelope::Upsert;
+    // A pair that ends is an empty payload, which compaction removes in its own time.
+    let settings = if compacted { &[("cleanup.policy", "compact")][..] } else { KEEPS_ALL };
+    (Wanted { topic, partitions: None, compacted }, settings)
 }
 
 /// The pair of a value.

@@ -55,6 +55,9 @@ pub struct Kafka {
     pub refresh: Duration,
 }
 
+/// How long a broker may take until a text is given up.
+const TEXT_PATIENCE: Duration = Duration::from_secs(30);
+
 /// What the client may hold of what has been fetched, in KiB, beside one fetch: 32 MiB.
 const FETCHED_KIB: &str = "32768";
 
@@ -115,7 +118,10 @@ impl Source for Kafka {
     }
 
     fn texts(&self, fields: &[String]) -> Option<Box<dyn Texts>> {
-        Some(Box::new(KafkaTexts::new(self.clone(), fields)))
+        // A run waits for its broker without end; a question does not.
+        let mut kafka = self.clone();
+        kafka.connection.patience = kafka.connection.patience.min(TEXT_PATIENCE);
+        Some(Box::new(KafkaTexts::new(kafka, fields)))
     }
 
     fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn Reader>> {
