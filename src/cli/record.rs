@@ -71,6 +71,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, format: LogFormat) -> any
         shape: Arc::new(shape),
         limits: EpochLimits::default(),
         refresh,
+        backlog: Arc::default(),
     };
     let begin = source.begin(None)?;
     let queue = Arc::new(Queue::new(1, 1, ROOM, EpochLimits::default()));

@@ -176,6 +176,7 @@ fn source(deployment: &Deployment, inputs: Vec<Input>, fields: Vec<String>, shar
                 shape: Arc::new(shape.clone()),
                 limits: deployment.commit,
                 refresh: *refresh,
+                backlog: Arc::default(),
             })
         }
         #[cfg(not(feature = "kafka"))]

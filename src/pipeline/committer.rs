@@ -23,7 +23,7 @@ use crate::failpoint;
 use crate::mark::Mark;
 use crate::pair::{Cause, Delta, DocPair};
 use crate::sink::{LetterFile, Sink};
-use crate::source::BadRecords;
+use crate::source::{Announce, BadRecords};
 use crate::time::{Clock, Epoch, LiveFrom, Progress};
 
 /// Corrections in one commit, at most and about: a transaction of a broker must not take long.
@@ -42,6 +42,8 @@ pub(super) struct Committer {
     pub(super) corrected: Option<Corrected>,
     /// Where the output stands, for what is kept before the run is live.
     pub(super) past: Epoch,
+    /// Shows others how far the output stands.
+    pub(super) announce: Option<Announce>,
     /// The last epoch that was repeated, or the one before the first.
     pub(super) repeated: Progress,
 }
@@ -71,6 +73,7 @@ impl Committer {
             mark: past.mark.clone(),
             corrected: past.there.take().map(|there| Corrected { there, here: BTreeMap::new() }),
             past: past.mark.progress.epoch,
+            announce: None,
             repeated: past.mark.progress.clone(),
         }
     }
@@ -160,6 +163,9 @@ impl Committer {
         self.mark.progress = progress;
         self.sink.commit(&self.mark).map_err(RunError::Sink)?;
         failpoint::reach("commit");
+        if let Some(announce) = &mut self.announce {
+            announce(&self.mark.progress.next);
+        }
         Ok(())
     }
 

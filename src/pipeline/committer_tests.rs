@@ -49,6 +49,7 @@ fn committer(sink: impl Sink + Send + 'static, past: Epoch, live: Epoch) -> Comm
         mark: mark(past),
         corrected: None,
         past,
+        announce: None,
         repeated: mark(past).progress,
     }
 }

@@ -42,6 +42,7 @@ pub(crate) fn kafka(broker: &Broker, topic: &str, start: Start) -> Kafka {
         shape: Arc::new(Shape { format: Format::Text, ..Shape::default() }),
         limits: EpochLimits::default(),
         refresh: Duration::from_millis(200),
+        backlog: Arc::default(),
     }
 }
 

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A partition's number and its records' offsets are those of the broker. Offsets have gaps: records of aborted transactions, those that
-//! compaction removed, and the marks of transactions are not seen. What has been read is remembered with the output and not at the
-//! broker: the client's group is a name only, it commits nothing and is in no rebalance.
+//! compaction removed, and the marks of transactions are not seen. What has been read is remembered with the output: offsets that are committed to
+//! the client's group ([`announce`]) are for the eyes of others, and the group is in no rebalance.
 //!
 //! Invariants:
 //! - The records of a partition are pushed in order, each once, whatever the broker does meanwhile: the client goes on where it was,
@@ -19,20 +19,25 @@
 //!   its name has other records at the same offsets. One that is made anew and has grown beyond the offset that is wanted cannot be
 //!   told from the old one.
 //!
-//! What waits: a broker that is away is waited for without end, with a line in the log.
+//! What waits: a broker that is away is waited for as long as the connection's patience says, which in a run has no end; with a line in the log.
+//! What waits to be read is watched beside the reading ([`watch`]).
 
+mod announce;
 mod begin;
 mod reader;
 mod texts;
+mod watch;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use announce::Announcer;
 use begin::Beginning;
 use reader::KafkaReader;
 use texts::KafkaTexts;
 
-use super::{EpochLimits, Reader, Shape, Source, SourceError, Start, Texts};
+use super::{Announce, EpochLimits, Reader, Shape, Source, SourceError, Start, Texts};
+use crate::backlog::Backlog;
 use crate::broker::{Connection, Consumer, Failure, let_go};
 use crate::time::Offsets;
 
@@ -53,6 +58,8 @@ pub struct Kafka {
     pub limits: EpochLimits,
     /// How often new partitions are looked for.
     pub refresh: Duration,
+    /// What waits to be read, as it is noted here.
+    pub backlog: Arc<Backlog>,
 }
 
 /// How long a broker may take until a text is given up.
@@ -110,6 +117,20 @@ impl Kafka {
 impl Source for Kafka {
     fn epochs(&self) -> EpochLimits {
         self.limits
+    }
+
+    fn probe(&mut self) -> Result<(), SourceError> {
+        let client = self.client()?;
+        Beginning { kafka: self, client: client.get() }.partitions().map(drop)
+    }
+
+    fn backlog(&self) -> Option<Arc<Backlog>> {
+        Some(Arc::clone(&self.backlog))
+    }
+
+    fn announcer(&self) -> Option<Announce> {
+        let announcer = Announcer::start(self);
+        Some(Box::new(move |next| announcer.announce(next)))
     }
 
     fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {

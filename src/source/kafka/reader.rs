@@ -10,7 +10,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Headers as _, Message as _};
 use rdkafka::topic_partition_list::Offset;
 
-use super::{Beginning, Held, Kafka};
+use super::{Beginning, Held, Kafka, watch};
 use crate::broker::{Failure, code_of};
 use crate::source::{
     BadRecords, Batch, Closed, KeyedRecord, Payload, Queue, Reader, Records, Refused, SourceError,
@@ -48,6 +48,8 @@ pub(super) struct Partition {
     waiting: VecDeque<Batch>,
     /// The client has been told to fetch no more of it.
     paused: bool,
+    /// From which offset on what is read is live, as far as is known.
+    live_from: u64,
 }
 
 /// Whether the queue takes more.
@@ -80,8 +82,10 @@ impl Reader for KafkaReader {
             queue,
             partitions: BTreeMap::new(),
             is_live: false,
+            has_said_live: false,
         };
         reading.add(&self.begin)?;
+        let _watching = watch::start(&self.kafka);
         let mut refresh_at = clock.now() + self.kafka.refresh;
         loop {
             match reading.hand_over() {
@@ -97,6 +101,7 @@ impl Reader for KafkaReader {
                 Ok(Room::Yes) if queue.wait_for_room(Duration::ZERO).is_err() => return Ok(()),
                 Ok(Room::Yes) => {}
             }
+            reading.report();
             if clock.now() >= refresh_at {
                 reading.refresh()?;
                 refresh_at = clock.now() + self.kafka.refresh;
@@ -133,6 +138,8 @@ struct Reading<'r> {
     partitions: BTreeMap<u32, Partition>,
     /// No line is ahead any more: that stays so.
     is_live: bool,
+    /// It has been logged.
+    has_said_live: bool,
 }
 
 impl Reading<'_> {
@@ -151,11 +158,34 @@ impl Reading<'_> {
             set.map_err(|error| self.failed(&error))?;
             let open = Records::of(Arc::clone(&self.kafka.shape));
             let waiting = VecDeque::new();
-            let mut begun = Partition { next: *offset, pushed: *offset, open, waiting, paused: false };
+            self.kafka.backlog.read(*partition, *offset);
+            let mut begun = Partition {
+                next: *offset,
+                pushed: *offset,
+                open,
+                waiting,
+                paused: false,
+                live_from: *offset,
+            };
             begun.waiting.push_back(batch(self.input, *partition, begun.open.clone(), *offset));
             self.partitions.insert(*partition, begun);
         }
         self.client.get().incremental_assign(&list).map_err(|error| self.failed(&error))
+    }
+
+    /// Notes how far each partition has been read; logs, once, where the run is live from.
+    fn report(&mut self) {
+        for (number, partition) in &self.partitions {
+            self.kafka.backlog.read(*number, partition.pushed);
+        }
+        if self.has_said_live || !self.queue.is_live() {
+            return;
+        }
+        self.has_said_live = true;
+        let from =
+            self.partitions.iter().map(|(n, partition)| format!("{} of partition {n}", partition.live_from));
+        let from: Vec<_> = from.collect();
+        tracing::info!(topic = self.kafka.topic, "live from offset {}", from.join(", "));
     }
 
     /// Looks for partitions that are new. Without an answer they are found the next time.
@@ -255,10 +285,17 @@ impl Reading<'_> {
     fn find_topic(&self) -> Result<(), SourceError> {
         let clock = SystemClock::start();
         let client = self.kafka.client()?;
+        let mut since = Duration::ZERO;
         loop {
-            match (Beginning { kafka: self.kafka, client: client.get() }).partitions() {
+            let asked = clock.now();
+            let found = (Beginning { kafka: self.kafka, client: client.get() }).partitions();
+            if clock.now() - asked >= ABSENT {
+                // No broker answered meanwhile: one that has just started may know of no topic yet.
+                since = clock.now();
+            }
+            match found {
                 Ok(_) => return self.find_lost(),
-                Err(SourceError::Failed { input, what }) if clock.now() >= ABSENT => {
+                Err(SourceError::Failed { input, what }) if clock.now() - since >= ABSENT => {
                     return Err(SourceError::Failed { input, what: format!("{what}; it was there before") });
                 }
                 Err(SourceError::Failed { .. }) => {}
@@ -329,6 +366,9 @@ impl Partition {
 
     /// Hands over what waits, in order; up to the line, if one is ahead. What is refused goes on waiting.
     fn hand_over(&mut self, number: u32, queue: &Queue, is_live: &mut bool) -> Result<Handed, Closed> {
+        if let Some(line) = queue.line(number).filter(|_| !*is_live) {
+            self.live_from = self.live_from.max(line);
+        }
         // A further line at the same place: that it is reached has to be said again.
         if !*is_live && self.pushed > 0 && queue.line(number) == Some(self.pushed) {
             let input = self.waiting.front().map_or_else(|| "".into(), |first| Arc::clone(&first.input));
