@@ -1,10 +1,12 @@
-//! How much of an input waits to be read, partition by partition: noted by its readers, read by the monitor and the log.
+//! How much of an input waits to be read, partition by partition: noted by its readers, read by the monitor
+//! and the log.
 //!
-//! Two things are apart. What is *behind* may be read, and has not been. What is *undecided* lies beyond the last stable offset: it belongs to a
-//! transaction of its producer that is open, or follows one, and no reader of committed records gets it before that transaction ends.
+//! Two things are apart. What is *behind* may be read, and has not been. What is *undecided* lies beyond
+//! the last stable offset: it belongs to a transaction of its producer that is open, or follows one, and no
+//! reader of committed records gets it before that transaction ends.
 //!
-//! How long a record has waited is counted from the look that first found it. Its own time stamp says when its producer made it, which may
-//! be years ago, so it is not used.
+//! How long a record has waited is counted from the look that first found it. Its own time stamp says when
+//! its producer made it, which may be years ago, so it is not used.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -48,8 +48,8 @@ pub type TopicSettings = [(&'static str, &'static str)];
 pub const KEEPS_ALL: &TopicSettings =
     &[("cleanup.policy", "delete"), ("retention.ms", "-1"), ("retention.bytes", "-1")];
 
-/// Settings of a topic of marks. Each key is written ten times a second: small segments are compacted soon, so a reader from the beginning
-/// finds a few MiB, however old the topic is.
+/// Settings of a topic of marks. Each key is written ten times a second: small segments are compacted soon,
+/// so a reader from the beginning finds a few MiB, however old the topic is.
 pub const KEEPS_MARKS: &TopicSettings = &[
     ("cleanup.policy", "compact"),
     ("segment.bytes", "4194304"),
@@ -284,8 +284,9 @@ pub(super) fn index(partition: u32) -> i32 {
     i32::try_from(partition).unwrap_or(i32::MAX)
 }
 
-/// Tries until it is done, a failure that no other try can mend, or the end of patience; then with what the client said last. Each attempt
-/// gets the time that it may take. The client is polled meanwhile and what it gives is dropped: it must be one that reads nothing.
+/// Tries until it is done, a failure that no other try can mend, or the end of patience; then with what the
+/// client said last. Each attempt gets the time that it may take. The client is polled meanwhile and what
+/// it gives is dropped: it must be one that reads nothing.
 fn retry<T>(
     what: &str,
     patience: Duration,

@@ -41,7 +41,8 @@ pub struct MonitorPlace {
     pub token: Option<Secret>,
     /// How long ago the events of an epoch that is not durable may have been read while the run counts as ready, inclusive.
     pub ready_lag: Duration,
-    /// How long the oldest record of a topic that has not been read may have waited while the run counts as ready.
+    /// How long the oldest record of a topic that has not been read may have waited while the run counts as
+    /// ready.
     pub ready_behind: Duration,
     /// Connections at the same time.
     pub connections: usize,

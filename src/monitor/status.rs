@@ -286,7 +286,8 @@ impl Status {
         all.values().map(|waiting| waiting.behind + waiting.undecided).sum()
     }
 
-    /// How long the oldest record that is not read may have waited while the run counts as ready, inclusive; without bound unless it is set.
+    /// How long the oldest record that is not read may have waited while the run counts as ready,
+    /// inclusive; without bound unless it is set.
     pub fn set_ready_behind(&self, wait: Duration) {
         self.ready_behind.store(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }

@@ -121,7 +121,8 @@ pub trait Source: Send + fmt::Debug {
         true
     }
 
-    /// Whether the input is there; asked before the output is taken over, so that nothing is made for a run that cannot begin.
+    /// Whether the input is there; asked before the output is taken over, so that nothing is made for a run
+    /// that cannot begin.
     ///
     /// # Errors
     /// That it is not there, or cannot be reached.
@@ -134,7 +135,8 @@ pub trait Source: Send + fmt::Debug {
         None
     }
 
-    /// What others are shown of how far the output stands, if they are shown anything. It is called after each commit.
+    /// What others are shown of how far the output stands, if they are shown anything. It is called after
+    /// each commit.
     fn announcer(&self) -> Option<Announce> {
         None
     }

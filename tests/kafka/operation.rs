@@ -1,4 +1,5 @@
-//! What an operator relies on: what waits is seen, topics are made to last, a broker that is away is waited for, the later of two runs stays.
+//! What an operator relies on: what waits is seen, topics are made to last, a broker that is away is waited
+//! for, the later of two runs stays.
 
 use std::time::{Duration, Instant};
 
@@ -256,7 +257,8 @@ fn where_a_run_is_live_from_is_logged(broker: &Broker) {
     run.stop();
 }
 
-/// A run is stopped, its successor starts, and the first one goes on: at once, and after the successor has written.
+/// A run is stopped, its successor starts, and the first one goes on: at once, and after the successor has
+/// written.
 fn a_resumed_run_ends_and_its_successor_stays(broker: &Broker) {
     for waits in [false, true, false] {
         let scene = Scene::new(broker, 1);
@@ -288,7 +290,8 @@ fn a_resumed_run_ends_and_its_successor_stays(broker: &Broker) {
     }
 }
 
-/// One rule: at the beginning as later on, a run waits for its broker without end, and can be stopped meanwhile.
+/// One rule: at the beginning as later on, a run waits for its broker without end, and can be stopped
+/// meanwhile.
 fn a_broker_that_is_away_is_waited_for(broker: &Broker) {
     let mut scene = Scene::new(broker, 2);
     scene.more = "kafka.connect_seconds = 1\nsink.transaction_seconds = 1\n".to_owned();

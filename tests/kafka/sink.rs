@@ -217,8 +217,9 @@ fn a_successor_goes_on_and_the_zombie_ends(broker: &Broker) {
     assert_eq!(committed(broker, &first.topic), expected);
 }
 
-/// Two runs of an output without a mark: the second one has the id, and has nothing to write yet. The first one ends all the same, whether
-/// the broker has raised the epoch of the second one meanwhile (as a run does that takes the id while its successor starts) or not.
+/// Two runs of an output without a mark: the second one has the id, and has nothing to write yet. The first
+/// one ends all the same, whether the broker has raised the epoch of the second one meanwhile (as a run
+/// does that takes the id while its successor starts) or not.
 fn a_successor_that_has_written_nothing(broker: &Broker) {
     for is_fenced in [false, true] {
         let first = output(broker);

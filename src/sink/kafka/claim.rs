@@ -1,11 +1,12 @@
 //! Which run writes under a transactional id: the one that claimed it last.
 //!
-//! A run claims the id by a record in the topic of marks, and then takes it at the broker. The order of the claims in that topic is the order of
-//! the runs. A run whose producer has lost the id reads the claims: behind a later one it ends, and never takes the id back. So a process
-//! that was stopped for a while and goes on ends by itself, and its successor stays, however often the two meet.
+//! A run claims the id by a record in the topic of marks, and then takes it at the broker. The order of the
+//! claims in that topic is the order of the runs. A run whose producer has lost the id reads the claims:
+//! behind a later one it ends, and never takes the id back. So a process that was stopped for a while and
+//! goes on ends by itself, and its successor stays, however often the two meet.
 //!
-//! A claim has a key of its own: the transactional id, a zero byte, `claim`. Its value names the run. It is written outside of any
-//! transaction, since the run does not have the id yet.
+//! A claim has a key of its own: the transactional id, a zero byte, `claim`. Its value names the run. It is
+//! written outside of any transaction, since the run does not have the id yet.
 
 use std::io;
 use std::time::Duration;

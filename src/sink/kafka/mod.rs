@@ -25,9 +25,10 @@
 //!    anything else. So of two runs that take the id from each other in turn, the first that commits has won: the other one finds a mark that is neither
 //!    of its two, and ends.
 //!
-//! **Which of two runs stays.** The later one. A run [claims](claim) the id before it takes it. It reads the claims before it takes the id again and
-//! after it has, and ends behind a later one. A run that takes the id while its successor starts writes nothing: either it sees the claim before,
-//! or after; and its successor, whose producer is then fenced, finds its own claim to be the last and takes the id back.
+//! **Which of two runs stays.** The later one. A run [claims](claim) the id before it takes it. It reads
+//! the claims before it takes the id again and after it has, and ends behind a later one. A run that takes
+//! the id while its successor starts writes nothing: either it sees the claim before, or after; and its
+//! successor, whose producer is then fenced, finds its own claim to be the last and takes the id back.
 //!
 //! What waits: a broker that is away is waited for without end; what is being written is kept until it is durable. Memory is bounded by what the
 //! committer hands over for one commit.

@@ -20,7 +20,8 @@ use crate::broker::{Connection, Consumer, Failure, find, held, let_go};
 /// How long a step waits before it looks again.
 const STEP: Duration = Duration::from_millis(50);
 
-/// How many offsets before its end a partition is looked through first for the last record of a key, and how many times as many next.
+/// How many offsets before its end a partition is looked through first for the last record of a key, and
+/// how many times as many next.
 const TAIL: u64 = 1024;
 const GROWTH: u64 = 8;
 
@@ -41,9 +42,9 @@ pub(super) fn topic(
     Ok(())
 }
 
-/// The last committed value of a key in partition 0 of a topic, if there is one; it is empty where the record has none. The partition is
-/// read from its end backwards, in growing pieces: so it takes about as long as there are records behind the one that is found,
-/// however old the topic is.
+/// The last committed value of a key in partition 0 of a topic, if there is one; it is empty where the
+/// record has none. The partition is read from its end backwards, in growing pieces: so it takes about as
+/// long as there are records behind the one that is found, however old the topic is.
 ///
 /// # Errors
 /// Those of the broker.
@@ -83,8 +84,8 @@ pub(super) fn end(connection: &Connection, topic: &str) -> io::Result<u64> {
     held(reading.client(), topic, 0, connection.patience).map(|(_, end)| end).map_err(io::Error::other)
 }
 
-/// Hands each record (key, value) of partition 0 of a topic to `each`, from an offset on, whatever becomes of its transaction; the offset at
-/// which that ends. Waits for no transaction.
+/// Hands each record (key, value) of partition 0 of a topic to `each`, from an offset on, whatever becomes
+/// of its transaction; the offset at which that ends. Waits for no transaction.
 ///
 /// # Errors
 /// Those of the broker, and of `each`.
@@ -135,7 +136,8 @@ impl<'a> Reading<'a> {
         Ok(found.map_or(0, |found| found.partitions))
     }
 
-    /// The first offset of a partition and the one after its last record, once every transaction before it has ended.
+    /// The first offset of a partition and the one after its last record, once every transaction before it
+    /// has ended.
     fn decided(&self, partition: u32) -> io::Result<(u64, u64)> {
         let (first, end) =
             held(self.client(), self.topic, partition, self.connection.patience).map_err(io::Error::other)?;
@@ -148,8 +150,8 @@ impl<'a> Reading<'a> {
         Ok((first, end))
     }
 
-    /// Hands over what a partition holds of these offsets, all of them decided. By a client of its own: one that has read before may still
-    /// report the end that it reached then.
+    /// Hands over what a partition holds of these offsets, all of them decided. By a client of its own: one
+    /// that has read before may still report the end that it reached then.
     fn partition(
         &self,
         partition: u32,

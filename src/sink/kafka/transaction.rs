@@ -112,8 +112,8 @@ impl Transactions {
         self.claim.as_mut().map_or(Ok(()), |claim| claim.judge(&self.output))
     }
 
-    /// A new producer, which takes the id. Waits for the broker without end, but not if it refuses. Behind a later claim it takes nothing;
-    /// a claim that is written while it takes the id is found behind that.
+    /// A new producer, which takes the id. Waits for the broker without end, but not if it refuses. Behind
+    /// a later claim it takes nothing; a claim that is written while it takes the id is found behind that.
     fn renew(&mut self) -> Result<(), Failure> {
         if let Some(old) = self.producer.take() {
             let_go(old);

@@ -1,7 +1,9 @@
-//! Offsets at the broker, for the tools that show the lag of a group: how far the output stands, under the client's `group.id`.
+//! Offsets at the broker, for the tools that show the lag of a group: how far the output stands, under the
+//! client's `group.id`.
 //!
-//! Nothing is read back: where a run begins is said by the mark in the output. So an offset that cannot be committed is logged once, and costs
-//! nothing but the figure in those tools. A thread commits the last offsets that it got, at most once a second and at the end of the run.
+//! Nothing is read back: where a run begins is said by the mark in the output. So an offset that cannot be
+//! committed is logged once, and costs nothing but the figure in those tools. A thread commits the last
+//! offsets that it got, at most once a second and at the end of the run.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;

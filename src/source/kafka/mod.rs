@@ -6,8 +6,9 @@
 //! ```
 //!
 //! A partition's number and its records' offsets are those of the broker. Offsets have gaps: records of aborted transactions, those that
-//! compaction removed, and the marks of transactions are not seen. What has been read is remembered with the output: offsets that are committed to
-//! the client's group ([`announce`]) are for the eyes of others, and the group is in no rebalance.
+//! compaction removed, and the marks of transactions are not seen. What has been read is remembered with
+//! the output: offsets that are committed to the client's group ([`announce`]) are for the eyes of others,
+//! and the group is in no rebalance.
 //!
 //! Invariants:
 //! - The records of a partition are pushed in order, each once, whatever the broker does meanwhile: the client goes on where it was,
@@ -19,8 +20,8 @@
 //!   its name has other records at the same offsets. One that is made anew and has grown beyond the offset that is wanted cannot be
 //!   told from the old one.
 //!
-//! What waits: a broker that is away is waited for as long as the connection's patience says, which in a run has no end; with a line in the log.
-//! What waits to be read is watched beside the reading ([`watch`]).
+//! What waits: a broker that is away is waited for as long as the connection's patience says, which in a
+//! run has no end; with a line in the log. What waits to be read is watched beside the reading ([`watch`]).
 
 mod announce;
 mod begin;

@@ -1,9 +1,10 @@
-//! Looks every second how far the topic reaches beyond what has been read, on a thread of its own: a reader that waits for room, or for a
-//! line, polls nothing.
+//! Looks every second how far the topic reaches beyond what has been read, on a thread of its own: a reader
+//! that waits for room, or for a line, polls nothing.
 //!
-//! Two clients ask for the end of all partitions, a request for each broker: one that sees committed records is answered with the last stable
-//! offset, one that sees all with the end. The difference waits for transactions of producers. One of those that is open for long holds
-//! everything behind it up, in every consumer; so it is logged.
+//! Two clients ask for the end of all partitions, a request for each broker: one that sees committed
+//! records is answered with the last stable offset, one that sees all with the end. The difference waits
+//! for transactions of producers. One of those that is open for long holds everything behind it up, in
+//! every consumer; so it is logged.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,7 +58,8 @@ fn look(kafka: &Kafka, ended: &Receiver<()>) -> Result<(), SourceError> {
     let mut due = Duration::ZERO;
     loop {
         let partitions = kafka.backlog.partitions();
-        // In this order: what becomes stable between the two is not taken for undecided for longer than a look.
+        // In this order: what becomes stable between the two is not taken for undecided for longer than a
+        // look.
         if let (Ok(ends), Ok(stable)) = (ends(kafka, &all, &partitions), ends(kafka, &committed, &partitions))
         {
             for (partition, last) in stable {
