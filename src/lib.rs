@@ -26,6 +26,7 @@
 //! # Ok::<(), dupflow::config::PlanError>(())
 //! ```
 
+pub mod backlog;
 pub mod codec;
 pub mod description;
 pub mod doc;

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
+use backon::{BlockingRetryable as _, ExponentialBuilder};
 use rdkafka::TopicPartitionList;
 use rdkafka::admin::{
     AdminClient, AdminOptions, NewPartitions, NewTopic, ResourceSpecifier, TopicReplication, TopicResult,
@@ -24,6 +25,13 @@ use crate::time::{Clock, SystemClock};
 /// How long one request may take before it counts as failed; it is repeated within the connection's patience.
 const REQUEST: Duration = Duration::from_secs(5);
 
+/// How long a partition may be unknown until it counts as absent.
+const SETTLES: Duration = Duration::from_secs(5);
+
+/// The pause after a request that has failed, at first and at most.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
 /// A topic that is to be made where it is missing.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
@@ -34,6 +42,23 @@ pub struct Wanted<'a> {
     /// Whether only the last record of a key is kept.
     pub compacted: bool,
 }
+
+/// Settings of a topic, by their names at the broker.
+pub type TopicSettings = [(&'static str, &'static str)];
+
+/// Settings of a topic that keeps every record that it is given.
+pub const KEEPS_ALL: &TopicSettings =
+    &[("cleanup.policy", "delete"), ("retention.ms", "-1"), ("retention.bytes", "-1")];
+
+/// Settings of a topic of marks. Each key is written ten times a second: small segments are compacted soon,
+/// so a reader from the beginning finds a few MiB, however old the topic is.
+pub const KEEPS_MARKS: &TopicSettings = &[
+    ("cleanup.policy", "compact"),
+    ("segment.bytes", "4194304"),
+    ("segment.ms", "600000"),
+    ("min.cleanable.dirty.ratio", "0.1"),
+    ("delete.retention.ms", "60000"),
+];
 
 /// A topic as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +97,18 @@ impl Admin {
         })
     }
 
+    /// Waits for a broker that answers, no longer than the connection's patience.
+    ///
+    /// # Errors
+    /// If none does, or none accepts the user.
+    pub fn reach(&self, brokers: &str) -> Result<(), Failure> {
+        let what = format!("broker {brokers}");
+        retry(&what, self.patience, &self.consumer, |most| {
+            let silent = || Failure::Retriable(format!("{what}: no answer"));
+            self.consumer.client().fetch_cluster_id(most).map(drop).ok_or_else(silent)
+        })
+    }
+
     /// How a topic is; `None` if there is none.
     ///
     /// # Errors
@@ -86,8 +123,7 @@ impl Admin {
     /// If no broker answers within the connection's patience, or does not tell.
     pub fn topic(&self, name: &str) -> Result<Option<Topic>, Failure> {
         let what = format!("topic \"{name}\"");
-        let ask = || named(&self.consumer, name, REQUEST.min(self.patience));
-        retry(&what, self.patience, &self.consumer, ask)
+        retry(&what, self.patience, &self.consumer, |most| named(&self.consumer, name, most))
     }
 
     /// The values of settings of a topic, as the broker has them.
@@ -100,7 +136,7 @@ impl Admin {
         names: [&str; N],
     ) -> Result<[Option<String>; N], Failure> {
         let what = format!("topic \"{topic}\"");
-        retry(&what, self.patience, &self.consumer, || {
+        retry(&what, self.patience, &self.consumer, |_| {
             let resource = ResourceSpecifier::Topic(topic);
             let described = block_on(self.client.describe_configs([&resource], &options()));
             let described = described.map_err(|error| Failure::of(&error, &what))?;
@@ -124,28 +160,53 @@ impl Admin {
     /// # Errors
     /// If that is not possible or not allowed.
     pub fn ensure(&self, wanted: Wanted<'_>) -> Result<TopicFound, Failure> {
+        let settings: &TopicSettings = if wanted.compacted { &[("cleanup.policy", "compact")] } else { &[] };
+        self.ensure_with(wanted, settings)
+    }
+
+    /// The same, with these settings where it is made.
+    ///
+    /// # Errors
+    /// If that is not possible or not allowed.
+    pub fn ensure_with(&self, wanted: Wanted<'_>, settings: &TopicSettings) -> Result<TopicFound, Failure> {
         let what = format!("topic \"{}\"", wanted.topic);
         if let Some(found) = self.find(wanted.topic)? {
             return Ok(found);
         }
-        // -1: as many as the broker gives by default.
-        let partitions = wanted.partitions.map_or(-1, |n| i32::try_from(n).unwrap_or(i32::MAX));
-        let mut new = NewTopic::new(wanted.topic, partitions, TopicReplication::Fixed(-1));
-        if wanted.compacted {
-            new = new.set("cleanup.policy", "compact");
-        }
-        retry(&what, self.patience, &self.consumer, || {
-            let made = block_on(self.client.create_topics([&new], &options()));
-            match made.map_err(|error| Failure::of(&error, &what))?.into_iter().next() {
-                Some(Err((_, RDKafkaErrorCode::TopicAlreadyExists)) | Ok(_)) | None => Ok(()),
-                Some(Err((_, code))) => Err(Failure::of_code(code, &format!("{what} cannot be made"))),
-            }
-        })?;
+        retry(&what, self.patience, &self.consumer, |_| self.create(wanted, settings, &options()))?;
         // It is made before every broker knows of it.
-        retry(&what, self.patience, &self.consumer, || {
+        retry(&what, self.patience, &self.consumer, |_| {
             let unknown = || Failure::Retriable(format!("{what}: made, and not known yet"));
             find(&self.consumer, wanted.topic, self.patience)?.ok_or_else(unknown)
         })
+    }
+
+    /// Whether a topic could be made as it is wanted: the broker examines the request, and makes nothing.
+    ///
+    /// # Errors
+    /// Why it could not.
+    pub fn could_make(&self, wanted: Wanted<'_>, settings: &TopicSettings) -> Result<(), Failure> {
+        let what = format!("topic \"{}\"", wanted.topic);
+        let examined = options().validate_only(true);
+        retry(&what, self.patience, &self.consumer, |_| self.create(wanted, settings, &examined))
+    }
+
+    fn create(
+        &self,
+        wanted: Wanted<'_>,
+        settings: &TopicSettings,
+        options: &AdminOptions,
+    ) -> Result<(), Failure> {
+        let what = format!("topic \"{}\"", wanted.topic);
+        // -1: as many as the broker gives by default.
+        let partitions = wanted.partitions.map_or(-1, |n| i32::try_from(n).unwrap_or(i32::MAX));
+        let new = NewTopic::new(wanted.topic, partitions, TopicReplication::Fixed(-1));
+        let new = settings.iter().fold(new, |new, (name, value)| new.set(name, value));
+        let made = block_on(self.client.create_topics([&new], options));
+        match made.map_err(|error| Failure::of(&error, &what))?.into_iter().next() {
+            Some(Err((_, RDKafkaErrorCode::TopicAlreadyExists)) | Ok(_)) | None => Ok(()),
+            Some(Err((_, code))) => Err(Failure::of_code(code, &format!("{what} cannot be made"))),
+        }
     }
 
     /// Gives a topic so many partitions, more than it has.
@@ -204,8 +265,8 @@ fn options() -> AdminOptions {
 /// If no broker answers within that, or does not tell.
 pub fn find(consumer: &Consumer, topic: &str, patience: Duration) -> Result<Option<TopicFound>, Failure> {
     let what = format!("topic \"{topic}\"");
-    retry(&what, patience, consumer, || {
-        let metadata = consumer.fetch_metadata(Some(topic), REQUEST.min(patience));
+    retry(&what, patience, consumer, |most| {
+        let metadata = consumer.fetch_metadata(Some(topic), most);
         let metadata = metadata.map_err(|error| Failure::of(&error, &what))?;
         let Some(found) = metadata.topics().iter().find(|found| found.name() == topic) else {
             return Ok(None);
@@ -233,9 +294,14 @@ pub fn held(
     patience: Duration,
 ) -> Result<(u64, u64), Failure> {
     let what = format!("topic \"{topic}\", partition {partition}");
-    retry(&what, patience, consumer, || {
-        let found = consumer.fetch_watermarks(topic, index(partition), REQUEST.min(patience));
-        let (first, end) = found.map_err(|error| Failure::of(&error, &what))?;
+    let clock = SystemClock::start();
+    retry(&what, patience, consumer, |most| {
+        let found = consumer.fetch_watermarks(topic, index(partition), most);
+        let (first, end) = found.map_err(|error| match Failure::of(&error, &what) {
+            // Of a topic that has just been made, its leader may not know yet.
+            Failure::Absent(line) if clock.now() < SETTLES => Failure::Retriable(line),
+            other => other,
+        })?;
         Ok((u64::try_from(first).unwrap_or(0), u64::try_from(end).unwrap_or(0)))
     })
 }
@@ -258,32 +324,53 @@ pub(super) fn index(partition: u32) -> i32 {
     i32::try_from(partition).unwrap_or(i32::MAX)
 }
 
-/// Tries until it is done, a failure that no other try can mend, or the end of patience; then with what the client said last. The client
-/// is polled meanwhile and what it gives is dropped: it must be one that reads nothing.
+/// Tries until it is done, a failure that no other try can mend, or the end of patience; then with what the
+/// client said last. Each attempt gets the time that it may take. The client is polled meanwhile and what
+/// it gives is dropped: it must be one that reads nothing.
 fn retry<T>(
     what: &str,
     patience: Duration,
     consumer: &Consumer,
-    mut attempt: impl FnMut() -> Result<T, Failure>,
+    mut attempt: impl FnMut(Duration) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let clock = SystemClock::start();
-    loop {
-        let failure = match attempt() {
-            Err(failure) if failure.is_retriable() => failure,
-            ended => return ended,
-        };
-        // Serves the client, which tells of its errors here; and lets a moment pass.
-        drop(consumer.poll(Duration::from_millis(100)));
-        let said = consumer.context().last();
-        if let Some(fatal @ Failure::Fatal(_)) = said {
-            return Err(fatal);
+    let said_fatal = || consumer.context().last().filter(|said| matches!(said, Failure::Fatal(_)));
+    // Serves the client, which reports its errors here, one at a time; and lets a moment pass.
+    let serve = |pause| drop(consumer.poll(pause));
+    let mut is_first = true;
+    let once = || {
+        // What the client said before has no part in this.
+        let is_again = !std::mem::take(&mut is_first);
+        match said_fatal().filter(|_| is_again) {
+            Some(fatal) => Err(fatal),
+            None => attempt(REQUEST.min(patience.saturating_sub(clock.now()).max(FIRST_PAUSE))),
         }
-        if clock.now() >= patience {
-            let last = said.map_or_else(|| failure.to_string(), |said| said.to_string());
-            return Err(Failure::Fatal(format!("{what}: no answer within {} s: {last}", patience.as_secs())));
+    };
+    let paces = ExponentialBuilder::default()
+        .with_min_delay(FIRST_PAUSE)
+        .with_max_delay(LONGEST_PAUSE)
+        .without_max_times();
+    let ended = once
+        .retry(paces)
+        // The pause is spent below.
+        .sleep(|_| {})
+        .when(|failure| failure.is_retriable() && clock.now() < patience)
+        .notify(|failure, pause| {
+            consumer.context().retries(failure);
+            serve(pause);
+        })
+        .call();
+    ended.map_err(|failure| match failure {
+        Failure::Retriable(last) => {
+            serve(FIRST_PAUSE);
+            let last = match consumer.context().last() {
+                Some(fatal @ Failure::Fatal(_)) => return fatal,
+                said => said.map_or(last, |said| said.to_string()),
+            };
+            Failure::Fatal(format!("{what}: no answer within {} s: {last}", patience.as_secs()))
         }
-        consumer.context().retries(&failure);
-    }
+        other => other,
+    })
 }
 
 /// Waits for a future on this thread.

@@ -27,7 +27,7 @@ pub use connection::Connection;
 pub use secret::{Secret, from_file};
 
 #[cfg(feature = "kafka")]
-pub use admin::{Admin, TopicFound, Wanted, find, held, named};
+pub use admin::{Admin, KEEPS_ALL, KEEPS_MARKS, TopicFound, TopicSettings, Wanted, find, held, named};
 #[cfg(feature = "kafka")]
 pub use client::{Consumer, Producer, let_go};
 #[cfg(feature = "kafka")]

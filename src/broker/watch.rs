@@ -134,7 +134,10 @@ impl ClientContext for Watch {
         if code == RDKafkaErrorCode::PartitionEOF {
             return;
         }
-        self.said().last = Some((code, reason.to_owned()));
+        // That all brokers are away follows from what was said of each, and says less.
+        if code != RDKafkaErrorCode::AllBrokersDown || self.last().is_none() {
+            self.said().last = Some((code, reason.to_owned()));
+        }
         self.note(&format!("{code:?}"), &format!("{}: {reason}", self.what));
     }
 }
@@ -173,8 +176,10 @@ mod tests {
         for _ in 0..3 {
             watch.error(KafkaError::Global(RDKafkaErrorCode::Authentication), "no such user");
         }
+        watch.error(KafkaError::Global(RDKafkaErrorCode::AllBrokersDown), "1/1 brokers are down");
         let last = watch.last().unwrap();
         assert!(matches!(&last, Failure::Fatal(line) if line.ends_with("no such user")), "{last}");
-        assert_eq!(watch.errors(), BTreeMap::from([("Authentication".to_owned(), 3)]));
+        let errors = [("AllBrokersDown".to_owned(), 1), ("Authentication".to_owned(), 3)];
+        assert_eq!(watch.errors(), BTreeMap::from(errors));
     }
 }

@@ -73,6 +73,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
         limits: EpochLimits::default(),
         refresh,
         as_of: Arc::default(),
+        backlog: Arc::default(),
     };
     let begin = source.begin(None)?;
     let queue = Arc::new(Queue::new(1, 1, ROOM, EpochLimits::default()));

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 
@@ -19,7 +20,7 @@ use super::voice::VoiceArgs;
 use super::written::{self, Read};
 use crate::cluster::{ClusterKind, Keep};
 use crate::config::{Deployment, EmitKind, Plan, SinkPlace};
-use crate::pipeline::{self, Job, Mode, RunError, Summary, Together};
+use crate::pipeline::{self, Job, Mode, RunError, Running, Summary, Together};
 use crate::processes::Settings;
 use crate::source::Input;
 use crate::time::SystemClock;
@@ -53,6 +54,8 @@ pub struct Args {
 enum News {
     /// All processes are there, or do not come together.
     Met(anyhow::Result<Together>),
+    /// It has begun, or cannot.
+    Begun(Box<Result<Running, RunError>>),
     /// It has ended.
     Ended(Box<Result<Summary, RunError>>),
     /// A signal has come.
@@ -74,6 +77,9 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: VoiceArgs) -> anyh
     if let Some(deployment) = &mut deployment {
         if args.dry_run.is_some() {
             deployment.prints_only();
+        } else {
+            // The same at the beginning as later on; whoever looks at a dry run waits for an answer.
+            deployment.kafka.patience = Duration::MAX;
         }
         if args.together.are_several() && deployment.workers.is_none() {
             problems.note("workers: has to be a number, the same for all processes");
@@ -106,8 +112,9 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: VoiceArgs) -> anyh
         }
     };
     together::tell_failure(together, |together| {
-        let summary = go(args, &plan, &deployment, inputs, together, clock, (tell, news))?;
-        voice.tell(&super::summary::text(&summary))?;
+        if let Some(summary) = go(args, &plan, &deployment, inputs, together, clock, (tell, news))? {
+            voice.tell(&super::summary::text(&summary))?;
+        }
         Ok(ExitCode::SUCCESS)
     })
 }
@@ -125,11 +132,11 @@ fn meet(settings: Settings, tell: &Sender<News>, news: &Receiver<News>) -> anyho
             tracing::info!(signal, "ended before all processes were there");
             Ok(None)
         }
-        News::Ended(_) => unreachable!("nothing has begun"),
+        News::Begun(_) | News::Ended(_) => unreachable!("nothing has begun"),
     }
 }
 
-/// Runs to the end, or to a signal.
+/// Runs to the end, or to a signal; none if the signal comes before it has begun.
 fn go(
     args: &Args,
     plan: &Plan,
@@ -138,13 +145,26 @@ fn go(
     together: Option<Together>,
     started: Arc<SystemClock>,
     (tell, news): (Sender<News>, Receiver<News>),
-) -> anyhow::Result<Summary> {
+) -> anyhow::Result<Option<Summary>> {
     let mode = Mode::Run { reconcile: args.reconcile };
     let mut job = Job::assemble(plan, deployment, &mode, inputs, together, started)?;
     job.most_records = args.dry_run;
     let _monitor = super::watch::start(plan, deployment, &mut job)?;
     super::tell_begin("run", plan, &job);
-    let running = pipeline::start(job)?;
+    // It may wait for a broker meanwhile, without end.
+    let begun = tell.clone();
+    thread::Builder::new().name("begin".to_owned()).spawn(move || {
+        // Nobody listens any more once a signal has come.
+        drop(begun.send(News::Begun(Box::new(pipeline::start(job)))));
+    })?;
+    let running = match news.recv()? {
+        News::Begun(running) => (*running)?,
+        News::Met(_) | News::Ended(_) => unreachable!("nothing has begun"),
+        News::Signal(signal) => {
+            tracing::info!(signal, "ended before the run had begun: nothing has been read or written");
+            return Ok(None);
+        }
+    };
     let stopper = running.stopper();
     thread::Builder::new().name("run".to_owned()).spawn(move || {
         // Nobody listens any more once the run has been given up.
@@ -153,7 +173,7 @@ fn go(
 
     let ended = match news.recv()? {
         News::Ended(ended) => ended,
-        News::Met(_) => unreachable!("the processes have met"),
+        News::Met(_) | News::Begun(_) => unreachable!("it has begun"),
         News::Signal(signal) => {
             let bound = deployment.shutdown;
             tracing::info!(signal, "stopping: what has been read is finished, within {} s", bound.as_secs());
@@ -168,7 +188,7 @@ fn go(
             }
         }
     };
-    Ok((*ended)?)
+    Ok(Some((*ended)?))
 }
 
 /// The deployment file, as a file that is read.

@@ -29,6 +29,7 @@ pub(super) fn start(plan: &Plan, deployment: &Deployment, job: &mut Job) -> anyh
     let clock = Arc::clone(&job.clock);
     let mut subject = Subject::new(Arc::clone(&job.stages.metrics), Arc::clone(&job.status), clock);
     job.status.set_ready_lag(place.ready_lag);
+    job.status.set_ready_behind(place.ready_behind);
     // The first process has the output.
     if job.together.as_ref().is_none_or(|together| together.index() == 0) {
         let clusters = Clusters::new(plan.clusters, plan.cluster_limit);

@@ -11,7 +11,7 @@ use super::value::Value;
 use crate::broker::Secret;
 
 /// Its keys.
-pub(super) const KEYS: [Key; 9] = [
+pub(super) const KEYS: [Key; 10] = [
     Key {
         name: "monitor.listen",
         expected: "an address with a port, as in \"127.0.0.1:9600\", or \"\" for none",
@@ -19,6 +19,7 @@ pub(super) const KEYS: [Key; 9] = [
     Key { name: "monitor.pairs", expected: "true or false" },
     Key { name: "monitor.token", expected: "text of 16 bytes or more, or \"\" for none" },
     Key { name: "monitor.token_file", expected: "a path, or \"\" for none" },
+    Key { name: "monitor.ready_behind", expected: "a time from \"1ms\" to \"3600s\"" },
     Key { name: "monitor.ready_lag", expected: "a time from \"1ms\" to \"3600s\"" },
     Key { name: "monitor.connections", expected: "a whole number from 1 to 10000" },
     Key { name: "monitor.streams", expected: "a whole number from 1 to 10000" },
@@ -40,6 +41,9 @@ pub struct MonitorPlace {
     pub token: Option<Secret>,
     /// How long ago the events of an epoch that is not durable may have been read while the run counts as ready, inclusive.
     pub ready_lag: Duration,
+    /// How long the oldest record of a topic that has not been read may have waited while the run counts as
+    /// ready.
+    pub ready_behind: Duration,
     /// Connections at the same time.
     pub connections: usize,
     /// Streams of deltas among them.
@@ -58,6 +62,7 @@ impl MonitorPlace {
             pairs: true,
             token: None,
             ready_lag: Duration::from_secs(30),
+            ready_behind: Duration::from_secs(60),
             connections: 128,
             streams: 64,
             body_bytes: 4 << 20,
@@ -96,6 +101,8 @@ pub(super) fn monitor(settings: &mut Settings) -> Option<MonitorPlace> {
         pairs: settings.read("monitor.pairs", Value::boolean).unwrap_or(default.pairs),
         ready_lag: time(settings, "monitor.ready_lag", Duration::from_secs(3600))
             .unwrap_or(default.ready_lag),
+        ready_behind: time(settings, "monitor.ready_behind", Duration::from_secs(3600))
+            .unwrap_or(default.ready_behind),
         connections: settings
             .read("monitor.connections", |v| v.integer(1..=10_000))
             .unwrap_or(default.connections),

@@ -31,6 +31,8 @@ mod with_kafka {
             .replace("\"in\"", "\"documents\"")
             .replace("\"out\"", "\"pairs\"")
             .replace("b:1", "127.0.0.1:9092");
+        // Beside the defaults it keeps a state: topics expire.
+        let least = format!("{least}state.path = \"dupflow-state\"\n");
         // What is shown is what was written.
         let least = Deployment { shown: written.shown.clone(), ..parse(&least).unwrap() };
         assert_eq!(written, least);

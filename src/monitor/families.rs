@@ -18,6 +18,7 @@ use prometheus_client::registry::Registry;
 
 use super::exposition::{Kind, Samples};
 use super::status::{Phase, Status};
+use crate::backlog::Waiting;
 use crate::metrics::{Counter, Counts};
 
 /// A metric as the docs list it.
@@ -119,6 +120,7 @@ fn all() -> Vec<Family> {
     all.extend(counted());
     all.extend(alive());
     all.extend(epochs());
+    all.extend(input());
     all.extend(asked());
     all.extend(process());
     all
@@ -252,6 +254,40 @@ fn epochs() -> Vec<Family> {
             out.one(s.status.state().0);
         }),
         gauge("state_bytes", "Size of the stored state in bytes.", |s, out| out.one(s.status.state().1)),
+    ]
+}
+
+/// What waits to be read.
+fn input() -> Vec<Family> {
+    let of_partition = |name, help, value: fn(&Waiting) -> u64| {
+        family(name, Kind::Gauge, Some("partition"), help, move |s, out| {
+            for (partition, waiting) in s.status.input().iter().flatten() {
+                out.labelled("partition", &partition.to_string(), value(waiting));
+            }
+        })
+    };
+    vec![
+        of_partition(
+            "input_behind_records",
+            "Offsets of a topic from where it has been read to the last stable one; no sample of other inputs.",
+            |waiting| waiting.behind,
+        ),
+        of_partition(
+            "input_undecided_records",
+            "Offsets of a topic beyond the last stable one: they wait for a transaction of their producer that is open.",
+            |waiting| waiting.undecided,
+        ),
+        family(
+            "input_oldest_unread_seconds",
+            Kind::Gauge,
+            Some("partition"),
+            "How long the first record that has not been read has waited, undecided ones included; 0 if there is none.",
+            |s, out| {
+                for (partition, waiting) in s.status.input().iter().flatten() {
+                    out.labelled("partition", &partition.to_string(), waiting.oldest.as_secs_f64());
+                }
+            },
+        ),
     ]
 }
 

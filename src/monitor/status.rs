@@ -4,10 +4,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::histogram::{Buckets, Histogram};
+use crate::backlog::{Backlog, Waiting};
 use crate::time::Epoch;
 
 /// How many epochs may be closed and not durable, inclusive, while a run counts as ready. Half of what workers may be ahead, from which on
@@ -78,6 +79,9 @@ pub struct Status {
     /// When the first events of each epoch were taken, until it is durable.
     begun: Mutex<BTreeMap<Epoch, Duration>>,
     ready_lag: AtomicU64,
+    /// What waits to be read, where that is known.
+    input: OnceLock<Arc<Backlog>>,
+    ready_behind: AtomicU64,
     /// The clock of retention, if there is one.
     retention: Mutex<Option<f64>>,
 }
@@ -111,6 +115,8 @@ impl Status {
             answers: Histogram::default(),
             begun: Mutex::default(),
             ready_lag: AtomicU64::new(u64::MAX),
+            input: OnceLock::new(),
+            ready_behind: AtomicU64::new(u64::MAX),
             retention: Mutex::default(),
         }
     }
@@ -235,10 +241,55 @@ impl Status {
                         "{lag:.1} s behind: so long ago events were read that are not durable, at most {most} s may be (monitor.ready_lag)"
                     ));
                 }
-                return Ok(());
+                return self.reads();
             }
         };
         Err(waits.to_owned())
+    }
+
+    /// Whether the input is read about as fast as it is written.
+    fn reads(&self) -> Result<(), String> {
+        let most = Duration::from_millis(self.ready_behind.load(Ordering::Relaxed));
+        let oldest = self.input.get().and_then(|input| input.oldest());
+        let Some((partition, Waiting { behind, undecided, oldest, position })) =
+            oldest.filter(|(_, waiting)| waiting.oldest > most)
+        else {
+            return Ok(());
+        };
+        let waits = if behind == 0 {
+            format!("{undecided} records wait for a transaction of their producer, open at offset {position}")
+        } else {
+            format!("{behind} records are not read")
+        };
+        Err(format!(
+            "the input is behind: of partition {partition} {waits}; the oldest has waited for {:.1} s, at most {} s are expected \
+             (monitor.ready_behind)",
+            oldest.as_secs_f64(),
+            most.as_secs_f64()
+        ))
+    }
+
+    /// What waits to be read is known there.
+    pub fn watch_input(&self, input: Arc<Backlog>) {
+        // Set once, before anything is read.
+        drop(self.input.set(input));
+    }
+
+    /// What waits to be read, by partition; none where that is not known.
+    pub(super) fn input(&self) -> Option<BTreeMap<u32, Waiting>> {
+        self.input.get().map(|input| input.waiting())
+    }
+
+    /// Records that wait to be read, those of open transactions too.
+    pub fn unread(&self) -> u64 {
+        let all = self.input().unwrap_or_default();
+        all.values().map(|waiting| waiting.behind + waiting.undecided).sum()
+    }
+
+    /// How long the oldest record that is not read may have waited while the run counts as ready,
+    /// inclusive; without bound unless it is set.
+    pub fn set_ready_behind(&self, wait: Duration) {
+        self.ready_behind.store(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     /// Epochs that are closed and not durable.

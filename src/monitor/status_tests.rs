@@ -90,3 +90,24 @@ fn what_is_told_late_does_not_go_back() {
     status.committed(5, seconds(0), seconds(0));
     assert_eq!((status.closed_epoch(), status.durable_epoch()), (7, 7));
 }
+
+#[test]
+fn readiness_needs_an_input_that_is_read() {
+    let status = Status::new(0, 1, 1);
+    status.enter(Phase::Live);
+    let input = Arc::new(Backlog::default());
+    input.read(2, 10);
+    input.looked(2, 10, 60);
+    status.watch_input(Arc::clone(&input));
+    assert_eq!((status.unread(), status.readiness(seconds(0))), (50, Ok(())), "without a bound");
+    status.set_ready_behind(Duration::ZERO);
+    let why = std::iter::repeat_with(|| status.readiness(seconds(0))).find_map(Result::err).unwrap();
+    let expected = "the input is behind: of partition 2 50 records wait for a transaction of their producer, open at offset 10; ";
+    assert!(why.starts_with(expected), "{why}");
+    // The transaction ends: what it kept back may be read.
+    input.looked(2, 60, 60);
+    let unread = status.readiness(seconds(0)).unwrap_err();
+    assert!(unread.starts_with("the input is behind: of partition 2 50 records are not read; "), "{unread}");
+    input.read(2, 60);
+    assert_eq!((status.unread(), status.readiness(seconds(0))), (0, Ok(())));
+}

@@ -178,6 +178,7 @@ fn source(deployment: &Deployment, inputs: Vec<Input>, fields: Vec<String>, shar
                 limits: deployment.commit,
                 refresh: *refresh,
                 as_of: Arc::default(),
+                backlog: Arc::default(),
             })
         }
         #[cfg(not(feature = "kafka"))]

@@ -24,7 +24,7 @@ use crate::failpoint;
 use crate::mark::Mark;
 use crate::pair::{Cause, Delta, DocPair};
 use crate::sink::{LetterFile, Sink};
-use crate::source::{AsOf, BadRecords};
+use crate::source::{Announce, AsOf, BadRecords};
 use crate::time::{Clock, Epoch, LiveFrom, Progress};
 
 /// Corrections in one commit, at most and about: a transaction of a broker must not take long.
@@ -45,6 +45,8 @@ pub(super) struct Committer {
     pub(super) corrected: Option<Corrected>,
     /// Where the output stands, for what is kept before the run is live.
     pub(super) past: Epoch,
+    /// Shows others how far the output stands.
+    pub(super) announce: Option<Announce>,
     /// The last epoch that was repeated, or the one before the first.
     pub(super) repeated: Progress,
 }
@@ -75,6 +77,7 @@ impl Committer {
             as_of: past.as_of.take(),
             corrected: past.there.take().map(|there| Corrected { there, here: BTreeMap::new() }),
             past: past.mark.progress.epoch,
+            announce: None,
             repeated: past.mark.progress.clone(),
         }
     }
@@ -171,6 +174,9 @@ impl Committer {
         self.mark.progress = progress;
         self.sink.commit(&self.mark).map_err(RunError::Sink)?;
         failpoint::reach("commit");
+        if let Some(announce) = &mut self.announce {
+            announce(&self.mark.progress.next);
+        }
         Ok(())
     }
 

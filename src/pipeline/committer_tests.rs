@@ -51,6 +51,7 @@ fn committer(sink: impl Sink + Send + 'static, past: Epoch, live: Epoch) -> Comm
         as_of: None,
         corrected: None,
         past,
+        announce: None,
         repeated: mark(past).progress,
     }
 }

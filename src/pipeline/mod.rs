@@ -208,6 +208,7 @@ fn launch(mut job: Job) -> Result<Running, RunError> {
 
 /// Finds out where the run begins.
 fn find(job: &mut Job) -> Result<Past, RunError> {
+    job.source.probe()?;
     Past::find(&job.stages, &mut *job.source, &mut *job.sink, &mut job.continuity, job.first_epoch)
 }
 
@@ -229,6 +230,11 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
     stages.table = past.table.take();
     let limits = source.epochs();
     let cuts_alike = source.cuts_alike();
+    if let Some(backlog) = source.backlog() {
+        status.watch_input(backlog);
+    }
+    // What is only looked at is not shown as read.
+    let announce = if index == 0 && most_records.is_none() { source.announcer() } else { None };
     let readers = source.readers(&past.begin);
     let ahead =
         Ahead::of(std::mem::take(&mut past.lines)).here(|partition| partition as usize % count == index);
@@ -286,7 +292,9 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
         if let Some(keeper) = &keeper {
             shared.failure.stops(keeper.stop());
         }
-        let committer = Committer::new(sink, continuity.letters, keeper, Arc::clone(&shared.bad), &mut past);
+        let mut committer =
+            Committer::new(sink, continuity.letters, keeper, Arc::clone(&shared.bad), &mut past);
+        committer.announce = announce;
         let (metrics, others) = (Arc::clone(&stages.metrics), others.clone());
         spawn("committer", &shared, move |shared| commit(committer, &metrics, others.as_deref(), shared))
     } else {
@@ -317,13 +325,14 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
 }
 
 /// One line on how far the run is.
-fn tell(epoch: Epoch, counts: &Counts) {
+fn tell(epoch: Epoch, counts: &Counts, unread: u64) {
     tracing::info!(
         epoch,
         events = counts.get(Counter::Events),
         documents = counts.documents(),
         pairs = counts.balance(Counter::Added, Counter::Removed),
         state_commits = counts.get(Counter::StateCommits),
+        unread,
         "running"
     );
 }
@@ -352,7 +361,7 @@ fn commit(
         shared.status.set_bad_records(counted(&shared.bad));
         if now - told >= TELL_EVERY {
             told = now;
-            tell(last, &metrics.counts());
+            tell(last, &metrics.counts(), shared.status.unread());
         }
         let mut begun = lock(&shared.begun);
         let later = begun.split_off(&(last + 1));

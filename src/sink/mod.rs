@@ -27,7 +27,7 @@ pub use deltas::StandardError;
 pub use destination::Destination;
 pub use envelope::Envelope;
 #[cfg(feature = "kafka")]
-pub use kafka::{KafkaOutput, KafkaSink};
+pub use kafka::{KafkaOutput, KafkaSink, output_topic};
 pub use keep_list::{KeepList, Listed};
 pub use letters::LetterFile;
 pub use lines::{DeltaLines, PairLines};

@@ -86,9 +86,13 @@ pub use texts::{FoundText, NoText, Texts};
 use thiserror::Error;
 pub use whole::{for_each_event, for_each_event_until};
 
+use crate::backlog::Backlog;
 #[cfg(doc)]
 use crate::doc::Position;
 use crate::time::{Clock, Offsets};
+
+/// Shows others how far the output stands for a source: up to these offsets, exclusive.
+pub type Announce = Box<dyn FnMut(&Offsets) + Send>;
 
 /// A source of events: partitions of records, dealt out to readers.
 ///
@@ -120,6 +124,26 @@ pub trait Source: Send + fmt::Debug {
     /// That there is no such source, or it cannot be reached.
     fn look(&mut self) -> Result<Look, SourceError> {
         Ok(Look::default())
+    }
+
+    /// Whether the input is there; asked before the output is taken over, so that nothing is made for a run
+    /// that cannot begin.
+    ///
+    /// # Errors
+    /// That it is not there, or cannot be reached.
+    fn probe(&mut self) -> Result<(), SourceError> {
+        Ok(())
+    }
+
+    /// What of it waits to be read; `None` where that is not known.
+    fn backlog(&self) -> Option<Arc<Backlog>> {
+        None
+    }
+
+    /// What others are shown of how far the output stands, if they are shown anything. It is called after
+    /// each commit.
+    fn announcer(&self) -> Option<Announce> {
+        None
     }
 
     /// Where each partition begins: the offset of the first record that is to be read. With `from`, of an earlier run, there, if all that

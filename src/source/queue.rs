@@ -245,6 +245,11 @@ impl Queue {
         self.wake();
     }
 
+    /// Whether every line has been crossed.
+    pub fn is_live(&self) -> bool {
+        self.live.get().is_some()
+    }
+
     /// The epoch that is open.
     pub fn open(&self) -> Epoch {
         self.lock().epoch

@@ -61,8 +61,10 @@ fn output(broker: &Broker, topic: &str) -> Result<Pairs, String> {
 
 /// How far the output stands, by its last mark; and whether it is in correction.
 fn mark(broker: &Broker, topic: &str) -> Option<(BTreeMap<String, u64>, bool, String)> {
-    let last = committed(broker, topic).into_iter().flatten().next_back()?;
-    let mark: serde_json::Value = serde_json::from_str(&last).unwrap();
+    let records = committed(broker, topic).into_iter().flatten();
+    let mut records = records.map(|record| serde_json::from_str::<serde_json::Value>(&record).unwrap());
+    // Beside the marks there are claims of runs.
+    let mark = records.rfind(|record| record.get("progress").is_some())?;
     let next = mark["progress"]["next"].as_object().unwrap();
     let next = next.iter().map(|(partition, next)| (partition.clone(), next.as_u64().unwrap())).collect();
     let in_correction = mark["in_correction"].as_bool().unwrap_or(false);

@@ -194,8 +194,10 @@ fn marks(scene: &Scene<'_>) -> Vec<Mark> {
     if scene.broker.admin().find(&topic).unwrap().is_none() {
         return Vec::new();
     }
-    let mark = |record: String| serde_json::from_str(record.split_once(':').unwrap().1).unwrap();
-    committed(scene.broker, &topic).into_iter().map(mark).collect()
+    let mark = |record: &String| serde_json::from_str(record.split_once(':').unwrap().1).unwrap();
+    // Beside the marks there are claims of runs.
+    let records = committed(scene.broker, &topic);
+    records.iter().filter(|record| !record.contains("\0claim:")).map(mark).collect()
 }
 
 /// Runs that are killed one after another while documents come, change and go.

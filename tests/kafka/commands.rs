@@ -13,7 +13,7 @@ pub(crate) const TESTS: &[Test] = &[
 ];
 
 /// What the program says on standard output and on standard error, and whether it succeeds.
-fn dupflow(folder: &Path, arguments: &[&str]) -> (String, String, bool) {
+pub(crate) fn dupflow(folder: &Path, arguments: &[&str]) -> (String, String, bool) {
     let program = env!("CARGO_BIN_EXE_dupflow");
     let output = Command::new(program).current_dir(folder).args(arguments).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

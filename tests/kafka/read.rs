@@ -43,6 +43,7 @@ pub(crate) fn kafka(broker: &Broker, topic: &str, start: Start) -> Kafka {
         limits: EpochLimits::default(),
         refresh: Duration::from_millis(200),
         as_of: Arc::default(),
+        backlog: Arc::default(),
     }
 }
 

@@ -94,8 +94,13 @@ impl Run {
 
     /// Waits for a line of the log.
     pub(crate) fn says(&mut self, what: &str) {
+        self.says_often(what, 1);
+    }
+
+    /// Waits until the log says it so often.
+    pub(crate) fn says_often(&mut self, what: &str, times: usize) {
         let end = Instant::now() + BOUND;
-        while !self.log().contains(what) {
+        while self.log().matches(what).count() < times {
             assert!(
                 Instant::now() < end && self.child.try_wait().unwrap().is_none(),
                 "{what}: {}",
@@ -124,10 +129,13 @@ impl Run {
         line.unwrap_or_else(|| panic!("no error in {log}")).to_owned()
     }
 
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();
+    }
+
     /// Ends it by a signal, in order.
     pub(crate) fn stop(mut self) -> String {
-        let process = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
+        self.signal(rustix::process::Signal::TERM);
         assert!(self.wait().success(), "{}", self.log());
         self.log()
     }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{Asked, Failure};
+use crate::backlog::Waiting;
 use crate::metrics::Counter;
 use crate::monitor::memory;
 use crate::monitor::samples::{EVERY_SECONDS, Sample};
@@ -35,6 +36,8 @@ pub(super) struct Standing {
     /// Unix seconds.
     now: f64,
     epochs: Epochs,
+    /// What of a topic waits to be read by this process; null of other inputs.
+    input: Option<Input>,
     /// Documents alive.
     documents: u64,
     /// Distinct sketches alive.
@@ -70,6 +73,31 @@ struct Epochs {
     in_flight: u64,
     /// Deltas of closed epochs that wait for the output.
     waiting_deltas: u64,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Input {
+    /// Offsets that may be read and have not been, of all partitions.
+    behind_records: u64,
+    /// Offsets that wait for a transaction of their producer.
+    undecided_records: u64,
+    /// How long the oldest of both has waited; 0 if there is none.
+    oldest_unread_seconds: f64,
+    /// The partition of the oldest one.
+    partition: Option<u32>,
+}
+
+impl Input {
+    fn of_all(all: &BTreeMap<u32, Waiting>) -> Self {
+        let oldest = all.iter().filter(|(_, one)| one.behind + one.undecided > 0);
+        let oldest = oldest.max_by_key(|(_, one)| one.oldest);
+        Self {
+            behind_records: all.values().map(|one| one.behind).sum(),
+            undecided_records: all.values().map(|one| one.undecided).sum(),
+            oldest_unread_seconds: oldest.map_or(0.0, |(_, one)| one.oldest.as_secs_f64()),
+            partition: oldest.map(|(partition, _)| *partition),
+        }
+    }
 }
 
 #[derive(Serialize, ToSchema)]
@@ -139,6 +167,7 @@ fn standing(asked: &Asked) -> Standing {
             in_flight: status.in_flight(),
             waiting_deltas: status.waiting_deltas(),
         },
+        input: status.input().map(|all| Input::of_all(&all)),
         documents: counts.documents(),
         sketches: counts.balance(Counter::SketchesBorn, Counter::SketchesDied),
         pairs: counts.balance(Counter::Added, Counter::Removed),

@@ -23,14 +23,19 @@
 //!    written again. It is any other: another run writes here, and this one ends.
 //! 3. Marks of two runs differ, since each has the name of its run. A run that finds a mark writes it again under its own name before
 //!    anything else. So of two runs that take the id from each other in turn, the first that commits has won: the other one finds a mark that is neither
-//!    of its two, and ends. A run whose producer is fenced looks before it takes the id back, so that a live successor is mostly
-//!    left alone; that it may not be is no danger, by the same argument.
+//!    of its two, and ends.
+//!
+//! **Which of two runs stays.** The later one. A run [claims](claim) the id before it takes it. It reads
+//! the claims before it takes the id again and after it has, and ends behind a later one. A run that takes
+//! the id while its successor starts writes nothing: either it sees the claim before, or after; and its
+//! successor, whose producer is then fenced, finds its own claim to be the last and takes the id back.
 //!
 //! What waits: a broker that is away is waited for without end; what is being written is kept until it is durable. Memory is bounded by what the
 //! committer hands over for one commit.
 //!
 //! What it does not do: keep a transaction open between commits; clean the topics up.
 
+mod claim;
 mod outgoing;
 mod read;
 mod transaction;
@@ -47,7 +52,7 @@ use transaction::Transactions;
 use super::cluster_changes::{Change, ClusterChanges, Sum, read_now};
 use super::deltas::read_delta;
 use super::{Envelope, Sink, StandardError};
-use crate::broker::{Admin, Connection, Failure, Wanted};
+use crate::broker::{Admin, Connection, Failure, KEEPS_ALL, KEEPS_MARKS, TopicSettings, Wanted};
 use crate::cluster::{Clusters, Report};
 use crate::doc::Letter;
 use crate::mark::{Mark, Standing, Topic};
@@ -184,22 +189,23 @@ impl KafkaSink {
         if holds { Ok(true) } else { read.map(|()| false) }
     }
 
-    /// Makes the topics that are missing.
+    /// Makes the topics that are missing, so that the broker's own retention takes nothing from them.
     fn topics(&mut self) -> Result<(), Failure> {
         let admin = Admin::new(&self.output.connection)?;
         let progress = &self.output.progress_topic;
-        let found = admin.ensure(Wanted { topic: progress, partitions: Some(1), compacted: true })?;
+        let marks = Wanted { topic: progress, partitions: Some(1), compacted: true };
+        let found = admin.ensure_with(marks, KEEPS_MARKS)?;
         if found.partitions != 1 {
             return Err(Failure::Fatal(format!(
                 "topic \"{progress}\" has {} partitions: the topic of marks must have one",
                 found.partitions
             )));
         }
-        let compacted = self.output.envelope == Envelope::Upsert;
-        admin.ensure(Wanted { topic: &self.output.topic, partitions: None, compacted })?;
+        let (wanted, settings) = output_topic(&self.output.topic, self.output.envelope);
+        admin.ensure_with(wanted, settings)?;
         self.found = admin.topic(&self.output.topic)?;
         if let Some(topic) = &self.output.dead_letter {
-            admin.ensure(Wanted { topic, partitions: None, compacted: false })?;
+            admin.ensure_with(Wanted { topic, partitions: None, compacted: false }, KEEPS_ALL)?;
         }
         Ok(())
     }
@@ -328,6 +334,14 @@ impl Sink for KafkaSink {
     fn finish(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// The topic of a result, as it is made if it is missing.
+pub fn output_topic(topic: &str, envelope: Envelope) -> (Wanted<'_>, &'static TopicSettings) {
+    let compacted = envelope == Envelope::Upsert;
+    // A pair that ends is an empty payload, which compaction removes in its own time.
+    let settings = if compacted { &[("cleanup.policy", "compact")][..] } else { KEEPS_ALL };
+    (Wanted { topic, partitions: None, compacted }, settings)
 }
 
 /// The pair of a value.

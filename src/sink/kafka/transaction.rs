@@ -1,6 +1,5 @@
 //! One transaction at a time, and what becomes of one that does not simply succeed.
 
-use std::io;
 use std::time::Duration;
 
 use rdkafka::error::{KafkaError, RDKafkaError};
@@ -8,6 +7,7 @@ use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseRecord, Producer as _};
 use rdkafka::types::RDKafkaErrorCode;
 
+use super::claim::Claim;
 use super::outgoing::{LETTER_BYTES, Outgoing};
 use super::{KafkaOutput, read};
 use crate::broker::{Failure, Producer, let_go};
@@ -28,6 +28,8 @@ const APART: Duration = Duration::from_millis(200);
 /// The producer, and how it is replaced.
 pub(super) struct Transactions {
     output: KafkaOutput,
+    /// None before the output is taken over.
+    claim: Option<Claim>,
     /// None before the first one, and between two.
     producer: Option<Producer>,
 }
@@ -44,11 +46,12 @@ enum Outcome {
 
 impl Transactions {
     pub(super) fn new(output: &KafkaOutput) -> Self {
-        Self { output: output.clone(), producer: None }
+        Self { output: output.clone(), claim: None, producer: None }
     }
 
-    /// Takes the id from whoever has it; then the last mark in the topic.
+    /// Claims the id, takes it from every earlier run; then the last mark in the topic.
     pub(super) fn take_over(&mut self) -> Result<Option<Mark>, Failure> {
+        self.claim = Some(Claim::make(&self.output)?);
         self.renew()?;
         self.last_mark()
     }
@@ -74,7 +77,7 @@ impl Transactions {
                     continue;
                 }
                 Err(Outcome::Fenced(failure)) => {
-                    // Who has the id now has perhaps written already: then it is left alone.
+                    // A later run has perhaps written already: then it is left alone.
                     self.judge(known, mark)?;
                     failure
                 }
@@ -104,7 +107,13 @@ impl Transactions {
         )))
     }
 
-    /// A new producer, which takes the id. Waits for the broker without end, but not if it refuses.
+    /// Whether no later run has claimed the id.
+    fn examine_claims(&mut self) -> Result<(), Failure> {
+        self.claim.as_mut().map_or(Ok(()), |claim| claim.judge(&self.output))
+    }
+
+    /// A new producer, which takes the id. Waits for the broker without end, but not if it refuses. Behind
+    /// a later claim it takes nothing; a claim that is written while it takes the id is found behind that.
     fn renew(&mut self) -> Result<(), Failure> {
         if let Some(old) = self.producer.take() {
             let_go(old);
@@ -118,11 +127,12 @@ impl Transactions {
             own.push(("linger.ms", "0"));
         }
         loop {
+            self.claim.as_mut().map_or(Ok(()), |claim| claim.judge(&self.output))?;
             let producer = self.output.connection.producer(&what, &own)?;
             loop {
                 let Err(error) = producer.init_transactions(CALL) else {
                     self.producer = Some(producer);
-                    return Ok(());
+                    return self.examine_claims();
                 };
                 let failure = Failure::of(&error, &what);
                 // Serves the client, which tells of its errors here; and lets a moment pass.
@@ -144,20 +154,12 @@ impl Transactions {
     /// The last mark under this id.
     fn last_mark(&self) -> Result<Option<Mark>, Failure> {
         let KafkaOutput { connection, progress_topic, transactional_id, .. } = &self.output;
-        let mut last = None;
-        let read = read::topic(connection, progress_topic, |key, value| {
-            if key == Some(transactional_id.as_bytes()) {
-                let mark = value.map(serde_json::from_slice).transpose();
-                last = mark.map_err(|error| {
-                    let what =
-                        format!("topic \"{progress_topic}\" holds a mark that cannot be read: {error}");
-                    io::Error::new(io::ErrorKind::InvalidData, what)
-                })?;
-            }
-            Ok(())
-        });
-        read.map_err(|error| Failure::Fatal(error.to_string()))?;
-        Ok(last)
+        let found = read::last(connection, progress_topic, transactional_id.as_bytes());
+        let found = found.map_err(|error| Failure::Fatal(error.to_string()))?;
+        let mark = found.filter(|value| !value.is_empty()).map(|value| serde_json::from_slice(&value));
+        mark.transpose().map_err(|error| {
+            Failure::Fatal(format!("topic \"{progress_topic}\" holds a mark that cannot be read: {error}"))
+        })
     }
 
     /// One transaction, from its beginning to its commit or its abort.

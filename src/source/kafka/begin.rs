@@ -18,6 +18,9 @@ use crate::time::{Clock, Offsets, SystemClock};
 const TIME_OF: Duration = Duration::from_secs(5);
 const STEP: Duration = Duration::from_millis(50);
 
+/// How long the request for the offsets of a time may take.
+const REQUEST: Duration = Duration::from_secs(30);
+
 /// Finds the beginnings, with a client.
 pub(super) struct Beginning<'a> {
     pub(super) kafka: &'a Kafka,
@@ -131,7 +134,10 @@ impl Beginning<'_> {
             let partition = i32::try_from(partition).unwrap_or(i32::MAX);
             asked.add_partition_offset(&self.kafka.topic, partition, Offset::Offset(ms)).map_err(failed)?;
         }
-        let found = self.client.offsets_for_times(asked, self.kafka.connection.patience).map_err(failed)?;
+        let found = self
+            .client
+            .offsets_for_times(asked, self.kafka.connection.patience.min(REQUEST))
+            .map_err(failed)?;
         let of = |at: &rdkafka::topic_partition_list::TopicPartitionListElem<'_>| match at.offset() {
             Offset::Offset(offset) => {
                 Some((u32::try_from(at.partition()).ok()?, u64::try_from(offset).ok()?))

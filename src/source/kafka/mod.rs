@@ -6,8 +6,9 @@
 //! ```
 //!
 //! A partition's number and its records' offsets are those of the broker. Offsets have gaps: records of aborted transactions, those that
-//! compaction removed, and the marks of transactions are not seen. What has been read is remembered with the output and not at the
-//! broker: the client's group is a name only, it commits nothing and is in no rebalance.
+//! compaction removed, and the marks of transactions are not seen. What has been read is remembered with
+//! the output: offsets that are committed to the client's group ([`announce`]) are for the eyes of others,
+//! and the group is in no rebalance.
 //!
 //! Invariants:
 //! - The records of a partition are pushed in order, each once, whatever the broker does meanwhile: the client goes on where it was,
@@ -25,21 +26,28 @@
 //! where the partitions end, and has an epoch go out even where nothing is written, so that what is kept does not grow old in a run that
 //! reads along.
 //!
-//! What waits: a broker that is away is waited for without end, with a line in the log.
+//! What waits: a broker that is away is waited for as long as the connection's patience says, which in a
+//! run has no end; with a line in the log. What waits to be read is watched beside the reading ([`watch`]).
 
+mod announce;
 mod begin;
 mod policy;
 mod reader;
 mod texts;
+mod watch;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use announce::Announcer;
 use begin::Beginning;
 use reader::KafkaReader;
 use texts::KafkaTexts;
 
-use super::{AsOf, EpochLimits, Gap, Look, Reader, Shape, Source, SourceError, Start, Texts, Tombstones};
+use super::{
+    Announce, AsOf, EpochLimits, Gap, Look, Reader, Shape, Source, SourceError, Start, Texts, Tombstones,
+};
+use crate::backlog::Backlog;
 use crate::broker::{Admin, Connection, Consumer, Failure, let_go};
 use crate::time::{Offsets, unix_milliseconds};
 
@@ -62,7 +70,12 @@ pub struct Kafka {
     pub refresh: Duration,
     /// As of when it has been read, where this is noted: by the process of the first partition.
     pub as_of: Arc<AsOf>,
+    /// What waits to be read, as it is noted here.
+    pub backlog: Arc<Backlog>,
 }
+
+/// How long a broker may take until a text is given up.
+const TEXT_PATIENCE: Duration = Duration::from_secs(30);
 
 /// What the client may hold of what has been fetched, in KiB, beside one fetch: 32 MiB.
 const FETCHED_KIB: &str = "32768";
@@ -139,6 +152,20 @@ impl Source for Kafka {
         Ok(Look { topic, repeats: tombstones.is_none(), tombstones, held: Some(held), at })
     }
 
+    fn probe(&mut self) -> Result<(), SourceError> {
+        let client = self.client()?;
+        Beginning { kafka: self, client: client.get() }.partitions().map(drop)
+    }
+
+    fn backlog(&self) -> Option<Arc<Backlog>> {
+        Some(Arc::clone(&self.backlog))
+    }
+
+    fn announcer(&self) -> Option<Announce> {
+        let announcer = Announcer::start(self);
+        Some(Box::new(move |next| announcer.announce(next)))
+    }
+
     fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {
         let client = self.client()?;
         Beginning { kafka: self, client: client.get() }.offsets(from)
@@ -154,7 +181,10 @@ impl Source for Kafka {
     }
 
     fn texts(&self, fields: &[String]) -> Option<Box<dyn Texts>> {
-        Some(Box::new(KafkaTexts::new(self.clone(), fields)))
+        // A run waits for its broker without end; a question does not.
+        let mut kafka = self.clone();
+        kafka.connection.patience = kafka.connection.patience.min(TEXT_PATIENCE);
+        Some(Box::new(KafkaTexts::new(kafka, fields)))
     }
 
     fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn Reader>> {

@@ -10,7 +10,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Headers as _, Message as _};
 use rdkafka::topic_partition_list::Offset;
 
-use super::{Beginning, Held, Kafka};
+use super::{Beginning, Held, Kafka, watch};
 use crate::broker::{Failure, code_of, named};
 use crate::mark::Topic;
 use crate::source::{
@@ -57,6 +57,8 @@ pub(super) struct Partition {
     paused: bool,
     /// It has come up during the run, and nothing has been handed over yet.
     is_new: bool,
+    /// From which offset on what is read is live, as far as is known.
+    live_from: u64,
 }
 
 /// Whether the queue takes more.
@@ -90,8 +92,10 @@ impl Reader for KafkaReader {
             partitions: BTreeMap::new(),
             is_live: false,
             topic: None,
+            has_said_live: false,
         };
         reading.add(&self.begin, false)?;
+        let _watching = watch::start(&self.kafka);
         let mut refresh_at = clock.now() + self.kafka.refresh;
         // One process does it for all.
         let looks = self.kafka.share.0 == 0;
@@ -113,6 +117,7 @@ impl Reader for KafkaReader {
                 Ok(Room::Yes) if queue.wait_for_room(Duration::ZERO).is_err() => return Ok(()),
                 Ok(Room::Yes) => {}
             }
+            reading.report();
             if clock.now() >= refresh_at {
                 reading.refresh()?;
                 if looks {
@@ -158,6 +163,8 @@ struct Reading<'r> {
     is_live: bool,
     /// Which topic it is, once it is known.
     topic: Option<Topic>,
+    /// It has been logged.
+    has_said_live: bool,
 }
 
 impl Reading<'_> {
@@ -177,12 +184,35 @@ impl Reading<'_> {
             set.map_err(|error| self.failed(&error))?;
             let open = Records::of(Arc::clone(&self.kafka.shape));
             let waiting = VecDeque::new();
-            let (next, pushed) = (*offset, *offset);
-            let mut begun = Partition { next, pushed, open, waiting, paused: false, is_new };
+            self.kafka.backlog.read(*partition, *offset);
+            let mut begun = Partition {
+                next: *offset,
+                pushed: *offset,
+                open,
+                waiting,
+                paused: false,
+                is_new,
+                live_from: *offset,
+            };
             begun.waiting.push_back(batch(self.input, *partition, begun.open.clone(), *offset));
             self.partitions.insert(*partition, begun);
         }
         self.client.get().incremental_assign(&list).map_err(|error| self.failed(&error))
+    }
+
+    /// Notes how far each partition has been read; logs, once, where the run is live from.
+    fn report(&mut self) {
+        for (number, partition) in &self.partitions {
+            self.kafka.backlog.read(*number, partition.pushed);
+        }
+        if self.has_said_live || !self.queue.is_live() {
+            return;
+        }
+        self.has_said_live = true;
+        let from =
+            self.partitions.iter().map(|(n, partition)| format!("{} of partition {n}", partition.live_from));
+        let from: Vec<_> = from.collect();
+        tracing::info!(topic = self.kafka.topic, "live from offset {}", from.join(", "));
     }
 
     /// Looks for partitions that are new. Without an answer they are found the next time.
@@ -322,10 +352,17 @@ impl Reading<'_> {
     fn find_topic(&self) -> Result<(), SourceError> {
         let clock = SystemClock::start();
         let client = self.kafka.client()?;
+        let mut since = Duration::ZERO;
         loop {
-            match (Beginning { kafka: self.kafka, client: client.get() }).partitions() {
+            let asked = clock.now();
+            let found = (Beginning { kafka: self.kafka, client: client.get() }).partitions();
+            if clock.now() - asked >= ABSENT {
+                // No broker answered meanwhile: one that has just started may know of no topic yet.
+                since = clock.now();
+            }
+            match found {
                 Ok(_) => return self.find_lost(),
-                Err(SourceError::Failed { input, what }) if clock.now() >= ABSENT => {
+                Err(SourceError::Failed { input, what }) if clock.now() - since >= ABSENT => {
                     return Err(SourceError::Failed { input, what: format!("{what}; it was there before") });
                 }
                 Err(SourceError::Failed { .. }) => {}
@@ -396,6 +433,9 @@ impl Partition {
 
     /// Hands over what waits, in order; up to the line, if one is ahead. What is refused goes on waiting.
     fn hand_over(&mut self, number: u32, queue: &Queue, is_live: &mut bool) -> Result<Handed, Closed> {
+        if let Some(line) = queue.line(number).filter(|_| !*is_live) {
+            self.live_from = self.live_from.max(line);
+        }
         // A further line at the same place: that it is reached has to be said again.
         if !*is_live && self.pushed > 0 && queue.line(number) == Some(self.pushed) {
             let input = self.waiting.front().map_or_else(|| "".into(), |first| Arc::clone(&first.input));

@@ -54,6 +54,12 @@ function tiles() {
       const behind = Math.max(0, s.epochs.closed - s.epochs.durable);
       return [behind ? span(lagSeconds()) : 'none', `closed ${count(s.epochs.closed)}, durable ${count(s.epochs.durable)}`, behind > EPOCHS_BEHIND ? 'bad' : lagGrows() ? 'warn' : ''];
     }),
+    tile('Lag of the input', (s) => {
+      if (!s.input) return ['none', 'not a topic'];
+      const { behind_records: behind, undecided_records: undecided, oldest_unread_seconds: oldest } = s.input;
+      const what = undecided ? `${count(undecided)} wait for a transaction` : `${count(behind)} not read`;
+      return [behind + undecided ? span(oldest) : 'none', what, oldest > UNREAD_SECONDS ? 'bad' : ''];
+    }),
     tile('Memory', (s) => [bytes(s.resident_bytes), s.peak_resident_bytes ? `${bytes(s.peak_resident_bytes)} at most` : '']),
     tile('Bad records', (s) => [count(badRecords(s)), Object.entries(s.bad_records).sort((x, y) => y[1] - x[1])[0]?.[0] ?? 'none so far', badRecords(s) ? 'warn' : '']),
   ];

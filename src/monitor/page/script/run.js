@@ -98,6 +98,9 @@ function lagSeconds() {
 
 const EPOCHS_BEHIND = 32;
 
+/** For how long records may wait to be read before the page says so; /ready has a bound of its own. */
+const UNREAD_SECONDS = 60;
+
 /** Whether the output has fallen behind further and further over the last 15 seconds. */
 function lagGrows() {
   const now = run.samples.at(-1);
@@ -129,6 +132,12 @@ function alarms() {
   const slow = 'Look at how long a commit takes, and at where the results go: readers wait once it is too far behind.';
   if (behind > EPOCHS_BEHIND) found.push(['bad', `Not ready: the output is more than ${EPOCHS_BEHIND} epochs behind.`, slow]);
   else if (lagGrows()) found.push(['warn', 'The output falls behind: epochs are computed faster than they are written.', slow]);
+  const input = status.input;
+  if (input && input.oldest_unread_seconds > UNREAD_SECONDS) {
+    found.push(input.behind_records ?
+      ['warn', `The input is ${plural(input.behind_records, 'record')} behind, in partition ${input.partition} for ${span(input.oldest_unread_seconds)}.`, 'Look at the lag of the output; if there is none, the workers are behind.'] :
+      ['bad', `${plural(input.undecided_records, 'record')} of the input wait for an open transaction, in partition ${input.partition} for ${span(input.oldest_unread_seconds)}.`, 'Their producer has to commit or abort it; kafka-transactions.sh finds and ends one that hangs.']);
+  }
   if (stream.skipped.recent()) found.push(['warn', `This page could not keep up: ${plural(stream.skipped.deltas, 'delta')} are not shown.`, 'Nothing is missing in the output. Filter less, or close other tabs of the run.']);
   if (!run.lost && stream.state === 'lost' && stream.tries > 2) found.push(['warn', 'Deltas do not come through, though the run answers.', 'Other tabs may hold all the connections that a browser makes to one host, or too many readers are connected: close some.']);
   return found;
