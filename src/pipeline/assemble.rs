@@ -163,8 +163,8 @@ impl Stages {
 /// What is read.
 fn source(deployment: &Deployment, inputs: Vec<Input>, fields: Vec<String>, share: Share) -> Box<dyn Source> {
     match &deployment.source {
-        SourcePlace::Files { epoch, speed, .. } => {
-            Box::new(Files { speed: *speed, share, ..Files::of(inputs, *epoch, fields) })
+        SourcePlace::Files { epoch, speed, follow, .. } => {
+            Box::new(Files { speed: *speed, share, follow: *follow, ..Files::of(inputs, *epoch, fields) })
         }
         #[cfg(feature = "kafka")]
         SourcePlace::Kafka { topic, start, shape, refresh } => {

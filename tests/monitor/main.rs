@@ -13,6 +13,7 @@ mod client;
 mod deltas;
 mod exposition;
 mod floods;
+mod follow;
 mod run;
 mod scrape;
 mod stalling;
