@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -84,6 +84,9 @@ pub enum Refusal {
     /// The run ends, or has ended.
     #[error("the run has ended")]
     Ended,
+    /// The corpus is not whole yet: the run takes up what was there before it.
+    #[error("the run is not live yet")]
+    NotLive,
 }
 
 /// Takes the answer. It is called on a worker's thread, or on that of whoever asks or ends the run: it must neither wait nor panic.
@@ -97,6 +100,8 @@ pub struct Visitors {
     /// Those that wait or are under way.
     present: Arc<AtomicUsize>,
     most: usize,
+    /// Whether the corpus is whole: before, all are refused.
+    is_live: AtomicBool,
     wakers: Mutex<Wakers>,
 }
 
@@ -152,8 +157,21 @@ impl Visitors {
             count: AtomicUsize::new(0),
             present: Arc::default(),
             most,
+            is_live: AtomicBool::new(true),
             wakers: Mutex::default(),
         }
+    }
+
+    /// Those of a run that has a past to take up: all are refused until a worker [says](Door::live) that it is live.
+    pub fn before_live() -> Self {
+        let visitors = Self::default();
+        visitors.is_live.store(false, Ordering::Release);
+        visitors
+    }
+
+    /// Whether a worker has said that the run is live.
+    pub fn is_live(&self) -> bool {
+        self.is_live.load(Ordering::Acquire)
     }
 
     /// Asks, and has `reply` called, exactly once: with the answer or why there is none. It may be called before this returns, and
@@ -169,6 +187,9 @@ impl Visitors {
         question: Question,
         reply: impl FnOnce(Result<Answer, Refusal>) + Send + 'static,
     ) {
+        if !self.is_live() {
+            return reply(Err(Refusal::NotLive));
+        }
         let one_more = |present| (present < self.most).then_some(present + 1);
         if self.present.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).is_err() {
             return reply(Err(Refusal::Full));
@@ -249,6 +270,11 @@ impl Visitors {
 }
 
 impl Door {
+    /// The run is live here: visitors are let in.
+    pub fn live(&self) {
+        self.0.is_live.store(true, Ordering::Release);
+    }
+
     /// As [`Visitors::take`].
     pub fn take(&self, open: Epoch) -> Option<Visitor> {
         self.0.take(open)
@@ -354,6 +380,18 @@ mod tests {
         assert_eq!((all(&one), all(&two)), (vec![Err(Refusal::Ended)], vec![]));
         assert_eq!(all(&ask(&visitors, 0, "4")), []);
         assert_eq!(all(&ask(&visitors, 0, "5")), [Err(Refusal::Full)]);
+    }
+
+    #[test]
+    fn before_the_run_is_live_all_are_refused() {
+        let visitors = Arc::new(Visitors::before_live());
+        assert_eq!(all(&ask(&visitors, 0, "early")), [Err(Refusal::NotLive)]);
+        let door = visitors.register(Box::new(|| ()));
+        assert_eq!((all(&ask(&visitors, 0, "early")), visitors.present()), (vec![Err(Refusal::NotLive)], 0));
+        door.live();
+        let told = ask(&visitors, 0, "now");
+        door.take(1).unwrap().reply.answer(answer(0));
+        assert_eq!(all(&told), [Ok(answer(0))]);
     }
 
     /// Who asks for a later epoch waits for it, and lets others go first.

@@ -365,8 +365,10 @@ mod tests {
                 let named: BTreeMap<BlockKey, HotBlock> = (blocks.iter())
                     .filter(|(_, members)| members.len() > cap)
                     .map(|(key, members)| {
-                        let example = *members.first().unwrap();
-                        (*key, HotBlock { sketches: members.len(), example, document: None })
+                        let mut first = members.iter().copied();
+                        let (example, other) = (first.next().unwrap(), first.next());
+                        let sketches = members.len();
+                        (*key, HotBlock { sketches, example, other, document: None, beside: None })
                     })
                     .collect();
                 assert_eq!(hot, named);

@@ -121,8 +121,15 @@ impl Lists {
         assert_eq!(list.len(), after, "a sketch leaves a block that it is in");
         match &list {
             List::Hot(hot) => {
-                let example = self.first(hot, 1, slots).first().map(|slot| slots.id(*slot));
-                let told = example.map(|example| HotBlock { sketches: after, example, document: None });
+                let first: Vec<SketchId> =
+                    self.first(hot, 2, slots).into_iter().map(|slot| slots.id(slot)).collect();
+                let told = first.first().map(|example| HotBlock {
+                    sketches: after,
+                    example: *example,
+                    other: first.get(1).copied(),
+                    document: None,
+                    beside: None,
+                });
                 self.changed.push((key, told));
             }
             List::Live(_) if was_hot => self.changed.push((key, None)),

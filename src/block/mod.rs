@@ -97,8 +97,24 @@ pub struct HotBlock {
     pub sketches: usize,
     /// The one with the least id.
     pub example: SketchId,
-    /// A document with that sketch, once somebody who knows its members has said so: the index does not.
+    /// The one with the next id.
+    pub other: Option<SketchId>,
+    /// A document with that sketch, once it has been said by what knows members: the index does not.
     pub document: Option<DocId>,
+    /// A document with the other sketch, in the same way.
+    pub beside: Option<DocId>,
+}
+
+impl HotBlock {
+    /// Takes over the names that the block has had, as far as they are of the same sketches.
+    pub fn named_as(self, before: &Self) -> Self {
+        let of = |same: bool, name: &Option<DocId>| name.clone().filter(|_| same);
+        Self {
+            document: of(self.example == before.example, &before.document),
+            beside: of(self.other == before.other, &before.beside),
+            ..self
+        }
+    }
 }
 
 /// What is done about a hot block.

@@ -228,6 +228,7 @@ impl Args {
                 layout: self.inputs.layout.layout(),
                 epoch: self.epoch,
                 speed: self.speed,
+                follow: false,
             },
             commit: EpochLimits::default(),
             dead_letter: self.dead_letter.clone().map(LetterPlace::File),

@@ -83,7 +83,7 @@ pub(super) fn tell_failure<T>(
 fn description(plan: &Plan, deployment: &Deployment, command: &str) -> Description {
     let workers = deployment.workers.map_or(0, NonZeroUsize::get);
     let source = match &deployment.source {
-        SourcePlace::Files { inputs, files_from: _, layout, epoch, speed: _ } => {
+        SourcePlace::Files { inputs, files_from: _, layout, epoch, speed: _, follow: _ } => {
             let names = inputs.iter().map(|input| input.to_string_lossy().into_owned());
             Description::new()
                 .with("source.inputs", names.collect::<Vec<_>>().join("\n").as_str())

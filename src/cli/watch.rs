@@ -57,11 +57,17 @@ pub(super) fn start(plan: &Plan, deployment: &Deployment, job: &mut Job) -> anyh
             hash: key.hash,
             sketches: block.sketches,
             document: block.document.clone(),
+            beside: block.beside.clone(),
         });
-        told.collect()
+        (blocks.len(), told.collect())
     });
     let token = place.token.as_ref().map(|token| token.reveal().to_owned());
-    let entry = Entry { address: place.listen, token };
+    let entry = Entry {
+        address: place.listen,
+        token,
+        hosts: place.hosts.clone(),
+        base_path: place.base_path.clone(),
+    };
     Ok(Some(Monitor::start(&entry, subject, limits(place))?))
 }
 

@@ -11,7 +11,7 @@ use super::value::Value;
 use crate::broker::Secret;
 
 /// Its keys.
-pub(super) const KEYS: [Key; 10] = [
+pub(super) const KEYS: [Key; 12] = [
     Key {
         name: "monitor.listen",
         expected: "an address with a port, as in \"127.0.0.1:9600\", or \"\" for none",
@@ -20,6 +20,11 @@ pub(super) const KEYS: [Key; 10] = [
     Key { name: "monitor.token", expected: "text of 16 bytes or more, or \"\" for none" },
     Key { name: "monitor.token_file", expected: "a path, or \"\" for none" },
     Key { name: "monitor.ready_behind", expected: "a time from \"1ms\" to \"3600s\"" },
+    Key { name: "monitor.hosts", expected: "a list of names of hosts, without ports" },
+    Key {
+        name: "monitor.base_path",
+        expected: "a path as \"/near\", without a slash at its end, or \"\" for none",
+    },
     Key { name: "monitor.ready_lag", expected: "a time from \"1ms\" to \"3600s\"" },
     Key { name: "monitor.connections", expected: "a whole number from 1 to 10000" },
     Key { name: "monitor.streams", expected: "a whole number from 1 to 10000" },
@@ -39,6 +44,10 @@ pub struct MonitorPlace {
     pub pairs: bool,
     /// What has to be shown; an address that is no loopback address has one.
     pub token: Option<Secret>,
+    /// Names by which it may be called beside those of the loopback, where there is no token.
+    pub hosts: Vec<String>,
+    /// The path below which a proxy shows it; empty for none.
+    pub base_path: String,
     /// How long ago the events of an epoch that is not durable may have been read while the run counts as ready, inclusive.
     pub ready_lag: Duration,
     /// How long the oldest record of a topic that has not been read may have waited while the run counts as
@@ -61,6 +70,8 @@ impl MonitorPlace {
             listen,
             pairs: true,
             token: None,
+            hosts: Vec::new(),
+            base_path: String::new(),
             ready_lag: Duration::from_secs(30),
             ready_behind: Duration::from_secs(60),
             connections: 128,
@@ -69,6 +80,26 @@ impl MonitorPlace {
             questions_per_second: 500,
         }
     }
+}
+
+/// Names of hosts, each as it stands in a URL.
+fn hosts(value: &Value) -> Option<Vec<String>> {
+    let is_name = |name: &&str| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
+    };
+    value.list(|name| name.text().filter(is_name).map(str::to_owned))
+}
+
+/// A path of one part or several, in characters that need no escapes.
+fn base_path(value: &Value) -> Option<String> {
+    let path = value.text()?;
+    let is_part = |part: &str| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+        !matches!(part, "" | "." | "..") && part.bytes().all(is_plain)
+    };
+    let is_path =
+        path.is_empty() || path.strip_prefix('/').is_some_and(|parts| parts.split('/').all(is_part));
+    is_path.then(|| path.to_owned())
 }
 
 /// Where the run shows itself, if it does.
@@ -113,6 +144,8 @@ pub(super) fn monitor(settings: &mut Settings) -> Option<MonitorPlace> {
         questions_per_second: settings
             .read("monitor.questions_per_second", |v| v.integer(1..=1_000_000))
             .unwrap_or(default.questions_per_second),
+        hosts: settings.read("monitor.hosts", hosts).unwrap_or_default(),
+        base_path: settings.read("monitor.base_path", base_path).unwrap_or_default(),
         token,
         ..default
     };

@@ -30,6 +30,8 @@ pub enum SourcePlace {
         epoch: EpochRule,
         /// How fast it is played.
         speed: Speed,
+        /// Whether the last of them is read on as it grows.
+        follow: bool,
     },
     /// A topic.
     Kafka {
@@ -106,8 +108,24 @@ impl Default for ProcessSettings {
     }
 }
 
+/// Notes what cannot be followed, or would be for nothing.
+fn note_followed(settings: &mut Settings, inputs: &[PathBuf], epoch: EpochRule) {
+    if let Some(last) = inputs.last()
+        && !last.is_file()
+    {
+        let what = format!("{last:?} is the last input, and no file: only a file can be followed");
+        settings.problem(FOLLOW_KEY, What::Contradiction(what));
+    }
+    if epoch == EpochRule::All && settings.sound(&["source.epoch"]) {
+        let what = "an input that is followed does not end, and source.epoch = \"all\" waits for its end; as in \"every:1s\"";
+        settings.problem(FOLLOW_KEY, What::Contradiction(what.to_owned()));
+    }
+}
+
 const FILES_KEYS: &[&str] =
     &["source.inputs", "source.files_from", "source.epoch", "source.speed", "warc.id"];
+/// A table is followed too.
+const FOLLOW_KEY: &str = "source.follow";
 const TOPIC_KEYS: &[&str] = &["source.topic", "source.start", "source.headers", "source.refresh_seconds"];
 const RECORD_KEYS: &[&str] = &["source.format", "source.text_path", "source.id_path"];
 const COMMIT_KEYS: &[&str] = &["commit.interval", "commit.records", "commit.bytes"];
@@ -165,7 +183,9 @@ pub(super) fn source(settings: &mut Settings) -> SourcePlace {
     }
     if kind == Kind::Here {
         if settings.sound(&["source.kind"]) {
-            for keys in [TOPIC_KEYS, COMMIT_KEYS, &names_of(&tables::SOURCE_KEYS)] {
+            let mut of_tables = names_of(&tables::SOURCE_KEYS).to_vec();
+            of_tables.retain(|key| *key != FOLLOW_KEY);
+            for keys in [TOPIC_KEYS, COMMIT_KEYS, &of_tables] {
                 without_effect(settings, "source.kind", "files", keys);
             }
         }
@@ -183,11 +203,17 @@ pub(super) fn source(settings: &mut Settings) -> SourcePlace {
         if inputs.is_empty() && settings.sound(&["source.kind", "source.inputs", "source.files_from"]) {
             settings.missing("source.inputs");
         }
+        let epoch = settings.read("source.epoch", |v| v.text()?.parse().ok()).unwrap_or(EpochRule::LIVE);
+        let follow = settings.read(FOLLOW_KEY, Value::boolean).unwrap_or_default();
+        if follow {
+            note_followed(settings, &inputs, epoch);
+        }
         return SourcePlace::Files {
             inputs,
             files_from,
             layout: layout(settings),
-            epoch: settings.read("source.epoch", |v| v.text()?.parse().ok()).unwrap_or(EpochRule::LIVE),
+            epoch,
+            follow,
             speed: settings.read("source.speed", |v| v.text()?.parse().ok()).unwrap_or_default(),
         };
     }

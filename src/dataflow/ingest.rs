@@ -207,6 +207,10 @@ pub(super) fn ingest<'scope>(
                 }
             }
             let Some(now) = held.first().map(|capability| *capability.time()) else { return };
+            if !live.holds(now) {
+                return;
+            }
+            door.live();
             for _ in 0..LET_IN {
                 let Some(Visitor { question, reply }) = door.take(now) else { return };
                 match question {

@@ -211,11 +211,16 @@ impl Sketches {
         all
     }
 
-    /// Names a document of each hot block whose example is held here.
-    pub(super) fn name_examples(&self, blocks: &mut BTreeMap<BlockKey, HotBlock>) {
+    /// Names documents of each hot block whose sketches are held here; of all blocks, or of those without a name.
+    pub(super) fn name_examples(&self, blocks: &mut BTreeMap<BlockKey, HotBlock>, all: bool) {
         for block in blocks.values_mut() {
-            if let Some(members) = self.members_of(block.example) {
-                block.document = members.first().cloned();
+            let names = [(Some(block.example), &mut block.document), (block.other, &mut block.beside)];
+            for (sketch, name) in names {
+                if (all || name.is_none())
+                    && let Some(members) = sketch.and_then(|sketch| self.members_of(sketch))
+                {
+                    *name = members.first().cloned();
+                }
             }
         }
     }

@@ -192,10 +192,22 @@ fn members_are_read_as_of_any_epoch_that_is_kept() {
 fn a_dead_block_is_named_after_the_first_member_of_its_example() {
     let mut sketches = store(10);
     change(&mut sketches, 1, 1, &[], &[7, 5]);
-    let block = |n| HotBlock { sketches: 99, example: sketch_id(n), document: None };
+    change(&mut sketches, 3, 1, &[], &[9, 8]);
+    let of = |n, other: Option<u64>| HotBlock {
+        sketches: 99,
+        example: sketch_id(n),
+        other: other.map(sketch_id),
+        document: None,
+        beside: None,
+    };
+    let block = |n| of(n, Some(3));
     let key = |hash| BlockKey { table: 0, hash };
     let mut blocks = BTreeMap::from([(key(1), block(1)), (key(2), block(2))]);
-    sketches.name_examples(&mut blocks);
+    sketches.name_examples(&mut blocks, false);
     assert_eq!(blocks[&key(1)].document, Some(document(5)));
     assert_eq!(blocks[&key(2)].document, None);
+    assert_eq!(blocks[&key(2)].beside, Some(document(8)));
+    // A block that changes keeps the names of what it still has.
+    let renamed = of(1, Some(2)).named_as(&blocks[&key(1)]);
+    assert_eq!((renamed.document, renamed.beside), (Some(document(5)), None));
 }

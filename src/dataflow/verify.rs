@@ -30,7 +30,7 @@ use crate::pair::{Evidence, Pair, Similarity};
 use crate::sketch::{Sketch, SketchRef};
 use crate::time::Epoch;
 
-/// Epochs after which hot blocks are named anew, while the input goes on: for whoever watches.
+/// Epochs after which all hot blocks are named anew, since members change. Those without a name are named when an epoch ends.
 const NAMED_EVERY: Epoch = 32;
 
 /// A sketch on its way to the partners that one worker owns.
@@ -90,7 +90,7 @@ pub(super) fn verify<'scope>(
     let mut notes = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(notes);
     builder.build(move |_| {
         let mut shared = Shared::default();
-        let mut names_at = 0;
+        let (mut named, mut names_at) = (0, 0);
         move |frontiers| {
             visits.for_each_time(|time, data| {
                 let capability = time.retain(0);
@@ -117,13 +117,15 @@ pub(super) fn verify<'scope>(
             match frontiers.iter().filter_map(|frontier| frontier.frontier().first().copied()).min() {
                 Some(open) => {
                     sketches.borrow_mut().release(open);
-                    if open >= names_at {
-                        names_at = open + NAMED_EVERY;
-                        sketches.borrow().name_examples(&mut stages.hot_blocks());
+                    if open > named {
+                        named = open;
+                        let all = open >= names_at;
+                        names_at = if all { open + NAMED_EVERY } else { names_at };
+                        sketches.borrow().name_examples(&mut stages.hot_blocks(), all);
                     }
                 }
                 // No worker has a change of its blocks left to tell.
-                None => sketches.borrow().name_examples(&mut stages.hot_blocks()),
+                None => sketches.borrow().name_examples(&mut stages.hot_blocks(), true),
             }
         }
     });

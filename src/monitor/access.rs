@@ -2,18 +2,20 @@
 //!
 //! | the monitor listens on | who may ask |
 //! |---|---|
-//! | a loopback address, no token | whoever is on the machine, by a name of the loopback |
+//! | a loopback address, no token | whoever is on the machine, by a name of the loopback or one of [`Entry::hosts`](super::Entry) |
 //! | any address, with a token | whoever has the token: `Authorization: Bearer TOKEN`, or the cookie of `/login` |
 //!
 //! `/health` answers everybody. The name in `Host` is looked at so that no page of another site can ask by a name of its own that leads
-//! here (DNS rebinding). Whatever is no GET or HEAD must not come from another site's page: browsers say so in `Sec-Fetch-Site`.
+//! here (DNS rebinding); where a token is needed it may be any, since such a page has none. Whatever is no GET or HEAD must not come from another site's page: browsers say so in `Sec-Fetch-Site`.
 //! Tokens are compared by their SHA-256 hashes, in a time that says nothing of where they differ.
 
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use sha2::{Digest, Sha256};
 
+use super::refusals::Refused;
+
 /// The cookie's name.
-const COOKIE: &str = "dupflow";
+pub(super) const COOKIE: &str = "dupflow";
 
 /// The least length of a token, in bytes.
 pub const TOKEN_BYTES: usize = 16;
@@ -25,6 +27,10 @@ pub(super) struct Access {
     pub(super) is_loopback: bool,
     /// What has to be shown, if anything has.
     token: Option<Hashes>,
+    /// Names by which it may be called, in lower case, beside those of the loopback.
+    hosts: Vec<String>,
+    /// The path of the page; cookies are sent to what is below it.
+    home: String,
 }
 
 /// Of a token: nothing here tells it.
@@ -37,7 +43,8 @@ struct Hashes {
 
 /// Why somebody may not ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refused {
+pub(super) struct Denied {
+    pub(super) reason: Refused,
     pub(super) status: StatusCode,
     pub(super) why: &'static str,
 }
@@ -45,7 +52,27 @@ pub(super) struct Refused {
 impl Access {
     pub(super) fn new(is_loopback: bool, token: Option<&str>) -> Self {
         let token = token.map(|token| Hashes { token: hash(token), cookie: hash(&cookie_of(token)) });
-        Self { is_loopback, token }
+        Self { is_loopback, token, hosts: Vec::new(), home: "/".to_owned() }
+    }
+
+    /// The same, called by these names too, and shown below this path.
+    pub(super) fn behind(self, hosts: &[String], base_path: &str) -> Self {
+        let hosts = hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
+        Self { hosts, home: format!("{base_path}/"), ..self }
+    }
+
+    /// Whether the value of `Host` is a name by which it may be called.
+    fn goes_by(&self, host: &[u8]) -> bool {
+        let name = std::str::from_utf8(host).ok().map(|host| match host.rsplit_once(':') {
+            Some((name, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => name,
+            _ => host,
+        });
+        is_local(host) || name.is_some_and(|name| self.hosts.contains(&name.to_ascii_lowercase()))
+    }
+
+    /// The path at which the page is.
+    pub(super) fn home(&self) -> &str {
+        &self.home
     }
 
     pub(super) fn needs_token(&self) -> bool {
@@ -56,24 +83,30 @@ impl Access {
     ///
     /// # Errors
     /// Why not.
-    pub(super) fn check(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<(), Refused> {
-        let refused = |status, why| Err(Refused { status, why });
-        if self.is_loopback && !headers.get_all(header::HOST).iter().all(|host| is_local(host.as_bytes())) {
+    pub(super) fn check(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<(), Denied> {
+        let refused = |reason, status, why| Err(Denied { reason, status, why });
+        let is_guarded = self.token.is_some() || !self.is_loopback;
+        if !is_guarded && !headers.get_all(header::HOST).iter().all(|host| self.goes_by(host.as_bytes())) {
             return refused(
+                Refused::Host,
                 StatusCode::FORBIDDEN,
-                "the host is not a name of the loopback, such as localhost or 127.0.0.1",
+                "the host is not a name of the loopback, such as localhost or 127.0.0.1, and not in monitor.hosts",
             );
         }
         let is_read = [Method::GET, Method::HEAD].contains(method);
         let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
         if !is_read && !matches!(site, None | Some(b"same-origin" | b"none")) {
-            return refused(StatusCode::FORBIDDEN, "the request comes from a page of another site");
+            return refused(
+                Refused::Site,
+                StatusCode::FORBIDDEN,
+                "the request comes from a page of another site",
+            );
         }
-        let is_open = path == "/health" || path == "/login";
-        if is_open || self.token.as_ref().is_none_or(|token| token.is_shown(headers)) {
+        if is_open(path) || self.token.as_ref().is_none_or(|token| token.is_shown(headers)) {
             return Ok(());
         }
         refused(
+            Refused::Token,
             StatusCode::UNAUTHORIZED,
             "a token is needed: Authorization: Bearer TOKEN, or the cookie of /login",
         )
@@ -82,8 +115,13 @@ impl Access {
     /// The cookie of whoever shows the token.
     pub(super) fn login(&self, token: &str) -> Option<String> {
         let is_it = self.token.as_ref().is_some_and(|known| same(&known.token, &hash(token)));
-        is_it.then(|| format!("{COOKIE}={}; SameSite=Strict; HttpOnly; Path=/", cookie_of(token)))
+        is_it.then(|| format!("{COOKIE}={}; SameSite=Strict; HttpOnly; Path={}", cookie_of(token), self.home))
     }
+}
+
+/// Whether a path answers everybody.
+pub(super) fn is_open(path: &str) -> bool {
+    path == "/health" || path == "/login"
 }
 
 impl Hashes {
@@ -195,6 +233,27 @@ mod tests {
             (200, 200, 403, 403)
         );
         assert_eq!(status(&access, &Method::POST, "/similar", &[]), 200, "no browser says nothing");
+    }
+
+    #[test]
+    fn names_that_are_set_are_known_and_a_token_opens_by_any() {
+        let hosts = ["dupflow.example".to_owned(), "Other.example".to_owned()];
+        let access = Access::new(true, None).behind(&hosts, "/near");
+        let get = |access: &Access, host: &str, with: With<'_>| {
+            status(access, &Method::GET, "/status", &[&[("host", host)], with].concat())
+        };
+        for host in ["dupflow.example", "DUPFLOW.example:443", "other.EXAMPLE", "localhost:1"] {
+            assert_eq!(get(&access, host, &[]), 200, "{host}");
+        }
+        for host in ["example", "x.dupflow.example", "dupflow.example.evil", "dupflow.example:x", ""] {
+            assert_eq!(get(&access, host, &[]), 403, "{host}");
+        }
+        let guarded = Access::new(true, Some(TOKEN)).behind(&[], "/near");
+        let bearer = format!("Bearer {TOKEN}");
+        let any = "any.example";
+        assert_eq!(get(&guarded, any, &[]), 401);
+        assert_eq!(get(&guarded, any, &[("authorization", &bearer)]), 200);
+        assert!(guarded.login(TOKEN).unwrap().ends_with("; Path=/near/"));
     }
 
     #[test]

@@ -21,23 +21,48 @@ impl Bucket {
 
     /// Takes a token, if there is one; otherwise says in how long there will be.
     pub(super) fn take(&self, now: Duration) -> Result<(), Duration> {
+        self.take_above(0.0, now)
+    }
+
+    /// Takes a token if that leaves half of a second's tokens to others; otherwise says in how long it will.
+    pub(super) fn take_upper_half(&self, now: Duration) -> Result<(), Duration> {
+        self.take_above((self.per_second / 2.0).floor(), now)
+    }
+
+    fn take_above(&self, left: f64, now: Duration) -> Result<(), Duration> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (tokens, counted) = *state;
         let came = now.saturating_sub(counted).as_secs_f64() * self.per_second;
         let tokens = (tokens + came).min(self.per_second);
         let counted = now.max(counted);
-        if tokens >= 1.0 {
+        if tokens >= 1.0 + left {
             *state = (tokens - 1.0, counted);
             return Ok(());
         }
         *state = (tokens, counted);
-        Err(Duration::from_secs_f64((1.0 - tokens) / self.per_second))
+        Err(Duration::from_secs_f64((1.0 + left - tokens) / self.per_second))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_takes_many_leaves_half_a_second_to_others() {
+        for (per_second, many) in [(1, 1), (2, 1), (5, 3), (500, 250)] {
+            let bucket = Bucket::new(per_second);
+            let taken = (0..1000).take_while(|_| bucket.take_upper_half(Duration::ZERO).is_ok()).count();
+            assert_eq!(taken, many, "{per_second}");
+            let others = (0..1000).take_while(|_| bucket.take(Duration::ZERO).is_ok()).count();
+            assert_eq!(taken + others, per_second as usize);
+            let wait = bucket.take_upper_half(Duration::ZERO).unwrap_err();
+            assert!(
+                bucket.take_upper_half(wait + Duration::from_nanos(1)).is_ok(),
+                "it does not wait for ever"
+            );
+        }
+    }
 
     #[test]
     fn so_many_in_a_second_and_then_as_they_come() {

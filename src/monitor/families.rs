@@ -17,6 +17,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
 use super::exposition::{Kind, Samples};
+use super::refusals::Counted;
 use super::status::{Phase, Status};
 use crate::backlog::Waiting;
 use crate::metrics::{Counter, Counts};
@@ -58,6 +59,8 @@ pub(super) struct Scrape {
     pub(super) now: Duration,
     /// Resident memory in bytes, and the most so far.
     pub(super) resident: Option<(u64, u64)>,
+    /// Questions, and requests of any kind, that were refused, by reason.
+    pub(super) refused: (Counted, Counted),
     /// Streams of deltas that are open.
     pub(super) streams: usize,
     /// What of pairs, clusters and deltas is held in memory, where it is.
@@ -171,7 +174,9 @@ fn counted() -> Vec<Family> {
             Kind::Counter,
             Some("reason"),
             "Records that are no events, by what is wrong with them.",
-            |s, out| s.status.bad_records().iter().for_each(|(reason, n)| out.labelled("reason", reason, *n)),
+            |s, out| {
+                s.status.bad_by_reason().iter().for_each(|(reason, n)| out.labelled("reason", reason, *n));
+            },
         ),
     ]
 }
@@ -295,14 +300,21 @@ fn input() -> Vec<Family> {
 fn asked() -> Vec<Family> {
     vec![
         family("questions_total", Kind::Counter, None, "Questions put to the workers.", |s, out| {
-            out.one(s.status.questions().0);
+            out.one(s.status.questions());
         }),
         family(
             "questions_refused_total",
             Kind::Counter,
-            None,
-            "Questions that had no answer: too many were under way, the run ended, or it took too long.",
-            |s, out| out.one(s.status.questions().1),
+            Some("reason"),
+            "Questions without an answer: too many in a second (rate), too many bodies or with the workers (full), not live yet, ended, too late.",
+            |s, out| s.refused.0.iter().for_each(|(reason, n)| out.labelled("reason", reason, *n)),
+        ),
+        family(
+            "requests_refused_total",
+            Kind::Counter,
+            Some("reason"),
+            "Requests that were not let in: too many connections, streams or logins, another host or site, or no token.",
+            |s, out| s.refused.1.iter().for_each(|(reason, n)| out.labelled("reason", reason, *n)),
         ),
         family("answer_seconds", Kind::Histogram, None, "How long answers took.", |s, out| {
             out.histogram(&s.status.answer_seconds());

@@ -20,6 +20,7 @@ mod histogram;
 mod memory;
 pub mod page;
 mod patient;
+mod refusals;
 mod routes;
 mod samples;
 mod server;
@@ -97,12 +98,16 @@ pub struct Entry {
     pub address: SocketAddr,
     /// The token, of [`TOKEN_BYTES`] bytes or more; an address that is no loopback address needs one.
     pub token: Option<String>,
+    /// Names by which it may be called beside those of the loopback, where there is no token: of a proxy in front of it.
+    pub hosts: Vec<String>,
+    /// The path below which a proxy shows it, as `/near`; empty for none. Requests have it or not.
+    pub base_path: String,
 }
 
 impl Entry {
     /// Without a token.
     pub fn open(address: SocketAddr) -> Self {
-        Self { address, token: None }
+        Self { address, token: None, hosts: Vec::new(), base_path: String::new() }
     }
 }
 
@@ -132,7 +137,7 @@ impl Monitor {
     /// # Errors
     /// If the address is no loopback address and there is no token, or if it cannot be listened on; if no thread can be started.
     pub fn start(entry: &Entry, subject: Subject, limits: Limits) -> io::Result<Self> {
-        let Entry { address, token } = entry;
+        let Entry { address, token, hosts, base_path } = entry;
         let failed = |error: &io::Error| format!("the monitor cannot listen on {address}: {error}");
         let is_loopback = address.ip().is_loopback();
         if !is_loopback && token.is_none() {
@@ -153,12 +158,13 @@ impl Monitor {
         };
         let (stop, ending) = watch::channel(false);
         let view = subject.view.clone();
-        let access = Access::new(is_loopback, token.as_deref());
+        let access = Access::new(is_loopback, token.as_deref()).behind(hosts, base_path);
+        let base_path = base_path.clone();
         let asked = Arc::new(routes::Asked::new(subject, access, limits, ending.clone()));
         let limits =
             Limits { connections: limits.connections.min(memory::most_files() / 4).max(1), ..limits };
         let serve = move || {
-            runtime.block_on(server::serve(listener, asked, limits, ending));
+            runtime.block_on(server::serve(listener, asked, &base_path, limits, ending));
             // Reads that are under way are not waited for.
             runtime.shutdown_background();
         };

@@ -14,9 +14,11 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{interval, sleep, timeout};
+use tower::ServiceExt;
 
 use super::Limits;
 use super::patient::Patient;
+use super::refusals::Refused;
 use super::routes::{self, Asked};
 use super::samples::EVERY_SECONDS;
 
@@ -29,17 +31,20 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// What a connection too many is told.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 5\r\n\
-    content-type: text/plain; charset=utf-8\r\ncontent-length: 21\r\n\r\ntoo many connections\n";
+    content-type: application/json\r\ncontent-length: 32\r\n\r\n{\"error\":\"too many connections\"}";
 
 /// Serves until `ending` is true, or its sender is gone.
 pub(super) async fn serve(
     listener: TcpListener,
     asked: Arc<Asked>,
+    base_path: &str,
     limits: Limits,
     mut ending: watch::Receiver<bool>,
 ) {
     tokio::spawn(sample(Arc::clone(&asked)));
+    let refusals = Arc::clone(&asked);
     let router = routes::router(asked);
+    let base_path: Arc<str> = base_path.into();
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
         .header_read_timeout(limits.head)
@@ -66,10 +71,13 @@ pub(super) async fn serve(
         fails = false;
         let Ok(permit) = Arc::clone(&room).try_acquire_owned() else {
             refuse(&stream);
+            refusals.refusals.add(Refused::Connections);
             continue;
         };
         let io = TokioIo::new(Patient::new(stream, limits.stuck));
-        let connection = graceful.watch(http.serve_connection(io, TowerToHyperService::new(router.clone())));
+        let base_path = Arc::clone(&base_path);
+        let answers = router.clone().map_request(move |request| routes::below(&base_path, request));
+        let connection = graceful.watch(http.serve_connection(io, TowerToHyperService::new(answers)));
         tokio::spawn(async move {
             // What a client does wrong is its own affair.
             drop(connection.await);

@@ -73,8 +73,9 @@ pub struct Status {
     /// Of each worker, when it last began a step, by [`encoded`]; 0 for one that has not begun, or has ended.
     steps: Vec<AtomicU64>,
     bad_records: Mutex<BTreeMap<String, u64>>,
+    /// Why records may be no events, all that there is.
+    bad_reasons: OnceLock<Vec<&'static str>>,
     asked: AtomicU64,
-    refused: AtomicU64,
     answers: Histogram,
     /// When the first events of each epoch were taken, until it is durable.
     begun: Mutex<BTreeMap<Epoch, Duration>>,
@@ -110,8 +111,8 @@ impl Status {
             state_bytes: AtomicU64::new(0),
             steps: (0..workers).map(|_| AtomicU64::new(0)).collect(),
             bad_records: Mutex::default(),
+            bad_reasons: OnceLock::new(),
             asked: AtomicU64::new(0),
-            refused: AtomicU64::new(0),
             answers: Histogram::default(),
             begun: Mutex::default(),
             ready_lag: AtomicU64::new(u64::MAX),
@@ -175,6 +176,11 @@ impl Status {
     /// How many records were no events so far, by reason.
     pub fn set_bad_records(&self, by_reason: BTreeMap<String, u64>) {
         *lock(&self.bad_records) = by_reason;
+    }
+
+    /// All reasons for which records may be no events, so that each is counted from 0. The first call counts.
+    pub fn name_bad_reasons(&self, reasons: impl IntoIterator<Item = &'static str>) {
+        self.bad_reasons.get_or_init(|| reasons.into_iter().collect());
     }
 
     /// A worker of this process, from 0, begins a step at `now`; each does now and then, also where there is nothing to do.
@@ -336,14 +342,9 @@ impl Status {
         self.answers.record(took);
     }
 
-    /// It has not.
-    pub(super) fn refused(&self) {
-        self.refused.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Questions put to the workers, and those that had no answer.
-    pub(super) fn questions(&self) -> (u64, u64) {
-        (self.asked.load(Ordering::Relaxed), self.refused.load(Ordering::Relaxed))
+    /// Questions put to the workers.
+    pub(super) fn questions(&self) -> u64 {
+        self.asked.load(Ordering::Relaxed)
     }
 
     pub(super) fn answer_seconds(&self) -> Buckets {
@@ -386,6 +387,12 @@ impl Status {
 
     pub(super) fn bad_records(&self) -> BTreeMap<String, u64> {
         lock(&self.bad_records).clone()
+    }
+
+    /// The same, with those reasons of which there were none.
+    pub(super) fn bad_by_reason(&self) -> BTreeMap<String, u64> {
+        let none = self.bad_reasons.get().into_iter().flatten().map(|reason| ((*reason).to_owned(), 0));
+        none.chain(self.bad_records()).collect()
     }
 
     /// This process and how many there are.

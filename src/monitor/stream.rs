@@ -40,8 +40,11 @@ impl Begin {
     /// Where a reader begins that has had the events of a run up to an epoch, or none, and wants everything or just what comes.
     ///
     /// # Errors
-    /// If that would be a snapshot, and there is none.
+    /// If the run is not live; if that would be a snapshot, and there is none.
     pub(super) fn of(view: &View, after: Option<(&str, Epoch)>, is_tail: bool) -> Result<Self, Unseen> {
+        if is_tail {
+            view.is_filled()?;
+        }
         let known = after.filter(|(run, _)| *run == view.run());
         match known.and_then(|(_, epoch)| view.after(epoch)) {
             Some(place) => Ok(Self::At(place)),
@@ -134,10 +137,7 @@ impl Reader {
                 Ok(pieces) => {
                     let mut at = place;
                     for piece in pieces {
-                        // What was there before is no news.
-                        if self.is_resumable || !piece.is_restored {
-                            self.send(piece.frame.clone()).await?;
-                        }
+                        self.send(piece.frame.clone()).await?;
                         at = at.behind(&piece);
                     }
                     begin = Begin::At(at);
@@ -150,9 +150,11 @@ impl Reader {
     async fn snapshot(&mut self) -> Result<Place, Gone> {
         let mut walk = self.view.walk();
         loop {
-            let Step::Told { pieces, cursor, is_first, pairs, epoch, end } = self.view.step(&mut walk) else {
-                continue;
-            };
+            // Between two epochs, so that a snapshot is of the end of one.
+            let Ok(whole) = self.view.whole().await else { continue };
+            let step = self.view.step(&mut walk);
+            drop(whole);
+            let Step::Told { pieces, cursor, is_first, pairs, epoch, end } = step else { continue };
             for piece in pieces {
                 let mut needed = walk::needed(&piece, cursor.as_ref()).peekable();
                 if needed.peek().is_some() {

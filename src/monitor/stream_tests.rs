@@ -153,6 +153,7 @@ impl Scene {
             frames: mpsc::channel(1).1,
             ending: watch::Sender::new(false),
         };
+        scene.view.take_live(0);
         scene.note();
         scene.connect();
         scene
@@ -220,8 +221,8 @@ impl Scene {
         self.view = Self::view(self.runs);
         self.note();
         self.view.take_standing(self.epoch);
-        // Before anything is restored.
-        self.connect();
+        // There is no stream before all is there.
+        assert!(Begin::of(&self.view, None, false).is_err() && Begin::of(&self.view, None, true).is_err());
         let all = std::mem::take(&mut self.state);
         let restored: Vec<Delta> = all
             .iter()
@@ -237,6 +238,9 @@ impl Scene {
             .collect();
         self.state = all;
         self.view.take_restored(&restored);
+        assert!(Begin::of(&self.view, None, false).is_err());
+        self.view.take_live(self.epoch);
+        self.connect();
     }
 
     /// Takes so many frames, or all that there are.

@@ -33,8 +33,8 @@ pub struct Subject {
     pub pipeline: Pipeline,
     /// The settings of the run, secrets masked.
     pub config: Value,
-    /// The largest hot blocks, the largest first, so many at most.
-    pub hot_blocks: Box<dyn Fn(usize) -> Vec<Hot> + Send + Sync>,
+    /// How many blocks are hot; and the largest of them, the largest first, so many at most.
+    pub hot_blocks: Box<dyn Fn(usize) -> (usize, Vec<Hot>) + Send + Sync>,
 }
 
 /// The standard error of a similarity, by its evidence.
@@ -63,6 +63,8 @@ pub struct Hot {
     pub sketches: usize,
     /// A document in it, if one is known.
     pub document: Option<DocId>,
+    /// Another one, with another sketch.
+    pub beside: Option<DocId>,
 }
 
 /// Reads the texts of documents again, where their source still has them. A call may take long.
@@ -116,7 +118,7 @@ impl Subject {
             compare: None,
             pipeline: Pipeline { told: told.clone(), of: (0, 0), threshold: 0.0, standard_error },
             config: told,
-            hot_blocks: Box::new(|_| Vec::new()),
+            hot_blocks: Box::new(|_| (0, Vec::new())),
         }
     }
 }

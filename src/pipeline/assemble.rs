@@ -17,6 +17,7 @@ use crate::config::{
     Deployment, EmitKind, OutputFormat, Plan, SinkPlace, SourcePlace, StatePlace, TablePlace,
 };
 use crate::dataflow::Stages;
+use crate::feed::BadRecord;
 use crate::monitor::Status;
 use crate::sink::{
     ClusterDeltaLines, ClusterLines, Csv, DeltaLines, Destination, KeepList, LetterFile, Lines, Listed,
@@ -25,6 +26,7 @@ use crate::sink::{
 use crate::source::{BadRecords, DeadLetter, Files, Input, Share, Source, SourceError, Table};
 use crate::state::{self, State, StateError};
 use crate::time::Clock;
+use crate::visit::Visitors;
 
 /// Bytes of output that are gathered before they are written.
 const BUFFER_BYTES: usize = 1 << 16;
@@ -82,7 +84,10 @@ impl Job {
         together: Option<Together>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, AssembleError> {
-        let stages = Stages::of(plan, deployment.evidence);
+        let mut stages = Stages::of(plan, deployment.evidence);
+        if let Mode::Run { .. } = mode {
+            stages.visitors = Arc::new(Visitors::before_live());
+        }
         let (index, count) = together.as_ref().map_or((0, 1), |t| (t.index(), t.count()));
         let mut described = plan.description();
         if deployment.emit == EmitKind::ClusterDeltas {
@@ -136,8 +141,10 @@ impl Job {
         let share = Share { index, count, reads_all: matches!(mode, Mode::Replay) && !by_clock };
         let cores = || thread::available_parallelism().ok();
         let workers = deployment.workers.or_else(cores).map_or(1, NonZeroUsize::get);
+        let status = Status::new(index, count, workers);
+        status.name_bad_reasons(BadRecord::ALL.map(BadRecord::reason));
         Ok(Self {
-            status: Arc::new(Status::new(index, count, workers)),
+            status: Arc::new(status),
             sink: if writes { sink(plan, deployment, mode, &stages, &continuity.run)? } else { nowhere() },
             source: source(deployment, inputs, plan.scheme.text.field_names(), share),
             stages,
@@ -163,8 +170,8 @@ impl Stages {
 /// What is read.
 fn source(deployment: &Deployment, inputs: Vec<Input>, fields: Vec<String>, share: Share) -> Box<dyn Source> {
     match &deployment.source {
-        SourcePlace::Files { epoch, speed, .. } => {
-            Box::new(Files { speed: *speed, share, ..Files::of(inputs, *epoch, fields) })
+        SourcePlace::Files { epoch, speed, follow, .. } => {
+            Box::new(Files { speed: *speed, share, follow: *follow, ..Files::of(inputs, *epoch, fields) })
         }
         #[cfg(feature = "kafka")]
         SourcePlace::Kafka { topic, start, shape, refresh } => {

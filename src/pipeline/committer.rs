@@ -49,6 +49,8 @@ pub(super) struct Committer {
     pub(super) announce: Option<Announce>,
     /// The last epoch that was repeated, or the one before the first.
     pub(super) repeated: Progress,
+    /// The sink knows that the run is live.
+    pub(super) told_live: bool,
 }
 
 /// Two results to be told apart.
@@ -79,6 +81,7 @@ impl Committer {
             past: past.mark.progress.epoch,
             announce: None,
             repeated: past.mark.progress.clone(),
+            told_live: false,
         }
     }
 
@@ -94,6 +97,10 @@ impl Committer {
         clock: &dyn Clock,
         mut durable: impl FnMut(Epoch, Epoch, Duration, bool),
     ) -> Result<(), RunError> {
+        if self.live.holds(self.repeated.epoch + 1) {
+            // Nothing has to be read before.
+            self.live()?;
+        }
         loop {
             match commits.next() {
                 Next::Leave => return Ok(()),
@@ -112,7 +119,7 @@ impl Committer {
                     self.bad.flush()?;
                     if self.live.get().is_some() {
                         // The past may have ended with an epoch in which nothing was read.
-                        self.correct()?;
+                        self.live()?;
                     }
                     self.sink.finish().map_err(RunError::Sink)?;
                     return self.keeper.map_or(Ok(()), Keeper::finish);
@@ -130,6 +137,7 @@ impl Committer {
             self.repeated(epoch)?;
         }
         let Some(last) = of_live.last().map(|epoch| epoch.progress.clone()) else { return Ok(()) };
+        self.live()?;
         for ClosedEpoch { progress, deltas, documents, letters, .. } in &of_live {
             // A partition that is new is first named by the epoch in which its reading began.
             for (partition, next) in &progress.next {
@@ -200,7 +208,16 @@ impl Committer {
         }
         let is_last = self.live.get() == Some(progress.epoch + 1);
         self.repeated = progress;
-        if is_last { self.correct() } else { Ok(()) }
+        if is_last { self.live() } else { Ok(()) }
+    }
+
+    /// The run is live: what is written from here on is news, once the output is as it should be.
+    fn live(&mut self) -> Result<(), RunError> {
+        self.correct()?;
+        if !std::mem::replace(&mut self.told_live, true) {
+            self.sink.live(self.repeated.epoch);
+        }
+        Ok(())
     }
 
     /// Writes what differs, if anything is to be corrected that has not been.

@@ -53,6 +53,7 @@ fn committer(sink: impl Sink + Send + 'static, past: Epoch, live: Epoch) -> Comm
         past,
         announce: None,
         repeated: mark(past).progress,
+        told_live: false,
     }
 }
 
@@ -250,4 +251,58 @@ fn an_output_that_needs_no_correction_has_its_mark_all_the_same() {
     committer.run(&commits, &SystemClock::start(), |_, _, _, _| ()).unwrap();
     let marks = sink.1.lock().unwrap();
     assert_eq!(marks.iter().map(|m| (m.progress.epoch, m.in_correction)).collect::<Vec<_>>(), [(5, false)]);
+}
+
+/// Notes what it is called for.
+#[derive(Clone, Default)]
+struct Order(Arc<Mutex<Vec<String>>>);
+
+impl Order {
+    fn note(&self, what: String) {
+        self.0.lock().unwrap().push(what);
+    }
+}
+
+impl Sink for Order {
+    fn restored(&mut self, deltas: &[Delta]) {
+        self.note(format!("restored {}", deltas.len()));
+    }
+
+    fn live(&mut self, past: Epoch) {
+        self.note(format!("live {past}"));
+    }
+
+    fn epoch(&mut self, progress: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
+        self.note(format!("epoch {} {}", progress.epoch, deltas.len()));
+        Ok(())
+    }
+
+    fn commit(&mut self, _: &Mark) -> io::Result<()> {
+        self.note("commit".to_owned());
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Once, after all that the output holds and its corrections, before the first epoch of this run.
+#[test]
+fn the_sink_learns_when_the_run_is_live() {
+    let run = |live, corrected, epochs: std::ops::Range<Epoch>| {
+        let sink = Order::default();
+        let commits = Commits::new(5);
+        epochs.for_each(|epoch| commits.close(closed(epoch, &[Delta::by_block(pair("a", "b", 0.5), 1)])));
+        commits.end();
+        let committer = Committer { corrected, ..committer(sink.clone(), 4, live) };
+        committer.run(&commits, &SystemClock::start(), |_, _, _, _| ()).unwrap();
+        let noted = sink.0.lock().unwrap().clone();
+        noted
+    };
+    assert_eq!(run(5, None, 5..5), ["live 4"], "before anything is read");
+    assert_eq!(run(5, None, 5..6), ["live 4", "epoch 5 1", "commit"]);
+    assert_eq!(run(6, None, 5..7), ["restored 1", "live 5", "epoch 6 1", "commit"]);
+    let there = Some(Corrected::default());
+    assert_eq!(run(6, there, 5..7), ["restored 0", "epoch 5 1", "commit", "live 5", "epoch 6 1", "commit"]);
 }

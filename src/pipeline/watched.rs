@@ -54,6 +54,11 @@ impl Sink for Watched {
         self.sink.restored(deltas);
     }
 
+    fn live(&mut self, past: Epoch) {
+        self.feeder.live(past);
+        self.sink.live(past);
+    }
+
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], letters: &[Letter]) -> io::Result<()> {
         self.sink.epoch(progress, deltas, letters)?;
         match self.given.last_mut() {

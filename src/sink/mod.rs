@@ -41,14 +41,14 @@ pub use tables::{TableOutput, TableSink};
 use crate::doc::{DocChange, Letter};
 use crate::mark::{Mark, Standing, Topic};
 use crate::pair::{Delta, DocPair};
-use crate::time::Progress;
+use crate::time::{Epoch, Progress};
 
 /// A destination of pair deltas.
 ///
 /// Contract, for the committer, the one thread that calls it (no worker does):
 ///
 /// ```text
-///  take_over ─▶ [pairs] ─▶ restored* ─▶ ( epoch+ ─▶ commit )* ─▶ finish
+///  take_over ─▶ [pairs] ─▶ restored* ─▶ ( epoch+ ─▶ commit )* ─▶ finish      live, once, before the first epoch or after corrections
 ///                          ╰ documents   ╰ documents, before it, if they are wanted
 /// ```
 ///
@@ -110,6 +110,9 @@ pub trait Sink {
 
     /// Learns of deltas that are in the output already.
     fn restored(&mut self, _deltas: &[Delta]) {}
+
+    /// Learns that the run is live: all that is in the output has been handed over, up to this epoch, and corrected where it had to be.
+    fn live(&mut self, _past: Epoch) {}
 
     /// Takes one epoch: how far it has read, its deltas, and the records in it that are no events (if letters go here).
     ///

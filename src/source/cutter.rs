@@ -202,6 +202,16 @@ impl<'q> Cutter<'q> {
         self.flush()
     }
 
+    /// The queue that it hands over to.
+    pub(super) fn queue(&self) -> &'q Queue {
+        self.queue
+    }
+
+    /// Whether all has been read that was read before: where the run begins, and up to the line that is ahead.
+    pub(super) fn is_past_line(&self) -> bool {
+        self.next >= self.begin && self.queue.line(PARTITION).is_none_or(|line| line <= self.next)
+    }
+
     /// The next record is bad, and this is kept of it with its epoch; what came before is handed over.
     pub(super) fn keep(&mut self, letter: Letter) -> Result<(), Closed> {
         if self.records > 0 {

@@ -32,6 +32,8 @@ pub struct Files {
     pub speed: Speed,
     /// What of it is read here.
     pub share: Share,
+    /// Whether the last of them is read on as it grows.
+    pub follow: bool,
     /// Further fields that are read with texts.
     pub fields: Vec<String>,
     /// Where records stand, once they have been read.
@@ -50,6 +52,7 @@ impl Files {
             epochs,
             speed: Speed::Max,
             share: Share::ALL,
+            follow: false,
             fields,
             places: Arc::default(),
             progress: Arc::new(InputProgress::of(total)),
@@ -99,7 +102,7 @@ struct FilesReader {
 
 impl Reader for FilesReader {
     fn read(&mut self, queue: &Queue, bad: &BadRecords, clock: &dyn Clock) -> Result<(), SourceError> {
-        let Files { inputs, epochs, speed, share, fields, places, progress } = &self.files;
+        let Files { inputs, epochs, speed, share, follow, fields, places, progress } = &self.files;
         let cutter = Cutter::new(queue, clock, *epochs, *speed, *share, self.begin);
         let row = Shape { format: Format::Row, headers: fields.clone(), ..Shape::default() };
         let mut reading = Reading {
@@ -111,8 +114,11 @@ impl Reader for FilesReader {
             row: Arc::new(row),
             progress,
             waits: Arc::default(),
+            followed: None,
         };
-        let read = inputs.iter().try_for_each(|input| reading.input(input));
+        let (before, last) = inputs.split_at(inputs.len() - usize::from(*follow && !inputs.is_empty()));
+        let read = before.iter().try_for_each(|input| reading.input(input));
+        let read = read.and_then(|()| last.iter().try_for_each(|input| reading.follow(input)));
         places.end();
         match read.and_then(|()| Ok(reading.cutter.finish()?)) {
             Ok(end) => self.ended(end, queue),

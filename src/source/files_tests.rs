@@ -109,6 +109,7 @@ fn reading<'r>(
         row: Arc::default(),
         progress,
         waits: Arc::default(),
+        followed: None,
     }
 }
 

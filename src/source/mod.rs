@@ -25,6 +25,7 @@ mod epochs;
 mod file_text;
 mod file_texts;
 mod files;
+mod followed;
 mod formats;
 mod globs;
 mod input;

@@ -10,6 +10,7 @@ use walkdir::{DirEntry, WalkDir};
 
 use super::batch::FileDocument;
 use super::cutter::Cutter;
+use super::followed::Followed;
 use super::formats::{Damage, Next, Row, Rows, Text, panicked};
 use super::input::{FeedReader, InputPlace, RestOfLine};
 use super::line_rules::LineRules;
@@ -54,9 +55,22 @@ pub(super) struct Reading<'r> {
     pub(super) progress: &'r Arc<InputProgress>,
     /// Set while the next look at the input may have to wait.
     pub(super) waits: Arc<AtomicBool>,
+    /// The input under way, if it is read on as it grows.
+    pub(super) followed: Option<Followed>,
 }
 
 impl Reading<'_> {
+    /// Reads a file to its end, and on as it grows.
+    pub(super) fn follow(&mut self, input: &Input) -> Result<(), Ended> {
+        let failed = |what: String| SourceError::Failed { input: input.name(), what };
+        let InputPlace::File(path) = &input.place else {
+            return Err(failed("only a file can be followed (source.follow)".to_owned()).into());
+        };
+        let followed = Followed::at(path.clone(), input.name());
+        self.followed = Some(followed.map_err(|error| failed(format!("it cannot be followed: {error}")))?);
+        self.input(input)
+    }
+
     /// Reads an input to its end.
     pub(super) fn input(&mut self, input: &Input) -> Result<(), Ended> {
         let name = input.name();
@@ -67,6 +81,12 @@ impl Reading<'_> {
         }
         let opening = Opening { fields: self.fields, progress: self.progress, waits: &self.waits };
         match opening.open(input) {
+            Ok(
+                Opened::Rows(_) | Opened::Document(_) | Opened::Lines(FeedReader { compressed: true, .. }),
+            ) if self.followed.is_some() => {
+                let what = "only lines that are not compressed can be followed (source.follow)".to_owned();
+                Err(SourceError::Failed { input: name, what }.into())
+            }
             Ok(Opened::Lines(FeedReader { mut bytes, compressed })) => {
                 self.feed(&name, &input.layout, &mut bytes, compressed, due)
             }
@@ -170,7 +190,7 @@ impl Reading<'_> {
                 waits = available.len() < READ_BYTES;
             }
             let (line, next) = (self.cutter.line_number(), self.cutter.position().offset);
-            let buffer = self.cutter.buffer();
+            let mut buffer = self.cutter.buffer();
             // One byte more than the longest line, for the newline.
             let window = &available[..available.len().min(self.longest + 1 - (buffer.len() - start))];
             // A slice as a reader: it finds the newline with the platform's `memchr`, and cannot fail.
@@ -180,10 +200,19 @@ impl Reading<'_> {
             reader.consume(length);
 
             let read = buffer.len() - start;
+            if length == 0
+                && let Some(followed) = &mut self.followed
+                && self.cutter.is_past_line()
+            {
+                start = self.cutter.hand_over(start)?;
+                followed.more(passed + read as u64, self.cutter.queue())?;
+                continue;
+            }
             let is_last = length == 0;
             if is_last && read == 0 {
                 return Ok(());
             }
+            buffer = self.cutter.buffer();
             let is_whole = buffer.ends_with(b"\n") || is_last;
             if is_whole {
                 if line == 1 && buffer[start..].starts_with(b"\xef\xbb\xbf") {

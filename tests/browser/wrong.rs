@@ -14,15 +14,13 @@ fn what_is_wrong_is_said() {
     let now = Arc::clone(&present);
     let server = StandIn::start(Arc::new(move |path| match path {
         "/status" => Some((200, now.lock().unwrap().clone())),
-        "/documents/gone" => Some((
+        "/document" => Some((
             200,
             json!({"id": "gone", "epoch": 7, "changed": null, "position": {"partition": 0, "offset": 12}, "ts": null, "cluster": null,
             "pairs": [{"id": "other", "similarity": 0.9375, "since": 5, "cause": "update",
                 "evidence": {"blocks": 13, "of_blocks": 18, "look": 3, "components": 128, "of_components": 448, "standard_error": 0.011}}], "more": 0}),
         )),
-        "/documents/gone/text" | "/compare" => {
-            Some((410, json!({"error": "partition 0 begins at offset 4120"})))
-        }
+        "/document/text" | "/compare" => Some((410, json!({"error": "partition 0 begins at offset 4120"}))),
         _ => None,
     }));
     let set = |change: fn(&mut Value)| change(&mut present.lock().unwrap());

@@ -180,3 +180,35 @@ fn panels_do_not_lie_on_each_other() {
         }
     }
 }
+
+/// `promtool`, where Prometheus is installed.
+fn promtool(words: &[&str]) -> Option<std::process::Output> {
+    match std::process::Command::new("promtool").args(words).current_dir(root()).output() {
+        Ok(output) => Some(output),
+        Err(error) => {
+            let skipped = format!("SKIPPED docker: no promtool: {error}\n");
+            std::io::Write::write_all(&mut std::io::stdout(), skipped.as_bytes()).unwrap();
+            None
+        }
+    }
+}
+
+/// Each alert fires where it should and is silent where it should be, by Prometheus itself.
+#[test]
+fn alerts_fire_where_they_should() {
+    let cases = root().join("tests/docker/alerts_test.yml");
+    let file = yaml_rust2::YamlLoader::load_from_str(&fs::read_to_string(&cases).unwrap()).unwrap().remove(0);
+    let tests = list(&file, "tests").iter().flat_map(|test| list(test, "alert_rule_test").to_vec());
+    let (fires, silent): (Vec<Yaml>, Vec<Yaml>) = tests.partition(|case| !case["exp_alerts"].is_badvalue());
+    let names =
+        |of: &[Yaml]| of.iter().map(|case| text(case, "alertname").to_owned()).collect::<BTreeSet<_>>();
+    let alerts: BTreeSet<_> = rules().iter().map(|rule| text(rule, "alert").to_owned()).collect();
+    assert_eq!(
+        (names(&fires), names(&silent)),
+        (alerts.clone(), alerts),
+        "each alert has a case of both kinds"
+    );
+    let Some(done) = promtool(&["test", "rules", "tests/docker/alerts_test.yml"]) else { return };
+    let said = [done.stdout, done.stderr].concat();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&said));
+}

@@ -6,13 +6,14 @@ use dupflow::metrics::Metrics;
 use dupflow::monitor::{Entry, Limits, Monitor, Status, Subject};
 use dupflow::time::SystemClock;
 
+use super::HERE;
 use super::client::{Answer, ask};
 use super::run::Place;
 
 const TOKEN: &str = "0123456789abcdef-token";
 
 /// Every path, with something where a name is.
-const PATHS: [&str; 17] = [
+const PATHS: [&str; 20] = [
     "/",
     "/ready",
     "/metrics",
@@ -21,6 +22,9 @@ const PATHS: [&str; 17] = [
     "/status",
     "/pipeline",
     "/history",
+    "/document?id=a",
+    "/document/text?id=a",
+    "/cluster?id=a",
     "/documents/a",
     "/documents/a/text",
     "/compare?a=a&b=b",
@@ -35,7 +39,11 @@ const PATHS: [&str; 17] = [
 fn guarded() -> Monitor {
     let status = Arc::new(Status::new(0, 1, 1));
     let subject = Subject::new(Arc::new(Metrics::new(1)), status, Arc::new(SystemClock::start()));
-    let entry = Entry { address: "0.0.0.0:0".parse().unwrap(), token: Some(TOKEN.to_owned()) };
+    let entry = Entry {
+        address: "0.0.0.0:0".parse().unwrap(),
+        token: Some(TOKEN.to_owned()),
+        ..Entry::open(HERE.parse().unwrap())
+    };
     Monitor::start(&entry, subject, Limits::DEFAULT).unwrap()
 }
 
@@ -61,7 +69,7 @@ fn without_the_token_every_path_but_health_is_refused() {
     assert_eq!(request(&monitor, "POST /similar", "", "text").code, 401);
     assert_eq!(get("/health", "").code, 200);
     let door = get("/", "");
-    assert!(door.body.contains("<form method=\"post\" action=\"/login\">"), "{door:?}");
+    assert!(door.body.contains("<form method=\"post\" action=\"login\">"), "{door:?}");
     assert!(
         door.head.contains("content-security-policy: default-src 'none'; form-action 'self'"),
         "{door:?}"
@@ -79,7 +87,7 @@ fn who_logs_in_has_a_cookie_that_opens_all() {
     assert!(wrong.code == 401 && wrong.body.contains("not the token"), "{wrong:?}");
     let well = login(&format!("token={TOKEN}"));
     assert_eq!(well.code, 303, "{well:?}");
-    assert!(well.head.contains("\r\nlocation: /\r\n") && !well.head.contains(TOKEN), "{well:?}");
+    assert!(well.head.contains("\r\nlocation: ./\r\n") && !well.head.contains(TOKEN), "{well:?}");
     let cookie = well.head.split("set-cookie: ").nth(1).unwrap().split(';').next().unwrap().to_owned();
     assert!(well.head.contains("; samesite=strict; httponly; path=/"), "{well:?}");
     let status = request(&monitor, "GET /status", &format!("cookie: {cookie}\r\n"), "");

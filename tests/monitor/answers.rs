@@ -282,3 +282,112 @@ fn without_pairs_there_are_numbers_deltas_and_questions() {
     assert_eq!((status.code, json(&status)["similarities"].as_array().map(Vec::len)), (200, Some(0)));
     process.kill();
 }
+
+/// A client that asks many things at once leaves room for one that asks one thing.
+#[test]
+fn one_question_is_answered_beside_many() {
+    let place = Place::new();
+    place.write(
+        "feed.jsonl",
+        &(0..8).map(|n| format!("{{\"id\":\"id{n}\",\"text\":\"{}\"}}\n", text(n))).collect::<String>(),
+    );
+    std::process::Command::new("mkfifo").arg(place.path("pipe")).status().unwrap();
+    place.write(
+        "run.toml",
+        "[source]\nkind = \"files\"\ninputs = [\"feed.jsonl\", \"pipe\"]\nepoch = \"events:4\"\n[sink]\npath = \"out.jsonl\"\n\
+         [monitor]\nlisten = \"127.0.0.1:0\"\nquestions_per_second = 40\n",
+    );
+    let process = place.start("run -c run.toml");
+    while get(process.address, "/ready").code != 200 {}
+    let request = |kind: &str, body: &str| {
+        let length = body.len();
+        format!(
+            "POST /similar HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n{body}"
+        )
+    };
+    // More than are answered in many seconds, by more clients than there are threads.
+    let many: String = (0..2000).map(|n| format!("{{\"id\":{n},\"text\":\"a b c\"}}\n")).collect();
+    let clients: Vec<_> = (0..4)
+        .map(|_| {
+            let mut stream = super::client::connect(process.address);
+            std::io::Write::write_all(&mut stream, request("application/x-ndjson", &many).as_bytes())
+                .unwrap();
+            // The first answers are there: what there was of a second's questions is used up.
+            let mut begin = [0; 600];
+            std::io::Read::read_exact(&mut stream, &mut begin).unwrap();
+            stream
+        })
+        .collect();
+    for n in 0..10 {
+        let answer = ask(process.address, &request("text/plain", "a b c"));
+        assert_eq!(answer.code, 200, "question {n}: {answer:?}");
+    }
+    drop(clients);
+    let metrics = get(process.address, "/metrics").body;
+    assert!(metrics.contains("dupflow_questions_refused_total{reason=\"rate\"} 0"), "{metrics}");
+    process.kill();
+}
+
+#[test]
+fn a_document_of_any_name_is_found_by_a_query() {
+    let place = Place::new();
+    let names = ["..", ".", "a/../b", "..%2F", "text", "?"];
+    let feed: String =
+        names.iter().map(|name| format!("{}\n", serde_json::json!({"id": name, "text": text(0)}))).collect();
+    place.write("feed.jsonl", &feed);
+    let process = place.start("replay -o out.jsonl --monitor 127.0.0.1:0 feed.jsonl");
+    process.wait_for("all is read");
+    while json(&get(process.address, "/pairs"))["epoch"].as_u64() < Some(1) {}
+    for name in names {
+        let id = encoded(name).replace('.', "%2E");
+        for path in [
+            format!("/document?id={id}"),
+            format!("/document/text?id={id}"),
+            format!("/document?id={}", encoded(name)),
+        ] {
+            let answer = get(process.address, &path);
+            assert_eq!((answer.code, json(&answer)["id"].as_str()), (200, Some(name)), "{path}: {answer:?}");
+        }
+        assert_eq!(get(process.address, &format!("/compare?a={id}&b=text")).code, 200, "{name}");
+    }
+    let cluster =
+        json(&get(process.address, "/clusters"))["clusters"][0]["cluster"].as_str().unwrap().to_owned();
+    let found = get(process.address, &format!("/cluster?id={}", encoded(&cluster)));
+    assert_eq!(json(&found)["members"].as_array().map(Vec::len), Some(names.len()), "{found:?}");
+    assert_eq!(get(process.address, "/document?id=none").code, 404);
+    assert_eq!(process.interrupt().code(), Some(0));
+}
+
+/// Hot blocks say whose they are and what these share, and how many there are.
+#[test]
+fn hot_blocks_are_named_and_counted() {
+    let place = Place::new();
+    let feed: String = (0..40)
+        .map(|n| {
+            let own: Vec<String> = (0..6).map(|word| format!("own{n}x{word}")).collect();
+            let shared: Vec<String> = (0..60).map(|word| format!("shared{word}")).collect();
+            format!("{{\"id\":\"d{n}\",\"text\":\"{} {}\"}}\n", shared.join(" "), own.join(" "))
+        })
+        .collect();
+    place.write("feed.jsonl", &feed);
+    let process = place
+        .start("replay -o out.jsonl --epoch events:10 --set blocking.cap=4 --monitor 127.0.0.1:0 feed.jsonl");
+    process.wait_for("all is read");
+    let status = || json(&get(process.address, "/status"));
+    let is_told = |block: &Value| block["common"].as_str().is_some_and(|common| common.contains("shared"));
+    let told = loop {
+        let now = status();
+        let blocks = now["hot_blocks"].as_array().unwrap().clone();
+        if !blocks.is_empty() && blocks.iter().all(is_told) {
+            break now;
+        }
+    };
+    for block in told["hot_blocks"].as_array().unwrap() {
+        let of = |name: &str| block[name].as_str().unwrap_or_else(|| panic!("{name} of {block}")).to_owned();
+        assert_ne!(of("document"), of("beside"));
+    }
+    let gauge = get(process.address, "/metrics").body;
+    let gauge = gauge.lines().find_map(|line| line.strip_prefix("dupflow_hot_blocks ")).unwrap();
+    assert_eq!(told["hot_blocks_total"].as_u64(), gauge.trim().parse().ok());
+    assert_eq!(process.interrupt().code(), Some(0));
+}

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 
 use serde_json::Value;
 
-use super::client::{connect, get};
+use super::client::{Answer, connect, get};
 use super::run::Place;
 
 /// Pairs with their similarities as they are written.
@@ -15,25 +15,43 @@ type Pairs = BTreeMap<(String, String), String>;
 
 /// A reader that does what the events say, and comes back with the last id that it has had.
 #[derive(Default)]
-struct Reader {
-    pairs: Pairs,
+pub(crate) struct Reader {
+    pub(crate) pairs: Pairs,
     pending: Vec<Value>,
-    last_id: Option<String>,
+    pub(crate) last_id: Option<String>,
     snapshots: usize,
     said_bye: bool,
 }
 
 impl Reader {
-    /// Reads until so many events have had an id, or the stream ends.
+    /// Reads until so many events have had an id, or the stream ends; connects again while the run is not live.
     fn read(&mut self, address: SocketAddr, ids: usize) -> TcpStream {
+        loop {
+            match self.begin(address, ids) {
+                Ok(stream) => return stream,
+                Err(refused) => assert_eq!(refused.code, 503, "{refused:?}"),
+            }
+        }
+    }
+
+    /// Reads until so many events have had an id, or the stream ends.
+    ///
+    /// # Errors
+    /// What is answered instead.
+    pub(crate) fn begin(&mut self, address: SocketAddr, ids: usize) -> Result<TcpStream, Answer> {
         let mut stream = connect(address);
         let last = self.last_id.as_ref().map_or(String::new(), |id| format!("last-event-id: {id}\r\n"));
         // By the older version of HTTP the body comes as it is.
         write!(stream, "GET /deltas HTTP/1.0\r\nhost: localhost\r\n{last}\r\n").unwrap();
         self.pending.clear();
         let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
-        assert!(lines.next().is_some_and(|line| line.ends_with("200 OK")));
-        lines.by_ref().find(|line| line.is_empty()).expect("the head ends");
+        let first = lines.next().expect("an answer begins");
+        let head: Vec<String> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
+        if !first.ends_with("200 OK") {
+            let code = first.split(' ').nth(1).unwrap().parse().unwrap();
+            let head = head.join("\r\n").to_ascii_lowercase();
+            return Err(Answer { code, head, body: lines.collect::<Vec<_>>().join("\n") });
+        }
         let mut seen = 0;
         let mut event: BTreeMap<String, String> = BTreeMap::new();
         for line in lines {
@@ -51,7 +69,7 @@ impl Reader {
                 break;
             }
         }
-        stream
+        Ok(stream)
     }
 
     fn take(&mut self, event: &BTreeMap<String, String>) {

@@ -11,8 +11,11 @@ mod access;
 mod answers;
 mod client;
 mod deltas;
+mod description;
 mod exposition;
 mod floods;
+mod follow;
+mod restarts;
 mod run;
 mod scrape;
 mod stalling;
@@ -53,11 +56,15 @@ struct Watched {
 
 impl Watched {
     fn new(limits: Limits) -> Self {
+        Self::at(&Entry::open(HERE.parse().unwrap()), limits)
+    }
+
+    fn at(entry: &Entry, limits: Limits) -> Self {
         let (metrics, status) = (Arc::new(Metrics::new(3)), Arc::new(Status::new(0, 1, 2)));
         let clock = Arc::<StandingClock>::default();
         let shared: Arc<dyn Clock> = Arc::<StandingClock>::clone(&clock);
         let subject = Subject::new(Arc::clone(&metrics), Arc::clone(&status), shared);
-        let monitor = Monitor::start(&Entry::open(HERE.parse().unwrap()), subject, limits);
+        let monitor = Monitor::start(entry, subject, limits);
         Self { metrics, status, clock, monitor: monitor.unwrap() }
     }
 

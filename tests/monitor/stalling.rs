@@ -79,7 +79,7 @@ fn one_connection_too_many_is_told_so() {
         .collect();
     let text = String::from_utf8(rest(&mut connect(watched.address()))).unwrap();
     assert!(
-        text.starts_with("HTTP/1.1 503 ") && text.ends_with("\r\n\r\ntoo many connections\n"),
+        text.starts_with("HTTP/1.1 503 ") && text.ends_with("\r\n\r\n{\"error\":\"too many connections\"}"),
         "{text:?}"
     );
     drop(held);

@@ -11,6 +11,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::pairs::{decode, encode, id, limit, no_cursor};
 use super::{Asked, Failure};
 use crate::cluster::history::{Alive, Cursor, End, Ended, Event, Order};
+use crate::monitor::View;
 
 /// Clusters on a page, unless it says how many; members, and the most of both.
 const CLUSTERS: usize = 50;
@@ -42,6 +43,18 @@ pub(super) enum OrderText {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Members {
+    /// `next` of the page before.
+    after: Option<String>,
+    /// Most members on the page, from 1 to 1000; 100 if absent.
+    limit: Option<usize>,
+}
+
+/// Which cluster, and which members of it.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Named {
+    /// Its name.
+    id: String,
     /// `next` of the page before.
     after: Option<String>,
     /// Most members on the page, from 1 to 1000; 100 if absent.
@@ -130,8 +143,9 @@ impl Happened {
 }
 
 /// Clusters by their size or by when they changed.
-#[utoipa::path(get, path = "/clusters", params(Which), responses((status = 200, body = Page), (status = 400, body = Failure),
-    (status = 501, description = "Clusters are not kept.", body = Failure)))]
+#[utoipa::path(get, path = "/clusters", params(Which), responses((status = 200, description = "A page of them.", body = Page),
+    (status = 400, description = "The query is wrong.", body = Failure), (status = 501, description = "Clusters are not kept.", body = Failure),
+    (status = 503, description = "The run is not live yet.", body = Failure)))]
 pub(super) async fn clusters(
     State(asked): State<Arc<Asked>>,
     which: Result<Query<Which>, QueryRejection>,
@@ -147,22 +161,22 @@ pub(super) async fn clusters(
     });
     let after = after.transpose()?;
     let limit = limit(which.limit, CLUSTERS, MOST)?;
-    let view = asked.view()?;
-    let read = move || {
-        view.clusters(|epoch, history| {
+    let read = move |view: &View| {
+        view.clusters(|history| {
             let (found, next) = history.page(order, after.as_ref(), limit);
             let next = next.map(|cursor| encode(&[&cursor.to_string()]));
-            Json(Page { epoch, clusters: found.iter().map(Shown::of).collect(), next })
+            Json(Page { epoch: view.epoch(), clusters: found.iter().map(Shown::of).collect(), next })
         })
     };
-    asked.read(read).await
+    asked.see(asked.view()?, read).await
 }
 
 /// One cluster, by its name.
 #[utoipa::path(get, path = "/clusters/{id}", params(("id" = String, Path, description = "Its name, percent-encoded."), Members),
-    responses((status = 200, body = Whole), (status = 400, body = Failure),
+    responses((status = 200, description = "The cluster.", body = Whole), (status = 400, description = "The query is wrong.", body = Failure),
     (status = 404, description = "There is none; the line says what became of it, if that is remembered.", body = Failure),
-    (status = 501, description = "Clusters are not kept.", body = Failure)))]
+    (status = 501, description = "Clusters are not kept.", body = Failure),
+    (status = 503, description = "The run is not live yet.", body = Failure)))]
 pub(super) async fn cluster(
     State(asked): State<Arc<Asked>>,
     name: Result<Path<String>, PathRejection>,
@@ -170,16 +184,34 @@ pub(super) async fn cluster(
 ) -> Result<Json<Whole>, Failure> {
     let Path(name) = name.map_err(|error| Failure::wrong(error.body_text()))?;
     let Query(which) = which.map_err(|error| Failure::wrong(error.body_text()))?;
-    let name = id(&name)?;
+    cluster_of(&asked, &name, which).await
+}
+
+/// One cluster, by its name; for names that a path cannot hold, as `..` is.
+#[utoipa::path(get, path = "/cluster", params(Named), responses((status = 200, description = "The cluster.", body = Whole),
+    (status = 400, description = "The query is wrong.", body = Failure),
+    (status = 404, description = "There is none; the line says what became of it, if that is remembered.", body = Failure),
+    (status = 501, description = "Clusters are not kept.", body = Failure),
+    (status = 503, description = "The run is not live yet.", body = Failure)))]
+pub(super) async fn cluster_by(
+    State(asked): State<Arc<Asked>>,
+    which: Result<Query<Named>, QueryRejection>,
+) -> Result<Json<Whole>, Failure> {
+    let Query(Named { id, after, limit }) = which.map_err(|error| Failure::wrong(error.body_text()))?;
+    cluster_of(&asked, &id, Members { after, limit }).await
+}
+
+async fn cluster_of(asked: &Arc<Asked>, name: &str, which: Members) -> Result<Json<Whole>, Failure> {
+    let name = id(name)?;
     let after = which.after.as_deref().map(|text| {
         let [after] = decode(text).ok_or_else(no_cursor)?;
         id(&after)
     });
     let after = after.transpose()?;
     let limit = limit(which.limit, MEMBERS, MOST)?;
-    let view = asked.view()?;
-    let read = move || {
-        view.clusters(|epoch, history| {
+    let read = move |view: &View| {
+        let epoch = view.epoch();
+        view.clusters(|history| {
             let cluster = history.cluster(&name);
             let cluster = cluster.ok_or_else(|| Failure::missing(missing(history.ended(&name))))?;
             let (found, goes_on) = history.members(&name, after.as_ref(), limit);
@@ -192,7 +224,7 @@ pub(super) async fn cluster(
             }))
         })
     };
-    asked.read(read).await?
+    asked.see(asked.view()?, read).await?
 }
 
 /// Why there is no cluster of a name.

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::{Asked, Failure};
+use crate::monitor::refusals::Refused;
 use crate::monitor::stream::{Begin, Flow, Reader};
 use crate::monitor::view::render;
 
@@ -30,8 +31,8 @@ pub(super) struct From {
 /// `last` is true, `epoch` events tell what has changed meanwhile of the pairs told so far. `dropped`: the reader was too slow; a snapshot follows,
 /// unless it asked for the tail. `bye`: the run ends.
 #[utoipa::path(get, path = "/deltas", params(From), responses((status = 200, description = "The stream.", content_type = "text/event-stream"),
-    (status = 400, body = Failure), (status = 501, description = "It would begin with a snapshot, and pairs are not kept.", body = Failure),
-    (status = 503, description = "Too many streams are open.", body = Failure)))]
+    (status = 400, description = "The query is wrong.", body = Failure), (status = 501, description = "It would begin with a snapshot, and pairs are not kept.", body = Failure),
+    (status = 503, description = "Too many streams are open, or the run is not live yet.", body = Failure)))]
 pub(super) async fn deltas(
     State(asked): State<Arc<Asked>>,
     from: Result<Query<From>, QueryRejection>,
@@ -47,7 +48,10 @@ pub(super) async fn deltas(
     let begin =
         Begin::of(&view, after.transpose()?, from.tail.is_some()).map_err(|why| Failure::unseen(&why))?;
     let room = Arc::clone(&asked.streams).try_acquire_owned();
-    let permit = room.map_err(|_| Failure::busy("too many streams of deltas are open", 5))?;
+    let permit = room.map_err(|_| {
+        asked.refusals.add(Refused::Streams);
+        Failure::busy("too many streams of deltas are open", 5)
+    })?;
     let (out, body) = Flow::open();
     let ending = asked.ending.clone();
     let reader = Reader { view, is_resumable: from.tail.is_none(), out, ending, permit };

@@ -1,10 +1,14 @@
 //! The description of all this, made from the code.
 
-use axum::http::header;
+use std::sync::LazyLock;
+
+use axum::Json;
 use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
 use utoipa::OpenApi;
 
 use super::{clusters, deltas, documents, pairs, plain, similar, standing};
+use crate::monitor::access::{COOKIE, is_open};
 
 /// A run of dupflow: its pairs of near-duplicate documents, its clusters, its numbers.
 #[derive(OpenApi)]
@@ -22,26 +26,66 @@ use super::{clusters, deltas, documents, pairs, plain, similar, standing};
         standing::pipeline,
         standing::history,
         documents::document,
+        documents::document_by,
         documents::text,
+        documents::text_by,
         documents::compare,
         pairs::pairs,
         clusters::clusters,
         clusters::cluster,
+        clusters::cluster_by,
         deltas::deltas,
         similar::similar
-    )
+    ),
+    components(schemas(similar::Asks, clusters::OrderText))
 )]
 struct Described;
 
 /// This description, as OpenAPI.
 #[utoipa::path(get, path = "/openapi.json", responses((status = 200, description = "OpenAPI 3.1.", content_type = "application/json")))]
 pub(super) async fn openapi() -> Response {
-    let text = Described::openapi().to_json().unwrap_or_default();
-    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
+    Json(&*WHOLE).into_response()
 }
 
-/// The paths that are described, in order.
+/// The description, with what holds of all paths.
+static WHOLE: LazyLock<Value> = LazyLock::new(|| {
+    let mut whole = serde_json::to_value(Described::openapi()).unwrap_or_default();
+    // Either of them, or neither on a loopback address without a token.
+    whole["security"] = json!([{"token": []}, {"cookie": []}, {}]);
+    whole["components"]["securitySchemes"] = json!({
+        "token": {"type": "http", "scheme": "bearer", "description": "monitor.token or monitor.token_file, if one is set."},
+        "cookie": {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": "What POST /login sets."},
+    });
+    let refused = |description: &str| {
+        let schema = json!({"$ref": "#/components/schemas/Failure"});
+        json!({"description": description, "content": {"application/json": {"schema": schema}}})
+    };
+    for (path, operations) in whole["paths"].as_object_mut().into_iter().flatten() {
+        for operation in operations.as_object_mut().into_iter().flat_map(|of| of.values_mut()) {
+            if is_open(path) {
+                operation["security"] = json!([]);
+            } else if operation["responses"]["401"].is_null() {
+                operation["responses"]["401"] = refused("A token is needed.");
+            }
+            operation["responses"]["403"] =
+                refused("The host is none by which the monitor goes, or the page of another site asks.");
+            if operation["responses"]["400"].is_null() && path != "/" {
+                operation["responses"]["400"] = refused("The query has a parameter that is not taken here.");
+            }
+        }
+    }
+    whole
+});
+
+/// The paths that are described, with the parameters of their queries.
 #[cfg(test)]
-pub(super) fn paths() -> Vec<String> {
-    Described::openapi().paths.paths.into_keys().collect()
+pub(super) fn paths() -> std::collections::BTreeMap<String, std::collections::BTreeSet<String>> {
+    let described = &*WHOLE;
+    let paths = described["paths"].as_object().unwrap().iter().map(|(path, operations)| {
+        let of_all = operations.as_object().unwrap().values();
+        let all = of_all.flat_map(|operation| operation["parameters"].as_array().into_iter().flatten());
+        let of_query = all.filter(|parameter| parameter["in"] == "query");
+        (path.clone(), of_query.map(|parameter| parameter["name"].as_str().unwrap().to_owned()).collect())
+    });
+    paths.collect()
 }

@@ -47,11 +47,16 @@ impl Failure {
     }
 
     pub(super) fn unseen(why: &Unseen) -> Self {
-        let status = match why {
-            Unseen::NotKept => StatusCode::NOT_IMPLEMENTED,
-            Unseen::Broken => StatusCode::INTERNAL_SERVER_ERROR,
-        };
-        Self::new(status, why.to_string())
+        match why {
+            Unseen::NotKept => Self::new(StatusCode::NOT_IMPLEMENTED, why.to_string()),
+            Unseen::Broken => Self::new(StatusCode::INTERNAL_SERVER_ERROR, why.to_string()),
+            Unseen::NotFilled | Unseen::Busy => Self::busy(why.to_string(), 1),
+        }
+    }
+
+    /// Whether it may be answered later.
+    pub(super) fn is_temporary(&self) -> bool {
+        self.again.is_some()
     }
 
     /// The line.

@@ -72,8 +72,9 @@ impl Shown {
 }
 
 /// Pairs by (a, b).
-#[utoipa::path(get, path = "/pairs", params(Which), responses((status = 200, body = Page),
-    (status = 400, body = Failure), (status = 501, description = "Pairs are not kept.", body = Failure)))]
+#[utoipa::path(get, path = "/pairs", params(Which), responses((status = 200, description = "A page of them.", body = Page),
+    (status = 400, description = "The query is wrong.", body = Failure), (status = 501, description = "Pairs are not kept.", body = Failure),
+    (status = 503, description = "The run is not live yet.", body = Failure)))]
 pub(super) async fn pairs(
     State(asked): State<Arc<Asked>>,
     which: Result<Query<Which>, QueryRejection>,
@@ -88,7 +89,7 @@ pub(super) async fn pairs(
     };
     let view = asked.view()?;
     asked
-        .read(move || {
+        .see(view, move |view| {
             let (epoch, (found, next)) = view.pairs(|epoch, pairs| (epoch, pairs.page(&wanted)));
             let next = next.map(|(a, b)| encode(&[a.as_str(), b.as_str()]));
             Json(Page { epoch, pairs: found.iter().map(Shown::of).collect(), next })

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, Uri, header};
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::{Html, IntoResponse, Redirect, Response};
 use serde::Deserialize;
 
-use super::{Asked, Failure};
+use super::{Asked, Failure, Unslashed};
 use crate::monitor::families::{self, Held, Scrape};
+use crate::monitor::refusals::Refused;
 use crate::monitor::{memory, page};
 
 /// A form that holds a token, in bytes.
@@ -19,7 +21,13 @@ const FORM_BYTES: usize = 8 << 10;
 /// The page.
 #[utoipa::path(get, path = "/", responses((status = 200, description = "The page.", content_type = "text/html"),
     (status = 401, description = "A form for the token.", content_type = "text/html")))]
-pub(super) async fn page() -> Response {
+pub(super) async fn page(
+    State(asked): State<Arc<Asked>>,
+    unslashed: Option<Extension<Unslashed>>,
+) -> Response {
+    if unslashed.is_some() {
+        return Redirect::permanent(asked.access.home()).into_response();
+    }
     ([(header::CONTENT_SECURITY_POLICY, page::policy())], Html(page::html())).into_response()
 }
 
@@ -29,7 +37,7 @@ pub(super) fn door(note: Option<&str>) -> Response {
     let page = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
          <meta name=\"color-scheme\" content=\"light dark\"><link rel=\"icon\" href=\"data:,\"><title>dupflow</title>\
-         <main><h1>dupflow</h1><p>{note}</p><form method=\"post\" action=\"/login\">\
+         <main><h1>dupflow</h1><p>{note}</p><form method=\"post\" action=\"login\">\
          <label>Token <input type=\"password\" name=\"token\" autocomplete=\"current-password\" required autofocus></label> \
          <button>Log in</button></form></main></html>\n"
     );
@@ -39,13 +47,14 @@ pub(super) fn door(note: Option<&str>) -> Response {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Login {
     token: String,
 }
 
 /// Sets the cookie of whoever knows the token.
 #[utoipa::path(post, path = "/login", request_body(content = String, content_type = "application/x-www-form-urlencoded",
-    description = "token=TOKEN"), responses((status = 303, description = "The cookie is set; the page is at /."),
+    description = "token=TOKEN"), responses((status = 303, description = "The cookie is set; the page is at `./`."),
     (status = 401, description = "A form for the token.", content_type = "text/html"),
     (status = 404, description = "No token is needed here.", body = Failure)))]
 pub(super) async fn login(State(asked): State<Arc<Asked>>, body: Body) -> Response {
@@ -53,6 +62,7 @@ pub(super) async fn login(State(asked): State<Arc<Asked>>, body: Body) -> Respon
         return Failure::missing("no token is needed here").into_response();
     }
     if asked.logins.take(asked.subject.clock.now()).is_err() {
+        asked.refusals.add(Refused::Logins);
         return Failure::busy("too many attempts in a second", 1).into_response();
     }
     let read = tokio::time::timeout(asked.limits.body, axum::body::to_bytes(body, FORM_BYTES)).await;
@@ -61,7 +71,7 @@ pub(super) async fn login(State(asked): State<Arc<Asked>>, body: Body) -> Respon
     let login = uri.and_then(|uri| Query::<Login>::try_from_uri(&uri).ok());
     match login.and_then(|Query(login)| asked.access.login(&login.token)) {
         Some(cookie) => {
-            (StatusCode::SEE_OTHER, [(header::SET_COOKIE, cookie), (header::LOCATION, "/".to_owned())])
+            (StatusCode::SEE_OTHER, [(header::SET_COOKIE, cookie), (header::LOCATION, "./".to_owned())])
                 .into_response()
         }
         None => door(Some("That is not the token of this run.")),
@@ -86,16 +96,15 @@ impl Asked {
         let subject = &self.subject;
         let seen = subject.view.as_ref().filter(|view| view.sees().is_ok());
         let held = seen.map(|view| {
-            view.clusters(|_, history| Held {
-                clusters: history.len() - history.giants(),
-                giants: history.giants(),
-            })
+            let sums = view.sums();
+            Held { clusters: sums.clusters - sums.giants, giants: sums.giants }
         });
         Scrape {
             counts: subject.metrics.counts(),
             status: Arc::clone(&subject.status),
             now: subject.clock.now(),
             resident: memory::resident_bytes(),
+            refused: (self.refusals.questions(), self.refusals.requests()),
             streams: self.limits.streams - self.streams.available_permits(),
             held,
         }
@@ -113,7 +122,8 @@ pub(super) async fn health(State(asked): State<Arc<Asked>>) -> Response {
 #[utoipa::path(get, path = "/ready", responses((status = 200, description = "It does.", content_type = "text/plain"),
     (status = 503, description = "What it waits for.", content_type = "text/plain")))]
 pub(super) async fn ready(State(asked): State<Arc<Asked>>) -> Response {
-    line(asked.subject.status.readiness(asked.subject.clock.now()), "ready")
+    let ready = asked.subject.status.readiness(asked.subject.clock.now());
+    line(ready.and_then(|()| asked.is_live().map_err(|failure| failure.line().to_owned())), "ready")
 }
 
 /// The settings of the run, secrets masked.

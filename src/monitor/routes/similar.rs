@@ -9,13 +9,18 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
-use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 use utoipa::ToSchema;
 
 use super::{Asked, Failure};
+use crate::cluster::history::History;
+use crate::monitor::View;
+use crate::monitor::refusals::Refused;
 use crate::monitor::stream::Flow;
 use crate::monitor::subject::Pipeline;
+use crate::monitor::view::Unseen;
+use crate::time::Epoch;
 use crate::visit::{Answer, Question, Refusal, Similar};
 
 /// Documents that are told, unless it is said how many, and the most.
@@ -27,6 +32,7 @@ const ANSWER: Duration = Duration::from_secs(30);
 
 /// A text to be looked for.
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Asks {
     text: String,
     /// Most documents to be told, from 1 to 1000; 20 if absent.
@@ -43,6 +49,8 @@ pub(super) struct Answered {
     id: Option<serde_json::Value>,
     /// The answer is of the corpus after this epoch.
     epoch: u64,
+    /// Each `cluster` is of the output after this epoch; null where clusters are not kept.
+    output_epoch: Option<u64>,
     /// The text has no token, so it is similar to nothing.
     empty: bool,
     /// The most similar first.
@@ -102,9 +110,9 @@ enum Shape {
 ///
 /// `application/x-ndjson`: one question on each line, one answer on each line, in their order; a question that cannot be answered has `error` in its place.
 #[utoipa::path(post, path = "/similar", request_body(content((String = "text/plain"), (Asks = "application/json"), (String = "application/x-ndjson"))),
-    responses((status = 200, body = Answered), (status = 400, body = Failure), (status = 408, description = "The body came too slowly.", body = Failure),
-    (status = 413, description = "The body is too large.", body = Failure), (status = 415, body = Failure),
-    (status = 503, description = "Too many questions, or the run ends.", body = Failure)))]
+    responses((status = 200, description = "What it is similar to.", body = Answered), (status = 400, description = "The question is wrong.", body = Failure), (status = 408, description = "The body came too slowly.", body = Failure),
+    (status = 413, description = "The body is too large.", body = Failure), (status = 415, description = "No text, and no question.", body = Failure),
+    (status = 503, description = "Too many questions, the run is not live yet, or it ends.", body = Failure)))]
 pub(super) async fn similar(
     State(asked): State<Arc<Asked>>,
     headers: HeaderMap,
@@ -112,14 +120,30 @@ pub(super) async fn similar(
 ) -> Result<Response, Failure> {
     let shape = shape(&headers)?;
     // Before the body is read: it takes memory.
-    let room = Arc::clone(&asked.bodies).try_acquire_owned();
-    let permit = room.map_err(|_| Failure::busy("too many questions are under way", 1))?;
-    take(&asked).map_err(|_| Failure::busy("too many questions in a second", 1))?;
+    let room = |of: &Arc<Semaphore>| {
+        Arc::clone(of).try_acquire_owned().map_err(|_| {
+            asked.refusals.add(Refused::Bodies);
+            Failure::busy("too many questions are under way", 1)
+        })
+    };
+    let many = (shape == Shape::Lines).then(|| room(&asked.many)).transpose()?;
+    let permit = room(&asked.bodies)?;
+    asked.is_live().inspect_err(|_| asked.refusals.add(Refused::NotLive))?;
+    if shape != Shape::Lines {
+        asked.questions.take(asked.subject.clock.now()).map_err(|_| {
+            asked.refusals.add(Refused::Rate);
+            Failure::busy("too many questions in a second", 1)
+        })?;
+    }
+    let said = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    if said.is_some_and(|length: u64| length > asked.limits.body_bytes as u64) {
+        return Err(too_large(asked.limits.body_bytes));
+    }
     let bytes = read(&asked, body).await?;
     let asks = match shape {
         Shape::Lines => {
             let (fill, answers) = Flow::open();
-            tokio::spawn(lines(asked, bytes, fill, permit));
+            tokio::spawn(lines(asked, bytes, fill, (permit, many)));
             return Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], answers).into_response());
         }
         Shape::Text => Asks { text: utf8(&bytes)?.to_owned(), top: None, id: None },
@@ -156,8 +180,7 @@ async fn read(asked: &Asked, body: Body) -> Result<Bytes, Failure> {
                 Some(this.to_string())
             });
             if is_long.into_iter().any(|what| what.contains("length limit exceeded")) {
-                let what = format!("the body has more than {most} bytes (monitor.body_bytes)");
-                return Err(Failure::new(StatusCode::PAYLOAD_TOO_LARGE, what));
+                return Err(too_large(most));
             }
             Err(Failure::wrong("the body ended early"))
         }
@@ -166,6 +189,11 @@ async fn read(asked: &Asked, body: Body) -> Result<Bytes, Failure> {
             Err(Failure::new(StatusCode::REQUEST_TIMEOUT, what))
         }
     }
+}
+
+fn too_large(most: usize) -> Failure {
+    let what = format!("the body has more than {most} bytes (monitor.body_bytes)");
+    Failure::new(StatusCode::PAYLOAD_TOO_LARGE, what)
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str, Failure> {
@@ -183,19 +211,16 @@ fn parse(bytes: &[u8]) -> Result<Asks, Failure> {
     }
 }
 
-/// Takes one question's share of a second.
-fn take(asked: &Asked) -> Result<(), Duration> {
-    asked.questions.take(asked.subject.clock.now())
-}
-
-/// Answers line by line. The first one has its share already, the others wait for theirs.
-async fn lines(asked: Arc<Asked>, bytes: Bytes, fill: mpsc::Sender<Bytes>, permit: OwnedSemaphorePermit) {
-    let mut is_first = true;
+/// Answers line by line: each waits for its share of a second, and leaves half of that to single questions.
+async fn lines(
+    asked: Arc<Asked>,
+    bytes: Bytes,
+    fill: mpsc::Sender<Bytes>,
+    permits: (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>),
+) {
     for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
-        if !std::mem::take(&mut is_first) {
-            while let Err(time) = take(&asked) {
-                sleep(time).await;
-            }
+        while let Err(time) = asked.questions.take_upper_half(asked.subject.clock.now()) {
+            sleep(time).await;
         }
         let answered = match parse(line) {
             Ok(asks) => {
@@ -214,22 +239,23 @@ async fn lines(asked: Arc<Asked>, bytes: Bytes, fill: mpsc::Sender<Bytes>, permi
             break;
         }
     }
-    drop(permit);
+    drop(permits);
 }
 
 async fn answer(asked: &Arc<Asked>, asks: Asks) -> Result<Answered, Failure> {
     let question = Question::Text { text: asks.text, top: asks.top.unwrap_or(TOP) };
     let answer = ask(asked, question).await?;
-    let clusters: Vec<Option<String>> = match asked.view() {
-        Err(_) => vec![None; answer.similar.len()],
+    let (output_epoch, clusters): (Option<u64>, Vec<Option<String>>) = match asked.view() {
+        Err(_) => (None, vec![None; answer.similar.len()]),
         Ok(view) => {
             let ids: Vec<_> = answer.similar.iter().map(|similar| similar.id.clone()).collect();
-            let cluster = move || {
-                view.clusters(|_, history| {
+            let cluster = move |seen: &View| {
+                let of = |history: &History| {
                     ids.iter().map(|id| history.cluster_of(id).map(ToString::to_string)).collect()
-                })
+                };
+                (Some(seen.epoch()), seen.clusters(of))
             };
-            asked.read(cluster).await?
+            asked.see(view, cluster).await?
         }
     };
     let documents = answer.similar.iter().zip(clusters).map(|(similar, cluster)| Near {
@@ -241,6 +267,7 @@ async fn answer(asked: &Arc<Asked>, asks: Asks) -> Result<Answered, Failure> {
     Ok(Answered {
         id: asks.id,
         epoch: answer.epoch,
+        output_epoch,
         empty: !answer.sketched,
         documents: documents.collect(),
         more: answer.more,
@@ -249,14 +276,24 @@ async fn answer(asked: &Arc<Asked>, asks: Asks) -> Result<Answered, Failure> {
 
 /// Asks the workers.
 pub(super) async fn ask(asked: &Asked, question: Question) -> Result<Answer, Failure> {
+    ask_after(asked, 0, question).await
+}
+
+/// Asks the workers for an answer of this epoch or a later one.
+pub(super) async fn ask_after(asked: &Asked, epoch: Epoch, question: Question) -> Result<Answer, Failure> {
+    asked.is_live()?;
     let visitors = asked.subject.visitors.as_ref();
     let visitors = visitors.ok_or_else(|| Failure::not_here("similar documents"))?;
     let status = &asked.subject.status;
+    let refuse = |why, failure| {
+        asked.refusals.add(why);
+        Err(failure)
+    };
     let (tell, told) = oneshot::channel();
     let begun = asked.subject.clock.now();
     status.asked();
     // Nobody listens any more once the client is gone.
-    visitors.ask(question, move |reply| drop(tell.send(reply)));
+    visitors.ask_after(epoch, question, move |reply| drop(tell.send(reply)));
     let outcome = timeout(ANSWER, told).await;
     let took = asked.subject.clock.now().saturating_sub(begun);
     match outcome {
@@ -265,19 +302,13 @@ pub(super) async fn ask(asked: &Asked, question: Question) -> Result<Answer, Fai
             Ok(answer)
         }
         Ok(Ok(Err(Refusal::Full))) => {
-            status.refused();
-            Err(Failure::busy("too many questions are under way", 1))
+            refuse(Refused::Full, Failure::busy("too many questions are under way", 1))
         }
-        Ok(_) => {
-            status.refused();
-            Err(Failure::busy("the run has ended", 30))
-        }
+        Ok(Ok(Err(Refusal::NotLive))) => refuse(Refused::NotLive, Failure::unseen(&Unseen::NotFilled)),
+        Ok(_) => refuse(Refused::Ended, Failure::busy("the run has ended", 30)),
         Err(_) => {
-            status.refused();
-            Err(Failure::busy(
-                "the workers have not answered in time: an epoch takes long, or they are held up",
-                5,
-            ))
+            let what = "the workers have not answered in time: an epoch takes long, or they are held up";
+            refuse(Refused::Late, Failure::busy(what, 5))
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Where the run stands, and what it runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 
 use axum::Json;
@@ -10,10 +10,12 @@ use utoipa::ToSchema;
 
 use super::{Asked, Failure};
 use crate::backlog::Waiting;
+use crate::doc::DocId;
 use crate::metrics::Counter;
 use crate::monitor::memory;
 use crate::monitor::samples::{EVERY_SECONDS, Sample};
 use crate::monitor::status::Phase;
+use crate::monitor::view::Unseen;
 use crate::time::unix_seconds;
 
 /// Hot blocks that are told, the largest.
@@ -38,15 +40,15 @@ pub(super) struct Standing {
     epochs: Epochs,
     /// What of a topic waits to be read by this process; null of other inputs.
     input: Option<Input>,
-    /// Documents alive.
+    /// Documents alive; so many of them so far, before the run is live.
     documents: u64,
-    /// Distinct sketches alive.
+    /// Distinct sketches alive; so many of them so far, before the run is live.
     sketches: u64,
-    /// Pairs alive.
-    pairs: u64,
-    /// Clusters alive, giants included.
-    clusters: usize,
-    giant_clusters: usize,
+    /// Pairs alive; null until the run is live. Where pairs are not kept, those that all workers have computed so far.
+    pairs: Option<u64>,
+    /// Clusters alive, giants included; null where they are not kept, and until the run is live.
+    clusters: Option<usize>,
+    giant_clusters: Option<usize>,
     /// Every counter by its name.
     counts: BTreeMap<&'static str, u64>,
     /// Deltas by what caused them, both signs together.
@@ -58,8 +60,11 @@ pub(super) struct Standing {
     resident_bytes: u64,
     peak_resident_bytes: u64,
     state: Stored,
-    /// Pairs alive by their similarity: in [i/100, (i+1)/100), the last one includes 1.
+    /// Pairs alive by their similarity: in [i/100, (i+1)/100), the last one includes 1. None where they are not kept, and until the run is live.
     similarities: Vec<u64>,
+    /// How many blocks are hot.
+    hot_blocks_total: usize,
+    /// The largest of them.
     hot_blocks: Vec<HotBlock>,
 }
 
@@ -73,6 +78,8 @@ struct Epochs {
     in_flight: u64,
     /// Deltas of closed epochs that wait for the output.
     waiting_deltas: u64,
+    /// What `pairs`, `clusters` and `similarities` are of; null where they are not kept, and until the run is live.
+    shown: Option<u64>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -116,6 +123,10 @@ struct HotBlock {
     sketches: usize,
     /// A document in it, if one is known.
     document: Option<String>,
+    /// Another one, whose sketch is another.
+    beside: Option<String>,
+    /// The beginning of the longest passage that these two have in common; null until it has been looked for, and where there is none or a text cannot be had.
+    common: Option<String>,
 }
 
 /// How the numbers went.
@@ -129,30 +140,37 @@ pub(super) struct History {
 }
 
 /// Where the run stands.
-#[utoipa::path(get, path = "/status", responses((status = 200, body = Standing)))]
+#[utoipa::path(get, path = "/status", responses((status = 200, description = "Its numbers.", body = Standing)))]
 pub(super) async fn status(State(asked): State<Arc<Asked>>) -> Result<Json<Standing>, Failure> {
     let held = Arc::clone(&asked);
     // Hot blocks are behind a lock of the workers.
-    asked.read(move || Json(standing(&held))).await
+    let (standing, two) = asked.read(move || standing(&held)).await?;
+    asked.look_for_commons(&two);
+    Ok(Json(standing))
 }
 
-fn standing(asked: &Asked) -> Standing {
+/// Where it stands, and of which two documents it is to be found what they have in common.
+fn standing(asked: &Asked) -> (Standing, BTreeSet<(DocId, DocId)>) {
     let subject = &asked.subject;
     let (counts, status) = (subject.metrics.counts(), &subject.status);
     let view = subject.view.as_ref();
-    let seen = view.filter(|view| view.sees().is_ok());
-    let (clusters, giants) =
-        seen.map_or((0, 0), |seen| seen.clusters(|_, history| (history.len(), history.giants())));
+    let keeps = view.is_some_and(|view| view.sees() != Err(Unseen::NotKept));
+    let seen = view.filter(|view| view.sees().is_ok()).map(|view| view.sums());
+    let computed = (!keeps).then(|| counts.balance(Counter::Added, Counter::Removed));
     let phase = status.phase();
     let (resident, peak) = memory::resident_bytes().unwrap_or_default();
     let (epoch, bytes) = status.state();
-    let hot = (subject.hot_blocks)(HOT_BLOCKS).into_iter().map(|hot| HotBlock {
+    let (hot_blocks_total, hot) = (subject.hot_blocks)(HOT_BLOCKS);
+    let two = hot.iter().filter_map(|hot| hot.document.clone().zip(hot.beside.clone())).collect();
+    let hot = hot.into_iter().map(|hot| HotBlock {
         table: hot.table,
         hash: hot.hash,
         sketches: hot.sketches,
+        common: hot.document.clone().zip(hot.beside.clone()).and_then(|both| asked.commons.of(&both)),
         document: hot.document.map(|id| id.to_string()),
+        beside: hot.beside.map(|id| id.to_string()),
     });
-    Standing {
+    let standing = Standing {
         run: view.map(|view| view.run().to_owned()).unwrap_or_default(),
         version: env!("CARGO_PKG_VERSION"),
         phase: phase.name().to_owned(),
@@ -166,13 +184,14 @@ fn standing(asked: &Asked) -> Standing {
             durable: status.durable_epoch(),
             in_flight: status.in_flight(),
             waiting_deltas: status.waiting_deltas(),
+            shown: seen.as_ref().map(|sums| sums.epoch),
         },
         input: status.input().map(|all| Input::of_all(&all)),
         documents: counts.documents(),
         sketches: counts.balance(Counter::SketchesBorn, Counter::SketchesDied),
-        pairs: counts.balance(Counter::Added, Counter::Removed),
-        clusters,
-        giant_clusters: giants,
+        pairs: seen.as_ref().map(|sums| sums.pairs as u64).or(computed),
+        clusters: seen.as_ref().map(|sums| sums.clusters),
+        giant_clusters: seen.as_ref().map(|sums| sums.giants),
         counts: Counter::TABLE.iter().map(|(counter, name, _)| (*name, counts.get(*counter))).collect(),
         causes: counts.causes().map(|(cause, n)| (cause.name(), n)).collect(),
         compared_by_look: counts.looks().to_vec(),
@@ -180,11 +199,11 @@ fn standing(asked: &Asked) -> Standing {
         resident_bytes: resident,
         peak_resident_bytes: peak,
         state: Stored { epoch, bytes },
-        similarities: seen
-            .map(|seen| seen.pairs(|_, pairs| pairs.by_similarity().to_vec()))
-            .unwrap_or_default(),
+        similarities: seen.map(|sums| sums.by_similarity.to_vec()).unwrap_or_default(),
+        hot_blocks_total,
         hot_blocks: hot.collect(),
-    }
+    };
+    (standing, two)
 }
 
 /// What the pipeline is: its rules in words, its threshold, the curve of its blocking.
@@ -200,7 +219,7 @@ pub(super) async fn pipeline(State(asked): State<Arc<Asked>>) -> Json<serde_json
 }
 
 /// How the numbers went over time; counts are absolute.
-#[utoipa::path(get, path = "/history", responses((status = 200, body = History)))]
+#[utoipa::path(get, path = "/history", responses((status = 200, description = "The samples.", body = History)))]
 pub(super) async fn history(State(asked): State<Arc<Asked>>) -> Json<History> {
     let (samples, coarse) = asked.samples.lock().unwrap_or_else(PoisonError::into_inner).all();
     Json(History { every_seconds: EVERY_SECONDS, samples, coarse })

@@ -17,6 +17,8 @@ pub(super) enum News {
     Restored(Vec<Delta>),
     /// This epoch has become durable.
     Committed { epoch: Epoch, deltas: Vec<Delta> },
+    /// The run is live: all that the output held has been handed over, and no epoch up to this one follows.
+    Live { epoch: Epoch },
 }
 
 /// A queue that holds up whoever fills it too fast.
@@ -109,7 +111,7 @@ impl Feed {
 impl News {
     fn deltas(&self) -> usize {
         match self {
-            Self::Stands { .. } => 0,
+            Self::Stands { .. } | Self::Live { .. } => 0,
             Self::Restored(deltas) | Self::Committed { deltas, .. } => deltas.len(),
         }
     }
@@ -134,6 +136,11 @@ impl Feeder {
         if !deltas.is_empty() {
             self.0.feed.tell(News::Restored(deltas.to_vec()));
         }
+    }
+
+    /// The output holds what has been handed over and no more, up to this epoch; what follows is news.
+    pub fn live(&self, epoch: Epoch) {
+        self.0.feed.tell(News::Live { epoch });
     }
 
     /// An epoch with these deltas has become durable.

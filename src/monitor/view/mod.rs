@@ -5,14 +5,15 @@
 //!                                                  History    ◀── clusters ──
 //! ```
 //!
-//! In: what each commit made durable, and before that what the output held already. Out: pages of it, each of one moment.
+//! In: what each commit made durable, and before that what the output held already. Out: pages of it, each of the end of one epoch.
+//! Until the run is live the view is not whole, and has no page.
 //!
 //! The committer waits for no reader: it hands over lists of deltas, and a thread of the view's own takes them in, at most [`PIECE`] deltas
 //! under one lock. Only where more than [`WAITING`] deltas wait does the committer wait, for that thread. A reader holds a lock for as
-//! long as it takes to copy a page.
+//! long as it takes to copy a page. A page waits for the end of the epoch that is being taken in, in turn with that thread
+//! ([`View::whole`]); nothing else does.
 //!
-//! Invariants: the pairs are those that the epochs taken in accumulate to. An epoch of up to [`PIECE`] deltas is taken in at once; of a larger
-//! one a page may hold a part, and names the epoch before it. A pair's `since` and `cause` are those of the delta that brought it with its present similarity;
+//! Invariants: the pairs and the clusters of a page are those that all epochs up to the one that it names accumulate to. A pair's `since` and `cause` are those of the delta that brought it with its present similarity;
 //! of a pair that the output held before the run, `since` is the epoch at which the output stood.
 //!
 //! Memory: see [`pairs`] and [`crate::cluster`]; 16 MiB of deltas.
@@ -28,10 +29,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::body::Bytes;
-use tokio::sync::watch;
+use tokio::sync::{OwnedRwLockReadGuard, RwLock, watch};
+use tokio::time::timeout;
 
 pub use feed::Feeder;
-pub(super) use pairs::{Held, Pairs};
+pub(super) use pairs::{Held, Pairs, RANGES};
 pub(super) use ring::{Piece, Place, Ring};
 pub(super) use walk::{Step, Walk};
 
@@ -48,6 +50,9 @@ const PIECE: usize = 1000;
 /// Deltas that may wait to be taken in, exclusive; then the committer waits. About 100 bytes each.
 const WAITING: usize = 1 << 18;
 
+/// How long a page waits for the end of an epoch that is being taken in: millions of deltas take seconds.
+const WHOLE: Duration = Duration::from_secs(10);
+
 /// Bytes of deltas, with their frames, that are held for readers who fall behind or come back.
 const RING_BYTES: usize = 16 << 20;
 
@@ -58,8 +63,11 @@ pub struct View {
     /// Without pairs it is a stream of deltas, and nothing is held but the last ones.
     keeps_pairs: bool,
     state: Mutex<State>,
-    /// Up to an epoch.
-    clusters: Mutex<(Epoch, History)>,
+    clusters: Mutex<History>,
+    /// Held for writing while something is taken in, for reading while a page is read: in turn, so that neither starves the other.
+    gate: Arc<RwLock<()>>,
+    /// What there is, as the last epoch has left it.
+    sums: Mutex<Sums>,
     feed: Feed,
     /// [`PIECE`], or less in tests.
     piece: usize,
@@ -67,14 +75,41 @@ pub struct View {
     taken: watch::Sender<u64>,
     /// Where the output stood when the run began.
     past: AtomicU64,
+    /// All is here that the output held when the run became live.
+    is_filled: AtomicBool,
     broken: AtomicBool,
+}
+
+/// How much of everything there is after an epoch.
+#[derive(Clone, Debug)]
+pub(super) struct Sums {
+    pub(super) epoch: Epoch,
+    pub(super) pairs: usize,
+    /// Pairs by their similarity.
+    pub(super) by_similarity: [u64; RANGES],
+    /// Clusters, giants included.
+    pub(super) clusters: usize,
+    pub(super) giants: usize,
+}
+
+impl Default for Sums {
+    fn default() -> Self {
+        Self { epoch: 0, pairs: 0, by_similarity: [0; RANGES], clusters: 0, giants: 0 }
+    }
+}
+
+/// While it is held, what is read is of the end of one epoch.
+#[derive(Debug)]
+#[must_use = "what is read without it may be of the middle of an epoch"]
+pub(super) struct Whole {
+    _gate: OwnedRwLockReadGuard<()>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     /// The last epoch that is wholly taken in.
     epoch: Epoch,
-    /// A part of the next epoch is taken in, or not all of what the output held before may be.
+    /// A part of the next epoch is taken in.
     is_within: bool,
     pairs: Pairs,
     ring: Ring,
@@ -89,6 +124,12 @@ pub enum Unseen {
     /// The thread of the view has failed.
     #[error("the view has failed; the log says why")]
     Broken,
+    /// Not all is here that the output holds.
+    #[error("the run is not live yet: what its output holds is being gathered; /ready says how far it is")]
+    NotFilled,
+    /// An epoch is being taken in, and does not end.
+    #[error("an epoch of many deltas is being taken in")]
+    Busy,
 }
 
 impl View {
@@ -110,10 +151,13 @@ impl View {
             keeps_pairs,
             state: Mutex::new(State { ring: Ring::new(ring_bytes), ..State::default() }),
             clusters: Mutex::default(),
+            gate: Arc::default(),
+            sums: Mutex::default(),
             feed: Feed::new(WAITING),
             piece,
             taken: watch::Sender::new(0),
             past: AtomicU64::new(0),
+            is_filled: AtomicBool::new(false),
             broken: AtomicBool::new(false),
         }
     }
@@ -141,7 +185,34 @@ impl View {
         if self.broken.load(Ordering::Relaxed) {
             return Err(Unseen::Broken);
         }
-        if self.keeps_pairs { Ok(()) } else { Err(Unseen::NotKept) }
+        if self.keeps_pairs { self.is_filled() } else { Err(Unseen::NotKept) }
+    }
+
+    /// Whether the run is live, and all is here that its output held then.
+    ///
+    /// # Errors
+    /// If not.
+    pub(super) fn is_filled(&self) -> Result<(), Unseen> {
+        // One that has failed is never filled; other answers do without it.
+        if self.is_filled.load(Ordering::Acquire) || self.broken.load(Ordering::Relaxed) {
+            Ok(())
+        } else {
+            Err(Unseen::NotFilled)
+        }
+    }
+
+    /// Waits for the end of the epoch that is being taken in, and lets no other be taken in before it is dropped.
+    ///
+    /// # Errors
+    /// If it takes too long.
+    pub(super) async fn whole(&self) -> Result<Whole, Unseen> {
+        let gate = timeout(WHOLE, Arc::clone(&self.gate).read_owned()).await;
+        gate.map(|gate| Whole { _gate: gate }).map_err(|_| Unseen::Busy)
+    }
+
+    /// How much there is, as the last epoch has left it.
+    pub(super) fn sums(&self) -> Sums {
+        lock(&self.sums).clone()
     }
 
     /// Changes with every piece that is taken in.
@@ -150,21 +221,19 @@ impl View {
     }
 
     /// The last epoch that is wholly taken in.
-    #[cfg(test)]
     pub(crate) fn epoch(&self) -> Epoch {
         lock(&self.state).epoch
     }
 
-    /// Reads pairs; `read` holds up the thread of the view while it lasts.
+    /// Reads pairs; `read` holds up the thread of the view while it lasts. Of the end of an epoch while a [`Whole`] is held.
     pub(super) fn pairs<T>(&self, read: impl FnOnce(Epoch, &Pairs) -> T) -> T {
         let state = lock(&self.state);
         read(state.epoch, &state.pairs)
     }
 
     /// Reads clusters and what became of them, in the same way.
-    pub(super) fn clusters<T>(&self, read: impl FnOnce(Epoch, &History) -> T) -> T {
-        let clusters = lock(&self.clusters);
-        read(clusters.0, &clusters.1)
+    pub(super) fn clusters<T>(&self, read: impl FnOnce(&History) -> T) -> T {
+        read(&lock(&self.clusters))
     }
 
     /// The place behind an epoch of this run, if all that came after it is held.
@@ -216,6 +285,7 @@ impl View {
 
     /// Takes in what has been told.
     fn take(&self, news: News, clusters: &mut Clusters) {
+        let gate = self.gate.blocking_write();
         match news {
             News::Stands { epoch } => self.take_standing(epoch),
             News::Restored(deltas) => {
@@ -226,41 +296,48 @@ impl View {
                 self.advance(epoch, &deltas, clusters);
                 self.take_epoch(epoch, &deltas);
             }
+            News::Live { epoch } => self.take_live(epoch),
         }
+        self.add_up();
+        drop(gate);
+    }
+
+    /// Notes how much there is.
+    fn add_up(&self) {
+        let (clusters, giants) = self.clusters(|history| (history.len(), history.giants()));
+        let state = lock(&self.state);
+        let (epoch, pairs, by_similarity) = (state.epoch, state.pairs.len(), state.pairs.by_similarity());
+        drop(state);
+        *lock(&self.sums) = Sums { epoch, pairs, by_similarity, clusters, giants };
     }
 
     /// Takes in where the output stands: what it holds there comes piece by piece.
     pub(super) fn take_standing(&self, epoch: Epoch) {
         self.past.store(epoch, Ordering::Relaxed);
-        let mut state = lock(&self.state);
-        state.epoch = epoch;
-        state.is_within = true;
+        lock(&self.state).epoch = epoch;
     }
 
-    /// Takes in what the output holds already. Readers who are there before all of it is are told the rest as it comes, with nothing to
-    /// go on from until the first epoch of this run.
+    /// Takes in what the output holds already, before anything is read here.
     pub(super) fn take_restored(&self, deltas: &[Delta]) {
         let past = self.past.load(Ordering::Relaxed);
         for piece in deltas.chunks(self.piece).filter(|_| self.keeps_pairs) {
-            let frame = Bytes::from(render::within(past, piece.iter()));
-            let told =
-                Piece { epoch: past, is_last: false, is_restored: true, deltas: piece.to_vec(), frame };
             let mut state = lock(&self.state);
             piece.iter().for_each(|delta| state.pairs.apply(delta, past));
-            state.is_within = true;
-            state.ring.push(told);
-            let end = state.ring.end();
-            drop(state);
-            self.taken.send_replace(end.piece);
         }
+    }
+
+    /// The run is live, and the output holds nothing more of the epochs up to this one.
+    pub(super) fn take_live(&self, epoch: Epoch) {
+        let mut state = lock(&self.state);
+        state.epoch = state.epoch.max(epoch);
+        drop(state);
+        self.is_filled.store(true, Ordering::Release);
     }
 
     fn advance(&self, epoch: Epoch, deltas: &[Delta], clusters: &mut Clusters) {
         if self.keeps_pairs && !deltas.is_empty() {
             let reports = clusters.advance(deltas);
-            let mut kept = lock(&self.clusters);
-            kept.0 = epoch;
-            kept.1.advance(epoch, &reports);
+            lock(&self.clusters).advance(epoch, &reports);
         }
     }
 
@@ -275,13 +352,8 @@ impl View {
         for of_piece in pieces {
             left -= of_piece.len();
             let frame = render::epoch(&self.run, epoch, at, of_piece, left);
-            let piece = Piece {
-                epoch,
-                is_last: left == 0,
-                is_restored: false,
-                deltas: of_piece.to_vec(),
-                frame: Bytes::from(frame),
-            };
+            let piece =
+                Piece { epoch, is_last: left == 0, deltas: of_piece.to_vec(), frame: Bytes::from(frame) };
             let mut state = lock(&self.state);
             if self.keeps_pairs {
                 of_piece.iter().for_each(|delta| state.pairs.apply(delta, epoch));

@@ -82,7 +82,6 @@ impl Pairs {
         }
     }
 
-    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.held.len()
     }

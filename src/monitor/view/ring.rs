@@ -14,8 +14,6 @@ pub(crate) struct Piece {
     pub(crate) epoch: Epoch,
     /// Whether none of its epoch follow.
     pub(crate) is_last: bool,
-    /// Whether the output held them before the run.
-    pub(crate) is_restored: bool,
     pub(crate) deltas: Vec<Delta>,
     /// What readers are sent: rendered once, shared by all.
     pub(crate) frame: Bytes,
@@ -119,13 +117,7 @@ mod tests {
     use super::*;
 
     fn piece(epoch: Epoch, is_last: bool, bytes: usize) -> Piece {
-        Piece {
-            epoch,
-            is_last,
-            is_restored: false,
-            deltas: Vec::new(),
-            frame: Bytes::from(vec![b'x'; bytes]),
-        }
+        Piece { epoch, is_last, deltas: Vec::new(), frame: Bytes::from(vec![b'x'; bytes]) }
     }
 
     #[test]

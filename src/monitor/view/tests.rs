@@ -1,9 +1,14 @@
-//! Pages of pairs against a plain list; memory.
+//! Pages of pairs against a plain list; pages while epochs are taken in.
+
+use std::time::Duration;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::pairs::{Pairs, Wanted};
+use super::{PIECE, Unseen, View};
+use crate::cluster::history::History;
+use crate::cluster::{ClusterKind, Clusters};
 use crate::doc::DocId;
 use crate::pair::{Cause, Delta, DocPair, Evidence, Pair, Similarity};
 
@@ -98,4 +103,36 @@ fn a_page_looks_at_a_bounded_number_of_pairs() {
         pages += 1;
     }
     assert_eq!(pages, 5);
+}
+
+/// Pages are asked for while large epochs are taken in, piece by piece.
+#[test]
+fn a_page_is_of_the_end_of_an_epoch() {
+    const EPOCHS: u64 = 10;
+    const PAIRS: usize = 3 * PIECE;
+    let view = View::start("r".to_owned(), true, Clusters::new(ClusterKind::Components, 9)).unwrap();
+    let feeder = view.feeder();
+    assert_eq!(view.sees(), Err(Unseen::NotFilled));
+    feeder.live(0);
+    let feed = std::thread::spawn(move || {
+        for epoch in 1..=EPOCHS {
+            let deltas = (0..PAIRS).map(|n| delta(&format!("a{epoch}"), &format!("b{epoch}/{n:05}"), 0.5, 1));
+            feeder.committed(epoch, deltas.collect());
+        }
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let mut last = 0;
+    while last < EPOCHS {
+        let whole = runtime.block_on(view.whole()).unwrap();
+        let (epoch, pairs) = view.pairs(|epoch, pairs| (epoch, pairs.len()));
+        let clusters = view.clusters(History::len);
+        drop(whole);
+        assert_eq!((pairs, clusters as u64), (PAIRS * usize::try_from(epoch).unwrap(), epoch));
+        last = epoch;
+    }
+    feed.join().unwrap();
+    view.wait_until_taken(Duration::MAX);
+    let sums = view.sums();
+    assert_eq!((sums.epoch, sums.pairs, sums.clusters as u64), (EPOCHS, 10 * PAIRS, EPOCHS));
+    assert_eq!(view.sees(), Ok(()));
 }

@@ -116,7 +116,7 @@ function cluster([id]) {
   const load = async () => {
     if (asking) return;
     asking = true;
-    const answer = await ask(`/clusters/${encodeURIComponent(id)}?limit=100`);
+    const answer = await ask(`/cluster?id=${encodeURIComponent(id)}&limit=100`);
     asking = false;
     stale = false;
     if (!summary.isConnected) return;
@@ -129,7 +129,7 @@ function cluster([id]) {
     const rows = (page) => ({ rows: page.members.map((member) => el('a', { href: at.document(member) }, idSpan(member))), next: page.next });
     let first = found;
     const members = paged(async (after) => {
-      const page = first ?? (await ask(`/clusters/${encodeURIComponent(id)}?limit=100&after=${encodeURIComponent(after)}`));
+      const page = first ?? (await ask(`/cluster?id=${encodeURIComponent(id)}&limit=100&after=${encodeURIComponent(after)}`));
       if (first) {
         first = null;
         return rows(page);

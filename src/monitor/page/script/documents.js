@@ -9,7 +9,7 @@ function document_([id]) {
   const load = async () => {
     if (asking) return;
     asking = true;
-    const answer = await ask(`/documents/${encodeURIComponent(id)}`);
+    const answer = await ask(`/document?id=${encodeURIComponent(id)}`);
     asking = false;
     stale = false;
     if (!summary.isConnected) return;
@@ -33,7 +33,7 @@ function document_([id]) {
       ]))));
   };
   const loadText = async () => {
-    const answer = await ask(`/documents/${encodeURIComponent(id)}/text`);
+    const answer = await ask(`/document/text?id=${encodeURIComponent(id)}`);
     if (!text.isConnected) return;
     put(text, answer.ok ? textOf(answer.data) : gone(answer));
   };

@@ -4,7 +4,7 @@ const STAGES = [
   ['Read', (s, c) => [c.events, 'events', 'events'], (s, c) => [['bytes', bytes(c.bytes)], ['bad', count(badRecords(s))], ['unchanged', count(c.unchanged)], ['without a token', count(c.empty)]]],
   ['Documents', (s) => [s.documents, 'alive', 'inserted'], (s, c) => [['came', count(c.inserted)], ['went', count(c.deleted)], ['expired', count(c.expired ?? 0)], ['restored', count(c.restored)]]],
   ['Sketches', (s) => [s.sketches, 'distinct', 'sketches_born'], (s, c) => [['born', count(c.sketches_born)], ['died', count(c.sketches_died)], ['copies', count(Math.max(0, s.documents - s.sketches))]]],
-  ['Blocks', (s, c) => [c.candidates, 'candidates', 'candidates'], (s, c) => [['first word', part(c.rejected_at_first_word, c.candidates, 'out')], ['each sketch', c.sketches_born ? `${rate(c.candidates / c.sketches_born)}` : '–'], ['hot blocks', count(s.hot_blocks.length)]]],
+  ['Blocks', (s, c) => [c.candidates, 'candidates', 'candidates'], (s, c) => [['first word', part(c.rejected_at_first_word, c.candidates, 'out')], ['each sketch', c.sketches_born ? `${rate(c.candidates / c.sketches_born)}` : '–'], ['hot blocks', count(s.hot_blocks_total ?? s.hot_blocks.length)]]],
   ['Filter', (s, c) => [c.compared, 'compared', 'compared'], (s, c) => [['before the last look', part(s.compared_by_look.slice(0, -1).reduce((sum, n) => sum + n, 0), c.compared)], ['components', c.compared ? `${rate(c.components_compared / c.compared)} each` : '–'], ['accepted', part(c.accepted, c.compared)]]],
   ['Pairs', (s) => [s.pairs, 'alive', 'accepted'], (s, c) => [['came', count(c.pairs_added)], ['went', count(c.pairs_removed)], ['stars', count(c.starred_groups)]]],
   ['Clusters', (s) => [s.clusters, 'alive', 'clusters_formed'], (s, c) => [...(c.clusters_formed ? [['formed', count(c.clusters_formed)], ['dissolved', count(c.clusters_dissolved)]] : []), ['giants', count(s.giant_clusters)]]],
@@ -94,22 +94,30 @@ function plotsPanel() {
   return { root: panel('Over time', { end: buttons }, el('div.plots', {}, plots.map((plot) => plot.root))), tick };
 }
 
+const isKnown = (one) => one !== null && one !== undefined;
+const named = (id) => (isKnown(id) ? idLink(id) : null);
+/** What two documents of a block share, with a way to see both side by side. */
+const shared = ({ document, beside, common }) => (isKnown(document) && isKnown(beside)
+  ? [isKnown(common) ? `\u201c${visible(common)}\u201d ` : null, el('a', { href: at.pair(document, beside) }, 'side by side')] : null);
+
 function hotPanel() {
   const body = el('div');
   let shown = '';
   const tick = () => {
     const blocks = run.status?.hot_blocks ?? [];
-    const key = JSON.stringify(blocks);
+    const total = run.status?.hot_blocks_total ?? blocks.length;
+    const key = JSON.stringify([total, blocks]);
     if (key === shown || !run.status) return;
     shown = key;
     if (!blocks.length) return void put(body, el('p.note', {}, 'No block is hot: each sketch meets all others of its blocks.'));
     const most = Math.max(...blocks.map((block) => block.sketches));
     put(body, el('div.scroll', {}, el('table', {},
-      el('thead', {}, el('tr', {}, el('th', {}, 'A document in it'), el('th', {}, 'Table'), el('th.number', {}, 'Sketches'))),
+      el('thead', {}, el('tr', {}, el('th', {}, 'Documents in it'), el('th', {}, 'They have in common'), el('th', {}, 'Table'), el('th.number', {}, 'Sketches'))),
       el('tbody', {}, blocks.map((block) => el('tr', {},
-        el('td', {}, block.document === null || block.document === undefined ? el('span.quiet', {}, 'none') : idLink(block.document)),
+        el('td', {}, named(block.document), named(block.beside) && [' ', named(block.beside)]),
+        el('td', { dir: 'auto' }, shared(block)),
         el('td', { title: `hash ${block.hash}` }, String(block.table)),
-        el('td.number', {}, bar(block.sketches / most), ' ', count(block.sketches))))))));
+        el('td.number', {}, bar(block.sketches / most), ' ', count(block.sketches))))))), total > blocks.length ? el('p.note.small', {}, `${plural(blocks.length, 'block')} of ${count(total)}, the largest.`) : null);
   };
   return { root: panel('Hot blocks', { classes: 'w6' }, body), tick };
 }

@@ -74,7 +74,7 @@ function pair(_, query) {
       return void choose(null);
     }
     // Without the texts there is still what the run knows of the pair.
-    const document = await ask(`/documents/${encodeURIComponent(a)}`);
+    const document = await ask(`/document?id=${encodeURIComponent(a)}`);
     if (!body.isConnected) return;
     const found = document.ok ? document.data.pairs.find((one) => one.id === b) : null;
     say(sentence, found ? `A pair: ${similarity(found.similarity)} by their sketches.` : answer.status === 404 ? 'No pair: at least one of them is not alive.' : 'The texts cannot be compared.');

@@ -18,7 +18,8 @@ const KEPT_SECONDS = 660;
 /** An answer of the run: its status, 0 if none came, and its data. */
 async function ask(path, options = {}) {
   try {
-    const answer = await fetch(path, { signal: AbortSignal.timeout(15000), ...options });
+    // Below whatever path a proxy shows the page at.
+    const answer = await fetch(`.${path}`, { signal: AbortSignal.timeout(15000), ...options });
     if (answer.status === 401) run.locked = true;
     const text = await answer.text();
     let data;
@@ -61,6 +62,8 @@ function takeStatus(status) {
   const before = run.status;
   run.status = status;
   const isOther = before && (before.run !== status.run || status.uptime_seconds < before.uptime_seconds - 1);
+  // What was asked for before had no answer.
+  if (before && before.phase !== 'live' && status.phase === 'live') isLive = true;
   if (isOther) {
     run.restarts.push(status.now);
     run.pipeline = null;
@@ -139,7 +142,7 @@ function alarms() {
       ['bad', `${plural(input.undecided_records, 'record')} of the input wait for an open transaction, in partition ${input.partition} for ${span(input.oldest_unread_seconds)}.`, 'Their producer has to commit or abort it; kafka-transactions.sh finds and ends one that hangs.']);
   }
   if (stream.skipped.recent()) found.push(['warn', `This page could not keep up: ${plural(stream.skipped.deltas, 'delta')} are not shown.`, 'Nothing is missing in the output. Filter less, or close other tabs of the run.']);
-  if (!run.lost && stream.state === 'lost' && stream.tries > 2) found.push(['warn', 'Deltas do not come through, though the run answers.', 'Other tabs may hold all the connections that a browser makes to one host, or too many readers are connected: close some.']);
+  if (!run.lost && status.phase === 'live' && stream.state === 'lost' && stream.tries > 2) found.push(['warn', 'Deltas do not come through, though the run answers.', 'Other tabs may hold all the connections that a browser makes to one host, or too many readers are connected: close some.']);
   return found;
 }
 
@@ -172,6 +175,8 @@ function showFrame() {
 
 let asked = 0;
 let timer = null;
+/** The run has become live since it was asked last. */
+let isLive = false;
 
 /** Asks once, and again in a second; rarer and rarer while there is no answer. */
 async function tick() {
@@ -186,7 +191,9 @@ async function tick() {
     run.locked = false;
     const isOther = takeStatus(answer.data);
     if (isOther) stream.tell('the run was started again');
-    if (isOther || wasLost) stream.open();
+    if (isOther || wasLost || isLive) stream.open();
+    if (isLive) view.show();
+    isLive = false;
     if (!run.pipeline) {
       const found = await ask('/pipeline');
       if (found.ok) run.pipeline = found.data;

@@ -39,7 +39,7 @@ const stream = {
     }
     this.state = 'connecting';
     this.begun = [];
-    const source = new EventSource(this.last ? `/deltas?tail&after=${encodeURIComponent(this.last)}` : '/deltas?tail');
+    const source = new EventSource(this.last ? `./deltas?tail&after=${encodeURIComponent(this.last)}` : './deltas?tail');
     this.source = source;
     source.onopen = () => {
       this.state = 'live';
