@@ -18,7 +18,7 @@ const SHARED: usize = 4;
 /// A number that looks random, below `end`.
 fn draw(seed: &mut u64, end: usize) -> usize {
     *seed = mix(seed.wrapping_add(0x9e37_79b9_7f4a_7c15));
-    usize::try_from(*seed % end as u64).unwrap()
+    usize::try_from(*seed % end as u64).expect("it is below a usize")
 }
 
 fn words(seed: &mut u64, count: usize) -> Vec<String> {
