@@ -48,6 +48,6 @@ mod tests {
         assert_eq!(found("delete"), None);
         assert_eq!(found("compact"), Some((1, true)));
         assert_eq!((found("compact,delete"), found("delete, compact")), (Some((1, false)), Some((1, false))));
-        assert_eq!(read("compact", None).map(|found| found.stay), Some(USUAL_STAY));
+        assert_eq!(read("compact", None).map(|usual| usual.stay), Some(USUAL_STAY));
     }
 }
