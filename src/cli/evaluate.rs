@@ -225,10 +225,14 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
     }
     let program = std::env::current_exe().context("the program's own path")?;
     let studies = studies(args, program, &mut problems);
-    if let Some(Err(error)) = args.output.as_ref().map(std::fs::create_dir_all) {
-        problems.note(format_args!("--output: a folder is to be made, or to be there: {error}"));
-    } else if let Some(folder) = &args.output {
-        written::probe([("--output", folder.join("index.html").as_path())], &mut problems);
+    // The folder is made, and not for a command that is refused.
+    if let Some(folder) = args.output.as_ref().filter(|_| problems.is_empty()) {
+        match std::fs::create_dir_all(folder) {
+            Ok(()) => written::probe([("--output", folder.join("index.html").as_path())], &mut problems),
+            Err(error) => {
+                problems.note(format_args!("--output: a folder is to be made, or to be there: {error}"));
+            }
+        }
     }
     let studies = problems.settle(Some(studies))?;
     let clock = SystemClock::start();

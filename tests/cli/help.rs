@@ -88,7 +88,7 @@ fn every_command_explains_its_options() {
 
 #[test]
 fn version_and_no_command() {
-    assert_eq!(dupflow(["--version"]).out, concat!("dupflow ", env!("CARGO_PKG_VERSION"), "\n"));
+    assert_eq!(dupflow(["-V"]).out, concat!("dupflow ", env!("CARGO_PKG_VERSION"), "\n"));
     let nothing = dupflow::<&str>([]);
     assert_eq!((nothing.code, nothing.out.as_str()), (2, ""));
     assert!(nothing.err.contains("Usage: dupflow"), "{nothing:?}");
