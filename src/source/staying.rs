@@ -41,6 +41,10 @@ impl Source for Staying {
         self.source.look()
     }
 
+    fn ids_move(&self) -> bool {
+        self.source.ids_move()
+    }
+
     fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {
         self.source.begin(from)
     }

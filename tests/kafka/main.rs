@@ -16,6 +16,7 @@ mod clusters;
 mod commands;
 mod faults;
 mod measure;
+mod moving;
 mod read;
 mod run;
 mod sink;
@@ -36,7 +37,16 @@ fn main() -> ExitCode {
     let tests: Vec<Test> = if measures {
         measure::TESTS.to_vec()
     } else {
-        [source::TESTS, sink::TESTS, clusters::TESTS, commands::TESTS, faults::TESTS, changed::TESTS].concat()
+        [
+            source::TESTS,
+            sink::TESTS,
+            clusters::TESTS,
+            commands::TESTS,
+            faults::TESTS,
+            changed::TESTS,
+            moving::TESTS,
+        ]
+        .concat()
     };
     let chosen =
         |(name, _): &&Test| wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str()));

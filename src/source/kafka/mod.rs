@@ -139,6 +139,10 @@ impl Source for Kafka {
         Ok(Look { topic, repeats: tombstones.is_none(), tombstones, held: Some(held), at })
     }
 
+    fn ids_move(&self) -> bool {
+        true
+    }
+
     fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {
         let client = self.client()?;
         Beginning { kafka: self, client: client.get() }.offsets(from)
