@@ -21,6 +21,7 @@ mod read;
 mod run;
 mod sink;
 mod source;
+mod tls;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
             faults::TESTS,
             changed::TESTS,
             moving::TESTS,
+            tls::TESTS,
         ]
         .concat()
     };
