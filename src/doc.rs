@@ -154,7 +154,8 @@ impl fmt::Debug for DocId {
 /// Where an event stands in its source: a partition, and an offset within it.
 ///
 /// Offsets of a partition ascend in the order of its events and may have gaps; bad records have one too. Between partitions
-/// there is no order in time: what counts as the last event of an id is decided within the one partition that the id lives in.
+/// there is no order in time: what counts as the last event of an id is decided within the one partition that the id lives in; which
+/// one that is where ids move stands in `dataflow/homes.rs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Position {
     /// The partition. A recorded feed is partition 0, all its inputs together.

@@ -82,6 +82,11 @@ impl Retention {
         Some(clock?.seconds() - self.max_age?.as_secs_f64())
     }
 
+    /// Whether the times of documents decide which of them leave.
+    pub fn needs_time(&self) -> bool {
+        self.max_age.is_some() || self.max_documents.is_some()
+    }
+
     /// Whether documents leave by this clock.
     pub fn follows(&self, clock: RetentionClock) -> bool {
         self.max_age.is_some() && self.clock == clock

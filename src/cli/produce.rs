@@ -172,7 +172,7 @@ fn value(shape: &Shape, text: &str) -> Vec<u8> {
     let row = || shape.text.iter().rev().fold(Value::from(text), |inner, name| json!({ name: inner }));
     let is_misread = || {
         let starts = text.trim_start_matches('\u{feff}').trim_start();
-        starts.is_empty() || starts.starts_with('{') || starts.trim_ascii() == "null"
+        starts.is_empty() || starts.starts_with(['{', '\0']) || starts.trim_ascii() == "null"
     };
     match shape.format {
         Format::Text | Format::Row => text.as_bytes().to_vec(),
@@ -207,7 +207,7 @@ mod tests {
             String::from_utf8(value(&shape, text)).unwrap()
         };
         assert_eq!(of(Format::Auto, "plain"), "plain");
-        for text in ["", " ", "null", "{}", "\u{feff}{"] {
+        for text in ["", " ", "null", "{}", "\u{feff}{", "\0a"] {
             assert_eq!(of(Format::Auto, text), json!({"page": {"body": text}}).to_string());
         }
         assert_eq!(of(Format::Text, "{}"), "{}");

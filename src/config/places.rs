@@ -241,6 +241,8 @@ pub(super) fn source(settings: &mut Settings) -> SourcePlace {
         text: text.unwrap_or_else(|| vec!["text".to_owned()]),
         id: id.flatten(),
         headers: settings.read("source.headers", |v| v.list(name)).unwrap_or_default(),
+        // The pipeline says so.
+        needs_time: false,
     };
     SourcePlace::Kafka {
         topic: topic(settings, "source.topic").unwrap_or_default(),

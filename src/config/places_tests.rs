@@ -90,6 +90,7 @@ mod with_kafka {
                     text: vec!["page".into(), "body".into()],
                     id: Some(vec!["page".into(), "id".into()]),
                     headers: vec!["title".into()],
+                    needs_time: false,
                 },
                 refresh: Duration::from_secs(5),
             }

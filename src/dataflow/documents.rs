@@ -6,8 +6,12 @@
 //!
 //! 24 bytes of a document are where and when. By [retention](crate::retention) there are two orders beside: by time, 8 bytes a
 //! document, and by key, 8 and 24 a slot. Without it there is none.
+//!
+//! Where [ids move](super::homes) an ended document stays, as its id and the greatest key of its events, until retention forgets it; a
+//! document alive whose last event is not its newest has that time beside it, others take nothing more.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::arrival::Arrival;
@@ -28,7 +32,8 @@ pub(super) trait InForce: Copy + PartialEq + 'static {
 #[derive(Debug)]
 pub(super) struct Document<V> {
     pub(super) id: DocId,
-    // The fields of a position, and a time with NaN for none: side by side they take 24 bytes, as types of their own 36.
+    // The fields of a position, and a time with NaN for none: side by side they take 24 bytes, as types of their own 36. Of an ended
+    // document where ids move, partition and time are those of its greatest key.
     partition: u32,
     /// 0 if it is not known, else the epoch or, from 2^32 - 1 on, that.
     changed: u32,
@@ -48,6 +53,10 @@ pub(super) struct Documents<V> {
     by_ts: Option<Order>,
     /// All that have slots, where their number is limited.
     slots: Option<Slots>,
+    /// Whether ids move between partitions.
+    ids_move: bool,
+    /// By place, the newest time of documents alive that have had a newer event than their last one; where ids move and have no slots.
+    newest: BTreeMap<u32, f64>,
 }
 
 /// The order of slots, and by place the key of each.
@@ -85,13 +94,15 @@ impl<V: InForce> Document<V> {
 
 impl<V: InForce> Documents<V> {
     /// None yet, in the orders that a retention asks for.
-    pub(super) fn new(retention: &Retention) -> Self {
+    pub(super) fn new(retention: &Retention, ids_move: bool) -> Self {
         let slots = || Slots { order: Order::default(), keys: Rows::new(1) };
         Self {
             by_id: Slab::default(),
             applied: (0, true),
             by_ts: retention.max_age.map(|_| Order::default()),
             slots: retention.max_documents.map(|_| slots()),
+            ids_move,
+            newest: BTreeMap::new(),
         }
     }
 
@@ -142,6 +153,8 @@ impl<V: InForce> Documents<V> {
         let Position { partition, offset } = last.position;
         let ts = last.ts.unwrap_or(f64::NAN);
         let changed = if last.is_restored { 0 } else { u32::try_from(epoch).unwrap_or(u32::MAX) };
+        let known_key = place.filter(|_| self.remembers_ended()).and_then(|at| self.key(at));
+        let newest = known_key.map_or(key, |known| known.max(key));
         let known = place.and_then(|at| Some((at, self.by_id.get_mut(at)?)));
         let here = match known {
             Some((at, document)) => {
@@ -162,13 +175,45 @@ impl<V: InForce> Documents<V> {
                 new
             }
         };
-        self.order_by_ts(here, value != V::ENDED && last.ts.is_some());
+        if self.remembers_ended() {
+            self.set_newest(here, newest);
+        }
+        let has_ts = self.get(here).is_some_and(|document| !document.ts.is_nan());
+        self.order_by_ts(here, has_ts && (value != V::ENDED || self.remembers_ended()));
         if let Some(Slots { order, keys }) = &mut self.slots {
             let greatest = &mut keys.row_mut(here as usize)[0];
             *greatest = key.max(*greatest);
             order.put(here, |a, b| keys.row(a as usize) < keys.row(b as usize));
         }
         here
+    }
+
+    /// Whether ended documents stay without a slot.
+    fn remembers_ended(&self) -> bool {
+        self.ids_move && self.slots.is_none()
+    }
+
+    /// Remembers the greatest key of a document's events: beside it while it is alive, else in it.
+    fn set_newest(&mut self, place: u32, greatest: Key) {
+        let Some(document) = self.by_id.get_mut(place) else { return };
+        let newest = greatest.ts().unwrap_or(f64::NAN);
+        self.newest.remove(&place);
+        if document.value == V::ENDED {
+            (document.partition, document.ts) = (greatest.partition(), newest);
+        } else if newest > document.ts || (document.ts.is_nan() && !newest.is_nan()) {
+            self.newest.insert(place, newest);
+        }
+    }
+
+    /// The greatest key of a document's events; without slots, of the partition in which it lives, at any offset. `None` if there is
+    /// no document at this place.
+    pub(super) fn key(&self, place: u32) -> Option<Key> {
+        let document = self.get(place)?;
+        if let Some(Slots { keys, .. }) = &self.slots {
+            return Some(keys.row(place as usize)[0]);
+        }
+        let newest = self.newest.get(&place).copied().or(document.ts());
+        Some(Key::of(newest, document.position()))
     }
 
     /// Puts a document into the order by time, where it belongs, or takes it out. What stands there by a time of before is found by its
@@ -184,7 +229,8 @@ impl<V: InForce> Documents<V> {
         }
     }
 
-    /// Ends the document alive that has the least time, if that is less than `oldest`: its place, and what was in force.
+    /// Ends the document that has the least time, if that is less than `oldest`: its place, and what was in force; one that has ended
+    /// already is not remembered any more.
     pub(super) fn expire(&mut self, oldest: f64) -> Option<(u32, V)> {
         let place = self.by_ts.as_ref()?.first()?;
         self.get(place).filter(|document| document.ts < oldest)?;
@@ -193,10 +239,17 @@ impl<V: InForce> Documents<V> {
 
     /// A document ends; it keeps its slot. What was in force.
     fn end(&mut self, place: u32) -> V {
-        self.order_by_ts(place, false);
-        self.by_id
+        let newest = self.key(place);
+        let was = self
+            .by_id
             .get_mut(place)
-            .map_or(V::ENDED, |document| std::mem::replace(&mut document.value, V::ENDED))
+            .map_or(V::ENDED, |document| std::mem::replace(&mut document.value, V::ENDED));
+        let stays = newest.filter(|key| self.remembers_ended() && was != V::ENDED && key.ts().is_some());
+        if let Some(key) = stays {
+            self.set_newest(place, key);
+        }
+        self.order_by_ts(place, stays.is_some());
+        was
     }
 
     /// How many slots there are.
@@ -233,11 +286,28 @@ impl<V: InForce> Documents<V> {
         order.holds(place).then(|| keys.row(place as usize)[0])
     }
 
-    /// Gives up what is kept at a place, for another document: one that has ended, and has no slot. `hash` is that of the id.
+    /// What is to be remembered of a document that has ended: the key of its slot or, where ids move, the greatest of its events until
+    /// that is too old. `None` if nothing is.
+    pub(super) fn remembered(&self, place: u32) -> Option<Key> {
+        if self.slots.is_some() {
+            return self.slot(place);
+        }
+        let document = self.get(place).filter(|_| self.ids_move)?;
+        let is_in_time = document.ts.is_nan() || self.by_ts.as_ref().is_none_or(|order| order.holds(place));
+        self.key(place).filter(|_| is_in_time)
+    }
+
+    /// Documents alive or ended of which something is kept.
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// Gives up what is kept at a place, for another document: one that has ended, and is not remembered. `hash` is that of the id.
     ///
     /// # Panics
     /// If no document with an id of this hash is there.
     pub(super) fn remove(&mut self, hash: u64, place: u32) -> Document<V> {
+        self.newest.remove(&place);
         self.by_id.remove(hash, place)
     }
 }
@@ -262,7 +332,7 @@ mod tests {
     #[test]
     fn a_document_is_where_and_when_its_last_event_says() {
         assert_eq!(size_of::<Option<Document<crate::hash::SketchId>>>(), 64);
-        let mut documents = Documents::<u8>::new(&Retention::default());
+        let mut documents = Documents::<u8>::new(&Retention::default(), false);
         let long = "頁".repeat(341);
         for id in ["a", "\u{202e}א", &long] {
             let first = arrival(id, 1, None, true);

@@ -1,4 +1,5 @@
-//! Keys: what the slots of a limited number of documents are ordered by. That of an id is the greatest of its events.
+//! Keys: what the slots of a limited number of documents are ordered by, and what says in which partition an id [lives](super::homes).
+//! That of an id is the greatest of its events.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,16 @@ impl Key {
     pub(super) fn of(ts: Option<f64>, position: Position) -> Self {
         let time = ts.and_then(UnixTime::new);
         Self { when: time.map_or(0, |time| time.seconds().to_bits() + 1), position }
+    }
+
+    /// The time, if there is one.
+    pub(super) fn ts(self) -> Option<f64> {
+        self.when.checked_sub(1).map(f64::from_bits)
+    }
+
+    /// The partition of the event.
+    pub(super) fn partition(self) -> u32 {
+        self.position.partition
     }
 
     /// As it is kept.
@@ -60,6 +71,8 @@ mod tests {
             at(Some(1_700_000_001.0), 0, u64::MAX),
         ];
         assert!(keys.is_sorted_by(|a, b| a < b));
+        assert_eq!(keys.map(Key::ts)[1..5], [None, Some(0.0), Some(0.0), Some(0.5)]);
+        assert_eq!(keys.map(Key::partition), [0, 3, 0, 0, 0, 9, 0]);
         for key in keys {
             let bytes = [&key.to_bytes()[..], b"rest"].concat();
             assert_eq!(Key::read(&bytes), Some((key, &b"rest"[..])));

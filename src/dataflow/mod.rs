@@ -17,6 +17,7 @@ mod causes;
 mod collapse;
 mod documents;
 mod epochs;
+mod homes;
 mod ingest;
 mod kept;
 mod key;

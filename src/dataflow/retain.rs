@@ -81,7 +81,7 @@ pub(super) fn retain<'scope, F: Follow>(
     name: &str,
     stages: &Stages,
 ) -> Retained<'scope, F> {
-    let documents = Rc::new(RefCell::new(Documents::new(&stages.retention)));
+    let documents = Rc::new(RefCell::new(Documents::new(&stages.retention, stages.ids_move)));
     let retaining = Retaining::<F>::new(Rc::clone(&documents), stages);
     let (records, more, reached) = match stages.retention.max_documents {
         None => at_once(arrivals, ticks, name, retaining),

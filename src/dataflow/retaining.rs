@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use super::arrival::{Arrival, Content};
 use super::documents::{Documents, InForce, SharedDocuments};
+use super::homes::{Example, Moves, overrule};
 use super::key::Key;
 use super::output::Reached;
 use super::{Stages, kept};
@@ -78,6 +79,9 @@ struct Touch<F: Follow> {
 pub(super) struct Retaining<F: Follow> {
     pub(super) documents: SharedDocuments<F::Value>,
     retention: Retention,
+    ids_move: bool,
+    /// How many documents there were, alive or ended, when the last epoch was settled.
+    places: i64,
     clock: Option<UnixTime>,
     /// In order of place after [`settle`](Self::settle) has sorted them; those of one place in the order of what happened.
     touched: Vec<Touch<F>>,
@@ -88,6 +92,8 @@ pub(super) struct Retaining<F: Follow> {
     /// Those before them.
     full: Vec<Changes>,
     metrics: Arc<Metrics>,
+    /// That ids do move is logged once in a run.
+    moves_logged: Arc<Once>,
     follow: PhantomData<F>,
 }
 
@@ -105,6 +111,8 @@ impl<F: Follow> Retaining<F> {
         Self {
             documents,
             retention: stages.retention,
+            ids_move: stages.ids_move,
+            places: 0,
             clock,
             touched: Vec::new(),
             told: stages.tells_documents.then(BTreeMap::new),
@@ -112,6 +120,7 @@ impl<F: Follow> Retaining<F> {
             changes: Changes::default(),
             full: Vec::new(),
             metrics: Arc::clone(&stages.metrics),
+            moves_logged: Arc::clone(&stages.moves_logged),
             follow: PhantomData,
         }
     }
@@ -122,22 +131,25 @@ impl<F: Follow> Retaining<F> {
         // None is before any.
         self.clock = self.clock.max(clock);
         let oldest = self.retention.oldest(self.clock);
-        let has_slots = self.retention.max_documents.is_some();
+        let remembers_ended = self.retention.max_documents.is_some() || self.ids_move;
         let counts_undated = self.retention.max_age.is_some();
         let shared = Rc::clone(&self.documents);
         let mut documents = shared.borrow_mut();
         documents.begin(epoch);
         let slots = documents.slots();
         let (mut inserted, mut deleted, mut unchanged, mut unknown) = (0, 0, 0, 0);
-        let (mut expired, mut late, mut undated, mut moved) = (0, 0, 0, 0);
+        let (mut expired, mut late, mut undated) = (0, 0, 0);
 
         arrivals.sort_unstable_by(|a, b| (a.hash, &a.id, a.position).cmp(&(b.hash, &b.id, b.position)));
+        if self.ids_move {
+            let moves = overrule(&mut arrivals, &documents);
+            self.log_moves(moves);
+        }
         let mut arrivals = arrivals.into_iter().peekable();
         while let Some(mut last) = arrivals.next() {
             let mut place = documents.find(last.hash, &last.id);
             let known = place.and_then(|place| documents.get(place)).filter(|known| known.is_alive());
             let before = known.map_or(F::Value::ENDED, |known| known.value);
-            let mut partition = known.map(|known| known.position().partition);
             let mut in_force = before;
             let mut key = last.key();
             let mut is_late;
@@ -156,8 +168,6 @@ impl<F: Follow> Retaining<F> {
                     (true, false) => deleted += 1,
                     (true, true) => unchanged += u64::from(F::repeats(in_force, next)),
                 }
-                moved += u64::from(was && partition.is_some_and(|of| of != last.position.partition));
-                partition = Some(last.position.partition);
                 in_force = next;
                 let Some(later) = arrivals.next_if(|a| a.id == last.id) else { break };
                 if F::TELLS_EACH {
@@ -172,7 +182,7 @@ impl<F: Follow> Retaining<F> {
                 last = later;
             }
             let is_alive = in_force != F::Value::ENDED;
-            if place.is_none() && !is_alive && !has_slots {
+            if place.is_none() && !is_alive && !remembers_ended {
                 if last.is_restored && self.keeps {
                     // Too old since it was kept.
                     self.changes.end(last.id.as_bytes());
@@ -188,8 +198,14 @@ impl<F: Follow> Retaining<F> {
                     self.full.push(std::mem::take(&mut self.changes));
                 }
                 let own = Key::of(last.ts, last.position);
-                let greater = documents.slot(place).filter(|key_of_slot| *key_of_slot != own);
+                let is_greater =
+                    |found: &Key| *found != own && (self.ids_move || documents.slot(place).is_some());
+                let greater = documents.key(place).filter(is_greater);
                 kept::keep(&last, greater, &mut self.changes);
+            }
+            if last.is_restored && matches!(last.content, Content::Delete) {
+                // It is remembered, and kept already.
+                continue;
             }
             if F::TELLS_EACH || before != in_force || !is_alive {
                 let (hash, text) = (last.hash, F::text(last.content).filter(|_| is_alive));
@@ -198,7 +214,7 @@ impl<F: Follow> Retaining<F> {
         }
 
         while let Some((place, before)) = oldest.and_then(|oldest| documents.expire(oldest)) {
-            expired += 1;
+            expired += u64::from(before != F::Value::ENDED);
             self.touched.push(touch(&documents, place, before));
         }
         for (counter, n) in [
@@ -209,12 +225,25 @@ impl<F: Follow> Retaining<F> {
             (Counter::Expired, expired),
             (Counter::Late, late),
             (Counter::Undated, undated),
-            (Counter::MovedIds, moved),
         ] {
             self.metrics.add(counter, n);
         }
         let more = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
         more(documents.slots()) - more(slots)
+    }
+
+    /// Counts ids that move, and logs one once in a run.
+    fn log_moves(&self, Moves { moved, overruled, example }: Moves) {
+        self.metrics.add(Counter::MovedIds, moved);
+        self.metrics.add(Counter::Overruled, overruled);
+        let Some(Example { id, partitions: [one, other] }) = example else { return };
+        self.moves_logged.call_once(|| {
+            tracing::warn!(
+                %id, partition = one, other_partition = other,
+                "an id has events in two partitions: partitions were added, or a producer does not choose them by the id; of such ids the \
+                 partition with the newest time is followed, and moved_ids counts them"
+            );
+        });
     }
 
     /// Gives up the slots with keys up to this one, inclusive.
@@ -234,13 +263,14 @@ impl<F: Follow> Retaining<F> {
         // Stable: what happened to a document stays in order.
         touched.sort_by_key(|touch| touch.place);
         let mut causes = Vec::new();
-        let mut counting = 0;
+        let (mut counting, mut more_alive) = (0, 0);
         for group in touched.chunk_by_mut(|a, b| a.place == b.place) {
             let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
             let (hash, place, before, ended) = (first.hash, first.place, first.before, last.ended);
             let Some(document) = documents.get(place) else { continue };
             let after = document.value;
             let (was, is) = (before != F::Value::ENDED, after != F::Value::ENDED);
+            more_alive += i64::from(is) - i64::from(was);
             let cause = match (was, is) {
                 (false, true) => Some(Cause::Insert),
                 (true, true) => Some(Cause::Update),
@@ -262,18 +292,22 @@ impl<F: Follow> Retaining<F> {
                     changed.remove(&document.id);
                 }
             }
-            let slot = documents.slot(place);
+            let remembered = documents.remembered(place);
             if self.keeps {
-                match slot {
+                match remembered {
                     Some(key) => kept::keep_slot(&document.id, key, &mut self.changes),
                     None => self.changes.end(document.id.as_bytes()),
                 }
             }
-            if slot.is_none() {
+            if remembered.is_none() {
                 documents.remove(hash, place);
             }
         }
         touched.clear();
+        let places = i64::try_from(documents.len()).unwrap_or(i64::MAX);
+        let ended = places - std::mem::replace(&mut self.places, places) - more_alive;
+        let counter = if ended > 0 { Counter::Remembered } else { Counter::Forgotten };
+        self.metrics.add(counter, ended.unsigned_abs());
         documents.settle();
         drop(documents);
         self.touched = touched;

@@ -1,7 +1,7 @@
 //! What the stages of a dataflow are made of.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use crate::block::{BlockKey, Blocking, HotBlock};
 use crate::filter::PairFilter;
@@ -27,6 +27,11 @@ pub struct Stages {
     pub evidence: bool,
     /// Which documents stay alive.
     pub retention: Retention,
+    /// Whether an id may have events in several partitions: then its home decides which of them is the last one, and deleted ids are
+    /// remembered.
+    pub ids_move: bool,
+    /// That ids do move is logged once in a run.
+    pub moves_logged: Arc<Once>,
     /// Whether documents are kept for a later run: then each epoch leaves with what changed of them.
     pub keeps: bool,
     /// Whether each epoch leaves with its [changes of documents](crate::doc::DocChange).
@@ -63,6 +68,8 @@ impl Stages {
             expand_limit,
             evidence: false,
             retention: Retention::default(),
+            ids_move: false,
+            moves_logged: Arc::new(Once::new()),
             keeps: false,
             tells_documents: false,
             live: Arc::new(LiveFrom::beginning()),

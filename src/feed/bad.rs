@@ -7,6 +7,8 @@ use std::fmt;
 pub enum BadRecord {
     /// The bytes are not UTF-8.
     NotUtf8,
+    /// It begins with a zero byte: what follows is a schema id, and a body by that schema.
+    Framed,
     /// The line is not one complete JSON value.
     NotJson,
     /// The line is JSON, but not an object.
@@ -37,7 +39,8 @@ pub enum BadRecord {
 
 impl BadRecord {
     /// Every reason, in the order in which a record is examined.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
+        Self::Framed,
         Self::NotUtf8,
         Self::NotJson,
         Self::NotAnObject,
@@ -58,6 +61,7 @@ impl BadRecord {
     pub fn reason(self) -> &'static str {
         match self {
             Self::NotUtf8 => "not_utf8",
+            Self::Framed => "framed",
             Self::NotJson => "not_json",
             Self::NotAnObject => "not_an_object",
             Self::MissingId => "missing_id",
@@ -79,6 +83,9 @@ impl fmt::Display for BadRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NotUtf8 => "not UTF-8 text",
+            Self::Framed => {
+                "a zero byte first: a schema registry's framing, which is not read; write JSON or text"
+            }
             Self::NotJson => "not a complete JSON value",
             Self::NotAnObject => "JSON, but not an object with an \"id\"",
             Self::MissingId => "no id",

@@ -187,6 +187,12 @@ fn alive() -> Vec<Family> {
         |name, help, came, went| gauge(name, help, move |s, out| out.one(s.counts.balance(came, went)));
     vec![
         gauge("documents", "Documents alive.", |s, out| out.one(s.counts.documents())),
+        balance(
+            "remembered_ids",
+            "Deleted ids that are remembered.",
+            Counter::Remembered,
+            Counter::Forgotten,
+        ),
         balance("sketches", "Distinct sketches alive.", Counter::SketchesBorn, Counter::SketchesDied),
         balance("hot_blocks", "Blocks that are hot.", Counter::Heated, Counter::Cooled),
         balance("pairs", "Pairs alive.", Counter::Added, Counter::Removed),

@@ -23,6 +23,8 @@ use crate::sink::{
     ClusterDeltaLines, ClusterLines, Csv, DeltaLines, Destination, KeepList, LetterFile, Lines, Listed,
     MarkedFile, PairLines, RowKind, Rows, Sink, StandardError, TableOutput, TableSink,
 };
+#[cfg(feature = "kafka")]
+use crate::source::Shape;
 use crate::source::{BadRecords, DeadLetter, Files, Input, Share, Source, SourceError, Table};
 use crate::state::{self, State, StateError};
 use crate::time::Clock;
@@ -146,7 +148,7 @@ impl Job {
         Ok(Self {
             status: Arc::new(status),
             sink: if writes { sink(plan, deployment, mode, &stages, &continuity.run)? } else { nowhere() },
-            source: source(deployment, inputs, plan.scheme.text.field_names(), share),
+            source: source(plan, deployment, inputs, share),
             stages,
             first_epoch: 1,
             continuity,
@@ -168,7 +170,8 @@ impl Stages {
 }
 
 /// What is read.
-fn source(deployment: &Deployment, inputs: Vec<Input>, fields: Vec<String>, share: Share) -> Box<dyn Source> {
+fn source(plan: &Plan, deployment: &Deployment, inputs: Vec<Input>, share: Share) -> Box<dyn Source> {
+    let fields = plan.scheme.text.field_names();
     match &deployment.source {
         SourcePlace::Files { epoch, speed, follow, .. } => {
             Box::new(Files { speed: *speed, share, follow: *follow, ..Files::of(inputs, *epoch, fields) })
@@ -181,7 +184,7 @@ fn source(deployment: &Deployment, inputs: Vec<Input>, fields: Vec<String>, shar
                 topic: topic.clone(),
                 start: start.clone(),
                 share: (part(share.index), part(share.count)),
-                shape: Arc::new(shape.clone()),
+                shape: Arc::new(Shape { needs_time: plan.retention.needs_time(), ..shape.clone() }),
                 limits: deployment.commit,
                 refresh: *refresh,
                 as_of: Arc::default(),

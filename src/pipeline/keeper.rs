@@ -44,6 +44,7 @@ struct Shared {
     tables: Arc<Mutex<BTreeMap<u64, Arc<IdfTable>>>>,
     rules: TextRules,
     scheme: Vec<u8>,
+    ids_move: bool,
     metrics: Arc<Metrics>,
     status: Arc<Status>,
     every: Duration,
@@ -89,6 +90,7 @@ impl Keeper {
             tables: Arc::clone(&stages.tables),
             rules: stages.scheme.text.clone(),
             scheme: stages.scheme.description().encode(),
+            ids_move: stages.ids_move,
             metrics: Arc::clone(&stages.metrics),
             status,
             every,
@@ -181,7 +183,7 @@ impl Shared {
             pending.bytes = 0;
             drop(pending);
             self.changed.notify_all();
-            let saved = Saved { mark, scheme: self.scheme.clone() };
+            let saved = Saved { mark, ended: self.ids_move, scheme: self.scheme.clone() };
             self.persist(|state| state.publish(&saved, &changes))?;
             failpoint::reach("state");
             self.status.set_state(saved.epoch(), lock(&self.state).stored_bytes());

@@ -208,7 +208,6 @@ fn launch(mut job: Job) -> Result<Running, RunError> {
 
 /// Finds out where the run begins.
 fn find(job: &mut Job) -> Result<Past, RunError> {
-    job.source.probe()?;
     Past::find(&job.stages, &mut *job.source, &mut *job.sink, &mut job.continuity, job.first_epoch)
 }
 
@@ -223,6 +222,7 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
         None => (None, None, None),
     };
     let first_epoch = past.mark.progress.epoch + 1;
+    stages.ids_move = source.ids_move();
     stages.keeps = past.keeps;
     stages.tells_documents = past.tells_documents;
     stages.live = Arc::clone(&past.live);
@@ -282,6 +282,15 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
         listen(Arc::clone(&shared));
     }
     let snapshot = past.snapshot.take();
+    if let Some(saved) =
+        snapshot.as_ref().map(Snapshot::saved).filter(|saved| stages.ids_move && !saved.ended)
+    {
+        tracing::warn!(
+            epoch = saved.epoch(),
+            "the state is of an older version, which did not remember deleted ids: it is gone on with, and exact unless ids have moved \
+             between partitions; if partitions were added to the topic, take another place for the state and start with --reconcile once"
+        );
+    }
     let committer = if writes {
         let keeper = continuity.state.map(|(state, every)| {
             let told = Arc::clone(&shared);

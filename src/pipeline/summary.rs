@@ -32,8 +32,10 @@ pub struct Summary {
     pub late: u64,
     /// Upserts without a time, where documents expire by age.
     pub undated: u64,
-    /// Events of ids that were alive in another partition.
+    /// Events that moved an id to another partition.
     pub moved_ids: u64,
+    /// Events that changed nothing, since their id has a newer one in another partition.
+    pub overruled: u64,
     /// Records that are no event, by reason.
     pub bad_records: BTreeMap<String, u64>,
     /// Sound records that hold no document, by why.
@@ -104,6 +106,7 @@ impl Summary {
             late: count(Counter::Late),
             undated: count(Counter::Undated),
             moved_ids: count(Counter::MovedIds),
+            overruled: count(Counter::Overruled),
             bad_records: measures.bad_records.clone(),
             skipped: measures.skipped.clone(),
             epochs: count(Counter::Epochs),

@@ -57,7 +57,7 @@ impl LineRules {
                 whole_ids: matches!(first_id, Leaf::Whole(number) if is_whole(number)),
             },
             shape: is_nested
-                .then(|| Arc::new(Shape { format: Format::Json, text, id: Some(id), headers: Vec::new() })),
+                .then(|| Arc::new(Shape { format: Format::Json, text, id: Some(id), ..Shape::default() })),
             numbered: (*first_id == Leaf::Absent).then(|| (Arc::clone(name), first)),
         })
     }

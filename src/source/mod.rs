@@ -99,8 +99,8 @@ pub type Announce = Box<dyn FnMut(&Offsets) + Send>;
 ///
 /// A **partition** is a sequence of records; its number names it for good. An **offset** is a record's place in its partition: a
 /// number that never changes, ascends with the records, and may leave gaps. One document's events are all in one partition, so that
-/// the greatest offset tells its last event; there is no order between partitions. A source that is opened again gives every record the
-/// same position, and can begin a partition at any offset: then [`Batch::next`] of what was read before is where it goes on.
+/// the greatest offset is that of its last event, or [move](Source::ids_move); there is no order between partitions. A source that
+/// is opened again gives every record the same position, and can begin a partition at any offset: then [`Batch::next`] of what was read before is where it goes on.
 ///
 /// ```text
 ///  epochs() ─▶ look() ─▶ begin() ─▶ readers() ─▶ each Reader::read, on a thread of its own
@@ -127,15 +127,6 @@ pub trait Source: Send + fmt::Debug {
         Ok(Look::default())
     }
 
-    /// Whether the input is there; asked before the output is taken over, so that nothing is made for a run
-    /// that cannot begin.
-    ///
-    /// # Errors
-    /// That it is not there, or cannot be reached.
-    fn probe(&mut self) -> Result<(), SourceError> {
-        Ok(())
-    }
-
     /// What of it waits to be read; `None` where that is not known.
     fn backlog(&self) -> Option<Arc<Backlog>> {
         None
@@ -145,6 +136,12 @@ pub trait Source: Send + fmt::Debug {
     /// each commit.
     fn announcer(&self) -> Option<Announce> {
         None
+    }
+
+    /// Whether a document's events may be in several partitions, as those of a topic are to which partitions have been added. Then records
+    /// should have times: the partition with the newest one of an id is followed.
+    fn ids_move(&self) -> bool {
+        false
     }
 
     /// Where each partition begins: the offset of the first record that is to be read. With `from`, of an earlier run, there, if all that

@@ -3,7 +3,7 @@
 /// How values are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
-    /// As JSON where it has a shape, else as text.
+    /// As JSON where it has a shape, else as text; what looks like neither is a bad record.
     Auto,
     /// As text.
     #[default]
@@ -27,11 +27,14 @@ pub struct Shape {
     pub id: Option<Vec<String>>,
     /// Headers that hold the further fields of their names.
     pub headers: Vec<String>,
+    /// Whether a record whose own time cannot be is a bad one, as documents leave by their times; else it is a document without a time.
+    pub needs_time: bool,
 }
 
 impl Default for Shape {
     /// The value is the text, the key the id.
     fn default() -> Self {
-        Self { format: Format::default(), text: vec!["text".to_owned()], id: None, headers: Vec::new() }
+        let text = vec!["text".to_owned()];
+        Self { format: Format::default(), text, id: None, headers: Vec::new(), needs_time: false }
     }
 }

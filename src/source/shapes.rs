@@ -13,13 +13,15 @@
 //! debezium  {"op":"c","after":{row}}  upsert, by op c, r and u; NULL in a column is an empty string
 //!           {"op":"d","before":{row}} delete; before may be null
 //!           {"payload":{envelope}}    the same with its schema beside it; {"payload":null} is a delete
-//! auto      one of those above if the value is a JSON object that is, else text
+//! auto      one of those above if the value is a JSON object that is, else text; what begins with `{` and is not JSON is a bad record, as
+//!           is what begins with a zero byte: a schema id and a body by that schema, which nothing here reads
 //! row       the value is the text of a row of a file or of a table, an empty one too; only no value at all is a delete
 //! ```
 //!
 //! - **id**: the record's key. With [`Shape::id`], the string or whole number there in the row; where the row has none, the same in
 //!   the key if that is JSON (in its `payload` too), else the key itself.
-//! - **ts**, unix seconds from 0 to before the year 2100: the row's `ts`, a number; of Debezium `source.ts_ms`, then `ts_ms`, in milliseconds. Otherwise that of the record.
+//! - **ts**, unix seconds from 0 to before the year 2100: the row's `ts`, a number; of Debezium `source.ts_ms`, then `ts_ms`, in milliseconds.
+//!   Otherwise that of the record; one that cannot be is none, or makes a bad record if documents leave by their times ([`Shape::needs_time`]).
 //! - **Further fields**: a header of that name if [`Shape::headers`] names it and the record has it, else the row's, a string, `meta.title` below `meta`; absent
 //!   is empty.
 //! - A column that a database left out of an update (`__debezium_unavailable_value`) is a bad record if it is the text: the text in
@@ -133,10 +135,13 @@ impl ShapeReader {
         let is_row = self.shape.format == Format::Row;
         let Some(value) = record.value.filter(|value| is_row || !value.is_empty()) else {
             let id = self.id(record, None, &[])?;
-            return Ok(DocEvent { id, ts: time(record.ts)?, text: None });
+            return Ok(DocEvent { id, ts: self.time_of(record)?, text: None });
         };
         if value.len() > MAX_RECORD_BYTES {
             return Err(BadRecord::TooLong);
+        }
+        if self.shape.format == Format::Auto && value.starts_with(&[0]) {
+            return Err(BadRecord::Framed);
         }
         let (format, mut leaves, value) = match std::str::from_utf8(value) {
             Ok(value) => {
@@ -161,13 +166,13 @@ impl ShapeReader {
         };
         let id = self.id(record, row, &leaves)?;
         let ts = match format {
-            Format::Debezium => self.values.envelope(&leaves).ts(&leaves).or(record.ts),
+            Format::Debezium => self.values.envelope(&leaves).ts(&leaves),
             _ => match row.map_or(&Leaf::Absent, |row| &leaves[row.ts]) {
-                Leaf::Absent => record.ts,
+                Leaf::Absent => None,
                 leaf => Some(number(leaf).ok_or(BadRecord::BadTs)?),
             },
         };
-        let ts = time(ts)?;
+        let ts = if ts.is_some() { time(ts)? } else { self.time_of(record)? };
         let is_column = format == Format::Debezium;
         let text = match found {
             Found::Delete(_) => return Ok(DocEvent { id, ts, text: None }),
@@ -184,6 +189,11 @@ impl ShapeReader {
         Ok(DocEvent { id, ts, text: Some(text) })
     }
 
+    /// The time of the record itself: its writer's clock, or the broker's.
+    fn time_of(&self, record: &KeyedRecord<'_>) -> Result<Option<f64>, BadRecord> {
+        if self.shape.needs_time { time(record.ts) } else { Ok(time(record.ts).unwrap_or(None)) }
+    }
+
     /// How a value is read, and what was found in it.
     fn parse<'a>(&self, value: &'a str) -> Result<(Format, Vec<Leaf<'a>>), BadRecord> {
         let format = self.shape.format;
@@ -193,6 +203,10 @@ impl ShapeReader {
         let leaves = self.values.picks.read(value);
         match format {
             Format::Auto => {
+                let looks_like_json = || value.trim_start_matches('\u{feff}').trim_start().starts_with('{');
+                if leaves.is_none() && looks_like_json() {
+                    return Err(BadRecord::NotJson);
+                }
                 let leaves = leaves.unwrap_or_default();
                 let shape = if leaves.is_empty() { None } else { self.values.shape(&leaves) };
                 Ok(shape.map_or((Format::Text, Vec::new()), |shape| (shape, leaves)))

@@ -232,7 +232,6 @@ fn what_has_no_shape_is_a_text() {
     let given = given(Format::Auto);
     for text in [
         "plain",
-        "{not json",
         "[1]",
         "5",
         "\"quoted\"",
@@ -257,6 +256,49 @@ fn what_has_no_shape_is_a_text() {
         (r#"{"insert":{"text":5}}"#, "bad_text"),
         (r#"{"text":"t","ts":"now"}"#, "bad_ts"),
     ]);
+}
+
+#[test]
+fn what_looks_like_json_or_has_a_schema_id_is_no_text() {
+    for broken in
+        ["{not json", " \n\t{\"text\":\"t\"", "\u{feff}{\"text\":\"t\"}}", "{\"text\":'t'}", "{", "{}{}"]
+    {
+        assert_eq!(given(Format::Auto).read(broken), "not_json", "{broken}");
+        assert_eq!(given(Format::Text).read(broken), format!("k 7 {broken}"));
+    }
+    // Magic byte, schema id, and a body: of Avro, and of JSON.
+    for framed in [&b"\0\0\0\0\x07\x0atexts"[..], b"\0\0\0\0\x01{\"text\":\"t\"}", b"\0", b"\0\xff\xfe"] {
+        assert_eq!(given(Format::Auto).read(framed), "framed", "{framed:?}");
+    }
+    assert_eq!(given(Format::Text).read("\0one"), "k 7 \0one");
+    assert_eq!(given(Format::Json).read(b"\0\0\0\0\x01{}"), "not_json");
+}
+
+#[test]
+fn a_record_of_an_impossible_time_is_a_document_where_no_time_is_needed() {
+    for (format, value) in [
+        (Format::Text, "t"),
+        (Format::Auto, "t"),
+        (Format::Json, r#"{"text":"t"}"#),
+        (Format::Debezium, r#"{"op":"c","after":{"text":"t"}}"#),
+        (Format::Text, ""),
+    ] {
+        for ts in [UnixTime::END, 1_700_000_000_000.0, -0.001, f64::INFINITY] {
+            let record =
+                KeyedRecord { offset: 3, ts: Some(ts), key: Some(b"k"), value: Some(value.as_bytes()) };
+            let read = |needs_time| {
+                let shape = Arc::new(Shape { format, needs_time, ..Shape::default() });
+                let event = ShapeReader::new(&shape, &[]).read(&record, &[].into_iter());
+                event.map(|event| (event.ts, event.text.map(Cow::into_owned)))
+            };
+            assert_eq!(
+                read(false),
+                Ok((None, (!value.is_empty()).then(|| "t".to_owned()))),
+                "{format:?} {ts}"
+            );
+            assert_eq!(read(true), Err(BadRecord::BadTs), "{format:?} {ts}");
+        }
+    }
 }
 
 #[test]

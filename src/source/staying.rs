@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use super::bad::BadRecords;
 use super::queue::{EpochLimits, Queue};
-use super::{AsOf, Gap, InputProgress, Look, Reader, Source, SourceError, Texts};
+use super::{Announce, AsOf, Gap, InputProgress, Look, Reader, Source, SourceError, Texts};
+use crate::backlog::Backlog;
 use crate::time::{Clock, Epoch, Offsets};
 
 /// Told the last epoch, once all has been read; the epoch is closed soon after, not yet.
@@ -39,6 +40,18 @@ impl Source for Staying {
 
     fn look(&mut self) -> Result<Look, SourceError> {
         self.source.look()
+    }
+
+    fn ids_move(&self) -> bool {
+        self.source.ids_move()
+    }
+
+    fn backlog(&self) -> Option<Arc<Backlog>> {
+        self.source.backlog()
+    }
+
+    fn announcer(&self) -> Option<Announce> {
+        self.source.announcer()
     }
 
     fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {

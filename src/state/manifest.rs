@@ -34,6 +34,9 @@ pub(super) fn shards_of(group: u8) -> std::ops::Range<u8> {
 pub struct Saved {
     /// The epoch, how far each partition has been read, and all else that a run goes on from.
     pub mark: Mark,
+    /// Whether what is remembered of ended documents has been kept too, where ids move between partitions; not by older versions.
+    #[serde(default)]
+    pub ended: bool,
     /// The encoded [`Description`](crate::description::Description) of what decides a stored value.
     #[serde(skip)]
     pub scheme: Vec<u8>,
@@ -199,7 +202,7 @@ mod tests {
         let next = [(0, 17), (3, u64::MAX)].into();
         let table = Some(TableInForce { number: 1, documents: 2, fingerprint: 9 });
         let mark = Mark { progress: Progress { epoch: 12, next, table, clock: None }, ..Mark::default() };
-        let saved = Saved { mark, scheme: b"1:a,2:n1,".to_vec() };
+        let saved = Saved { mark, ended: true, scheme: b"1:a,2:n1,".to_vec() };
         let mut manifest = Manifest { number: 5, owner: 3, saved: Some(saved), ..Manifest::empty() };
         manifest.table = Some("table".to_owned());
         for last in 3..=5 {
@@ -241,6 +244,8 @@ mod tests {
         files.put(&Manifest::name(5), &bytes).unwrap();
         let mut expected = example();
         expected.deltas.truncate(1);
+        // Written before deleted ids were remembered.
+        expected.saved.as_mut().unwrap().ended = false;
         assert_eq!(Manifest::read(&files, 5).unwrap(), expected);
     }
 

@@ -26,7 +26,11 @@ fn owner(folder: &Path) -> State {
         }
         state
             .publish(
-                &Saved { mark: Mark { progress, ..Mark::default() }, scheme: scheme.clone() },
+                &Saved {
+                    mark: Mark { progress, ..Mark::default() },
+                    scheme: scheme.clone(),
+                    ..Saved::default()
+                },
                 &[changes],
             )
             .expect("it is published");

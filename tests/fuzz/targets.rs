@@ -208,7 +208,8 @@ fn state(bytes: &[u8]) {
         changes.put(b"a", b"one");
         changes.put("日本".as_bytes(), b"two");
         changes.end(b"gone");
-        let saved = Saved { mark: Default::default(), scheme: TextRules::default().description().encode() };
+        let scheme = TextRules::default().description().encode();
+        let saved = Saved { scheme, ..Saved::default() };
         state.publish(&saved, &[changes]).expect("memory takes it");
     }
     let names = memory.list().expect("memory lists");

@@ -82,6 +82,14 @@ impl Broker {
         })
     }
 
+    /// The address at which it speaks TLS, and the file of its certificate; `None` if the broker is not ours, or has none.
+    pub(crate) fn tls(&self) -> Option<(String, String)> {
+        let (folder, _) = self.own.as_ref()?;
+        let port = std::fs::read_to_string(folder.path().join("tls_port")).ok()?;
+        let certificate = folder.path().join("ca.pem").to_str()?.to_owned();
+        Some((format!("127.0.0.1:{}", port.trim()), certificate))
+    }
+
     /// Ends the broker as a crash does; `false` if it is not ours.
     pub(crate) fn kill(&self) -> bool {
         let Some((folder, _)) = &self.own else { return false };

@@ -9,6 +9,8 @@
 #
 # The jars are resolved once, into $XDG_CACHE_HOME (or ~/.cache), outside of the repository. DIR/pid is the only process that is ever
 # ended. A second listener, whose port is in DIR/sasl_port, takes SASL/PLAIN as "guest" with the password "guest", who may do nothing.
+# A third one, whose port is in DIR/tls_port, takes SASL/PLAIN and SCRAM-SHA-256 over TLS, as "operator" with the password "operated", who may do
+# all; its certificate is made anew and lies in DIR/ca.pem. It is left out where keytool, which is a part of Java, is missing.
 #
 # Exit codes: 0 it is as asked; 1 it failed, with the reason; 2 wrong usage; 3 this machine has no Java, no Maven or no network.
 set -euo pipefail
@@ -73,25 +75,48 @@ wait_until() {
   done
 }
 
+# A key with a certificate of its own for this machine's loopback, and the certificate as PEM.
+certify() {
+  local dir=$1 store=(-keystore "$1/broker.p12" -storetype PKCS12 -storepass changeit -alias broker)
+  keytool -genkeypair "${store[@]}" -keyalg EC -groupname secp256r1 -validity 2 -dname CN=dupflow-test \
+    -ext SAN=ip:127.0.0.1,dns:localhost -ext BC=ca:true >"$dir/keytool.log" 2>&1 &&
+    keytool -exportcert "${store[@]}" -rfc >"$dir/ca.pem" 2>>"$dir/keytool.log"
+}
+
 format() {
-  local dir=$1 port=$2 sasl controller
+  local dir=$1 port=$2 sasl controller tls='' tls_map='' tls_settings=''
   sasl=$(free_port $((port + 1)))
   controller=$(free_port $((sasl + 1)))
   mkdir -p "$dir"
+  if command -v keytool >/dev/null && certify "$dir"; then
+    local tls_port
+    tls_port=$(free_port $((controller + 1)))
+    echo "$tls_port" >"$dir/tls_port"
+    tls=,SASL_SSL://127.0.0.1:$tls_port
+    tls_map=,SASL_SSL:SASL_SSL
+    tls_settings="listener.name.sasl_ssl.ssl.keystore.location=$dir/broker.p12
+listener.name.sasl_ssl.ssl.keystore.type=PKCS12
+listener.name.sasl_ssl.ssl.keystore.password=changeit
+listener.name.sasl_ssl.sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256
+listener.name.sasl_ssl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_operator=\"operated\";
+listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;"
+  fi
   echo "$sasl" >"$dir/sasl_port"
   cat >"$dir/server.properties" <<PROPERTIES
 process.roles=broker,controller
 node.id=1
-listeners=PLAINTEXT://127.0.0.1:$port,SASL_PLAINTEXT://127.0.0.1:$sasl,CONTROLLER://127.0.0.1:$controller
-advertised.listeners=PLAINTEXT://127.0.0.1:$port,SASL_PLAINTEXT://127.0.0.1:$sasl
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
+listeners=PLAINTEXT://127.0.0.1:$port,SASL_PLAINTEXT://127.0.0.1:$sasl$tls,CONTROLLER://127.0.0.1:$controller
+advertised.listeners=PLAINTEXT://127.0.0.1:$port,SASL_PLAINTEXT://127.0.0.1:$sasl$tls
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT$tls_map,CONTROLLER:PLAINTEXT
 inter.broker.listener.name=PLAINTEXT
 controller.listener.names=CONTROLLER
 controller.quorum.bootstrap.servers=127.0.0.1:$controller
-sasl.enabled.mechanisms=PLAIN
+sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256
+listener.name.sasl_plaintext.sasl.enabled.mechanisms=PLAIN
 listener.name.sasl_plaintext.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_guest="guest";
+$tls_settings
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
-super.users=User:ANONYMOUS
+super.users=User:ANONYMOUS;User:operator
 log.dirs=$dir/data
 # Feeds are older than any retention.
 log.retention.ms=-1
@@ -114,7 +139,7 @@ PROPERTIES
   local cluster
   cluster=$("${JAVA[@]}" -cp "$CACHE/libs/*" kafka.tools.StorageTool random-uuid 2>/dev/null)
   "${JAVA[@]}" -cp "$CACHE/libs/*" kafka.tools.StorageTool format --standalone --cluster-id "$cluster" \
-    --config "$dir/server.properties" >"$dir/format.log" 2>&1 || failed "no store in $dir: $(tail -n 1 "$dir/format.log")"
+    --add-scram 'SCRAM-SHA-256=[name=operator,password=operated]' --config "$dir/server.properties" >"$dir/format.log" 2>&1 || failed "no store in $dir: $(tail -n 1 "$dir/format.log")"
 }
 
 start() {

@@ -16,11 +16,13 @@ mod clusters;
 mod commands;
 mod faults;
 mod measure;
+mod moving;
 mod operation;
 mod read;
 mod run;
 mod sink;
 mod source;
+mod tls;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -45,6 +47,8 @@ fn main() -> ExitCode {
             operation::TESTS,
             faults::TESTS,
             changed::TESTS,
+            moving::TESTS,
+            tls::TESTS,
         ]
         .concat()
     };

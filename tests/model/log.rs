@@ -27,6 +27,8 @@ pub(crate) struct Log {
     pub(crate) readers: usize,
     pub(crate) limits: EpochLimits,
     pub(crate) seed: u64,
+    /// Whether an id may be in several partitions.
+    pub(crate) ids_move: bool,
     /// When the event of a partition at an offset happened.
     pub(crate) ts: fn(u32, u64) -> Option<f64>,
     /// Told by each reader that has read all.
@@ -47,6 +49,10 @@ struct Idle;
 impl Source for Log {
     fn epochs(&self) -> EpochLimits {
         self.limits
+    }
+
+    fn ids_move(&self) -> bool {
+        self.ids_move
     }
 
     fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {

@@ -24,6 +24,7 @@ mod keep;
 mod law;
 mod live;
 mod log;
+mod moving;
 mod pipelines;
 mod properties;
 mod recorded;

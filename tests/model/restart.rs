@@ -80,18 +80,18 @@ impl Sink for Ends {
 
 /// What outlives a run.
 #[derive(Default)]
-struct Place {
-    sink: Arc<Mutex<Memory>>,
-    state: Option<state::Memory>,
+pub(crate) struct Place {
+    pub(crate) sink: Arc<Mutex<Memory>>,
+    pub(crate) state: Option<state::Memory>,
 }
 
 /// What was kept there.
-fn open(store: &state::Memory) -> State {
+pub(crate) fn open(store: &state::Memory) -> State {
     State::open(Box::new(store.clone())).unwrap()
 }
 
 /// When events happen: mostly one after the other, some late, some at no time.
-fn ts_of(partition: u32, offset: u64) -> Option<f64> {
+pub(crate) fn ts_of(partition: u32, offset: u64) -> Option<f64> {
     let random = mix(u64::from(partition) << 32 | offset);
     let now = 1000.0 + 1.5 * f64::from(u32::try_from(offset).unwrap());
     match random % 8 {
@@ -111,6 +111,7 @@ struct Life {
     /// The commit at which it ends, if it does.
     end: Option<(u64, bool)>,
     reconcile: bool,
+    ids_move: bool,
 }
 
 /// Runs to the end of the input, or to its own; what it restored.
@@ -129,6 +130,7 @@ fn live(
         readers: life.readers,
         limits: life.limits,
         seed: life.seed,
+        ids_move: life.ids_move,
         ts: ts_of,
         read,
     };
@@ -158,7 +160,7 @@ fn live(
 }
 
 /// Events up to a progress, with their places and times, by partition.
-fn read_up_to(
+pub(crate) fn read_up_to(
     history: &std::collections::BTreeMap<u32, Partition>,
     next: &dupflow::time::Offsets,
 ) -> Vec<(Position, Stamped)> {
@@ -175,7 +177,11 @@ fn read_up_to(
 }
 
 /// Holds what the last run was told of documents against the definition: all that are alive, as if it had read all by itself.
-fn assert_documents(place: &Place, plan: &Plan, history: &std::collections::BTreeMap<u32, Partition>) {
+pub(crate) fn assert_documents(
+    place: &Place,
+    plan: &Plan,
+    history: &std::collections::BTreeMap<u32, Partition>,
+) {
     let memory = place.sink.lock().unwrap().clone();
     let Some(last) = memory.progress.last() else { return };
     let events = read_up_to(history, &last.next);
@@ -215,7 +221,17 @@ fn assert_durable(
 
 /// Runs again and again, each run but the last one ending somewhere.
 fn assert_law_through(history: &[Event], plan: &Plan, keeps: bool, seed: u64) -> Place {
-    let parts = partitions(history, 1 + u32::try_from(seed % 3).unwrap(), seed);
+    through_ends(&partitions(history, 1 + u32::try_from(seed % 3).unwrap(), seed), plan, keeps, seed, false)
+}
+
+/// The same of partitions, in which ids may move.
+pub(crate) fn through_ends(
+    parts: &std::collections::BTreeMap<u32, Partition>,
+    plan: &Plan,
+    keeps: bool,
+    seed: u64,
+    ids_move: bool,
+) -> Place {
     let mut place = Place { state: keeps.then(state::Memory::default), ..Place::default() };
     let limits = EpochLimits { records: Some(1 + mix(seed) % 9), ..EpochLimits::default() };
     for n in 0..40 {
@@ -228,12 +244,13 @@ fn assert_law_through(history: &[Event], plan: &Plan, keeps: bool, seed: u64) ->
             seed: random,
             end,
             reconcile: false,
+            ids_move,
         };
         if random >> 16 & 7 == 0 && keeps && plan.scheme.live().is_none() {
             // What was kept is lost: all is read again.
             place.state = Some(state::Memory::default());
         }
-        match live(&place, plan, &parts, life) {
+        match live(&place, plan, parts, life) {
             Ok(_) => return place,
             Err(RunError::Sink(error)) if error.to_string() == "the end" => {}
             Err(error) => panic!("{error}"),
@@ -242,7 +259,7 @@ fn assert_law_through(history: &[Event], plan: &Plan, keeps: bool, seed: u64) ->
     panic!("the last run has no end of its own")
 }
 
-fn run(seed: u64) -> Run {
+pub(crate) fn run(seed: u64) -> Run {
     Run { workers: 2, serialized: false, seed }
 }
 
@@ -258,7 +275,7 @@ fn no_end_of_a_run_shows_in_its_output() {
 }
 
 /// As [`assert_durable`], with documents that expire.
-fn assert_durable_by_retention(
+pub(crate) fn assert_durable_by_retention(
     place: &Place,
     plan: &Plan,
     history: &std::collections::BTreeMap<u32, Partition>,
@@ -307,8 +324,15 @@ fn a_restart_takes_the_documents_that_were_kept() {
     let parts = partitions(&history, 2, 1);
     let plan = Plan::load("minhash", &[]).unwrap();
     let place = Place { state: Some(state::Memory::default()), ..Place::default() };
-    let life =
-        Life { workers: 2, readers: 1, limits: EpochLimits::default(), seed: 1, end: None, reconcile: false };
+    let life = Life {
+        workers: 2,
+        readers: 1,
+        limits: EpochLimits::default(),
+        seed: 1,
+        end: None,
+        reconcile: false,
+        ids_move: false,
+    };
     assert_eq!(live(&place, &plan, &parts, life).unwrap(), 0);
     let before = place.sink.lock().unwrap().deltas.clone();
     assert_eq!(live(&place, &plan, &parts, life).unwrap(), 50);
@@ -376,6 +400,7 @@ fn an_output_is_reconciled_with_another_pipeline_however_often_that_ends_early()
                 seed,
                 end: Some((0, mix(seed + n) & 1 == 0)),
                 reconcile: true,
+                ids_move: false,
             };
             for end in [life.end, None] {
                 match live(&place, &plan, &parts, Life { end, ..life }) {

@@ -94,12 +94,15 @@ pub(crate) fn all_alive(events: &[(Position, Stamped)], clock: Option<f64>, rete
     let mut last: BTreeMap<&DocId, (&Position, &Stamped)> = BTreeMap::new();
     let mut keys: BTreeMap<&DocId, (f64, Position)> = BTreeMap::new();
     for (position, event) in events {
-        last.insert(&event.id, (position, event));
         let key = (event.ts.unwrap_or(f64::NEG_INFINITY), *position);
         let greatest = keys.entry(&event.id).or_insert(key);
         if key > *greatest {
             *greatest = key;
         }
+    }
+    // An id lives in the partition of its newest event.
+    for (position, event) in events.iter().filter(|(at, event)| at.partition == keys[&event.id].1.partition) {
+        last.insert(&event.id, (position, event));
     }
     let in_time = |event: &Stamped| match (event.ts, clock, retention.max_age) {
         (Some(ts), Some(clock), Some(age)) => ts >= clock - age.as_secs_f64(),

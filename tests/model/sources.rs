@@ -47,7 +47,8 @@ fn assert_law(history: &[Event], count: u32, readers: usize, workers: usize, lim
     let plan = Plan::load("minhash", &["blocking.cap=4".to_owned(), "threshold=0.5".to_owned()]).unwrap();
     let stages = Stages::of(&plan, false);
     let (sink, (read, all_read)) = (Arc::<Mutex<Memory>>::default(), channel());
-    let log = Log { partitions: parts.clone(), readers, limits, seed, ts: |_, _| None, read };
+    let log =
+        Log { partitions: parts.clone(), readers, limits, seed, ids_move: false, ts: |_, _| None, read };
     let running = pipeline::start(Job {
         stages: stages.clone(),
         source: Box::new(log),

@@ -20,7 +20,8 @@ pub(crate) type Change = (u16, Option<u16>);
 pub(crate) fn saved(epoch: u64, table: Option<u64>) -> Saved {
     let table = table.map(|fingerprint| TableInForce { number: 1, documents: 2, fingerprint });
     let progress = Progress { epoch, next: [(0, epoch * 10), (7, epoch)].into(), table, clock: None };
-    Saved { mark: Mark { progress, ..Mark::default() }, scheme: b"11:sketch.size,4:n448,".to_vec() }
+    let scheme = b"11:sketch.size,4:n448,".to_vec();
+    Saved { mark: Mark { progress, ..Mark::default() }, scheme, ..Saved::default() }
 }
 
 /// The changes of an epoch, in two buffers, made on the documents too. The value tells the epoch.

@@ -43,6 +43,14 @@ pub(super) struct Part {
     pub(super) bytes: f64,
 }
 
+/// What a deleted id of a topic takes while it is remembered, its own bytes not counted; 0 where slots remember it.
+pub(super) fn per_deleted_id(plan: &Plan) -> f64 {
+    let age = if plan.retention.max_age.is_some() { AGE_BYTES } else { 0.0 };
+    let terms = if plan.scheme.live().is_some() { SLACK * TERMS_ENTRY_BYTES } else { 0.0 };
+    let is_beside = plan.retention.max_documents.is_none();
+    if is_beside { DOCUMENT_BYTES + INDEX_BYTES + age + terms } else { 0.0 }
+}
+
 /// The parts of a document's state, on all `workers` together.
 pub(super) fn per_document(plan: &Plan, workers: usize) -> Vec<Part> {
     // The blocks of a sketch are spread over the workers; each that has one holds a slot.

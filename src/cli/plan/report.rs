@@ -119,6 +119,8 @@ pub(super) struct Memory {
     pub(super) parts: Vec<Part>,
     pub(super) bytes_per_document: f64,
     pub(super) total_bytes: f64,
+    /// Bytes for each deleted id of a topic that is remembered.
+    pub(super) bytes_per_deleted_id: f64,
 }
 
 impl Report {
@@ -153,6 +155,7 @@ impl Report {
                 parts,
                 bytes_per_document,
                 total_bytes: bytes_per_document * documents as f64,
+                bytes_per_deleted_id: memory::per_deleted_id(plan),
             },
         }
     }

@@ -174,6 +174,13 @@ impl Report {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of a process")]
         let all = BinaryBytes(memory.total_bytes.round() as u64).to_string();
         writeln!(f, "  {:<16}{all:>6} for {}", "", count(memory.documents, "document"))?;
+        if memory.bytes_per_deleted_id > 0.0 {
+            let bytes = memory.bytes_per_deleted_id;
+            writeln!(
+                f,
+                "  (of a topic, {bytes:.0} bytes for each deleted id, which is remembered: docs/moving.md)"
+            )?;
+        }
         if self.filter.exact {
             writeln!(f, "  (features: for texts of {ASSUMED_FEATURES} distinct shingles)")?;
         }

@@ -152,11 +152,6 @@ impl Source for Kafka {
         Ok(Look { topic, repeats: tombstones.is_none(), tombstones, held: Some(held), at })
     }
 
-    fn probe(&mut self) -> Result<(), SourceError> {
-        let client = self.client()?;
-        Beginning { kafka: self, client: client.get() }.partitions().map(drop)
-    }
-
     fn backlog(&self) -> Option<Arc<Backlog>> {
         Some(Arc::clone(&self.backlog))
     }
@@ -164,6 +159,10 @@ impl Source for Kafka {
     fn announcer(&self) -> Option<Announce> {
         let announcer = Announcer::start(self);
         Some(Box::new(move |next| announcer.announce(next)))
+    }
+
+    fn ids_move(&self) -> bool {
+        true
     }
 
     fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {

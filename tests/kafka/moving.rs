@@ -1,0 +1,117 @@
+//! Ids that move between partitions: partitions are added while documents live in the old ones, and the
+//! producer's hash takes the later events of some of them elsewhere. What is accumulated is what a fresh run
+//! finds, whatever became of the state.
+
+use crate::Test;
+use crate::broker::Broker;
+use crate::run::{Run, Scene};
+
+pub(crate) const TESTS: &[Test] = &[
+    ("moving::ids_move_when_partitions_are_added", ids_move_when_partitions_are_added),
+    ("moving::a_deleted_id_is_not_brought_back", a_deleted_id_is_not_brought_back),
+];
+
+/// What the log says once of a run that sees an id move.
+const SAID: &str = "an id has events in two partitions";
+
+/// A text; those of one kind are equal.
+fn text(kind: u32) -> String {
+    (0..20).map(|n| format!("word{kind}x{n} ")).collect()
+}
+
+/// Puts upserts of a kind, and deletes, at a second.
+fn put(scene: &Scene<'_>, second: i64, changes: &[(u32, &str, Option<u32>)]) {
+    let writer = scene.broker.writer();
+    for (partition, id, kind) in changes {
+        let text = kind.map(text);
+        let value = text.as_deref().map(str::as_bytes);
+        let ms = Some(1_700_000_000_000 + second * 1000);
+        writer.put_with(&scene.input, *partition, Some(id), value, ms, &[]);
+    }
+    writer.flush();
+}
+
+fn forget(scene: &Scene<'_>) {
+    std::fs::remove_dir_all(scene.path("state")).unwrap();
+}
+
+/// Ends a run whose ids have moved.
+fn stop(run: Run, times: usize) {
+    let log = run.stop();
+    assert_eq!(log.matches(SAID).count(), times, "{log}");
+}
+
+fn scene(broker: &Broker, partitions: u32) -> Scene<'_> {
+    let mut scene = Scene::new(broker, partitions);
+    scene.more = "state.path = \"state\"\n".to_owned();
+    scene
+}
+
+fn ids_move_when_partitions_are_added(broker: &Broker) {
+    let mut scene = scene(broker, 3);
+    let (one, two, three) = (Some(1), Some(2), Some(3));
+    put(
+        &scene,
+        0,
+        &[(2, "a", one), (2, "b", one), (2, "c", one), (1, "d", two), (1, "e", two), (0, "f", three)],
+    );
+    let mut output = scene.output();
+    let mut run = scene.run(&[]);
+    output.until(&mut run, &["a b", "a c", "b c", "d e"]);
+    broker.admin().grow(&scene.input, 5).unwrap();
+    // By another number of partitions: to lower ones and to higher ones; an update, a delete, one that is
+    // new.
+    put(&scene, 10, &[(0, "a", two), (0, "b", None), (3, "d", three), (4, "g", three)]);
+    output.until(&mut run, &["a e", "d f", "d g", "f g"]);
+    stop(run, 1);
+    // From the state.
+    let mut run = scene.run(&[]);
+    put(&scene, 20, &[(1, "h", one)]);
+    output.until(&mut run, &["a e", "c h", "d f", "d g", "f g"]);
+    stop(run, 0);
+    // All is read again, old partitions and new ones at a time.
+    forget(&scene);
+    let mut run = scene.run(&[]);
+    put(&scene, 30, &[(0, "i", two)]);
+    output.until(&mut run, &["a e", "a i", "c h", "d f", "d g", "e i", "f g"]);
+    stop(run, 1);
+    // Nothing is known: a fresh run on the same topic.
+    forget(&scene);
+    scene.output = Broker::name("pairs");
+    let mut fresh = scene.output();
+    let mut run = scene.run(&[]);
+    fresh.until(&mut run, &["a e", "a i", "c h", "d f", "d g", "e i", "f g"]);
+    assert_eq!(fresh.pairs.values().filter(|times| **times == 1).count(), 7);
+    stop(run, 1);
+}
+
+/// Of a producer that still knows of the old partitions only: its older event is written after the delete has
+/// been read.
+fn a_deleted_id_is_not_brought_back(broker: &Broker) {
+    let scene = scene(broker, 2);
+    let one = Some(1);
+    put(&scene, 0, &[(1, "a", one), (1, "b", one), (0, "c", one)]);
+    let mut output = scene.output();
+    let mut run = scene.run(&[]);
+    output.until(&mut run, &["a b", "a c", "b c"]);
+    put(&scene, 10, &[(0, "a", None)]);
+    output.until(&mut run, &["b c"]);
+    put(&scene, 5, &[(1, "a", one)]);
+    put(&scene, 11, &[(1, "d", one)]);
+    output.until(&mut run, &["b c", "b d", "c d"]);
+    stop(run, 1);
+    for (is_kept, id, expected) in [
+        (true, "e", &["b c", "b d", "b e", "c d", "c e", "d e"][..]),
+        (false, "f", &["b c", "b d", "b e", "b f", "c d", "c e", "c f", "d e", "d f", "e f"]),
+    ] {
+        if !is_kept {
+            forget(&scene);
+        }
+        let mut run = scene.run(&[]);
+        // One more event that is older than the delete, and one that shows that it has been read.
+        put(&scene, 6, &[(1, "a", one)]);
+        put(&scene, 12, &[(1, id, one)]);
+        output.until(&mut run, expected);
+        stop(run, 1);
+    }
+}

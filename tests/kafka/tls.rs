@@ -1,0 +1,65 @@
+//! A broker behind TLS, whose certificate this run of the tests has made. Built with `--features tls` the run
+//! goes over it, with PLAIN and with SCRAM; built without, it is refused before the start, by the name of the
+//! feature.
+
+use std::path::Path;
+
+use crate::Test;
+use crate::broker::Broker;
+use crate::run::{Output, Run};
+
+pub(crate) const TESTS: &[Test] = &[("tls::sasl_over_tls", sasl_over_tls)];
+
+/// The feature with which these tests say more.
+const IS_BUILT: bool = cfg!(feature = "tls");
+
+/// A deployment file from one topic to another, with settings of the client.
+fn deploy(folder: &Path, address: &str, topics: (&str, &str), settings: &[(&str, &str)]) {
+    let (input, output) = topics;
+    let lines = settings.iter().map(|(name, value)| format!("\"{name}\" = \"{value}\"\n"));
+    let config = format!(
+        "workers = 1\nkafka.brokers = \"{address}\"\nkafka.connect_seconds = 10\nsource.kind = \"kafka\"\nsource.topic = \"{input}\"\n\
+         sink.kind = \"kafka\"\nsink.topic = \"{output}\"\n[kafka.settings]\n{}",
+        lines.collect::<String>()
+    );
+    std::fs::write(folder.join("run.toml"), config).unwrap();
+}
+
+const RUN: &[&str] = &["run", "-p", "exact", "-c", "run.toml"];
+
+fn sasl_over_tls(broker: &Broker) {
+    let Some((address, certificate)) = broker.tls() else {
+        println!("SKIPPED tls::sasl_over_tls: 2 runs: it needs the broker of broker.sh, and keytool");
+        return;
+    };
+    for mechanism in ["PLAIN", "SCRAM-SHA-256"] {
+        let (input, output) = (broker.topic(1), Broker::name("pairs"));
+        let folder = tempfile::tempdir().unwrap();
+        let settings = [
+            ("security.protocol", "sasl_ssl"),
+            ("sasl.mechanism", mechanism),
+            ("sasl.username", "operator"),
+            ("sasl.password", "operated"),
+            ("ssl.ca.location", &*certificate),
+        ];
+        deploy(folder.path(), &address, (&input, &output), &settings);
+        if !IS_BUILT {
+            let mut run = Run::start(folder.path(), RUN);
+            assert_eq!(run.wait().code(), Some(2), "{}", run.log());
+            let said =
+                "security.protocol: this dupflow was built without TLS; rebuild it with --features tls";
+            assert!(run.log().contains(said), "{}", run.log());
+            continue;
+        }
+        // The records are put, and the pairs read, by the other way in.
+        let text = "the same words in both of them, enough for shingles";
+        broker.writer().texts(&input, 0, &[("a", text), ("b", text)]);
+        let mut pairs = Output::of(broker, &output);
+        let mut run = Run::start(folder.path(), RUN);
+        pairs.until(&mut run, &["a b"]);
+        run.stop();
+    }
+    if !IS_BUILT {
+        println!("SKIPPED tls::sasl_over_tls: 2 runs over TLS: built without --features tls");
+    }
+}

@@ -1,0 +1,145 @@
+//! The law where ids move between the partitions of a topic: through ends and restarts, with what was kept,
+//! lost or never kept, the deltas that are durable accumulate to the pairs of the documents that the
+//! definition of `src/dataflow/homes.rs` has alive, evaluated by brute force on all that was read. Readers
+//! take the partitions in turns of random length, so that each run reads another order.
+//!
+//! Bug classes: the event that is read last wins; a deleted id is brought back by an older event of another
+//! partition; a restored document that does not know its partition or its newest time; an id that is
+//! forgotten while an older event can still bring it back.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dupflow::config::Plan;
+use dupflow::dataflow::Stages;
+use dupflow::doc::DocId;
+use dupflow::hash;
+use dupflow::metrics::{Counter, Metrics};
+use dupflow::text::IdfTable;
+use proptest::prelude::*;
+
+use crate::data::Event;
+use crate::history::{check, events};
+use crate::law::{Accumulated, Corpus, assert_same};
+use crate::log::Partition;
+use crate::pipelines::plan;
+use crate::restart::{
+    assert_documents, assert_durable_by_retention, open, read_up_to, run, through_ends, ts_of,
+};
+use crate::retention;
+
+/// Deals events out: by a hash of the id over `few` partitions, and from somewhere on over more; or, for a
+/// few of them, anywhere.
+fn moving(history: &[Event], few: u32, seed: u64) -> BTreeMap<u32, Partition> {
+    let mut parts: BTreeMap<u32, Partition> = BTreeMap::new();
+    let added_at = hash::mix(seed ^ 1) % (history.len() as u64 + 1);
+    for (n, (id, text)) in (0..).zip(history) {
+        let text = text.clone().filter(|text| !text.is_empty());
+        let count = u64::from(if n < added_at { few } else { few + 1 + few % 2 });
+        let anywhere = hash::mix(seed ^ n << 20);
+        let chosen =
+            if anywhere.is_multiple_of(8) { anywhere >> 8 } else { hash::bytes(seed, id.as_bytes()) };
+        let part = parts.entry(u32::try_from(chosen % count).unwrap()).or_default();
+        let offset = part.end + hash::mix(seed ^ n) % 3;
+        part.events.push((offset, (id.clone(), text)));
+        part.end = offset + 1;
+    }
+    parts
+}
+
+#[test]
+fn no_end_of_a_run_and_no_order_of_partitions_shows() {
+    let pipeline = prop_oneof![Just("minhash"), Just("exact")];
+    check(
+        64,
+        (events(1..120), pipeline, 1u32..4, any::<bool>(), any::<u64>()),
+        |(history, name, few, keeps, seed)| {
+            let plan = Plan::load(name, &["blocking.cap=4".to_owned()]).unwrap();
+            let parts = moving(&history, few, seed);
+            let place = through_ends(&parts, &plan, keeps, seed, true);
+            assert_durable_by_retention(&place, &plan, &parts, run(seed));
+        },
+    );
+}
+
+#[test]
+fn no_order_of_partitions_shows_where_documents_expire() {
+    let rules = prop_oneof![
+        Just(&["retention.max_age=20s"][..]),
+        Just(&["retention.max_age=60s"][..]),
+        Just(&["retention.max_documents=5"][..]),
+        Just(&["retention.max_age=30s", "retention.max_documents=8"][..]),
+    ];
+    check(
+        64,
+        (events(1..120), rules, 1u32..4, any::<bool>(), any::<u64>()),
+        |(history, rules, few, keeps, seed)| {
+            let typed = rules.iter().chain(&["blocking.cap=4"]).map(|&typed| typed.to_owned());
+            let plan = Plan::load("minhash", &typed.collect::<Vec<_>>()).unwrap();
+            // A document without a time never expires: nothing that retention forgets is older than it.
+            let by_age = plan.retention.max_age.is_some();
+            let mut parts = moving(&history, few, seed);
+            for (partition, part) in &mut parts {
+                part.events.retain(|(offset, _)| !by_age || ts_of(*partition, *offset).is_some());
+            }
+            let place = through_ends(&parts, &plan, keeps, seed, true);
+            assert_durable_by_retention(&place, &plan, &parts, run(seed));
+        },
+    );
+}
+
+#[test]
+fn no_order_of_partitions_shows_under_live_weights() {
+    let live_plan = "text = { shingle = \"words:1\", weights = \"tf-idf\", idf = \"live\" }\n\
+        sketch = { kind = \"dart\", size = 64, bits = 8 }\nblocking = { bands = 16, rows = 2, cap = 4 }";
+    check(24, (events(1..120), 1u32..4, any::<u64>()), |(history, few, seed)| {
+        let plan = plan(live_plan);
+        let parts = moving(&history, few, seed);
+        let place = through_ends(&parts, &plan, true, seed, true);
+        let memory = place.sink.lock().unwrap().clone();
+        let Some(table) = memory.mark.as_ref().and_then(|mark| mark.progress.table) else { return };
+        let state = open(place.state.as_ref().unwrap());
+        let bytes = state.table(table.fingerprint).unwrap().expect("the table in force is kept");
+        let kept = IdfTable::read(&plan.scheme.text, &*bytes).unwrap();
+        let mut stages = Stages::of(&plan, false);
+        stages.scheme = stages.scheme.under(Arc::new(kept));
+        let mut corpus = Corpus::new(&stages);
+        let read = read_up_to(&parts, &memory.progress.last().unwrap().next);
+        let alive = retention::alive(&read, None, &plan.retention);
+        corpus.apply(&alive.into_iter().map(|(id, text)| (id, Some(text))).collect::<Vec<Event>>());
+        let mut accumulated = Accumulated::new(memory.deltas);
+        memory.progress.iter().for_each(|progress| accumulated.advance(progress.epoch));
+        assert_same(&accumulated.pairs, &corpus.pairs(&stages), 0, run(seed));
+        accumulated.end();
+        assert_documents(&place, &plan, &parts);
+    });
+}
+
+/// What is remembered of deleted ids is counted, and given up when they come again.
+#[test]
+fn remembered_ids_are_counted() {
+    use crate::script::{Epoched, Past, Stamped, closed};
+    let mut stages = Stages::of(&Plan::load("exact", &["retention.max_age=100s".to_owned()]).unwrap(), false);
+    stages.ids_move = true;
+    let event = |id: &str, text: Option<&str>, ts| Stamped {
+        id: DocId::new(id).unwrap(),
+        text: text.map(str::to_owned),
+        ts: Some(ts),
+    };
+    let epochs = [
+        vec![event("a", Some("one"), 1000.0), event("b", Some("two"), 1000.0), event("c", None, 1000.0)],
+        vec![event("a", None, 1010.0)],
+        vec![event("a", Some("three"), 1020.0), event("b", None, 1030.0)],
+        // c and b are forgotten, a expires and is.
+        vec![event("d", Some("four"), 2000.0)],
+    ];
+    let epochs = epochs.map(|events| Epoched { events, at: None });
+    for (through, remembered) in (1..).zip([1, 2, 2, 0]) {
+        let metrics = Arc::new(Metrics::new(stages.filter.looks()));
+        let stages = Stages { metrics: Arc::clone(&metrics), ..stages.clone() };
+        closed(&stages, &epochs[..through], &Past::default(), run(1));
+        let counts = metrics.counts();
+        assert_eq!(counts.balance(Counter::Remembered, Counter::Forgotten), remembered, "{through}");
+        assert_eq!((counts.get(Counter::MovedIds), counts.get(Counter::Overruled)), (0, 0));
+    }
+}
