@@ -37,6 +37,7 @@ counters! {
     Late "late" "Upserts that were too old for the retention when they came.",
     Undated "undated" "Upserts without a time, where documents expire by age: they do not.",
     MovedIds "moved_ids" "Events of ids that were alive in another partition.",
+    ReplacedAcrossFiles "replaced_across_files" "Upserts that replaced the document of the same id of another input file.",
     SketchesBorn "sketches_born" "Distinct sketches that came alive.",
     SketchesDied "sketches_died" "Distinct sketches whose last document ended.",
     IdfTables "idf_tables" "Tables of document frequencies made.",

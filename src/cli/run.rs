@@ -111,6 +111,7 @@ pub(super) fn run(
     together::tell_failure(together, |together| {
         let summary = go(args, &plan, &deployment, inputs, together, clock, (tell, news))?;
         super::tell(format, &super::summary::text(&summary))?;
+        super::problems::met(&summary.unmet)?;
         Ok(ExitCode::SUCCESS)
     })
 }

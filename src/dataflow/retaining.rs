@@ -17,6 +17,7 @@ use crate::codec::Changes;
 use crate::doc::{DocChange, DocId, Facts};
 use crate::hash;
 use crate::metrics::{Counter, Metrics};
+use crate::origins::Origins;
 use crate::pair::Cause;
 use crate::retention::Retention;
 use crate::time::{Epoch, UnixTime};
@@ -87,6 +88,7 @@ pub(super) struct Retaining<F: Follow> {
     changes: Changes,
     /// Those before them.
     full: Vec<Changes>,
+    origins: Option<Arc<Origins>>,
     metrics: Arc<Metrics>,
     follow: PhantomData<F>,
 }
@@ -111,6 +113,7 @@ impl<F: Follow> Retaining<F> {
             keeps: stages.keeps,
             changes: Changes::default(),
             full: Vec::new(),
+            origins: stages.origins.clone(),
             metrics: Arc::clone(&stages.metrics),
             follow: PhantomData,
         }
@@ -130,6 +133,7 @@ impl<F: Follow> Retaining<F> {
         let slots = documents.slots();
         let (mut inserted, mut deleted, mut unchanged, mut unknown) = (0, 0, 0, 0);
         let (mut expired, mut late, mut undated, mut moved) = (0, 0, 0, 0);
+        let mut replaced = 0;
 
         arrivals.sort_unstable_by(|a, b| (a.hash, &a.id, a.position).cmp(&(b.hash, &b.id, b.position)));
         let mut arrivals = arrivals.into_iter().peekable();
@@ -138,6 +142,8 @@ impl<F: Follow> Retaining<F> {
             let known = place.and_then(|place| documents.get(place)).filter(|known| known.is_alive());
             let before = known.map_or(F::Value::ENDED, |known| known.value);
             let mut partition = known.map(|known| known.position().partition);
+            // Where what is in force stands, of which the input follows.
+            let mut stood = known.map(|known| known.position().offset);
             let mut in_force = before;
             let mut key = last.key();
             let mut is_late;
@@ -158,6 +164,10 @@ impl<F: Follow> Retaining<F> {
                 }
                 moved += u64::from(was && partition.is_some_and(|of| of != last.position.partition));
                 partition = Some(last.position.partition);
+                if let (true, true, Some(origins), Some(earlier)) = (was, is, &self.origins, stood) {
+                    replaced += u64::from(origins.replaced(&last.id, earlier, last.position.offset));
+                }
+                stood = Some(last.position.offset);
                 in_force = next;
                 let Some(later) = arrivals.next_if(|a| a.id == last.id) else { break };
                 if F::TELLS_EACH {
@@ -210,6 +220,7 @@ impl<F: Follow> Retaining<F> {
             (Counter::Late, late),
             (Counter::Undated, undated),
             (Counter::MovedIds, moved),
+            (Counter::ReplacedAcrossFiles, replaced),
         ] {
             self.metrics.add(counter, n);
         }

@@ -14,6 +14,7 @@
 mod assemble;
 mod commits;
 mod committer;
+mod demands;
 mod failure;
 mod keeper;
 mod measures;
@@ -34,6 +35,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 pub use assemble::{AssembleError, Mode, nowhere};
+pub use demands::Demands;
 pub use measures::{HotBlock, Latencies, Measures, Quantiles};
 pub use past::PastError;
 pub use summary::Summary;
@@ -45,7 +47,7 @@ use crate::description::Description;
 use crate::metrics::{Counter, Counts, Metrics};
 use crate::monitor::{Feeder, Phase, Status};
 use crate::retention::RetentionClock;
-use crate::sink::{LetterFile, Sink};
+use crate::sink::{LetterFile, Publication, Sink};
 use crate::source::{Ahead, BadRecords, Batch, Closed, Peers, Queue, Reader, Room, Source, SourceError};
 use crate::state::{Snapshot, State, StateError};
 use crate::time::{Clock, Epoch, LiveFrom};
@@ -70,6 +72,10 @@ pub struct Job {
     pub bad: Arc<BadRecords>,
     /// Where the deltas go.
     pub sink: Box<dyn Sink + Send>,
+    /// What is demanded of the run once all is read.
+    pub demands: Demands,
+    /// Puts the output in its place once they are met; an output that is written epoch by epoch has none.
+    pub publication: Option<Publication>,
     /// How it goes on where another run ended.
     pub continuity: Continuity,
     /// Worker threads of this process, 1 or more.
@@ -175,6 +181,8 @@ pub struct Running {
     /// The committer ends with how long epochs took; none if it could not be started, or is in another process.
     committer: Option<JoinHandle<Latencies>>,
     others: Option<Arc<Others>>,
+    demands: Demands,
+    publication: Option<Publication>,
 }
 
 /// Ends a run before its input does.
@@ -213,7 +221,18 @@ fn find(job: &mut Job) -> Result<Past, RunError> {
 /// Starts a job that begins there.
 fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running, RunError> {
     let Job {
-        mut stages, source, bad, sink, continuity, workers: threads, clock, most_records, status, ..
+        mut stages,
+        source,
+        bad,
+        sink,
+        demands,
+        publication,
+        continuity,
+        workers: threads,
+        clock,
+        most_records,
+        status,
+        ..
     } = job;
     let (index, count) = together.as_ref().map_or((0, 1), |together| (together.index(), together.count()));
     let (others, data, listen) = match together.map(Together::begin) {
@@ -226,6 +245,7 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
     stages.live = Arc::clone(&past.live);
     stages.past = past.mark.progress.clone();
     stages.table = past.table.take();
+    stages.origins = source.origins();
     let limits = source.epochs();
     let cuts_alike = source.cuts_alike();
     let readers = source.readers(&past.begin);
@@ -312,7 +332,7 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
             Ok(())
         });
     }
-    Ok(Running { stages, shared, workers, threads, committer, others })
+    Ok(Running { stages, shared, workers, threads, committer, others, demands, publication })
 }
 
 /// One line on how far the run is.
@@ -453,7 +473,7 @@ impl Running {
     /// # Errors
     /// What failed first.
     pub fn join(self) -> Result<Summary, RunError> {
-        let Self { stages, shared, workers, threads, committer, others } = self;
+        let Self { stages, shared, workers, threads, committer, others, demands, publication } = self;
         if let Err(error) = workers.join() {
             shared.failure.fail(RunError::Worker(error));
         }
@@ -472,7 +492,21 @@ impl Running {
             others.end();
         }
         outcome?;
-        Ok(Summary::of(&measures, &stages, threads, shared.clock.now()))
+        // The first process has the counts of all.
+        let unmet = if shared.process.0 == 0 {
+            demands.unmet(&measures, stages.origins.as_deref())
+        } else {
+            Vec::new()
+        };
+        if unmet.is_empty()
+            && let Some(publication) = &publication
+        {
+            match publication.publish() {
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+                published => published.map_err(RunError::Sink)?,
+            }
+        }
+        Ok(Summary { unmet, ..Summary::of(&measures, &stages, threads, shared.clock.now()) })
     }
 }
 

@@ -34,6 +34,8 @@ pub struct Summary {
     pub undated: u64,
     /// Events of ids that were alive in another partition.
     pub moved_ids: u64,
+    /// Documents replaced by another file's document of the same id.
+    pub replaced_across_files: u64,
     /// Records that are no event, by reason.
     pub bad_records: BTreeMap<String, u64>,
     /// Sound records that hold no document, by why.
@@ -81,6 +83,10 @@ pub struct Summary {
     pub scheme: String,
     /// Worker threads.
     pub workers: usize,
+    /// What was demanded of the run and is not met: then it has failed, and what is written at its end is
+    /// not there.
+    #[serde(skip)]
+    pub unmet: Vec<String>,
 }
 
 impl Summary {
@@ -104,6 +110,7 @@ impl Summary {
             late: count(Counter::Late),
             undated: count(Counter::Undated),
             moved_ids: count(Counter::MovedIds),
+            replaced_across_files: count(Counter::ReplacedAcrossFiles),
             bad_records: measures.bad_records.clone(),
             skipped: measures.skipped.clone(),
             epochs: count(Counter::Epochs),
@@ -131,6 +138,7 @@ impl Summary {
             peak_rss_bytes: measures.peak_rss_bytes,
             scheme: format!("{:016x}", stages.scheme.fingerprint()),
             workers,
+            unmet: Vec::new(),
         }
     }
 }

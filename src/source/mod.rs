@@ -25,11 +25,13 @@ mod epochs;
 mod file_text;
 mod file_texts;
 mod files;
+mod foreign;
 mod formats;
 mod globs;
 mod input;
 #[cfg(feature = "kafka")]
 mod kafka;
+mod kinds;
 mod layout;
 mod line_reader;
 mod line_rules;
@@ -58,7 +60,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use ahead::{Ahead, Line, Peers};
-pub use bad::{BadRecordAt, BadRecords, DeadLetter, OnError, Place};
+pub use bad::{BadRecordAt, BadRecords, DeadLetter, OnError, Place, Tally};
 pub use batch::{Batch, FileDocument, KeyedRecord, Payload, Records};
 pub use decode::Decoder;
 pub use epochs::{EpochRule, interval};
@@ -68,10 +70,11 @@ pub use globs::listed;
 pub use input::{Input, open};
 #[cfg(feature = "kafka")]
 pub use kafka::Kafka;
-pub use layout::{FileFormat, Layout, WarcId};
+pub use kinds::{FolderKind, folder_kinds};
+pub use layout::{FileFormat, IdRule, Layout, WarcId};
 pub use line_rules::LineRules;
 pub use metered::InputProgress;
-pub use opened::described;
+pub use opened::{described, refused_beginning};
 pub use places::Places;
 pub use queue::{Closed, EpochLimits, Queue, Refused, Room, Taken};
 pub use shape::{Format, Shape};
@@ -86,6 +89,7 @@ pub use whole::{for_each_event, for_each_event_until};
 
 #[cfg(doc)]
 use crate::doc::Position;
+use crate::origins::Origins;
 use crate::time::{Clock, Offsets};
 
 /// A source of events: partitions of records, dealt out to readers.
@@ -126,6 +130,11 @@ pub trait Source: Send + fmt::Debug {
 
     /// How far its readers are, in bytes; `None` where nobody counts.
     fn progress(&self) -> Option<Arc<InputProgress>> {
+        None
+    }
+
+    /// Which input each record is of, where inputs follow each other; `None` where an id has one place.
+    fn origins(&self) -> Option<Arc<Origins>> {
         None
     }
 

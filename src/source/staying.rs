@@ -4,11 +4,13 @@
 //! then somebody is told, and the run goes on without events.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::bad::BadRecords;
 use super::queue::{EpochLimits, Queue};
 use super::{Reader, Source, SourceError, Texts};
+use crate::origins::Origins;
 use crate::time::{Clock, Epoch, Offsets};
 
 /// Told the last epoch, once all has been read; the epoch is closed soon after, not yet.
@@ -38,6 +40,10 @@ impl Source for Staying {
 
     fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {
         self.source.begin(from)
+    }
+
+    fn origins(&self) -> Option<Arc<Origins>> {
+        self.source.origins()
     }
 
     fn texts(&self, fields: &[String]) -> Option<Box<dyn Texts>> {
