@@ -101,7 +101,7 @@ impl Opening<'_> {
             #[cfg(feature = "object-store")]
             InputPlace::Object(object) => {
                 let stored = |progress| -> io::Result<Arc<dyn formats::Stored>> {
-                    Ok(Arc::new(super::remote::Anywhere(Arc::clone(object), progress)))
+                    Ok(Arc::new(super::remote::Anywhere::new(Arc::clone(object), progress)))
                 };
                 self.stream(input, object.read(), Some(&stored))
             }

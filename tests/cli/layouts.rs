@@ -3,6 +3,8 @@
 use serde_json::json;
 
 use crate::dupflow::Place;
+#[cfg(feature = "object-store")]
+use crate::dupflow::command;
 use crate::feeds::{page, upsert, words};
 
 /// What tools keep beside data is passed over, whole folders of it too; tables are tables.
@@ -132,4 +134,34 @@ fn times_are_read_alike_in_all_formats() {
         missing.code == 2 && missing.err.contains("no column \"when\" among \"id\", \"date\", \"text\""),
         "{missing:?}"
     );
+}
+
+/// What keeps a store from being read is said in words, and soon.
+#[cfg(feature = "object-store")]
+#[test]
+fn stores_that_cannot_be_read_say_what_is_missing() {
+    let run = |variables: &[(&str, &str)], address: &str| {
+        let mut command = command(["replay", address]);
+        let of_stores = |name: &str| ["AWS", "GOOGLE", "AZURE", "HOME"].iter().any(|of| name.starts_with(of));
+        for (name, _) in std::env::vars().filter(|(name, _)| of_stores(name)) {
+            command.env_remove(name);
+        }
+        let output = command.envs(variables.iter().copied()).output().expect("it runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for (address, variable) in
+        [("s3://b/a.jsonl", "AWS_ACCESS_KEY_ID"), ("gs://b/a.jsonl", "GOOGLE_SERVICE_ACCOUNT")]
+    {
+        let (code, told) = run(&[], address);
+        assert!(
+            code == Some(2) && told.contains("there are no credentials: set ") && told.contains(variable),
+            "{told}"
+        );
+    }
+    let keys = [("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b"), ("AWS_REGION", "c")];
+    let plain = [&keys[..], &[("AWS_ENDPOINT", "http://127.0.0.1:9")]].concat();
+    let (code, told) = run(&plain, "s3://bucket/a.jsonl");
+    assert!(code == Some(2) && told.contains("set AWS_ALLOW_HTTP=true"), "{told}");
+    let (refused, words) = run(&keys, "s3://bucket/a//b.jsonl");
+    assert!(refused == Some(2) && words.contains("a name in its key is empty"), "{words}");
 }
