@@ -41,6 +41,7 @@ counters! {
     Overruled "overruled" "Events that changed nothing, since their id has a newer one in another partition.",
     Remembered "ids_remembered" "Deleted ids that are remembered from then on: where ids may move between partitions, or have slots.",
     Forgotten "ids_forgotten" "Remembered ids that are alive again, or that retention forgot.",
+    ReplacedAcrossFiles "replaced_across_files" "Upserts that replaced the document of the same id of another input file.",
     SketchesBorn "sketches_born" "Distinct sketches that came alive.",
     SketchesDied "sketches_died" "Distinct sketches whose last document ended.",
     IdfTables "idf_tables" "Tables of document frequencies made.",

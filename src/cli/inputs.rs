@@ -1,9 +1,10 @@
 //! What a command reads, and how: arguments that several commands share.
 
+use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 
 use super::problems::Problems;
-use crate::source::{FileFormat, Input, Layout, WarcId, listed};
+use crate::source::{FileFormat, IdRule, Input, Layout, WarcId, listed, refused_beginning};
 
 /// What is read.
 #[derive(Debug, clap::Args)]
@@ -47,6 +48,27 @@ pub struct ColumnArgs {
     #[arg(long, value_name = "NAME", value_parser = name)]
     pub text_field: Option<String>,
 
+    /// The field or column of the time: unix seconds, or a date of ISO 8601 [default: ts].
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    pub ts_field: Option<String>,
+
+    /// What stands between the columns of CSV and TSV: one character, or "tab" [default: a comma; of TSV a
+    /// tab].
+    #[arg(long, value_name = "CHARACTER", value_parser = Layout::separator)]
+    pub csv_delimiter: Option<u8>,
+
+    /// What stands before a quote inside quotes, besides another quote, as in --csv-escape '\\' for tables
+    /// of pandas and Spark [default: none].
+    #[arg(long, value_name = "CHARACTER", value_parser = Layout::separator)]
+    pub csv_escape: Option<u8>,
+
+    /// What it means that one id is in several files: "once", a mistake, which is counted and warned about,
+    /// and fails lists to keep and to remove; "last", that the later document is meant, as in a feed of
+    /// several files; "file", nothing, since records are named by their files and their numbers there, as
+    /// in pages.csv#0, whatever ids they have [default: once].
+    #[arg(long, value_enum, value_name = "RULE")]
+    pub ids: Option<IdRule>,
+
     /// The id of an archived page: "record", that of its record, another one at each fetch, or "uri", its address [default: record].
     #[arg(long, value_enum, value_name = "WHICH")]
     pub warc_id: Option<WarcId>,
@@ -80,7 +102,18 @@ impl InputArgs {
     /// The inputs.
     pub(super) fn resolve(&self, problems: &mut Problems) -> Option<Vec<Input>> {
         let named = self.named(problems);
+        self.layout.columns.check(problems);
         problems.take(Input::resolve(&named, self.layout.layout()))
+    }
+}
+
+/// Notes a standard input that is of a format that is not read: waits for its first bytes, and takes none
+/// of them.
+pub(super) fn look_at_standard_input(layout: &Layout, problems: &mut Problems) {
+    let mut stdin = io::stdin().lock();
+    // What cannot be read at all is found where it is read.
+    if let Some(why) = stdin.fill_buf().ok().and_then(|head| refused_beginning(head, layout)) {
+        problems.note(format_args!("cannot read standard input: {why}"));
     }
 }
 
@@ -92,6 +125,13 @@ impl LayoutArgs {
 }
 
 impl ColumnArgs {
+    /// Notes what has no effect.
+    pub(super) fn check(&self, problems: &mut Problems) {
+        if self.ids == Some(IdRule::File) && self.id_field.is_some() {
+            problems.note("--id-field: has no effect with --ids file, which names records by their files");
+        }
+    }
+
     /// What was typed, of inputs that are asked for their formats.
     pub(super) fn layout(&self) -> Layout {
         let default = Layout::default();
@@ -99,7 +139,11 @@ impl ColumnArgs {
             format: None,
             id: self.id_field.clone().unwrap_or(default.id),
             text: self.text_field.clone().unwrap_or(default.text),
+            ts: self.ts_field.clone().unwrap_or(default.ts),
+            csv_delimiter: self.csv_delimiter,
+            csv_escape: self.csv_escape,
             warc_id: self.warc_id.unwrap_or_default(),
+            ids: self.ids.unwrap_or_default(),
         }
     }
 }

@@ -8,8 +8,8 @@ use indicatif::{BinaryBytes, HumanCount};
 
 use super::summary::count;
 use crate::config::Plan;
-use crate::doc::{DocEvent, FIELD_SEPARATOR};
-use crate::source::{BadRecords, Input, OnError, described, for_each_event_until};
+use crate::doc::{DocEvent, DocId, FIELD_SEPARATOR};
+use crate::source::{BadRecords, Input, OnError, described, folder_kinds, for_each_event_until};
 use crate::text;
 
 /// Characters of a text that are shown.
@@ -26,31 +26,60 @@ pub(super) fn look(plan: &Plan, inputs: Vec<Input>, events: NonZeroU64) -> anyho
         let name = input.name();
         if input.is_folder() {
             writeln!(out, "{name}: a folder")?;
-        } else if input.is_stdin() {
+            for kind in folder_kinds(&input) {
+                let (format, files) = (kind.format.name(), count(kind.files, "file"));
+                writeln!(out, " {format}: {files}, such as {}", kind.first.name())?;
+                let root = kind.is_document().then(|| format!("{}/", name.trim_end_matches('/')));
+                if let Err(error) = records(&mut out, plan, &fields, kind.first, events, root.as_deref()) {
+                    writeln!(out, "  {error}")?;
+                }
+            }
+            continue;
+        }
+        if input.is_stdin() {
             writeln!(out, "standard input")?;
         } else {
             let bytes = input.bytes().map_or_else(String::new, |bytes| format!(", {}", BinaryBytes(bytes)));
             let what = described(&input).unwrap_or_else(|error| format!("cannot be read: {error}"));
             writeln!(out, "{name}: {what}{bytes}")?;
         }
-        let bad = BadRecords::new(OnError::Count, None);
-        let mut seen = 0;
-        for_each_event_until(vec![input], &fields, &bad, |_, event| {
-            seen += 1;
-            shown(&mut out, plan, &fields, &event).unwrap_or_default();
-            if seen < events.get() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        if seen == 0 {
-            writeln!(out, "  no document")?;
-        }
-        for (why, n) in bad.skipped() {
-            writeln!(out, "  {} without a document: {why}", count(n, "record"))?;
-        }
-        for (reason, n) in bad.counts() {
-            writeln!(out, "  {} bad: {reason}", count(n, "record"))?;
-        }
+        records(&mut out, plan, &fields, input, events, None)?;
     }
     Ok(out)
+}
+
+/// The first records of an input. Ids of the files of a folder are shown without its name, `root`.
+fn records(
+    out: &mut String,
+    plan: &Plan,
+    fields: &[String],
+    input: Input,
+    events: NonZeroU64,
+    root: Option<&str>,
+) -> anyhow::Result<()> {
+    let bad = BadRecords::new(OnError::Count, None);
+    let mut seen = 0;
+    for_each_event_until(vec![input], fields, &bad, |_, mut event| {
+        seen += 1;
+        if let Some(below) = root.and_then(|root| event.id.as_str().strip_prefix(root)).and_then(DocId::new) {
+            event.id = below;
+        }
+        shown(out, plan, fields, &event).unwrap_or_default();
+        if seen < events.get() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    if seen == 0 {
+        writeln!(out, "  no document")?;
+    }
+    for (why, n) in bad.skipped() {
+        writeln!(out, "  {} without a document: {why}", count(n, "record"))?;
+    }
+    for (reason, n) in bad.counts() {
+        writeln!(out, "  {} bad: {reason}", count(n, "record"))?;
+    }
+    for tally in bad.tallies().values().filter(|tally| tally.events == 0) {
+        writeln!(out, "  {}", tally.first.as_deref().unwrap_or_default())?;
+    }
+    Ok(())
 }
 
 /// One event in two lines.

@@ -44,7 +44,8 @@ use problems::WrongUsage;
 use voice::VoiceArgs;
 
 use crate::config::{BUILT_IN, LogFormat, LogLevel, Plan, PlanError};
-use crate::pipeline::Job;
+use crate::pipeline::{Job, RunError};
+use crate::source::SourceError;
 
 /// Finds near-duplicate documents while the corpus changes.
 ///
@@ -167,7 +168,12 @@ pub fn run(typed: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
 /// What a failed command exits with: 2 for a wrong configuration, 0 for an output that nobody reads on, otherwise 1.
 pub fn exit_code(error: &anyhow::Error) -> u8 {
     let is_closed_pipe = |cause: &io::Error| cause.kind() == io::ErrorKind::BrokenPipe;
-    if error.is::<PlanError>() || error.is::<WrongUsage>() {
+    let is_refused = |source: &SourceError| matches!(source, SourceError::Inputs(_));
+    let is_input = match error.downcast_ref() {
+        Some(RunError::Source(source)) => is_refused(source),
+        _ => error.downcast_ref().is_some_and(is_refused),
+    };
+    if error.is::<PlanError>() || error.is::<WrongUsage>() || is_input {
         2
     } else if error.chain().any(|cause| cause.downcast_ref().is_some_and(is_closed_pipe)) {
         0

@@ -16,6 +16,18 @@ pub(super) fn list(problems: &[String]) -> impl fmt::Display {
     })
 }
 
+/// Nothing, where all that was demanded of a run is met.
+///
+/// # Errors
+/// What is not.
+pub(super) fn met(unmet: &[String]) -> anyhow::Result<()> {
+    match unmet {
+        [] => Ok(()),
+        [problem] => anyhow::bail!("{problem}"),
+        problems => anyhow::bail!("{} problems{}", problems.len(), list(problems)),
+    }
+}
+
 /// Problems so far; none of them has ended the command yet.
 #[derive(Debug, Default)]
 pub(super) struct Problems(Vec<String>);

@@ -15,8 +15,8 @@ use anyhow::Context;
 use indicatif::{HumanCount, HumanFloatCount, ProgressBar, ProgressStyle};
 
 use super::arguments;
-use super::inputs::InputArgs;
-use super::problems::Problems;
+use super::inputs::{InputArgs, look_at_standard_input};
+use super::problems::{self, Problems};
 use super::together::{self, TogetherArgs};
 use super::voice::Voice;
 use super::{PipelineArgs, written};
@@ -82,6 +82,11 @@ pub struct Args {
     /// Keep records that are no events in this file, whole; otherwise they are only counted.
     #[arg(long, value_name = "FILE")]
     pub dead_letter: Option<PathBuf>,
+
+    /// The greatest share of records that may be bad, from 0 to 1, inclusive; with more the run fails, and
+    /// what is written at the end is not [default: any; of "keep" and "remove" 0].
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub max_bad: Option<f64>,
 
     /// Show the run in a browser, at this address of the loopback, as in 127.0.0.1:9600 (port 0: one that is free). It stays there until
     /// Ctrl-C, and what is written at the end is written then.
@@ -157,6 +162,10 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
         &inputs.clone().unwrap_or_else(|| args.inputs.inputs.iter().map(|path| Input::at(path)).collect()),
         &mut problems,
     );
+    // With a page, the run begins before there is any input; then a foreign one is refused where it is read.
+    if args.monitor.is_none() && problems.is_empty() && inputs.iter().flatten().any(Input::is_stdin) {
+        look_at_standard_input(&args.inputs.layout.layout(), &mut problems);
+    }
     let (plan, (inputs, processes)) = problems.settle(plan.zip(inputs.zip(processes)))?;
 
     if let Some(events) = args.dry_run {
@@ -188,7 +197,14 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
             .with_context(|| format!("the stats file {path:?}"))?;
     }
     voice.tell(&super::summary::text(&summary))?;
+    problems::met(&summary.unmet)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A share, from 0 to 1.
+fn share(typed: &str) -> Result<f64, String> {
+    let share = typed.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
 /// Has the run go on after its input, so that it can be asked.
@@ -232,6 +248,7 @@ impl Args {
             },
             commit: EpochLimits::default(),
             dead_letter: self.dead_letter.clone().map(LetterPlace::File),
+            max_bad: self.max_bad,
             sink: SinkPlace::Lines { path: Some(self.output.clone()).filter(|path| path != Path::new("-")) },
             emit: self.emit,
             output_format: self.output_format.unwrap_or_else(|| OutputFormat::of_name(Some(&self.output))),

@@ -114,6 +114,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: VoiceArgs) -> anyh
     together::tell_failure(together, |together| {
         if let Some(summary) = go(args, &plan, &deployment, inputs, together, clock, (tell, news))? {
             voice.tell(&super::summary::text(&summary))?;
+            super::problems::met(&summary.unmet)?;
         }
         Ok(ExitCode::SUCCESS)
     })

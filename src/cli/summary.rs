@@ -53,6 +53,7 @@ fn write(out: &mut String, s: &Summary) -> std::fmt::Result {
         (s.undated, "upsert", "without a time"),
         (s.moved_ids, "event", "that moved an id to another partition"),
         (s.overruled, "event", "older than its id's newest in another partition"),
+        (s.replaced_across_files, "document", "replaced by another file's document of the same id"),
     ];
     let odd =
         odd.iter().filter(|(n, ..)| *n > 0).map(|(n, noun, odd)| format!("; {} {odd}", count(*n, noun)));
@@ -173,6 +174,7 @@ mod tests {
             undated: 0,
             moved_ids: 0,
             overruled: 0,
+            replaced_across_files: 0,
             deltas_by_cause: BTreeMap::from([("insert", 1)]),
             bad_records: BTreeMap::new(),
             skipped: BTreeMap::new(),
@@ -196,6 +198,7 @@ mod tests {
             peak_rss_bytes: 10 << 20,
             scheme: "0123456789abcdef".to_owned(),
             workers: 1,
+            unmet: Vec::new(),
         }
     }
 
@@ -232,6 +235,7 @@ memory      10.00 MiB at most; scheme 0123456789abcdef
             undated: 2,
             moved_ids: 3,
             overruled: 2,
+            replaced_across_files: 2,
             deltas_by_cause: BTreeMap::from([("expire", 1001), ("insert", 2)]),
             hot_blocks: (0..7).map(|n| block(600 - n)).collect(),
             idf_tables: 9,
@@ -247,7 +251,8 @@ memory      10.00 MiB at most; scheme 0123456789abcdef
             "bad         1,201 records are no events: 1 bad_id, 1,200 not_json\n",
             "documents   1 alive, 2 distinct sketches; 2 upserts that changed nothing; 1 delete of an unknown id; \
              1,500 documents expired; 1 upsert too late; 2 upserts without a time; 3 events that \
-             moved an id to another partition; 2 events older than its id's newest in another partition\n",
+             moved an id to another partition; 2 events older than its id's newest in another partition; \
+             2 documents replaced by another file's document of the same id\n",
             "1 delta written: 1,001 expire, 2 insert\n",
             "weights     9 tables of document frequencies made, 1,234 documents sketched again\n",
             "hot blocks  7 blocks of more",

@@ -47,8 +47,16 @@ const OWN_KEYS: &[Key] = &[
         name: "source.id_path",
         expected: "names with points between them, as in \"page.id\", or \"\": the record's key",
     },
+    Key { name: "source.ts_path", expected: "names with points between them, as in \"page.date\"" },
     Key { name: "source.headers", expected: "a list of names" },
     Key { name: "source.refresh_seconds", expected: "a whole number from 1 to 3600" },
+    Key { name: "source.ids", expected: "\"once\", \"file\" or \"last\"" },
+    Key { name: "source.max_bad", expected: "a number from 0 to 1, or \"\" for any" },
+    Key {
+        name: "csv.delimiter",
+        expected: "one character of ASCII that is no quote, or \"tab\"; \"\": that of the format",
+    },
+    Key { name: "csv.escape", expected: "one character of ASCII that is no quote, or \"\" for none" },
     Key { name: "warc.id", expected: "\"record\" or \"uri\"" },
     Key { name: "commit.interval", expected: "a time from \"1ms\" to \"60s\"" },
     Key { name: "commit.records", expected: "a whole number from 1 to 2^53" },
@@ -98,6 +106,8 @@ pub struct Deployment {
     pub commit: EpochLimits,
     /// Where bad records are kept, if they are.
     pub dead_letter: Option<LetterPlace>,
+    /// The greatest share of records that may be bad, from 0 to 1; `None`: any, but of lists none.
+    pub max_bad: Option<f64>,
     /// Where results go.
     pub sink: SinkPlace,
     /// What results are.
@@ -222,6 +232,11 @@ impl EmitKind {
         matches!(self, Self::Deltas | Self::ClusterDeltas)
     }
 
+    /// Whether it says of each document whether it stays.
+    pub fn is_list(self) -> bool {
+        matches!(self, Self::Keep | Self::Remove)
+    }
+
     /// Whether lines are about pairs, which may carry evidence.
     pub fn is_of_pairs(self) -> bool {
         matches!(self, Self::Deltas | Self::Pairs)
@@ -276,6 +291,7 @@ impl Deployment {
             commit: places::commit(&mut settings, &source),
             dead_letter: places::dead_letter(&mut settings, &sink),
             kafka: places::connection(&mut settings, &source, &sink),
+            max_bad: places::max_bad(&mut settings),
             source,
             sink,
             emit,

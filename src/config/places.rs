@@ -12,7 +12,7 @@ use super::value::Value;
 use crate::broker::{Connection, Secret};
 use crate::sink::Envelope;
 use crate::source::{
-    EpochLimits, EpochRule, FileFormat, Format, Layout, Shape, Speed, Start, Table, WarcId, listed,
+    EpochLimits, EpochRule, FileFormat, Format, IdRule, Layout, Shape, Speed, Start, Table, WarcId, listed,
 };
 
 /// Where events come from.
@@ -122,12 +122,21 @@ fn note_followed(settings: &mut Settings, inputs: &[PathBuf], epoch: EpochRule) 
     }
 }
 
-const FILES_KEYS: &[&str] =
-    &["source.inputs", "source.files_from", "source.epoch", "source.speed", "warc.id"];
+const FILES_KEYS: &[&str] = &[
+    "source.inputs",
+    "source.files_from",
+    "source.epoch",
+    "source.speed",
+    "source.max_bad",
+    "source.ids",
+    "csv.delimiter",
+    "csv.escape",
+    "warc.id",
+];
 /// A table is followed too.
 const FOLLOW_KEY: &str = "source.follow";
 const TOPIC_KEYS: &[&str] = &["source.topic", "source.start", "source.headers", "source.refresh_seconds"];
-const RECORD_KEYS: &[&str] = &["source.format", "source.text_path", "source.id_path"];
+const RECORD_KEYS: &[&str] = &["source.format", "source.text_path", "source.id_path", "source.ts_path"];
 const COMMIT_KEYS: &[&str] = &["commit.interval", "commit.records", "commit.bytes"];
 const LINES_KEYS: &[&str] = &["sink.path", "sink.format"];
 const OUTPUT_TOPIC_KEYS: &[&str] = &[
@@ -228,7 +237,12 @@ pub(super) fn source(settings: &mut Settings) -> SourcePlace {
     ];
     let format = settings.choose("source.format", &formats, &[]).unwrap_or(Format::Auto);
     if format == Format::Text && settings.sound(&["source.format"]) {
-        without_effect(settings, "source.format", "text", &["source.text_path", "source.id_path"]);
+        without_effect(
+            settings,
+            "source.format",
+            "text",
+            &["source.text_path", "source.id_path", "source.ts_path"],
+        );
     }
     let text = settings.read("source.text_path", |v| names(v.text()?));
     let id = settings.read("source.id_path", |v| match v.text()? {
@@ -239,6 +253,7 @@ pub(super) fn source(settings: &mut Settings) -> SourcePlace {
     let shape = Shape {
         format,
         text: text.unwrap_or_else(|| vec!["text".to_owned()]),
+        ts: settings.read("source.ts_path", |v| names(v.text()?)).unwrap_or_else(|| vec!["ts".to_owned()]),
         id: id.flatten(),
         headers: settings.read("source.headers", |v| v.list(name)).unwrap_or_default(),
         // The pipeline says so.
@@ -273,10 +288,41 @@ fn layout(settings: &mut Settings) -> Layout {
         format: settings.choose("source.format", &of_files, &[]).flatten(),
         id: settings.read("source.id_path", name).flatten().unwrap_or(default.id),
         text: settings.read("source.text_path", name).flatten().unwrap_or(default.text),
+        ts: settings.read("source.ts_path", name).flatten().unwrap_or(default.ts),
+        csv_delimiter: settings.read("csv.delimiter", separator).flatten(),
+        csv_escape: settings.read("csv.escape", separator).flatten(),
         warc_id: settings
             .choose("warc.id", &[("record", WarcId::Record), ("uri", WarcId::Uri)], &[])
             .unwrap_or_default(),
+        ids: ids(settings),
     }
+}
+
+/// A byte that stands between columns, or escapes a quote.
+fn separator(value: &Value) -> Option<Option<u8>> {
+    match value.text()? {
+        "" => Some(None),
+        typed => Layout::separator(typed).ok().map(Some),
+    }
+}
+
+/// What it means that one id is in several files.
+fn ids(settings: &mut Settings) -> IdRule {
+    let rules = [("once", IdRule::Once), ("file", IdRule::File), ("last", IdRule::Last)];
+    let ids = settings.choose("source.ids", &rules, &[]).unwrap_or_default();
+    if ids == IdRule::File {
+        without_effect(settings, "source.ids", "file", &["source.id_path"]);
+    }
+    ids
+}
+
+/// The greatest share of records that may be bad.
+pub(super) fn max_bad(settings: &mut Settings) -> Option<f64> {
+    let share = |value: &Value| match value.text() {
+        Some("") => Some(None),
+        _ => value.number().filter(|share| (0.0..=1.0).contains(share)).map(Some),
+    };
+    settings.read("source.max_bad", share).flatten()
 }
 
 /// Where results go.

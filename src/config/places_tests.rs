@@ -51,6 +51,7 @@ mod with_kafka {
             format = "json"
             text_path = "page.body"
             id_path = "page.id"
+            ts_path = "page.date"
             headers = ["title"]
             refresh_seconds = 5
             [commit]
@@ -88,6 +89,7 @@ mod with_kafka {
                 shape: Shape {
                     format: Format::Json,
                     text: vec!["page".into(), "body".into()],
+                    ts: vec!["page".into(), "date".into()],
                     id: Some(vec!["page".into(), "id".into()]),
                     headers: vec!["title".into()],
                     needs_time: false,

@@ -18,6 +18,7 @@ use crate::codec::Changes;
 use crate::doc::{DocChange, DocId, Facts};
 use crate::hash;
 use crate::metrics::{Counter, Metrics};
+use crate::origins::Origins;
 use crate::pair::Cause;
 use crate::retention::Retention;
 use crate::time::{Epoch, UnixTime};
@@ -91,6 +92,7 @@ pub(super) struct Retaining<F: Follow> {
     changes: Changes,
     /// Those before them.
     full: Vec<Changes>,
+    origins: Option<Arc<Origins>>,
     metrics: Arc<Metrics>,
     /// That ids do move is logged once in a run.
     moves_logged: Arc<Once>,
@@ -119,6 +121,7 @@ impl<F: Follow> Retaining<F> {
             keeps: stages.keeps,
             changes: Changes::default(),
             full: Vec::new(),
+            origins: stages.origins.clone(),
             metrics: Arc::clone(&stages.metrics),
             moves_logged: Arc::clone(&stages.moves_logged),
             follow: PhantomData,
@@ -138,7 +141,7 @@ impl<F: Follow> Retaining<F> {
         documents.begin(epoch);
         let slots = documents.slots();
         let (mut inserted, mut deleted, mut unchanged, mut unknown) = (0, 0, 0, 0);
-        let (mut expired, mut late, mut undated) = (0, 0, 0);
+        let (mut expired, mut late, mut undated, mut replaced) = (0, 0, 0, 0);
 
         arrivals.sort_unstable_by(|a, b| (a.hash, &a.id, a.position).cmp(&(b.hash, &b.id, b.position)));
         if self.ids_move {
@@ -150,6 +153,8 @@ impl<F: Follow> Retaining<F> {
             let mut place = documents.find(last.hash, &last.id);
             let known = place.and_then(|place| documents.get(place)).filter(|known| known.is_alive());
             let before = known.map_or(F::Value::ENDED, |known| known.value);
+            // Where what is in force stands, of which the input follows.
+            let mut stood = known.map(|known| known.position().offset);
             let mut in_force = before;
             let mut key = last.key();
             let mut is_late;
@@ -168,6 +173,10 @@ impl<F: Follow> Retaining<F> {
                     (true, false) => deleted += 1,
                     (true, true) => unchanged += u64::from(F::repeats(in_force, next)),
                 }
+                if let (true, true, Some(origins), Some(earlier)) = (was, is, &self.origins, stood) {
+                    replaced += u64::from(origins.replaced(&last.id, earlier, last.position.offset));
+                }
+                stood = Some(last.position.offset);
                 in_force = next;
                 let Some(later) = arrivals.next_if(|a| a.id == last.id) else { break };
                 if F::TELLS_EACH {
@@ -225,6 +234,7 @@ impl<F: Follow> Retaining<F> {
             (Counter::Expired, expired),
             (Counter::Late, late),
             (Counter::Undated, undated),
+            (Counter::ReplacedAcrossFiles, replaced),
         ] {
             self.metrics.add(counter, n);
         }

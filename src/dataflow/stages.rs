@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use crate::block::{BlockKey, Blocking, HotBlock};
 use crate::filter::PairFilter;
 use crate::metrics::Metrics;
+use crate::origins::Origins;
 use crate::retention::Retention;
 use crate::sketch::Scheme;
 use crate::text::IdfTable;
@@ -46,6 +47,8 @@ pub struct Stages {
     pub tables: Arc<Mutex<BTreeMap<u64, Arc<IdfTable>>>>,
     /// Who asks about the corpus while it changes.
     pub visitors: Arc<Visitors>,
+    /// Which input each record is of, where that is known.
+    pub origins: Option<Arc<Origins>>,
     /// Where it is counted.
     pub metrics: Arc<Metrics>,
     /// The hot blocks of all workers, kept current; their documents are named now and then, and when the input has ended.
@@ -77,6 +80,7 @@ impl Stages {
             table: None,
             tables: Arc::default(),
             visitors: Arc::default(),
+            origins: None,
             hot_blocks: Arc::default(),
         }
     }

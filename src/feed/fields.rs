@@ -35,13 +35,23 @@ pub struct Names {
     pub id: String,
     /// The field of the text.
     pub text: String,
+    /// The field of the time.
+    pub ts: String,
     /// Whether an id may be a whole number, which is taken for its digits.
     pub whole_ids: bool,
+    /// Whether ids are passed over: records are named otherwise.
+    pub no_ids: bool,
 }
 
 impl Default for Names {
     fn default() -> Self {
-        Self { id: "id".to_owned(), text: "text".to_owned(), whole_ids: false }
+        Self {
+            id: "id".to_owned(),
+            text: "text".to_owned(),
+            ts: "ts".to_owned(),
+            whole_ids: false,
+            no_ids: false,
+        }
     }
 }
 
@@ -60,10 +70,10 @@ impl Key {
     /// What this name means where these further fields are read.
     pub(super) fn of(name: &str, names: &Names, further: &[Further]) -> Self {
         match name {
-            _ if name == names.id => Self::Id,
+            _ if name == names.id && !names.no_ids => Self::Id,
             _ if name == names.text => Self::Text,
             "op" => Self::Op,
-            "ts" => Self::Ts,
+            _ if name == names.ts => Self::Ts,
             _ => further.iter().position(|field| field.name == name).map_or(Self::Other, Self::Further),
         }
     }

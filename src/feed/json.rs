@@ -6,6 +6,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 
 use super::BadRecord;
 use super::fields::{Found, Further, Key, Names, Value, operation};
+use crate::instant;
 
 /// Where strings with escapes are resolved.
 #[derive(Debug, Default)]
@@ -156,7 +157,10 @@ impl<'de> Visitor<'de> for Object<'_> {
                     found.ts = Some(match map.next_value_seed(AnyValue(&mut self.buffers.short))? {
                         Value::Number(ts) => Ok(ts),
                         Value::Whole(ts) => Ok(ts as f64),
-                        _ => Err(BadRecord::BadTs),
+                        other => {
+                            let date = other.as_str(&self.buffers.short).and_then(instant::of_text);
+                            date.ok_or(BadRecord::BadTs)
+                        }
                     });
                 }
                 Key::Text => found.text = Some(map.next_value_seed(AnyValue(&mut self.buffers.text))?),

@@ -10,7 +10,7 @@
 //! - `id`: a string of 1 to [`DocId::MAX_BYTES`](crate::doc::DocId::MAX_BYTES) bytes after its escapes are resolved,
 //!   kept verbatim, NUL and newline included.
 //! - `op`: `"upsert"` (also if absent) or `"delete"`.
-//! - `ts`: unix seconds, a number, optional.
+//! - `ts`: unix seconds, a number, or a date of ISO 8601, a string; optional.
 //! - `text`: a string; required by an upsert, not looked at in a delete.
 //! - Further fields that are asked for by name: strings, not looked at in a delete; absent is empty. They follow the text, each
 //!   after a [`FIELD_SEPARATOR`](crate::doc::FIELD_SEPARATOR).

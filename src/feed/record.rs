@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::fields::{Found, Further, Names, Value};
 use super::{BadRecord, json, usual};
 use crate::doc::{DocEvent, DocId, FIELD_SEPARATOR, without_separators};
+use crate::instant;
 use crate::time::UnixTime;
 
 /// One event as it was recorded.
@@ -135,12 +136,24 @@ fn join<'b>(text: &str, further: &[Further], joined: &'b mut String) -> Result<&
 /// The `ts` of a line without reading the rest; `None` if the line has none or is no record.
 pub fn timestamp(line: &[u8]) -> Option<f64> {
     #[derive(Deserialize)]
-    struct Stamp {
-        ts: Option<f64>,
+    struct Stamp<'a> {
+        #[serde(borrow)]
+        ts: Option<Seconds<'a>>,
+    }
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Seconds<'a> {
+        Number(f64),
+        Date(Cow<'a, str>),
     }
     // An array would be taken for the fields in order.
-    let object = line.trim_ascii_start().starts_with(b"{");
-    object.then(|| serde_json::from_slice::<Stamp>(line).ok()?.ts).flatten()
+    if !line.trim_ascii_start().starts_with(b"{") {
+        return None;
+    }
+    match serde_json::from_slice::<Stamp<'_>>(line).ok()?.ts? {
+        Seconds::Number(ts) => Some(ts),
+        Seconds::Date(text) => instant::of_text(&text),
+    }
 }
 
 /// Writes one line: `{"id":…,"op":…,"ts":…,"text":…}`, without `ts` if there is none; a whole `ts` has no fraction.

@@ -172,7 +172,17 @@ fn deep_nesting_is_no_danger() {
 fn a_timestamp_is_read_alone() {
     assert_eq!(timestamp(br#"{"id":"a","text":"\n","ts":12.5,"z":[]}"#), Some(12.5));
     assert_eq!(timestamp(br#"{"ts":1700000000}"#), Some(1.7e9));
-    for none in [&br#"{"id":"a"}"#[..], br#"{"ts":"1"}"#, br#"{"ts":1"#, b"[1]", b"\xff"] {
+    assert_eq!(timestamp(br#"{"ts":"2024-05-06T07:08:09Z"}"#), Some(1_714_979_289.0));
+    assert_eq!(timestamp(br#"{"ts":"1"}"#), Some(1.0));
+    for none in [
+        &br#"{"id":"a"}"#[..],
+        br#"{"ts":"soon"}"#,
+        br#"{"ts":[1]}"#,
+        br#"{"ts":null}"#,
+        br#"{"ts":1"#,
+        b"[1]",
+        b"\xff",
+    ] {
         assert_eq!(timestamp(none), None);
     }
 }

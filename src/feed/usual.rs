@@ -11,8 +11,9 @@
 use serde::de::IgnoredAny;
 
 use super::fields::{Found, Further, Key, Names, Value, operation};
-use super::strings;
+use super::{BadRecord, strings};
 use crate::doc::DocId;
+use crate::instant;
 
 /// Where strings with escapes are resolved; what they hold between lines means nothing.
 #[derive(Debug, Default)]
@@ -48,6 +49,10 @@ pub(super) fn read<'a>(
             Key::Op => {
                 (content, at) = string(line, at, &mut buffers.short)?;
                 found.op = Some(operation(Some(content)));
+            }
+            Key::Ts if line.get(at) == Some(&b'"') => {
+                (content, at) = string(line, at, &mut buffers.short)?;
+                found.ts = Some(instant::of_text(content).ok_or(BadRecord::BadTs));
             }
             Key::Ts => {
                 (number, at) = seconds(line, at)?;

@@ -9,7 +9,7 @@ use std::thread;
 
 use thiserror::Error;
 
-use super::{Continuity, Job, Together};
+use super::{Continuity, Demands, Job, Together};
 use crate::cluster::Clusters;
 #[cfg(feature = "kafka")]
 use crate::config::LetterPlace;
@@ -20,12 +20,12 @@ use crate::dataflow::Stages;
 use crate::feed::BadRecord;
 use crate::monitor::Status;
 use crate::sink::{
-    ClusterDeltaLines, ClusterLines, Csv, DeltaLines, Destination, KeepList, LetterFile, Lines, Listed,
-    MarkedFile, PairLines, RowKind, Rows, Sink, StandardError, TableOutput, TableSink,
+    ClusterDeltaLines, ClusterLines, Csv, DeltaLines, Destination, Held, KeepList, LetterFile, Lines, Listed,
+    MarkedFile, PairLines, Publication, RowKind, Rows, Sink, StandardError, TableOutput, TableSink,
 };
 #[cfg(feature = "kafka")]
 use crate::source::Shape;
-use crate::source::{BadRecords, DeadLetter, Files, Input, Share, Source, SourceError, Table};
+use crate::source::{BadRecords, DeadLetter, Files, IdRule, Input, Share, Source, SourceError, Table};
 use crate::state::{self, State, StateError};
 use crate::time::Clock;
 use crate::visit::Visitors;
@@ -143,11 +143,19 @@ impl Job {
         let share = Share { index, count, reads_all: matches!(mode, Mode::Replay) && !by_clock };
         let cores = || thread::available_parallelism().ok();
         let workers = deployment.workers.or_else(cores).map_or(1, NonZeroUsize::get);
+        let (sink, publication) =
+            if writes { sink(plan, deployment, mode, &stages, &continuity.run)? } else { (nowhere(), None) };
         let status = Status::new(index, count, workers);
         status.name_bad_reasons(BadRecord::ALL.map(BadRecord::reason));
         Ok(Self {
             status: Arc::new(status),
-            sink: if writes { sink(plan, deployment, mode, &stages, &continuity.run)? } else { nowhere() },
+            sink,
+            demands: Demands {
+                max_bad: deployment.max_bad,
+                is_list: deployment.emit.is_list(),
+                last_of_id: deployment.layout().ids != IdRule::Once,
+            },
+            publication,
             source: source(plan, deployment, inputs, share),
             stages,
             first_epoch: 1,
@@ -211,7 +219,7 @@ fn sink(
     mode: &Mode,
     stages: &Stages,
     run: &str,
-) -> Result<Box<dyn Sink + Send>, AssembleError> {
+) -> Result<(Box<dyn Sink + Send>, Option<Publication>), AssembleError> {
     let scheme = plan.scheme.clone();
     let standard_error: StandardError =
         Box::new(move |pair| scheme.standard_error(pair.similarity, pair.evidence));
@@ -229,7 +237,7 @@ fn sink(
                 run: run.to_owned(),
             };
             let metrics = Arc::clone(&stages.metrics);
-            return Ok(Box::new(TableSink::new(&output, evidence, plan.clusters, metrics)));
+            return Ok((Box::new(TableSink::new(&output, evidence, plan.clusters, metrics)), None));
         }
         #[cfg(feature = "kafka")]
         SinkPlace::Kafka { topic, progress_topic, transactional_id, transaction, envelope } => {
@@ -246,26 +254,41 @@ fn sink(
                 timeout: *transaction,
                 run: run.to_owned(),
             };
-            return Ok(Box::new(match deployment.emit {
+            let sink = match deployment.emit {
                 EmitKind::ClusterDeltas => {
                     let clusters = Clusters::new(plan.clusters, plan.cluster_limit);
                     crate::sink::KafkaSink::of_clusters(output, clusters, Arc::clone(&stages.metrics))
                 }
                 _ => crate::sink::KafkaSink::new(output, evidence).with_causes(deployment.causes),
-            }));
+            };
+            return Ok((Box::new(sink), None));
         }
         #[cfg(not(feature = "kafka"))]
         SinkPlace::Kafka { .. } => unreachable!("a deployment without the feature names no topic"),
     };
-    let file = || -> Result<Box<dyn Write + Send>, AssembleError> {
-        Ok(match path {
+    let mut publication = None;
+    let mut file = || -> Result<Box<dyn Write + Send>, AssembleError> {
+        let emit = deployment.emit;
+        // What is written at the end is there as a whole, or not at all.
+        if let Some(path) = path.filter(|path| !emit.is_of_changes() && is_file(path)) {
+            let (held, published) = Held::of_file(path, run).map_err(|source| output(path, source))?;
+            publication = Some(published);
+            return Ok(Box::new(held));
+        }
+        let out: Box<dyn Write + Send> = match path {
             None => Box::new(io::stdout()),
             Some(path) => Box::new(File::create(path).map_err(|source| output(path, source))?),
-        })
+        };
+        if !emit.is_list() {
+            return Ok(out);
+        }
+        let (held, published) = Held::of_stream(out);
+        publication = Some(published);
+        Ok(Box::new(held))
     };
     // What is written at the end, and what is written anew, keeps no marks.
-    let stream = || Ok::<_, AssembleError>(BufWriter::with_capacity(BUFFER_BYTES, file()?));
-    let destination = || -> Result<Box<dyn Destination + Send>, AssembleError> {
+    let mut stream = || Ok::<_, AssembleError>(BufWriter::with_capacity(BUFFER_BYTES, file()?));
+    let mut destination = || -> Result<Box<dyn Destination + Send>, AssembleError> {
         match (mode, path.filter(|path| deployment.emit.is_of_changes() && is_file(path))) {
             (Mode::Run { .. }, Some(path)) => {
                 Ok(Box::new(MarkedFile::open(path.to_owned()).map_err(|source| output(path, source))?))
@@ -273,7 +296,7 @@ fn sink(
             _ => Ok(Box::new(stream()?)),
         }
     };
-    Ok(match deployment.output_format {
+    let sink = match deployment.output_format {
         OutputFormat::Jsonl => of_rows(Lines(destination()?), plan, deployment, stages, evidence),
         OutputFormat::Csv => {
             of_rows(Csv::new(destination()?, kind(deployment)), plan, deployment, stages, evidence)
@@ -286,7 +309,8 @@ fn sink(
         }
         #[cfg(not(feature = "parquet"))]
         OutputFormat::Parquet => unreachable!("a deployment without the feature names no Parquet file"),
-    })
+    };
+    Ok((sink, publication))
 }
 
 /// A sink of what is emitted, in a form.

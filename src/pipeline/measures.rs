@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::AddAssign;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dataflow::Stages;
 use crate::metrics::Counts;
-use crate::source::BadRecords;
+use crate::source::{BadRecords, Tally};
 
 /// The longest time that is told apart.
 const DAY_MICROS: u64 = 24 * 3600 * 1_000_000;
@@ -24,6 +25,9 @@ pub struct Measures {
     pub bad_records: BTreeMap<String, u64>,
     /// Sound records that hold no document, by why.
     pub skipped: BTreeMap<String, u64>,
+    /// What has become of the records of each input that is read from its beginning.
+    #[serde(default)]
+    pub inputs: BTreeMap<Arc<str>, Tally>,
     /// The blocks above the cap that it holds; each block is held by one process.
     pub hot_blocks: Vec<HotBlock>,
     /// How long epochs took; of the process that writes.
@@ -76,6 +80,7 @@ impl Measures {
             counts: stages.metrics.counts(),
             bad_records: bad.counts().into_iter().map(|(reason, n)| (reason.to_owned(), n)).collect(),
             skipped: bad.skipped().into_iter().map(|(why, n)| (why.to_owned(), n)).collect(),
+            inputs: bad.tallies(),
             hot_blocks: hot_blocks.collect(),
             latencies,
             peak_rss_bytes: peak_rss_bytes(),
@@ -92,6 +97,9 @@ impl AddAssign<&Self> for Measures {
         }
         for (why, n) in &other.skipped {
             *self.skipped.entry(why.clone()).or_default() += n;
+        }
+        for (input, tally) in &other.inputs {
+            *self.inputs.entry(Arc::clone(input)).or_default() += tally;
         }
         self.hot_blocks.extend_from_slice(&other.hot_blocks);
         self.latencies += &other.latencies;
@@ -173,6 +181,7 @@ mod tests {
                 counts: metrics.counts(),
                 bad_records: BTreeMap::from([(reason.to_owned(), 2), ("both".to_owned(), 1)]),
                 skipped: BTreeMap::from([(reason.to_owned(), 1)]),
+                inputs: BTreeMap::from([("in".into(), Tally { events, bad: 3, first: None })]),
                 hot_blocks: vec![HotBlock { sketches: block, table: 0, hash, example: "x".to_owned() }],
                 latencies: of([time]),
                 peak_rss_bytes: rss,
@@ -183,6 +192,7 @@ mod tests {
         assert_eq!(all.counts.get(Counter::Events), 11);
         let expected = [("a", 2), ("b", 2), ("both", 2)].map(|(reason, n)| (reason.to_owned(), n));
         assert_eq!(all.bad_records, BTreeMap::from(expected));
+        assert_eq!(all.inputs["in"], Tally { events: 11, bad: 6, first: None });
         assert_eq!(all.hot_blocks.iter().map(|block| block.sketches).collect::<Vec<_>>(), [70, 80]);
         assert_eq!(all.latencies.quantiles(), Quantiles { p50: 0.005, p99: 1.0, max: 1.0 });
         assert_eq!(all.peak_rss_bytes, 300);

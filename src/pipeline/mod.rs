@@ -14,6 +14,7 @@
 mod assemble;
 mod commits;
 mod committer;
+mod demands;
 mod failure;
 mod fit;
 mod keeper;
@@ -35,6 +36,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 pub use assemble::{AssembleError, Mode, nowhere};
+pub use demands::Demands;
 pub use fit::PastError;
 pub use measures::{HotBlock, Latencies, Measures, Quantiles};
 pub use summary::Summary;
@@ -46,7 +48,7 @@ use crate::description::Description;
 use crate::metrics::{Counter, Counts, Metrics};
 use crate::monitor::{Feeder, Phase, Status};
 use crate::retention::RetentionClock;
-use crate::sink::{LetterFile, Sink};
+use crate::sink::{LetterFile, Publication, Sink};
 use crate::source::{Ahead, BadRecords, Batch, Closed, Peers, Queue, Reader, Room, Source, SourceError};
 use crate::state::{Snapshot, State, StateError};
 use crate::time::{Clock, Epoch, LiveFrom};
@@ -71,6 +73,10 @@ pub struct Job {
     pub bad: Arc<BadRecords>,
     /// Where the deltas go.
     pub sink: Box<dyn Sink + Send>,
+    /// What is demanded of the run once all is read.
+    pub demands: Demands,
+    /// Puts the output in its place once they are met; an output that is written epoch by epoch has none.
+    pub publication: Option<Publication>,
     /// How it goes on where another run ended.
     pub continuity: Continuity,
     /// Worker threads of this process, 1 or more.
@@ -176,6 +182,8 @@ pub struct Running {
     /// The committer ends with how long epochs took; none if it could not be started, or is in another process.
     committer: Option<JoinHandle<Latencies>>,
     others: Option<Arc<Others>>,
+    demands: Demands,
+    publication: Option<Publication>,
 }
 
 /// Ends a run before its input does.
@@ -214,7 +222,18 @@ fn find(job: &mut Job) -> Result<Past, RunError> {
 /// Starts a job that begins there.
 fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running, RunError> {
     let Job {
-        mut stages, source, bad, sink, continuity, workers: threads, clock, most_records, status, ..
+        mut stages,
+        source,
+        bad,
+        sink,
+        demands,
+        publication,
+        continuity,
+        workers: threads,
+        clock,
+        most_records,
+        status,
+        ..
     } = job;
     let (index, count) = together.as_ref().map_or((0, 1), |together| (together.index(), together.count()));
     let (others, data, listen) = match together.map(Together::begin) {
@@ -228,6 +247,7 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
     stages.live = Arc::clone(&past.live);
     stages.past = past.mark.progress.clone();
     stages.table = past.table.take();
+    stages.origins = source.origins();
     let limits = source.epochs();
     let cuts_alike = source.cuts_alike();
     if let Some(backlog) = source.backlog() {
@@ -330,7 +350,7 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
             Ok(())
         });
     }
-    Ok(Running { stages, shared, workers, threads, committer, others })
+    Ok(Running { stages, shared, workers, threads, committer, others, demands, publication })
 }
 
 /// One line on how far the run is.
@@ -472,7 +492,7 @@ impl Running {
     /// # Errors
     /// What failed first.
     pub fn join(self) -> Result<Summary, RunError> {
-        let Self { stages, shared, workers, threads, committer, others } = self;
+        let Self { stages, shared, workers, threads, committer, others, demands, publication } = self;
         if let Err(error) = workers.join() {
             shared.failure.fail(RunError::Worker(error));
         }
@@ -491,7 +511,21 @@ impl Running {
             others.end();
         }
         outcome?;
-        Ok(Summary::of(&measures, &stages, threads, shared.clock.now()))
+        // The first process has the counts of all.
+        let unmet = if shared.process.0 == 0 {
+            demands.unmet(&measures, stages.origins.as_deref())
+        } else {
+            Vec::new()
+        };
+        if unmet.is_empty()
+            && let Some(publication) = &publication
+        {
+            match publication.publish() {
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+                published => published.map_err(RunError::Sink)?,
+            }
+        }
+        Ok(Summary { unmet, ..Summary::of(&measures, &stages, threads, shared.clock.now()) })
     }
 }
 

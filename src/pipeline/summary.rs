@@ -36,6 +36,8 @@ pub struct Summary {
     pub moved_ids: u64,
     /// Events that changed nothing, since their id has a newer one in another partition.
     pub overruled: u64,
+    /// Documents replaced by another file's document of the same id.
+    pub replaced_across_files: u64,
     /// Records that are no event, by reason.
     pub bad_records: BTreeMap<String, u64>,
     /// Sound records that hold no document, by why.
@@ -83,6 +85,10 @@ pub struct Summary {
     pub scheme: String,
     /// Worker threads.
     pub workers: usize,
+    /// What was demanded of the run and is not met: then it has failed, and what is written at its end is
+    /// not there.
+    #[serde(skip)]
+    pub unmet: Vec<String>,
 }
 
 impl Summary {
@@ -107,6 +113,7 @@ impl Summary {
             undated: count(Counter::Undated),
             moved_ids: count(Counter::MovedIds),
             overruled: count(Counter::Overruled),
+            replaced_across_files: count(Counter::ReplacedAcrossFiles),
             bad_records: measures.bad_records.clone(),
             skipped: measures.skipped.clone(),
             epochs: count(Counter::Epochs),
@@ -134,6 +141,7 @@ impl Summary {
             peak_rss_bytes: measures.peak_rss_bytes,
             scheme: format!("{:016x}", stages.scheme.fingerprint()),
             workers,
+            unmet: Vec::new(),
         }
     }
 }

@@ -17,6 +17,7 @@ mod memory;
 mod parquet_rows;
 mod rows;
 mod tables;
+mod whole;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -37,6 +38,7 @@ pub use memory::Memory;
 pub use parquet_rows::Parquet;
 pub use rows::{Cell, Holds, Lines, Row, RowKind, Rows};
 pub use tables::{TableOutput, TableSink};
+pub use whole::{Held, Publication};
 
 use crate::doc::{DocChange, Letter};
 use crate::mark::{Mark, Standing, Topic};

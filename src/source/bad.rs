@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
+use std::ops::AddAssign;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -71,6 +72,34 @@ impl fmt::Display for BadRecordAt {
     }
 }
 
+/// What has become of the records of one input.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    /// Those that are events.
+    pub events: u64,
+    /// Those that are none.
+    pub bad: u64,
+    /// What is wrong with the first bad one that was met.
+    pub first: Option<String>,
+}
+
+impl AddAssign<&Self> for Tally {
+    fn add_assign(&mut self, other: &Self) {
+        self.events += other.events;
+        self.bad += other.bad;
+        if self.first.is_none() {
+            self.first.clone_from(&other.first);
+        }
+    }
+}
+
+/// Tallies by input. Files of a folder belong to it, and have none of their own.
+#[derive(Debug, Default)]
+struct Tallies {
+    by_input: BTreeMap<Arc<str>, Tally>,
+    folder_of: BTreeMap<Arc<str>, Arc<str>>,
+}
+
 /// The run's one place for bad records, shared by the reader and the workers.
 #[derive(Debug, Default)]
 pub struct BadRecords {
@@ -81,6 +110,8 @@ pub struct BadRecords {
     counts: Mutex<BTreeMap<BadRecord, u64>>,
     /// Sound records that hold no document.
     skipped: Mutex<BTreeMap<&'static str, u64>>,
+    /// By input, where all of each is read; none where a run continues in the middle.
+    tallies: Mutex<Option<Tallies>>,
 }
 
 impl BadRecords {
@@ -102,6 +133,57 @@ impl BadRecords {
     /// How many sound records held no document, by why.
     pub fn skipped(&self) -> BTreeMap<&'static str, u64> {
         self.skipped.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// From now on the records of each input are counted: all inputs are read from their beginnings.
+    pub(super) fn count_inputs(&self) {
+        self.tallies.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
+    }
+
+    /// What is counted of this file is counted for the folder that it is in.
+    pub(super) fn belongs(&self, file: &Arc<str>, folder: &Arc<str>) {
+        if let Some(tallies) = &mut *self.tallies.lock().unwrap_or_else(PoisonError::into_inner) {
+            tallies.folder_of.insert(Arc::clone(file), Arc::clone(folder));
+        }
+    }
+
+    /// Counts records of an input, where they are counted.
+    pub(super) fn tally(&self, input: &Arc<str>, of: &Tally) {
+        if let Some(Tallies { by_input, folder_of }) =
+            &mut *self.tallies.lock().unwrap_or_else(PoisonError::into_inner)
+        {
+            let input = folder_of.get(input).unwrap_or(input);
+            if let Some(known) = by_input.get_mut(input) {
+                *known += of;
+            } else {
+                by_input.insert(Arc::clone(input), of.clone());
+            }
+        }
+    }
+
+    /// Counts a bad record of an input, where they are counted.
+    pub(super) fn tally_bad(&self, input: &Arc<str>, at: &BadRecordAt) {
+        self.tally(input, &Tally { events: 0, bad: 1, first: Some(at.to_string()) });
+    }
+
+    /// Whether no bad record of an input has been met, so that what is wrong with one is worth finding out.
+    pub(super) fn is_first(&self, input: &Arc<str>, reason: BadRecord) -> bool {
+        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        if !counts.contains_key(&reason) {
+            return true;
+        }
+        drop(counts);
+        let tallies = self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
+        tallies.as_ref().is_some_and(|tallies| {
+            let input = tallies.folder_of.get(input).unwrap_or(input);
+            tallies.by_input.get(input).is_none_or(|tally| tally.bad == 0)
+        })
+    }
+
+    /// What has become of the records of each input, by name; nothing where a run continues in the middle.
+    pub fn tallies(&self) -> BTreeMap<Arc<str>, Tally> {
+        let tallies = self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
+        tallies.as_ref().map(|tallies| tallies.by_input.clone()).unwrap_or_default()
     }
 
     /// Whether they are kept with their epoch.

@@ -13,7 +13,6 @@ use super::queue::{Closed, Queue};
 use super::speed::{Pace, Speed};
 use super::{EpochRule, LineRules, Shape, Share};
 use crate::doc::{Letter, Position};
-use crate::feed;
 use crate::hash;
 use crate::time::Clock;
 
@@ -282,7 +281,7 @@ impl<'q> Cutter<'q> {
 
     /// The same for the line at `start`, if it has a time.
     fn heed_line(&mut self, start: usize) -> Result<(), Closed> {
-        let Some(ts) = feed::timestamp(&self.lines[start..]) else { return Ok(()) };
+        let Some(ts) = self.rules.timestamp(&self.lines[start..]) else { return Ok(()) };
         self.heed(ts, |all| all.take_line(start), |all, line| all.lines = line)
     }
 

@@ -7,7 +7,7 @@ use super::batch::{self, Batch, Payload};
 use super::file_text::read_text;
 use super::line_reader::LineReader;
 use super::shapes::ShapeReader;
-use super::{BadRecordAt, BadRecords, Place, SourceError};
+use super::{BadRecordAt, BadRecords, Place, SourceError, Tally};
 use crate::doc::{DocEvent, Letter, Position, without_separators};
 use crate::feed::BadRecord;
 
@@ -50,6 +50,11 @@ impl Decoder {
             raw: raw.map(<[u8]>::to_vec),
         };
         letters.extend_from_slice(&batch.letters);
+        let mut events = 0;
+        let mut each = |of: Position, event: DocEvent<'_>| {
+            events += 1;
+            each(of, event);
+        };
         match &batch.payload {
             Payload::Kept(_) => {}
             Payload::Lines { bytes, first_line, first, rules } => {
@@ -60,8 +65,11 @@ impl Decoder {
                         Err(reason) => {
                             let raw = line.bytes.strip_suffix(b"\n").unwrap_or(line.bytes);
                             letters.extend(bad.letter(|| letter(line.offset, reason, None, Some(raw))));
-                            let cause = self.lines.missing(reason);
-                            bad.report(at(reason, Place::Line(line.number), cause), raw, &mut io::empty())?;
+                            let is_wanted = bad.is_first(&batch.input, reason);
+                            let cause = is_wanted.then(|| self.lines.missing(reason, line.bytes)).flatten();
+                            let at = at(reason, Place::Line(line.number), cause);
+                            bad.tally_bad(&batch.input, &at);
+                            bad.report(at, raw, &mut io::empty())?;
                         }
                     }
                 }
@@ -84,7 +92,9 @@ impl Decoder {
                                 input: Arc::clone(&input),
                                 ..letter(offset, reason, None, None)
                             }));
-                            bad.report_file(BadRecordAt { reason, input, place: Place::Whole, cause })?;
+                            let whole = BadRecordAt { reason, input, place: Place::Whole, cause };
+                            bad.tally_bad(&batch.input, &whole);
+                            bad.report_file(whole)?;
                         }
                     }
                 }
@@ -102,15 +112,16 @@ impl Decoder {
                             letters.extend(
                                 bad.letter(|| letter(record.offset, reason, record.key, record.value)),
                             );
-                            bad.report(
-                                at(reason, records.place(record.offset), None),
-                                raw,
-                                &mut io::empty(),
-                            )?;
+                            let at = at(reason, records.place(record.offset), None);
+                            bad.tally_bad(&batch.input, &at);
+                            bad.report(at, raw, &mut io::empty())?;
                         }
                     }
                 }
             }
+        }
+        if events > 0 {
+            bad.tally(&batch.input, &Tally { events, ..Tally::default() });
         }
         Ok(())
     }

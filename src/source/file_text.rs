@@ -11,8 +11,8 @@ use std::path::Path;
 
 use encoding_rs::Encoding;
 
-use super::MAX_RECORD_BYTES;
 use super::input::Compression;
+use super::{MAX_RECORD_BYTES, foreign};
 use crate::feed::BadRecord;
 use crate::html;
 
@@ -48,7 +48,11 @@ pub(super) fn read_text<'b>(
     if buffer.len() > MAX_RECORD_BYTES {
         return Err((BadRecord::TooLong, None));
     }
-    text_of_file(&name, buffer).ok_or((BadRecord::NotUtf8, None))
+    if foreign::is_pointer(buffer) {
+        return Err((BadRecord::Unreadable, foreign::binary(buffer)));
+    }
+    let what = foreign::binary(buffer);
+    text_of_file(&name, buffer).ok_or((BadRecord::NotUtf8, what))
 }
 
 /// The text of a file.

@@ -21,7 +21,7 @@ use super::metered::READ_BYTES;
 use super::opened::{Opened, Opening};
 use super::places::{From, Places};
 use super::texts::{FoundText, NoText, Texts, of_event};
-use super::{Input, MAX_RECORD_BYTES};
+use super::{IdRule, Input, MAX_RECORD_BYTES};
 use crate::doc::{DocId, FIELD_SEPARATOR, Position, without_separators};
 use crate::feed::BadRecord;
 
@@ -63,6 +63,7 @@ impl FileTexts {
         let (progress, waits, fields) = (Arc::default(), Arc::default(), self.fields.clone());
         let opening = Opening { fields: &fields, progress: &progress, waits: &waits };
         match opening.open(&from.input).map_err(gone)? {
+            Opened::Refused(why) => Err(NoText::Gone(format!("\"{name}\" cannot be read: {why}"))),
             Opened::Document(file) => self.of_document(&file.path),
             Opened::Rows(mut rows) => self.of_rows(path, &mut *rows, from, id, record),
             Opened::Lines(feed) => {
@@ -114,7 +115,8 @@ impl FileTexts {
             match next {
                 Ok(Next::End) => break,
                 Ok(Next::Row) if number == record => {
-                    let own = row.id.take().map_or_else(
+                    let is_numbered = from.input.layout.ids == IdRule::File;
+                    let own = row.id.take().filter(|_| !is_numbered).map_or_else(
                         || numbered(&from.input.name(), record - from.first),
                         |found| str::from_utf8(&found).ok().and_then(DocId::new),
                     );

@@ -16,9 +16,10 @@ use super::places::Places;
 use super::queue::{EpochLimits, Queue};
 use super::reading::{Ended, Reading};
 use super::{
-    BadRecords, EpochRule, Format, Input, InputProgress, MAX_RECORD_BYTES, Reader, Shape, Share, Source,
-    SourceError, Speed, Texts,
+    BadRecords, EpochRule, Format, IdRule, Input, InputProgress, MAX_RECORD_BYTES, Reader, Shape, Share,
+    Source, SourceError, Speed, Texts,
 };
+use crate::origins::Origins;
 use crate::time::{Clock, Offsets};
 
 /// The reader of recorded inputs.
@@ -38,6 +39,8 @@ pub struct Files {
     pub fields: Vec<String>,
     /// Where records stand, once they have been read.
     pub places: Arc<Places>,
+    /// Which of them each record is of.
+    pub origins: Arc<Origins>,
     /// How far they have been read.
     pub progress: Arc<InputProgress>,
 }
@@ -47,6 +50,7 @@ impl Files {
     pub fn of(inputs: Vec<Input>, epochs: EpochRule, fields: Vec<String>) -> Self {
         let sizes = inputs.iter().map(Input::bytes);
         let total = sizes.sum::<Option<u64>>().unwrap_or(0);
+        let warns = inputs.iter().all(|input| input.layout.ids == IdRule::Once);
         Self {
             inputs,
             epochs,
@@ -55,6 +59,7 @@ impl Files {
             follow: false,
             fields,
             places: Arc::default(),
+            origins: Arc::new(Origins::new(warns)),
             progress: Arc::new(InputProgress::of(total)),
         }
     }
@@ -77,6 +82,10 @@ impl Source for Files {
 
     fn progress(&self) -> Option<Arc<InputProgress>> {
         Some(Arc::clone(&self.progress))
+    }
+
+    fn origins(&self) -> Option<Arc<Origins>> {
+        Some(Arc::clone(&self.origins))
     }
 
     fn texts(&self, fields: &[String]) -> Option<Box<dyn Texts>> {
@@ -102,7 +111,7 @@ struct FilesReader {
 
 impl Reader for FilesReader {
     fn read(&mut self, queue: &Queue, bad: &BadRecords, clock: &dyn Clock) -> Result<(), SourceError> {
-        let Files { inputs, epochs, speed, share, follow, fields, places, progress } = &self.files;
+        let Files { inputs, epochs, speed, share, follow, fields, places, origins, progress } = &self.files;
         let cutter = Cutter::new(queue, clock, *epochs, *speed, *share, self.begin);
         let row = Shape { format: Format::Row, headers: fields.clone(), ..Shape::default() };
         let mut reading = Reading {
@@ -110,12 +119,17 @@ impl Reader for FilesReader {
             bad,
             longest: self.longest,
             places,
+            origins: Arc::clone(origins),
             fields,
             row: Arc::new(row),
             progress,
             waits: Arc::default(),
             followed: None,
+            of: "".into(),
         };
+        if self.begin == 0 {
+            bad.count_inputs();
+        }
         let (before, last) = inputs.split_at(inputs.len() - usize::from(*follow && !inputs.is_empty()));
         let read = before.iter().try_for_each(|input| reading.input(input));
         let read = read.and_then(|()| last.iter().try_for_each(|input| reading.follow(input)));

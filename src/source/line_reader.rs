@@ -46,15 +46,17 @@ impl LineReader {
         self.rules = Arc::clone(rules);
     }
 
-    /// Which field a record lacks, if that is what is wrong with it.
-    pub(super) fn missing(&self, reason: BadRecord) -> Option<String> {
+    /// Which field a record lacks, if that is what is wrong with it, and which it has.
+    pub(super) fn missing(&self, reason: BadRecord, line: &[u8]) -> Option<String> {
         let names = &self.rules.names;
         let name = match reason {
             BadRecord::MissingId => &names.id,
             BadRecord::MissingText => &names.text,
             _ => return None,
         };
-        Some(format!("no field {name:?}"))
+        let there = names_in(line);
+        let among = if there.is_empty() { String::new() } else { format!(" among {}", there.join(", ")) };
+        Some(format!("no field {name:?}{among}"))
     }
 
     /// The event of the line of a record.
@@ -70,6 +72,17 @@ impl LineReader {
         id.extend(rules.id_of(offset).as_ref().map(crate::doc::DocId::as_str));
         let key = Some(id.as_bytes()).filter(|id| !id.is_empty());
         let record = KeyedRecord { offset, ts: None, key, value: Some(line) };
-        shape.read(&record, &std::iter::empty())
+        let event = shape.read(&record, &std::iter::empty())?;
+        // The number is that of the delete itself.
+        if rules.all_numbered && event.text.is_none() { Err(BadRecord::MissingId) } else { Ok(event) }
     }
+}
+
+/// The names of an object's fields, in quotes: the first ones.
+fn names_in(line: &[u8]) -> Vec<String> {
+    const MOST: usize = 20;
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(line).unwrap_or_default();
+    let more = (fields.len() > MOST).then(|| format!("{} more", fields.len() - MOST));
+    fields.keys().take(MOST).map(|name| format!("{name:?}")).chain(more).collect()
 }

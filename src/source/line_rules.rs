@@ -8,15 +8,17 @@
 //! {"text":"…",…}   none: each is named by the input and its number there, from 0, as in pages.jsonl#0; where one has an id, by that
 //! ```
 //!
-//! So a feed in which a line lacks its id has a bad record, and a dataset without ids has documents.
+//! So a feed in which a line lacks its id has a bad record, and a dataset without ids has documents. Where
+//! the field of the id was asked for by a name of its own, a record without it is bad in any case: the name
+//! is probably another one.
 
 use std::sync::Arc;
 
 use super::pick::{Leaf, Picks};
 use super::shape::Format;
-use super::{Layout, Shape};
+use super::{IdRule, Layout, Shape};
 use crate::doc::DocId;
-use crate::feed::Names;
+use crate::feed::{self, Names};
 
 /// How the lines of one input are understood.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +28,8 @@ pub struct LineRules {
     pub(super) shape: Option<Arc<Shape>>,
     /// Records without an id are named by this, and their number from this record on.
     pub(super) numbered: Option<(Arc<str>, u64)>,
+    /// All records are, whatever id they have; a delete names none.
+    pub(super) all_numbered: bool,
 }
 
 impl LineRules {
@@ -38,15 +42,18 @@ impl LineRules {
         line: &[u8],
         first: u64,
     ) -> Option<Self> {
-        let (id, text) = (path(&layout.id), path(&layout.text));
-        let is_nested = id.len() > 1 || text.len() > 1 || fields.iter().any(|field| field.contains('.'));
+        let all_numbered = layout.ids == IdRule::File;
+        let id = if all_numbered { Vec::new() } else { path(&layout.id) };
+        let (text, ts) = (path(&layout.text), path(&layout.ts));
+        let is_nested =
+            id.len() > 1 || text.len() > 1 || ts.len() > 1 || fields.iter().any(|field| field.contains('.'));
         let mut picks = Picks::default();
         let names = id.iter().map(String::as_str);
         let places = [picks.want([]), picks.want(["op"]), picks.want(names)];
         let found = picks.read(std::str::from_utf8(line).ok()?)?;
         let [Leaf::Object, op, first_id] = places.map(|place| &found[place]) else { return None };
         let is_delete = matches!(op, Leaf::Text(op) if op == "delete");
-        if is_delete && *first_id == Leaf::Absent {
+        if is_delete && *first_id == Leaf::Absent && !all_numbered {
             return None;
         }
         let is_whole = |number: &i128| (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(number);
@@ -54,12 +61,28 @@ impl LineRules {
             names: Names {
                 id: layout.id.clone(),
                 text: layout.text.clone(),
+                ts: layout.ts.clone(),
                 whole_ids: matches!(first_id, Leaf::Whole(number) if is_whole(number)),
+                no_ids: all_numbered,
             },
-            shape: is_nested
-                .then(|| Arc::new(Shape { format: Format::Json, text, id: Some(id), ..Shape::default() })),
-            numbered: (*first_id == Leaf::Absent).then(|| (Arc::clone(name), first)),
+            shape: is_nested.then(|| {
+                let id = Some(id).filter(|_| !all_numbered);
+                Arc::new(Shape { format: Format::Json, text, ts: ts.clone(), id, ..Shape::default() })
+            }),
+            numbered: (all_numbered || *first_id == Leaf::Absent && !layout.names_id())
+                .then(|| (Arc::clone(name), first)),
+            all_numbered,
         })
+    }
+
+    /// The time of a line without reading the rest; `None` if it has none, or is no record.
+    pub(super) fn timestamp(&self, line: &[u8]) -> Option<f64> {
+        if self.names.ts == Names::default().ts {
+            return feed::timestamp(line);
+        }
+        let mut picks = Picks::default();
+        let place = picks.want(self.names.ts.split('.'));
+        picks.read(std::str::from_utf8(line).ok()?)?[place].seconds()
     }
 
     /// The id of the record at an offset that has none.
@@ -111,6 +134,9 @@ mod tests {
         let nested = rules("meta.id", r#"{"meta":{"id":"a"},"text":"t"}"#).unwrap();
         assert_eq!(nested.shape.as_ref().unwrap().id.as_ref().unwrap(), &["meta", "id"]);
         assert!(nested.numbered.is_none());
-        assert!(rules("meta.id", r#"{"meta":{},"text":"t"}"#).unwrap().numbered.is_some());
+        assert!(
+            rules("meta.id", r#"{"meta":{},"text":"t"}"#).unwrap().numbered.is_none(),
+            "it was asked for"
+        );
     }
 }

@@ -26,11 +26,13 @@ mod file_text;
 mod file_texts;
 mod files;
 mod followed;
+mod foreign;
 mod formats;
 mod globs;
 mod input;
 #[cfg(feature = "kafka")]
 mod kafka;
+mod kinds;
 mod layout;
 mod line_reader;
 mod line_rules;
@@ -60,7 +62,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use ahead::{Ahead, Line, Peers};
-pub use bad::{BadRecordAt, BadRecords, DeadLetter, OnError, Place};
+pub use bad::{BadRecordAt, BadRecords, DeadLetter, OnError, Place, Tally};
 pub use batch::{Batch, FileDocument, KeyedRecord, Payload, Records};
 pub use decode::Decoder;
 pub use epochs::{EpochRule, interval};
@@ -70,11 +72,12 @@ pub use globs::listed;
 pub use input::{Input, open};
 #[cfg(feature = "kafka")]
 pub use kafka::Kafka;
-pub use layout::{FileFormat, Layout, WarcId};
+pub use kinds::{FolderKind, folder_kinds};
+pub use layout::{FileFormat, IdRule, Layout, WarcId};
 pub use line_rules::LineRules;
 pub use look::{AsOf, Gap, Look, Tombstones};
 pub use metered::InputProgress;
-pub use opened::described;
+pub use opened::{described, refused_beginning};
 pub use places::Places;
 pub use queue::{Closed, EpochLimits, Queue, Refused, Room, Taken};
 pub use shape::{Format, Shape};
@@ -90,6 +93,7 @@ pub use whole::{for_each_event, for_each_event_until};
 use crate::backlog::Backlog;
 #[cfg(doc)]
 use crate::doc::Position;
+use crate::origins::Origins;
 use crate::time::{Clock, Offsets};
 
 /// Shows others how far the output stands for a source: up to these offsets, exclusive.
@@ -167,6 +171,11 @@ pub trait Source: Send + fmt::Debug {
 
     /// How far its readers are, in bytes; `None` where nobody counts.
     fn progress(&self) -> Option<Arc<InputProgress>> {
+        None
+    }
+
+    /// Which input each record is of, where inputs follow each other; `None` where an id has one place.
+    fn origins(&self) -> Option<Arc<Origins>> {
         None
     }
 

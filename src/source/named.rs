@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::input::InputPlace;
-use super::opened::lacks;
+use super::opened::refused;
 use super::{Input, Layout, SourceError, globs};
 
 impl Input {
@@ -44,8 +44,8 @@ impl Input {
                 Err(problem) => problems.push(problem),
             }
         }
-        let lacks = |one: &Self| Some(format!("cannot read \"{}\": {}", one.name(), lacks(one)?));
-        problems.extend(inputs.iter().filter_map(lacks));
+        let refused = |one: &Self| Some(format!("cannot read \"{}\": {}", one.name(), refused(one)?));
+        problems.extend(inputs.iter().filter_map(refused));
         if problems.is_empty() { Ok(inputs) } else { Err(SourceError::Inputs(problems)) }
     }
 }

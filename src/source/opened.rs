@@ -13,18 +13,25 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::batch::FileDocument;
-use super::formats::{self, Columns, Rows};
+use super::foreign;
+use super::formats::{self, Columns, Dialect, Rows};
 use super::input::{Compression, FeedReader, InputPlace};
 use super::layout::by_name;
 use super::metered::{InputProgress, Metered, READ_BYTES};
-use super::{FileFormat, Input, Layout};
+use super::{FileFormat, IdRule, Input, Layout};
 use crate::doc::DocId;
 
 /// The first bytes that tell a format: those of `WARC/`. No line that a pipe may wait behind has fewer.
 const LEAST_BYTES: usize = 5;
 
+/// Bytes that are looked at, decompressed, to recognise an input: a first line mostly, and the head of a
+/// tar archive.
+const SEEN_BYTES: usize = 64 << 10;
+
 /// What reads the records of an input.
 pub(super) enum Opened {
+    /// Nothing does: it is of a format that is not read, and why.
+    Refused(String),
     /// They are lines.
     Lines(FeedReader),
     /// They are rows.
@@ -94,7 +101,7 @@ impl Opening<'_> {
             #[cfg(feature = "object-store")]
             InputPlace::Object(object) => {
                 let stored = |progress| -> io::Result<Arc<dyn formats::Stored>> {
-                    Ok(Arc::new(super::remote::Anywhere(Arc::clone(object), progress)))
+                    Ok(Arc::new(super::remote::Anywhere::new(Arc::clone(object), progress)))
                 };
                 self.stream(input, object.read(), Some(&stored))
             }
@@ -115,6 +122,12 @@ impl Opening<'_> {
         let format = format.unwrap_or_else(|| told(&beginning, &name));
         let columns = columns(&input.layout, self.fields);
         let compressed = compression != Compression::None;
+        // What is damaged at its very beginning is not empty.
+        if !(compressed && beginning.is_empty())
+            && let Some(why) = foreign::refused(&beginning, compressed, &name, format)
+        {
+            return Ok(Opened::Refused(why));
+        }
         Ok(match format {
             FileFormat::Jsonl => Opened::Lines(FeedReader { bytes: compression.decode(stored)?, compressed }),
             // Its records are compressed one by one.
@@ -131,8 +144,16 @@ impl Opening<'_> {
                 };
                 Opened::Rows(parts.unwrap_or_else(|| formats::warc(Box::new(stored), &columns, id)))
             }
-            FileFormat::Csv => Opened::Rows(formats::csv(compression.decode(stored)?, b',', &columns)),
-            FileFormat::Tsv => Opened::Rows(formats::csv(compression.decode(stored)?, b'\t', &columns)),
+            FileFormat::Csv | FileFormat::Tsv => {
+                let dialect = dialect(&input.layout, format);
+                if dialect.escape.is_none() && has_escapes(&beginning, dialect.delimiter) {
+                    tracing::warn!(
+                        input = &*name,
+                        "there are backslashes before quotes, as pandas and Spark may write them: then --csv-escape '\\' reads the table"
+                    );
+                }
+                Opened::Rows(formats::csv(compression.decode(stored)?, dialect, &columns))
+            }
             FileFormat::Parquet => {
                 let stored = match anywhere {
                     Some(open) if !compressed => open(Arc::clone(self.progress))?,
@@ -156,29 +177,62 @@ impl Opening<'_> {
     }
 }
 
-/// What a table on a disk lacks of the columns that are wanted, with those that it has. `None` of what is no table, or cannot be read.
-pub(super) fn lacks(input: &Input) -> Option<String> {
+/// Why an input on a disk is not read: it is of a format that is none of those, or a table that lacks a
+/// column that is wanted, with those that it has. `None` of what may be read, and of what cannot be looked
+/// at.
+pub(super) fn refused(input: &Input) -> Option<String> {
     let InputPlace::File(path) = &input.place else { return None };
     // A pipe is opened once.
     let file = path.metadata().ok().filter(Metadata::is_file).and_then(|_| File::open(path).ok())?;
+    let bytes = file.metadata().ok()?.len();
     let mut stored = Metered::new(file, Arc::default(), Arc::default());
     let (compression, beginning) = recognised(&mut stored).ok()?;
     let columns = columns(&input.layout, &[]);
-    match input.layout.format.unwrap_or_else(|| told(&beginning, &input.name())) {
-        FileFormat::Csv => formats::csv_lacks(compression.decode(stored).ok()?, b',', &columns),
-        FileFormat::Tsv => formats::csv_lacks(compression.decode(stored).ok()?, b'\t', &columns),
+    let format = input.layout.format.unwrap_or_else(|| told(&beginning, &input.name()));
+    let is_packed = compression != Compression::None;
+    // What is damaged at its very beginning is not empty.
+    if (bytes == 0 || !beginning.is_empty())
+        && let Some(why) = foreign::refused(&beginning, is_packed, &input.name(), format)
+    {
+        return Some(why);
+    }
+    match format {
+        FileFormat::Csv | FileFormat::Tsv => {
+            formats::csv_lacks(compression.decode(stored).ok()?, dialect(&input.layout, format), &columns)
+        }
         FileFormat::Parquet if compression == Compression::None => {
-            formats::parquet_lacks(Arc::new(formats::OnDisk::open(path, Arc::default()).ok()?), &columns)
+            let disk = formats::OnDisk::open(path, Arc::default()).ok()?;
+            let mut end = [0; 4];
+            let is_read = bytes >= 12 && formats::Stored::read_at(&disk, bytes - 4, &mut end).is_ok();
+            if bytes < 12 || is_read && ![*b"PAR1", *b"PARE"].contains(&end) {
+                let why = "it ends early: a Parquet file ends with PAR1, and this one does not; fetch or write it again";
+                return Some(why.to_owned());
+            }
+            formats::parquet_lacks(Arc::new(disk), &columns)
         }
         _ => None,
     }
 }
 
+/// How a table of this format is written.
+fn dialect(layout: &Layout, format: FileFormat) -> Dialect {
+    let usual = if format == FileFormat::Tsv { b'\t' } else { b',' };
+    Dialect { delimiter: layout.csv_delimiter.unwrap_or(usual), escape: layout.csv_escape }
+}
+
+/// Whether quotes are escaped by backslashes: behind such a one a cell does not end.
+fn has_escapes(beginning: &[u8], delimiter: u8) -> bool {
+    let goes_on = |byte: u8| byte != delimiter && !matches!(byte, b'"' | b'\r' | b'\n');
+    beginning.windows(3).any(|three| three.starts_with(b"\\\"") && goes_on(three[2]))
+}
+
 fn columns(layout: &Layout, fields: &[String]) -> Columns {
+    // No column has this name.
+    let id = if layout.ids == IdRule::File { "\0" } else { &layout.id };
     Columns {
-        id: layout.id.clone(),
+        id: id.to_owned(),
         text: layout.text.clone(),
-        ts: "ts".to_owned(),
+        ts: layout.ts.clone(),
         op: "op".to_owned(),
         fields: fields.to_vec(),
     }
@@ -199,9 +253,21 @@ fn recognised<R: Read>(stored: &mut Metered<R>) -> io::Result<(Compression, Vec<
     }
 }
 
+/// Why a stream that begins so is not read, by the bytes that are there: nothing is taken from it.
+pub fn refused_beginning(head: &[u8], layout: &Layout) -> Option<String> {
+    let compression = Compression::of(head);
+    let beginning = beginning(compression, head);
+    // Of an empty stream, and of one whose first bytes do not suffice to decompress any, nothing is known.
+    if beginning.is_empty() {
+        return None;
+    }
+    let format = layout.format.unwrap_or_else(|| told(&beginning, "-"));
+    foreign::refused(&beginning, compression != Compression::None, "-", format)
+}
+
 /// The first bytes of a file, decompressed, of those that are there.
 fn beginning(compression: Compression, head: &[u8]) -> Vec<u8> {
-    let mut found = vec![0; 64];
+    let mut found = vec![0; SEEN_BYTES];
     let mut length = 0;
     if let Ok(mut bytes) = compression.decode(head) {
         // What is cut off is no error here.
@@ -234,15 +300,9 @@ fn is_markup(name: &str) -> bool {
     !name.to_ascii_lowercase().ends_with(".txt")
 }
 
-/// Whether a file of a folder holds records by its name, so that it is no document: those that are no text in any case, and JSON Lines.
+/// Whether a file of a folder holds records by its name, so that it is no document.
 pub(super) fn holds_records(name: &str) -> bool {
-    let is_compressed = [".gz", ".zst", ".zstd"].iter().any(|end| name.to_ascii_lowercase().ends_with(end));
-    match by_name(name) {
-        Some(FileFormat::Warc | FileFormat::Parquet) => true,
-        Some(FileFormat::Jsonl) => is_compressed || !name.to_ascii_lowercase().ends_with(".json"),
-        Some(FileFormat::Csv | FileFormat::Tsv) => is_compressed,
-        Some(FileFormat::Text | FileFormat::Html) | None => false,
-    }
+    !matches!(by_name(name), Some(FileFormat::Text | FileFormat::Html) | None)
 }
 
 #[cfg(test)]
@@ -275,7 +335,7 @@ mod tests {
         let warc = b"WARC/1.0\r\nWARC-Type: warcinfo\r\n".repeat(100);
         let zstd = zstd::encode_all(&warc[..], 3).unwrap();
         assert_eq!(beginning(Compression::of(&zstd), &zstd)[..9], warc[..9]);
-        assert_eq!(beginning(Compression::None, &warc).len(), 64);
+        assert_eq!(beginning(Compression::None, &warc), warc);
         assert!(beginning(Compression::Gzip, b"\x1f\x8b damaged").is_empty());
     }
 
@@ -308,9 +368,10 @@ mod tests {
     fn files_of_records_are_told_from_documents() {
         for (name, holds) in [
             ("a.jsonl", true),
-            ("a.json", false),
+            ("a.json", true),
             ("a.json.gz", true),
-            ("a.csv", false),
+            ("a.csv", true),
+            ("a.TSV", true),
             ("a.csv.zst", true),
             ("a.warc", true),
             ("a.md", false),

@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use crate::instant;
+
 /// A value that was chosen.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) enum Leaf<'a> {
@@ -23,6 +25,23 @@ pub(super) enum Leaf<'a> {
     Object,
     /// An array, `true` or `false`.
     Other,
+}
+
+impl Leaf<'_> {
+    /// The number that it is.
+    #[expect(clippy::cast_precision_loss, reason = "a time in seconds needs no more than a float's 53 bits")]
+    pub(super) fn number(&self) -> Option<f64> {
+        match self {
+            Self::Whole(n) => Some(*n as f64),
+            Self::Number(x) => Some(*x),
+            _ => None,
+        }
+    }
+
+    /// Unix seconds: a number of them, or a date.
+    pub(super) fn seconds(&self) -> Option<f64> {
+        if let Self::Text(date) = self { instant::of_text(date) } else { self.number() }
+    }
 }
 
 /// Which values: a tree of the names that lead to them.

@@ -19,10 +19,12 @@ use super::opened::{Opened, Opening};
 use super::places::Places;
 use super::queue::Closed;
 use super::{
-    BadRecordAt, BadRecords, FileFormat, Input, InputProgress, Layout, Place, Shape, SourceError, opened,
+    BadRecordAt, BadRecords, FileFormat, IdRule, Input, InputProgress, Layout, Place, Shape, SourceError,
+    opened,
 };
 use crate::doc::{DocId, Letter};
 use crate::feed::BadRecord;
+use crate::origins::Origins;
 
 /// Why reading ends before the input does.
 #[derive(Debug)]
@@ -49,6 +51,7 @@ pub(super) struct Reading<'r> {
     pub(super) bad: &'r BadRecords,
     pub(super) longest: usize,
     pub(super) places: &'r Places,
+    pub(super) origins: Arc<Origins>,
     pub(super) fields: &'r [String],
     /// The shape of rows.
     pub(super) row: Arc<Shape>,
@@ -57,6 +60,8 @@ pub(super) struct Reading<'r> {
     pub(super) waits: Arc<AtomicBool>,
     /// The input under way, if it is read on as it grows.
     pub(super) followed: Option<Followed>,
+    /// The input that is read, or the folder.
+    pub(super) of: Arc<str>,
 }
 
 impl Reading<'_> {
@@ -73,9 +78,16 @@ impl Reading<'_> {
 
     /// Reads an input to its end.
     pub(super) fn input(&mut self, input: &Input) -> Result<(), Ended> {
+        self.of = input.name();
+        self.part(input, false)
+    }
+
+    /// Reads an input, or a file of a folder, to its end.
+    fn part(&mut self, input: &Input, is_in_folder: bool) -> Result<(), Ended> {
         let name = input.name();
         self.cutter.begin(Arc::clone(&name))?;
         let due = self.places.begin(self.cutter.position().offset, input);
+        self.origins.begin(self.cutter.position().offset, &name);
         if let InputPlace::Folder(path) = &input.place {
             return self.folder(path, input);
         }
@@ -90,14 +102,20 @@ impl Reading<'_> {
             Ok(Opened::Lines(FeedReader { mut bytes, compressed })) => {
                 self.feed(&name, &input.layout, &mut bytes, compressed, due)
             }
-            Ok(Opened::Rows(mut rows)) => self.rows(&name, &mut *rows),
+            Ok(Opened::Rows(mut rows)) => self.rows(&name, input.layout.ids, &mut *rows),
             Ok(Opened::Document(file)) => Ok(self.cutter.file(file)?),
+            // What was named is refused before anything is read of it; a folder's files are counted.
+            Ok(Opened::Refused(why)) if is_in_folder => self.bad_file(name, BadRecord::Unreadable, Some(why)),
+            Ok(Opened::Refused(why)) => {
+                let of = if input.is_stdin() { "standard input".to_owned() } else { format!("\"{name}\"") };
+                Err(SourceError::Inputs(vec![format!("cannot read {of}: {why}")]).into())
+            }
             Err(error) => self.bad_file(name, BadRecord::Unreadable, Some(error.to_string())),
         }
     }
 
     /// Reads the rows of a file, to its end or to where they cannot be read on.
-    fn rows(&mut self, name: &Arc<str>, rows: &mut dyn Rows) -> Result<(), Ended> {
+    fn rows(&mut self, name: &Arc<str>, ids: IdRule, rows: &mut dyn Rows) -> Result<(), Ended> {
         let first = self.cutter.position().offset;
         self.cutter.rows_of(&self.row, first);
         let mut row = Row::default();
@@ -126,17 +144,20 @@ impl Reading<'_> {
                     continue;
                 }
                 Ok(Next::Row) if row.text == Text::Missing => missing(BadRecord::MissingText, number),
-                Ok(Next::Row) => match &row.id {
-                    Some(id) => {
-                        self.cutter.row(id, &row)?;
-                        continue;
+                // A file that is one document has one name.
+                Ok(Next::Row) => {
+                    match row.id.as_ref().filter(|id| ids != IdRule::File || ***id == *name.as_bytes()) {
+                        Some(id) => {
+                            self.cutter.row(id, &row)?;
+                            continue;
+                        }
+                        None if row.text == Text::Deleted => missing(BadRecord::MissingId, number),
+                        None => {
+                            self.cutter.row(format!("{name}#{number}").as_bytes(), &row)?;
+                            continue;
+                        }
                     }
-                    None if row.text == Text::Deleted => missing(BadRecord::MissingId, number),
-                    None => {
-                        self.cutter.row(format!("{name}#{number}").as_bytes(), &row)?;
-                        continue;
-                    }
-                },
+                }
                 Err(damage) => damage,
             };
             let Damage { reason, cause, place, head, ends } = damage;
@@ -288,17 +309,32 @@ impl Reading<'_> {
             name.extend(entry.file_type().is_dir().then_some(b'/'));
             name
         };
-        for entry in WalkDir::new(root).sort_by(move |a, b| key(a).cmp(&key(b))) {
+        let (mut records, mut texts) = (0_u64, 0_u64);
+        let is_told = self.cutter.tells();
+        let bad = self.bad;
+        let is_wanted = |entry: &DirEntry| {
+            let is_hidden = is_hidden(entry);
+            if is_hidden && is_told {
+                bad.skip("hidden");
+            }
+            !is_hidden
+        };
+        let sorted = WalkDir::new(root).sort_by(move |a, b| key(a).cmp(&key(b)));
+        for entry in sorted.into_iter().filter_entry(is_wanted) {
             match entry.and_then(|entry| Ok((entry.metadata()?.len(), entry))) {
                 Ok((bytes, entry)) if entry.file_type().is_file() => {
                     let path = entry.into_path();
                     if holds_records(&path, &input.layout) {
+                        records += 1;
                         let file = Input { place: InputPlace::File(path), layout: Arc::clone(&input.layout) };
-                        self.input(&file)?;
+                        self.bad.belongs(&file.name(), &self.of);
+                        self.part(&file, true)?;
                         self.cutter.begin(input.name())?;
                         self.places.begin(self.cutter.position().offset, input);
+                        self.origins.begin(self.cutter.position().offset, &self.of);
                         continue;
                     }
+                    texts += 1;
                     match document_id(path.strip_prefix(root).unwrap_or(&path)) {
                         Some(id) => self.cutter.file(FileDocument { id, path, bytes })?,
                         None => self.bad_file(path.to_string_lossy().into(), BadRecord::BadId, None)?,
@@ -312,13 +348,23 @@ impl Reading<'_> {
                 }
             }
         }
+        if records > 0 && texts > 0 && is_told {
+            tracing::warn!(
+                folder = &*self.of,
+                records,
+                texts,
+                "the folder mixes files of records with files that are a text each: name those that are meant, as in 'folder/**/*.jsonl'"
+            );
+        }
         Ok(())
     }
 
     fn bad_file(&mut self, input: Arc<str>, reason: BadRecord, cause: Option<String>) -> Result<(), Ended> {
         if self.cutter.tells() {
             self.keep(&input, reason, None)?;
-            self.bad.report_file(BadRecordAt { reason, input, place: Place::Whole, cause })?;
+            let at = BadRecordAt { reason, input, place: Place::Whole, cause };
+            self.bad.tally_bad(&self.of, &at);
+            self.bad.report_file(at)?;
         }
         Ok(self.cutter.bad(0)?)
     }
@@ -326,6 +372,7 @@ impl Reading<'_> {
     /// The next record is bad: `head`, then `tail`, of which its letter has no part.
     fn report(&mut self, at: BadRecordAt, head: &[u8], tail: &mut dyn Read) -> Result<(), Ended> {
         self.keep(&at.input, at.reason, Some(head))?;
+        self.bad.tally_bad(&self.of, &at);
         Ok(self.bad.report(at, head, tail)?)
     }
 
@@ -342,8 +389,13 @@ impl Reading<'_> {
     }
 }
 
+/// Whether an entry of a folder is passed over, with all below it: what tools keep beside data, as in stores.
+pub(super) fn is_hidden(entry: &DirEntry) -> bool {
+    entry.depth() > 0 && matches!(entry.file_name().as_encoded_bytes(), [b'.' | b'_', ..])
+}
+
 /// Whether a file of a folder holds records, and is no document.
-fn holds_records(path: &Path, layout: &Layout) -> bool {
+pub(super) fn holds_records(path: &Path, layout: &Layout) -> bool {
     match layout.format {
         None => path.file_name().is_some_and(|name| opened::holds_records(&name.to_string_lossy())),
         Some(format) => !matches!(format, FileFormat::Text | FileFormat::Html),

@@ -17,7 +17,7 @@ use std::env;
 use std::fmt;
 use std::io::{self, Read};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable};
@@ -49,6 +49,9 @@ pub(super) struct Object {
     runtime: Arc<Runtime>,
     meta: ObjectMeta,
     name: Arc<str>,
+    /// Ranges that have been asked for.
+    #[cfg(test)]
+    requests: std::sync::atomic::AtomicU64,
 }
 
 impl Object {
@@ -69,6 +72,8 @@ impl Object {
 
     /// Asks for a range, on a thread of the runtime.
     fn ask(&self, range: Range<u64>) -> JoinHandle<object_store::Result<Vec<u8>>> {
+        #[cfg(test)]
+        self.requests.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let (store, path, tag) =
             (Arc::clone(&self.store), self.meta.location.clone(), self.meta.e_tag.clone());
         let get = move || {
@@ -122,27 +127,98 @@ impl PartialEq for Object {
 
 impl Eq for Object {}
 
-/// An object that is read at any place, and counted.
+/// Bytes that are asked for at once where reading continues behind what was read before: doubled each time,
+/// up to [`RANGE_BYTES`]: a few requests for a column of a row group, and not one for each of its pages.
+const LEAST_BYTES: u64 = 64 << 10;
+
+/// Parts that are held: of some columns for each thread that reads. Of more, the one that was used longest
+/// ago is asked for again.
+const HELD: usize = 24;
+
+/// An object that is read at any place, and counted. What is read in order is asked for ahead, in parts
+/// that grow.
 #[derive(Debug)]
-pub(super) struct Anywhere(pub(super) Arc<Object>, pub(super) Arc<InputProgress>);
+pub(super) struct Anywhere {
+    object: Arc<Object>,
+    progress: Arc<InputProgress>,
+    /// Those used last at the end.
+    held: Mutex<Vec<Part>>,
+}
+
+/// A part of an object.
+struct Part {
+    from: u64,
+    bytes: Arc<[u8]>,
+}
+
+impl fmt::Debug for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Part").field("from", &self.from).field("bytes", &self.bytes.len()).finish()
+    }
+}
+
+impl Part {
+    fn end(&self) -> u64 {
+        self.from + self.bytes.len() as u64
+    }
+
+    /// The bytes from there on, so many, if it has the first of them.
+    fn get(&self, from: u64, most: usize) -> Option<&[u8]> {
+        let at = usize::try_from(from.checked_sub(self.from)?).ok().filter(|at| *at < self.bytes.len())?;
+        Some(&self.bytes[at..self.bytes.len().min(at + most)])
+    }
+}
+
+impl Anywhere {
+    /// Reads an object.
+    pub(super) fn new(object: Arc<Object>, progress: Arc<InputProgress>) -> Self {
+        Self { object, progress, held: Mutex::default() }
+    }
+
+    /// Some of the bytes from `from` on, at least one, in `out`; how many.
+    fn read_some(&self, from: u64, out: &mut [u8]) -> io::Result<usize> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = held.iter().position(|part| part.get(from, 1).is_some()) {
+            let part = held.remove(at);
+            let found = part.get(from, out.len()).unwrap_or_default();
+            let length = found.len();
+            out[..length].copy_from_slice(found);
+            held.push(part);
+            return Ok(length);
+        }
+        // Behind a part: its column continues, and that part is read.
+        let before = held.iter().position(|part| part.end() == from).map(|at| held.remove(at));
+        drop(held);
+        let ahead = before.map_or(LEAST_BYTES, |part| (2 * part.bytes.len() as u64).min(RANGE_BYTES));
+        let end = self.object.meta.size.min(from + ahead.max(out.len() as u64));
+        let bytes = self.object.wait(self.object.ask(from..end))?;
+        if bytes.len() as u64 != end - from {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let length = bytes.len().min(out.len());
+        out[..length].copy_from_slice(&bytes[..length]);
+        let mut parts = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if parts.len() == HELD {
+            parts.remove(0);
+        }
+        parts.push(Part { from, bytes: bytes.into() });
+        Ok(length)
+    }
+}
 
 impl Stored for Anywhere {
     fn bytes(&self) -> u64 {
-        self.0.meta.size
+        self.object.meta.size
     }
 
     fn read_at(&self, from: u64, buffer: &mut [u8]) -> io::Result<()> {
-        let end = from.checked_add(buffer.len() as u64).filter(|end| *end <= self.0.meta.size);
-        let end = end.ok_or(io::ErrorKind::UnexpectedEof)?;
-        if buffer.is_empty() {
-            return Ok(());
+        let end = from.checked_add(buffer.len() as u64).filter(|end| *end <= self.object.meta.size);
+        end.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let mut done = 0;
+        while done < buffer.len() {
+            done += self.read_some(from + done as u64, &mut buffer[done..])?;
         }
-        let bytes = self.0.wait(self.0.ask(from..end))?;
-        if bytes.len() != buffer.len() {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        buffer.copy_from_slice(&bytes);
-        self.1.add(bytes.len() as u64);
+        self.progress.add(done as u64);
         Ok(())
     }
 }
@@ -191,31 +267,48 @@ impl Drop for Reading {
 /// # Errors
 /// What is wrong with it, or with the way there, in one line.
 pub(super) fn resolve(typed: &str) -> Result<Vec<Arc<Object>>, String> {
-    let told = |error: &dyn fmt::Display| format!("cannot read \"{typed}\": {error}");
+    let missing = without_credentials(typed.split_once("://").map_or("", |(scheme, _)| scheme));
+    let told = |error: &dyn fmt::Display| {
+        let said = error.to_string();
+        let help = help(&said).map(str::to_owned).or_else(|| missing.clone());
+        let help = help.map_or_else(String::new, |help| format!("; {help}"));
+        format!("cannot read \"{typed}\": {said}{help}")
+    };
     let threads = Builder::new_multi_thread().worker_threads(1).thread_name("inputs").enable_all().build();
     let runtime = Arc::new(threads.map_err(|error| told(&error))?);
     let (base, is_pattern) = fixed(typed);
-    let url = Url::parse(base).map_err(|error| told(&error))?;
+    let url = url_of(base).map_err(|error| told(&error))?;
+    if let Some(missing) = missing.as_ref().filter(|_| !is_in_cloud()) {
+        return Err(format!("cannot read \"{typed}\": {missing}"));
+    }
     let variables = env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let plain = (url.scheme() == "http").then(|| ("allow_http".to_owned(), "true".to_owned()));
-    let (store, path) = parse_url_opts(&url, variables.chain(plain)).map_err(|error| told(&error))?;
+    let (store, path) = parse_url_opts(&url, variables.chain(plain)).map_err(|error| told(&said(&error)))?;
     let store: Arc<dyn ObjectStore> = store.into();
     // What stands before the path of an object in its address.
-    let root = base.trim_end_matches('/').strip_suffix(path.as_ref()).unwrap_or(base);
+    let root =
+        base.trim_end_matches('/').strip_suffix(path.as_ref()).unwrap_or(&url[..url::Position::BeforePath]);
     let root = root.strip_suffix('/').unwrap_or(root).to_owned();
     let object = |meta: ObjectMeta| {
         let name = format!("{root}/{}", meta.location).into();
-        Arc::new(Object { store: Arc::clone(&store), runtime: Arc::clone(&runtime), meta, name })
+        Arc::new(Object {
+            store: Arc::clone(&store),
+            runtime: Arc::clone(&runtime),
+            meta,
+            name,
+            #[cfg(test)]
+            requests: std::sync::atomic::AtomicU64::default(),
+        })
     };
     if !is_pattern && !base.ends_with('/') {
         match runtime.block_on(store.head(&path)) {
             Ok(meta) => return Ok(vec![object(meta)]),
             Err(object_store::Error::NotFound { .. }) if !url.scheme().starts_with("http") => {}
-            Err(error) => return Err(told(&error)),
+            Err(error) => return Err(told(&said(&error))),
         }
     }
-    let found = runtime.block_on(listed(&*store, &path)).map_err(|error| told(&error))?;
+    let found = runtime.block_on(listed(&*store, &path)).map_err(|error| told(&said(&error)))?;
     let matcher = is_pattern.then(|| globs::matcher(typed)).transpose()?;
     let is_wanted = |one: &Arc<Object>| match &matcher {
         Some(matcher) => matcher.is_match(&*one.name),
@@ -225,6 +318,101 @@ pub(super) fn resolve(typed: &str) -> Result<Vec<Arc<Object>>, String> {
     objects.retain(|one| one.meta.size > 0);
     objects.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     if objects.is_empty() { Err(format!("no object matches \"{typed}\"")) } else { Ok(objects) }
+}
+
+/// An address as a URL. What stands in a key of a store stands for itself: `%20` is no blank there, and `#`
+/// begins no fragment.
+///
+/// # Errors
+/// Why it is none.
+fn url_of(address: &str) -> Result<Url, String> {
+    let (scheme, rest) = address.split_once("://").unwrap_or((address, ""));
+    if scheme.starts_with("http") {
+        return Url::parse(address).map_err(|error| error.to_string());
+    }
+    let key = rest.split_once('/').map_or("", |(_, key)| key);
+    if key.contains("//") {
+        return Err(
+            "a name in its key is empty (\"//\"), which is not read: copy the object under another key"
+                .to_owned(),
+        );
+    }
+    let encoded = rest.replace('%', "%25").replace('#', "%23").replace('?', "%3F");
+    Url::parse(&format!("{scheme}://{encoded}")).map_err(|error| error.to_string())
+}
+
+/// An error with its causes, each once.
+fn said(error: &dyn std::error::Error) -> String {
+    let mut said = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        let more = next.to_string();
+        if !said.contains(&more) {
+            said = format!("{said}: {more}");
+        }
+        cause = next.source();
+    }
+    said
+}
+
+/// What helps where a store's client says this.
+fn help(said: &str) -> Option<&'static str> {
+    [
+        (
+            "URL scheme is not allowed",
+            "its endpoint is plain http, which has to be allowed: set AWS_ALLOW_HTTP=true (AZURE_ALLOW_HTTP, GOOGLE_ALLOW_HTTP)",
+        ),
+        (
+            "contained empty path segment",
+            "below it is a key with an empty name (\"//\"), which is not read: name objects or folders beside it",
+        ),
+    ]
+    .into_iter()
+    .find_map(|(part, help)| said.contains(part).then_some(help))
+}
+
+/// What is missing to read a store of this scheme: credentials in the environment.
+fn without_credentials(scheme: &str) -> Option<String> {
+    const NAMES: [&str; 13] = [
+        "ACCESS_KEY",
+        "SKIP_SIGNATURE",
+        "WEB_IDENTITY",
+        "CONTAINER_",
+        "SERVICE_ACCOUNT",
+        "APPLICATION_CREDENTIALS",
+        "ACCOUNT_KEY",
+        "SAS_",
+        "TOKEN",
+        "CLIENT_",
+        "METADATA_ENDPOINT",
+        "MSI_ENDPOINT",
+        "AZURE_CLI",
+    ];
+    let (prefix, names, skip) = match scheme {
+        "s3" | "s3a" => ("AWS", "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", "AWS_SKIP_SIGNATURE=true"),
+        "gs" => ("GOOGLE", "GOOGLE_SERVICE_ACCOUNT", "GOOGLE_SKIP_SIGNATURE=true"),
+        "az" | "adl" | "azure" | "abfs" | "abfss" => {
+            ("AZURE", "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY", "AZURE_SKIP_SIGNATURE=true")
+        }
+        _ => return None,
+    };
+    let is_credential = |name: &str| name.starts_with(prefix) && NAMES.iter().any(|part| name.contains(part));
+    let mut variables = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let home = || env::var_os("HOME").map(std::path::PathBuf::from);
+    let is_logged_in = scheme == "gs"
+        && home()
+            .is_some_and(|home| home.join(".config/gcloud/application_default_credentials.json").exists());
+    if variables.any(|name| is_credential(&name)) || is_logged_in {
+        return None;
+    }
+    Some(format!("there are no credentials: set {names}, or {skip} for what everybody may read"))
+}
+
+/// Whether there is a machine that gives credentials, as there is in clouds. Where there is none, the client of
+/// a store would ask it for minutes.
+fn is_in_cloud() -> bool {
+    let machine = std::net::SocketAddr::from(([169, 254, 169, 254], 80));
+    std::net::TcpStream::connect_timeout(&machine, Duration::from_secs(1)).is_ok()
 }
 
 /// All objects below a path.
@@ -277,8 +465,28 @@ mod tests {
         assert_eq!(at("a.y"), some(&["a.y"]));
         assert!(at("*.z").unwrap_err().starts_with("no object matches \"file://"));
         assert!(names("gopher://host/a").unwrap_err().starts_with("cannot read \"gopher://host/a\": "));
+        for name in ["a%20b.x", "a#1.x", "a b.x"] {
+            std::fs::write(folder.path().join(name), name).unwrap();
+            assert_eq!(at(name), some(&[name]), "as it stands");
+        }
+        let empty = names("s3://bucket/a//b.x").unwrap_err();
+        assert!(empty.contains("a name in its key is empty"), "{empty}");
         assert_eq!(fixed("s3://b/p/**/*.x"), ("s3://b/p/", true));
         assert_eq!(fixed("https://h/a?b=c"), ("https://h/a?b=c", false));
+    }
+
+    #[test]
+    fn what_clients_say_is_put_in_words() {
+        let said = "builder error for url (http://127.0.0.1:9000/b): URL scheme is not allowed";
+        assert!(help(said).unwrap().contains("AWS_ALLOW_HTTP=true"));
+        assert!(
+            help("Encountered object with invalid path: Path \"a//b\" contained empty path segment")
+                .is_some()
+        );
+        assert_eq!(help("not found"), None);
+        assert_eq!(without_credentials("file"), None);
+        assert_eq!(url_of("https://h/a%20b#c").unwrap().as_str(), "https://h/a%20b#c");
+        assert_eq!(url_of("s3://b/a%20b#c?d").unwrap().path(), "/a%2520b%23c%3Fd");
     }
 
     #[test]
@@ -292,12 +500,26 @@ mod tests {
         objects[0].read().read_to_end(&mut read).unwrap();
         assert!(read == bytes);
         let progress = Arc::<InputProgress>::default();
-        let anywhere = Anywhere(Arc::clone(&objects[0]), Arc::clone(&progress));
+        let anywhere = Anywhere::new(Arc::clone(&objects[0]), Arc::clone(&progress));
         let mut part = [0; 1000];
         anywhere.read_at(RANGE_BYTES - 500, &mut part).unwrap();
         let from = usize::try_from(RANGE_BYTES).unwrap() - 500;
         assert!(part == bytes[from..from + 1000] && progress.read() == 1000);
         assert!(anywhere.read_at(anywhere.bytes() - 999, &mut part).is_err());
+        // Two columns side by side, in pages of 5,000 bytes: as if each page had been asked for by itself,
+        // in far fewer requests.
+        let columns = [100_000_u64, 3_000_000];
+        let mut page = vec![0; 5_000];
+        for number in 0..400 {
+            for column in columns {
+                let begin = column + number * 5_000;
+                anywhere.read_at(begin, &mut page).unwrap();
+                let here = usize::try_from(begin).unwrap();
+                assert!(page == bytes[here..here + 5_000], "{column}, page {number}");
+            }
+        }
+        let asked = objects[0].requests.load(std::sync::atomic::Ordering::Relaxed);
+        assert!(asked < 30, "{asked} requests");
         // Another one of the same size in its place.
         std::fs::remove_file(&path).unwrap();
         std::fs::write(&path, vec![b'x'; bytes.len()]).unwrap();

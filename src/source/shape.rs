@@ -23,6 +23,8 @@ pub struct Shape {
     pub format: Format,
     /// The names that lead to the text in a row, one or more.
     pub text: Vec<String>,
+    /// The names that lead to the time in a row, one or more.
+    pub ts: Vec<String>,
     /// The names that lead to the id in a row; `None`: the id is the record's key.
     pub id: Option<Vec<String>>,
     /// Headers that hold the further fields of their names.
@@ -34,7 +36,7 @@ pub struct Shape {
 impl Default for Shape {
     /// The value is the text, the key the id.
     fn default() -> Self {
-        let text = vec!["text".to_owned()];
-        Self { format: Format::default(), text, id: None, headers: Vec::new(), needs_time: false }
+        let [text, ts] = ["text", "ts"].map(|name| vec![name.to_owned()]);
+        Self { format: Format::default(), text, ts, id: None, headers: Vec::new(), needs_time: false }
     }
 }

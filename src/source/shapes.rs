@@ -20,8 +20,9 @@
 //!
 //! - **id**: the record's key. With [`Shape::id`], the string or whole number there in the row; where the row has none, the same in
 //!   the key if that is JSON (in its `payload` too), else the key itself.
-//! - **ts**, unix seconds from 0 to before the year 2100: the row's `ts`, a number; of Debezium `source.ts_ms`, then `ts_ms`, in milliseconds.
-//!   Otherwise that of the record; one that cannot be is none, or makes a bad record if documents leave by their times ([`Shape::needs_time`]).
+//! - **ts**, unix seconds from 0 to before the year 2100: the row's `ts`, a number or a date of ISO 8601;
+//!   of Debezium `source.ts_ms`, then `ts_ms`, in milliseconds. Otherwise that of the record; one that cannot be is none,
+//!   or makes a bad record if documents leave by their times ([`Shape::needs_time`]).
 //! - **Further fields**: a header of that name if [`Shape::headers`] names it and the record has it, else the row's, a string, `meta.title` below `meta`; absent
 //!   is empty.
 //! - A column that a database left out of an update (`__debezium_unavailable_value`) is a bad record if it is the text: the text in
@@ -169,7 +170,7 @@ impl ShapeReader {
             Format::Debezium => self.values.envelope(&leaves).ts(&leaves),
             _ => match row.map_or(&Leaf::Absent, |row| &leaves[row.ts]) {
                 Leaf::Absent => None,
-                leaf => Some(number(leaf).ok_or(BadRecord::BadTs)?),
+                leaf => Some(leaf.seconds().ok_or(BadRecord::BadTs)?),
             },
         };
         let ts = if ts.is_some() { time(ts)? } else { self.time_of(record)? };
@@ -367,7 +368,7 @@ impl Envelope {
 
     /// When the change happened, in unix seconds.
     fn ts(&self, leaves: &[Leaf<'_>]) -> Option<f64> {
-        self.ts.iter().find_map(|place| Some(number(&leaves[*place])? / 1000.0))
+        self.ts.iter().find_map(|place| Some(leaves[*place].number()? / 1000.0))
     }
 }
 
@@ -380,7 +381,7 @@ impl Row {
             whole: picks.want(base.iter().copied()),
             text: picks.want(below(base, &shape.text)),
             id: shape.id.as_ref().map(|id| picks.want(below(base, id))),
-            ts: picks.want(base.iter().copied().chain(["ts"])),
+            ts: picks.want(below(base, &shape.ts)),
             fields: fields
                 .iter()
                 .map(|field| picks.want(base.iter().copied().chain(field.split('.'))))
@@ -411,15 +412,6 @@ fn named(leaf: &Leaf<'_>) -> Result<DocId, BadRecord> {
 /// A time that there can be, or none.
 fn time(ts: Option<f64>) -> Result<Option<f64>, BadRecord> {
     if ts.is_some_and(|ts| UnixTime::new(ts).is_none()) { Err(BadRecord::BadTs) } else { Ok(ts) }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a time in seconds needs no more than a float's 53 bits")]
-fn number(leaf: &Leaf<'_>) -> Option<f64> {
-    match leaf {
-        Leaf::Whole(n) => Some(*n as f64),
-        Leaf::Number(x) => Some(*x),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use super::bad::BadRecords;
 use super::queue::{EpochLimits, Queue};
 use super::{Announce, AsOf, Gap, InputProgress, Look, Reader, Source, SourceError, Texts};
 use crate::backlog::Backlog;
+use crate::origins::Origins;
 use crate::time::{Clock, Epoch, Offsets};
 
 /// Told the last epoch, once all has been read; the epoch is closed soon after, not yet.
@@ -68,6 +69,10 @@ impl Source for Staying {
 
     fn as_of(&self) -> Option<Arc<AsOf>> {
         self.source.as_of()
+    }
+
+    fn origins(&self) -> Option<Arc<Origins>> {
+        self.source.origins()
     }
 
     fn texts(&self, fields: &[String]) -> Option<Box<dyn Texts>> {

@@ -137,7 +137,10 @@ fn compressed_feeds_that_break_off_count_up_to_there() {
         }
     }
     place.file("nothing.zst", &zstd[..10]);
-    let (_, stats) = place.replay("nothing.zst next");
+    // Without any document it is an error, beside others too; what was read is counted.
+    let run = place.run("replay --stats stats.json nothing.zst next");
+    let stats = &lines(&place.read("stats.json").replace('\n', " "))[0];
+    assert!(run.code == 1 && run.err.contains("\"nothing.zst\" holds 1 record and no document"), "{run:?}");
     assert_eq!((&stats["bad_records"], &stats["events"]), (&json!({ "truncated": 1 }), &json!(1)));
 }
 
@@ -192,7 +195,12 @@ fn an_input_that_cannot_be_read_is_told_and_the_next_one_follows() {
     let place = Place::new();
     place.file("feed", upsert("next", "the next input is read"));
     // It opens as a file, and has nothing at its beginning.
-    let (run, stats) = place.replay("--dead-letter dead /proc/self/mem feed");
+    let run = place.run("replay --stats stats.json --dead-letter dead /proc/self/mem feed");
+    let stats = &lines(&place.read("stats.json").replace('\n', " "))[0];
+    assert!(
+        run.code == 1 && run.err.contains("\"/proc/self/mem\" holds 1 record and no document"),
+        "{run:?}"
+    );
     assert_eq!((&stats["bad_records"], &stats["events"]), (&json!({ "unreadable": 1 }), &json!(1)));
     let told = "bad record in \"/proc/self/mem\": cannot be read (unreadable): Input/output error";
     assert!(run.err.contains(told), "{run:?}");

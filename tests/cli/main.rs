@@ -10,11 +10,14 @@ mod dupflow;
 mod evaluate;
 mod feeds;
 mod fields;
+mod foreign;
 mod generate;
 mod help;
 mod hot_blocks;
 mod idf;
+mod ids;
 mod inputs;
+mod layouts;
 mod outputs;
 mod pages;
 #[cfg(feature = "parquet")]

@@ -113,13 +113,14 @@ fn a_folder_is_a_corpus() {
     let (run, stats) = place.replay("--emit pairs docs");
     let ids: Vec<_> = pairs(&run.out).into_keys().collect();
     let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
-    assert_eq!(ids, [pair(".hidden", "a.txt"), pair(".hidden", "deep/er/b"), pair("a.txt", "deep/er/b")]);
-    assert_eq!((&stats["documents"], &stats["events"]), (&4.into(), &4.into()));
+    assert_eq!(ids, [pair("a.txt", "deep/er/b")]);
+    assert_eq!((&stats["documents"], &stats["events"]), (&3.into(), &3.into()));
+    assert_eq!(stats["skipped"], serde_json::json!({ "hidden": 1 }));
 
     place.file("feed", upsert("x", &page(0..0, 0)) + &delete("a.txt"));
     let after = pairs(&place.replay("--emit pairs docs feed").0.out);
     assert!(
-        after.contains_key(&pair(".hidden", "x")) && !after.contains_key(&pair("a.txt", "x")),
+        after.contains_key(&pair("deep/er/b", "x")) && !after.contains_key(&pair("a.txt", "x")),
         "{after:?}"
     );
 }
@@ -162,7 +163,7 @@ fn stats_have_every_promised_key() {
 #[test]
 fn logs_for_machines_are_json_lines() {
     let place = Place::new();
-    place.file("feed", "{\"oops\n");
+    place.file("feed", "{\"oops\n".to_owned() + &upsert("a", "a text"));
     let run = place.run("replay --log-format json feed");
     let logged = lines(&run.err);
     assert_eq!((&logged[0]["message"], &logged[0]["level"]), (&"replay".into(), &"INFO".into()));
@@ -170,7 +171,7 @@ fn logs_for_machines_are_json_lines() {
     assert_eq!((&logged[1]["reason"], &logged[1]["starts"]), (&"not_json".into(), &"{\"oops".into()));
     let summary: Vec<_> = logged[2..].iter().filter_map(|line| line["message"].as_str()).collect();
     assert!(
-        summary.len() == logged.len() - 2 && summary[0].starts_with("read        0 events"),
+        summary.len() == logged.len() - 2 && summary[0].starts_with("read        1 event "),
         "{summary:?}"
     );
     let text = place.run("replay feed").err;

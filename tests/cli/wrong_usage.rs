@@ -57,7 +57,7 @@ fn a_long_list_is_told_in_part() {
 #[test]
 fn an_error_that_nobody_reads_keeps_its_code() {
     let place = Place::new();
-    place.file("feed", "no event\n");
+    place.file("feed", "no event\n{\"id\":\"a\",\"text\":\"t\"}\n");
     for (arguments, code) in [
         ("replay missing", 2),
         ("replay --no-such feed", 2),

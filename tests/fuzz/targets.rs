@@ -67,7 +67,10 @@ const NAMES: [&str; 8] = ["input", "a.csv", "a.tsv.gz", "a.txt", "a.md", "日本
 
 /// A line of a feed: names and ids of every kind.
 fn record(bytes: &[u8]) {
-    let names = [Names::default(), Names { id: "doc".into(), text: "body".into(), whole_ids: true }];
+    let names = [
+        Names::default(),
+        Names { id: "doc".into(), text: "body".into(), whole_ids: true, ..Names::default() },
+    ];
     for called in names {
         let text = called.text.clone();
         let mut parser = Parser::of(called, &["title".to_owned()]);

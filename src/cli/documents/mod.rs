@@ -17,6 +17,7 @@ use flate2::write::GzEncoder;
 
 use crate::doc::{DocEvent, DocId};
 use crate::feed::{self, Record};
+use crate::instant;
 
 /// A format that documents are written in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -157,7 +158,7 @@ impl Documents {
                 for (id, (ts, text)) in alive {
                     let about = format!(
                         "WARC-Record-ID: <urn:uuid:{id}>\r\nWARC-Target-URI: https://example.org/{id}\r\nWARC-Date: {}\r\n",
-                        date(ts)
+                        instant::date(ts).unwrap_or_default()
                     );
                     if is_text {
                         put(
@@ -210,24 +211,6 @@ fn page(text: &str) -> String {
     )
 }
 
-/// Unix seconds as a date of ISO 8601, with whole seconds.
-fn date(ts: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, reason = "a time before the year 2100")]
-    let seconds = ts as i64;
-    let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    // H. Hinnant, chrono-Compatible Low-Level Date Algorithms, 2013: years begin in March.
-    let days = days + 719_468;
-    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year + era * 400 + i64::from(month <= 2);
-    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
-}
-
 #[cfg(not(feature = "parquet"))]
 const WITHOUT_PARQUET: &str = "this dupflow was built without Parquet: build it with the feature `parquet`";
 
@@ -276,7 +259,7 @@ mod tests {
             (1_714_979_289.0, "2024-05-06T07:08:09Z"),
             (1_735_689_599.0, "2024-12-31T23:59:59Z"),
         ] {
-            assert_eq!(date(ts), expected);
+            assert_eq!(instant::date(ts).unwrap(), expected);
         }
     }
 

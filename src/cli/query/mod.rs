@@ -31,7 +31,7 @@ use super::voice::Voice;
 use super::{PipelineArgs, ReportFormat};
 use crate::config::Plan;
 use crate::dataflow::Stages;
-use crate::pipeline::{self, Continuity, Job, Summary};
+use crate::pipeline::{self, Continuity, Demands, Job, Summary};
 use crate::source::{BadRecords, EpochRule, Files, Input, Staying};
 use crate::text;
 use crate::time::SystemClock;
@@ -211,6 +211,8 @@ fn ask_corpus(
         first_epoch: 1,
         bad: Arc::new(BadRecords::new(plan.on_error, None)),
         sink: pipeline::nowhere(),
+        demands: Demands::default(),
+        publication: None,
         continuity: Continuity::new(&plan.description()),
         workers: workers.or_else(cores).map_or(1, NonZeroUsize::get),
         most_records: None,
@@ -242,6 +244,7 @@ fn ask_corpus(
     running.stopper().stop();
     let summary = running.join()?;
     asked.context("the run has ended before it could be asked")??;
+    super::problems::met(&summary.unmet)?;
     Ok(summary)
 }
 

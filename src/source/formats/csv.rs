@@ -14,8 +14,9 @@ use std::io::{self, BufRead};
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
-use super::{Columns, Damage, Next, Row, Rows, Text, found, instant, no_time};
+use super::{Columns, Damage, Next, Row, Rows, Text, found, no_time};
 use crate::feed::BadRecord;
+use crate::instant;
 use crate::source::{MAX_RECORD_BYTES, Place};
 
 /// The most columns of a file, inclusive.
@@ -23,6 +24,22 @@ const MAX_COLUMNS: usize = 1 << 16;
 
 /// What of a row that is too long is kept, in bytes, at most.
 const KEPT: usize = 256;
+
+/// How a table is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::source) struct Dialect {
+    /// What stands between the cells of a row.
+    pub(in crate::source) delimiter: u8,
+    /// What may stand before a quote inside quotes, besides another quote.
+    pub(in crate::source) escape: Option<u8>,
+}
+
+/// Without another escape than a second quote.
+impl From<u8> for Dialect {
+    fn from(delimiter: u8) -> Self {
+        Self { delimiter, escape: None }
+    }
+}
 
 /// A table.
 pub(in crate::source) struct Csv {
@@ -102,11 +119,16 @@ impl Rows for Csv {
 }
 
 impl Csv {
-    /// The rows of a file whose fields are parted by `delimiter`.
-    pub(in crate::source) fn new(file: Box<dyn BufRead + Send>, columns: &Columns, delimiter: u8) -> Self {
+    /// The rows of a file.
+    pub(in crate::source) fn new(
+        file: Box<dyn BufRead + Send>,
+        columns: &Columns,
+        dialect: impl Into<Dialect>,
+    ) -> Self {
+        let Dialect { delimiter, escape } = dialect.into();
         Self {
             file,
-            reader: ReaderBuilder::new().delimiter(delimiter).build(),
+            reader: ReaderBuilder::new().delimiter(delimiter).escape(escape).build(),
             delimiter,
             names: columns.clone(),
             columns: None,
@@ -129,7 +151,17 @@ impl Csv {
         let Columns { id, text, ts, op, fields } = &self.names;
         let told: Vec<_> = names.iter().map(|name| format!("{:?}", String::from_utf8_lossy(name))).collect();
         if let Some((reason, cause)) = self.names.missing(|name| find(name).is_some(), &told) {
-            return Err(ends(self.damage(reason, cause)));
+            let other = [b';', b'\t', b'|', b',']
+                .into_iter()
+                .find(|other| *other != self.delimiter && names.len() == 1 && names[0].contains(other));
+            let hint = other.map_or_else(String::new, |other| {
+                format!(
+                    "; with {:?} between its columns: --csv-delimiter '{}'",
+                    char::from(other),
+                    shown(other)
+                )
+            });
+            return Err(ends(self.damage(reason, cause + &hint)));
         }
         let at = find(text).unwrap_or(0);
         let fields = fields.iter().map(|field| find(field)).collect();
@@ -266,6 +298,11 @@ impl Csv {
             }
         }
     }
+}
+
+/// A delimiter as it is typed.
+fn shown(delimiter: u8) -> String {
+    if delimiter == b'\t' { "tab".to_owned() } else { char::from(delimiter).to_string() }
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 
 mod ahead;
 mod csv;
-mod instant;
 #[cfg(feature = "parquet")]
 mod parquet;
 #[cfg(test)]
@@ -19,6 +18,7 @@ use std::io;
 use std::io::BufRead;
 use std::sync::Arc;
 
+pub(super) use csv::Dialect;
 pub(super) use stored::{InMemory, OnDisk};
 
 use super::{InputProgress, Layout, Place, WarcId};
@@ -188,20 +188,30 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
 }
 
-/// The rows of a table with a header, whose columns are parted by this byte.
-pub(super) fn csv(bytes: Box<dyn BufRead + Send>, delimiter: u8, columns: &Columns) -> Box<dyn Rows> {
-    Box::new(csv::Csv::new(bytes, columns, delimiter))
+/// The rows of a table with a header.
+pub(super) fn csv(bytes: Box<dyn BufRead + Send>, dialect: Dialect, columns: &Columns) -> Box<dyn Rows> {
+    Box::new(csv::Csv::new(bytes, columns, dialect))
 }
 
 /// What the table lacks of the columns that are wanted.
-pub(super) fn csv_lacks(bytes: Box<dyn BufRead + Send>, delimiter: u8, columns: &Columns) -> Option<String> {
-    csv::Csv::new(bytes, columns, delimiter).lacks()
+pub(super) fn csv_lacks(
+    bytes: Box<dyn BufRead + Send>,
+    dialect: Dialect,
+    columns: &Columns,
+) -> Option<String> {
+    csv::Csv::new(bytes, columns, dialect).lacks()
 }
 
-/// What the file lacks of the columns that are wanted.
+/// What the file lacks of the columns that are wanted, or with what they are compressed, if that is not read.
 #[cfg(feature = "parquet")]
 pub(super) fn parquet_lacks(file: Arc<dyn Stored>, columns: &Columns) -> Option<String> {
-    parquet::Parquet::open(file, columns).err()?.lack()
+    match parquet::Parquet::open(file, columns) {
+        Err(damage) => damage.lack(),
+        Ok(file) => {
+            let cause = file.group(0).err()?.cause?;
+            cause.contains("which is not read").then(|| format!("{cause}: write it with zstd or snappy"))
+        }
+    }
 }
 
 /// What the file lacks of the columns that are wanted: that cannot be told.
@@ -213,18 +223,23 @@ pub(super) fn parquet_lacks(_: Arc<dyn Stored>, _: &Columns) -> Option<String> {
 impl Damage {
     /// Of a file without a column that is wanted: which one.
     fn lack(self) -> Option<String> {
-        self.cause.filter(|_| matches!(self.reason, BadRecord::MissingText | BadRecord::MissingId))
+        self.cause.filter(|_| {
+            matches!(self.reason, BadRecord::MissingText | BadRecord::MissingId | BadRecord::BadTs)
+        })
     }
 }
 
 impl Columns {
-    /// What is told of a file that has only these columns: a text is needed, and an id that was asked for by another name than the usual one.
+    /// What is wrong with a file that has only these columns: a text is needed, and an id and a time that
+    /// were asked for by another name than the usual one.
     fn missing(&self, has: impl Fn(&str) -> bool, names: &[String]) -> Option<(BadRecord, String)> {
         let usual = Layout::default();
         let (reason, name) = if !has(&self.text) {
             (BadRecord::MissingText, &self.text)
-        } else if self.id != usual.id && !has(&self.id) {
+        } else if self.id != usual.id && self.id != "\0" && !has(&self.id) {
             (BadRecord::MissingId, &self.id)
+        } else if self.ts != usual.ts && !has(&self.ts) {
+            (BadRecord::BadTs, &self.ts)
         } else {
             return None;
         };

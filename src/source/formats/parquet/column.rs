@@ -11,10 +11,11 @@ use parquet::errors::Result;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
-use super::super::{found, instant, no_time};
+use super::super::{found, no_time};
 use super::pages::{Held, Pages, Step};
 use super::{Chunks, STEP};
 use crate::feed::BadRecord;
+use crate::instant;
 use crate::source::MAX_RECORD_BYTES;
 
 /// What may stand between a list and its elements.
@@ -67,6 +68,8 @@ enum Kind {
     /// Of which so many are a second.
     Instant(u32),
     Uuid,
+    /// Whose last so many digits stand behind the point.
+    Decimal(u32),
 }
 
 enum Values {
@@ -186,11 +189,13 @@ impl Column {
             Values::Ints(values) => values.get(place).map(|value| match self.kind {
                 Kind::Unsigned => Value::Unsigned(u64::from(value.cast_unsigned())),
                 Kind::Days => Value::Seconds(f64::from(*value) * 86_400.0),
+                Kind::Decimal(scale) => Value::Decimal(i128::from(*value), scale),
                 _ => Value::Signed(i64::from(*value)),
             }),
             Values::Longs(values) => values.get(place).map(|value| match self.kind {
                 Kind::Unsigned => Value::Unsigned(value.cast_unsigned()),
                 Kind::Instant(parts) => Value::Seconds(seconds(*value, parts)),
+                Kind::Decimal(scale) => Value::Decimal(i128::from(*value), scale),
                 _ => Value::Signed(*value),
             }),
             Values::Instants(values) => {
@@ -198,11 +203,19 @@ impl Column {
             }
             Values::Floats(values) => values.get(place).map(|value| Value::Float(f64::from(*value))),
             Values::Doubles(values) => values.get(place).map(|value| Value::Float(*value)),
-            Values::Bytes(values) => values.get(place).map(|value| Value::Bytes(value.data())),
+            Values::Bytes(values) => {
+                values.get(place).map(|value| match (self.kind, big_endian(value.data())) {
+                    (Kind::Decimal(scale), Some(number)) => Value::Decimal(number, scale),
+                    _ => Value::Bytes(value.data()),
+                })
+            }
             Values::Fixed(values) => values.get(place).map(|value| match (self.kind, value.as_bytes()) {
                 (Kind::Uuid, bytes) => bytes
                     .try_into()
                     .map_or(Value::Bytes(bytes), |id: [u8; 16]| Value::Uuid(u128::from_be_bytes(id))),
+                (Kind::Decimal(scale), bytes) => {
+                    big_endian(bytes).map_or(Value::Fixed(bytes), |number| Value::Decimal(number, scale))
+                }
                 (_, bytes) => Value::Fixed(bytes),
             }),
         };
@@ -214,6 +227,28 @@ impl Column {
 fn seconds(value: i64, parts: u32) -> f64 {
     let parts = i64::from(parts);
     value.div_euclid(parts) as f64 + value.rem_euclid(parts) as f64 / parts as f64
+}
+
+/// A whole number with a sign, of up to 38 digits; `None` if it has more.
+fn big_endian(bytes: &[u8]) -> Option<i128> {
+    let first = bytes.first()?;
+    let sign = if *first >= 0x80 { u8::MAX } else { 0 };
+    let (more, bytes) = bytes.split_at(bytes.len().saturating_sub(16));
+    let mut whole = [sign; 16];
+    whole[16 - bytes.len()..].copy_from_slice(bytes);
+    let number = i128::from_be_bytes(whole);
+    (more.iter().all(|byte| *byte == sign) && (number < 0) == (sign != 0)).then_some(number)
+}
+
+/// A decimal number as text, without zeros at the end of what stands behind the point: 7.00 is 7.
+fn decimal(number: i128, scale: u32) -> String {
+    let scale = scale as usize;
+    let digits = format!("{:0>1$}", number.unsigned_abs(), scale + 1);
+    let (whole, part) = digits.split_at(digits.len() - scale);
+    let sign = if number < 0 { "-" } else { "" };
+    let part = part.trim_end_matches('0');
+    let point = if part.is_empty() { "" } else { "." };
+    format!("{sign}{whole}{point}{part}")
 }
 
 impl Kind {
@@ -229,6 +264,10 @@ impl Kind {
             (_, Old::TIMESTAMP_MICROS) => Self::Instant(1_000_000),
             (Some(LogicalType::Date), _) | (_, Old::DATE) => Self::Days,
             (Some(LogicalType::Uuid), _) => Self::Uuid,
+            (Some(LogicalType::Decimal(_)), _) | (_, Old::DECIMAL) => u32::try_from(about.type_scale())
+                .ok()
+                .filter(|scale| *scale <= 76)
+                .map_or(Self::Plain, Self::Decimal),
             (_, Old::UINT_8 | Old::UINT_16 | Old::UINT_32 | Old::UINT_64) => Self::Unsigned,
             (Some(LogicalType::Integer(int)), _) if !int.is_signed => Self::Unsigned,
             _ => Self::Plain,
@@ -245,6 +284,8 @@ pub(super) enum Value<'a> {
     Unsigned(u64),
     Float(f64),
     Seconds(f64),
+    /// A number whose last so many digits stand behind the point.
+    Decimal(i128, u32),
     Uuid(u128),
     Bytes(&'a [u8]),
     /// Of as many bytes as all others in the column.
@@ -276,6 +317,7 @@ impl Value<'_> {
             Self::Bool(value) => text.push_str(if *value { "true" } else { "false" }),
             Self::Signed(value) => text = value.to_string(),
             Self::Unsigned(value) => text = value.to_string(),
+            Self::Decimal(number, scale) => text = decimal(*number, *scale),
             Self::Float(value) | Self::Seconds(value) => text = value.to_string(),
             Self::Uuid(id) => {
                 for (shift, digits) in [(96, 8), (80, 4), (64, 4), (48, 4), (0, 12)] {
@@ -322,6 +364,7 @@ impl Value<'_> {
             Self::Seconds(seconds) | Self::Float(seconds) => Some(*seconds),
             Self::Signed(seconds) => Some(*seconds as f64),
             Self::Unsigned(seconds) => Some(*seconds as f64),
+            Self::Decimal(number, scale) => decimal(*number, *scale).parse().ok(),
             Self::Bytes(text) | Self::Fixed(text) => {
                 if text.trim_ascii().is_empty() {
                     return Ok(None);
@@ -336,5 +379,30 @@ impl Value<'_> {
             let value = self.bytes().ok().flatten().unwrap_or_default();
             (BadRecord::BadTs, format!("found {}", found(&value)))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_numbers() {
+        for (bytes, scale, text) in [
+            (&[7][..], 0, "7"),
+            (&[0xff], 0, "-1"),
+            (&[0x02, 0xbc], 2, "7"),
+            (&[0x04, 0xe2], 2, "12.5"),
+            (&[0xff, 0xfb], 2, "-0.05"),
+            (&[0; 16], 10, "0"),
+            (&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9], 0, "9"),
+        ] {
+            assert_eq!(decimal(big_endian(bytes).unwrap(), scale), text, "{bytes:?}");
+        }
+        assert_eq!(decimal(10_i128.pow(38) - 1, 0), "9".repeat(38));
+        assert_eq!((big_endian(&[]), big_endian(&[1; 17])), (None, None));
+        let mut large = [0; 17];
+        large[1] = 0x80;
+        assert_eq!(big_endian(&large), None, "its sign is in the byte before");
     }
 }

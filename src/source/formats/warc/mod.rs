@@ -21,9 +21,10 @@ mod window;
 use std::fmt;
 use std::io::BufRead;
 
-use super::{Columns, Damage, Next, Row, Rows, Text, instant};
+use super::{Columns, Damage, Next, Row, Rows, Text};
 use crate::feed::BadRecord;
 use crate::html;
+use crate::instant;
 use crate::source::{MAX_RECORD_BYTES, WarcId};
 use broken::Broken;
 use fields::{Fields, charset, empty_line, lines, media_type};

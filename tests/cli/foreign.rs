@@ -1,0 +1,323 @@
+//! Foreign and damaged inputs: refused before the start with the command that helps, or an error at the
+//! end; never an empty list.
+
+#![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
+
+use std::io::Write;
+
+use crate::dupflow::Place;
+use crate::feeds::{page, upsert};
+
+/// A file: its name, its bytes, further arguments, and a part of the message.
+type Case = (&'static str, Vec<u8>, &'static str, &'static str);
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(bytes).and_then(|()| gzip.finish()).unwrap()
+}
+
+fn utf16(text: &str, with_mark: bool) -> Vec<u8> {
+    let units = text.encode_utf16().collect::<Vec<_>>();
+    let mark = with_mark.then_some(0xfeff);
+    mark.into_iter().chain(units).flat_map(u16::to_le_bytes).collect()
+}
+
+/// Magic bytes, with something behind them.
+fn magic(bytes: &[u8]) -> Vec<u8> {
+    [bytes, &[0x00, 0x01, 0x02, 0xf0, 0x9f, 0x00, 0x00, 0x10].repeat(8)].concat()
+}
+
+/// Inputs of formats that are not read.
+fn refused() -> Vec<Case> {
+    let line = upsert("a", "a text");
+    let mut tar = vec![0; 512];
+    tar[..6].copy_from_slice(b"a.json");
+    tar[257..262].copy_from_slice(b"ustar");
+    vec![
+        (
+            "a.jsonl.xz",
+            magic(b"\xfd7zXZ\0"),
+            "",
+            "compressed with xz, which is not read: xz -dc NAME | dupflow replay -",
+        ),
+        ("a.csv.bz2", magic(b"BZh91AY&SY"), "", "bzip2 -dc NAME | dupflow replay --format csv -"),
+        ("a.jsonl.lz4", magic(b"\x04\x22\x4d\x18"), "", "lz4 -dc NAME | dupflow replay -"),
+        (
+            "a.zip",
+            magic(b"PK\x03\x04"),
+            "",
+            "a zip archive, which is not read: unzip -p NAME | dupflow replay -",
+        ),
+        ("a.jsonl.7z", magic(b"7z\xbc\xaf\x27\x1c"), "", "7z x -so NAME | dupflow replay -"),
+        ("a.tar", tar.clone(), "", "a tar archive, which is not read: unpack it into a folder"),
+        ("a.tar.gz", gzip(&tar), "", "a tar archive, which is not read: unpack it into a folder"),
+        (
+            "a.arrow",
+            magic(b"ARROW1\0\0"),
+            "",
+            "an Arrow file (Feather), which is not read: write it as Parquet",
+        ),
+        (
+            "stream",
+            magic(b"\xff\xff\xff\xff\x80\x01\0\0"),
+            "",
+            "an Arrow stream, which is not read: write it as Parquet",
+        ),
+        ("a.orc", magic(b"ORC"), "", "an ORC file, which is not read: write it as Parquet"),
+        (
+            "a.avro",
+            magic(b"Obj\x01"),
+            "",
+            "an Avro file, which is not read: avro-tools tojson NAME | dupflow replay -",
+        ),
+        (
+            "a.db",
+            magic(b"SQLite format 3\0"),
+            "",
+            "an SQLite database, which is not read: read it by `dupflow run`",
+        ),
+        (
+            "a.pdf",
+            b"%PDF-1.7\n%\xe2\xe3".to_vec(),
+            "",
+            "a PDF file, which is not read: take its text out first",
+        ),
+        (
+            "pointer.parquet",
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n".to_vec(),
+            "",
+            "a pointer of Git LFS and not the file itself, which is not read: get the file: git lfs pull",
+        ),
+        (
+            "array.json",
+            format!("[{}]", line.trim()).into_bytes(),
+            "",
+            "a JSON array, not an object a line, which is not read: jq -c '.[]' NAME | dupflow replay -",
+        ),
+        (
+            "lines.json",
+            format!("[\n  {}]", line.trim()).into_bytes(),
+            "",
+            "jq -c '.[]' NAME | dupflow replay -",
+        ),
+        (
+            "pretty.jsonl",
+            b"{\n  \"id\": \"a\",\n  \"text\": \"t\"\n}\n{\n  \"id\": \"b\"\n}\n".to_vec(),
+            "",
+            "JSON over several lines, not an object a line, which is not read: jq -c '.' NAME | dupflow replay -",
+        ),
+        (
+            "wide.jsonl",
+            utf16(&line, true),
+            "",
+            "UTF-16, not UTF-8, which is not read: iconv -f UTF-16 -t UTF-8 NAME | dupflow replay -",
+        ),
+        (
+            "wide.csv",
+            utf16("id,text\na,t\n", false),
+            "--format csv ",
+            "iconv -f UTF-16LE -t UTF-8 NAME | dupflow replay --format csv -",
+        ),
+        ("page.jsonl", b"\n<!DOCTYPE html><title>404".to_vec(), "", "a web page, and is to be read as jsonl"),
+        (
+            "twice.jsonl.gz",
+            gzip(&gzip(line.as_bytes())),
+            "",
+            "compressed twice: zcat NAME | dupflow replay -",
+        ),
+        (
+            "lines.jsonl",
+            line.clone().into_bytes(),
+            "--format parquet ",
+            "no Parquet file, which begins with PAR1: it begins as JSON Lines do, leave --format out",
+        ),
+        ("empty.parquet", Vec::new(), "--format parquet ", "it is empty, which no Parquet file is"),
+    ]
+}
+
+/// By name, and through standard input: 2, the command, and no list.
+#[test]
+fn foreign_bytes_are_refused_before_the_start() {
+    let place = Place::new();
+    place.file("good.jsonl", upsert("good", &page(0..0, 0)));
+    for (name, bytes, options, message) in refused() {
+        place.file(name, &bytes);
+        let run = place.run(&format!("replay --emit keep -o keep.jsonl {options}good.jsonl {name}"));
+        let message_of = |input: &str| message.replace("NAME", input);
+        assert_eq!((run.code, run.out.as_str()), (2, ""), "{name}: {run:?}");
+        let named =
+            options.is_empty() || name == "wide.csv" || name == "lines.jsonl" || name == "empty.parquet";
+        assert!(named && run.err.contains(&format!("cannot read \"{name}\": ")), "{name}: {run:?}");
+        assert!(run.err.contains(&message_of(name)), "{name}: {run:?}");
+        assert!(!place.path("keep.jsonl").exists(), "{name}");
+
+        // The name has said what is in it.
+        let format = if name == "a.csv.bz2" { "--format csv " } else { options };
+        let piped = place.run_with(&format!("replay --emit keep -o keep.jsonl {format}-"), |input| {
+            input.write_all(&bytes).unwrap_or(());
+        });
+        assert_eq!(piped.code, 2, "{name}: {piped:?}");
+        if name != "a.tar.gz" && !bytes.is_empty() {
+            assert!(piped.err.contains("cannot read standard input: "), "{name}: {piped:?}");
+        }
+        assert!(piped.err.contains(&message_of("FILE")), "{name}: {piped:?}");
+    }
+}
+
+/// A file of a folder is one of many: it is a bad record, which says the same.
+#[test]
+fn foreign_files_of_a_folder_are_bad_records() {
+    let place = Place::new();
+    place.file("docs/a.txt", page(0..0, 0));
+    place.file("docs/b.txt", page(0..0, 0));
+    place.file("docs/c.jsonl", b"\xfd7zXZ\0\x01\x02");
+    let (run, stats) = place.replay("--emit pairs docs");
+    assert_eq!(run.out, "{\"a\":\"a.txt\",\"b\":\"b.txt\",\"similarity\":1.0}\n");
+    assert_eq!(stats["bad_records"], serde_json::json!({ "unreadable": 1 }));
+    assert!(run.err.contains("compressed with xz, which is not read: xz -dc docs/c.jsonl"), "{run:?}");
+}
+
+/// Inputs that are read, and hold no document: the message of each.
+fn without_documents() -> Vec<Case> {
+    let line = |n: u32| format!("{{\"body\":\"text {n}\",\"key\":\"k{n}\"}}\n");
+    let lines: String = (0..3).map(line).collect();
+    let mut cut = zstd::encode_all(lines.as_bytes(), 1).unwrap();
+    cut.truncate(10);
+    let mut parquet = b"PAR1".to_vec();
+    parquet.extend([7; 40]);
+    parquet.extend(b"PAR1");
+    let mut cases = vec![
+        (
+            "other.jsonl",
+            lines.clone().into_bytes(),
+            "",
+            "\"other.jsonl\" holds 3 records and no document: bad record in \"other.jsonl\", line 1: an upsert without a text \
+             (missing_text): no field \"text\" among \"body\", \"key\"",
+        ),
+        (
+            "ids.jsonl",
+            lines.clone().into_bytes(),
+            "--text-field body --id-field url ",
+            "no id (missing_id): no field \"url\" among \"body\", \"key\"",
+        ),
+        (
+            "nested.jsonl",
+            lines.into_bytes(),
+            "--text-field page.body ",
+            "no field \"page.body\" among \"body\", \"key\"",
+        ),
+        ("rows.data", b"id,text\na,some text\n".to_vec(), "", "holds 2 records and no document"),
+        ("lists.jsonl", b"[\"a\",\"t\"]\n[\"b\",\"t\"]\n".to_vec(), "", "JSON, but not an object"),
+        (
+            "wrapped.json",
+            b"{\"data\":[{\"id\":\"a\",\"text\":\"t\"}]}\n".to_vec(),
+            "",
+            "no field \"text\" among \"data\"",
+        ),
+        ("cut.jsonl.zst", cut, "", "the input ends early or is damaged here"),
+        ("noise.csv.gz", gzip(b"id,text\n\"a,open")[..20].to_vec(), "", "holds 1 record and no document"),
+    ];
+    if cfg!(feature = "parquet") {
+        cases.push(("damaged.parquet", parquet, "", "\"damaged.parquet\" holds 1 record and no document"));
+    }
+    cases
+}
+
+/// Whatever is emitted, also beside inputs that hold documents; a list is not written, and what stood there
+/// stays.
+#[test]
+fn an_input_without_a_document_fails_and_names_what_is_there() {
+    let place = Place::new();
+    place.file(
+        "good.jsonl",
+        "{\"id\":\"g\",\"url\":\"u\",\"text\":\"t\",\"body\":\"t\",\"page\":{\"body\":\"t\"}}\n",
+    );
+    for (name, bytes, options, message) in without_documents() {
+        place.file(name, &bytes);
+        place.file("keep.jsonl", "of before\n");
+        let list =
+            place.run(&format!("replay --emit keep --max-bad 1 -o keep.jsonl {options}good.jsonl {name}"));
+        assert_eq!((list.code, list.out.as_str()), (1, ""), "{name}: {list:?}");
+        assert!(list.err.contains(message), "{name}: {list:?}");
+        assert_eq!(place.read("keep.jsonl"), "of before\n", "{name}");
+        let deltas = place.run(&format!("replay --stats stats.json {options}{name}"));
+        assert_eq!(deltas.code, 1, "{name}: {deltas:?}");
+        assert!(place.read("stats.json").contains("\"documents\": 0"), "{name}: what was read is told");
+        let piped =
+            place.run_with(&format!("replay {options}-"), |input| input.write_all(&bytes).unwrap_or(()));
+        assert!(piped.code == 1 && piped.err.contains("\"-\" holds"), "{name}: {piped:?}");
+    }
+    let names: Vec<_> =
+        std::fs::read_dir(place.path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(names.iter().all(|name| !name.to_string_lossy().starts_with('.')), "{names:?}");
+}
+
+/// A bad record among good ones: nothing to changes, all to a list, unless a share is allowed.
+#[test]
+fn bad_records_are_bounded() {
+    let place = Place::new();
+    let feed =
+        upsert("a", &page(0..0, 0)) + "oops\n" + &upsert("b", &page(0..0, 0)) + &upsert("c", "another");
+    place.file("feed.jsonl", feed);
+    for emit in ["keep", "remove"] {
+        for output in ["-o list.jsonl ", "-o list.csv ", ""] {
+            let run = place.run(&format!("replay --emit {emit} {output}feed.jsonl"));
+            assert_eq!((run.code, run.out.as_str()), (1, ""), "{emit}: {run:?}");
+            let told = "1 of 4 records are bad (1 not_json), a share of more than 0, and the list would say nothing of their \
+                        documents: --dead-letter keeps them, --max-bad 0.25 allows them";
+            assert!(run.err.contains(told), "{run:?}");
+            assert!(!place.path("list.jsonl").exists() && !place.path("list.csv").exists());
+        }
+    }
+    assert_eq!(
+        place.run("replay --emit keep --max-bad 0.25 feed.jsonl").out,
+        "{\"id\":\"a\"}\n{\"id\":\"c\"}\n"
+    );
+    assert_eq!(place.run("replay --emit keep --max-bad 0.25 -o list.jsonl feed.jsonl").code, 0);
+    assert_eq!(place.read("list.jsonl"), "{\"id\":\"a\"}\n{\"id\":\"c\"}\n");
+    assert_eq!(place.run("replay --emit keep --max-bad 0.2499 feed.jsonl").code, 1);
+    assert_eq!(place.run("replay feed.jsonl").code, 0, "of other outputs none is bounded");
+    let pairs = place.run("replay --emit pairs --max-bad 0 -o pairs.jsonl feed.jsonl");
+    assert!(pairs.code == 1 && !place.path("pairs.jsonl").exists(), "{pairs:?}");
+    let wrong = place.run("replay --max-bad 1.5 feed.jsonl");
+    assert!(wrong.code == 2 && wrong.err.contains("expected a number from 0 to 1"), "{wrong:?}");
+
+    let settings = "source.inputs = [\"feed.jsonl\"]\nsink.emit = \"keep\"\nsink.path = \"kept\"\n";
+    place.file("here.toml", settings);
+    let run = place.run("run -c here.toml");
+    assert!(
+        run.code == 1 && run.err.contains("1 of 4 records are bad") && !place.path("kept").exists(),
+        "{run:?}"
+    );
+    place.file("here.toml", format!("{settings}source.max_bad = 0.25\n"));
+    assert_eq!(place.run("run -c here.toml").code, 0);
+    assert_eq!(place.read("kept"), "{\"id\":\"a\"}\n{\"id\":\"c\"}\n");
+}
+
+/// A table of Parquet that is cut off, or compressed in a way that is not read: by what its end says.
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_that_cannot_be_read_is_refused() {
+    let place = Place::new();
+    assert_eq!(place.run("generate --documents 20 --format parquet -o made.parquet").code, 0);
+    let made = std::fs::read(place.path("made.parquet")).unwrap();
+    // The path of a column, of one name, and then its codec: 4 is Brotli, as a number with a sign.
+    let codec = b"\x19\x18\x04text\x15";
+    let at = made.windows(codec.len()).rposition(|bytes| bytes == codec).unwrap() + codec.len();
+    let mut brotli = made.clone();
+    brotli[at] = 8;
+    for (name, bytes, message) in [
+        (
+            "brotli.parquet",
+            &brotli[..],
+            "compressed with BROTLI, which is not read: write it with zstd or snappy",
+        ),
+        ("cut.parquet", &made[..made.len() - 9], "it ends early: a Parquet file ends with PAR1"),
+        ("head.parquet", b"PAR1", "it ends early: a Parquet file ends with PAR1"),
+    ] {
+        place.file(name, bytes);
+        let run = place.run(&format!("replay --emit keep -o keep {name}"));
+        assert!(run.code == 2 && run.err.contains(message), "{name}: {run:?}");
+        assert!(!place.path("keep").exists());
+    }
+}

@@ -1,0 +1,113 @@
+//! One id in several files: counted, warned about, and refused where a list would name one document for
+//! several.
+
+use serde_json::json;
+
+use crate::dupflow::Place;
+use crate::feeds::{delete, lines, upsert, words};
+
+/// Three shards of so many documents, whose ids are the same numbers and whose texts are all different; but
+/// the first text of the last two is one.
+fn shards(place: &Place, documents: u32) {
+    for shard in 0..3 {
+        let text = |n: u32| {
+            let from = if n == 0 { 7_000_000 * shard.min(1) } else { 1_000_000 * shard + 100 * n };
+            words(from..from + 50)
+        };
+        place.file(
+            format!("{shard}.jsonl"),
+            (0..documents).map(|n| upsert(&n.to_string(), &text(n))).collect::<String>(),
+        );
+    }
+}
+
+#[test]
+fn an_id_in_several_files_is_counted_and_lists_are_refused() {
+    let place = Place::new();
+    shards(&place, 100);
+    let inputs = "0.jsonl 1.jsonl 2.jsonl";
+    let told = "documents replaced by another file's document of the same id";
+    for options in [
+        "--epoch all",
+        "--epoch events:7 --workers 4",
+        "--epoch events:100 --workers 1 -p weighted --set text.idf=live",
+    ] {
+        let (run, stats) = place.replay(&format!("{options} {inputs}"));
+        assert_eq!(
+            (&stats["replaced_across_files"], &stats["documents"]),
+            (&json!(200), &json!(100)),
+            "{options}"
+        );
+        assert!(run.err.contains(&format!("200 {told}")), "{run:?}");
+        assert!(
+            run.err.contains("one id in several files: ") && run.err.contains("is in \\\"0.jsonl\\\" and in")
+                || run.err.contains("is in \"0.jsonl\" and in"),
+            "{run:?}"
+        );
+    }
+    for emit in ["keep", "remove"] {
+        let run = place.run(&format!("replay --emit {emit} -o list {inputs}"));
+        assert!(run.code == 1 && !place.path("list").exists(), "{run:?}");
+        assert!(
+            run.err.contains(&format!(
+                "200 documents are replaced by another file's document of the same id (\""
+            )),
+            "{run:?}"
+        );
+        assert!(run.err.contains(
+            "--ids file names documents by their files, --ids last says that the last one is meant"
+        ));
+    }
+    let last = place.replay(&format!("--emit keep --ids last {inputs}")).0;
+    assert_eq!(last.out.lines().count(), 100);
+    assert!(!last.err.contains("one id in several files"), "it is meant");
+
+    let (by_file, stats) = place.replay(&format!("--emit keep --ids file {inputs}"));
+    assert_eq!((&stats["documents"], &stats["replaced_across_files"]), (&json!(300), &json!(0)));
+    let kept = lines(&by_file.out);
+    assert_eq!(kept.len(), 299, "two of the texts are one");
+    assert!(
+        kept.contains(&json!({ "id": "0.jsonl#99" })) && !kept.contains(&json!({ "id": "2.jsonl#0" })),
+        "{kept:?}"
+    );
+    let wrong = place.run(&format!("replay --ids file --id-field key {inputs}"));
+    assert!(wrong.code == 2 && wrong.err.contains("--id-field: has no effect with --ids file"), "{wrong:?}");
+    place.file("here.toml", "source.inputs = [\"0.jsonl\", \"1.jsonl\"]\nsource.ids = \"file\"\nsink.path = \"out\"\nsink.emit = \"keep\"\n");
+    assert_eq!(place.run("run -c here.toml").code, 0);
+    assert_eq!(place.read("out").lines().count(), 200);
+}
+
+/// One file, a file that is named twice, a document that was deleted between, and ids that differ: none of
+/// it is counted. A feed of several files is: that it is one has to be said.
+#[test]
+fn what_is_no_replacement_is_not_counted() {
+    let place = Place::new();
+    let texts = |n: u32| words(n * 1000..n * 1000 + 50);
+    place.file("a.jsonl", upsert("x", &texts(1)) + &upsert("x", &texts(2)) + &upsert("y", &texts(3)));
+    place.file("gone.jsonl", delete("x") + &delete("y"));
+    place.file("b.csv", format!("id,text\nx,{}\nz,{}\n", texts(4), texts(5)));
+    for (inputs, replaced) in
+        [("a.jsonl", 0), ("a.jsonl a.jsonl", 0), ("a.jsonl gone.jsonl b.csv", 0), ("a.jsonl b.csv", 1)]
+    {
+        for epoch in ["all", "events:1"] {
+            let (_, stats) = place.replay(&format!("--epoch {epoch} {inputs}"));
+            assert_eq!(stats["replaced_across_files"], json!(replaced), "{inputs}, {epoch}");
+        }
+    }
+    // Rows and nested fields are named by their files too; a delete names no record of its own.
+    place.file("page.jsonl", format!("{{\"page\":{{\"id\":\"x\",\"body\":\"{}\"}}}}\n", texts(4)));
+    let (by_file, _) = place.replay("--emit keep --ids file a.jsonl b.csv");
+    assert_eq!(
+        by_file.out,
+        "{\"id\":\"a.jsonl#0\"}\n{\"id\":\"a.jsonl#1\"}\n{\"id\":\"a.jsonl#2\"}\n{\"id\":\"b.csv#0\"}\n{\"id\":\"b.csv#1\"}\n"
+    );
+    let nested = place.replay("--emit keep --ids file --text-field page.body page.jsonl").0;
+    assert_eq!(nested.out, "{\"id\":\"page.jsonl#0\"}\n");
+    place.file("mixed.jsonl", upsert("x", &texts(6)) + &delete("x"));
+    let (run, stats) = place.replay("--ids file mixed.jsonl");
+    assert_eq!(
+        (&stats["bad_records"], &stats["documents"]),
+        (&json!({ "missing_id": 1 }), &json!(1)),
+        "{run:?}"
+    );
+}
