@@ -110,8 +110,13 @@ mod tests {
         assert_eq!((moves.moved, moves.overruled), (1, 1));
         let example = moves.example.unwrap();
         assert_eq!((example.id.as_str(), example.partitions), ("a", [0, 1]));
-        let (kept, moves) = left(vec![a(5, 1, 2.0), a(6, 1, 1.0), event("a", 7, 1, None)], &none);
-        assert_eq!((kept, moves.moved, moves.overruled), (vec![(5, 1)], 0, 2), "no time is before any");
+        let undated = vec![a(5, 1, 2.0), a(6, 1, 1.0), event("a", 7, 1, None)];
+        let (stays, none_moved) = left(undated, &none);
+        assert_eq!(
+            (stays, none_moved.moved, none_moved.overruled),
+            (vec![(5, 1)], 0, 2),
+            "no time is before any"
+        );
         let ids = vec![event("a", 0, 1, None), event("b", 1, 1, None)];
         assert_eq!(left(ids, &none).1, Moves::default(), "each has its own home");
     }

@@ -239,8 +239,8 @@ mod tests {
     fn names_that_are_set_are_known_and_a_token_opens_by_any() {
         let hosts = ["dupflow.example".to_owned(), "Other.example".to_owned()];
         let access = Access::new(true, None).behind(&hosts, "/near");
-        let get = |access: &Access, host: &str, with: With<'_>| {
-            status(access, &Method::GET, "/status", &[&[("host", host)], with].concat())
+        let get = |by: &Access, host: &str, with: With<'_>| {
+            status(by, &Method::GET, "/status", &[&[("host", host)], with].concat())
         };
         for host in ["dupflow.example", "DUPFLOW.example:443", "other.EXAMPLE", "localhost:1"] {
             assert_eq!(get(&access, host, &[]), 200, "{host}");

@@ -297,8 +297,7 @@ fn the_sink_learns_when_the_run_is_live() {
         commits.end();
         let committer = Committer { corrected, ..committer(sink.clone(), 4, live) };
         committer.run(&commits, &SystemClock::start(), |_, _, _, _| ()).unwrap();
-        let noted = sink.0.lock().unwrap().clone();
-        noted
+        sink.0.lock().unwrap().clone()
     };
     assert_eq!(run(5, None, 5..5), ["live 4"], "before anything is read");
     assert_eq!(run(5, None, 5..6), ["live 4", "epoch 5 1", "commit"]);

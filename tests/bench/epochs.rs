@@ -20,7 +20,7 @@ use dupflow::feed::generate::{Generator, Params};
 use dupflow::mark::Mark;
 use dupflow::metrics::{Counter, Metrics};
 use dupflow::pair::Delta;
-use dupflow::pipeline::{self, Continuity, Job};
+use dupflow::pipeline::{self, Continuity, Demands, Job};
 use dupflow::sink::Sink;
 use dupflow::source::{
     BadRecords, Batch, Closed, KeyedRecord, OnError, Payload, Queue, Reader, Records, Source, SourceError,
@@ -147,6 +147,8 @@ fn main() {
         together: None,
         status: Arc::default(),
         most_records: None,
+        demands: Demands::default(),
+        publication: None,
         continuity: Continuity::new(&Description::new()),
         bad: Arc::new(BadRecords::new(OnError::Fail, None)),
         sink: Box::new(Bell(bell)),

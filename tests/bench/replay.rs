@@ -16,7 +16,7 @@ use dupflow::dataflow::Stages;
 use dupflow::description::Description;
 use dupflow::feed;
 use dupflow::feed::generate::{Generator, Params};
-use dupflow::pipeline::{self, Continuity, Job};
+use dupflow::pipeline::{self, Continuity, Demands, Job};
 use dupflow::sink::DeltaLines;
 use dupflow::source::{BadRecords, EpochRule, Files, Input, Layout, OnError};
 use dupflow::time::SystemClock;
@@ -73,6 +73,8 @@ fn main() {
         together: None,
         status: Arc::default(),
         most_records: None,
+        demands: Demands::default(),
+        publication: None,
         continuity: Continuity::new(&Description::new()),
         bad: Arc::new(BadRecords::new(OnError::Count, None)),
         sink: Box::new(DeltaLines::new(BufWriter::new(io::sink()), None)),

@@ -26,7 +26,7 @@ use dupflow::doc::Letter;
 use dupflow::feed::generate::{Generator, Params};
 use dupflow::mark::Mark;
 use dupflow::pair::Delta;
-use dupflow::pipeline::{self, Continuity, Job};
+use dupflow::pipeline::{self, Continuity, Demands, Job};
 use dupflow::sink::Sink;
 use dupflow::source::{
     BadRecords, Batch, EpochLimits, KeyedRecord, OnError, Payload, Queue, Reader, Records, Source,
@@ -256,6 +256,8 @@ fn main() {
         together: None,
         status: Arc::default(),
         most_records: None,
+        demands: Demands::default(),
+        publication: None,
         continuity: Continuity::new(&Description::new()),
         bad: Arc::new(BadRecords::new(OnError::Fail, None)),
         sink: Box::new(Bell(bell)),

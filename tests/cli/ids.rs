@@ -49,9 +49,7 @@ fn an_id_in_several_files_is_counted_and_lists_are_refused() {
         let run = place.run(&format!("replay --emit {emit} -o list {inputs}"));
         assert!(run.code == 1 && !place.path("list").exists(), "{run:?}");
         assert!(
-            run.err.contains(&format!(
-                "200 documents are replaced by another file's document of the same id (\""
-            )),
+            run.err.contains("200 documents are replaced by another file's document of the same id (\""),
             "{run:?}"
         );
         assert!(run.err.contains(

@@ -126,8 +126,7 @@ fn value(bytes: &[u8]) {
     let (key, value) = bytes.split_at(bytes.len().min(usize::from(bytes.first().copied().unwrap_or(0) % 8)));
     for format in [Format::Auto, Format::Text, Format::Json, Format::Debezium, Format::Row] {
         for id in [None, Some(vec!["meta".to_owned(), "id".to_owned()])] {
-            let shape =
-                Shape { format, text: vec!["text".to_owned()], id, headers: vec!["title".to_owned()] };
+            let shape = Shape { format, id, headers: vec!["title".to_owned()], ..Shape::default() };
             let mut records = Records::of(shape.into());
             records.push(KeyedRecord { offset: 3, ts: None, key: Some(key), value: Some(value) });
             records.push_header(0, key);

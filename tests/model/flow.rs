@@ -15,7 +15,7 @@ use dupflow::doc::{DocEvent, DocId, Letter, Position};
 use dupflow::mark::Mark;
 use dupflow::metrics::Counter;
 use dupflow::pair::Delta;
-use dupflow::pipeline::{self, Continuity, Job, RunError, Summary};
+use dupflow::pipeline::{self, Continuity, Demands, Job, RunError, Summary};
 use dupflow::sink::{Memory, Sink};
 use dupflow::source::{
     BadRecords, Batch, KeyedRecord, OnError, Payload, Queue, Reader, Records, Refused, Source, SourceError,
@@ -271,6 +271,8 @@ pub(crate) fn run(
         together: None,
         status: Arc::default(),
         most_records: None,
+        demands: Demands::default(),
+        publication: None,
         continuity: Continuity::new(&Description::new()),
         bad: Arc::new(BadRecords::new(OnError::Count, None)),
         sink: Box::new(Watched { memory: Arc::clone(&memory), first }),

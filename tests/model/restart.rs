@@ -19,7 +19,7 @@ use dupflow::hash::mix;
 use dupflow::mark::{Mark, Standing};
 use dupflow::metrics::Counter;
 use dupflow::pair::{Delta, DocPair};
-use dupflow::pipeline::{self, Continuity, Job, PastError, RunError};
+use dupflow::pipeline::{self, Continuity, Demands, Job, PastError, RunError};
 use dupflow::sink::{Memory, Sink};
 use dupflow::source::{BadRecords, EpochLimits, OnError};
 use dupflow::state::{self, State};
@@ -141,6 +141,8 @@ fn live(
         together: None,
         status: Arc::default(),
         most_records: None,
+        demands: Demands::default(),
+        publication: None,
         continuity: Continuity {
             reconcile: life.reconcile,
             state: place.state.as_ref().map(|store| (open(store), Duration::ZERO)),

@@ -13,7 +13,7 @@ use dupflow::config::Plan;
 use dupflow::dataflow::Stages;
 use dupflow::description::Description;
 use dupflow::hash;
-use dupflow::pipeline::{self, Continuity, Job};
+use dupflow::pipeline::{self, Continuity, Demands, Job};
 use dupflow::sink::Memory;
 use dupflow::source::{BadRecords, EpochLimits, OnError};
 use dupflow::time::{Epoch, SystemClock};
@@ -56,6 +56,8 @@ fn assert_law(history: &[Event], count: u32, readers: usize, workers: usize, lim
         together: None,
         status: Arc::default(),
         most_records: None,
+        demands: Demands::default(),
+        publication: None,
         continuity: Continuity::new(&Description::new()),
         bad: Arc::new(BadRecords::new(OnError::Fail, None)),
         sink: Box::new(Arc::clone(&sink)),

@@ -8,7 +8,7 @@ use dupflow::cluster::{Clusters, Keep};
 use dupflow::config::Plan;
 use dupflow::dataflow::Stages;
 use dupflow::description::Description;
-use dupflow::pipeline::{self, Continuity, Job};
+use dupflow::pipeline::{self, Continuity, Demands, Job};
 use dupflow::sink::{KeepList, Listed};
 use dupflow::source::{BadRecords, EpochRule, Files, Input, OnError};
 use dupflow::time::SystemClock;
@@ -36,6 +36,8 @@ fn list(corpus: &Corpus, kind: &str, keep: Keep, listed: Listed) -> Vec<String> 
         together: None,
         status: Arc::default(),
         most_records: None,
+        demands: Demands::default(),
+        publication: None,
         continuity: Continuity::new(&Description::new()),
         bad: Arc::new(BadRecords::new(OnError::Fail, None)),
         sink: Box::new(KeepList::new(out, clusters, keep, listed)),

@@ -13,7 +13,7 @@ use dupflow::dataflow::Stages;
 use dupflow::description::Description;
 use dupflow::doc::DocId;
 use dupflow::pair::Pair;
-use dupflow::pipeline::{self, Continuity, Job};
+use dupflow::pipeline::{self, Continuity, Demands, Job};
 use dupflow::sink::Memory;
 use dupflow::source::{BadRecords, EpochRule, Files, Input, Layout, OnError};
 use dupflow::time::SystemClock;
@@ -44,6 +44,8 @@ fn run(pipeline: &str, path: &Path) -> Memory {
         together: None,
         status: Arc::default(),
         most_records: None,
+        demands: Demands::default(),
+        publication: None,
         continuity: Continuity::new(&Description::new()),
         bad: Arc::new(BadRecords::new(OnError::Fail, None)),
         sink: Box::new(Arc::clone(&sink)),
