@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use indicatif::{BinaryBytes, HumanCount};
 
-use super::summary::count;
+use super::summary::{count, quoted};
 use crate::config::Plan;
 use crate::doc::{DocEvent, DocId, FIELD_SEPARATOR};
 use crate::source::{BadRecords, Input, OnError, described, folder_kinds, for_each_event_until};
@@ -104,18 +104,4 @@ fn beginning(text: &str) -> String {
     let start: String = text.chars().take(SHOWN).collect();
     let more = if start.len() < text.len() { " …" } else { "" };
     format!("{}{more}", quoted(&start))
-}
-
-/// In quotes. What a terminal would obey is escaped, with the quotes and the backslashes inside; every script stays as it reads.
-pub(super) fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for character in text.chars() {
-        if character.is_control() || matches!(character, '"' | '\\') {
-            out.extend(character.escape_default());
-        } else {
-            out.push(character);
-        }
-    }
-    out.push('"');
-    out
 }

@@ -4,7 +4,6 @@ use std::fmt::{Display, Write};
 
 use indicatif::{BinaryBytes, HumanCount};
 
-use super::look::quoted;
 use crate::pipeline::Summary;
 
 /// Hot blocks that are named; the stats have them all.
@@ -142,6 +141,20 @@ pub(super) fn count(n: u64, noun: &str) -> String {
         _ => "s",
     };
     format!("{} {noun}{ending}", HumanCount(n))
+}
+
+/// In quotes. What a terminal would obey is escaped, with the quotes and the backslashes inside; every script stays as it reads.
+pub(super) fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for character in text.chars() {
+        if character.is_control() || matches!(character, '"' | '\\') {
+            out.extend(character.escape_default());
+        } else {
+            out.push(character);
+        }
+    }
+    out.push('"');
+    out
 }
 
 fn list(parts: impl Iterator<Item = impl Display>) -> String {

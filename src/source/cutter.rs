@@ -11,10 +11,29 @@ use super::batch::{Batch, FileDocument, KeyedRecord, Payload, Records, is_blank}
 use super::formats::{Row, Text};
 use super::queue::{Closed, Queue};
 use super::speed::{Pace, Speed};
-use super::{EpochRule, LineRules, Shape, Share};
+use super::{EpochRule, LineRules, Shape, Share, SourceError};
 use crate::doc::{Letter, Position};
 use crate::hash;
 use crate::time::Clock;
+
+/// Why reading ends before the input does.
+#[derive(Debug)]
+pub(super) enum Ended {
+    Closed,
+    Failed(SourceError),
+}
+
+impl From<Closed> for Ended {
+    fn from(Closed: Closed) -> Self {
+        Self::Closed
+    }
+}
+
+impl From<SourceError> for Ended {
+    fn from(error: SourceError) -> Self {
+        Self::Failed(error)
+    }
+}
 
 /// The partition of all recorded inputs together.
 pub(super) const PARTITION: u32 = 0;

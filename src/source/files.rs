@@ -10,11 +10,12 @@
 
 use std::sync::Arc;
 
+use super::cutter::Ended;
 use super::cutter::{Cutter, PARTITION};
 use super::file_texts::FileTexts;
 use super::places::Places;
 use super::queue::{EpochLimits, Queue};
-use super::reading::{Ended, Reading};
+use super::reading::Reading;
 use super::{
     BadRecords, EpochRule, Format, IdRule, Input, InputProgress, MAX_RECORD_BYTES, Reader, Shape, Share,
     Source, SourceError, Speed, Texts,

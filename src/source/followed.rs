@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::SourceError;
+use super::cutter::Ended;
 use super::queue::{Closed, Queue};
-use super::reading::Ended;
 
 /// How long it is not looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

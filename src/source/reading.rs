@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use walkdir::{DirEntry, WalkDir};
 
 use super::batch::FileDocument;
-use super::cutter::Cutter;
+use super::cutter::{Cutter, Ended};
 use super::followed::Followed;
 use super::formats::{Damage, Next, Row, Rows, Text, panicked};
 use super::input::{FeedReader, InputPlace, RestOfLine};
@@ -25,25 +25,6 @@ use super::{
 use crate::doc::{DocId, Letter};
 use crate::feed::BadRecord;
 use crate::origins::Origins;
-
-/// Why reading ends before the input does.
-#[derive(Debug)]
-pub(super) enum Ended {
-    Closed,
-    Failed(SourceError),
-}
-
-impl From<Closed> for Ended {
-    fn from(Closed: Closed) -> Self {
-        Self::Closed
-    }
-}
-
-impl From<SourceError> for Ended {
-    fn from(error: SourceError) -> Self {
-        Self::Failed(error)
-    }
-}
 
 /// A reading under way.
 pub(super) struct Reading<'r> {

@@ -190,9 +190,10 @@ impl ShapeReader {
         Ok(DocEvent { id, ts, text: Some(text) })
     }
 
-    /// The time of the record itself: its writer's clock, or the broker's.
+    /// The time of the record itself: that of a row is a column of it, that of a topic's record its writer's clock, or the broker's.
     fn time_of(&self, record: &KeyedRecord<'_>) -> Result<Option<f64>, BadRecord> {
-        if self.shape.needs_time { time(record.ts) } else { Ok(time(record.ts).unwrap_or(None)) }
+        let is_said = self.shape.format == Format::Row;
+        if is_said || self.shape.needs_time { time(record.ts) } else { Ok(time(record.ts).unwrap_or(None)) }
     }
 
     /// How a value is read, and what was found in it.

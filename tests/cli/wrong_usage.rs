@@ -360,6 +360,7 @@ fn outputs_are_tried_before_the_run() {
     );
     assert_eq!(place.read("old"), "kept");
     for (command, told) in [
+        ("replay -o no/folder/out feed", "--output: \"no/folder/out\" cannot be written: No such file"),
         ("replay --stats feed/stats feed", "--stats: \"feed/stats\" cannot be written: Not a directory"),
         ("generate -o no/feed --truth old", "--output: \"no/feed\" cannot be written: No such file"),
         ("generate -o made --truth folder", "--truth: \"folder\" cannot be written: is a directory"),
