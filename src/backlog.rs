@@ -9,8 +9,9 @@
 //! its producer made it, which may be years ago, so it is not used.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use crate::time::{Clock, SystemClock};
 
@@ -56,7 +57,7 @@ impl Default for Backlog {
 impl Backlog {
     /// A partition has been read up to this offset, exclusive.
     pub fn read(&self, partition: u32, position: u64) {
-        let mut partitions = self.lock();
+        let mut partitions = self.partitions.lock();
         let found = partitions.entry(partition).or_default();
         found.position = position;
         found.forget();
@@ -64,7 +65,7 @@ impl Backlog {
 
     /// The partitions that are read.
     pub fn partitions(&self) -> Vec<u32> {
-        self.lock().keys().copied().collect()
+        self.partitions.lock().keys().copied().collect()
     }
 
     /// A partition is stable up to one offset and ends at another one, both exclusive.
@@ -74,7 +75,7 @@ impl Backlog {
     }
 
     fn looked_at(&self, partition: u32, stable: u64, end: u64, now: Duration) {
-        let mut partitions = self.lock();
+        let mut partitions = self.partitions.lock();
         let found = partitions.entry(partition).or_default();
         (found.stable, found.end) = (stable, end.max(stable));
         if found.looks.back().is_none_or(|(last, _)| *last < found.end) {
@@ -92,7 +93,7 @@ impl Backlog {
     }
 
     fn waiting_at(&self, now: Duration) -> BTreeMap<u32, Waiting> {
-        self.lock().iter().map(|(number, partition)| (*number, partition.waiting(now))).collect()
+        self.partitions.lock().iter().map(|(number, partition)| (*number, partition.waiting(now))).collect()
     }
 
     /// The partition whose first record has waited longest, if any record waits.
@@ -100,10 +101,6 @@ impl Backlog {
         let all = self.waiting().into_iter();
         all.filter(|(_, waiting)| waiting.behind + waiting.undecided > 0)
             .max_by_key(|(_, waiting)| waiting.oldest)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, Partition>> {
-        self.partitions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -167,7 +164,7 @@ mod tests {
         for n in 1..=10_000_u32 {
             backlog.looked_at(0, u64::from(n), u64::from(n), n * SECOND);
         }
-        assert!(backlog.lock()[&0].looks.len() <= LOOKS);
+        assert!(backlog.partitions.lock()[&0].looks.len() <= LOOKS);
         assert_eq!(backlog.waiting_at(10_000 * SECOND)[&0].oldest, 9_999 * SECOND);
         backlog.read(0, 5_000);
         assert!(backlog.waiting_at(10_000 * SECOND)[&0].oldest >= 4_999 * SECOND);

@@ -4,7 +4,9 @@
 //! whether the document that an event replaces is of another input. Per document nothing is kept: a
 //! position says it.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
+
+use parking_lot::RwLock;
 
 use crate::doc::DocId;
 
@@ -31,7 +33,7 @@ impl Origins {
 
     /// The next input, or the rest of one, begins with the record of this offset.
     pub fn begin(&self, offset: u64, name: &Arc<str>) {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         // One without a record holds none.
         while known.begins.last().is_some_and(|(begin, _)| *begin == offset) {
             known.begins.pop();
@@ -44,7 +46,7 @@ impl Origins {
     /// Takes the replacement of a document by an event of the same id, if they are of different inputs;
     /// whether they are.
     pub fn replaced(&self, id: &DocId, before: u64, after: u64) -> bool {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.read();
         let name = |offset| {
             let at = known.begins.partition_point(|(begin, _)| *begin <= offset).checked_sub(1)?;
             known.begins.get(at).map(|(_, name)| name)
@@ -61,7 +63,7 @@ impl Origins {
     }
 
     fn note(&self, example: String) {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         if known.example.is_some() {
             return;
         }
@@ -76,7 +78,7 @@ impl Origins {
 
     /// A document that one input has replaced of another, and which they are.
     pub fn example(&self) -> Option<String> {
-        self.known.read().unwrap_or_else(PoisonError::into_inner).example.clone()
+        self.known.read().example.clone()
     }
 }
 

@@ -9,9 +9,10 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -94,6 +95,7 @@ type ReplyTo = Box<dyn FnOnce(Result<Answer, Refusal>) + Send>;
 
 /// The visitors of one process: those that wait to be let in, and how many are under way.
 pub struct Visitors {
+    /// Whole between any two statements, so that it is good even if a holder panicked.
     waiting: Mutex<Waiting>,
     /// Those that wait: a look that takes no lock.
     count: AtomicUsize,
@@ -195,7 +197,7 @@ impl Visitors {
             return reply(Err(Refusal::Full));
         }
         let reply = Reply { to: Some(Box::new(reply)), present: Arc::clone(&self.present) };
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         if waiting.is_closed {
             // It is dropped, and so refused, without the lock: whoever is told may ask again.
             drop(waiting);
@@ -209,7 +211,7 @@ impl Visitors {
 
     /// Refuses all who wait, and all who come later. Those under way are replied to by the workers.
     pub fn close(&self) {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         waiting.is_closed = true;
         let refused = std::mem::take(&mut waiting.line);
         self.count.store(0, Ordering::Release);
@@ -227,7 +229,7 @@ impl Visitors {
         if self.count.load(Ordering::Acquire) == 0 {
             return None;
         }
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         let at = waiting.line.iter().position(|(epoch, _)| *epoch < open)?;
         let taken = waiting.line.remove(at);
         self.count.store(waiting.line.len(), Ordering::Release);
@@ -236,7 +238,7 @@ impl Visitors {
 
     /// Opens a worker's door; `waker` wakes it after somebody has come, and must not use the queue.
     pub fn register(self: &Arc<Self>, waker: Box<dyn Fn() + Send>) -> Door {
-        let mut wakers = self.wakers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut wakers = self.wakers.lock();
         wakers.wakers.push(waker);
         wakers.doors += 1;
         Door(Arc::clone(self))
@@ -244,7 +246,7 @@ impl Visitors {
 
     /// A door is closed; with the last one, all are refused who wait or come later.
     fn leave(&self) {
-        let mut wakers = self.wakers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut wakers = self.wakers.lock();
         wakers.doors -= 1;
         let is_last = wakers.doors == 0;
         drop(wakers);
@@ -255,17 +257,12 @@ impl Visitors {
 
     /// Wakes the next worker; each of them looks for visitors whenever it is awake.
     fn wake(&self) {
-        let mut wakers = self.wakers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut wakers = self.wakers.lock();
         let Wakers { wakers, next, .. } = &mut *wakers;
         if let Some(waker) = wakers.get(*next) {
             waker();
             *next = (*next + 1) % wakers.len();
         }
-    }
-
-    /// What waits is whole between any two statements, so that it is good even if a holder panicked.
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -433,11 +430,11 @@ mod tests {
         let woken = Arc::new(Mutex::new(Vec::new()));
         let door = |worker| {
             let woken = Arc::clone(&woken);
-            visitors.register(Box::new(move || woken.lock().unwrap().push(worker)))
+            visitors.register(Box::new(move || woken.lock().push(worker)))
         };
         let mut doors = vec![door(0), door(1), door(2)];
         let told: Vec<_> = (0..7).map(|_| ask(&visitors, 0, "")).collect();
-        assert_eq!(*woken.lock().unwrap(), [0, 1, 2, 0, 1, 2, 0]);
+        assert_eq!(*woken.lock(), [0, 1, 2, 0, 1, 2, 0]);
         // The workers end.
         drop(doors.drain(1..));
         assert!(told.iter().all(|told| all(told).is_empty()), "one is left");

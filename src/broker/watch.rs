@@ -1,9 +1,9 @@
 //! What a client says while it works: counted, and logged at most once a second for each kind.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rdkafka::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::ConsumerContext;
@@ -64,18 +64,14 @@ impl Watch {
         Self { what: what.to_owned(), clock: SystemClock::start(), said: Mutex::default() }
     }
 
-    fn said(&self) -> std::sync::MutexGuard<'_, Said> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Errors so far, by name.
     pub fn errors(&self) -> BTreeMap<String, u64> {
-        self.said().errors.clone()
+        self.said.lock().errors.clone()
     }
 
     /// What the last error means, if there was one: the client goes on trying whatever it is.
     pub fn last(&self) -> Option<Failure> {
-        let (code, words) = self.said().last.clone()?;
+        let (code, words) = self.said.lock().last.clone()?;
         let of = Failure::of_code(code, &self.what);
         Some(match of {
             Failure::Retriable(line) => Failure::Retriable(format!("{line}: {words}")),
@@ -86,7 +82,7 @@ impl Watch {
 
     /// The first delivery that has failed since this was last called.
     pub fn undelivered(&self) -> Option<Failure> {
-        self.said().undelivered.take()
+        self.said.lock().undelivered.take()
     }
 
     /// Notes that something is tried again, which is logged like an error.
@@ -97,7 +93,7 @@ impl Watch {
     fn note(&self, kind: &str, line: &str) {
         let now = self.clock.now();
         let due = {
-            let mut said = self.said();
+            let mut said = self.said.lock();
             *said.errors.entry(kind.to_owned()).or_default() += 1;
             said.due(kind, now)
         };
@@ -111,7 +107,7 @@ impl Watch {
 
 impl ClientContext for Watch {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
-        let due = self.said().due(&format!("log {facility}"), self.clock.now());
+        let due = self.said.lock().due(&format!("log {facility}"), self.clock.now());
         let Some(left_out) = due else { return };
         match level {
             RDKafkaLogLevel::Emerg
@@ -136,7 +132,7 @@ impl ClientContext for Watch {
         }
         // That all brokers are away follows from what was said of each, and says less.
         if code != RDKafkaErrorCode::AllBrokersDown || self.last().is_none() {
-            self.said().last = Some((code, reason.to_owned()));
+            self.said.lock().last = Some((code, reason.to_owned()));
         }
         self.note(&format!("{code:?}"), &format!("{}: {reason}", self.what));
     }
@@ -150,7 +146,7 @@ impl ProducerContext for Watch {
     fn delivery(&self, result: &DeliveryResult<'_>, (): ()) {
         if let Err((error, message)) = result {
             let failure = Failure::of(error, &format!("topic \"{}\"", message.topic()));
-            self.said().undelivered.get_or_insert(failure);
+            self.said.lock().undelivered.get_or_insert(failure);
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The monitor of a run: what it is told of the plan, the deployment and the job, and where it listens.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::Context;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::examine::Examiner;
@@ -49,7 +50,7 @@ pub(super) fn start(plan: &Plan, deployment: &Deployment, job: &mut Job) -> anyh
     subject.config = json!({"deployment": deployment.shown, "pipeline": described});
     let stages = job.stages.clone();
     subject.hot_blocks = Box::new(move |most| {
-        let blocks = stages.hot_blocks();
+        let blocks = stages.hot_blocks.lock();
         let mut largest: Vec<_> = blocks.iter().collect();
         largest.sort_unstable_by_key(|(_, block)| std::cmp::Reverse(block.sketches));
         let told = largest.into_iter().take(most).map(|(key, block)| Hot {
@@ -79,7 +80,7 @@ struct ReadableTexts {
 
 impl monitor::Texts for ReadableTexts {
     fn text(&self, id: &DocId, position: Position) -> Result<(String, bool), NoText> {
-        let found = self.texts.lock().unwrap_or_else(PoisonError::into_inner).text(id, position);
+        let found = self.texts.lock().text(id, position);
         let found = found.map(|found| (readable(&found.text, &self.rules).into_owned(), found.truncated));
         found.map_err(|why| match why {
             source::NoText::Gone(why) => NoText::Gone(why),

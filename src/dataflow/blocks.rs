@@ -103,7 +103,7 @@ fn apply(index: &mut BlockIndex, parcels: Vec<Parcel>, stages: &Stages, mut emit
     let mut changed = index.hot_blocks().peekable();
     if changed.peek().is_some() {
         let (mut heated, mut cooled) = (0, 0);
-        let mut hot_blocks = stages.hot_blocks();
+        let mut hot_blocks = stages.hot_blocks.lock();
         changed.for_each(|(key, hot)| match hot {
             Some(block) => {
                 let before = hot_blocks.get(&key);

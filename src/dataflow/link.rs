@@ -16,9 +16,10 @@
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Condvar, Mutex};
 use timely::communication::allocator::zero_copy::stream::Stream;
 
 /// Of a header.
@@ -111,14 +112,14 @@ impl Links {
 
     /// Says nothing more.
     pub(super) fn mute(&self) {
-        let at_work = self.at_work();
+        let at_work = self.at_work.lock();
         self.muted.store(true, Ordering::SeqCst);
         self.shut_down_if_left(*at_work);
     }
 
     /// A worker is no longer at work, and reads nothing any more.
     pub(super) fn leave(&self) {
-        let mut at_work = self.at_work();
+        let mut at_work = self.at_work.lock();
         *at_work -= 1;
         self.shut_down_if_left(*at_work);
         if *at_work == 0 {
@@ -134,10 +135,6 @@ impl Links {
         }
     }
 
-    fn at_work(&self) -> MutexGuard<'_, usize> {
-        self.at_work.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn is_muted(&self) -> bool {
         self.muted.load(Ordering::SeqCst)
     }
@@ -149,9 +146,7 @@ impl Links {
     }
 
     fn wait_until_all_left(&self) {
-        let at_work = self.at_work();
-        let left = self.all_left.wait_while(at_work, |at_work| *at_work > 0);
-        drop(left.unwrap_or_else(PoisonError::into_inner));
+        self.all_left.wait_while(&mut self.at_work.lock(), |at_work| *at_work > 0);
     }
 
     /// The length of a message, from its header.

@@ -10,8 +10,7 @@ fn link() -> (Link, TcpStream, Receiver<(usize, String)>) {
     let peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (tell, told) = channel();
     let tell = Mutex::new(tell);
-    let lost: Lost =
-        Box::new(move |process, why| tell.lock().unwrap().send((process, why.to_owned())).unwrap());
+    let lost: Lost = Box::new(move |process, why| tell.lock().send((process, why.to_owned())).unwrap());
     let sockets = vec![None, Some(listener.accept().unwrap().0)];
     let links = Links::new(0, 1, &sockets, lost).unwrap();
     links.leave();

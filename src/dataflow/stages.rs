@@ -1,7 +1,9 @@
 //! What the stages of a dataflow are made of.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Once};
+
+use parking_lot::Mutex;
 
 use crate::block::{BlockKey, Blocking, HotBlock};
 use crate::filter::PairFilter;
@@ -83,11 +85,5 @@ impl Stages {
             origins: None,
             hot_blocks: Arc::default(),
         }
-    }
-
-    /// The hot blocks of all workers.
-    pub fn hot_blocks(&self) -> MutexGuard<'_, BTreeMap<BlockKey, HotBlock>> {
-        // A worker that panicked while it held the lock has left a map that is still a map.
-        self.hot_blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

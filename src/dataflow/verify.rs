@@ -121,11 +121,11 @@ pub(super) fn verify<'scope>(
                         named = open;
                         let all = open >= names_at;
                         names_at = if all { open + NAMED_EVERY } else { names_at };
-                        sketches.borrow().name_examples(&mut stages.hot_blocks(), all);
+                        sketches.borrow().name_examples(&mut stages.hot_blocks.lock(), all);
                     }
                 }
                 // No worker has a change of its blocks left to tell.
-                None => sketches.borrow().name_examples(&mut stages.hot_blocks(), true),
+                None => sketches.borrow().name_examples(&mut stages.hot_blocks.lock(), true),
             }
         }
     });

@@ -8,9 +8,10 @@ use std::fmt;
 use std::net::TcpStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::thread::{self, Thread};
 
+use parking_lot::Mutex;
 use timely::communication::allocator::zero_copy::initialize::initialize_networking_from_sockets;
 use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
 use timely::communication::{Hooks, WorkerGuards};
@@ -50,14 +51,14 @@ impl Cancellation {
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::SeqCst);
         // First of all: what a worker says now may follow from what was given up.
-        let links = self.links.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+        let links = self.links.lock().upgrade();
         links.iter().for_each(|links| links.mute());
-        self.workers.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(Thread::unpark);
+        self.workers.lock().iter().for_each(Thread::unpark);
     }
 
     /// The workers have these links.
     fn attach(&self, links: &Arc<Links>) {
-        *self.links.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(links);
+        *self.links.lock() = Arc::downgrade(links);
         if self.is_cancelled() {
             links.mute();
         }
@@ -70,7 +71,7 @@ impl Cancellation {
 
     /// The current thread is a worker. Called before it first asks whether it is cancelled, so that it is told.
     fn register(&self) {
-        self.workers.lock().unwrap_or_else(PoisonError::into_inner).push(thread::current());
+        self.workers.lock().push(thread::current());
     }
 }
 

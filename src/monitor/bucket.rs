@@ -1,7 +1,8 @@
 //! So many in a second, by a clock that is handed in: a token bucket of one second's tokens.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -30,7 +31,7 @@ impl Bucket {
     }
 
     fn take_above(&self, left: f64, now: Duration) -> Result<(), Duration> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let (tokens, counted) = *state;
         let came = now.saturating_sub(counted).as_secs_f64() * self.per_second;
         let tokens = (tokens + came).min(self.per_second);

@@ -4,8 +4,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::histogram::{Buckets, Histogram};
 use crate::backlog::{Backlog, Waiting};
@@ -124,7 +126,7 @@ impl Status {
 
     /// The run has come to a phase. One that is behind the present phase changes nothing; of two failures the first counts.
     pub fn enter(&self, phase: Phase) {
-        let mut present = lock(&self.phase);
+        let mut present = self.phase.lock();
         if phase > *present && !matches!(*present, Phase::Failed(_)) {
             *present = phase;
         }
@@ -132,7 +134,7 @@ impl Status {
 
     /// How far it has come.
     pub fn phase(&self) -> Phase {
-        lock(&self.phase).clone()
+        self.phase.lock().clone()
     }
 
     /// All epochs up to this one are closed: computed on all workers.
@@ -149,7 +151,7 @@ impl Status {
     /// A commit that took so long made all epochs up to this one durable; it ended at `now`.
     pub fn committed(&self, last: Epoch, took: Duration, now: Duration) {
         self.durable(last);
-        let mut begun = lock(&self.begun);
+        let mut begun = self.begun.lock();
         *begun = begun.split_off(&(last + 1));
         drop(begun);
         self.commits.record(took);
@@ -175,7 +177,7 @@ impl Status {
 
     /// How many records were no events so far, by reason.
     pub fn set_bad_records(&self, by_reason: BTreeMap<String, u64>) {
-        *lock(&self.bad_records) = by_reason;
+        *self.bad_records.lock() = by_reason;
     }
 
     /// All reasons for which records may be no events, so that each is counted from 0. The first call counts.
@@ -305,12 +307,12 @@ impl Status {
 
     /// The first events of an epoch, if these are, have been taken at `now`.
     pub fn begun(&self, epoch: Epoch, now: Duration) {
-        lock(&self.begun).entry(epoch).or_insert(now);
+        self.begun.lock().entry(epoch).or_insert(now);
     }
 
     /// For how long the oldest epoch that is not closed, and the oldest that is not durable, have been under way; 0 if none is.
     pub(super) fn lags(&self, now: Duration) -> (Duration, Duration) {
-        let (closed, begun) = (self.closed_epoch(), lock(&self.begun));
+        let (closed, begun) = (self.closed_epoch(), self.begun.lock());
         let since = |oldest: Option<(&Epoch, &Duration)>| {
             oldest.map_or(Duration::ZERO, |(_, then)| now.saturating_sub(*then))
         };
@@ -324,12 +326,12 @@ impl Status {
 
     /// The clock by which documents expire stands there, in unix seconds.
     pub fn set_retention_clock(&self, seconds: f64) {
-        *lock(&self.retention) = Some(seconds);
+        *self.retention.lock() = Some(seconds);
     }
 
     /// Where it stands; none before the first time, or without retention.
     pub(super) fn retention_clock(&self) -> Option<f64> {
-        *lock(&self.retention)
+        *self.retention.lock()
     }
 
     /// A question has been put to the workers.
@@ -386,7 +388,7 @@ impl Status {
     }
 
     pub(super) fn bad_records(&self) -> BTreeMap<String, u64> {
-        lock(&self.bad_records).clone()
+        self.bad_records.lock().clone()
     }
 
     /// The same, with those reasons of which there were none.
@@ -414,11 +416,6 @@ fn encoded(now: Duration) -> u64 {
 fn age(at: &AtomicU64, now: Duration) -> Option<Duration> {
     let millis = at.load(Ordering::Relaxed).checked_sub(1)?;
     Some(now.saturating_sub(Duration::from_millis(millis)))
-}
-
-/// A lock on what stays whole if its holder panics.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -10,9 +10,9 @@
 //! [`EPOCHS_AHEAD`] beyond the last durable one, and none takes any while [`DELTAS_AHEAD`] deltas or more wait.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::lock;
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
 use crate::dataflow::ClosedEpoch;
 use crate::time::Epoch;
 
@@ -75,7 +75,7 @@ impl Commits {
 
     /// Worker 0: an epoch is closed. Never waits for the sink.
     pub(super) fn close(&self, epoch: ClosedEpoch) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.deltas += epoch.deltas.len();
         state.waiting.push_back(epoch);
         self.wake(state);
@@ -83,7 +83,7 @@ impl Commits {
 
     /// Worker 0: all epochs have been closed.
     pub(super) fn end(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.end == End::No {
             state.end = End::Ended;
         }
@@ -92,7 +92,7 @@ impl Commits {
 
     /// Anyone: nothing more is to be written.
     pub(super) fn cancel(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.end = End::Cancelled;
         self.wake(state);
     }
@@ -107,7 +107,7 @@ impl Commits {
     /// Worker: the last epoch, `wanted` or an earlier one, that may be begun now. Who gets an earlier one is woken when the sink has
     /// taken another epoch.
     pub(super) fn admits(&self, wanted: Epoch) -> Epoch {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let last = if state.deltas >= DELTAS_AHEAD { 0 } else { state.durable + EPOCHS_AHEAD };
         state.is_holding_back |= last < wanted;
         wanted.min(last)
@@ -115,12 +115,12 @@ impl Commits {
 
     /// Deltas that are closed and not durable.
     pub(super) fn deltas(&self) -> usize {
-        lock(&self.state).deltas
+        self.state.lock().deltas
     }
 
     /// Committer: waits for something to do.
     pub(super) fn next(&self) -> Next {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         loop {
             match state.end {
                 End::Cancelled => return Next::Leave,
@@ -128,7 +128,7 @@ impl Commits {
                 End::Ended => return Next::Finish,
                 End::No => {
                     state.is_idle = true;
-                    state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    self.arrived.wait(&mut state);
                 }
             }
         }
@@ -136,7 +136,7 @@ impl Commits {
 
     /// Committer: epochs up to this one are durable, of so many deltas. Whether workers wait for it.
     pub(super) fn written(&self, epoch: Epoch, deltas: usize) -> bool {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.deltas -= deltas;
         state.durable = epoch;
         std::mem::take(&mut state.is_holding_back)

@@ -1,7 +1,8 @@
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
+
+use parking_lot::Mutex;
 
 use super::*;
 use crate::doc::{DocId, Letter};
@@ -63,7 +64,7 @@ struct Shared(Arc<Mutex<Memory>>, Arc<Mutex<Vec<Mark>>>, Arc<Mutex<Vec<DocPair>>
 
 impl Shared {
     fn memory(&self) -> Memory {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 }
 
@@ -73,20 +74,20 @@ impl Sink for Shared {
     }
 
     fn restored(&mut self, deltas: &[Delta]) {
-        self.2.lock().unwrap().extend(deltas.iter().map(|delta| delta.pair.clone()));
+        self.2.lock().extend(deltas.iter().map(|delta| delta.pair.clone()));
     }
 
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], letters: &[Letter]) -> io::Result<()> {
-        self.0.lock().unwrap().epoch(progress, deltas, letters)
+        self.0.lock().epoch(progress, deltas, letters)
     }
 
     fn commit(&mut self, mark: &Mark) -> io::Result<()> {
-        self.1.lock().unwrap().push(mark.clone());
+        self.1.lock().push(mark.clone());
         Ok(())
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.0.lock().unwrap().finish()
+        self.0.lock().finish()
     }
 }
 
@@ -131,7 +132,7 @@ fn what_waits_together_is_one_commit_and_the_sink_is_finished_after_the_last() {
     assert_eq!(durable, [(5, 7)]);
     let memory = sink.memory();
     assert_eq!((memory.progress.len(), memory.deltas.len(), memory.finished), (3, 3, true));
-    let marks = sink.1.lock().unwrap();
+    let marks = sink.1.lock();
     assert_eq!(marks.len(), 1);
     assert_eq!((&*marks[0].run, &marks[0].progress), ("this", &closed(7, &[]).progress));
 }
@@ -207,7 +208,7 @@ fn epochs_before_the_first_live_one_are_not_written() {
     commits.end();
     committer(sink.clone(), 4, 7).run(&commits, &SystemClock::start(), |_, _, _, _| ()).unwrap();
     assert_eq!(sink.memory().progress.iter().map(|p| p.epoch).collect::<Vec<_>>(), [7, 8]);
-    assert_eq!(sink.2.lock().unwrap().len(), 2, "the sink learns of what is there");
+    assert_eq!(sink.2.lock().len(), 2, "the sink learns of what is there");
 }
 
 #[test]
@@ -235,7 +236,7 @@ fn an_output_is_corrected_by_what_differs_in_pieces_that_keep_pairs_whole() {
     let expected = here.iter().map(|delta| delta.pair.clone());
     let expected: BTreeSet<_> = expected.chain([pair("x", "y", 1.0), pair("x", "z", 1.0)]).collect();
     assert_eq!(alive, expected);
-    let marks: Vec<_> = sink.1.lock().unwrap().iter().map(|m| (m.progress.epoch, m.in_correction)).collect();
+    let marks: Vec<_> = sink.1.lock().iter().map(|m| (m.progress.epoch, m.in_correction)).collect();
     assert_eq!(marks, [(6, true), (6, false), (7, false)]);
     assert_eq!(memory.progress.iter().map(|p| p.epoch).collect::<Vec<_>>(), [6, 6, 7]);
 }
@@ -249,7 +250,7 @@ fn an_output_that_needs_no_correction_has_its_mark_all_the_same() {
     commits.close(closed(5, &[]));
     commits.end();
     committer.run(&commits, &SystemClock::start(), |_, _, _, _| ()).unwrap();
-    let marks = sink.1.lock().unwrap();
+    let marks = sink.1.lock();
     assert_eq!(marks.iter().map(|m| (m.progress.epoch, m.in_correction)).collect::<Vec<_>>(), [(5, false)]);
 }
 
@@ -259,7 +260,7 @@ struct Order(Arc<Mutex<Vec<String>>>);
 
 impl Order {
     fn note(&self, what: String) {
-        self.0.lock().unwrap().push(what);
+        self.0.lock().push(what);
     }
 }
 
@@ -297,7 +298,7 @@ fn the_sink_learns_when_the_run_is_live() {
         commits.end();
         let committer = Committer { corrected, ..committer(sink.clone(), 4, live) };
         committer.run(&commits, &SystemClock::start(), |_, _, _, _| ()).unwrap();
-        sink.0.lock().unwrap().clone()
+        sink.0.lock().clone()
     };
     assert_eq!(run(5, None, 5..5), ["live 4"], "before anything is read");
     assert_eq!(run(5, None, 5..6), ["live 4", "epoch 5 1", "commit"]);

@@ -1,11 +1,13 @@
 //! The one way in which a run fails: whoever fails first says why, and everything ends.
 
 use std::io;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
+
+use super::RunError;
 use super::commits::Commits;
 use super::keeper::KeeperStop;
-use super::{RunError, lock};
 use crate::dataflow::Cancellation;
 use crate::monitor::{Phase, Status};
 use crate::source::Queue;
@@ -55,7 +57,7 @@ impl Failure {
     /// Ends the run with an error, unless it already has one.
     pub(super) fn fail(&self, error: RunError) {
         self.status.enter(Phase::Failed(error.to_string()));
-        let mut first = lock(&self.first);
+        let mut first = self.first.lock();
         if let Some(tell) = &self.tell {
             // Who waits for a good end is woken by this, and asks for the outcome: it must not find none.
             tell(&error);
@@ -73,12 +75,12 @@ impl Failure {
 
     /// Whether anybody has failed.
     pub(super) fn has_failed(&self) -> bool {
-        lock(&self.first).is_some()
+        self.first.lock().is_some()
     }
 
     /// How the run went, once all have ended. An output that nobody reads on is no failure.
     pub(super) fn outcome(&self) -> Result<(), RunError> {
-        match lock(&self.first).take() {
+        match self.first.lock().take() {
             Some(RunError::Sink(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             Some(error) => Err(error),
             None => Ok(()),

@@ -7,11 +7,13 @@
 //! A place that is full or cannot be reached is tried again: nothing is lost meanwhile, since the input is read again from where the state ends.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::{RunError, lock};
+use parking_lot::{Condvar, Mutex};
+
+use super::RunError;
 use crate::codec::Changes;
 use crate::dataflow::Stages;
 use crate::failpoint;
@@ -98,7 +100,7 @@ impl Keeper {
         let own = Arc::clone(&shared);
         let work = move || {
             if let Err(error) = own.publish_all() {
-                let mut pending = lock(&own.pending);
+                let mut pending = own.pending.lock();
                 pending.end = End::Cancel;
                 pending.changes.clear();
                 pending.bytes = 0;
@@ -120,8 +122,8 @@ impl Keeper {
     /// Takes changes that lead to a mark. Waits while too much waits.
     pub(super) fn keep(&self, mark: &Mark, changes: impl IntoIterator<Item = Changes>) {
         let full = |pending: &mut Pending| pending.bytes >= BEHIND_BYTES && pending.end == End::No;
-        let waited = self.shared.changed.wait_while(lock(&self.shared.pending), full);
-        let mut pending = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut pending = self.shared.pending.lock();
+        self.shared.changed.wait_while(&mut pending, full);
         pending.mark = Some(mark.clone());
         for change in changes {
             pending.bytes += change.len_bytes();
@@ -133,7 +135,7 @@ impl Keeper {
 
     /// Stores a table that has been made, before a commit names it.
     pub(super) fn put_table(&self, fingerprint: u64) -> Result<(), RunError> {
-        let Some(table) = lock(&self.shared.tables).remove(&fingerprint) else { return Ok(()) };
+        let Some(table) = self.shared.tables.lock().remove(&fingerprint) else { return Ok(()) };
         let mut bytes = Vec::new();
         table.write(&self.shared.rules, &mut bytes).map_err(RunError::Sink)?;
         self.shared.persist(|state| state.put_table(fingerprint, &bytes))
@@ -144,7 +146,7 @@ impl Keeper {
         self.shared.end(End::Finish);
         // A panic is the failure that was told.
         drop(self.thread.join());
-        lock(&self.shared.pending).error.take().map_or(Ok(()), Err)
+        self.shared.pending.lock().error.take().map_or(Ok(()), Err)
     }
 }
 
@@ -157,7 +159,7 @@ impl KeeperStop {
 
 impl Shared {
     fn end(&self, end: End) {
-        let mut pending = lock(&self.pending);
+        let mut pending = self.pending.lock();
         if pending.end != End::Cancel {
             pending.end = end;
         }
@@ -169,12 +171,11 @@ impl Shared {
     fn publish_all(&self) -> Result<(), RunError> {
         loop {
             let idle = |pending: &mut Pending| pending.end == End::No && pending.mark.is_none();
-            let first = self.changed.wait_while(lock(&self.pending), idle);
-            let first = first.unwrap_or_else(PoisonError::into_inner);
+            let mut pending = self.pending.lock();
+            self.changed.wait_while(&mut pending, idle);
             // More may come until the time is up.
             let early = |more: &mut Pending| more.end == End::No && more.bytes < BEHIND_BYTES / 2;
-            let all = self.changed.wait_timeout_while(first, self.every, early);
-            let mut pending = all.unwrap_or_else(PoisonError::into_inner).0;
+            self.changed.wait_while_for(&mut pending, early, self.every);
             if pending.end == End::Cancel {
                 return Ok(());
             }
@@ -186,7 +187,7 @@ impl Shared {
             let saved = Saved { mark, ended: self.ids_move, scheme: self.scheme.clone() };
             self.persist(|state| state.publish(&saved, &changes))?;
             failpoint::reach("state");
-            self.status.set_state(saved.epoch(), lock(&self.state).stored_bytes());
+            self.status.set_state(saved.epoch(), self.state.lock().stored_bytes());
             self.metrics.add(Counter::StateCommits, 1);
             self.metrics.add(Counter::StateBytes, changes.iter().map(|part| part.len_bytes() as u64).sum());
         }
@@ -196,7 +197,7 @@ impl Shared {
     fn persist(&self, mut what: impl FnMut(&mut State) -> Result<(), StateError>) -> Result<(), RunError> {
         let mut pause = FIRST_PAUSE;
         loop {
-            let error = match what(&mut lock(&self.state)) {
+            let error = match what(&mut self.state.lock()) {
                 Ok(()) => return Ok(()),
                 Err(error @ StateError::Io { .. }) => error,
                 Err(error) => return Err(error.into()),
@@ -204,8 +205,9 @@ impl Shared {
             self.metrics.add(Counter::StateFailures, 1);
             tracing::warn!(%error, pause_ms = pause.as_millis(), "the state cannot be written; it is tried again");
             let waits = |pending: &mut Pending| pending.end == End::No;
-            let waited = self.changed.wait_timeout_while(lock(&self.pending), pause, waits);
-            if waited.unwrap_or_else(PoisonError::into_inner).0.end != End::No {
+            let mut pending = self.pending.lock();
+            self.changed.wait_while_for(&mut pending, waits, pause);
+            if pending.end != End::No {
                 return Err(error.into());
             }
             pause = (2 * pause).min(LONGEST_PAUSE);

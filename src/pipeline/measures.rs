@@ -69,7 +69,7 @@ pub struct Quantiles {
 impl Measures {
     /// What this process has measured of a run so far.
     pub(super) fn collect(stages: &Stages, bad: &BadRecords, latencies: Latencies) -> Self {
-        let hot_blocks = stages.hot_blocks();
+        let hot_blocks = stages.hot_blocks.lock();
         let hot_blocks = hot_blocks.iter().map(|(key, block)| HotBlock {
             sketches: block.sketches,
             table: key.table,

@@ -29,10 +29,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use thiserror::Error;
 
 pub use assemble::{AssembleError, Mode, nowhere};
@@ -392,7 +393,7 @@ fn commit(
             told = now;
             tell(last, &metrics.counts(), shared.status.unread());
         }
-        let mut begun = lock(&shared.begun);
+        let mut begun = shared.begun.lock();
         let later = begun.split_off(&(last + 1));
         for first_events in std::mem::replace(&mut *begun, later).into_values() {
             latencies.record(now.saturating_sub(first_events));
@@ -568,9 +569,4 @@ impl std::fmt::Debug for Stopper {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Stopper").finish_non_exhaustive()
     }
-}
-
-/// A lock on what stays whole if its holder panics.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

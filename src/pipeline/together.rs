@@ -17,16 +17,17 @@
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
+use parking_lot::{Condvar, Mutex};
 use serde::{Deserialize, Serialize};
 
+use super::RunError;
 use super::measures::Measures;
 use super::past::Past;
 use super::worker::Shared;
-use super::{RunError, lock};
 use crate::mark::Mark;
 use crate::processes::{Connected, Control, Event, Message};
 use crate::source::{Line, Peers};
@@ -265,7 +266,7 @@ impl Others {
                         ))),
                     },
                     Message::Done if !self.is_hub() => {
-                        if lock(&self.end).at_end {
+                        if self.end.lock().at_end {
                             self.change(|end| end.done = true);
                         } else {
                             // Process 0 waits for nobody: its output is not read on.
@@ -302,7 +303,7 @@ impl Others {
     }
 
     fn change(&self, change: impl FnOnce(&mut TheEnd)) {
-        change(&mut lock(&self.end));
+        change(&mut self.end.lock());
         self.changed.notify_all();
     }
 
@@ -354,8 +355,8 @@ impl Others {
         let is_hub = self.is_hub();
         let waits =
             |end: &mut TheEnd| !end.failed && if is_hub { end.measures.len() < all } else { !end.done };
-        let waited = self.changed.wait_while(lock(&self.end), waits);
-        let mut end = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut end = self.end.lock();
+        self.changed.wait_while(&mut end, waits);
         if end.failed {
             return None;
         }

@@ -1,12 +1,14 @@
 //! A worker's two ends: events from the queue, closed epochs to the committer.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
+
+use super::RunError;
 use super::commits::Commits;
 use super::failure::Failure;
-use super::{RunError, lock};
 use crate::dataflow::{self, Cancellation, ClosedEpoch, Data, Emit, Given, Intake, Pull, Stages, Workers};
 use crate::monitor::{Phase, Status};
 use crate::retention::RetentionClock;
@@ -77,7 +79,7 @@ impl Intake for Events {
                 // Where nothing is committed, nothing takes them out again.
                 if self.shared.process.0 == 0 {
                     let now = self.shared.clock.now();
-                    lock(&self.shared.begun).entry(epoch).or_insert(now);
+                    self.shared.begun.lock().entry(epoch).or_insert(now);
                     self.shared.status.begun(epoch, now);
                 }
                 self.batch = Some(batch);

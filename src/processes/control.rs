@@ -9,10 +9,12 @@
 //! An end in good order: each process sends its measures, then [`Message::Done`]; the hub, once all have, sends `Done` to all. Only a
 //! connection that ends before that is a failure.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{io, thread};
+
+use parking_lot::Mutex;
 
 use super::Processes;
 use super::gather::{Gathered, Note};
@@ -117,7 +119,7 @@ impl Control {
     /// # Panics
     /// If it has been called before.
     pub fn listen(&self, on: impl FnMut(usize, Event) + Send + 'static) -> io::Result<()> {
-        let mut listening = self.listening.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut listening = self.listening.lock();
         let listening = listening.take().expect("it listens once");
         let shared = Arc::clone(&self.shared);
         let listen = move || listening.run(&shared, on);
@@ -128,7 +130,7 @@ impl Control {
     /// has not said by then is not heard: in good order, the hub ends after it has said [`Message::Done`], others after they have heard it.
     /// A second call does nothing.
     pub fn end(&self) {
-        let mut state = self.shared.state();
+        let mut state = self.shared.state.lock();
         state.over = true;
         let wires = state.wires.iter_mut().filter_map(Option::take).collect();
         drop(state);
@@ -144,17 +146,13 @@ impl Drop for Control {
 }
 
 impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn send(&self, to: impl Fn(usize) -> bool, message: Message) {
-        self.state().send(to, message, self.processes.index() == 0);
+        self.state.lock().send(to, message, self.processes.index() == 0);
     }
 
     /// Tells a failure, if it is the first one. Whether it is.
     fn fail_all(&self, to: impl Fn(usize) -> bool, text: String) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let is_first = !state.over;
         if is_first {
             state.send(to, Message::Failed(text), self.processes.index() == 0);
@@ -227,12 +225,12 @@ impl Shared {
                 self.fail_all(|to| to != from, text.clone()).then_some(Message::Failed(text))
             }
             Message::Failed(_) => {
-                let mut state = self.state();
+                let mut state = self.state.lock();
                 let is_first = !std::mem::replace(&mut state.over, true);
                 is_first.then_some(message)
             }
             Message::Done if !hub => {
-                self.state().over = true;
+                self.state.lock().over = true;
                 Some(message)
             }
             message => Some(message),

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use crate::time::{Clock, SystemClock};
 
@@ -42,7 +43,7 @@ impl Refusals {
 
     /// Whether to say it now, and how often it was not said since it last was.
     fn due(&self, now: Duration, address: IpAddr, why: &str) -> Option<u64> {
-        let mut lines = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.said.lock();
         if let Some(said) = lines.get_mut(&(address, why.to_owned())) {
             if now < said.at + PAUSE {
                 said.unsaid += 1;

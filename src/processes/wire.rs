@@ -10,11 +10,13 @@
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::handshake::is_late;
 use super::message::FRAME_BYTES;
@@ -59,7 +61,7 @@ struct Shared {
 impl Shared {
     /// Ends the connection, for this reason unless there is one.
     fn end(&self, why: String) {
-        self.why.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+        self.why.lock().get_or_insert(why);
         // If it has ended already, so much the better.
         self.stream.shutdown(Shutdown::Both).unwrap_or(());
     }
@@ -93,7 +95,7 @@ impl Wire {
             let _guard = guard;
             let ended = read(&to_read.stream, pace.lost, &mut hear);
             to_read.ended.store(true, Ordering::SeqCst);
-            let why = to_read.why.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let why = to_read.why.lock().take();
             // Whoever says no more has heard all that it waits for: it waits for this end only.
             to_read.end(String::new());
             hear(Heard::Ended(why.unwrap_or(ended)));

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::Sink;
 use crate::doc::{DocChange, DocId, Facts, Letter};
@@ -97,39 +99,34 @@ impl Sink for Memory {
 /// So that somebody else can look into it.
 impl<S: Sink> Sink for Arc<Mutex<S>> {
     fn take_over(&mut self) -> io::Result<Standing> {
-        lock(self).take_over()
+        self.lock().take_over()
     }
 
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
-        lock(self).pairs()
+        self.lock().pairs()
     }
 
     fn wants_documents(&self) -> bool {
-        lock(self).wants_documents()
+        self.lock().wants_documents()
     }
 
     fn documents(&mut self, changes: &[DocChange], restored: bool) -> io::Result<()> {
-        lock(self).documents(changes, restored)
+        self.lock().documents(changes, restored)
     }
 
     fn restored(&mut self, deltas: &[Delta]) {
-        lock(self).restored(deltas);
+        self.lock().restored(deltas);
     }
 
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], letters: &[Letter]) -> io::Result<()> {
-        lock(self).epoch(progress, deltas, letters)
+        self.lock().epoch(progress, deltas, letters)
     }
 
     fn commit(&mut self, mark: &Mark) -> io::Result<()> {
-        lock(self).commit(mark)
+        self.lock().commit(mark)
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        lock(self).finish()
+        self.lock().finish()
     }
-}
-
-/// What a holder that panicked has left is looked at as it is.
-fn lock<S>(sink: &Mutex<S>) -> MutexGuard<'_, S> {
-    sink.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,7 +7,9 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::Destination;
 
@@ -60,7 +62,7 @@ fn shared(place: Place) -> (Held, Publication) {
 
 impl Write for Held {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+        match &mut *self.0.lock() {
             Place::File { beside, open, .. } => match open {
                 Some(file) => file.write(bytes),
                 None => open.insert(File::create(beside)?).write(bytes),
@@ -83,7 +85,7 @@ impl Publication {
     /// # Errors
     /// Those of the destination; of a file, what it held before is still there.
     pub fn publish(&self) -> io::Result<()> {
-        let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut place = self.0.lock();
         match &mut *place {
             Place::File { beside, path, open } => {
                 let file = open.take().map_or_else(|| File::create(&*beside), Ok)?;
@@ -106,7 +108,7 @@ impl Publication {
 
 impl Drop for Publication {
     fn drop(&mut self) {
-        let place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = self.0.lock();
         if let Place::File { beside, .. } = &*place {
             // It may never have been made.
             fs::remove_file(beside).unwrap_or(());

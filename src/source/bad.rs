@@ -6,8 +6,9 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::ops::AddAssign;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -127,31 +128,29 @@ impl BadRecords {
 
     /// Counts a sound record that holds no document, by why, in one word.
     pub(super) fn skip(&self, why: &'static str) {
-        *self.skipped.lock().unwrap_or_else(PoisonError::into_inner).entry(why).or_default() += 1;
+        *self.skipped.lock().entry(why).or_default() += 1;
     }
 
     /// How many sound records held no document, by why.
     pub fn skipped(&self) -> BTreeMap<&'static str, u64> {
-        self.skipped.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.skipped.lock().clone()
     }
 
     /// From now on the records of each input are counted: all inputs are read from their beginnings.
     pub(super) fn count_inputs(&self) {
-        self.tallies.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
+        self.tallies.lock().get_or_insert_default();
     }
 
     /// What is counted of this file is counted for the folder that it is in.
     pub(super) fn belongs(&self, file: &Arc<str>, folder: &Arc<str>) {
-        if let Some(tallies) = &mut *self.tallies.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(tallies) = &mut *self.tallies.lock() {
             tallies.folder_of.insert(Arc::clone(file), Arc::clone(folder));
         }
     }
 
     /// Counts records of an input, where they are counted.
     pub(super) fn tally(&self, input: &Arc<str>, of: &Tally) {
-        if let Some(Tallies { by_input, folder_of }) =
-            &mut *self.tallies.lock().unwrap_or_else(PoisonError::into_inner)
-        {
+        if let Some(Tallies { by_input, folder_of }) = &mut *self.tallies.lock() {
             let input = folder_of.get(input).unwrap_or(input);
             if let Some(known) = by_input.get_mut(input) {
                 *known += of;
@@ -168,12 +167,12 @@ impl BadRecords {
 
     /// Whether no bad record of an input has been met, so that what is wrong with one is worth finding out.
     pub(super) fn is_first(&self, input: &Arc<str>, reason: BadRecord) -> bool {
-        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = self.counts.lock();
         if !counts.contains_key(&reason) {
             return true;
         }
         drop(counts);
-        let tallies = self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
+        let tallies = self.tallies.lock();
         tallies.as_ref().is_some_and(|tallies| {
             let input = tallies.folder_of.get(input).unwrap_or(input);
             tallies.by_input.get(input).is_none_or(|tally| tally.bad == 0)
@@ -182,7 +181,7 @@ impl BadRecords {
 
     /// What has become of the records of each input, by name; nothing where a run continues in the middle.
     pub fn tallies(&self) -> BTreeMap<Arc<str>, Tally> {
-        let tallies = self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
+        let tallies = self.tallies.lock();
         tallies.as_ref().map(|tallies| tallies.by_input.clone()).unwrap_or_default()
     }
 
@@ -203,7 +202,7 @@ impl BadRecords {
     /// The record itself under [`OnError::Fail`], and a dead-letter file that cannot be written.
     pub fn report(&self, at: BadRecordAt, head: &[u8], tail: &mut dyn Read) -> Result<(), SourceError> {
         let first = {
-            let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut counts = self.counts.lock();
             let count = counts.entry(at.reason).or_default();
             *count += 1;
             *count == 1
@@ -242,7 +241,7 @@ impl BadRecords {
 
     /// Bad records so far, by reason.
     pub fn counts(&self) -> BTreeMap<&'static str, u64> {
-        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = self.counts.lock();
         counts.iter().map(|(bad, &count)| (bad.reason(), count)).collect()
     }
 
@@ -283,7 +282,7 @@ impl DeadLetter {
     }
 
     fn writing(&self, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<(), SourceError> {
-        write(&mut self.out.lock().unwrap_or_else(PoisonError::into_inner))
+        write(&mut self.out.lock())
             .map_err(|source| SourceError::DeadLetter { path: self.path.clone(), source })
     }
 }

@@ -1,8 +1,10 @@
 //! What a source says of itself before a run begins.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use crate::mark::Topic;
 use crate::time::Offsets;
@@ -75,7 +77,7 @@ impl AsOf {
     /// Notes where the partitions end, as of a time before they were looked at. How far behind the reading is, if that is so long that the
     /// ends of documents may have gone before they were read.
     pub fn note(&self, at: u64, ends: Offsets) -> Option<Duration> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         let (first, last) = &mut *waiting;
         *(if first.is_none() { &mut *first } else { last }) = Some((at, ends));
         let behind = first.as_ref().map(|(first, _)| Duration::from_millis(at.saturating_sub(*first)));
@@ -84,7 +86,7 @@ impl AsOf {
 
     /// The time before which everything has been read, if all has been up to these offsets; `None` if it is the one that was said last.
     pub fn reached(&self, next: &Offsets) -> Option<u64> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         let (first, last) = &mut *waiting;
         let is_reached = |look: &Option<(u64, Offsets)>| {
             let ends = look.as_ref().map(|(_, ends)| ends);

@@ -5,7 +5,7 @@
 //! one is dropped, and the stride doubles. So the index has 24 bytes a point and at most 1.5 MiB, besides 8 bytes for each input, and
 //! finding a record in 16 GiB means to read 256 KiB, of 1 TiB 32 MiB.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use super::Input;
 
@@ -60,7 +60,7 @@ impl Default for Places {
 
 impl Places {
     fn with<T>(&self, f: impl FnOnce(&mut Noted) -> T) -> T {
-        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        f(&mut self.0.lock())
     }
 
     /// The next input begins, with this record; the byte from which on its first point is due.

@@ -20,8 +20,10 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::num::NonZeroU64;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::ahead::{Ahead, Peers};
 use super::batch::{Batch, Payload};
@@ -54,6 +56,7 @@ pub struct EpochLimits {
 
 /// The bounded hand-over from the readers, which wait for room, to the workers, which never wait; it holds the open epoch.
 pub struct Queue {
+    /// Whole between any two statements, so that it is good even if a holder panicked.
     state: Mutex<State>,
     /// Signalled when batches are taken, and when readers are to end.
     room_made: Condvar,
@@ -169,12 +172,12 @@ impl Queue {
 
     /// The run is to be stopped once so many records have been pushed.
     pub fn stop_after(&self, records: Option<NonZeroU64>) {
-        self.lock().wanted = records.map(NonZeroU64::get);
+        self.state.lock().wanted = records.map(NonZeroU64::get);
     }
 
     /// Adds what is called after something has come for the workers; one for each worker. It must not use the queue.
     pub fn register(&self, waker: Box<dyn Fn() + Send>) {
-        self.wakers.lock().unwrap_or_else(PoisonError::into_inner).push(waker);
+        self.wakers.lock().push(waker);
     }
 
     /// Reader: hands over a batch; waits for room, and while it lies beyond the line.
@@ -182,10 +185,10 @@ impl Queue {
     /// # Errors
     /// [`Closed`] if the reader is to end; the batch is dropped.
     pub fn push(&self, batch: Batch) -> Result<(), Closed> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         self.arrive(&mut state, &batch);
         let full = |now: &mut State| now.end == End::No && (now.is_full(self.room) || now.holds(&batch));
-        let state = self.room_made.wait_while(state, full).unwrap_or_else(PoisonError::into_inner);
+        self.room_made.wait_while(&mut state, full);
         if state.end != End::No {
             return Err(Closed);
         }
@@ -198,7 +201,7 @@ impl Queue {
     /// # Errors
     /// The batch if there is no room, or that the reader is to end.
     pub fn try_push(&self, batch: Batch) -> Result<(), Refused> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.end != End::No {
             return Err(Refused::Closed);
         }
@@ -252,17 +255,17 @@ impl Queue {
 
     /// The epoch that is open.
     pub fn open(&self) -> Epoch {
-        self.lock().epoch
+        self.state.lock().epoch
     }
 
     /// Reader: the offset of the line that is ahead in this partition, exclusive: no batch may go beyond it. `None` if there is none.
     pub fn line(&self, partition: u32) -> Option<u64> {
-        self.lock().ahead.of_partition(partition)
+        self.state.lock().ahead.of_partition(partition)
     }
 
     /// Whoever restores: all documents have been handed over.
     pub fn restored(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.ahead.restored();
         self.reach(&mut state);
         drop(state);
@@ -290,7 +293,7 @@ impl Queue {
 
     /// Another process: everybody has reached the next line, and this epoch lies behind it for all.
     pub fn cross(&self, epoch: Epoch) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         self.cross_at(&mut state, epoch);
         self.reach(&mut state);
         drop(state);
@@ -310,7 +313,7 @@ impl Queue {
 
     /// Another process: it has opened this epoch.
     pub fn follow(&self, epoch: Epoch) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.epoch < epoch {
             state.open(epoch);
             drop(state);
@@ -329,7 +332,7 @@ impl Queue {
 
     /// Reader: ends the open epoch, for all readers, and opens the next one.
     pub fn cut(&self) {
-        self.cut_now(&mut self.lock());
+        self.cut_now(&mut self.state.lock());
         if self.limits.interval.is_some() {
             self.epoch_changed.notify_all();
         }
@@ -340,14 +343,13 @@ impl Queue {
     /// is no interval.
     pub fn cut_by_clock(&self) {
         let Some(interval) = self.limits.interval else { return };
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             let is_empty = |now: &mut State| now.is_read_on() && now.in_epoch.0 == 0;
-            state = self.epoch_changed.wait_while(state, is_empty).unwrap_or_else(PoisonError::into_inner);
+            self.epoch_changed.wait_while(&mut state, is_empty);
             let epoch = state.epoch;
             let is_open = |now: &mut State| now.is_read_on() && now.epoch == epoch;
-            let waited = self.epoch_changed.wait_timeout_while(state, interval, is_open);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.epoch_changed.wait_while_for(&mut state, is_open, interval);
             if !state.is_read_on() {
                 return;
             }
@@ -355,7 +357,7 @@ impl Queue {
                 self.cut_now(&mut state);
                 drop(state);
                 self.wake();
-                state = self.lock();
+                state = self.state.lock();
             }
         }
     }
@@ -364,34 +366,33 @@ impl Queue {
     pub fn pulse(&self, every: Duration) {
         let goes_on =
             |now: &mut State| now.is_read_on() || (now.end != End::Failed && !now.batches.is_empty());
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while goes_on(&mut state) {
-            let waited = self.epoch_changed.wait_timeout_while(state, every, goes_on);
-            drop(waited.unwrap_or_else(PoisonError::into_inner));
+            self.epoch_changed.wait_while_for(&mut state, goes_on, every);
+            drop(state);
             self.wake();
-            state = self.lock();
+            state = self.state.lock();
         }
     }
 
     /// Pushes what `make` makes, a batch without records, whenever nothing has been pushed for so long; until no reader is left. Blocks.
     pub fn tick(&self, idle: Duration, make: impl Fn() -> Batch) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while state.is_read_on() {
             let seen = (state.epoch, state.in_epoch.0);
             let is_idle = |now: &mut State| now.is_read_on() && (now.epoch, now.in_epoch.0) == seen;
-            let waited = self.epoch_changed.wait_timeout_while(state, idle, is_idle);
-            let (woken, time) = waited.unwrap_or_else(PoisonError::into_inner);
-            state = woken;
-            if time.timed_out() && state.is_read_on() && !state.is_full(self.room) {
+            self.epoch_changed.wait_while_for(&mut state, is_idle, idle);
+            // Not whether the time is up: a batch may have been pushed just then.
+            if is_idle(&mut state) && !state.is_full(self.room) {
                 self.add(state, make());
-                state = self.lock();
+                state = self.state.lock();
             }
         }
     }
 
     /// Reader: it has read all its input, and pushes nothing any more. Never called by one that fails.
     pub fn finish(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.readers = state.readers.saturating_sub(1);
         drop(state);
         self.epoch_changed.notify_all();
@@ -416,14 +417,14 @@ impl Queue {
 
     fn wait(&self, time: Duration, on: impl Fn(&State) -> bool) -> Result<(), Closed> {
         let goes_on = |state: &mut State| state.end == End::No && on(state);
-        let waited = self.room_made.wait_timeout_while(self.lock(), time, goes_on);
-        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
+        self.room_made.wait_while_for(&mut state, goes_on, time);
         if state.end == End::No { Ok(()) } else { Err(Closed) }
     }
 
     /// Worker: takes the next batch if there is one and its epoch is at most `limit`, inclusive. Never waits.
     pub fn take(&self, limit: Epoch) -> Taken {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.end == End::Failed {
             return Taken::Nothing { low: 0 };
         }
@@ -446,7 +447,7 @@ impl Queue {
             && bytes.capacity() <= SPARE_BYTES
         {
             bytes.clear();
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             if state.spare.len() < self.room.batches {
                 state.spare.push(bytes);
             }
@@ -455,7 +456,7 @@ impl Queue {
 
     /// Reader: an empty buffer for lines.
     pub fn buffer(&self) -> Vec<u8> {
-        self.lock().spare.pop().unwrap_or_default()
+        self.state.lock().spare.pop().unwrap_or_default()
     }
 
     /// A reader that stays while others read: waits until it is the last one, and ends the open epoch, which is told. So all that was read
@@ -465,8 +466,8 @@ impl Queue {
     /// [`Closed`], at once, if the reader is to end.
     pub fn stay(&self) -> Result<Epoch, Closed> {
         let others_read = |now: &mut State| now.end == End::No && now.readers > 1;
-        let waited = self.epoch_changed.wait_while(self.lock(), others_read);
-        let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
+        self.epoch_changed.wait_while(&mut state, others_read);
         if state.end != End::No {
             return Err(Closed);
         }
@@ -490,7 +491,7 @@ impl Queue {
     }
 
     fn end(&self, end: End) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if end == End::Failed {
             state.batches.clear();
             state.bytes = 0;
@@ -506,14 +507,9 @@ impl Queue {
 
     /// Anyone: calls every waker.
     pub fn wake(&self) {
-        for waker in self.wakers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for waker in self.wakers.lock().iter() {
             waker();
         }
-    }
-
-    /// The state is whole between any two statements, so that it is good even if a holder panicked.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

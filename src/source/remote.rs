@@ -17,12 +17,13 @@ use std::env;
 use std::fmt;
 use std::io::{self, Read};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable};
 use object_store::path::Path;
 use object_store::{GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt, parse_url_opts};
+use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 use url::Url;
@@ -177,7 +178,7 @@ impl Anywhere {
 
     /// Some of the bytes from `from` on, at least one, in `out`; how many.
     fn read_some(&self, from: u64, out: &mut [u8]) -> io::Result<usize> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.held.lock();
         if let Some(at) = held.iter().position(|part| part.get(from, 1).is_some()) {
             let part = held.remove(at);
             let found = part.get(from, out.len()).unwrap_or_default();
@@ -197,7 +198,7 @@ impl Anywhere {
         }
         let length = bytes.len().min(out.len());
         out[..length].copy_from_slice(&bytes[..length]);
-        let mut parts = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut parts = self.held.lock();
         if parts.len() == HELD {
             parts.remove(0);
         }

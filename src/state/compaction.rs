@@ -6,10 +6,12 @@
 //! alive, and up to once more while the bases are rewritten. Apart from that, when there are more than
 //! [`CompactionRule::most_deltas`], those are merged that are not larger than all newer ones together.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::{io, mem};
+
+use parking_lot::Mutex;
 
 use super::error::StateError;
 use super::files::Files;
@@ -175,7 +177,7 @@ impl Job {
         let (make, stop) = (Arc::clone(&made), Arc::clone(&is_stopped));
         let thread = Builder::new().name("state-compaction".to_owned()).spawn(move || {
             yield_to_others();
-            let push = |file| make.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+            let push = |file| make.lock().push(file);
             carry_out(&files, &manifest, task, &stop, name, push)
         })?;
         Ok(Self { made, is_stopped, thread: Some(thread) })
@@ -183,7 +185,7 @@ impl Job {
 
     /// Takes what was made since the last time.
     pub(super) fn take(&self) -> Vec<Made> {
-        mem::take(&mut self.made.lock().unwrap_or_else(PoisonError::into_inner))
+        mem::take(&mut self.made.lock())
     }
 
     /// Whether the thread has ended.

@@ -96,7 +96,7 @@ fn no_order_of_partitions_shows_under_live_weights() {
         let plan = plan(live_plan);
         let parts = moving(&history, few, seed);
         let place = through_ends(&parts, &plan, true, seed, true);
-        let memory = place.sink.lock().unwrap().clone();
+        let memory = place.sink.lock().clone();
         let Some(table) = memory.mark.as_ref().and_then(|mark| mark.progress.table) else { return };
         let state = open(place.state.as_ref().unwrap());
         let bytes = state.table(table.fingerprint).unwrap().expect("the table in force is kept");

@@ -68,7 +68,8 @@ fn leaders(corpus: &Corpus, stages: &Stages) -> BTreeMap<BlockKey, SketchId> {
 fn assert_books(stages: &Stages, events: &[Event]) {
     let mut corpus = Corpus::new(stages);
     corpus.apply(events);
-    let hot: BTreeMap<_, _> = stages.hot_blocks().iter().map(|(key, block)| (*key, block.sketches)).collect();
+    let hot: BTreeMap<_, _> =
+        stages.hot_blocks.lock().iter().map(|(key, block)| (*key, block.sketches)).collect();
     assert_eq!(hot, crowds(&corpus, stages));
 
     let count = |counter| usize::try_from(stages.metrics.get(counter)).unwrap();

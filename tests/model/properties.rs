@@ -66,7 +66,7 @@ fn what_is_inserted_and_deleted_leaves_nothing() {
         events.extend(ids.into_iter().map(|id| (id, None)));
         let stages = Stages::of(&plan, false);
         assert_eq!(at_the_end(&stages, &cut(&events, &sizes), run), BTreeSet::new());
-        assert!(stages.hot_blocks().is_empty());
+        assert!(stages.hot_blocks.lock().is_empty());
         let count = |counter| stages.metrics.get(counter);
         assert_eq!(count(Counter::Inserted), count(Counter::Deleted));
         assert_eq!(count(Counter::SketchesBorn), count(Counter::SketchesDied));

@@ -8,8 +8,8 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use dupflow::config::Plan;
@@ -25,6 +25,7 @@ use dupflow::source::{BadRecords, EpochLimits, OnError};
 use dupflow::state::{self, State};
 use dupflow::text::IdfTable;
 use dupflow::time::{Progress, RetentionTime, SystemClock, UnixTime};
+use parking_lot::Mutex;
 use proptest::prelude::*;
 
 use crate::data::Event;
@@ -184,7 +185,7 @@ pub(crate) fn assert_documents(
     plan: &Plan,
     history: &std::collections::BTreeMap<u32, Partition>,
 ) {
-    let memory = place.sink.lock().unwrap().clone();
+    let memory = place.sink.lock().clone();
     let Some(last) = memory.progress.last() else { return };
     let events = read_up_to(history, &last.next);
     let clock = events.iter().filter_map(|(_, event)| event.ts).reduce(f64::max);
@@ -199,7 +200,7 @@ fn assert_durable(
     history: &std::collections::BTreeMap<u32, Partition>,
     run: Run,
 ) {
-    let memory = place.sink.lock().unwrap().clone();
+    let memory = place.sink.lock().clone();
     let stages = Stages::of(plan, false);
     let mut accumulated = Accumulated::new(memory.deltas);
     let mut corpus = Corpus::new(&stages);
@@ -283,7 +284,7 @@ pub(crate) fn assert_durable_by_retention(
     history: &std::collections::BTreeMap<u32, Partition>,
     run: Run,
 ) {
-    let memory = place.sink.lock().unwrap().clone();
+    let memory = place.sink.lock().clone();
     let stages = Stages::of(plan, false);
     let mut accumulated = Accumulated::new(memory.deltas);
     for told in memory.progress {
@@ -336,9 +337,9 @@ fn a_restart_takes_the_documents_that_were_kept() {
         ids_move: false,
     };
     assert_eq!(live(&place, &plan, &parts, life).unwrap(), 0);
-    let before = place.sink.lock().unwrap().deltas.clone();
+    let before = place.sink.lock().deltas.clone();
     assert_eq!(live(&place, &plan, &parts, life).unwrap(), 50);
-    assert_eq!(place.sink.lock().unwrap().deltas, before, "nothing new has come");
+    assert_eq!(place.sink.lock().deltas, before, "nothing new has come");
     let other = Plan::load("minhash", &["threshold=0.7".to_owned()]).unwrap();
     let error = live(&place, &other, &parts, life).unwrap_err();
     assert!(
@@ -349,7 +350,7 @@ fn a_restart_takes_the_documents_that_were_kept() {
     let lost = Place { sink: Arc::default(), state: place.state.clone() };
     assert_eq!(live(&lost, &plan, &parts, life).unwrap(), 50);
     let pairs = |at: &Place| {
-        let deltas = at.sink.lock().unwrap().deltas.clone();
+        let deltas = at.sink.lock().deltas.clone();
         let mut alive = BTreeSet::new();
         for (_, pair, diff) in deltas {
             assert!(if diff > 0 { alive.insert(pair) } else { alive.remove(&pair) });
@@ -366,7 +367,7 @@ fn under_live_weights_a_restart_goes_on_with_the_table_in_force() {
     check(32, (events(1..120), any::<u64>()), |(history, seed)| {
         let plan = plan(live_plan);
         let place = assert_law_through(&history, &plan, true, seed);
-        let mark = place.sink.lock().unwrap().mark.clone();
+        let mark = place.sink.lock().mark.clone();
         let Some(table) = mark.and_then(|mark| mark.progress.table) else { return };
         let state = open(place.state.as_ref().unwrap());
         let bytes = state.table(table.fingerprint).unwrap().expect("the table in force is kept");
@@ -378,7 +379,7 @@ fn under_live_weights_a_restart_goes_on_with_the_table_in_force() {
         for part in partitions(&history, 1 + u32::try_from(seed % 3).unwrap(), seed).values() {
             corpus.apply(&part.events.iter().map(|(_, event)| event.clone()).collect::<Vec<_>>());
         }
-        let memory = place.sink.lock().unwrap().clone();
+        let memory = place.sink.lock().clone();
         let mut accumulated = Accumulated::new(memory.deltas);
         memory.progress.iter().for_each(|progress| accumulated.advance(progress.epoch));
         assert_same(&accumulated.pairs, &corpus.pairs(&stages), 0, run(seed));
@@ -416,7 +417,7 @@ fn an_output_is_reconciled_with_another_pipeline_however_often_that_ends_early()
             for part in parts.values() {
                 corpus.apply(&part.events.iter().map(|(_, event)| event.clone()).collect::<Vec<_>>());
             }
-            let memory = place.sink.lock().unwrap().clone();
+            let memory = place.sink.lock().clone();
             let mut alive = BTreeSet::new();
             for (_, pair, diff) in memory.deltas {
                 assert!(if diff > 0 { alive.insert(pair.clone()) } else { alive.remove(&pair) }, "{pair:?}");

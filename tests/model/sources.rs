@@ -5,8 +5,8 @@
 //! and holds epochs open; an order between partitions that is taken for one in time; progress that goes back or is left out.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use dupflow::config::Plan;
@@ -17,6 +17,7 @@ use dupflow::pipeline::{self, Continuity, Demands, Job};
 use dupflow::sink::Memory;
 use dupflow::source::{BadRecords, EpochLimits, OnError};
 use dupflow::time::{Epoch, SystemClock};
+use parking_lot::Mutex;
 use proptest::prelude::*;
 
 use crate::data::Event;
@@ -70,7 +71,7 @@ fn assert_law(history: &[Event], count: u32, readers: usize, workers: usize, lim
     running.stopper().stop();
     let summary = running.join().unwrap();
 
-    let Memory { deltas, progress, finished, .. } = sink.lock().unwrap().clone();
+    let Memory { deltas, progress, finished, .. } = sink.lock().clone();
     assert!(finished);
     assert_eq!(summary.durable_epochs, progress.len() as u64);
     let mut accumulated = Accumulated::new(deltas);

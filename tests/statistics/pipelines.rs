@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::num::NonZeroU64;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use dupflow::config::Plan;
 use dupflow::dataflow::Stages;
@@ -17,6 +17,7 @@ use dupflow::pipeline::{self, Continuity, Demands, Job};
 use dupflow::sink::Memory;
 use dupflow::source::{BadRecords, EpochRule, Files, Input, Layout, OnError};
 use dupflow::time::SystemClock;
+use parking_lot::Mutex;
 
 use crate::bounds;
 use crate::corpus::{Corpus, FLOOR};
@@ -54,7 +55,7 @@ fn run(pipeline: &str, path: &Path) -> Memory {
     };
     let summary = pipeline::run(job).unwrap();
     assert_eq!(summary.starred_groups, 0, "no group of copies is so large that its pairs are left out");
-    let memory = sink.lock().unwrap().clone();
+    let memory = sink.lock().clone();
     assert!(memory.finished);
     memory
 }

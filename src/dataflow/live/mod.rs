@@ -110,9 +110,10 @@ fn weighed<'scope>(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::mpsc::channel;
-    use std::sync::{Arc, Mutex, PoisonError};
 
+    use parking_lot::Mutex;
     use timely::CommunicationConfig;
     use timely::dataflow::operators::Inspect;
     use timely::dataflow::operators::vec::Input;
@@ -151,7 +152,7 @@ mod tests {
         let config = timely::Config { communication, worker: timely::WorkerConfig::default() };
         let guards = timely::execute(config, move |worker| {
             let (index, peers) = (worker.index() as u64, worker.peers() as u64);
-            let sender = sender.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let sender = sender.lock().clone();
             let filter = Whole::new(0.5, &scheme().sketch).unwrap();
             let stages = Stages::new(scheme(), Arc::new(Scan), Arc::new(filter), 10);
             let (mut updates, mut changes) = worker.dataflow::<Epoch, _, _>(|scope| {

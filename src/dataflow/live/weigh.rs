@@ -6,7 +6,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use timely::container::CapacityContainerBuilder;
@@ -196,7 +196,7 @@ pub(super) fn weigh<'scope>(
                 if tells {
                     let fingerprint = table.fingerprint();
                     if let Some(made) = &made {
-                        let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
+                        let mut made = made.lock();
                         made.insert(fingerprint, Arc::clone(&table));
                     }
                     let in_force = TableInForce { number, documents: count, fingerprint };

@@ -3,8 +3,9 @@
 //! Texts are read again for it, so it is found once for two documents, beside the answers, and stands in the next one.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use super::documents::{read, whereabouts};
@@ -35,18 +36,18 @@ impl Default for Commons {
 impl Commons {
     /// What is known of two documents.
     pub(super) fn of(&self, two: &Two) -> Option<String> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(two).cloned().flatten()
+        self.known.lock().get(two).cloned().flatten()
     }
 
     /// Forgets all but these, and lists those of which nothing is known.
     fn missing(&self, wanted: &BTreeSet<Two>) -> Vec<Two> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         known.retain(|two, _| wanted.contains(two));
         wanted.iter().filter(|two| !known.contains_key(*two)).cloned().collect()
     }
 
     fn add(&self, two: Two, common: Option<String>) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(two, common);
+        self.known.lock().insert(two, common);
     }
 }
 

@@ -11,7 +11,7 @@ mod plain;
 mod similar;
 mod standing;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Query, Request, State};
@@ -19,6 +19,7 @@ use axum::http::{self, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, watch};
 
 use self::failure::Failure;

@@ -1,7 +1,7 @@
 //! Where the run stands, and what it runs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
@@ -221,7 +221,7 @@ pub(super) async fn pipeline(State(asked): State<Arc<Asked>>) -> Json<serde_json
 /// How the numbers went over time; counts are absolute.
 #[utoipa::path(get, path = "/history", responses((status = 200, description = "The samples.", body = History)))]
 pub(super) async fn history(State(asked): State<Arc<Asked>>) -> Json<History> {
-    let (samples, coarse) = asked.samples.lock().unwrap_or_else(PoisonError::into_inner).all();
+    let (samples, coarse) = asked.samples.lock().all();
     Json(History { every_seconds: EVERY_SECONDS, samples, coarse })
 }
 
@@ -242,6 +242,6 @@ impl Asked {
             durable: status.durable_epoch(),
             commit_ms: status.last_commit().as_secs_f64() * 1e3,
         };
-        self.samples.lock().unwrap_or_else(PoisonError::into_inner).add(sample);
+        self.samples.lock().add(sample);
     }
 }

@@ -1,10 +1,12 @@
 //! What commits made durable, on its way to the thread of the view.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::{View, lock};
+use parking_lot::{Condvar, Mutex};
+
+use super::View;
 use crate::pair::Delta;
 use crate::time::Epoch;
 
@@ -56,8 +58,8 @@ impl Feed {
 
     fn tell(&self, news: News) {
         let full = |queue: &mut Queue| queue.deltas >= self.most_deltas && queue.end == End::No;
-        let waited = self.changed.wait_while(lock(&self.queue), full);
-        let mut queue = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue.lock();
+        self.changed.wait_while(&mut queue, full);
         if queue.end == End::No {
             queue.deltas += news.deltas();
             queue.waiting.push_back(news);
@@ -69,8 +71,8 @@ impl Feed {
     /// The next news; none after the end.
     pub(super) fn next(&self) -> Option<News> {
         let nothing = |queue: &mut Queue| queue.waiting.is_empty() && queue.end == End::No;
-        let waited = self.changed.wait_while(lock(&self.queue), nothing);
-        let mut queue = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue.lock();
+        self.changed.wait_while(&mut queue, nothing);
         let news = queue.waiting.pop_front()?;
         queue.taking = news.deltas();
         queue.is_taking = true;
@@ -79,7 +81,7 @@ impl Feed {
 
     /// What came last has been taken in.
     pub(super) fn done(&self) {
-        let mut queue = lock(&self.queue);
+        let mut queue = self.queue.lock();
         queue.deltas -= std::mem::take(&mut queue.taking);
         queue.is_taking = false;
         drop(queue);
@@ -88,18 +90,18 @@ impl Feed {
 
     pub(super) fn wait_until_done(&self, most: Duration) {
         let busy = |queue: &mut Queue| !queue.waiting.is_empty() || queue.is_taking;
-        drop(self.changed.wait_timeout_while(lock(&self.queue), most, busy));
+        self.changed.wait_while_for(&mut self.queue.lock(), busy, most);
     }
 
     pub(super) fn give_up(&self) {
-        let mut queue = lock(&self.queue);
+        let mut queue = self.queue.lock();
         *queue = Queue { end: End::GivenUp, ..Queue::default() };
         drop(queue);
         self.changed.notify_all();
     }
 
     fn end(&self) {
-        let mut queue = lock(&self.queue);
+        let mut queue = self.queue.lock();
         if queue.end == End::No {
             queue.end = End::Ended;
         }

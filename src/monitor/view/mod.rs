@@ -24,11 +24,12 @@ pub(super) mod render;
 pub(super) mod ring;
 pub(super) mod walk;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::body::Bytes;
+use parking_lot::Mutex;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock, watch};
 use tokio::time::timeout;
 
@@ -212,7 +213,7 @@ impl View {
 
     /// How much there is, as the last epoch has left it.
     pub(super) fn sums(&self) -> Sums {
-        lock(&self.sums).clone()
+        self.sums.lock().clone()
     }
 
     /// Changes with every piece that is taken in.
@@ -222,30 +223,30 @@ impl View {
 
     /// The last epoch that is wholly taken in.
     pub(crate) fn epoch(&self) -> Epoch {
-        lock(&self.state).epoch
+        self.state.lock().epoch
     }
 
     /// Reads pairs; `read` holds up the thread of the view while it lasts. Of the end of an epoch while a [`Whole`] is held.
     pub(super) fn pairs<T>(&self, read: impl FnOnce(Epoch, &Pairs) -> T) -> T {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         read(state.epoch, &state.pairs)
     }
 
     /// Reads clusters and what became of them, in the same way.
     pub(super) fn clusters<T>(&self, read: impl FnOnce(&History) -> T) -> T {
-        read(&lock(&self.clusters))
+        read(&self.clusters.lock())
     }
 
     /// The place behind an epoch of this run, if all that came after it is held.
     pub(super) fn after(&self, epoch: Epoch) -> Option<Place> {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         let is_last = epoch == state.epoch && !state.is_within;
         if is_last { Some(state.ring.end()) } else { state.ring.after(epoch) }
     }
 
     /// Behind the last piece: where whoever wants no past begins.
     pub(super) fn end(&self) -> Place {
-        lock(&self.state).ring.end()
+        self.state.lock().ring.end()
     }
 
     /// Pieces from a place on, about so many bytes of them.
@@ -253,7 +254,7 @@ impl View {
     /// # Errors
     /// If the first of them is not held any more, the first place that is.
     pub(super) fn since(&self, from: Place, bytes: usize) -> Result<Vec<Arc<Piece>>, Place> {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         state.ring.since(from, bytes).ok_or(state.ring.begin())
     }
 
@@ -264,7 +265,7 @@ impl View {
 
     /// The next step of a walk over all pairs.
     pub(super) fn step(&self, walk: &mut Walk) -> Step {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         walk.step(state.epoch, state.is_within, &state.pairs, &state.ring)
     }
 
@@ -305,30 +306,30 @@ impl View {
     /// Notes how much there is.
     fn add_up(&self) {
         let (clusters, giants) = self.clusters(|history| (history.len(), history.giants()));
-        let state = lock(&self.state);
+        let state = self.state.lock();
         let (epoch, pairs, by_similarity) = (state.epoch, state.pairs.len(), state.pairs.by_similarity());
         drop(state);
-        *lock(&self.sums) = Sums { epoch, pairs, by_similarity, clusters, giants };
+        *self.sums.lock() = Sums { epoch, pairs, by_similarity, clusters, giants };
     }
 
     /// Takes in where the output stands: what it holds there comes piece by piece.
     pub(super) fn take_standing(&self, epoch: Epoch) {
         self.past.store(epoch, Ordering::Relaxed);
-        lock(&self.state).epoch = epoch;
+        self.state.lock().epoch = epoch;
     }
 
     /// Takes in what the output holds already, before anything is read here.
     pub(super) fn take_restored(&self, deltas: &[Delta]) {
         let past = self.past.load(Ordering::Relaxed);
         for piece in deltas.chunks(self.piece).filter(|_| self.keeps_pairs) {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             piece.iter().for_each(|delta| state.pairs.apply(delta, past));
         }
     }
 
     /// The run is live, and the output holds nothing more of the epochs up to this one.
     pub(super) fn take_live(&self, epoch: Epoch) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.epoch = state.epoch.max(epoch);
         drop(state);
         self.is_filled.store(true, Ordering::Release);
@@ -337,7 +338,7 @@ impl View {
     fn advance(&self, epoch: Epoch, deltas: &[Delta], clusters: &mut Clusters) {
         if self.keeps_pairs && !deltas.is_empty() {
             let reports = clusters.advance(deltas);
-            lock(&self.clusters).advance(epoch, &reports);
+            self.clusters.lock().advance(epoch, &reports);
         }
     }
 
@@ -354,7 +355,7 @@ impl View {
             let frame = render::epoch(&self.run, epoch, at, of_piece, left);
             let piece =
                 Piece { epoch, is_last: left == 0, deltas: of_piece.to_vec(), frame: Bytes::from(frame) };
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             if self.keeps_pairs {
                 of_piece.iter().for_each(|delta| state.pairs.apply(delta, epoch));
             }
@@ -376,11 +377,6 @@ pub(super) struct Told {
     pub(super) a: DocId,
     pub(super) b: DocId,
     pub(super) held: Held,
-}
-
-/// A lock on what stays whole if its holder panics.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

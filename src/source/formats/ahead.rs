@@ -10,8 +10,10 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+
+use parking_lot::{Condvar, Mutex};
 
 use super::{Damage, Next, Row, Rows, Text, panicked};
 
@@ -129,7 +131,7 @@ impl<P: Parts<Piece = Record>> Rows for Ahead<P> {
 
 impl<P: Parts> Drop for Ahead<P> {
     fn drop(&mut self) {
-        self.shared.lock().is_over = true;
+        self.shared.state.lock().is_over = true;
         self.shared.changed.notify_all();
         for thread in self.threads.drain(..) {
             // One that panicked has said so.
@@ -139,17 +141,9 @@ impl<P: Parts> Drop for Ahead<P> {
 }
 
 impl<P: Parts> Shared<P> {
-    fn lock(&self) -> MutexGuard<'_, State<P::Piece>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait<'a>(&self, state: MutexGuard<'a, State<P::Piece>>) -> MutexGuard<'a, State<P::Piece>> {
-        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits for pieces of the part whose turn it is; `None` behind the last part.
     fn take(&self) -> Option<VecDeque<P::Piece>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             if state.turn == self.parts.count() {
                 return None;
@@ -167,7 +161,7 @@ impl<P: Parts> Shared<P> {
                     state.turn += 1;
                     self.changed.notify_all();
                 }
-                _ => state = self.wait(state),
+                _ => self.changed.wait(&mut state),
             }
         }
     }
@@ -189,7 +183,7 @@ impl<P: Parts> Shared<P> {
     }
 
     fn take_part(&self) -> Option<usize> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let part = state.next;
         let is_there = part < self.parts.count() && !state.is_over;
         if is_there {
@@ -223,7 +217,7 @@ impl<P: Parts> Batch<'_, P> {
 
     /// Waits until there is room.
     fn hand_over(&mut self, is_complete: bool) {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         while !state.is_over {
             let is_first = self.part == state.turn;
             let place = self.part - state.turn;
@@ -239,7 +233,7 @@ impl<P: Parts> Batch<'_, P> {
                 self.shared.changed.notify_all();
                 return;
             }
-            state = self.shared.wait(state);
+            self.shared.changed.wait(&mut state);
         }
         self.is_wanted = false;
     }

@@ -92,7 +92,7 @@ fn what_waits_is_bounded() {
     let mut rows = 0;
     loop {
         let (queued, most) = {
-            let state = ahead.shared.lock();
+            let state = ahead.shared.state.lock();
             (state.bytes, state.queues.iter().map(|queue| queue.bytes).max().unwrap_or(0))
         };
         let batch = (1 << 20) + 1000;

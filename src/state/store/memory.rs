@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{Ownership, Store, Upload, too_short};
 
@@ -13,8 +15,7 @@ pub struct Memory(Arc<Mutex<BTreeMap<String, Vec<u8>>>>);
 
 impl Memory {
     fn files(&self) -> MutexGuard<'_, BTreeMap<String, Vec<u8>>> {
-        // Each change is one call of the map.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
