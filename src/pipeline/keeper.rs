@@ -7,6 +7,7 @@
 //! A place that is full or cannot be reached is tried again: nothing is lost meanwhile, since the input is read again from where the state ends.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -99,7 +100,9 @@ impl Keeper {
         });
         let own = Arc::clone(&shared);
         let work = move || {
-            if let Err(error) = own.publish_all() {
+            let panicked = || RunError::Worker("the keeper panicked".to_owned());
+            let published = catch_unwind(AssertUnwindSafe(|| own.publish_all()));
+            if let Err(error) = published.unwrap_or_else(|_| Err(panicked())) {
                 let mut pending = own.pending.lock();
                 pending.end = End::Cancel;
                 pending.changes.clear();
@@ -144,7 +147,7 @@ impl Keeper {
     /// Publishes what waits, and ends.
     pub(super) fn finish(self) -> Result<(), RunError> {
         self.shared.end(End::Finish);
-        // A panic is the failure that was told.
+        // It ends with what `start` makes of a panic.
         drop(self.thread.join());
         self.shared.pending.lock().error.take().map_or(Ok(()), Err)
     }

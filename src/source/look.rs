@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use crate::mark::Topic;
 use crate::time::Offsets;
 
-/// See the [module](self).
+/// What a source says of itself before a run begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
     /// Which topic it is, if it is one.
