@@ -145,6 +145,7 @@ fn streams_are_bounded_and_make_room() {
     place.write("feed.jsonl", "{\"id\":\"a\",\"text\":\"one\"}\n");
     let process = place.start("replay -o out.jsonl --monitor 127.0.0.1:0 feed.jsonl");
     process.wait_for("all is read");
+    while get(process.address, "/ready").code != 200 {}
     let begin = |address| {
         let mut stream = connect(address);
         stream.write_all(b"GET /deltas HTTP/1.0\r\nhost: localhost\r\n\r\n").unwrap();

@@ -208,10 +208,16 @@ fn a_full_disk_of_the_first_process_ends_all() {
     all_fail(place.start("replay --workers 1 -o /dev/full feed.jsonl", 3), "the output cannot be written");
 }
 
+/// It is found before the processes meet.
 #[test]
-fn an_output_that_cannot_be_opened_ends_all() {
+fn an_output_that_cannot_be_opened_is_wrong_usage() {
     let place = Place::new(10);
-    all_fail(place.start("replay --workers 1 -o nowhere/out feed.jsonl", 2), "the output file");
+    let mut commands = place.commands("replay --workers 1 -o nowhere/out feed.jsonl", 2);
+    let (code, said) = start(&mut commands[0]).end();
+    assert!(
+        code == Some(2) && said.contains("--output: \"nowhere/out\" cannot be written"),
+        "{code:?}: {said}"
+    );
 }
 
 #[test]
