@@ -246,13 +246,14 @@ fn through_restarts(state: &str) {
     let place = Place::new();
     let restarts = restarts();
     place.write("feed.jsonl", &feed(1500 + 300 * restarts));
-    let config = |speed: &str| {
+    // Followed, so that a run does not end by itself while it is asked.
+    let config = |speed: &str, follow: bool| {
         format!(
             "workers = 2\n[source]\nkind = \"files\"\ninputs = [\"feed.jsonl\"]\nepoch = \"events:20\"\nspeed = \"{speed}\"\n\
-             [sink]\npath = \"out.jsonl\"\n{state}[monitor]\nlisten = \"127.0.0.1:0\"\n"
+             follow = {follow}\n[sink]\npath = \"out.jsonl\"\n{state}[monitor]\nlisten = \"127.0.0.1:0\"\n"
         )
     };
-    place.write("run.toml", &config("2x"));
+    place.write("run.toml", &config("2x", true));
     let (mut runs, mut refusals) = (Vec::new(), 0);
     for _ in 0..=restarts {
         let process = place.start("run -c run.toml");
@@ -265,7 +266,7 @@ fn through_restarts(state: &str) {
         process.kill();
         runs.push(said);
     }
-    place.write("run.toml", &config("max"));
+    place.write("run.toml", &config("max", false));
     assert_eq!(place.start("run -c run.toml").ended().code(), Some(0));
     let model = Model::of(&place.read("out.jsonl"));
     assert!(model.0.len() > 20, "{} epochs have deltas", model.0.len());
