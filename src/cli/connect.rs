@@ -49,7 +49,7 @@ impl<'a> Report<'a> {
                 report.marks(progress_topic);
             }
             report.say(&format!(
-                "writes as transactional id \"{transactional_id}\": whether the user may shows when a run takes it, since taking it would end a run; \
+                "writes as transactional id \"{transactional_id}\": whether the user may take it is seen only when a run does, since taking it would end a run; \
                  it needs Describe and Write on it"
             ));
         }
@@ -79,10 +79,16 @@ impl<'a> Report<'a> {
         }
         let Some(policy) = self.setting(topic, "cleanup.policy") else { return };
         if policy.contains("compact") {
-            self.advise(&format!(
-                "topic \"{topic}\" is compacted: a run that has to read it again does not find what it read before, and corrects its output; \
-                 keep a state (state.path), so that little has to be read again"
-            ));
+            let what = format!(
+                "topic \"{topic}\" is compacted: a run that has to read it again does not find what it read before, and corrects its output"
+            );
+            if has_state {
+                self.say(&what);
+            } else {
+                self.advise(&format!(
+                    "{what}; keep a state (state.path), so that little has to be read again"
+                ));
+            }
         }
         if !policy.contains("delete") || has_state {
             return;

@@ -57,7 +57,7 @@ pub struct ColumnArgs {
     #[arg(long, value_name = "CHARACTER", value_parser = Layout::separator)]
     pub csv_delimiter: Option<u8>,
 
-    /// What stands before a quote inside quotes, besides another quote, as in --csv-escape '\\' for tables
+    /// What stands before a quote inside quotes, besides another quote, as in --csv-escape '\' for tables
     /// of pandas and Spark [default: none].
     #[arg(long, value_name = "CHARACTER", value_parser = Layout::separator)]
     pub csv_escape: Option<u8>,

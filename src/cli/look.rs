@@ -76,7 +76,7 @@ fn records(
     for (reason, n) in bad.counts() {
         writeln!(out, "  {} bad: {reason}", count(n, "record"))?;
     }
-    for tally in bad.tallies().values().filter(|tally| tally.events == 0) {
+    for tally in bad.tallies().values().filter(|tally| tally.documents == 0) {
         writeln!(out, "  {}", tally.first.as_deref().unwrap_or_default())?;
     }
     Ok(())

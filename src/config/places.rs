@@ -48,6 +48,58 @@ pub enum SourcePlace {
     Table(Box<Table>),
 }
 
+impl SourcePlace {
+    /// What of it decides which documents a record makes, where that is not the default; and that files are read, as a topic
+    /// names itself in the mark.
+    pub fn description(&self) -> Vec<(&'static str, String)> {
+        let mut found = Vec::new();
+        let mut put = |key, value: String, usual: &str| {
+            if value != usual {
+                found.push((key, value));
+            }
+        };
+        match self {
+            Self::Files { layout, .. } => {
+                put("source.kind", "files".to_owned(), "");
+                put(
+                    "source.format",
+                    layout.format.map_or_else(String::new, |format| format.name().to_owned()),
+                    "",
+                );
+                put("source.id_path", layout.id.clone(), "id");
+                put("source.text_path", layout.text.clone(), "text");
+                put("source.ts_path", layout.ts.clone(), "ts");
+                let byte =
+                    |byte: Option<u8>| byte.map_or_else(String::new, |byte| char::from(byte).to_string());
+                put("csv.delimiter", byte(layout.csv_delimiter), "");
+                put("csv.escape", byte(layout.csv_escape), "");
+                let ids = match layout.ids {
+                    // Both name documents alike.
+                    IdRule::Once | IdRule::Last => "",
+                    IdRule::File => "file",
+                };
+                put("source.ids", ids.to_owned(), "");
+                put("warc.id", if layout.warc_id == WarcId::Uri { "uri" } else { "" }.to_owned(), "");
+            }
+            Self::Kafka { shape, .. } => {
+                let format = match shape.format {
+                    Format::Auto | Format::Row => "",
+                    Format::Text => "text",
+                    Format::Json => "json",
+                    Format::Debezium => "debezium",
+                };
+                put("source.format", format.to_owned(), "");
+                put("source.text_path", shape.text.join("."), "text");
+                put("source.ts_path", shape.ts.join("."), "ts");
+                put("source.id_path", shape.id.as_ref().map_or_else(String::new, |id| id.join(".")), "");
+            }
+            // A table's names are settings of its own, and its rows are compared with the output at each start.
+            Self::Table(_) => {}
+        }
+        found
+    }
+}
+
 /// Where results go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SinkPlace {

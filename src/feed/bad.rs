@@ -93,7 +93,9 @@ impl fmt::Display for BadRecord {
             Self::BadId => "the id is not a string of 1 to 1,024 bytes",
             Self::BadOp => "\"op\" is not a string",
             Self::UnknownOp => "\"op\" is neither \"upsert\" nor \"delete\"",
-            Self::BadTs => "\"ts\" is not a number of seconds before the year 2100, and no date of ISO 8601",
+            Self::BadTs => {
+                "its time is not a number of seconds before the year 2100, and no date of ISO 8601"
+            }
             Self::MissingText => "an upsert without a text",
             Self::BadText => "\"text\" is not a string",
             Self::BadField => "a field of \"text.fields\" is not a string",

@@ -64,7 +64,6 @@ pub struct Status {
     phase: Mutex<Phase>,
     closed: AtomicU64,
     durable: AtomicU64,
-    in_flight: AtomicU64,
     waiting_deltas: AtomicU64,
     commits: Histogram,
     /// When the last commit ended, by [`encoded`], and how many microseconds it took.
@@ -104,7 +103,6 @@ impl Status {
             phase: Mutex::default(),
             closed: AtomicU64::new(0),
             durable: AtomicU64::new(0),
-            in_flight: AtomicU64::new(0),
             waiting_deltas: AtomicU64::new(0),
             commits: Histogram::default(),
             committed_at: AtomicU64::new(0),
@@ -157,11 +155,6 @@ impl Status {
         self.commits.record(took);
         self.last_commit_micros.store(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
         self.committed_at.store(encoded(now), Ordering::Relaxed);
-    }
-
-    /// How many epochs have been begun and are not durable.
-    pub fn set_in_flight(&self, epochs: u64) {
-        self.in_flight.store(epochs, Ordering::Relaxed);
     }
 
     /// How many deltas of closed epochs wait for the output.
@@ -367,7 +360,7 @@ impl Status {
     }
 
     pub(super) fn in_flight(&self) -> u64 {
-        self.in_flight.load(Ordering::Relaxed)
+        self.begun.lock().len() as u64
     }
 
     pub(super) fn waiting_deltas(&self) -> u64 {

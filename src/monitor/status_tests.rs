@@ -77,6 +77,7 @@ fn a_run_is_ready_while_it_is_live_and_its_output_keeps_up() {
     behind.begun(103, seconds(20));
     assert_eq!(behind.readiness(seconds(35)), Ok(()), "exactly the limit");
     assert!(behind.readiness(seconds(36)).is_err_and(|line| line.starts_with("31.0 s behind")));
+    assert_eq!(behind.in_flight(), 2, "counted while nothing is committed");
     behind.committed(102, seconds(1), seconds(9));
     assert_eq!((behind.readiness(seconds(36)), behind.lags(seconds(36)).1), (Ok(()), seconds(16)));
     assert_eq!((behind.commit_age(seconds(11)), status.commit_age(seconds(11))), (Some(seconds(2)), None));

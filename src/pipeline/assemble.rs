@@ -111,6 +111,9 @@ impl Job {
             let (key, value) = TableOutput::WITH_DELTAS;
             described = described.with(key, value);
         }
+        for (key, value) in deployment.source.description() {
+            described = described.with(key, &*value);
+        }
         let mut continuity = Continuity::new(&described);
         let writes = index == 0;
         let bad = match mode {

@@ -24,7 +24,7 @@ impl Demands {
     /// What is not met, a line each.
     pub(super) fn unmet(&self, measures: &Measures, origins: Option<&Origins>) -> Vec<String> {
         let mut unmet = Vec::new();
-        let empty = measures.inputs.iter().filter(|(_, tally)| tally.events == 0 && tally.bad > 0);
+        let empty = measures.inputs.iter().filter(|(_, tally)| tally.documents == 0 && tally.bad > 0);
         for (name, tally) in empty {
             let records = if tally.bad == 1 { "record" } else { "records" };
             let first = tally.first.as_deref().unwrap_or("all are bad");
@@ -44,7 +44,7 @@ impl Demands {
             }
             let least = (share(bad, all) * 1e6).ceil() / 1e6;
             let list = if self.is_list { ", and the list would say nothing of their documents" } else { "" };
-            write!(told, "), a share of more than {allowed}{list}: --dead-letter keeps them, --max-bad {least} allows them")
+            write!(told, "), a share of more than {allowed}{list}: dead letters keep them, --max-bad {least} (source.max_bad) allows them")
                 .expect("a string takes what is written to it");
             unmet.push(told);
         }
@@ -54,7 +54,7 @@ impl Demands {
             let such = example.map_or_else(String::new, |example| format!(" ({example})"));
             unmet.push(format!(
                 "{replaced} documents are replaced by another file's document of the same id{such}, and the list would name one for several: \
-                 --ids file names documents by their files, --ids last says that the last one is meant"
+                 --ids file (source.ids) names documents by their files, --ids last says that the last one is meant"
             ));
         }
         unmet
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn an_input_without_a_document_is_named() {
-        let tally = |events, bad| Tally { events, bad, first: Some("why".to_owned()) };
+        let tally = |documents, bad| Tally { documents, bad, first: Some("why".to_owned()) };
         let inputs = [("a", tally(1, 5)), ("b", tally(0, 2)), ("c", tally(0, 0))];
         let inputs = inputs.into_iter().map(|(name, of)| (name.into(), of)).collect();
         let unmet = Demands::default().unmet(&Measures { inputs, ..measures(1, 7) }, None);

@@ -181,7 +181,7 @@ mod tests {
                 counts: metrics.counts(),
                 bad_records: BTreeMap::from([(reason.to_owned(), 2), ("both".to_owned(), 1)]),
                 skipped: BTreeMap::from([(reason.to_owned(), 1)]),
-                inputs: BTreeMap::from([("in".into(), Tally { events, bad: 3, first: None })]),
+                inputs: BTreeMap::from([("in".into(), Tally { documents: events, bad: 3, first: None })]),
                 hot_blocks: vec![HotBlock { sketches: block, table: 0, hash, example: "x".to_owned() }],
                 latencies: of([time]),
                 peak_rss_bytes: rss,
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(all.counts.get(Counter::Events), 11);
         let expected = [("a", 2), ("b", 2), ("both", 2)].map(|(reason, n)| (reason.to_owned(), n));
         assert_eq!(all.bad_records, BTreeMap::from(expected));
-        assert_eq!(all.inputs["in"], Tally { events: 11, bad: 6, first: None });
+        assert_eq!(all.inputs["in"], Tally { documents: 11, bad: 6, first: None });
         assert_eq!(all.hot_blocks.iter().map(|block| block.sketches).collect::<Vec<_>>(), [70, 80]);
         assert_eq!(all.latencies.quantiles(), Quantiles { p50: 0.005, p99: 1.0, max: 1.0 });
         assert_eq!(all.peak_rss_bytes, 300);

@@ -387,7 +387,6 @@ fn commit(
         let now = shared.clock.now();
         shared.status.committed(last, took, now);
         shared.status.set_waiting_deltas(shared.commits.deltas() as u64);
-        shared.status.set_in_flight(shared.queue.open().saturating_sub(last + 1));
         shared.status.set_bad_records(counted(&shared.bad));
         if now - told >= TELL_EVERY {
             told = now;

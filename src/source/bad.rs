@@ -76,8 +76,8 @@ impl fmt::Display for BadRecordAt {
 /// What has become of the records of one input.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// Those that are events.
-    pub events: u64,
+    /// Those that are documents; a delete is none.
+    pub documents: u64,
     /// Those that are none.
     pub bad: u64,
     /// What is wrong with the first bad one that was met.
@@ -86,7 +86,7 @@ pub struct Tally {
 
 impl AddAssign<&Self> for Tally {
     fn add_assign(&mut self, other: &Self) {
-        self.events += other.events;
+        self.documents += other.documents;
         self.bad += other.bad;
         if self.first.is_none() {
             self.first.clone_from(&other.first);
@@ -162,7 +162,7 @@ impl BadRecords {
 
     /// Counts a bad record of an input, where they are counted.
     pub(super) fn tally_bad(&self, input: &Arc<str>, at: &BadRecordAt) {
-        self.tally(input, &Tally { events: 0, bad: 1, first: Some(at.to_string()) });
+        self.tally(input, &Tally { documents: 0, bad: 1, first: Some(at.to_string()) });
     }
 
     /// Whether no bad record of an input has been met, so that what is wrong with one is worth finding out.

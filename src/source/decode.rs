@@ -50,9 +50,9 @@ impl Decoder {
             raw: raw.map(<[u8]>::to_vec),
         };
         letters.extend_from_slice(&batch.letters);
-        let mut events = 0;
+        let mut documents = 0;
         let mut each = |of: Position, event: DocEvent<'_>| {
-            events += 1;
+            documents += u64::from(event.text.is_some());
             each(of, event);
         };
         match &batch.payload {
@@ -120,8 +120,8 @@ impl Decoder {
                 }
             }
         }
-        if events > 0 {
-            bad.tally(&batch.input, &Tally { events, ..Tally::default() });
+        if documents > 0 {
+            bad.tally(&batch.input, &Tally { documents, ..Tally::default() });
         }
         Ok(())
     }

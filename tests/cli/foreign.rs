@@ -247,6 +247,15 @@ fn an_input_without_a_document_fails_and_names_what_is_there() {
             place.run_with(&format!("replay {options}-"), |input| input.write_all(&bytes).unwrap_or(()));
         assert!(piped.code == 1 && piped.err.contains("\"-\" holds"), "{name}: {piped:?}");
     }
+    // A delete is no document.
+    let feed = upsert("a", "one") + &upsert("b", "two") + "{\"id\":\"q\",\"op\":\"delete\"}\n";
+    place.file("deletes.jsonl", feed);
+    let run = place.run("replay --emit pairs --text-field body deletes.jsonl");
+    assert!(
+        run.code == 1 && run.err.contains("\"deletes.jsonl\" holds 2 records and no document"),
+        "{run:?}"
+    );
+    assert_eq!(place.run("replay deletes.jsonl").code, 0);
     let names: Vec<_> =
         std::fs::read_dir(place.path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(names.iter().all(|name| !name.to_string_lossy().starts_with('.')), "{names:?}");
@@ -264,7 +273,7 @@ fn bad_records_are_bounded() {
             let run = place.run(&format!("replay --emit {emit} {output}feed.jsonl"));
             assert_eq!((run.code, run.out.as_str()), (1, ""), "{emit}: {run:?}");
             let told = "1 of 4 records are bad (1 not_json), a share of more than 0, and the list would say nothing of their \
-                        documents: --dead-letter keeps them, --max-bad 0.25 allows them";
+                        documents: dead letters keep them, --max-bad 0.25 (source.max_bad) allows them";
             assert!(run.err.contains(told), "{run:?}");
             assert!(!place.path("list.jsonl").exists() && !place.path("list.csv").exists());
         }

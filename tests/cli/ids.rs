@@ -53,7 +53,7 @@ fn an_id_in_several_files_is_counted_and_lists_are_refused() {
             "{run:?}"
         );
         assert!(run.err.contains(
-            "--ids file names documents by their files, --ids last says that the last one is meant"
+            "--ids file (source.ids) names documents by their files, --ids last says that the last one is meant"
         ));
     }
     let last = place.replay(&format!("--emit keep --ids last {inputs}")).0;

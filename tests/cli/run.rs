@@ -305,6 +305,11 @@ fn a_run_that_is_started_again_goes_on_and_writes_nothing_twice() {
         other.err.contains("threshold is 0.8 there and 0.6 here") && other.err.contains("--reconcile"),
         "{other:?}"
     );
+    // Nor does it go on with records that are understood otherwise.
+    let renamed = place.read("here.toml").replacen("epoch", "text_path = \"body\"\nepoch", 1);
+    place.file("renamed.toml", renamed);
+    let misread = place.run("run -c renamed.toml");
+    assert!(misread.code == 1 && misread.err.contains("source.text_path"), "{misread:?}");
     let reconciled = place.run("run -c here.toml --set threshold=0.6 --reconcile");
     assert_eq!(reconciled.code, 0, "{reconciled:?}");
     let mut pairs = std::collections::BTreeSet::new();

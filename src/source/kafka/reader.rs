@@ -245,8 +245,10 @@ impl Reading<'_> {
         if let Ok(Some(now)) = named(client, &self.kafka.topic, END) {
             let first = self.topic.get_or_insert_with(|| now.clone());
             if !first.is(&now) {
-                let what =
-                    format!("{} has been made anew while it was read: it is {now} now", self.kafka.what());
+                let what = format!(
+                    "{} has been made anew while it was read: it is {now} now; --reconcile reads what it holds and writes what differs",
+                    self.kafka.what()
+                );
                 return Err(SourceError::Failed { input: Arc::clone(self.input), what });
             }
         }
@@ -363,7 +365,12 @@ impl Reading<'_> {
             match found {
                 Ok(_) => return self.find_lost(),
                 Err(SourceError::Failed { input, what }) if clock.now() - since >= ABSENT => {
-                    return Err(SourceError::Failed { input, what: format!("{what}; it was there before") });
+                    return Err(SourceError::Failed {
+                        input,
+                        what: format!(
+                            "{what}; it was there before: make it again, or name another one, and start with --reconcile"
+                        ),
+                    });
                 }
                 Err(SourceError::Failed { .. }) => {}
                 Err(other) => return Err(other),
