@@ -139,10 +139,11 @@ impl Parquet {
             let group = self.about.row_groups().get(place);
             let group = group.ok_or_else(|| ParquetError::General("it is not in the file".to_owned()))?;
             let left = u64::try_from(group.num_rows()).unwrap_or(0);
-            let held = Held::default();
+            let Leaves { id, text, ts, op, fields } = &self.leaves;
+            let others = [id, ts, op].into_iter().chain(fields).flatten();
+            let held = Held::among(1 + others.count());
             let column = |leaf: usize| Column::open(&self.file, group.column(leaf), left, &held);
             let all = |leaf: &Option<usize>| leaf.map(column).transpose();
-            let Leaves { id, text, ts, op, fields } = &self.leaves;
             Ok(Group {
                 id: all(id)?,
                 text: column(*text)?,
