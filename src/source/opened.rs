@@ -2,7 +2,7 @@
 //!
 //! The format is the one that was asked for; else, in this order:
 //!
-//! 1. `PAR1` first: Parquet; `WARC/` first, decompressed: a web archive;
+//! 1. `PAR1` first, and bytes behind it that no text has: Parquet; `WARC/` first, decompressed: a web archive;
 //! 2. by the name, without `.gz` or `.zst`: `.warc` `.wet`, `.parquet`, `.csv`, `.tsv`, `.jsonl` `.ndjson` `.json`, `.html` `.htm` `.xhtml`,
 //!    `.md` `.markdown` `.rst`, and `.txt` where the first character is no `{`;
 //! 3. JSON Lines.
@@ -281,7 +281,7 @@ fn beginning(compression: Compression, head: &[u8]) -> Vec<u8> {
 
 /// The format of an input that begins so and has this name.
 fn told(beginning: &[u8], name: &str) -> FileFormat {
-    if beginning.starts_with(b"PAR1") {
+    if foreign::is_parquet(beginning) {
         return FileFormat::Parquet;
     }
     if beginning.starts_with(b"WARC/") {
@@ -313,7 +313,8 @@ mod tests {
     fn formats_are_told_by_first_bytes_and_then_by_name() {
         use FileFormat::{Csv, Html, Jsonl, Parquet, Text, Tsv, Warc};
         for (beginning, name, format) in [
-            (&b"PAR1"[..], "a.csv", Parquet),
+            (&b"PAR1\x15\x04"[..], "a.csv", Parquet),
+            (b"PAR1,text\n", "a.csv", Csv),
             (b"WARC/1.0\r\n", "-", Warc),
             (b"{\"id\":1}", "feed", Jsonl),
             (b"id,text", "feed", Jsonl),
