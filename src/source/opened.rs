@@ -227,10 +227,8 @@ fn has_escapes(beginning: &[u8], delimiter: u8) -> bool {
 }
 
 fn columns(layout: &Layout, fields: &[String]) -> Columns {
-    // No column has this name.
-    let id = if layout.ids == IdRule::File { "\0" } else { &layout.id };
     Columns {
-        id: id.to_owned(),
+        id: (layout.ids != IdRule::File).then(|| layout.id.clone()),
         text: layout.text.clone(),
         ts: layout.ts.clone(),
         op: "op".to_owned(),

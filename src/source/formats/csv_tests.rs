@@ -5,7 +5,7 @@ use super::*;
 
 fn columns(fields: &[&str]) -> Columns {
     let [id, text, ts, op] = ["id", "text", "ts", "op"].map(str::to_owned);
-    Columns { id, text, ts, op, fields: fields.iter().map(|field| (*field).to_owned()).collect() }
+    Columns { id: Some(id), text, ts, op, fields: fields.iter().map(|field| (*field).to_owned()).collect() }
 }
 
 fn csv(bytes: impl Into<Vec<u8>>) -> Csv {
