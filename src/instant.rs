@@ -1,10 +1,14 @@
 //! Points in time as texts: dates of ISO 8601 and RFC 3339, read and written by the crate `jiff`.
 //!
-//! A text -> unix seconds. Everywhere alike: in feeds, tables, archives, records of topics and databases.
+//! A text -> unix seconds. A date is read everywhere alike: in feeds, tables, archives, records of topics and databases.
 //!
 //! ```text
-//! 2024-05-06T07:08:09.5Z    2024-05-06T09:08:09+02:00    2024-05-06 07:08    2024-05-06    2024-05    2024
+//! 2024-05-06T07:08:09.5Z    2024-05-06T09:08:09+02:00    2024-05-06 07:08    2024-05-06    2024-05
 //! ```
+//!
+//! Digits alone are a number of seconds wherever a time may be one, in all formats but one ([`of_text`]): `2024` is
+//! 1970-01-01T00:33:44Z. A web archive has dates only ([`of_iso`]): there `2024` is a year, as the standard of WARC
+//! says of `WARC-Date`.
 //!
 //! Without a zone it is UTC. A day that is not in the calendar is no time: 31 February is refused, not
 //! taken for 2 March.
@@ -15,12 +19,12 @@ use jiff::{SignedDuration, Timestamp};
 /// The beginning of unix time. Times of UTC are counted from it: a time of the crate ends a day before the year 10000.
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
-/// Unix seconds of a date; `None` for anything else.
+/// Unix seconds of a date, of which four digits are a year; `None` for anything else.
 pub fn of_iso(text: &str) -> Option<f64> {
     since_epoch(text).map(|since| since.as_secs_f64())
 }
 
-/// Unix seconds: a number of them, or a date as [`of_iso`] reads it.
+/// Unix seconds: a number of them, which four digits are too, or a date as [`of_iso`] reads it.
 pub fn of_text(text: &str) -> Option<f64> {
     let text = text.trim();
     text.parse().ok().filter(|ts: &f64| ts.is_finite()).or_else(|| of_iso(text))
@@ -53,7 +57,7 @@ pub fn minute_of(micros: u64) -> Option<String> {
 fn since_epoch(text: &str) -> Option<SignedDuration> {
     let text = text.trim();
     let is_part = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    // A year, or a month: what archives may have.
+    // A year, which only archives have, or a month.
     let padded = match text.len() {
         4 if is_part => format!("{text}-01-01"),
         7 if is_part => format!("{text}-01"),

@@ -12,7 +12,9 @@ mod shingles;
 mod slots;
 mod table;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 
@@ -114,6 +116,72 @@ impl HotBlock {
             beside: of(self.other == before.other, &before.beside),
             ..self
         }
+    }
+
+    fn is_named(&self) -> bool {
+        self.document.is_some() && (self.other.is_none() || self.beside.is_some())
+    }
+}
+
+/// The hot blocks, and which of them lack a name.
+#[derive(Clone, Debug, Default)]
+pub struct HotBlocks {
+    blocks: BTreeMap<BlockKey, HotBlock>,
+    unnamed: BTreeSet<BlockKey>,
+}
+
+impl HotBlocks {
+    /// A block is hot, and is as this: it keeps the names that it has had. Whether it was not hot before.
+    pub fn put(&mut self, key: BlockKey, block: HotBlock) -> bool {
+        let before = self.blocks.get(&key);
+        let is_new = before.is_none();
+        let block = match before {
+            Some(before) => block.named_as(before),
+            None => block,
+        };
+        if block.is_named() {
+            self.unnamed.remove(&key);
+        } else {
+            self.unnamed.insert(key);
+        }
+        self.blocks.insert(key, block);
+        is_new
+    }
+
+    /// A block is hot no more; whether it was.
+    pub fn remove(&mut self, key: &BlockKey) -> bool {
+        self.unnamed.remove(key);
+        self.blocks.remove(key).is_some()
+    }
+
+    /// Names all blocks anew, or looks only at those that lack a name. `first_of` knows of some sketches: their first document, if
+    /// there is one.
+    pub fn name(&mut self, all: bool, first_of: impl Fn(SketchId) -> Option<Option<DocId>>) {
+        let name = |block: &mut HotBlock| {
+            let names = [(Some(block.example), &mut block.document), (block.other, &mut block.beside)];
+            for (sketch, name) in names {
+                if (all || name.is_none())
+                    && let Some(first) = sketch.and_then(&first_of)
+                {
+                    *name = first;
+                }
+            }
+            block.is_named()
+        };
+        if all {
+            let unnamed = self.blocks.iter_mut().filter_map(|(key, block)| (!name(block)).then_some(*key));
+            self.unnamed = unnamed.collect();
+        } else {
+            self.unnamed.retain(|key| self.blocks.get_mut(key).is_some_and(|block| !name(block)));
+        }
+    }
+}
+
+impl Deref for HotBlocks {
+    type Target = BTreeMap<BlockKey, HotBlock>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.blocks
     }
 }
 

@@ -105,13 +105,8 @@ fn apply(index: &mut BlockIndex, parcels: Vec<Parcel>, stages: &Stages, mut emit
         let (mut heated, mut cooled) = (0, 0);
         let mut hot_blocks = stages.hot_blocks.lock();
         changed.for_each(|(key, hot)| match hot {
-            Some(block) => {
-                let before = hot_blocks.get(&key);
-                heated += u64::from(before.is_none());
-                let block = before.map_or(block.clone(), |before| block.clone().named_as(before));
-                hot_blocks.insert(key, block);
-            }
-            None => cooled += u64::from(hot_blocks.remove(&key).is_some()),
+            Some(block) => heated += u64::from(hot_blocks.put(key, block)),
+            None => cooled += u64::from(hot_blocks.remove(&key)),
         });
         drop(hot_blocks);
         stages.metrics.add(Counter::Heated, heated);

@@ -16,7 +16,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::members::Members;
-use crate::block::{BlockKey, HotBlock};
+use crate::block::HotBlocks;
 use crate::doc::DocId;
 use crate::hash::SketchId;
 use crate::sketch::{Sketch, SketchRef};
@@ -212,17 +212,8 @@ impl Sketches {
     }
 
     /// Names documents of each hot block whose sketches are held here; of all blocks, or of those without a name.
-    pub(super) fn name_examples(&self, blocks: &mut BTreeMap<BlockKey, HotBlock>, all: bool) {
-        for block in blocks.values_mut() {
-            let names = [(Some(block.example), &mut block.document), (block.other, &mut block.beside)];
-            for (sketch, name) in names {
-                if (all || name.is_none())
-                    && let Some(members) = sketch.and_then(|sketch| self.members_of(sketch))
-                {
-                    *name = members.first().cloned();
-                }
-            }
-        }
+    pub(super) fn name_examples(&self, blocks: &mut HotBlocks, all: bool) {
+        blocks.name(all, |sketch| self.members_of(sketch).map(|members| members.first().cloned()));
     }
 
     /// A sketch lost its last member in this epoch.

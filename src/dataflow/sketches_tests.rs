@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
+use crate::block::{BlockKey, HotBlock};
 use crate::hash::mix;
 
 const WORDS: usize = 3;
@@ -202,11 +203,27 @@ fn a_dead_block_is_named_after_the_first_member_of_its_example() {
     };
     let block = |n| of(n, Some(3));
     let key = |hash| BlockKey { table: 0, hash };
-    let mut blocks = BTreeMap::from([(key(1), block(1)), (key(2), block(2))]);
+    let mut blocks = HotBlocks::default();
+    assert!(blocks.put(key(1), block(1)) && blocks.put(key(2), block(2)));
     sketches.name_examples(&mut blocks, false);
     assert_eq!(blocks[&key(1)].document, Some(document(5)));
     assert_eq!(blocks[&key(2)].document, None);
     assert_eq!(blocks[&key(2)].beside, Some(document(8)));
+    // Only a block that lacks a name is looked at again.
+    let looked = |blocks: &mut HotBlocks, all| {
+        let seen = std::cell::RefCell::new(BTreeSet::new());
+        blocks.name(all, |sketch| {
+            seen.borrow_mut().insert(sketch);
+            None
+        });
+        seen.into_inner()
+    };
+    assert_eq!(looked(&mut blocks, false), BTreeSet::from([sketch_id(2)]));
+    assert_eq!(looked(&mut blocks, true), BTreeSet::from([1, 2, 3].map(sketch_id)));
+    assert!(!blocks.put(key(2), of(3, None)), "it was hot before");
+    assert_eq!(looked(&mut blocks, false), BTreeSet::from([sketch_id(3)]));
+    assert!(blocks.remove(&key(2)) && !blocks.remove(&key(2)));
+    assert_eq!(looked(&mut blocks, false), BTreeSet::new());
     // A block that changes keeps the names of what it still has.
     let renamed = of(1, Some(2)).named_as(&blocks[&key(1)]);
     assert_eq!((renamed.document, renamed.beside), (Some(document(5)), None));

@@ -5,7 +5,7 @@ use std::sync::{Arc, Once};
 
 use parking_lot::Mutex;
 
-use crate::block::{BlockKey, Blocking, HotBlock};
+use crate::block::{Blocking, HotBlocks};
 use crate::filter::PairFilter;
 use crate::metrics::Metrics;
 use crate::origins::Origins;
@@ -54,7 +54,7 @@ pub struct Stages {
     /// Where it is counted.
     pub metrics: Arc<Metrics>,
     /// The hot blocks of all workers, kept current; their documents are named now and then, and when the input has ended.
-    pub hot_blocks: Arc<Mutex<BTreeMap<BlockKey, HotBlock>>>,
+    pub hot_blocks: Arc<Mutex<HotBlocks>>,
 }
 
 impl Stages {

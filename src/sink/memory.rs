@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::Sink;
 use crate::doc::{DocChange, DocId, Facts, Letter};
-use crate::mark::{Mark, Standing};
+use crate::mark::{Mark, Standing, Topic};
 use crate::pair::{Delta, DocPair, Pair, Similarity};
 use crate::time::{Epoch, Progress};
 
@@ -106,6 +106,10 @@ impl<S: Sink> Sink for Arc<Mutex<S>> {
         self.lock().pairs()
     }
 
+    fn topic(&self) -> Option<Topic> {
+        self.lock().topic()
+    }
+
     fn wants_documents(&self) -> bool {
         self.lock().wants_documents()
     }
@@ -118,6 +122,10 @@ impl<S: Sink> Sink for Arc<Mutex<S>> {
         self.lock().restored(deltas);
     }
 
+    fn live(&mut self, past: Epoch) {
+        self.lock().live(past);
+    }
+
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], letters: &[Letter]) -> io::Result<()> {
         self.lock().epoch(progress, deltas, letters)
     }
@@ -128,5 +136,44 @@ impl<S: Sink> Sink for Arc<Mutex<S>> {
 
     fn finish(&mut self) -> io::Result<()> {
         self.lock().finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes to a topic, and remembers since when it is live.
+    #[derive(Default)]
+    struct Live(Option<Epoch>);
+
+    impl Sink for Live {
+        fn topic(&self) -> Option<Topic> {
+            Some(Topic { name: "pairs".to_owned(), id: None })
+        }
+
+        fn live(&mut self, past: Epoch) {
+            self.0 = Some(past);
+        }
+
+        fn epoch(&mut self, _: &Progress, _: &[Delta], _: &[Letter]) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn commit(&mut self, _: &Mark) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn finish(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_shared_sink_is_asked_and_hears_what_it_would_alone() {
+        let mut shared = Arc::new(Mutex::new(Live::default()));
+        assert_eq!(Sink::topic(&shared), shared.lock().topic());
+        Sink::live(&mut shared, 7);
+        assert_eq!(shared.lock().0, Some(7));
     }
 }

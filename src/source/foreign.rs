@@ -2,7 +2,8 @@
 //!
 //! How an input begins -> why it is not read, and the command that helps; `None` for what may be read. Two
 //! kinds of signs: *magic*, the first bytes of other containers, and *shape*, JSON that is not one object a
-//! line, and text that is not UTF-8. What neither shows is left to the reader of the format.
+//! line, and text that is not UTF-8. What neither shows is left to the reader of the format. Magic of printable
+//! letters may begin a text or the header of a table too: it counts where bytes follow that no text has.
 
 use std::borrow::Cow;
 
@@ -36,7 +37,7 @@ const AS_TABLE: Help = Say("write it as Parquet or as JSON Lines");
 const NO_RECORDS: Help = Say("name files that hold texts or records");
 
 /// First bytes, what begins with them, and what to do with it.
-static MAGIC: [(&[u8], &str, Help); 29] = [
+static MAGIC: [(&[u8], &str, Help); 24] = [
     (b"\xfd7zXZ\0", "compressed with xz", Pipe("xz -dc")),
     (b"\x04\x22\x4d\x18", "compressed with lz4", Pipe("lz4 -dc")),
     (b"\x02\x21\x4c\x18", "compressed with lz4", Pipe("lz4 -dc")),
@@ -47,10 +48,7 @@ static MAGIC: [(&[u8], &str, Help); 29] = [
     (b"\x1f\x9d", "compressed with compress", Pipe("uncompress -c")),
     (b"\xff\x06\0\0sNaPpY", "compressed with snappy", Pipe("snzip -dc")),
     (b"Rar!\x1a\x07", "a rar archive", Pipe("unrar p -inul")),
-    (b"ARROW1", "an Arrow file (Feather)", FROM_FEATHER),
-    (b"FEA1", "a Feather file", FROM_FEATHER),
     (b"Obj\x01", "an Avro file", Pipe("avro-tools tojson")),
-    (b"PARE", "an encrypted Parquet file", Say("write it without encryption")),
     (
         b"SQLite format 3\0",
         "an SQLite database",
@@ -74,10 +72,18 @@ static MAGIC: [(&[u8], &str, Help); 29] = [
     ),
     (b"\x89PNG\r\n\x1a\n", "an image", NO_RECORDS),
     (b"\xff\xd8\xff", "an image", NO_RECORDS),
-    (b"GIF8", "an image", NO_RECORDS),
     (b"\x7fELF", "a program", NO_RECORDS),
-    (b"OggS", "a sound", NO_RECORDS),
     (b"\0asm", "a program", NO_RECORDS),
+];
+
+/// The same of first bytes that are letters: where bytes are with them that no text has.
+static LETTERS: [(&[u8], &str, Help); 6] = [
+    (b"ARROW1", "an Arrow file (Feather)", FROM_FEATHER),
+    (b"FEA1", "a Feather file", FROM_FEATHER),
+    (b"ORC", "an ORC file", FROM_ORC),
+    (b"PARE", "an encrypted Parquet file", Say("write it without encryption")),
+    (b"GIF8", "an image", NO_RECORDS),
+    (b"OggS", "a sound", NO_RECORDS),
 ];
 
 /// Endings of names that a decompressor takes away, besides those of formats that are read.
@@ -109,7 +115,7 @@ pub(super) fn refused(beginning: &[u8], is_packed: bool, name: &str, format: Fil
         ));
     }
     let are_records = matches!(format, FileFormat::Jsonl | FileFormat::Csv | FileFormat::Tsv);
-    if format != FileFormat::Parquet && beginning.starts_with(b"PAR1") {
+    if format != FileFormat::Parquet && is_parquet(beginning) {
         return Some(format!(
             "it is a Parquet file, and is to be read as {}: leave --format out",
             format.name()
@@ -161,18 +167,27 @@ pub(super) fn is_pointer(bytes: &[u8]) -> bool {
     bytes.starts_with(b"version https://git-lfs.github.com/spec/")
 }
 
+/// Whether it begins as a Parquet file does: with four letters, and with bytes of a header behind them.
+pub(super) fn is_parquet(beginning: &[u8]) -> bool {
+    beginning.starts_with(b"PAR1") && (beginning.len() == 4 || !is_text(beginning))
+}
+
+/// Whether these bytes may be of a text: none of them is a control character that no text has.
+fn is_text(bytes: &[u8]) -> bool {
+    !bytes.iter().any(|byte| matches!(byte, 0..=8 | 14..=26 | 28..=31))
+}
+
 /// What begins so, and what to do with it.
 fn container(beginning: &[u8]) -> Option<(&'static str, &'static Help)> {
-    let named = MAGIC.iter().find(|(magic, ..)| beginning.starts_with(magic));
+    let letters = if is_text(beginning) { &[][..] } else { &LETTERS };
+    let named = MAGIC.iter().chain(letters).find(|(magic, ..)| beginning.starts_with(magic));
     if let Some((_, what, help)) = named {
         return Some((*what, help));
     }
-    let is_binary = beginning.iter().any(|byte| matches!(byte, 0..=8 | 14..=26 | 28..=31));
     match beginning {
         [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..] => {
             Some(("compressed with bzip2", &FROM_BZIP2))
         }
-        [b'O', b'R', b'C', ..] if is_binary => Some(("an ORC file", &FROM_ORC)),
         // A message of a stream: this mark, and a length of four bytes that is not absurd.
         [0xff, 0xff, 0xff, 0xff, _, _, _, 0, ..] => Some(("an Arrow stream", &FROM_STREAM)),
         _ if beginning.get(257..262) == Some(b"ustar") => Some(("a tar archive", &FROM_TAR)),
@@ -306,6 +321,30 @@ mod tests {
         assert_eq!(told(b"PAR1....", "a", FileFormat::Parquet), None);
         assert_eq!(told(b"id,text\n", "a", FileFormat::Csv), None);
         assert_eq!(told("\u{4100}".as_bytes(), "a", FileFormat::Csv), None);
+    }
+
+    /// The letters of a magic begin a table or a text: it is read. Before the bytes of the real thing they count.
+    #[test]
+    fn letters_of_a_magic_begin_texts_too() {
+        for magic in ["ARROW1", "FEA1", "PARE", "GIF8", "OggS", "ORC", "PAR1"] {
+            for rest in
+                [",text,id\nx,a text,1\n", " images: the text goes on\n", "\tid\ttext\n\u{1b}[1m\u{e9}\n"]
+            {
+                let text = format!("{magic}{rest}");
+                for format in [FileFormat::Csv, FileFormat::Tsv, FileFormat::Text, FileFormat::Jsonl] {
+                    assert_eq!(told(text.as_bytes(), "a", format), None, "{text:?}");
+                }
+                assert_eq!(binary(text.as_bytes()), None, "{text:?}");
+                assert!(!is_parquet(text.as_bytes()), "{text:?}");
+            }
+            let bytes = [magic.as_bytes(), b"\x15\x04\0\0"].concat();
+            assert!(told(&bytes, "a", FileFormat::Csv).is_some(), "{magic}");
+            assert_eq!(binary(&bytes).is_some(), magic != "PAR1", "{magic}");
+        }
+        let others = MAGIC.iter().map(|(magic, ..)| *magic);
+        let others: Vec<_> = others.filter(|magic| magic.is_ascii() && is_text(magic)).collect();
+        let pointer: &[u8] = b"version https://git-lfs.github.com/spec/";
+        assert_eq!(others, [pointer, b"%PDF-"], "these two may be written as texts");
     }
 
     #[test]

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use walkdir::WalkDir;
-
 use super::input::InputPlace;
 use super::layout::by_name;
-use super::reading::{holds_records, is_hidden};
+use super::reading::{holds_records, in_order, is_hidden};
 use super::{FileFormat, Input, Layout};
 
 /// Files of a folder that are read alike.
@@ -32,7 +30,7 @@ impl FolderKind {
 pub fn folder_kinds(folder: &Input) -> Vec<FolderKind> {
     let InputPlace::Folder(root) = &folder.place else { return Vec::new() };
     let mut kinds: Vec<FolderKind> = Vec::new();
-    let files = WalkDir::new(root).sort_by_file_name().into_iter().filter_entry(|entry| !is_hidden(entry));
+    let files = in_order(root).into_iter().filter_entry(|entry| !is_hidden(entry));
     for entry in files.flatten().filter(|entry| entry.file_type().is_file()) {
         let path = entry.into_path();
         let named = by_name(&path.to_string_lossy());
@@ -54,4 +52,23 @@ pub fn folder_kinds(folder: &Input) -> Vec<FolderKind> {
         }
     }
     kinds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_in_the_order_in_which_files_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("a")).unwrap();
+        // By its path "a.csv" stands before "a/b.tsv", by its name the folder before the file.
+        for name in ["a/b.tsv", "a.csv", "a.html", ".a.txt"] {
+            std::fs::write(folder.path().join(name), "id\n").unwrap();
+        }
+        let place = InputPlace::Folder(folder.path().to_owned());
+        let kinds = folder_kinds(&Input { place, layout: Arc::default() });
+        let formats: Vec<_> = kinds.iter().map(|kind| kind.format).collect();
+        assert_eq!(formats, [FileFormat::Csv, FileFormat::Html, FileFormat::Tsv]);
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! The format is the one that was asked for; else, in this order:
 //!
-//! 1. `PAR1` first: Parquet; `WARC/` first, decompressed: a web archive;
+//! 1. `PAR1` first, and bytes behind it that no text has: Parquet; `WARC/` first, decompressed: a web archive;
 //! 2. by the name, without `.gz` or `.zst`: `.warc` `.wet`, `.parquet`, `.csv`, `.tsv`, `.jsonl` `.ndjson` `.json`, `.html` `.htm` `.xhtml`,
 //!    `.md` `.markdown` `.rst`, and `.txt` where the first character is no `{`;
 //! 3. JSON Lines.
@@ -227,10 +227,8 @@ fn has_escapes(beginning: &[u8], delimiter: u8) -> bool {
 }
 
 fn columns(layout: &Layout, fields: &[String]) -> Columns {
-    // No column has this name.
-    let id = if layout.ids == IdRule::File { "\0" } else { &layout.id };
     Columns {
-        id: id.to_owned(),
+        id: (layout.ids != IdRule::File).then(|| layout.id.clone()),
         text: layout.text.clone(),
         ts: layout.ts.clone(),
         op: "op".to_owned(),
@@ -281,7 +279,7 @@ fn beginning(compression: Compression, head: &[u8]) -> Vec<u8> {
 
 /// The format of an input that begins so and has this name.
 fn told(beginning: &[u8], name: &str) -> FileFormat {
-    if beginning.starts_with(b"PAR1") {
+    if foreign::is_parquet(beginning) {
         return FileFormat::Parquet;
     }
     if beginning.starts_with(b"WARC/") {
@@ -313,7 +311,8 @@ mod tests {
     fn formats_are_told_by_first_bytes_and_then_by_name() {
         use FileFormat::{Csv, Html, Jsonl, Parquet, Text, Tsv, Warc};
         for (beginning, name, format) in [
-            (&b"PAR1"[..], "a.csv", Parquet),
+            (&b"PAR1\x15\x04"[..], "a.csv", Parquet),
+            (b"PAR1,text\n", "a.csv", Csv),
             (b"WARC/1.0\r\n", "-", Warc),
             (b"{\"id\":1}", "feed", Jsonl),
             (b"id,text", "feed", Jsonl),

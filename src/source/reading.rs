@@ -284,12 +284,6 @@ impl Reading<'_> {
 
     /// Reads the list of a folder's files; the workers read the files.
     fn folder(&mut self, root: &Path, input: &Input) -> Result<(), Ended> {
-        // A folder sorts by its name with the separator that follows it in the paths of its files.
-        let key = |entry: &DirEntry| {
-            let mut name = entry.file_name().as_encoded_bytes().to_vec();
-            name.extend(entry.file_type().is_dir().then_some(b'/'));
-            name
-        };
         let (mut records, mut texts) = (0_u64, 0_u64);
         let is_told = self.cutter.tells();
         let bad = self.bad;
@@ -300,8 +294,7 @@ impl Reading<'_> {
             }
             !is_hidden
         };
-        let sorted = WalkDir::new(root).sort_by(move |a, b| key(a).cmp(&key(b)));
-        for entry in sorted.into_iter().filter_entry(is_wanted) {
+        for entry in in_order(root).into_iter().filter_entry(is_wanted) {
             match entry.and_then(|entry| Ok((entry.metadata()?.len(), entry))) {
                 Ok((bytes, entry)) if entry.file_type().is_file() => {
                     let path = entry.into_path();
@@ -368,6 +361,17 @@ impl Reading<'_> {
         });
         letter.map_or(Ok(()), |letter| self.cutter.keep(letter))
     }
+}
+
+/// What is below a folder, in the order of the paths' bytes.
+pub(super) fn in_order(root: &Path) -> WalkDir {
+    // A folder sorts by its name with the separator that follows it in the paths of its files.
+    let key = |entry: &DirEntry| {
+        let mut name = entry.file_name().as_encoded_bytes().to_vec();
+        name.extend(entry.file_type().is_dir().then_some(b'/'));
+        name
+    };
+    WalkDir::new(root).sort_by(move |a, b| key(a).cmp(&key(b)))
 }
 
 /// Whether an entry of a folder is passed over, with all below it: what tools keep beside data, as in stores.

@@ -165,8 +165,14 @@ impl Csv {
         }
         let at = find(text).unwrap_or(0);
         let fields = fields.iter().map(|field| find(field)).collect();
-        let columns =
-            Places { count: names.len(), id: find(id), text: at, ts: find(ts), op: find(op), fields };
+        let columns = Places {
+            count: names.len(),
+            id: id.as_deref().and_then(find),
+            text: at,
+            ts: find(ts),
+            op: find(op),
+            fields,
+        };
         Ok(Some(columns))
     }
 

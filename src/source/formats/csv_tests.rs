@@ -5,7 +5,7 @@ use super::*;
 
 fn columns(fields: &[&str]) -> Columns {
     let [id, text, ts, op] = ["id", "text", "ts", "op"].map(str::to_owned);
-    Columns { id, text, ts, op, fields: fields.iter().map(|field| (*field).to_owned()).collect() }
+    Columns { id: Some(id), text, ts, op, fields: fields.iter().map(|field| (*field).to_owned()).collect() }
 }
 
 fn csv(bytes: impl Into<Vec<u8>>) -> Csv {
@@ -239,4 +239,32 @@ fn harm_costs_what_it_meets() {
     }
     // Nearly all of the file is inside quotes.
     assert!(told > 300, "{told} of 334");
+}
+
+/// The times of a table, where digits are seconds, and of an archive, which has dates only.
+#[test]
+fn digits_are_seconds_in_tables_and_a_year_in_archives() {
+    const YEAR: Option<f64> = Some(1_704_067_200.0);
+    for (time, in_table, in_archive) in [
+        ("2024", Some(2024.0), YEAR),
+        ("2024-01", YEAR, YEAR),
+        ("2024-01-01", YEAR, YEAR),
+        ("2024-01-01T01:00:00+01:00", YEAR, YEAR),
+        ("1704067200", YEAR, None),
+        ("20240101", Some(20_240_101.0), None),
+        ("2024-13", None, None),
+        ("soon", None, None),
+    ] {
+        assert_eq!((instant::of_text(time), instant::of_iso(time)), (in_table, in_archive), "{time:?}");
+        let mut row = Row::default();
+        let read = csv(format!("id,ts,text\na,{time},t\n")).next(&mut row);
+        let is_bad = read.is_err_and(|damage| damage.reason == BadRecord::BadTs);
+        assert_eq!((is_bad, row.ts), (in_table.is_none(), in_table), "{time:?}");
+        let archive = format!(
+            "WARC/1.1\r\nWARC-Type: conversion\r\nWARC-Date: {time}\r\nContent-Length: 1\r\n\r\nt\r\n\r\n"
+        );
+        let bytes = Box::new(Cursor::new(archive.into_bytes()));
+        let mut archive = super::super::warc(bytes, &columns(&[]), crate::source::WarcId::Record);
+        assert_eq!((archive.next(&mut row), row.ts), (Ok(Next::Row), in_archive), "{time:?}");
+    }
 }

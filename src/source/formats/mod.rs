@@ -29,8 +29,8 @@ use crate::time::UnixTime;
 /// What of a record is wanted, by dotted paths: `meta.title` is the `title` of the object `meta`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Columns {
-    /// The document's id. A record without one is named by its file and its number there.
-    pub(super) id: String,
+    /// The document's id; `None` where none is to be read. A record without one is named by its file and its number there.
+    pub(super) id: Option<String>,
     /// Its text.
     pub(super) text: String,
     /// When it happened, in unix seconds.
@@ -208,8 +208,8 @@ pub(super) fn parquet_lacks(file: Arc<dyn Stored>, columns: &Columns) -> Option<
     match parquet::Parquet::open(file, columns) {
         Err(damage) => damage.lack(),
         Ok(file) => {
-            let cause = file.group(0).err()?.cause?;
-            cause.contains("which is not read").then(|| format!("{cause}: write it with zstd or snappy"))
+            let found = file.foreign_codec()?;
+            Some(format!("{found}, which is not read: write it with zstd or snappy"))
         }
     }
 }
@@ -236,8 +236,8 @@ impl Columns {
         let usual = Layout::default();
         let (reason, name) = if !has(&self.text) {
             (BadRecord::MissingText, &self.text)
-        } else if self.id != usual.id && self.id != "\0" && !has(&self.id) {
-            (BadRecord::MissingId, &self.id)
+        } else if let Some(id) = self.id.as_ref().filter(|id| **id != usual.id && !has(id)) {
+            (BadRecord::MissingId, id)
         } else if self.ts != usual.ts && !has(&self.ts) {
             (BadRecord::BadTs, &self.ts)
         } else {

@@ -270,3 +270,30 @@ fn long_pages_are_held_a_few_at_a_time() {
     assert_eq!((code, &stats["bad_records"], &stats["events"]), (0, &json!({}), &json!(32)), "{err}");
     println!("{peak} KiB");
 }
+
+/// Nine columns of 40 MiB each, in pages of 1 MiB: the pages of all that has been read would be 360 MiB, and so would be those of 256 rows.
+#[cfg(target_os = "linux")]
+#[test]
+fn wide_columns_are_held_a_few_pages_at_a_time() {
+    const PAGE: usize = 1 << 20;
+    const PAGES: usize = 40;
+    const FIELDS: [&str; 8] = ["f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8"];
+    let weighed: String = FIELDS.iter().map(|name| format!("--set text.fields.{name}=1 ")).collect();
+    for in_page in [1, 16] {
+        let content = plain(&vec!["x".repeat(PAGE / in_page); in_page]);
+        let stored = zstd::encode_all(&content[..], 1).expect("works in a test");
+        let head = data(content.len() as i64, stored.len(), in_page as i64, PLAIN);
+        let pages = [head, stored].concat().repeat(PAGES);
+        let rows = (PAGES * in_page) as i64;
+        // They are deleted, so that no text is looked at.
+        let ops = page(rows, PLAIN, &plain(&vec!["delete"; PAGES * in_page]));
+        let mut columns =
+            vec![bytes_of_rows(rows), bytes("op", NONE, ops), bytes("text", ZSTD, pages.clone())];
+        columns.extend(FIELDS.map(|name| bytes(name, ZSTD, pages.clone())));
+        let place = Place::new();
+        place.file("wide.parquet", file(rows, &columns));
+        let (code, err, stats, peak) = replay_within(&place, 1 << 20, &format!("{weighed}wide.parquet"));
+        assert_eq!((code, &stats["bad_records"], &stats["events"]), (0, &json!({}), &json!(rows)), "{err}");
+        println!("{in_page} a page: {peak} KiB");
+    }
+}

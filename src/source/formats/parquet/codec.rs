@@ -25,6 +25,11 @@ pub(super) enum Codec {
 }
 
 impl Codec {
+    /// Whether pages that are compressed so are read.
+    pub(super) fn is_read(codec: CompressionCodec) -> bool {
+        !matches!(codec, CompressionCodec::BROTLI | CompressionCodec::LZO)
+    }
+
     pub(super) fn new(codec: CompressionCodec) -> Result<Self> {
         Ok(match codec {
             CompressionCodec::UNCOMPRESSED => Self::Plain,

@@ -30,6 +30,7 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ParquetMetaData;
 use serde::Serialize;
 
+use self::codec::Codec;
 use self::column::{Column, Value};
 use self::pages::Held;
 use super::ahead::{Parts, Record, each_record};
@@ -118,9 +119,20 @@ impl Parquet {
         }
         let text = find(&columns.text).unwrap_or(0);
         let fields = columns.fields.iter().map(|field| find(field)).collect();
-        let leaves =
-            Leaves { id: find(&columns.id), text, ts: find(&columns.ts), op: find(&columns.op), fields };
+        let id = columns.id.as_deref().and_then(find);
+        let leaves = Leaves { id, text, ts: find(&columns.ts), op: find(&columns.op), fields };
         Ok(Self { file, about, leaves })
+    }
+
+    /// With what the columns that are wanted are compressed, if that is not read: by the first row group.
+    pub(in crate::source) fn foreign_codec(&self) -> Option<String> {
+        let group = self.about.row_groups().first()?;
+        let Leaves { id, text, ts, op, fields } = &self.leaves;
+        let mut leaves = [id, ts, op].into_iter().chain(fields).flatten().chain([text]);
+        leaves.find_map(|leaf| {
+            let codec = group.columns().get(*leaf)?.compression_codec();
+            (!Codec::is_read(codec)).then(|| format!("it is compressed with {codec}"))
+        })
     }
 
     /// How many rows each row group has, by the footer.
@@ -139,10 +151,11 @@ impl Parquet {
             let group = self.about.row_groups().get(place);
             let group = group.ok_or_else(|| ParquetError::General("it is not in the file".to_owned()))?;
             let left = u64::try_from(group.num_rows()).unwrap_or(0);
-            let held = Held::default();
+            let Leaves { id, text, ts, op, fields } = &self.leaves;
+            let others = [id, ts, op].into_iter().chain(fields).flatten();
+            let held = Held::among(1 + others.count());
             let column = |leaf: usize| Column::open(&self.file, group.column(leaf), left, &held);
             let all = |leaf: &Option<usize>| leaf.map(column).transpose();
-            let Leaves { id, text, ts, op, fields } = &self.leaves;
             Ok(Group {
                 id: all(id)?,
                 text: column(*text)?,

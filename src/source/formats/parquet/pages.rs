@@ -3,8 +3,9 @@
 //! A header -> counts and sizes that hold -> the page, decompressed to no more than was said -> the counts inside it -> the crate, which
 //! makes room for what its pages say.
 //!
-//! What the columns of a group hold together is at most [`MAX_HELD`]. Where a row is one value, a step ends before it would hold more than
-//! [`STEP_BYTES`] of pages; so long texts, each a page, are read a few at a time.
+//! What the columns of a group hold together is at most [`MAX_HELD`]. A step lets go of the pages of the steps before it. Where a row is one
+//! value, a step ends before it would hold more pages than its column has a share of; so long texts, each a page, are read a few at a time,
+//! and many columns of them fit together.
 
 use std::io::{BufReader, Read};
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use super::{Chunks, Piece, STEP, lengths};
 /// Bytes of pages, and of what the crate makes of them, that the columns of a row group hold together, at most.
 pub(super) const MAX_HELD: usize = 256 << 20;
 
-/// Bytes of pages that one step holds, at most, but for a page that is longer.
+/// Bytes of pages that one step of a column holds, at most, but for a page that is longer.
 const STEP_BYTES: usize = 32 << 20;
 
 /// What the crate takes for a value of a dictionary, and about that for a level of a list.
@@ -37,8 +38,19 @@ pub(super) struct Step {
 }
 
 /// Bytes that the columns of a row group hold.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Held(Arc<AtomicUsize>);
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    bytes: Arc<AtomicUsize>,
+    /// Bytes of pages that one step of each column holds, at most, but for a page that is longer.
+    share: usize,
+}
+
+impl Held {
+    /// Nothing, of so many columns. Their shares leave half of [`MAX_HELD`] to pages that are longer, and to dictionaries.
+    pub(super) fn among(columns: usize) -> Self {
+        Self { bytes: Arc::default(), share: STEP_BYTES.min(MAX_HELD / 2 / columns.max(1)) }
+    }
+}
 
 /// What stands before a page.
 #[derive(Clone, Copy, Debug, Default)]
@@ -75,9 +87,9 @@ pub(super) struct Pages {
     next: Option<Header>,
     step: Arc<Step>,
     held: Held,
-    /// Held by the pages of this step, and by the dictionary.
+    /// Held by the pages of this step, and by the last of them.
     pages: usize,
-    dictionary: usize,
+    last: usize,
     /// A step has been ended early.
     is_paused: bool,
 }
@@ -102,7 +114,7 @@ impl Pages {
             step: Arc::clone(step),
             held: held.clone(),
             pages: 0,
-            dictionary: 0,
+            last: 0,
             is_paused: false,
         })
     }
@@ -187,31 +199,30 @@ impl Pages {
         usize::try_from(self.about.type_length()).unwrap_or(0)
     }
 
-    /// Whether another page would make a step hold too much.
+    /// Whether another page would make a step hold too much. What the steps before it have read is let go.
     fn is_enough(&mut self, header: &Header) -> bool {
-        if self.is_list() {
-            if self.step.is_new.swap(false, Ordering::Relaxed) {
-                self.release();
-            }
-            return false;
+        if self.step.is_new.swap(false, Ordering::Relaxed) {
+            // Values of this step may stand in the last page, but not where the step before has ended for want of another.
+            self.release(if self.is_paused || self.is_list() { 0 } else { self.last });
         }
-        let is_enough =
-            !self.is_paused && self.pages > 0 && self.pages.saturating_add(header.bytes) > STEP_BYTES;
-        if self.is_paused {
-            self.release();
-        }
-        self.is_paused = is_enough;
-        is_enough
+        let is_more = self.pages > 0 && self.pages.saturating_add(header.bytes) > self.held.share;
+        self.is_paused = is_more && !self.is_paused && !self.is_list();
+        self.is_paused
     }
 
-    fn release(&mut self) {
-        self.held.0.fetch_sub(self.pages, Ordering::Relaxed);
-        self.pages = 0;
+    /// Lets go of the pages but for so many bytes of them.
+    fn release(&mut self, but: usize) {
+        self.held.bytes.fetch_sub(self.pages - but, Ordering::Relaxed);
+        self.pages = but;
     }
 
     fn hold(&mut self, bytes: usize, is_dictionary: bool) -> Result<()> {
-        let held = self.held.0.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
-        *if is_dictionary { &mut self.dictionary } else { &mut self.pages } += bytes;
+        let held = self.held.bytes.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        // A dictionary is held to the end.
+        if !is_dictionary {
+            self.pages += bytes;
+            self.last += bytes;
+        }
         if held > MAX_HELD {
             return Err(wrong(format!(
                 "pages that are read together take {held} bytes, which is more than {MAX_HELD}: write it in smaller pages"
@@ -224,6 +235,7 @@ impl Pages {
     fn read(&mut self, header: Header) -> Result<Page> {
         let is_dictionary = header.kind == DICTIONARY;
         let values = header.values as usize;
+        self.last = 0;
         self.hold(header.bytes, is_dictionary)?;
         if is_dictionary {
             self.hold(values.saturating_mul(PER_VALUE), true)?;

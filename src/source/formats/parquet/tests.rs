@@ -37,7 +37,7 @@ impl Stored for Memory {
 fn columns(text: &str, id: &str, fields: &[&str]) -> Columns {
     let [ts, op] = ["ts", "op"].map(str::to_owned);
     let fields = fields.iter().map(|field| (*field).to_owned()).collect();
-    Columns { id: id.to_owned(), text: text.to_owned(), ts, op, fields }
+    Columns { id: Some(id.to_owned()), text: text.to_owned(), ts, op, fields }
 }
 
 fn open(bytes: &[u8], columns: &Columns) -> Result<Parquet, Damage> {

@@ -50,7 +50,7 @@ fn zstd_frame(bytes: &[u8], dictionary: &[u8]) -> Vec<u8> {
 
 pub(super) fn columns(fields: &[&str]) -> Columns {
     let [id, text, ts, op] = ["id", "text", "ts", "op"].map(str::to_owned);
-    Columns { id, text, ts, op, fields: fields.iter().map(|field| (*field).to_owned()).collect() }
+    Columns { id: Some(id), text, ts, op, fields: fields.iter().map(|field| (*field).to_owned()).collect() }
 }
 
 fn warc(bytes: Vec<u8>) -> Warc {
