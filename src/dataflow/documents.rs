@@ -153,7 +153,7 @@ impl<V: InForce> Documents<V> {
         let Position { partition, offset } = last.position;
         let ts = last.ts.unwrap_or(f64::NAN);
         let changed = if last.is_restored { 0 } else { u32::try_from(epoch).unwrap_or(u32::MAX) };
-        let known_key = place.filter(|_| self.remembers_ended()).and_then(|at| self.key(at));
+        let known_key = place.filter(|_| self.remembers_homes()).and_then(|at| self.key(at));
         let newest = known_key.map_or(key, |known| known.max(key));
         let known = place.and_then(|at| Some((at, self.by_id.get_mut(at)?)));
         let here = match known {
@@ -175,11 +175,11 @@ impl<V: InForce> Documents<V> {
                 new
             }
         };
-        if self.remembers_ended() {
+        if self.remembers_homes() {
             self.set_newest(here, newest);
         }
         let has_ts = self.get(here).is_some_and(|document| !document.ts.is_nan());
-        self.order_by_ts(here, has_ts && (value != V::ENDED || self.remembers_ended()));
+        self.order_by_ts(here, has_ts && (value != V::ENDED || self.remembers_homes()));
         if let Some(Slots { order, keys }) = &mut self.slots {
             let greatest = &mut keys.row_mut(here as usize)[0];
             *greatest = key.max(*greatest);
@@ -188,8 +188,13 @@ impl<V: InForce> Documents<V> {
         here
     }
 
-    /// Whether ended documents stay without a slot.
-    fn remembers_ended(&self) -> bool {
+    /// Whether anything stays of documents that have ended: a slot, or a home.
+    pub(super) fn remembers_ended(&self) -> bool {
+        self.slots.is_some() || self.remembers_homes()
+    }
+
+    /// Whether homes are remembered beside the documents: where ids move and no slot has them.
+    fn remembers_homes(&self) -> bool {
         self.ids_move && self.slots.is_none()
     }
 
@@ -244,7 +249,7 @@ impl<V: InForce> Documents<V> {
             .by_id
             .get_mut(place)
             .map_or(V::ENDED, |document| std::mem::replace(&mut document.value, V::ENDED));
-        let stays = newest.filter(|key| self.remembers_ended() && was != V::ENDED && key.ts().is_some());
+        let stays = newest.filter(|key| self.remembers_homes() && was != V::ENDED && key.ts().is_some());
         if let Some(key) = stays {
             self.set_newest(place, key);
         }
@@ -292,7 +297,7 @@ impl<V: InForce> Documents<V> {
         if self.slots.is_some() {
             return self.slot(place);
         }
-        let document = self.get(place).filter(|_| self.ids_move)?;
+        let document = self.get(place).filter(|_| self.remembers_homes())?;
         let is_in_time = document.ts.is_nan() || self.by_ts.as_ref().is_none_or(|order| order.holds(place));
         self.key(place).filter(|_| is_in_time)
     }

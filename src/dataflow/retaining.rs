@@ -134,12 +134,11 @@ impl<F: Follow> Retaining<F> {
         // None is before any.
         self.clock = self.clock.max(clock);
         let oldest = self.retention.oldest(self.clock);
-        let remembers_ended = self.retention.max_documents.is_some() || self.ids_move;
         let counts_undated = self.retention.max_age.is_some();
         let shared = Rc::clone(&self.documents);
         let mut documents = shared.borrow_mut();
         documents.begin(epoch);
-        let slots = documents.slots();
+        let (slots, remembers_ended) = (documents.slots(), documents.remembers_ended());
         let (mut inserted, mut deleted, mut unchanged, mut unknown) = (0, 0, 0, 0);
         let (mut expired, mut late, mut undated, mut replaced) = (0, 0, 0, 0);
 

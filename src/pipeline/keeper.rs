@@ -47,7 +47,8 @@ struct Shared {
     tables: Arc<Mutex<BTreeMap<u64, Arc<IdfTable>>>>,
     rules: TextRules,
     scheme: Vec<u8>,
-    ids_move: bool,
+    /// Whether the state has all that is remembered of ended documents.
+    ended: bool,
     metrics: Arc<Metrics>,
     status: Arc<Status>,
     every: Duration,
@@ -78,11 +79,13 @@ enum End {
 pub(super) struct KeeperStop(Arc<Shared>);
 
 impl Keeper {
-    /// Starts the thread; it publishes no more often than `every`. `fail` is told when it cannot go on.
+    /// Starts the thread; it publishes no more often than `every`. `ended` says whether the state has what is remembered of ended documents:
+    /// not where it goes on from one that has not. `fail` is told when it cannot go on.
     pub(super) fn start(
         state: State,
         every: Duration,
         stages: &Stages,
+        ended: bool,
         status: Arc<Status>,
         fail: impl Fn(RunError) + Send + 'static,
     ) -> Result<Self, RunError> {
@@ -93,7 +96,7 @@ impl Keeper {
             tables: Arc::clone(&stages.tables),
             rules: stages.scheme.text.clone(),
             scheme: stages.scheme.description().encode(),
-            ids_move: stages.ids_move,
+            ended,
             metrics: Arc::clone(&stages.metrics),
             status,
             every,
@@ -187,7 +190,7 @@ impl Shared {
             pending.bytes = 0;
             drop(pending);
             self.changed.notify_all();
-            let saved = Saved { mark, ended: self.ids_move, scheme: self.scheme.clone() };
+            let saved = Saved { mark, ended: self.ended, scheme: self.scheme.clone() };
             self.persist(|state| state.publish(&saved, &changes))?;
             failpoint::reach("state");
             self.status.set_state(saved.epoch(), self.state.lock().stored_bytes());

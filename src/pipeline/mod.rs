@@ -312,11 +312,13 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
              between partitions; if partitions were added to the topic, take another place for the state and start with --reconcile once"
         );
     }
+    // What it goes on from may lack them.
+    let ended = stages.ids_move && snapshot.as_ref().is_none_or(|snapshot| snapshot.saved().ended);
     let committer = if writes {
         let keeper = continuity.state.map(|(state, every)| {
             let told = Arc::clone(&shared);
             let stands = Arc::clone(&shared.status);
-            Keeper::start(state, every, &stages, stands, move |error| told.failure.fail(error))
+            Keeper::start(state, every, &stages, ended, stands, move |error| told.failure.fail(error))
         });
         let keeper = keeper.transpose().inspect_err(give_up)?;
         if let Some(keeper) = &keeper {

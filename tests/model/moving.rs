@@ -15,6 +15,7 @@ use dupflow::dataflow::Stages;
 use dupflow::doc::DocId;
 use dupflow::hash;
 use dupflow::metrics::{Counter, Metrics};
+use dupflow::state;
 use dupflow::text::IdfTable;
 use proptest::prelude::*;
 
@@ -24,7 +25,8 @@ use crate::law::{Accumulated, Corpus, assert_same};
 use crate::log::Partition;
 use crate::pipelines::plan;
 use crate::restart::{
-    assert_documents, assert_durable_by_retention, open, read_up_to, run, through_ends, ts_of,
+    Place, assert_documents, assert_durable_by_retention, open, read_up_to, run, through_ends, to_the_end,
+    ts_of,
 };
 use crate::retention;
 
@@ -113,6 +115,29 @@ fn no_order_of_partitions_shows_under_live_weights() {
         accumulated.end();
         assert_documents(&place, &plan, &parts);
     });
+}
+
+/// A state of a version that did not remember deleted ids lacks those for ever, whatever is kept in it later.
+#[test]
+fn a_state_that_lacks_deleted_ids_never_claims_to_have_them() {
+    let event = |n: u32| (DocId::new(&format!("d{}", n % 7)).unwrap(), Some(format!("some words {n}")));
+    let history: Vec<Event> = (0..40).map(event).collect();
+    let plan = Plan::load("exact", &[]).unwrap();
+    let (whole, mut half) = (moving(&history, 2, 1), moving(&history, 2, 1));
+    for part in half.values_mut() {
+        part.events.truncate(part.events.len() / 2);
+        part.end = part.events.last().map_or(0, |(offset, _)| offset + 1);
+    }
+    let claims = |runs: &[(&BTreeMap<u32, Partition>, bool)]| {
+        let place = Place { state: Some(state::Memory::default()), ..Place::default() };
+        runs.iter().for_each(|(parts, ids_move)| to_the_end(&place, &plan, parts, *ids_move));
+        open(place.state.as_ref().unwrap()).latest(u64::MAX).unwrap().unwrap().saved().ended
+    };
+    // What does not remember them is, for the state, as an older version.
+    assert!(!claims(&[(&half, false)]));
+    assert!(!claims(&[(&half, false), (&whole, true)]));
+    assert!(claims(&[(&half, true)]));
+    assert!(claims(&[(&half, true), (&whole, true)]));
 }
 
 /// What is remembered of deleted ids is counted, and given up when they come again.

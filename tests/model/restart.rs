@@ -162,6 +162,18 @@ fn live(
     running.join().map(|_| metrics.get(Counter::Restored))
 }
 
+/// Runs once, to the end of the input.
+pub(crate) fn to_the_end(
+    place: &Place,
+    plan: &Plan,
+    parts: &std::collections::BTreeMap<u32, Partition>,
+    ids_move: bool,
+) {
+    let (limits, end, reconcile) = (EpochLimits::default(), None, false);
+    let life = Life { workers: 2, readers: 1, limits, seed: 1, end, reconcile, ids_move };
+    live(place, plan, parts, life).unwrap();
+}
+
 /// Events up to a progress, with their places and times, by partition.
 pub(crate) fn read_up_to(
     history: &std::collections::BTreeMap<u32, Partition>,
