@@ -24,6 +24,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("operation::a_missing_input_makes_nothing", a_missing_input_makes_nothing),
     ("operation::where_a_run_is_live_from_is_logged", where_a_run_is_live_from_is_logged),
     ("operation::a_resumed_run_ends_and_its_successor_stays", a_resumed_run_ends_and_its_successor_stays),
+    ("operation::a_refused_run_ends_no_other", a_refused_run_ends_no_other),
     ("operation::a_broker_that_is_away_is_waited_for", a_broker_that_is_away_is_waited_for),
 ];
 
@@ -322,5 +323,46 @@ fn a_broker_that_is_away_is_waited_for(broker: &Broker) {
     }
     put(&scene, &[("c", 1)]);
     output.until(&mut run, &["a b", "a c", "b c"]);
+/// A run with a wrong topic, pipeline or topic of marks is refused, and the one that it would have replaced goes on.
+fn a_refused_run_ends_no_other(broker: &Broker) {
+    let mut scene = Scene::new(broker, 1);
+    let id = Broker::name("id");
+    scene.more =
+        format!("sink.transactional_id = \"{id}\"\nsink.progress_topic = \"{}-progress\"\n", scene.output);
+    put(&scene, &[("a", 1), ("b", 1)]);
+    let mut output = scene.output();
+    let mut healthy = scene.run(&[]);
+    output.until(&mut healthy, &["a b"]);
+    let mut expected = vec!["a b".to_owned()];
+    let config = std::fs::read_to_string(scene.path("run.toml")).unwrap();
+    let (other, missing, marks) = (broker.topic(1), Broker::name("missing"), Broker::name("marks"));
+    let progress = format!("{}-progress", scene.output);
+    for (number, (was, is, pipeline, why)) in [
+        (&scene.input, &other, "exact", "source.topic"),
+        (&scene.output, &missing, "exact", "sink.topic"),
+        (&progress, &marks, "exact", "no mark of the transactional id"),
+        (&scene.input, &scene.input, "minhash", "another pipeline"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let beside = tempfile::tempdir().unwrap();
+        // The names of other topics begin with that of the output.
+        let config = config.replace(&format!("\"{was}\""), &format!("\"{is}\""));
+        std::fs::write(beside.path().join("run.toml"), config).unwrap();
+        let error = Run::start(beside.path(), &["run", "-p", pipeline, "-c", "run.toml"]).failure();
+        assert!(error.contains(why), "{error}");
+        let (a, b) = (format!("x{number}"), format!("y{number}"));
+        let kind = 100 + u32::try_from(number).unwrap();
+        put(&scene, &[(&a, kind), (&b, kind)]);
+        expected.push(format!("{a} {b}"));
+        output.until(&mut healthy, &expected);
+    }
+    for name in [missing, marks] {
+        assert!(broker.admin().find(&name).unwrap().is_none(), "{name} has been made");
+    }
+    healthy.stop();
+}
+
     run.stop();
 }
