@@ -17,14 +17,15 @@ use crate::run::{Run, Scene};
 
 pub(crate) const TESTS: &[Test] = &[
     ("operation::an_open_transaction_is_seen", an_open_transaction_is_seen),
+    ("operation::an_end_that_no_broker_says_is_not_known", an_end_that_no_broker_says_is_not_known),
     ("operation::offsets_are_committed_to_the_group", offsets_are_committed_to_the_group),
     ("operation::topics_are_made_to_last", topics_are_made_to_last),
     ("operation::check_warns_and_makes_nothing", check_warns_and_makes_nothing),
     ("operation::check_without_a_broker_ends", check_without_a_broker_ends),
     ("operation::a_missing_input_makes_nothing", a_missing_input_makes_nothing),
     ("operation::where_a_run_is_live_from_is_logged", where_a_run_is_live_from_is_logged),
-    ("operation::a_resumed_run_ends_and_its_successor_stays", a_resumed_run_ends_and_its_successor_stays),
     ("operation::a_refused_run_ends_no_other", a_refused_run_ends_no_other),
+    ("operation::a_resumed_run_ends_and_its_successor_stays", a_resumed_run_ends_and_its_successor_stays),
     ("operation::a_broker_that_is_away_is_waited_for", a_broker_that_is_away_is_waited_for),
 ];
 
@@ -113,6 +114,37 @@ fn an_open_transaction_is_seen(broker: &Broker) {
         let input = &serde_json::from_str::<Value>(body).unwrap()["input"];
         input["behind_records"] == 0 && input["undecided_records"] == 0 && input["partition"].is_null()
     });
+    run.stop();
+}
+
+/// All that was known has been read, and what is written meanwhile is not known.
+fn an_end_that_no_broker_says_is_not_known(broker: &Broker) {
+    let mut scene = Scene::new(broker, 1);
+    scene.more = "[monitor]\nlisten = \"127.0.0.1:0\"\nready_behind = \"1s\"\n".to_owned();
+    put(&scene, &[("a", 1), ("b", 1)]);
+    let mut output = scene.output();
+    let mut run = scene.run(&[]);
+    let monitor = Monitor::of(&mut run);
+    output.until(&mut run, &["a b"]);
+    monitor.until("/ready", |status, _| status == 200);
+    if !broker.kill() {
+        println!(
+            "SKIPPED operation::an_end_that_no_broker_says_is_not_known: it needs the broker of broker.sh"
+        );
+        return;
+    }
+    let why = monitor.until("/ready", |status, _| status == 503);
+    assert!(
+        why.starts_with("how much of the input waits is not known") && why.contains("partition 0"),
+        "{why}"
+    );
+    assert!(monitor.sample("dupflow_input_unseen_seconds{partition=\"0\"}").unwrap() > 10.0);
+    assert_eq!(monitor.sample("dupflow_input_behind_records{partition=\"0\"}"), Some(0.0));
+    run.says("how much of the input waits is not known");
+    broker.restart();
+    put(&scene, &[("c", 1)]);
+    output.until(&mut run, &["a b", "a c", "b c"]);
+    monitor.until("/ready", |status, _| status == 200);
     run.stop();
 }
 
@@ -291,38 +323,6 @@ fn a_resumed_run_ends_and_its_successor_stays(broker: &Broker) {
     }
 }
 
-/// One rule: at the beginning as later on, a run waits for its broker without end, and can be stopped
-/// meanwhile.
-fn a_broker_that_is_away_is_waited_for(broker: &Broker) {
-    let mut scene = Scene::new(broker, 2);
-    scene.more = "kafka.connect_seconds = 1\nsink.transaction_seconds = 1\n".to_owned();
-    put(&scene, &[("a", 1), ("b", 1)]);
-    let mut output = scene.output();
-    if !broker.kill() {
-        println!("SKIPPED operation::a_broker_that_is_away_is_waited_for: it needs the broker of broker.sh");
-        return;
-    }
-    let mut stopped = scene.run(&[]);
-    stopped.says("left_out=");
-    assert!(stopped.stop().contains("ended before the run had begun"));
-    let mut run = scene.run(&[]);
-    run.says("left_out=");
-    broker.restart();
-    output.until(&mut run, &["a b"]);
-    for round in 0..3_u32 {
-        let writer = broker.writer();
-        for n in 0..500 {
-            let (id, kind) = (format!("x{n}"), 100 + 1000 * round + n);
-            writer.put(&scene.input, n % 2, Some(&id), Some(text(kind).as_bytes()));
-        }
-        writer.flush();
-        let before = run.log().matches("left_out=").count();
-        assert!(broker.kill());
-        run.says_often("left_out=", before + 3);
-        broker.restart();
-    }
-    put(&scene, &[("c", 1)]);
-    output.until(&mut run, &["a b", "a c", "b c"]);
 /// A run with a wrong topic, pipeline or topic of marks is refused, and the one that it would have replaced goes on.
 fn a_refused_run_ends_no_other(broker: &Broker) {
     let mut scene = Scene::new(broker, 1);
@@ -364,5 +364,37 @@ fn a_refused_run_ends_no_other(broker: &Broker) {
     healthy.stop();
 }
 
+/// One rule: at the beginning as later on, a run waits for its broker without end, and can be stopped
+/// meanwhile.
+fn a_broker_that_is_away_is_waited_for(broker: &Broker) {
+    let mut scene = Scene::new(broker, 2);
+    scene.more = "kafka.connect_seconds = 1\nsink.transaction_seconds = 1\n".to_owned();
+    put(&scene, &[("a", 1), ("b", 1)]);
+    let mut output = scene.output();
+    if !broker.kill() {
+        println!("SKIPPED operation::a_broker_that_is_away_is_waited_for: it needs the broker of broker.sh");
+        return;
+    }
+    let mut stopped = scene.run(&[]);
+    stopped.says("left_out=");
+    assert!(stopped.stop().contains("ended before the run had begun"));
+    let mut run = scene.run(&[]);
+    run.says("left_out=");
+    broker.restart();
+    output.until(&mut run, &["a b"]);
+    for round in 0..3_u32 {
+        let writer = broker.writer();
+        for n in 0..500 {
+            let (id, kind) = (format!("x{n}"), 100 + 1000 * round + n);
+            writer.put(&scene.input, n % 2, Some(&id), Some(text(kind).as_bytes()));
+        }
+        writer.flush();
+        let before = run.log().matches("left_out=").count();
+        assert!(broker.kill());
+        run.says_often("left_out=", before + 3);
+        broker.restart();
+    }
+    put(&scene, &[("c", 1)]);
+    output.until(&mut run, &["a b", "a c", "b c"]);
     run.stop();
 }
