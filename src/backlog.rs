@@ -5,6 +5,8 @@
 //! the last stable offset: it belongs to a transaction of its producer that is open, or follows one, and no
 //! reader of committed records gets it before that transaction ends.
 //!
+//! A look may get no answer: then what it would have found is not known, and each partition says how long ago it was last seen.
+//!
 //! How long a record has waited is counted from the look that first found it. Its own time stamp says when
 //! its producer made it, which may be years ago, so it is not used.
 
@@ -36,6 +38,8 @@ pub struct Waiting {
     pub undecided: u64,
     /// How long the first record of all these has waited; 0 if there is none.
     pub oldest: Duration,
+    /// How long ago the partition was last looked at with an answer; since its reading began, if there has been none.
+    pub unseen: Duration,
 }
 
 #[derive(Debug, Default)]
@@ -43,6 +47,8 @@ struct Partition {
     position: u64,
     stable: u64,
     end: u64,
+    /// When it was last looked at; before that, when its reading began.
+    seen: Duration,
     /// Ends beyond the position, ascending, each with when it was first seen.
     looks: VecDeque<(u64, Duration)>,
 }
@@ -57,8 +63,10 @@ impl Default for Backlog {
 impl Backlog {
     /// A partition has been read up to this offset, exclusive.
     pub fn read(&self, partition: u32, position: u64) {
+        let now = self.clock.now();
         let mut partitions = self.partitions.lock();
-        let found = partitions.entry(partition).or_default();
+        let found =
+            partitions.entry(partition).or_insert_with(|| Partition { seen: now, ..Partition::default() });
         found.position = position;
         found.forget();
     }
@@ -77,7 +85,7 @@ impl Backlog {
     fn looked_at(&self, partition: u32, stable: u64, end: u64, now: Duration) {
         let mut partitions = self.partitions.lock();
         let found = partitions.entry(partition).or_default();
-        (found.stable, found.end) = (stable, end.max(stable));
+        (found.stable, found.end, found.seen) = (stable, end.max(stable), now);
         if found.looks.back().is_none_or(|(last, _)| *last < found.end) {
             found.looks.push_back((found.end, now));
         }
@@ -101,6 +109,12 @@ impl Backlog {
         let all = self.waiting().into_iter();
         all.filter(|(_, waiting)| waiting.behind + waiting.undecided > 0)
             .max_by_key(|(_, waiting)| waiting.oldest)
+    }
+
+    /// The partition that was last seen longest ago, and how long.
+    pub fn unseen(&self) -> Option<(u32, Duration)> {
+        let all = self.waiting().into_iter();
+        all.map(|(partition, waiting)| (partition, waiting.unseen)).max_by_key(|(_, unseen)| *unseen)
     }
 }
 
@@ -126,6 +140,7 @@ impl Partition {
             behind: self.stable.saturating_sub(self.position),
             undecided: self.end.saturating_sub(self.stable.max(self.position)),
             oldest: now.saturating_sub(since),
+            unseen: now.saturating_sub(self.seen),
         }
     }
 }
@@ -140,21 +155,43 @@ mod tests {
     fn waiting_counts_from_the_look_that_found_the_record() {
         let backlog = Backlog::default();
         backlog.read(3, 10);
-        let waiting = |now| backlog.waiting_at(now)[&3];
+        let waiting = |now| Waiting { unseen: Duration::ZERO, ..backlog.waiting_at(now)[&3] };
         assert_eq!(waiting(SECOND), Waiting { position: 10, ..Waiting::default() });
         backlog.looked_at(3, 10, 10, 2 * SECOND);
         assert_eq!(waiting(9 * SECOND).oldest, Duration::ZERO);
         backlog.looked_at(3, 14, 14, 10 * SECOND);
         backlog.looked_at(3, 14, 20, 15 * SECOND);
         let all = waiting(16 * SECOND);
-        assert_eq!(all, Waiting { position: 10, behind: 4, undecided: 6, oldest: 6 * SECOND });
+        assert_eq!(
+            all,
+            Waiting { position: 10, behind: 4, undecided: 6, oldest: 6 * SECOND, unseen: Duration::ZERO }
+        );
         // What is left was found by the second look.
         backlog.read(3, 14);
         let rest = waiting(16 * SECOND);
-        assert_eq!(rest, Waiting { position: 14, behind: 0, undecided: 6, oldest: SECOND });
+        assert_eq!(
+            rest,
+            Waiting { position: 14, behind: 0, undecided: 6, oldest: SECOND, unseen: Duration::ZERO }
+        );
         assert_eq!(backlog.partitions(), [3]);
         backlog.read(3, 20);
         assert_eq!(waiting(99 * SECOND), Waiting { position: 20, ..Waiting::default() });
+    }
+
+    #[test]
+    fn a_partition_without_an_answer_is_unseen() {
+        let backlog = Backlog::default();
+        backlog.read(0, 5);
+        backlog.read(1, 5);
+        backlog.looked_at(0, 5, 5, 10 * SECOND);
+        backlog.looked_at(1, 5, 5, 10 * SECOND);
+        // The broker of one of them is away.
+        backlog.looked_at(1, 5, 5, 90 * SECOND);
+        let unseen = |now| backlog.waiting_at(now).into_values().map(|one| one.unseen).collect::<Vec<_>>();
+        assert_eq!(unseen(90 * SECOND), [80 * SECOND, Duration::ZERO]);
+        // What is read shows nothing of the end.
+        backlog.read(0, 6);
+        assert_eq!(unseen(91 * SECOND), [81 * SECOND, SECOND]);
     }
 
     #[test]

@@ -162,7 +162,10 @@ fn go(
         News::Begun(running) => (*running)?,
         News::Met(_) | News::Ended(_) => unreachable!("nothing has begun"),
         News::Signal(signal) => {
-            tracing::info!(signal, "ended before the run had begun: nothing has been read or written");
+            tracing::info!(
+                signal,
+                "ended before the run had begun: no records have been read, and no results written"
+            );
             return Ok(None);
         }
     };

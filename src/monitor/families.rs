@@ -299,6 +299,17 @@ fn input() -> Vec<Family> {
                 }
             },
         ),
+        family(
+            "input_unseen_seconds",
+            Kind::Gauge,
+            Some("partition"),
+            "How long ago a broker last said where the partition ends; a second or two, unless the broker is away.",
+            |s, out| {
+                for (partition, waiting) in s.status.input().iter().flatten() {
+                    out.labelled("partition", &partition.to_string(), waiting.unseen.as_secs_f64());
+                }
+            },
+        ),
     ]
 }
 

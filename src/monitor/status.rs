@@ -17,6 +17,9 @@ use crate::time::Epoch;
 /// they wait for the output.
 pub const EPOCHS_BEHIND: u64 = 32;
 
+/// How long a look at the ends of a topic may take, whatever is allowed: requests have some seconds.
+const LOOKS_APART: Duration = Duration::from_secs(10);
+
 /// How long a worker may take for a step, inclusive, while the process counts as working. A step may be a big epoch's: so it is long.
 pub const STEP: Duration = Duration::from_secs(300);
 
@@ -92,6 +95,19 @@ impl Default for Status {
     /// Of one process, whose workers nobody has counted.
     fn default() -> Self {
         Self::new(0, 1, 0)
+    }
+}
+
+/// Whether it is known how far a topic reaches: `unseen` is the partition that was last seen longest ago.
+fn seen(unseen: Option<(u32, Duration)>, most: Duration) -> Result<(), String> {
+    let most = most.max(LOOKS_APART);
+    match unseen {
+        Some((partition, unseen)) if unseen > most => Err(format!(
+            "how much of the input waits is not known: no broker has said for {:.1} s where partition {partition} ends, at most {} s may pass              (monitor.ready_behind)",
+            unseen.as_secs_f64(),
+            most.as_secs_f64()
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -251,8 +267,9 @@ impl Status {
     /// Whether the input is read about as fast as it is written.
     fn reads(&self) -> Result<(), String> {
         let most = Duration::from_millis(self.ready_behind.load(Ordering::Relaxed));
+        seen(self.input.get().and_then(|input| input.unseen()), most)?;
         let oldest = self.input.get().and_then(|input| input.oldest());
-        let Some((partition, Waiting { behind, undecided, oldest, position })) =
+        let Some((partition, Waiting { behind, undecided, oldest, position, .. })) =
             oldest.filter(|(_, waiting)| waiting.oldest > most)
         else {
             return Ok(());

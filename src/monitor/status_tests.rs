@@ -112,3 +112,18 @@ fn readiness_needs_an_input_that_is_read() {
     input.read(2, 60);
     assert_eq!((status.unread(), status.readiness(seconds(0))), (0, Ok(())));
 }
+
+#[test]
+fn readiness_needs_a_broker_that_says_where_the_input_ends() {
+    let seen = |age, most| seen(Some((2, seconds(age))), seconds(most));
+    assert_eq!(
+        (seen(60, 60), super::seen(None, seconds(60))),
+        (Ok(()), Ok(())),
+        "exactly the limit, or no topic"
+    );
+    let why = seen(61, 60).unwrap_err();
+    let expected = "how much of the input waits is not known: no broker has said for 61.0 s where partition 2 ends, at most 60 s may pass";
+    assert!(why.starts_with(expected), "{why}");
+    // Between two looks some time passes, however little is allowed.
+    assert!(seen(10, 0).is_ok() && seen(11, 0).is_err());
+}

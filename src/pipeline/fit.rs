@@ -2,6 +2,7 @@
 //!
 //! Each refusal is one message, and names what to do; `--reconcile` is the way out wherever a run can end exact with it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -57,7 +58,7 @@ pub enum PastError {
         "{input}: the stored documents are as of {hours} hours ago, and the topic is compacted, with delete.retention.ms = {stay_ms}: the ends \
          of some may have gone from it unread, and it does not hold all documents; raise delete.retention.ms for the next time, and start with \
          --reconcile, which keeps all stored documents, those that have ended unseen too (or move state.path away before, and only \
-         documents count that the topic still holds); where the settings of the topic may not be described, allow DescribeConfigs"
+         documents count that the topic still holds)"
     )]
     TooOld {
         /// The input.
@@ -150,14 +151,49 @@ pub(super) fn fit(mark: &Mark, look: &Look) -> Fit {
 
 /// Whether the ends of all documents that were kept are still to be read, where the input keeps them for so long.
 pub(super) fn is_fresh(kept: &Mark, look: &Look, stay: Duration) -> bool {
-    let end = |partition: &u32| look.held.as_ref().and_then(|held| held.get(partition)).map(|(_, end)| *end);
-    if kept.progress.next.iter().all(|(partition, next)| end(partition) == Some(*next)) {
+    // Of a partition that has been added nothing has been read.
+    let read = |partition: &u32| kept.progress.next.get(partition).copied().unwrap_or(0);
+    let is_read = |held: &BTreeMap<u32, (u64, u64)>| {
+        kept.progress.next.keys().all(|partition| held.contains_key(partition))
+            && held.iter().all(|(partition, (_, end))| read(partition) == *end)
+    };
+    if look.held.as_ref().is_some_and(is_read) {
         // Nothing has been written since.
         return true;
     }
     // Reading takes its time too; and a clock that has been set back says nothing.
     let age = kept.as_of.and_then(|as_of| look.at.checked_sub(as_of)).map(Duration::from_millis);
     age.is_some_and(|age| age < stay.mul_f64(0.9))
+}
+
+/// What a run does with documents that are older than ends of documents stay.
+#[derive(Debug, PartialEq, Eq)]
+enum Old {
+    /// All is read again.
+    Anew,
+    /// They are kept, though ends may have gone unread.
+    Kept,
+    /// They are kept, since no end goes from a topic that is not compacted; whether it is, is not known.
+    Believed,
+    /// The run is refused.
+    Refused,
+}
+
+/// The same, of a state. Where the policy is not known all is read again if nothing has expired since the first record that counts: that is right
+/// under every policy, since only `delete` takes away first offsets. Where something has, `delete` is in force, and ends are missing only if
+/// `compact` is too, which no offset shows.
+fn old(kept: &Mark, look: &Look, tombstones: &Tombstones, reconcile: bool) -> Old {
+    let start = |partition: &u32| kept.start.get(partition).copied().unwrap_or(0);
+    let holds_all = |held: &BTreeMap<u32, (u64, u64)>| {
+        held.iter().all(|(partition, (first, _))| *first <= start(partition))
+    };
+    match tombstones {
+        Tombstones { is_known: true, all_held: true, .. } => Old::Anew,
+        Tombstones { is_known: false, .. } if look.held.as_ref().is_some_and(holds_all) => Old::Anew,
+        Tombstones { is_known: false, .. } => Old::Believed,
+        _ if reconcile => Old::Kept,
+        _ => Old::Refused,
+    }
 }
 
 /// Logs and counts what has expired before it was read. `since`: everything that was written before is in what was kept.
@@ -238,30 +274,41 @@ pub(super) fn usable(
         state.latest(0)?;
         return Ok(None);
     }
-    let Some(Tombstones { stay, all_held }) = look.tombstones else { return Ok(Some(snapshot)) };
+    let Some(tombstones) = look.tombstones else { return Ok(Some(snapshot)) };
+    let stay = tombstones.stay;
     if is_fresh(mark, look, stay) {
         return Ok(Some(snapshot));
     }
     let age = mark.as_of.and_then(|as_of| look.at.checked_sub(as_of));
     let hours = age.map_or_else(|| "unknown".to_owned(), |ms| (ms / 3_600_000).to_string());
-    if all_held {
-        tracing::warn!(
-            as_of_hours_ago = hours,
-            stay_ms = stay.as_millis(),
-            "the state is older than delete.retention.ms: ends of documents may have gone from the compacted input unread; all of it is read \
-             again, and the output is corrected"
-        );
-        state.latest(0)?;
-        return Ok(None);
+    let as_of_hours_ago = &hours;
+    match old(mark, look, &tombstones, reconcile) {
+        Old::Anew => {
+            let policy = if tombstones.is_known { "compact" } else { "not known" };
+            tracing::warn!(
+                as_of_hours_ago,
+                stay_ms = stay.as_millis(),
+                policy,
+                "the state is older than delete.retention.ms: ends of documents may have gone from the input unread if it is compacted; all of \
+                 it is read again, and the output is corrected"
+            );
+            state.latest(0)?;
+            return Ok(None);
+        }
+        Old::Refused => {
+            let input = look.topic.as_ref().map_or_else(String::new, ToString::to_string);
+            return Err(PastError::TooOld { input, hours, stay_ms: stay.as_millis() }.into());
+        }
+        Old::Kept => tracing::warn!(
+            as_of_hours_ago,
+            "the state is older than delete.retention.ms, and is kept: documents may be in it whose end has gone from the input unread"
+        ),
+        Old::Believed => tracing::warn!(
+            as_of_hours_ago,
+            "whether the input is compacted is not known, and it does not hold all records any more: the state is taken as right, which it is if \
+             the topic is not compacted; allow DescribeConfigs"
+        ),
     }
-    if !reconcile {
-        let input = look.topic.as_ref().map_or_else(String::new, ToString::to_string);
-        return Err(PastError::TooOld { input, hours, stay_ms: stay.as_millis() }.into());
-    }
-    tracing::warn!(
-        as_of_hours_ago = hours,
-        "the state is older than delete.retention.ms, and is kept: documents may be in it whose end has gone from the input unread"
-    );
     Ok(Some(snapshot))
 }
 
@@ -314,10 +361,37 @@ mod tests {
     }
 
     #[test]
+    fn a_policy_that_is_not_known_refuses_no_run() {
+        let age = |first, is_known, all_held, reconcile| {
+            let tombstones = Tombstones { stay: Duration::from_secs(1), all_held, is_known };
+            let look = Look { held: Some([(0, (first, 9)), (1, (0, 5))].into()), ..Look::default() };
+            let kept = Mark { start: Offsets::from([(0, 3)]), ..mark(8, None, None) };
+            old(&kept, &look, &tombstones, reconcile)
+        };
+        for reconcile in [false, true] {
+            assert_eq!(age(3, false, false, reconcile), Old::Anew, "all that counts is held");
+            assert_eq!(age(4, false, false, reconcile), Old::Believed, "some has expired");
+            assert_eq!(age(4, true, true, reconcile), Old::Anew);
+        }
+        assert_eq!((age(3, true, false, false), age(3, true, false, true)), (Old::Refused, Old::Kept));
+    }
+
+    #[test]
     fn documents_are_fresh_for_as_long_as_ends_stay() {
         let stay = Duration::from_millis(1000);
         let fresh = |next, as_of, at| is_fresh(&mark(next, None, as_of), &look(None, at), stay);
         assert!(fresh(9, None, 1_000_000), "nothing was written since");
+        let added =
+            |end| Look { held: Some([(0, (3, 9)), (1, (0, end))].into()), at: 6000, ..Look::default() };
+        assert!(
+            is_fresh(&mark(9, None, None), &added(0), stay),
+            "nothing was written to a partition that was added"
+        );
+        assert!(!is_fresh(&mark(9, None, None), &added(2), stay), "something was");
+        let (gone, unknown) = (Look { held: Some([].into()), ..added(0) }, Look { held: None, ..added(0) });
+        assert!(
+            !is_fresh(&mark(9, None, None), &gone, stay) && !is_fresh(&mark(9, None, None), &unknown, stay)
+        );
         assert!(fresh(8, Some(5000), 5899) && !fresh(8, Some(5000), 5900));
         assert!(!fresh(8, None, 0), "nothing is known");
         assert!(!fresh(8, Some(5000), 4999), "the clock has gone back");

@@ -17,6 +17,9 @@
 //! | has a mark, of this pipeline | behind the mark or nothing, and the source cannot repeat what it gave | corrects the output |
 //! | forgets | | begins, or goes on from what was kept; what was written since then is written again |
 //!
+//! All this is looked at before the output is taken over, as far as the output shows itself then ([`Sink::look`]): a run that is refused does not end
+//! the one that has it. What is found behind the taking over is judged again.
+//!
 //! What was kept is not used where ends of its documents may have gone from the input unread: they would live on for ever. A source that is
 //! compacted keeps such an end for some time; documents are as of a time too ([`Mark::as_of`]), and are good for as long. After that all is read again, if the source
 //! holds all; if it does not, the run is refused, or keeps them all the same if it is told to reconcile.
@@ -31,10 +34,10 @@ use super::fit::{Fit, PastError, check, fit, keeps_documents, missing, usable};
 use super::{Continuity, RunError};
 use crate::dataflow::Stages;
 use crate::description::Description;
-use crate::mark::{Mark, Standing};
+use crate::mark::{Mark, Standing, Topic};
 use crate::pair::DocPair;
 use crate::sink::Sink;
-use crate::source::{AsOf, Line, Source, SourceError};
+use crate::source::{AsOf, Line, Look, Source, SourceError};
 use crate::state::{Snapshot, State};
 use crate::text::IdfTable;
 use crate::time::{Epoch, LiveFrom, Offsets, Progress, RetentionTime};
@@ -63,6 +66,83 @@ pub(super) struct Past {
     pub(super) as_of: Option<Arc<AsOf>>,
 }
 
+/// What a standing of the output comes to, where nothing is refused.
+struct Judged {
+    /// The last mark.
+    found: Option<Mark>,
+    /// Whether that is of the input that there is.
+    of_this_input: bool,
+    /// What was kept.
+    snapshot: Option<Snapshot>,
+}
+
+impl Judged {
+    /// That the source can begin where it has to.
+    fn begin(&self, source: &mut dyn Source) -> Result<(), SourceError> {
+        let kept = self.snapshot.as_ref().map(|snapshot| &snapshot.saved().mark.progress.next);
+        let begun = self.found.as_ref().filter(|_| self.of_this_input).map(|mark| &mark.start);
+        let Some(from) = kept.or(begun) else { return Ok(()) };
+        source
+            .begin(Some(from))
+            .map(drop)
+            .map_err(|error| if kept.is_some() { keeps_documents(error) } else { error })
+    }
+}
+
+/// Whether a run may go on there, and from what.
+fn judged(
+    standing: &Standing,
+    output: Option<&Topic>,
+    pipeline: &str,
+    look: &Look,
+    reconcile: bool,
+    state: Option<&mut State>,
+    scheme: &Description,
+) -> Result<Judged, RunError> {
+    if reconcile && *standing == Standing::Forgets {
+        return Err(PastError::Forgets.into());
+    }
+    let found = match standing {
+        Standing::At(mark) => {
+            if !reconcile {
+                check(mark, pipeline, look, output)?;
+            }
+            Some((**mark).clone())
+        }
+        Standing::Unmarked(what) if !reconcile => return Err(PastError::Unmarked(what.clone()).into()),
+        Standing::New | Standing::Unmarked(_) | Standing::Forgets => None,
+    };
+    let of_this_input = found.as_ref().is_none_or(|mark| is_same(mark, look));
+    let snapshot = match state {
+        None => None,
+        Some(state) => {
+            let at_most = found.as_ref().filter(|_| of_this_input);
+            let kept = kept(state, at_most, scheme, reconcile)?;
+            usable(kept, state, look, reconcile, |mark| is_same(mark, look))?
+        }
+    };
+    Ok(Judged { found, of_this_input, snapshot })
+}
+
+/// Looks at the input again if a mark is beyond the end that was found: an earlier run may have read on since.
+fn look_again(standing: &Standing, source: &mut dyn Source, look: &mut Look) -> Result<(), SourceError> {
+    if let Standing::At(mark) = standing
+        && matches!(fit(mark, look), Fit::Beyond(_))
+    {
+        *look = source.look()?;
+    }
+    Ok(())
+}
+
+/// Whether a mark is of the input that there is. Of another one neither what was read counts, nor how far.
+fn is_same(mark: &Mark, look: &Look) -> bool {
+    match fit(mark, look) {
+        Fit::Same => true,
+        Fit::Other => false,
+        Fit::Beyond(_) => look.topic.as_ref().is_some_and(|topic| topic.id.is_some() && mark.input.is_some()),
+    }
+}
+
 impl Past {
     /// Takes the output over, and finds out where to go on. `first` is the first epoch of a run that begins.
     pub(super) fn find(
@@ -77,37 +157,31 @@ impl Past {
         let reconcile = *reconcile;
         let scheme = stages.scheme.description();
         // First: nothing is made, and no one is replaced, for an input that is not there.
-        let look = source.look()?;
+        let mut look = source.look()?;
+        // Then: no run is ended by one that is refused.
+        let mut judge = |standing: &Standing, output: Option<&Topic>, look: &Look| {
+            judged(standing, output, pipeline, look, reconcile, state.as_deref_mut(), &scheme)
+        };
+        let looked = sink.look().map_err(RunError::Sink)?;
+        let before = match looked {
+            None => None,
+            Some(standing) => {
+                look_again(&standing, source, &mut look)?;
+                let judged = judge(&standing, sink.topic().as_ref(), &look)?;
+                if !reconcile && look.held.is_some() {
+                    judged.begin(source)?;
+                }
+                Some((standing, sink.topic(), judged))
+            }
+        };
         let standing = sink.take_over().map_err(RunError::Sink)?;
         let output = sink.topic();
-        if reconcile && standing == Standing::Forgets {
-            return Err(PastError::Forgets.into());
-        }
-        let found = match &standing {
-            Standing::At(mark) => {
-                if !reconcile {
-                    check(mark, pipeline, &look, output.as_ref())?;
-                }
-                Some((**mark).clone())
-            }
-            Standing::Unmarked(what) if !reconcile => return Err(PastError::Unmarked(what.clone()).into()),
-            Standing::New | Standing::Unmarked(_) | Standing::Forgets => None,
-        };
-        // Of another input neither what was read counts, nor how far.
-        let is_same = |mark: &Mark| match fit(mark, &look) {
-            Fit::Same => true,
-            Fit::Other => false,
-            Fit::Beyond(_) => {
-                look.topic.as_ref().is_some_and(|topic| topic.id.is_some() && mark.input.is_some())
-            }
-        };
-        let of_this_input = found.as_ref().is_none_or(is_same);
-        let snapshot = match &mut state {
-            None => None,
-            Some(state) => {
-                let at_most = found.as_ref().filter(|_| of_this_input);
-                let kept = kept(state, at_most, &scheme, reconcile)?;
-                usable(kept, state, &look, reconcile, is_same)?
+        // Meanwhile the earlier run may have gone on.
+        let Judged { found, of_this_input, snapshot } = match before {
+            Some((looked, topic, judged)) if looked == standing && topic == output => judged,
+            _ => {
+                look_again(&standing, source, &mut look)?;
+                judge(&standing, output.as_ref(), &look)?
             }
         };
         let kept_at = snapshot.as_ref().map(|snapshot| snapshot.saved().mark.clone());

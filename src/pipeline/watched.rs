@@ -25,6 +25,10 @@ impl Watched {
 }
 
 impl Sink for Watched {
+    fn look(&mut self) -> io::Result<Option<Standing>> {
+        self.sink.look()
+    }
+
     fn take_over(&mut self) -> io::Result<Standing> {
         let standing = self.sink.take_over()?;
         if let Standing::At(mark) = &standing {

@@ -98,6 +98,10 @@ impl Sink for Memory {
 
 /// So that somebody else can look into it.
 impl<S: Sink> Sink for Arc<Mutex<S>> {
+    fn look(&mut self) -> io::Result<Option<Standing>> {
+        self.lock().look()
+    }
+
     fn take_over(&mut self) -> io::Result<Standing> {
         self.lock().take_over()
     }

@@ -50,11 +50,12 @@ use crate::time::{Epoch, Progress};
 /// Contract, for the committer, the one thread that calls it (no worker does):
 ///
 /// ```text
-///  take_over ─▶ [pairs] ─▶ restored* ─▶ ( epoch+ ─▶ commit )* ─▶ finish      live, once, before the first epoch or after corrections
-///                          ╰ documents   ╰ documents, before it, if they are wanted
+///  look ─▶ take_over ─▶ [pairs] ─▶ restored* ─▶ ( epoch+ ─▶ commit )* ─▶ finish      live, once, before the first epoch or after corrections
+///                                  ╰ documents   ╰ documents, before it, if they are wanted
 /// ```
 ///
-/// - [`Self::take_over`] is called once, first, before anything is read. From then on no run that had the destination before can
+/// - [`Self::look`] is called before it, and changes nothing: a run that is to be refused does not end the one that has the destination.
+/// - [`Self::take_over`] is called once, before anything is read. From then on no run that had the destination before can
 ///   write to it: its next commit fails. What it had not committed is gone. A destination that forgets starts anew.
 /// - [`Self::restored`] is called for the deltas of epochs that are in the output already, up to the mark: for what a sink derives
 ///   from all deltas.
@@ -74,6 +75,15 @@ use crate::time::{Epoch, Progress};
 /// A call may wait for its destination (a pipe that is full, a broker that is gone). Meanwhile closed epochs wait, and once enough of
 /// them do, the readers are held back; workers are not.
 pub trait Sink {
+    /// What stands in the destination, of which nothing is made, claimed or changed; `None` if that shows only once it has been taken over.
+    /// So it is of a destination that one run at a time can open, such as a file: there is no other run to be ended.
+    ///
+    /// # Errors
+    /// Those of the destination.
+    fn look(&mut self) -> io::Result<Option<Standing>> {
+        Ok(None)
+    }
+
     /// Takes the destination over, and tells what stands in it.
     ///
     /// # Errors
@@ -90,7 +100,7 @@ pub trait Sink {
         Err(io::Error::new(io::ErrorKind::Unsupported, "the output keeps no marks"))
     }
 
-    /// Which topic holds the deltas, if one does; known once it has been taken over.
+    /// Which topic holds the deltas, if one does; known once it has been looked at or taken over.
     fn topic(&self) -> Option<Topic> {
         None
     }

@@ -17,7 +17,7 @@ pub struct Look {
     /// Whether what has been read can be read again as it was. Of a source that holds each document as it is now it cannot: then a run that
     /// has to repeat anything compares what it comes to with the output, and writes what differs.
     pub repeats: bool,
-    /// Of a source that is compacted, what becomes of the ends of documents.
+    /// Of a source that is compacted, or may be, what becomes of the ends of documents.
     pub tombstones: Option<Tombstones>,
     /// Of each partition the first offset that is held, and the one after the last; `None` where that is not known beforehand.
     pub held: Option<BTreeMap<u32, (u64, u64)>>,
@@ -39,6 +39,8 @@ pub struct Tombstones {
     pub stay: Duration,
     /// Whether every document is held besides, however old: then reading all again shows which have ended.
     pub all_held: bool,
+    /// Whether this is known; else the source may just as well not be compacted.
+    pub is_known: bool,
 }
 
 /// Records that are not held any more, and that nothing has read.

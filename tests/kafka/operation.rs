@@ -17,12 +17,14 @@ use crate::run::{Run, Scene};
 
 pub(crate) const TESTS: &[Test] = &[
     ("operation::an_open_transaction_is_seen", an_open_transaction_is_seen),
+    ("operation::an_end_that_no_broker_says_is_not_known", an_end_that_no_broker_says_is_not_known),
     ("operation::offsets_are_committed_to_the_group", offsets_are_committed_to_the_group),
     ("operation::topics_are_made_to_last", topics_are_made_to_last),
     ("operation::check_warns_and_makes_nothing", check_warns_and_makes_nothing),
     ("operation::check_without_a_broker_ends", check_without_a_broker_ends),
     ("operation::a_missing_input_makes_nothing", a_missing_input_makes_nothing),
     ("operation::where_a_run_is_live_from_is_logged", where_a_run_is_live_from_is_logged),
+    ("operation::a_refused_run_ends_no_other", a_refused_run_ends_no_other),
     ("operation::a_resumed_run_ends_and_its_successor_stays", a_resumed_run_ends_and_its_successor_stays),
     ("operation::a_broker_that_is_away_is_waited_for", a_broker_that_is_away_is_waited_for),
 ];
@@ -112,6 +114,37 @@ fn an_open_transaction_is_seen(broker: &Broker) {
         let input = &serde_json::from_str::<Value>(body).unwrap()["input"];
         input["behind_records"] == 0 && input["undecided_records"] == 0 && input["partition"].is_null()
     });
+    run.stop();
+}
+
+/// All that was known has been read, and what is written meanwhile is not known.
+fn an_end_that_no_broker_says_is_not_known(broker: &Broker) {
+    let mut scene = Scene::new(broker, 1);
+    scene.more = "[monitor]\nlisten = \"127.0.0.1:0\"\nready_behind = \"1s\"\n".to_owned();
+    put(&scene, &[("a", 1), ("b", 1)]);
+    let mut output = scene.output();
+    let mut run = scene.run(&[]);
+    let monitor = Monitor::of(&mut run);
+    output.until(&mut run, &["a b"]);
+    monitor.until("/ready", |status, _| status == 200);
+    if !broker.kill() {
+        println!(
+            "SKIPPED operation::an_end_that_no_broker_says_is_not_known: it needs the broker of broker.sh"
+        );
+        return;
+    }
+    let why = monitor.until("/ready", |status, _| status == 503);
+    assert!(
+        why.starts_with("how much of the input waits is not known") && why.contains("partition 0"),
+        "{why}"
+    );
+    assert!(monitor.sample("dupflow_input_unseen_seconds{partition=\"0\"}").unwrap() > 10.0);
+    assert_eq!(monitor.sample("dupflow_input_behind_records{partition=\"0\"}"), Some(0.0));
+    run.says("how much of the input waits is not known");
+    broker.restart();
+    put(&scene, &[("c", 1)]);
+    output.until(&mut run, &["a b", "a c", "b c"]);
+    monitor.until("/ready", |status, _| status == 200);
     run.stop();
 }
 
@@ -288,6 +321,47 @@ fn a_resumed_run_ends_and_its_successor_stays(broker: &Broker) {
         output.until(&mut second, &expected);
         second.stop();
     }
+}
+
+/// A run with a wrong topic, pipeline or topic of marks is refused, and the one that it would have replaced goes on.
+fn a_refused_run_ends_no_other(broker: &Broker) {
+    let mut scene = Scene::new(broker, 1);
+    let id = Broker::name("id");
+    scene.more =
+        format!("sink.transactional_id = \"{id}\"\nsink.progress_topic = \"{}-progress\"\n", scene.output);
+    put(&scene, &[("a", 1), ("b", 1)]);
+    let mut output = scene.output();
+    let mut healthy = scene.run(&[]);
+    output.until(&mut healthy, &["a b"]);
+    let mut expected = vec!["a b".to_owned()];
+    let config = std::fs::read_to_string(scene.path("run.toml")).unwrap();
+    let (other, missing, marks) = (broker.topic(1), Broker::name("missing"), Broker::name("marks"));
+    let progress = format!("{}-progress", scene.output);
+    for (number, (was, is, pipeline, why)) in [
+        (&scene.input, &other, "exact", "source.topic"),
+        (&scene.output, &missing, "exact", "sink.topic"),
+        (&progress, &marks, "exact", "no mark of the transactional id"),
+        (&scene.input, &scene.input, "minhash", "another pipeline"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let beside = tempfile::tempdir().unwrap();
+        // The names of other topics begin with that of the output.
+        let config = config.replace(&format!("\"{was}\""), &format!("\"{is}\""));
+        std::fs::write(beside.path().join("run.toml"), config).unwrap();
+        let error = Run::start(beside.path(), &["run", "-p", pipeline, "-c", "run.toml"]).failure();
+        assert!(error.contains(why), "{error}");
+        let (a, b) = (format!("x{number}"), format!("y{number}"));
+        let kind = 100 + u32::try_from(number).unwrap();
+        put(&scene, &[(&a, kind), (&b, kind)]);
+        expected.push(format!("{a} {b}"));
+        output.until(&mut healthy, &expected);
+    }
+    for name in [missing, marks] {
+        assert!(broker.admin().find(&name).unwrap().is_none(), "{name} has been made");
+    }
+    healthy.stop();
 }
 
 /// One rule: at the beginning as later on, a run waits for its broker without end, and can be stopped

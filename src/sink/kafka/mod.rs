@@ -60,6 +60,9 @@ use crate::metrics::Metrics;
 use crate::pair::{Delta, DocPair, Evidence};
 use crate::time::{Epoch, Progress};
 
+/// How long a look waits for transactions that are open: those of a run that is well end sooner.
+const DECIDED: Duration = Duration::from_secs(2);
+
 /// Where results go.
 #[derive(Clone, Debug)]
 pub struct KafkaOutput {
@@ -179,14 +182,25 @@ impl KafkaSink {
         }
     }
 
-    /// Whether the output holds a committed record.
-    fn holds_records(&self) -> io::Result<bool> {
+    /// Whether the output holds a committed record; open transactions are waited for no longer than this.
+    fn holds_records(&self, bound: Option<Duration>) -> io::Result<bool> {
         let mut holds = false;
-        let read = read::topic(&self.output.connection, &self.output.topic, |_, _| {
+        let read = read::topic_within(&self.output.connection, &self.output.topic, bound, |_, _| {
             holds = true;
             Err(io::ErrorKind::Interrupted.into())
         });
         if holds { Ok(true) } else { read.map(|()| false) }
+    }
+
+    /// What stands in the output without a mark.
+    fn unmarked(&self, bound: Option<Duration>) -> io::Result<Standing> {
+        if !self.holds_records(bound)? {
+            return Ok(Standing::New);
+        }
+        let KafkaOutput { topic, progress_topic, transactional_id, .. } = &self.output;
+        Ok(Standing::Unmarked(format!(
+            "topic \"{topic}\" holds records, and topic \"{progress_topic}\" no mark of the transactional id \"{transactional_id}\""
+        )))
     }
 
     /// Makes the topics that are missing, so that the broker's own retention takes nothing from them.
@@ -220,17 +234,29 @@ impl KafkaSink {
 }
 
 impl Sink for KafkaSink {
+    /// Nothing is claimed, and no topic is made. A transaction that is still open (of a run that was killed, or of another program) may hold
+    /// a later mark: then nothing is known.
+    fn look(&mut self) -> io::Result<Option<Standing>> {
+        let name = &self.output.topic;
+        let found = Admin::new(&self.output.connection).and_then(|admin| admin.topic(name)).map_err(told)?;
+        // One that is missing is no other one of the same name, and is that of no mark that has another name.
+        self.found = Some(found.unwrap_or_else(|| Topic { name: name.clone(), id: None }));
+        let stands = match self.transactions.look(DECIDED) {
+            Ok(Some(mark)) => Ok(Standing::At(Box::new(mark))),
+            Ok(None) => self.unmarked(Some(DECIDED)),
+            Err(error) => Err(error),
+        };
+        match stands {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            stands => stands.map(Some),
+        }
+    }
+
     fn take_over(&mut self) -> io::Result<Standing> {
         self.topics().map_err(told)?;
         self.known = self.transactions.take_over().map_err(told)?;
         let Some(found) = self.known.clone() else {
-            if !self.holds_records()? {
-                return Ok(Standing::New);
-            }
-            let KafkaOutput { topic, progress_topic, transactional_id, .. } = &self.output;
-            return Ok(Standing::Unmarked(format!(
-                "topic \"{topic}\" holds records, and topic \"{progress_topic}\" no mark of the transactional id \"{transactional_id}\""
-            )));
+            return self.unmarked(None);
         };
         if let Some((partition, first)) = self.expired().map_err(told)? {
             tracing::warn!(

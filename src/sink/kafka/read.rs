@@ -16,6 +16,7 @@ use rdkafka::message::Message as _;
 use rdkafka::topic_partition_list::Offset;
 
 use crate::broker::{Connection, Consumer, Failure, find, held, let_go};
+use crate::time::{Clock, SystemClock};
 
 /// How long a step waits before it looks again.
 const STEP: Duration = Duration::from_millis(50);
@@ -32,9 +33,22 @@ const GROWTH: u64 = 8;
 pub(super) fn topic(
     connection: &Connection,
     topic: &str,
+    each: impl FnMut(Option<&[u8]>, Option<&[u8]>) -> io::Result<()>,
+) -> io::Result<()> {
+    topic_within(connection, topic, None, each)
+}
+
+/// The same, where transactions that are open are waited for no longer than this.
+///
+/// # Errors
+/// Those of the broker, and of `each`; [`io::ErrorKind::WouldBlock`] if a transaction is still open.
+pub(super) fn topic_within(
+    connection: &Connection,
+    topic: &str,
+    bound: Option<Duration>,
     mut each: impl FnMut(Option<&[u8]>, Option<&[u8]>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let reading = Reading::new(connection, topic)?;
+    let reading = Reading::new(connection, topic)?.within(bound);
     for partition in 0..reading.partitions()? {
         let (first, end) = reading.decided(partition)?;
         reading.partition(partition, first..end, &mut each)?;
@@ -49,7 +63,20 @@ pub(super) fn topic(
 /// # Errors
 /// Those of the broker.
 pub(super) fn last(connection: &Connection, topic: &str, key: &[u8]) -> io::Result<Option<Vec<u8>>> {
-    let reading = Reading::new(connection, topic)?;
+    last_within(connection, topic, None, key)
+}
+
+/// The same, where transactions that are open are waited for no longer than this.
+///
+/// # Errors
+/// Those of the broker; [`io::ErrorKind::WouldBlock`] if a transaction is still open.
+pub(super) fn last_within(
+    connection: &Connection,
+    topic: &str,
+    bound: Option<Duration>,
+    key: &[u8],
+) -> io::Result<Option<Vec<u8>>> {
+    let reading = Reading::new(connection, topic)?.within(bound);
     if reading.partitions()? == 0 {
         return Ok(None);
     }
@@ -115,6 +142,8 @@ struct Reading<'a> {
     connection: &'a Connection,
     topic: &'a str,
     what: String,
+    /// How long open transactions are waited for; without end if there is none.
+    bound: Option<Duration>,
     /// Sees records of open transactions too; it reads none. There until it is dropped.
     all: Option<Consumer>,
 }
@@ -123,7 +152,12 @@ impl<'a> Reading<'a> {
     fn new(connection: &'a Connection, topic: &'a str) -> io::Result<Self> {
         let what = format!("topic \"{topic}\"");
         let all = client(connection, &what, "read_uncommitted")?;
-        Ok(Self { connection, topic, what, all: Some(all) })
+        Ok(Self { connection, topic, what, bound: None, all: Some(all) })
+    }
+
+    fn within(mut self, bound: Option<Duration>) -> Self {
+        self.bound = bound;
+        self
     }
 
     fn client(&self) -> &Consumer {
@@ -143,7 +177,8 @@ impl<'a> Reading<'a> {
             held(self.client(), self.topic, partition, self.connection.patience).map_err(io::Error::other)?;
         if first < end {
             let committed = client(self.connection, &self.what, "read_committed")?;
-            let waited = decided(&committed, self.topic, partition, end, self.connection.patience);
+            let waited =
+                decided(&committed, self.topic, partition, end, self.connection.patience, self.bound);
             let_go(committed);
             waited?;
         }
@@ -188,14 +223,25 @@ fn client(connection: &Connection, what: &str, isolation: &str) -> io::Result<Co
     connection.consumer(what, &own).map_err(io::Error::other)
 }
 
-/// Waits until every transaction that has records before this offset has been committed or aborted.
-fn decided(client: &Consumer, topic: &str, partition: u32, end: u64, patience: Duration) -> io::Result<()> {
+/// Waits until every transaction that has records before this offset has been committed or aborted; no longer than this, if there is a bound.
+fn decided(
+    client: &Consumer,
+    topic: &str,
+    partition: u32,
+    end: u64,
+    patience: Duration,
+    bound: Option<Duration>,
+) -> io::Result<()> {
+    let clock = SystemClock::start();
     loop {
         let (_, stable) = held(client, topic, partition, patience).map_err(io::Error::other)?;
         if stable >= end {
             return Ok(());
         }
         let open = format!("topic \"{topic}\": waits for a transaction that is open at offset {stable}");
+        if bound.is_some_and(|bound| clock.now() >= bound) {
+            return Err(io::Error::new(io::ErrorKind::WouldBlock, open));
+        }
         client.context().retries(&Failure::Retriable(open));
         drop(client.poll(STEP));
     }

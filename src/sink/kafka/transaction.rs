@@ -1,5 +1,6 @@
 //! One transaction at a time, and what becomes of one that does not simply succeed.
 
+use std::io;
 use std::time::Duration;
 
 use rdkafka::error::{KafkaError, RDKafkaError};
@@ -54,6 +55,16 @@ impl Transactions {
         self.claim = Some(Claim::make(&self.output)?);
         self.renew()?;
         self.last_mark()
+    }
+
+    /// The last mark in the topic, where nothing is claimed; open transactions are waited for no longer than this.
+    ///
+    /// # Errors
+    /// Those of the broker; [`io::ErrorKind::WouldBlock`] if a transaction is still open.
+    pub(super) fn look(&self, bound: Duration) -> io::Result<Option<Mark>> {
+        let KafkaOutput { connection, progress_topic, transactional_id, .. } = &self.output;
+        let found = read::last_within(connection, progress_topic, Some(bound), transactional_id.as_bytes())?;
+        self.mark(found).map_err(io::Error::other)
     }
 
     /// Writes all of it and the mark, once, where `known` is the last mark.
@@ -155,7 +166,12 @@ impl Transactions {
     fn last_mark(&self) -> Result<Option<Mark>, Failure> {
         let KafkaOutput { connection, progress_topic, transactional_id, .. } = &self.output;
         let found = read::last(connection, progress_topic, transactional_id.as_bytes());
-        let found = found.map_err(|error| Failure::Fatal(error.to_string()))?;
+        self.mark(found.map_err(|error| Failure::Fatal(error.to_string()))?)
+    }
+
+    /// The mark of a value, if it is one.
+    fn mark(&self, found: Option<Vec<u8>>) -> Result<Option<Mark>, Failure> {
+        let progress_topic = &self.output.progress_topic;
         let mark = found.filter(|value| !value.is_empty()).map(|value| serde_json::from_slice(&value));
         mark.transpose().map_err(|error| {
             Failure::Fatal(format!("topic \"{progress_topic}\" holds a mark that cannot be read: {error}"))

@@ -99,6 +99,9 @@ impl TableOutput {
 
 /// The tables of one output.
 trait Store: Send {
+    /// How far the tables have got, which stay as they are; nothing if there are none.
+    fn look(&self) -> Result<Stand, Failure>;
+
     /// Makes what is missing, writes the run's name, and tells what was there.
     fn take_over(&mut self) -> Result<Stand, Failure>;
 
@@ -197,6 +200,13 @@ impl TableSink {
         Ok(())
     }
 
+    /// A mark as the table has it.
+    fn mark(&self, found: &str) -> io::Result<Box<Mark>> {
+        serde_json::from_str(found).map_err(|error| {
+            wrong(format!("{}: the mark in the table of progress is damaged: {error}", self.name))
+        })
+    }
+
     fn write(&mut self, mark: &Mark) -> io::Result<()> {
         let written = serde_json::to_string(mark)?;
         self.store.write(&self.changes, self.commits, &written).map_err(told)?;
@@ -227,6 +237,11 @@ fn store(output: &TableOutput) -> Option<Box<dyn Store>> {
 }
 
 impl Sink for TableSink {
+    fn look(&mut self) -> io::Result<Option<Standing>> {
+        let found = self.store.look().map_err(told)?.mark;
+        Ok(Some(found.map_or(Ok(Standing::New), |found| self.mark(&found).map(Standing::At))?))
+    }
+
     fn take_over(&mut self) -> io::Result<Standing> {
         let found = self.store.take_over().map_err(told)?;
         self.commits = found.commits;
@@ -235,12 +250,10 @@ impl Sink for TableSink {
             self.alive = Some(BTreeMap::new());
             return Ok(Standing::New);
         };
-        let damaged =
-            |error| wrong(format!("{}: the mark in the table of progress is damaged: {error}", self.name));
-        let found: Mark = serde_json::from_str(&found).map_err(damaged)?;
+        let found = self.mark(&found)?;
         self.kept_deltas = kept_deltas(&found);
-        self.write(&Mark { run: self.run.clone(), ..found.clone() })?;
-        Ok(Standing::At(Box::new(found)))
+        self.write(&Mark { run: self.run.clone(), ..(*found).clone() })?;
+        Ok(Standing::At(found))
     }
 
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {

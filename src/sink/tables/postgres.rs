@@ -231,6 +231,16 @@ impl PostgresStore {
         Ok((found, layout))
     }
 
+    /// What stands in the table of progress, if there is one.
+    fn seen(&self, client: &mut Client) -> Result<Stand, postgres::Error> {
+        if !self.is_made(client)? {
+            return Ok(Stand::default());
+        }
+        let sql = format!("SELECT run, commits, mark FROM {} WHERE one = 1", self.table("progress"));
+        let Some(row) = client.query_opt(&sql, &[])? else { return Ok(Stand::default()) };
+        Ok(Stand { run: row.try_get(0)?, commits: row.try_get(1)?, mark: row.try_get(2)? })
+    }
+
     /// What stands in the table of progress, which nobody else changes until the transaction ends.
     fn progress(&self, transaction: &mut Transaction<'_>) -> Result<Stand, postgres::Error> {
         let sql =
@@ -436,6 +446,13 @@ fn delete(
 }
 
 impl Store for PostgresStore {
+    fn look(&self) -> Result<Stand, Failure> {
+        patiently("output postgres", Some(self.patience), || {
+            let mut client = connect(&self.url, self.patience)?;
+            self.seen(&mut client).map_err(|error| failure(&error))
+        })
+    }
+
     /// At the beginning a server that is away is not waited for without end.
     fn take_over(&mut self) -> Result<Stand, Failure> {
         let (client, found) = patiently("output postgres", Some(self.patience), || self.taken_over())?;

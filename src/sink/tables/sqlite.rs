@@ -124,14 +124,28 @@ pub(super) fn examine(path: &Path) -> Result<(), Failure> {
 }
 
 /// What stands in the table of progress.
-fn progress(transaction: &Transaction<'_>, table: &str) -> rusqlite::Result<Stand> {
+fn progress(connection: &Connection, table: &str) -> rusqlite::Result<Stand> {
     let sql = format!("SELECT run, commits, mark FROM {table} WHERE one = 1");
     let stand =
         |row: &rusqlite::Row<'_>| Ok(Stand { run: row.get(0)?, commits: row.get(1)?, mark: row.get(2)? });
-    Ok(transaction.query_row(&sql, [], stand).optional()?.unwrap_or_default())
+    Ok(connection.query_row(&sql, [], stand).optional()?.unwrap_or_default())
 }
 
 impl Store for SqliteStore {
+    fn look(&self) -> Result<Stand, Failure> {
+        if !self.path.exists() {
+            return Ok(Stand::default());
+        }
+        let connection = sqlite::reader(&self.path)?;
+        let table = format!("{}progress", self.prefix);
+        let is_there = connection.table_exists(None, &*table);
+        let found = is_there.and_then(|is_there| match is_there {
+            true => progress(&connection, &self.table("progress")),
+            false => Ok(Stand::default()),
+        });
+        found.map_err(|error| sqlite::failure(&self.path, &error))
+    }
+
     fn take_over(&mut self) -> Result<Stand, Failure> {
         let path = self.path.clone();
         let failed = |error: rusqlite::Error| sqlite::failure(&path, &error);

@@ -58,7 +58,9 @@ const IDS: [&str; 8] = ["\0", "a\0b", "a\u{1a}0b", "a'b\"c", "مرحبا", "เ�
 /// What any database has to do.
 fn keeps_its_promises(open: &dyn Fn(&str) -> TableSink) {
     let mut first = open("first");
+    assert_eq!(open("looks").look().unwrap(), Some(Standing::New));
     assert_eq!(first.take_over().unwrap(), Standing::New);
+    assert_eq!(open("looks").look().unwrap(), Some(Standing::New));
     let all: Vec<DocChange> = IDS.iter().map(|id| change(id, Some(10))).collect();
     let [nul, inner, sub, quotes, arabic, thai, japanese, crab] = IDS;
     let mut deltas = [
@@ -68,6 +70,9 @@ fn keeps_its_promises(open: &dyn Fn(&str) -> TableSink) {
         delta(arabic, thai, 0.8, 1),
     ];
     step(&mut first, 1, &all, &mut deltas).unwrap();
+    // A look takes nothing over.
+    let last = Mark { run: "first".to_owned(), ..mark(1, false) };
+    assert_eq!(open("looks").look().unwrap(), Some(Standing::At(Box::new(last))));
     // A similarity changes, a pair goes, a document goes, and one that was not in a pair is in one.
     let mut later = [
         delta(quotes, inner, 0.912109375, -1),

@@ -8,8 +8,8 @@ use crate::source::Tombstones;
 /// How long a tombstone stays if nothing else is set: the broker's own default.
 const USUAL_STAY: Duration = Duration::from_hours(24);
 
-/// What becomes of tombstones; `None` where nothing is compacted. Where that may not be known, the worst is taken: that the topic is
-/// compacted, and that it does not hold everything.
+/// What becomes of tombstones; `None` where nothing is compacted. Where that may not be known it is said: the topic may be compacted, and may
+/// not hold everything.
 ///
 /// # Errors
 /// If no broker answers.
@@ -22,10 +22,10 @@ pub(super) fn tombstones(admin: &Admin, topic: &str) -> Result<Option<Tombstones
         Err(other) => return Err(other),
     };
     tracing::warn!(
-        "this role may not describe the settings of topic \"{topic}\" ({why}): it is taken for compacted, so a run that repeats anything \
-         compares its result with the output; allow DescribeConfigs"
+        "this role may not describe the settings of topic \"{topic}\" ({why}): whether it is compacted is not known, so a run that \
+         repeats anything compares its result with the output; allow DescribeConfigs"
     );
-    Ok(Some(Tombstones { stay: USUAL_STAY, all_held: false }))
+    Ok(Some(Tombstones { stay: USUAL_STAY, all_held: false, is_known: false }))
 }
 
 /// The same of `cleanup.policy` and `delete.retention.ms`.
@@ -35,6 +35,7 @@ fn read(policy: &str, stay: Option<&str>) -> Option<Tombstones> {
     has("compact").then(|| Tombstones {
         stay: milliseconds.map_or(USUAL_STAY, Duration::from_millis),
         all_held: !has("delete"),
+        is_known: true,
     })
 }
 

@@ -55,16 +55,25 @@ fn look(kafka: &Kafka, ended: &Receiver<()>) -> Result<(), SourceError> {
     let (committed, all) =
         (kafka.client_with(&[])?, kafka.client_with(&[("isolation.level", "read_uncommitted")])?);
     let clock = SystemClock::start();
-    let mut due = Duration::ZERO;
+    let (mut due, mut unknown) = (Duration::ZERO, Duration::ZERO);
     loop {
         let partitions = kafka.backlog.partitions();
         // In this order: what becomes stable between the two is not taken for undecided for longer than a
         // look.
-        if let (Ok(ends), Ok(stable)) = (ends(kafka, &all, &partitions), ends(kafka, &committed, &partitions))
-        {
-            for (partition, last) in stable {
-                kafka.backlog.looked(partition, last, ends.get(&partition).copied().unwrap_or(last));
+        let found = self::ends(kafka, &all, &partitions)
+            .and_then(|ends| Ok((ends, self::ends(kafka, &committed, &partitions)?)));
+        match found {
+            Ok((ends, stable)) => {
+                for (partition, last) in stable {
+                    kafka.backlog.looked(partition, last, ends.get(&partition).copied().unwrap_or(last));
+                }
             }
+            // It is counted as well: how long ago each partition was seen.
+            Err(failure) if clock.now() >= unknown => {
+                unknown = clock.now() + AGAIN;
+                tracing::warn!(topic = kafka.topic, "how much of the input waits is not known: {failure}");
+            }
+            Err(_) => {}
         }
         if clock.now() >= due && report(kafka, &kafka.backlog) {
             due = clock.now() + AGAIN;
@@ -101,7 +110,7 @@ fn ends(kafka: &Kafka, client: &Held, partitions: &[u32]) -> Result<BTreeMap<u32
 
 /// Logs what has waited for long; whether it has.
 fn report(kafka: &Kafka, backlog: &Arc<Backlog>) -> bool {
-    let Some((partition, Waiting { position, behind, undecided, oldest })) = backlog.oldest() else {
+    let Some((partition, Waiting { position, behind, undecided, oldest, .. })) = backlog.oldest() else {
         return false;
     };
     if oldest < PATIENCE {
