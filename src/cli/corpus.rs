@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::problems;
 use crate::config::Plan;
 use crate::doc::{DocEvent, DocId, Position};
-use crate::source::{BadRecords, Input, OnError, SourceError, for_each_event};
+use crate::source::{BadRecords, Input, OnError, for_each_event};
 use crate::text::{Featurizer, IdfTable};
 
 /// The documents alive.
@@ -13,11 +14,14 @@ pub(super) type Corpus = BTreeMap<DocId, String>;
 
 /// Reads all inputs, in order of position; `each` sees every event. Live weights of the plan are frozen at the frequencies of what the
 /// inputs leave, as a run of one epoch has them.
+///
+/// # Errors
+/// An input that cannot be read, or that holds records and no document.
 pub(super) fn read(
     inputs: Vec<Input>,
     plan: &mut Plan,
     mut each: impl FnMut(Position, &DocEvent<'_>),
-) -> Result<Corpus, SourceError> {
+) -> anyhow::Result<Corpus> {
     let mut alive = Corpus::new();
     let (fields, bad) = (plan.scheme.text.field_names(), BadRecords::new(OnError::Count, None));
     for_each_event(inputs, &fields, &bad, |position, event| {
@@ -27,6 +31,7 @@ pub(super) fn read(
             None => drop(alive.remove(&event.id)),
         }
     })?;
+    problems::met(&bad.without_document())?;
     if plan.scheme.live().is_some() {
         let mut featurizer = Featurizer::new(plan.scheme.text.clone());
         let features = alive.values().map(|text| featurizer.terms(text).to_owned().ids);

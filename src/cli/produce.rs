@@ -14,7 +14,7 @@ use rdkafka::producer::{BaseRecord, Producer as _};
 use serde_json::{Value, json};
 
 use super::inputs::InputArgs;
-use super::problems::Problems;
+use super::problems::{self, Problems};
 use super::voice::Voice;
 use crate::broker::{Admin, Failure, Producer, Wanted};
 use crate::config::{Deployment, SourcePlace};
@@ -69,7 +69,8 @@ impl FromStr for Rate {
 /// Writes the feed, and tells on standard error how much it was.
 ///
 /// # Errors
-/// Everything that is wrong with the deployment and the inputs, together; then what the broker refuses.
+/// Everything that is wrong with the deployment and the inputs, together; then what the broker refuses; then inputs that hold
+/// records and no document.
 pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Result<ExitCode> {
     let environment = |name: &str| std::env::var(name).ok();
     let deployment = problems.take(Deployment::load(&args.config, &environment));
@@ -106,10 +107,12 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
     if let Some(undelivered) = producer.context().undelivered() {
         return Err(undelivered).context("not all records were written");
     }
+    let empty = bad.without_document();
     let bad: u64 = bad.counts().values().sum();
     voice.tell(&format!(
         "{records} records ({bytes} bytes) to topic \"{topic}\", {bad} bad records left out\n"
     ))?;
+    problems::met(&empty)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -88,7 +88,7 @@ pub(super) struct Ingested<'scope> {
     pub(super) callers: Stream<'scope, Epoch, Vec<Caller>>,
     /// Who has come to ask about a document.
     pub(super) seekers: Stream<'scope, Epoch, Vec<Seeker>>,
-    /// Of every batch its time, to all workers, where documents expire by age.
+    /// Of every batch its time, to all workers, where documents expire by age; and the inputs that have begun, where other processes need them.
     pub(super) ticks: Stream<'scope, Epoch, Vec<Tick>>,
     /// Gives the operator a new look at how far the others are.
     pub(super) wake: Activator,
@@ -130,6 +130,8 @@ pub(super) fn ingest<'scope>(
     let metrics = Arc::clone(&stages.metrics);
     let (retention, live) = (stages.retention, Arc::clone(&stages.live));
     let peers = scope.peers() as u64;
+    // Each worker sends all of them with its own batches: no epoch of those closes before they are there.
+    let (origins, mut sent) = (stages.origins.clone(), 0);
     let again = scope.activator_for(address);
     builder.build(move |capabilities| {
         let mut held = capabilities;
@@ -195,8 +197,9 @@ pub(super) fn ingest<'scope>(
                     let clock = at.map(|at| Reached::Clock(retention.clock.at(at)));
                     let all = reached.chain(letters).chain(seen).chain(clock);
                     read.activate().session(&held[1]).give_iterator(all);
-                    if let Some(at) = at {
-                        let to_each = (0..peers).map(|to| Tick { to, at });
+                    let begins = origins.as_ref().map_or_else(Vec::new, |origins| origins.noted(&mut sent));
+                    if at.is_some() || !begins.is_empty() {
+                        let to_each = (0..peers).map(|to| Tick { to, at, begins: begins.clone() });
                         ticks.activate().session(&held[2]).give_iterator(to_each);
                     }
                     metrics.add(Counter::Restored, restored);

@@ -21,6 +21,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use timely::container::CapacityContainerBuilder;
@@ -38,13 +39,17 @@ use super::epochs::Stash;
 use super::key::Key;
 use super::output::Reached;
 use super::retaining::{Follow, Outputs, Retaining};
+use crate::origins::{Beginning, Origins};
 use crate::time::{Epoch, UnixTime};
 
-/// The time of a batch, on its way to a worker.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+/// What all workers have to know of a batch, on its way to one.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Tick {
     pub(super) to: u64,
-    pub(super) at: UnixTime,
+    /// Its time, where documents expire by age.
+    pub(super) at: Option<UnixTime>,
+    /// The inputs that have begun, where one process reads for others.
+    pub(super) begins: Vec<Beginning>,
 }
 
 /// How many more slots a worker has, on the way to another.
@@ -134,7 +139,7 @@ fn at_once<'scope, F: Follow>(
     let mut ticks = builder.new_input(ticks, Exchange::new(|tick: &Tick| tick.to));
     leaving!(builder => give, streams);
     builder.build(move |_| {
-        let mut epochs = Epochs::default();
+        let mut epochs = Epochs::new(retaining.origins.clone());
         move |frontiers| {
             arrivals.for_each_time(|time, data| epochs.stash.keep(&time, 3, data));
             ticks.for_each_time(|time, data| epochs.tick(&time, 3, data));
@@ -191,7 +196,7 @@ fn apply<'scope, F: Follow>(
     let (slots, slots_stream) = builder.new_output();
     let mut slots = OutputBuilder::<_, CapacityContainerBuilder<Vec<MoreSlots>>>::from(slots);
     builder.build(move |_| {
-        let mut epochs = Epochs::default();
+        let mut epochs = Epochs::new(shared.retaining.borrow().origins.clone());
         move |frontiers| {
             arrivals.for_each_time(|time, data| epochs.stash.keep(&time, 1, data));
             ticks.for_each_time(|time, data| epochs.tick(&time, 1, data));
@@ -285,16 +290,15 @@ fn retire<'scope, F: Follow>(
 struct Epochs {
     stash: Stash<Arrival>,
     clocks: BTreeMap<Epoch, Option<UnixTime>>,
-}
-
-impl Default for Epochs {
-    fn default() -> Self {
-        Self { stash: Stash::new(), clocks: BTreeMap::new() }
-    }
+    origins: Option<Arc<Origins>>,
 }
 
 impl Epochs {
-    /// Batches of an epoch have these times: it is handled, also without events. With the capability for each of `outputs` outputs.
+    fn new(origins: Option<Arc<Origins>>) -> Self {
+        Self { stash: Stash::new(), clocks: BTreeMap::new(), origins }
+    }
+
+    /// Batches of an epoch have these times, and begin these inputs: it is handled, also without events. With the capability for each of `outputs` outputs.
     fn tick<'a>(
         &mut self,
         time: &InputCapability<Epoch>,
@@ -302,9 +306,13 @@ impl Epochs {
         data: impl Iterator<Item = &'a mut Vec<Tick>>,
     ) {
         self.stash.keep(time, outputs, std::iter::empty::<&mut Vec<Arrival>>());
-        let times = data.flat_map(|batches| batches.drain(..)).map(|tick| tick.at);
         let clock = self.clocks.entry(*time.time()).or_default();
-        *clock = times.max().max(*clock);
+        for Tick { at, begins, .. } in data.flat_map(|batches| batches.drain(..)) {
+            *clock = at.max(*clock);
+            if let Some(origins) = &self.origins {
+                begins.into_iter().for_each(|begin| origins.learn(begin));
+            }
+        }
     }
 
     /// The greatest time of the batches of an epoch, which is closed.

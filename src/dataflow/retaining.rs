@@ -92,7 +92,7 @@ pub(super) struct Retaining<F: Follow> {
     changes: Changes,
     /// Those before them.
     full: Vec<Changes>,
-    origins: Option<Arc<Origins>>,
+    pub(super) origins: Option<Arc<Origins>>,
     metrics: Arc<Metrics>,
     /// That ids do move is logged once in a run.
     moves_logged: Arc<Once>,

@@ -185,7 +185,8 @@ fn source(plan: &Plan, deployment: &Deployment, inputs: Vec<Input>, share: Share
     let fields = plan.scheme.text.field_names();
     match &deployment.source {
         SourcePlace::Files { epoch, speed, follow, .. } => {
-            Box::new(Files { speed: *speed, share, follow: *follow, ..Files::of(inputs, *epoch, fields) })
+            let files = Files::of(inputs, *epoch, fields).shared(share);
+            Box::new(Files { speed: *speed, follow: *follow, ..files })
         }
         #[cfg(feature = "kafka")]
         SourcePlace::Kafka { topic, start, shape, refresh } => {

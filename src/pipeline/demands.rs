@@ -23,13 +23,8 @@ pub struct Demands {
 impl Demands {
     /// What is not met, a line each.
     pub(super) fn unmet(&self, measures: &Measures, origins: Option<&Origins>) -> Vec<String> {
-        let mut unmet = Vec::new();
-        let empty = measures.inputs.iter().filter(|(_, tally)| tally.documents == 0 && tally.bad > 0);
-        for (name, tally) in empty {
-            let records = if tally.bad == 1 { "record" } else { "records" };
-            let first = tally.first.as_deref().unwrap_or("all are bad");
-            unmet.push(format!("\"{name}\" holds {} {records} and no document: {first}", tally.bad));
-        }
+        let mut unmet: Vec<String> =
+            measures.inputs.iter().filter_map(|(name, tally)| tally.no_document(name)).collect();
         let bad: u64 = measures.bad_records.values().sum();
         let all = bad + measures.counts.get(Counter::Events);
         let allowed = self.max_bad.or(self.is_list.then_some(0.0));

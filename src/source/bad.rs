@@ -84,6 +84,16 @@ pub struct Tally {
     pub first: Option<String>,
 }
 
+impl Tally {
+    /// What is wrong with an input of this name if it holds records, and none of them is a document.
+    pub fn no_document(&self, name: &str) -> Option<String> {
+        let Self { events: 0, bad: bad @ 1.., first } = self else { return None };
+        let records = if *bad == 1 { "record" } else { "records" };
+        let first = first.as_deref().unwrap_or("all are bad");
+        Some(format!("\"{name}\" holds {bad} {records} and no document: {first}"))
+    }
+}
+
 impl AddAssign<&Self> for Tally {
     fn add_assign(&mut self, other: &Self) {
         self.documents += other.documents;
@@ -183,6 +193,11 @@ impl BadRecords {
     pub fn tallies(&self) -> BTreeMap<Arc<str>, Tally> {
         let tallies = self.tallies.lock();
         tallies.as_ref().map(|tallies| tallies.by_input.clone()).unwrap_or_default()
+    }
+
+    /// The inputs that hold records and no document, a line each, once all has been read.
+    pub fn without_document(&self) -> Vec<String> {
+        self.tallies().iter().filter_map(|(name, tally)| tally.no_document(name)).collect()
     }
 
     /// Whether they are kept with their epoch.

@@ -60,9 +60,17 @@ impl Files {
             follow: false,
             fields,
             places: Arc::default(),
-            origins: Arc::new(Origins::new(warns)),
+            origins: Arc::new(Origins::new(warns, false)),
             progress: Arc::new(InputProgress::of(total)),
         }
+    }
+
+    /// The same, of which this share is read here.
+    pub fn shared(self, share: Share) -> Self {
+        let warns = self.inputs.iter().all(|input| input.layout.ids == IdRule::Once);
+        // Where one process reads for all, the others find the documents.
+        let are_sent = share.count > 1 && !share.reads_all;
+        Self { share, origins: Arc::new(Origins::new(warns, are_sent)), ..self }
     }
 }
 

@@ -198,6 +198,9 @@ impl Reading<'_> {
             // A slice as a reader: it finds the newline with the platform's `memchr`, and cannot fail.
             let length = { window }.skip_until(b'\n').unwrap_or(0);
             buffer.extend_from_slice(&window[..length]);
+            if let Some(followed) = &mut self.followed {
+                followed.took(&window[..length]);
+            }
             drained = length == available.len();
             reader.consume(length);
 
@@ -238,6 +241,9 @@ impl Reading<'_> {
             } else if read > self.longest {
                 let head = self.cutter.take_line(start);
                 let mut rest = RestOfLine::of(reader);
+                if let Some(followed) = &mut self.followed {
+                    followed.missed();
+                }
                 let at = BadRecordAt {
                     reason: BadRecord::TooLong,
                     input: Arc::clone(name),

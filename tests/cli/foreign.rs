@@ -330,3 +330,18 @@ fn parquet_that_cannot_be_read_is_refused() {
         assert!(!place.path("keep").exists());
     }
 }
+
+/// `trace` reads without the dataflow, and says the same.
+#[test]
+fn a_trace_of_records_without_a_document_names_their_fields() {
+    let place = Place::new();
+    place.file("feed.jsonl", "{\"name\":\"a\",\"body\":\"b\"}\n");
+    place.file("good.jsonl", upsert("a", "a text"));
+    for inputs in ["feed.jsonl", "good.jsonl feed.jsonl"] {
+        let run = place.run(&format!("trace --doc a {inputs}"));
+        let why = "\"feed.jsonl\" holds 1 record and no document";
+        assert!(run.code == 1 && run.err.contains(why), "{run:?}");
+        assert!(run.err.contains("among \"body\", \"name\"") && run.out.is_empty(), "{run:?}");
+    }
+    assert_eq!(place.run("trace --doc a good.jsonl").code, 0);
+}

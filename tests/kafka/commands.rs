@@ -52,6 +52,10 @@ fn a_feed_goes_in_and_comes_out(broker: &Broker) {
     let expected = pairs("feed.jsonl");
     assert!(!expected.is_empty());
     assert_eq!(pairs("recorded.jsonl"), expected);
+    std::fs::write(folder.path().join("other.jsonl"), "{\"name\":\"a\",\"body\":\"b\"}\n").unwrap();
+    let (_, said, good) = dupflow(folder.path(), &["produce", "-c", "d.toml", "other.jsonl"]);
+    let why = "\"other.jsonl\" holds 1 record and no document";
+    assert!(!good && said.contains(why) && said.contains("among \"body\", \"name\""), "{said}");
     let (out, _) = succeeds(folder.path(), &["record", "-c", "d.toml", "--records", "7"]);
     assert_eq!(out.lines().count(), 7);
     assert!(

@@ -141,6 +141,22 @@ fn a_file_that_is_cut_or_replaced_ends_the_run_and_is_named() {
     }
 }
 
+/// The file is never shorter than what was read of it, whenever it is looked at.
+#[test]
+fn a_file_that_is_written_anew_ends_the_run_and_is_named() {
+    for anew in [lines(10..70), lines(5..10) + &lines(0..5)] {
+        let place = Place::new();
+        configure(&place);
+        place.write("feed.jsonl", &lines(0..10));
+        let process = place.start("run -c run.toml");
+        until("it is read", || pairs(&process) == Some(5));
+        let mut file = OpenOptions::new().write(true).open(place.path("feed.jsonl")).unwrap();
+        file.write_all(anew.as_bytes()).unwrap();
+        process.wait_for("has been written anew");
+        assert_eq!(process.ended().code(), Some(1));
+    }
+}
+
 #[test]
 fn what_cannot_be_followed_is_a_wrong_configuration() {
     let place = Place::new();

@@ -266,3 +266,35 @@ fn strangers_on_the_port_change_nothing() {
     }
     assert_eq!(place.pairs(), place.expected());
 }
+
+/// Where one process reads for all, the others know of which input a document is: the count is that of one
+/// process, and a list that would name one document for several is not there.
+#[test]
+fn an_id_in_several_files_is_found_in_every_process() {
+    let place = Place::new(10);
+    let record =
+        |id: &str, shard: u32| format!("{{\"id\":\"{id}\",\"text\":\"words of {shard} and {id}\"}}\n");
+    for shard in 0..3 {
+        let records: String = (0..300).map(|n| record(&n.to_string(), shard)).collect();
+        place.write(&format!("{shard}.jsonl"), &records);
+    }
+    for processes in [1, 2, 3] {
+        let words =
+            "replay --workers 2 --epoch every:10s --stats stats.json -o out.jsonl 0.jsonl 1.jsonl 2.jsonl";
+        place.all_done(words, processes);
+        assert_eq!(stats(&place)["replaced_across_files"], 600, "{processes}");
+    }
+    place.write(
+        "list.toml",
+        "workers = 1\n[source]\nkind = \"files\"\ninputs = [\"a.jsonl\", \"b.jsonl\"]\n[sink]\npath = \"list\"\nemit = \"keep\"\n",
+    );
+    // Documents live where the hashes of their ids say, so that some of these are in process 1.
+    for id in ["one", "two", "three", "four"] {
+        place.write("a.jsonl", &(record(id, 0) + &record("other", 0)));
+        place.write("b.jsonl", &(record("another", 1) + &record(id, 1)));
+        let ended = ends(place.start("run -c list.toml", 2));
+        let (code, said) = &ended[0];
+        assert!(*code == Some(1) && said.contains("1 documents are replaced"), "{id}: {code:?} {said}");
+        assert!(!place.path("list").exists(), "{id}");
+    }
+}
