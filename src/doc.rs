@@ -215,6 +215,9 @@ pub struct DocEvent<'a> {
     pub id: DocId,
     /// When it happened, in unix seconds as the source says; `None` if it does not.
     pub ts: Option<f64>,
+    /// When its record was written, in unix seconds, if it is one of a topic that says so: what decides between partitions, whatever the
+    /// payload has for a `ts`.
+    pub written: Option<f64>,
     /// The text now in force, or `None` for a delete. Where further fields are read, each follows it after a
     /// [`FIELD_SEPARATOR`], in their order; then none is within a part.
     pub text: Option<Cow<'a, str>>,

@@ -7,7 +7,8 @@
 //! - by age: it has no `ts`, or `ts >= clock - max_age`, where the clock is the greatest `ts` of all events, deletes too, of the epochs up to
 //!   this one; or, by the wall clock, the time at which the epoch was read;
 //! - by number: fewer than `max_documents` ids have a greater *key*. The key of an id is the greatest (`ts`, position) of all its
-//!   events, deletes too; no `ts` is before any.
+//!   events, deletes too; no `ts` is before any. Of a topic it is the time of the record in place of `ts`, which decides there in which
+//!   partition an id lives, so that both are forgotten together.
 //!
 //! **Both are functions of the events, whatever the cut.** The clock is a maximum, and what is compared with it is the last event: neither
 //! knows how events came together in epochs. A key is a maximum too. It never falls, and there are never fewer ids; so an id that has

@@ -230,7 +230,7 @@ fn run_labelled(
     for Document { id, label, text, .. } in of.corpus() {
         writeln!(of_labels, "{id}\t{label}").context("the labels cannot be written")?;
         (documents, bytes) = (documents + 1, bytes + text.len() as u64);
-        let event = DocEvent { id, ts: None, text: Some(text.into()) };
+        let event = DocEvent { id, ts: None, written: None, text: Some(text.into()) };
         out.write(&Record { event, ts: None }).context("the corpus cannot be written")?;
     }
     out.finish().context("the corpus cannot be written")?;

@@ -197,7 +197,12 @@ mod tests {
 
     #[test]
     fn a_line_reads_back_with_its_position() {
-        let event = DocEvent { id: DocId::new("é").unwrap(), ts: Some(1.5), text: Some("a\n\"b\"".into()) };
+        let event = DocEvent {
+            id: DocId::new("é").unwrap(),
+            ts: Some(1.5),
+            written: None,
+            text: Some("a\n\"b\"".into()),
+        };
         let at = Position { partition: 2, offset: 17 };
         let line = line(at, event.clone());
         let expected = "{\"id\":\"é\",\"op\":\"upsert\",\"ts\":1.5,\"text\":\"a\\n\\\"b\\\"\",\"partition\":2,\"offset\":17}\n";

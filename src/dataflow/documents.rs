@@ -8,7 +8,7 @@
 //! document, and by key, 8 and 24 a slot. Without it there is none.
 //!
 //! Where [ids move](super::homes) an ended document stays, as its id and the greatest key of its events, until retention forgets it; a
-//! document alive whose last event is not its newest has that time beside it, others take nothing more.
+//! document alive whose greatest key is of another time than its last event's `ts` has that time beside it, others take nothing more.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -55,7 +55,8 @@ pub(super) struct Documents<V> {
     slots: Option<Slots>,
     /// Whether ids move between partitions.
     ids_move: bool,
-    /// By place, the newest time of documents alive that have had a newer event than their last one; where ids move and have no slots.
+    /// By place, the time of the greatest key (NaN: none) of documents alive, if it is not the `ts` of their last event; where ids move and
+    /// have no slots.
     newest: BTreeMap<u32, f64>,
 }
 
@@ -205,7 +206,7 @@ impl<V: InForce> Documents<V> {
         self.newest.remove(&place);
         if document.value == V::ENDED {
             (document.partition, document.ts) = (greatest.partition(), newest);
-        } else if newest > document.ts || (document.ts.is_nan() && !newest.is_nan()) {
+        } else if greatest != Key::of(document.ts(), greatest.position()) {
             self.newest.insert(place, newest);
         }
     }

@@ -13,6 +13,7 @@ use timely::dataflow::{Scope, Stream};
 use timely::scheduling::Activator;
 
 use super::arrival::{Arrival, Content};
+use super::key::Key;
 use super::output::Reached;
 use super::retain::Tick;
 use super::visitors::{Caller, Lobby, Look, Seeker};
@@ -127,6 +128,7 @@ pub(super) fn ingest<'scope>(
     let mut maker = SketchMaker::new(&stages.scheme);
     let is_live = stages.scheme.live().is_some();
     let has_fields = !stages.scheme.text.field_names().is_empty();
+    let ids_move = stages.ids_move;
     let metrics = Arc::clone(&stages.metrics);
     let (retention, live) = (stages.retention, Arc::clone(&stages.live));
     let peers = scope.peers() as u64;
@@ -177,9 +179,12 @@ pub(super) fn ingest<'scope>(
                             }
                         };
                         let hash = hash::bytes(0, event.id.as_str().as_bytes());
-                        let DocEvent { id, ts, .. } = event;
+                        let DocEvent { id, ts, written, .. } = event;
                         newest = newest.max(ts.and_then(UnixTime::new));
-                        let (is_restored, key) = (false, None);
+                        let is_restored = false;
+                        // Between partitions the time of the record decides, and not what its payload says.
+                        let key = ids_move.then(|| Key::of(written, position));
+                        let key = key.filter(|key| *key != Key::of(ts, position)).map(Box::new);
                         let bytes = u32::try_from(length).unwrap_or(u32::MAX);
                         session.give(Arrival { hash, id, position, ts, content, bytes, is_restored, key });
                     });

@@ -1,5 +1,5 @@
 //! Keys: what the slots of a limited number of documents are ordered by, and what says in which partition an id [lives](super::homes).
-//! That of an id is the greatest of its events.
+//! That of an id is the greatest of its events. Its time is the `ts` of the event; where ids move, the time of its record.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ impl Key {
     /// Bytes of a key.
     pub(super) const BYTES: usize = 20;
 
-    /// Of an event.
+    /// Of an event at a time.
     pub(super) fn of(ts: Option<f64>, position: Position) -> Self {
         let time = ts.and_then(UnixTime::new);
         Self { when: time.map_or(0, |time| time.seconds().to_bits() + 1), position }
@@ -27,6 +27,11 @@ impl Key {
     /// The time, if there is one.
     pub(super) fn ts(self) -> Option<f64> {
         self.when.checked_sub(1).map(f64::from_bits)
+    }
+
+    /// Where the event stands.
+    pub(super) fn position(self) -> Position {
+        self.position
     }
 
     /// The partition of the event.

@@ -162,7 +162,7 @@ fn write<'d>(file: &Temporary, documents: impl Iterator<Item = &'d Document>) ->
     let failed = |source| EvaluateError::File { path: file.0.clone(), source };
     let mut out = BufWriter::new(File::create(&file.0).map_err(failed)?);
     for Document { id, text, .. } in documents {
-        let event = DocEvent { id: id.clone(), ts: None, text: Some(text.into()) };
+        let event = DocEvent { id: id.clone(), ts: None, written: None, text: Some(text.into()) };
         feed::write(&mut out, &Record { event, ts: None }).map_err(failed)?;
     }
     std::io::Write::flush(&mut out).map_err(failed)

@@ -115,7 +115,7 @@ impl Parser {
             Some(text) if !further.is_empty() => Some(join(text, further, joined)?),
             alone => alone,
         };
-        Ok(Record { event: DocEvent { id, ts, text: text.map(Cow::Borrowed) }, ts })
+        Ok(Record { event: DocEvent { id, ts, written: None, text: text.map(Cow::Borrowed) }, ts })
     }
 }
 

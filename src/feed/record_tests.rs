@@ -196,8 +196,10 @@ fn what_is_written_reads_back() {
         ("c", None, Some(0.0)),
     ];
     for (id, text, ts) in cases {
-        let record =
-            Record { event: DocEvent { id: DocId::new(id).unwrap(), ts, text: text.map(Cow::from) }, ts };
+        let record = Record {
+            event: DocEvent { id: DocId::new(id).unwrap(), ts, written: None, text: text.map(Cow::from) },
+            ts,
+        };
         let mut line = Vec::new();
         write(&mut line, &record).unwrap();
         assert_eq!(Parser::new().parse(&line), Ok(record));
@@ -206,12 +208,15 @@ fn what_is_written_reads_back() {
 
 #[test]
 fn a_written_line_has_this_form() {
-    let event = DocEvent { id: DocId::new("a").unwrap(), ts: None, text: Some("x\n".into()) };
+    let event = DocEvent { id: DocId::new("a").unwrap(), ts: None, written: None, text: Some("x\n".into()) };
     let mut lines = Vec::new();
     write(&mut lines, &Record { event, ts: Some(1_700_000_000.0) }).unwrap();
     write(
         &mut lines,
-        &Record { event: DocEvent { id: DocId::new("a").unwrap(), ts: None, text: None }, ts: None },
+        &Record {
+            event: DocEvent { id: DocId::new("a").unwrap(), ts: None, written: None, text: None },
+            ts: None,
+        },
     )
     .unwrap();
     let expected = "{\"id\":\"a\",\"op\":\"upsert\",\"ts\":1700000000,\"text\":\"x\\n\"}\n{\"id\":\"a\",\"op\":\"delete\"}\n";

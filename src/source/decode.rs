@@ -83,7 +83,7 @@ impl Decoder {
                                 if has_fields { without_separators(&text).into_owned().into() } else { text };
                             each(
                                 position(offset),
-                                DocEvent { id: file.id.clone(), ts: None, text: Some(text) },
+                                DocEvent { id: file.id.clone(), ts: None, written: None, text: Some(text) },
                             );
                         }
                         Err((reason, cause)) => {

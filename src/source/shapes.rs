@@ -23,6 +23,7 @@
 //! - **ts**, unix seconds from 0 to before the year 2100: the row's `ts`, a number or a date of ISO 8601;
 //!   of Debezium `source.ts_ms`, then `ts_ms`, in milliseconds. Otherwise that of the record; one that cannot be is none,
 //!   or makes a bad record if documents leave by their times ([`Shape::needs_time`]).
+//!   The time of the record stands beside it as [`DocEvent::written`].
 //! - **Further fields**: a header of that name if [`Shape::headers`] names it and the record has it, else the row's, a string, `meta.title` below `meta`; absent
 //!   is empty.
 //! - A column that a database left out of an update (`__debezium_unavailable_value`) is a bad record if it is the text: the text in
@@ -134,9 +135,10 @@ impl ShapeReader {
         headers: &(impl Iterator<Item = (usize, &'a [u8])> + Clone),
     ) -> Result<DocEvent<'a>, BadRecord> {
         let is_row = self.shape.format == Format::Row;
+        let written = time(record.ts).unwrap_or(None);
         let Some(value) = record.value.filter(|value| is_row || !value.is_empty()) else {
             let id = self.id(record, None, &[])?;
-            return Ok(DocEvent { id, ts: self.time_of(record)?, text: None });
+            return Ok(DocEvent { id, ts: self.time_of(record)?, written, text: None });
         };
         if value.len() > MAX_RECORD_BYTES {
             return Err(BadRecord::TooLong);
@@ -176,7 +178,7 @@ impl ShapeReader {
         let ts = if ts.is_some() { time(ts)? } else { self.time_of(record)? };
         let is_column = format == Format::Debezium;
         let text = match found {
-            Found::Delete(_) => return Ok(DocEvent { id, ts, text: None }),
+            Found::Delete(_) => return Ok(DocEvent { id, ts, written, text: None }),
             Found::Text(text) => text,
             Found::Upsert(of) => match std::mem::take(&mut leaves[of.text]) {
                 Leaf::Text(text) if is_column && text == UNAVAILABLE => return Err(BadRecord::MissingText),
@@ -187,7 +189,7 @@ impl ShapeReader {
             },
         };
         let text = if self.fields == 0 { text } else { self.join(&text, row, &leaves, headers, is_column)? };
-        Ok(DocEvent { id, ts, text: Some(text) })
+        Ok(DocEvent { id, ts, written, text: Some(text) })
     }
 
     /// The time of the record itself: that of a row is a column of it, that of a topic's record its writer's clock, or the broker's.

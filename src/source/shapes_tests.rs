@@ -25,7 +25,7 @@ impl Given {
         let reader = ShapeReader::new(&shape, &self.fields);
         let record = KeyedRecord { offset: 3, ts: Some(7.0), key: self.key, value: Some(value.as_ref()) };
         match reader.read(&record, &self.headers.iter().copied()) {
-            Ok(DocEvent { id, ts, text }) => {
+            Ok(DocEvent { id, ts, text, .. }) => {
                 format!(
                     "{id} {} {}",
                     ts.unwrap_or(0.0),

@@ -9,6 +9,7 @@ use crate::run::{Run, Scene};
 pub(crate) const TESTS: &[Test] = &[
     ("moving::ids_move_when_partitions_are_added", ids_move_when_partitions_are_added),
     ("moving::a_deleted_id_is_not_brought_back", a_deleted_id_is_not_brought_back),
+    ("moving::times_in_rows_do_not_move_ids", times_in_rows_do_not_move_ids),
 ];
 
 /// What the log says once of a run that sees an id move.
@@ -21,10 +22,25 @@ fn text(kind: u32) -> String {
 
 /// Puts upserts of a kind, and deletes, at a second.
 fn put(scene: &Scene<'_>, second: i64, changes: &[(u32, &str, Option<u32>)]) {
+    put_as(scene, second, changes, &|text| text);
+}
+
+/// The same as rows that were made in 2001, whenever they are written.
+fn put_rows(scene: &Scene<'_>, second: i64, changes: &[(u32, &str, Option<u32>)]) {
+    let row = |text| serde_json::json!({ "text": text, "ts": 1_000_000_000 }).to_string();
+    put_as(scene, second, changes, &row);
+}
+
+fn put_as(
+    scene: &Scene<'_>,
+    second: i64,
+    changes: &[(u32, &str, Option<u32>)],
+    value: &dyn Fn(String) -> String,
+) {
     let writer = scene.broker.writer();
     for (partition, id, kind) in changes {
-        let text = kind.map(text);
-        let value = text.as_deref().map(str::as_bytes);
+        let value = kind.map(|kind| value(text(kind)));
+        let value = value.as_deref().map(str::as_bytes);
         let ms = Some(1_700_000_000_000 + second * 1000);
         writer.put_with(&scene.input, *partition, Some(id), value, ms, &[]);
     }
@@ -82,6 +98,40 @@ fn ids_move_when_partitions_are_added(broker: &Broker) {
     let mut run = scene.run(&[]);
     fresh.until(&mut run, &["a e", "a i", "c h", "d f", "d g", "e i", "f g"]);
     assert_eq!(fresh.pairs.values().filter(|times| **times == 1).count(), 7);
+    stop(run, 1);
+}
+
+/// Updates leave the `ts` of their rows as it is, and tombstones have Kafka's time: an update in a lower partition
+/// counts, as does an upsert behind a delete.
+fn times_in_rows_do_not_move_ids(broker: &Broker) {
+    let mut scene = scene(broker, 3);
+    let (one, two) = (Some(1), Some(2));
+    put_rows(&scene, 0, &[(2, "a", one), (2, "b", one), (1, "c", one), (2, "d", one)]);
+    put_rows(&scene, 1, &[(2, "d", None)]);
+    let mut output = scene.output();
+    let mut run = scene.run(&[]);
+    output.until(&mut run, &["a b", "a c", "b c"]);
+    broker.admin().grow(&scene.input, 5).unwrap();
+    put_rows(&scene, 10, &[(0, "a", two), (0, "d", two), (4, "b", None)]);
+    output.until(&mut run, &["a d"]);
+    stop(run, 1);
+    // From the state: what was written before still changes nothing.
+    let mut run = scene.run(&[]);
+    put_rows(&scene, 2, &[(1, "a", one), (1, "b", one), (1, "d", None)]);
+    put_rows(&scene, 11, &[(3, "e", two), (3, "f", one)]);
+    output.until(&mut run, &["a d", "a e", "c f", "d e"]);
+    stop(run, 1);
+    // All is read again; then nothing is known.
+    forget(&scene);
+    let mut run = scene.run(&[]);
+    put_rows(&scene, 12, &[(3, "g", one)]);
+    output.until(&mut run, &["a d", "a e", "c f", "c g", "d e", "f g"]);
+    stop(run, 1);
+    forget(&scene);
+    scene.output = Broker::name("pairs");
+    let mut fresh = scene.output();
+    let mut run = scene.run(&[]);
+    fresh.until(&mut run, &["a d", "a e", "c f", "c g", "d e", "f g"]);
     stop(run, 1);
 }
 

@@ -54,7 +54,7 @@ impl Intake for Fast {
         let position = Position { partition: 0, offset: self.next };
         let id = DocId::new(&self.next.to_string()).unwrap();
         let text = Some("the same text for all of them".into());
-        each(Given::Event(position, DocEvent { id, ts: None, text }));
+        each(Given::Event(position, DocEvent { id, ts: None, written: None, text }));
         self.next += 1;
         let end = Some(Position { offset: position.offset + 1, ..position });
         Taken { end, ..Taken::default() }

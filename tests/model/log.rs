@@ -1,13 +1,14 @@
 //! A log in memory, as a source: partitions dealt out to readers that take turns.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use dupflow::hash;
 use dupflow::source::{
-    BadRecords, Batch, EpochLimits, KeyedRecord, Payload, Queue, Reader, Records, Refused, Source,
-    SourceError,
+    BadRecords, Batch, EpochLimits, Format, KeyedRecord, Payload, Queue, Reader, Records, Refused, Shape,
+    Source, SourceError,
 };
 use dupflow::time::{Clock, Offsets};
 
@@ -18,6 +19,21 @@ use crate::data::Event;
 pub(crate) struct Partition {
     pub(crate) events: Vec<(u64, Event)>,
     pub(crate) end: u64,
+    /// Whether its values are rows with a [time of their own](row_ts).
+    pub(crate) rows: bool,
+}
+
+/// What the row of a partition at an offset has for a `ts`, if it has one; `written` is the time of its record. It is not after that,
+/// and mostly says nothing of the order in which events happened.
+pub(crate) fn row_ts(partition: u32, offset: u64, written: Option<f64>) -> Option<f64> {
+    let random = hash::mix(u64::from(partition) << 40 | offset ^ 7);
+    let Some(written) = written else { return random.is_multiple_of(2).then_some(980.0) };
+    match random % 4 {
+        0 => None,
+        1 => Some(980f64.min(written)),
+        2 => Some(written.min(1030.0)),
+        _ => Some(written - f64::from(u32::try_from(random >> 8 & 31).unwrap())),
+    }
 }
 
 /// A log in memory: partitions dealt out to readers, and one more reader that has nothing to read and never ends by itself.
@@ -99,10 +115,16 @@ impl Reader for Turns {
             // From the line on all is held, so that a batch may begin there.
             let may = if this_side > 0 { this_side } else { part.events.len() };
             let count = random(4).min(may);
-            let mut records = Records::default();
+            let format = if part.rows { Format::Json } else { Format::default() };
+            let mut records = Records::of(Arc::new(Shape { format, ..Shape::default() }));
             for (offset, (id, text)) in &part.events[..count] {
-                let (key, value) = (Some(id.as_str().as_bytes()), text.as_deref().map(str::as_bytes));
-                let ts = (self.ts)(*partition, *offset);
+                let (key, ts) = (Some(id.as_str().as_bytes()), (self.ts)(*partition, *offset));
+                let row = |content: &String| match row_ts(*partition, *offset, ts) {
+                    Some(ts) => serde_json::json!({ "text": content, "ts": ts }).to_string(),
+                    None => serde_json::json!({ "text": content }).to_string(),
+                };
+                let value = if part.rows { text.as_ref().map(row) } else { text.clone() };
+                let value = value.as_deref().map(str::as_bytes);
                 records.push(KeyedRecord { offset: *offset, ts, key, value });
             }
             let is_last = count == part.events.len();

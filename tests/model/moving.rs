@@ -64,6 +64,33 @@ fn no_end_of_a_run_and_no_order_of_partitions_shows() {
     );
 }
 
+/// Rows that have a `ts` of their own, old or unchanged by updates: between partitions the record's time decides.
+#[test]
+fn no_order_of_partitions_shows_where_rows_have_times_of_their_own() {
+    let rules = prop_oneof![
+        2 => Just(&[][..]),
+        1 => Just(&["retention.max_age=60s"][..]),
+        1 => Just(&["retention.max_documents=5"][..]),
+        1 => Just(&["retention.max_age=40s", "retention.max_documents=8"][..]),
+    ];
+    check(
+        64,
+        (events(1..120), rules, 1u32..4, any::<bool>(), any::<u64>()),
+        |(history, rules, few, keeps, seed)| {
+            let typed = rules.iter().chain(&["blocking.cap=4"]).map(|&typed| typed.to_owned());
+            let plan = Plan::load("minhash", &typed.collect::<Vec<_>>()).unwrap();
+            let by_age = plan.retention.max_age.is_some();
+            let mut parts = moving(&history, few, seed);
+            for (partition, part) in &mut parts {
+                part.rows = true;
+                part.events.retain(|(offset, _)| !by_age || ts_of(*partition, *offset).is_some());
+            }
+            let place = through_ends(&parts, &plan, keeps, seed, true);
+            assert_durable_by_retention(&place, &plan, &parts, run(seed));
+        },
+    );
+}
+
 #[test]
 fn no_order_of_partitions_shows_where_documents_expire() {
     let rules = prop_oneof![
@@ -150,6 +177,7 @@ fn remembered_ids_are_counted() {
         id: DocId::new(id).unwrap(),
         text: text.map(str::to_owned),
         ts: Some(ts),
+        written: Some(ts),
     };
     let epochs = [
         vec![event("a", Some("one"), 1000.0), event("b", Some("two"), 1000.0), event("c", None, 1000.0)],

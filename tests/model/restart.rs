@@ -31,7 +31,7 @@ use proptest::prelude::*;
 use crate::data::Event;
 use crate::history::{check, events};
 use crate::law::{Accumulated, Corpus, assert_same};
-use crate::log::{Log, Partition};
+use crate::log::{Log, Partition, row_ts};
 use crate::pipelines::plan;
 use crate::retention;
 use crate::script::{Run, Stamped};
@@ -184,8 +184,10 @@ pub(crate) fn read_up_to(
         let next = next.get(partition).copied().unwrap_or(0);
         for (offset, (id, text)) in part.events.iter().filter(|(offset, _)| *offset < next) {
             let position = Position { partition: *partition, offset: *offset };
-            let ts = ts_of(*partition, *offset);
-            events.push((position, Stamped { id: id.clone(), text: text.clone(), ts }));
+            let written = ts_of(*partition, *offset);
+            let own = row_ts(*partition, *offset, written).filter(|_| part.rows && text.is_some());
+            let (id, text, ts) = (id.clone(), text.clone(), own.or(written));
+            events.push((position, Stamped { id, text, ts, written }));
         }
     }
     events

@@ -44,7 +44,7 @@ pub(crate) fn stamped() -> impl Strategy<Value = Vec<Stamped>> {
                 5 => Some(now.floor() - 0.25),
                 _ => Some(now.floor()),
             };
-            Stamped { id, text, ts }
+            Stamped { id, text, ts, written: ts }
         };
         (0u32..).zip(events.into_iter().zip(times)).map(stamp).collect()
     })
@@ -94,7 +94,7 @@ pub(crate) fn all_alive(events: &[(Position, Stamped)], clock: Option<f64>, rete
     let mut last: BTreeMap<&DocId, (&Position, &Stamped)> = BTreeMap::new();
     let mut keys: BTreeMap<&DocId, (f64, Position)> = BTreeMap::new();
     for (position, event) in events {
-        let key = (event.ts.unwrap_or(f64::NEG_INFINITY), *position);
+        let key = (event.written.unwrap_or(f64::NEG_INFINITY), *position);
         let greatest = keys.entry(&event.id).or_insert(key);
         if key > *greatest {
             *greatest = key;
@@ -346,7 +346,7 @@ fn a_restart_from_what_was_kept_does_not_show() {
 }
 
 fn event(id: &str, text: Option<&str>, ts: Option<f64>) -> Stamped {
-    Stamped { id: DocId::new(id).unwrap(), text: text.map(str::to_owned), ts }
+    Stamped { id: DocId::new(id).unwrap(), text: text.map(str::to_owned), ts, written: ts }
 }
 
 fn counts(stages: &Stages) -> [u64; 7] {

@@ -40,7 +40,8 @@ pub(crate) fn deltas_through(
     run: Run,
     through: impl Fn(usize, Box<dyn Intake>) -> Box<dyn Intake> + Send + Sync + 'static,
 ) -> Vec<Delta> {
-    let stamped = |(id, text): &Event| Stamped { id: id.clone(), text: text.clone(), ts: None };
+    let stamped =
+        |(id, text): &Event| Stamped { id: id.clone(), text: text.clone(), ts: None, written: None };
     let epochs = epochs.iter().map(|epoch| Epoched { events: epoch.iter().map(stamped).collect(), at: None });
     let told = closed_through(stages, &epochs.collect::<Vec<_>>(), &Past::default(), run, through);
     told.into_iter().flat_map(deltas_of).collect()
@@ -58,6 +59,8 @@ pub(crate) struct Stamped {
     pub(crate) id: DocId,
     pub(crate) text: Option<String>,
     pub(crate) ts: Option<f64>,
+    /// When its record was written.
+    pub(crate) written: Option<f64>,
 }
 
 /// The events of an epoch, and when it is read, by the time of day.
@@ -194,8 +197,8 @@ impl Intake for Script {
         let Batch { events, at, kept, .. } = self.0.pop_front().unwrap();
         let last = events.iter().map(|(position, _)| *position).max();
         kept.iter().for_each(|(id, value)| each(Given::Kept(id, value)));
-        for (position, Stamped { id, text, ts }) in events {
-            each(Given::Event(position, DocEvent { id, ts, text: text.map(Into::into) }));
+        for (position, Stamped { id, text, ts, written }) in events {
+            each(Given::Event(position, DocEvent { id, ts, written, text: text.map(Into::into) }));
         }
         let end = last.map(|last| Position { offset: last.offset + 1, ..last });
         Taken { end, at, ..Taken::default() }

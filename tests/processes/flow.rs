@@ -82,7 +82,7 @@ impl Intake for Script {
         for (offset, id, text) in events {
             end = offset + 1;
             let text = text.map(Into::into);
-            let event = DocEvent { id: DocId::new(&id).unwrap(), ts: None, text };
+            let event = DocEvent { id: DocId::new(&id).unwrap(), ts: None, written: None, text };
             each(Given::Event(Position { partition: 0, offset }, event));
         }
         Taken { end: Some(Position { partition: 0, offset: end }), ..Taken::default() }

@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use indicatif::BinaryBytes;
 
-use super::memory::ASSUMED_FEATURES;
+use super::memory::{ASSUMED_FEATURES, OWN_TIME_BYTES};
 use super::plot::{Typed, plot};
 use super::report::{Blocks, Filter, Report};
 use crate::cli::counted;
@@ -180,6 +180,7 @@ impl Report {
                 f,
                 "  (of a topic, {bytes:.0} bytes for each deleted id, which is remembered: docs/moving.md)"
             )?;
+            writeln!(f, "  (and {OWN_TIME_BYTES:.0} for each document whose rows have a time of their own)")?;
         }
         if self.filter.exact {
             writeln!(f, "  (features: for texts of {ASSUMED_FEATURES} distinct shingles)")?;

@@ -273,7 +273,7 @@ impl Generator {
         self.ts += u64::from(self.rng.random_ratio(1, 8));
         #[expect(clippy::cast_precision_loss, reason = "seconds stay far below 2^53")]
         let ts = Some(self.ts as f64);
-        Record { event: DocEvent { id, ts, text: text.map(Cow::Owned) }, ts }
+        Record { event: DocEvent { id, ts, written: None, text: text.map(Cow::Owned) }, ts }
     }
 }
 

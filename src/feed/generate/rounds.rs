@@ -95,7 +95,10 @@ impl Rounds {
         let events = upserts.chain(last.into_iter().map(|n| (n, None)));
         events.zip(times()).map(|((n, text), ts)| {
             let id = DocId::new(&format!("doc/{n:08}")).expect("short, and not empty");
-            Record { event: DocEvent { id, ts: Some(ts), text: text.map(Into::into) }, ts: Some(ts) }
+            Record {
+                event: DocEvent { id, ts: Some(ts), written: None, text: text.map(Into::into) },
+                ts: Some(ts),
+            }
         })
     }
 }

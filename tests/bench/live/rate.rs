@@ -35,8 +35,12 @@ pub(crate) fn fill(place: &Place, documents: u64, mut feed: Option<&mut dyn Writ
         bytes += text.len();
         writer.put(&topic, partition(number), Some(&id(number)), Some(text.as_bytes()));
         if let Some(feed) = &mut feed {
-            let event =
-                DocEvent { id: DocId::new(&id(number)).unwrap(), text: Some((&*text).into()), ts: None };
+            let event = DocEvent {
+                id: DocId::new(&id(number)).unwrap(),
+                text: Some((&*text).into()),
+                ts: None,
+                written: None,
+            };
             feed::write(feed, &Record { event, ts: None }).unwrap();
         }
     }

@@ -41,7 +41,12 @@ fn append(folder: &Path, numbers: impl Iterator<Item = u64>, version: u64) {
     let (mut out, mut text) = (BufWriter::new(file), String::new());
     for number in numbers {
         texts.text(number, version, &mut text);
-        let event = DocEvent { id: DocId::new(&id(number)).unwrap(), text: Some((&*text).into()), ts: None };
+        let event = DocEvent {
+            id: DocId::new(&id(number)).unwrap(),
+            text: Some((&*text).into()),
+            ts: None,
+            written: None,
+        };
         feed::write(&mut out, &Record { event, ts: None }).unwrap();
     }
     out.flush().unwrap();
@@ -98,7 +103,7 @@ pub(crate) fn run(options: &Options) {
         let mut text = String::new();
         Documents::of(WORDS).text(0, 0, &mut text);
         let new = DocId::new(&format!("copy-{time}")).unwrap();
-        let event = DocEvent { id: new, text: Some((&*text).into()), ts: None };
+        let event = DocEvent { id: new, text: Some((&*text).into()), ts: None, written: None };
         feed::write(&mut BufWriter::new(file), &Record { event, ts: None }).unwrap();
         let again = run_through(folder.path());
         let output = fs::read_to_string(folder.path().join("out.jsonl")).unwrap();
