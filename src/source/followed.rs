@@ -101,7 +101,7 @@ impl Followed {
     /// Whether the last of the `read` bytes stand in the file as they were read.
     fn holds_what_was_read(&self, read: u64) -> Result<bool, Ended> {
         let tail = &self.tail[self.tail.len().saturating_sub(KEPT_BYTES)..];
-        let compared = || -> io::Result<bool> {
+        let compare = || -> io::Result<bool> {
             let mut file = File::open(&self.path)?;
             if which(&file.metadata()?) != self.file {
                 // Another one has its name since; the next look finds that.
@@ -112,10 +112,10 @@ impl Followed {
             file.take(tail.len() as u64).read_to_end(&mut found)?;
             Ok(found == tail)
         };
-        match compared() {
+        match compare() {
             // The next look finds that too.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
-            compared => compared.map_err(|error| self.lost(&format!("cannot be looked at: {error}"))),
+            told => told.map_err(|error| self.lost(&format!("cannot be looked at: {error}"))),
         }
     }
 
