@@ -210,9 +210,9 @@ fn a_dead_block_is_named_after_the_first_member_of_its_example() {
     assert_eq!(blocks[&key(2)].document, None);
     assert_eq!(blocks[&key(2)].beside, Some(document(8)));
     // Only a block that lacks a name is looked at again.
-    let looked = |blocks: &mut HotBlocks, all| {
+    let looked = |found: &mut HotBlocks, all| {
         let seen = std::cell::RefCell::new(BTreeSet::new());
-        blocks.name(all, |sketch| {
+        found.name(all, |sketch| {
             seen.borrow_mut().insert(sketch);
             None
         });

@@ -159,8 +159,8 @@ impl Past {
         // First: nothing is made, and no one is replaced, for an input that is not there.
         let mut look = source.look()?;
         // Then: no run is ended by one that is refused.
-        let mut judge = |standing: &Standing, output: Option<&Topic>, look: &Look| {
-            judged(standing, output, pipeline, look, reconcile, state.as_deref_mut(), &scheme)
+        let mut judge = |standing: &Standing, output: Option<&Topic>, input: &Look| {
+            judged(standing, output, pipeline, input, reconcile, state.as_deref_mut(), &scheme)
         };
         let looked = sink.look().map_err(RunError::Sink)?;
         let before = match looked {
@@ -178,7 +178,7 @@ impl Past {
         let output = sink.topic();
         // Meanwhile the earlier run may have gone on.
         let Judged { found, of_this_input, snapshot } = match before {
-            Some((looked, topic, judged)) if looked == standing && topic == output => judged,
+            Some((same, topic, judged)) if same == standing && topic == output => judged,
             _ => {
                 look_again(&standing, source, &mut look)?;
                 judge(&standing, output.as_ref(), &look)?
@@ -193,10 +193,20 @@ impl Past {
                     (kept.progress.epoch, &kept.progress.next) == (mark.progress.epoch, &mark.progress.next)
                 })
         };
+        // A state that several outputs share may be of offsets that this one has not come to.
+        let is_behind = |mark: &Mark| {
+            kept_at.as_ref().is_none_or(|kept| {
+                let reached =
+                    |(partition, next)| mark.progress.next.get(partition).is_some_and(|at| next <= at);
+                kept.progress.next.iter().all(reached)
+            })
+        };
+        // A topic that was compacted lacks what compaction has removed, whatever its policy is now.
+        let repeats = |mark: &Mark| look.repeats && mark.as_of.is_none() && is_behind(mark);
         // The run before was about to correct the output.
         let was_corrected = kept_at.as_ref().is_some_and(|kept| kept.in_correction);
         let there = match &standing {
-            Standing::At(mark) if reconcile || was_corrected || !(look.repeats || is_exact(mark)) => {
+            Standing::At(mark) if reconcile || was_corrected || !(repeats(mark) || is_exact(mark)) => {
                 Some(sink.pairs().map_err(RunError::Sink)?)
             }
             Standing::Unmarked(_) => Some(sink.pairs().map_err(RunError::Sink)?),

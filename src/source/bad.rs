@@ -87,7 +87,7 @@ pub struct Tally {
 impl Tally {
     /// What is wrong with an input of this name if it holds records, and none of them is a document.
     pub fn no_document(&self, name: &str) -> Option<String> {
-        let Self { events: 0, bad: bad @ 1.., first } = self else { return None };
+        let Self { documents: 0, bad: bad @ 1.., first } = self else { return None };
         let records = if *bad == 1 { "record" } else { "records" };
         let first = first.as_deref().unwrap_or("all are bad");
         Some(format!("\"{name}\" holds {bad} {records} and no document: {first}"))

@@ -325,6 +325,41 @@ fn a_run_that_is_started_again_goes_on_and_writes_nothing_twice() {
     assert_eq!(pairs, fresh);
 }
 
+/// Of two outputs with one state, either may be behind what the other one's run kept.
+#[test]
+fn outputs_that_share_a_state_are_each_right() {
+    let place = Place::new();
+    let text = |family: usize| (0..20).map(|n| format!("word{family}x{n} ")).collect::<String>();
+    let mut feed: String = (0..6).map(|n| upsert(&n.to_string(), &text(n % 2))).collect();
+    let mut run = |output: &str, more: &str| {
+        feed += more;
+        place.file("a.jsonl", &feed);
+        place.file(
+            "c.toml",
+            format!("workers = 1\nstate.path = \"state\"\n[source]\ninputs = [\"a.jsonl\"]\n[sink]\npath = \"{output}\"\n"),
+        );
+        let ended = place.run("run -p exact -c c.toml");
+        assert_eq!(ended.code, 0, "{ended:?}");
+    };
+    run("one", "");
+    run("two", &upsert("p", &text(0)));
+    run("one", &(upsert("q", &text(9)) + "{\"id\":\"0\",\"op\":\"delete\"}\n"));
+    run("two", &upsert("r", &text(9)));
+    run("one", "");
+    let fresh = place.run("replay -p exact --emit pairs a.jsonl").out;
+    let ids = |line: &serde_json::Value| (line["a"].to_string(), line["b"].to_string());
+    let fresh: std::collections::BTreeMap<_, i64> = lines(&fresh).iter().map(|line| (ids(line), 1)).collect();
+    assert!(fresh.len() > 4, "{fresh:?}");
+    for output in ["one", "two"] {
+        let mut sums = std::collections::BTreeMap::new();
+        for line in lines(&place.read(output)) {
+            *sums.entry(ids(&line)).or_default() += line["diff"].as_i64().expect("a number");
+        }
+        sums.retain(|_, sum| *sum != 0);
+        assert_eq!(sums, fresh, "{output}");
+    }
+}
+
 #[test]
 fn a_dry_run_prints_and_leaves_nothing() {
     let place = Place::new();
