@@ -39,7 +39,7 @@ fn every_bad_line_is_counted_told_and_kept() {
             "unknown_op",
             "neither \"upsert\" nor \"delete\"",
         ),
-        (b"{\"id\":\"x\",\"ts\":\"now\",\"text\":\"t\"}", "bad_ts", "\"ts\" is not a number of seconds"),
+        (b"{\"id\":\"x\",\"ts\":\"now\",\"text\":\"t\"}", "bad_ts", "its time is not a number of seconds"),
         (b"{\"id\":\"x\"}", "missing_text", "an upsert without a text (missing_text): no field \"text\""),
         (b"{\"id\":\"x\",\"text\":null}", "bad_text", "\"text\" is not a string"),
         (b"{\"id\":\"x\",\"text\":[\"t\"]}", "bad_text", "\"text\" is not a string"),
