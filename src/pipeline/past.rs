@@ -201,8 +201,7 @@ impl Past {
                 kept.progress.next.iter().all(reached)
             })
         };
-        // A topic that was compacted lacks what compaction has removed, whatever its policy is now.
-        let repeats = |mark: &Mark| look.repeats && mark.as_of.is_none() && is_behind(mark);
+        let repeats = |mark: &Mark| look.repeats && is_behind(mark);
         // The run before was about to correct the output.
         let was_corrected = kept_at.as_ref().is_some_and(|kept| kept.in_correction);
         let there = match &standing {
