@@ -29,6 +29,8 @@ fn shown(place: &Place, arguments: &str, environment: &[(&str, &str)]) -> String
         .current_dir(place.path(""))
         .env_remove("NO_COLOR")
         .env_remove("CLICOLOR_FORCE")
+        // Some libraries take this for a terminal with colours.
+        .env("CI", "true")
         .env("TERM", "xterm");
     command
         .envs(environment.iter().copied())
