@@ -52,7 +52,7 @@ use crate::source::SourceError;
 /// A feed of upserts and deletes goes in; out comes every pair of documents that becomes near-duplicate ("+") or ceases to
 /// be ("-"). The pairs at any time are those that a fresh run on the documents alive would find.
 #[derive(Debug, Parser)]
-#[command(name = "dupflow", version, long_version = version::LONG.as_str())]
+#[command(name = "dupflow", version, long_version = version::LONG.as_str(), color = voice::colours())]
 #[command(after_help = "Start with:  dupflow generate -o feed.jsonl  &&  dupflow replay feed.jsonl\n\
     Exit codes:  0 done, 1 failed while running, 2 wrong usage or configuration")]
 pub struct Cli {

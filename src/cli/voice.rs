@@ -5,6 +5,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use clap::ColorChoice;
 use tracing_subscriber::EnvFilter;
 
 use crate::config::{LogFormat, LogLevel};
@@ -53,7 +54,9 @@ impl Voice {
         let messages = messages.log_internal_errors(false);
         // A second call in one process, as in tests, keeps the first.
         drop(match self.format {
-            LogFormat::Text => messages.compact().with_ansi(takes_colours()).try_init(),
+            LogFormat::Text => {
+                messages.compact().with_ansi(io::stderr().is_terminal() && !colours_declined()).try_init()
+            }
             LogFormat::Json => messages.json().flatten_event(true).try_init(),
         });
     }
@@ -91,10 +94,14 @@ impl Voice {
     }
 }
 
-/// Whether standard error is a terminal that shows colours, and they are not declined (`NO_COLOR`, `TERM=dumb`).
-fn takes_colours() -> bool {
-    let declined = anstyle_query::no_color() || !anstyle_query::term_supports_ansi_color();
-    io::stderr().is_terminal() && !declined
+/// Whether colours are declined (`NO_COLOR`, `TERM=dumb`).
+fn colours_declined() -> bool {
+    anstyle_query::no_color() || !anstyle_query::term_supports_ansi_color()
+}
+
+/// Colours of clap's messages, which it alone would show on a dumb terminal where the variable `CI` is set.
+pub(super) fn colours() -> ColorChoice {
+    if colours_declined() { ColorChoice::Never } else { ColorChoice::Auto }
 }
 
 #[cfg(test)]
