@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::pin::pin;
 use std::process::{Command, Output};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -26,6 +26,8 @@ pub(crate) struct Broker {
     address: String,
     /// Its data and its port, if it is ours.
     own: Option<(TempDir, u16)>,
+    /// Whether tests run beside each other by now.
+    shared: AtomicBool,
 }
 
 fn script(arguments: &[&str]) -> Output {
@@ -48,12 +50,12 @@ impl Broker {
             return Err(String::from_utf8_lossy(&started.stderr).trim().to_owned());
         }
         let address = String::from_utf8_lossy(&started.stdout).trim().to_owned();
-        Ok(Self { address, own: Some((folder, port)) })
+        Ok(Self { address, own: Some((folder, port)), shared: AtomicBool::new(false) })
     }
 
     /// One that runs already.
     pub(crate) fn at(address: &str) -> Self {
-        Self { address: address.to_owned(), own: None }
+        Self { address: address.to_owned(), own: None, shared: AtomicBool::new(false) }
     }
 
     pub(crate) fn address(&self) -> &str {
@@ -90,8 +92,17 @@ impl Broker {
         Some((format!("127.0.0.1:{}", port.trim()), certificate))
     }
 
+    /// From here on tests share it, and none may kill it.
+    pub(crate) fn lives_on(&self) {
+        self.shared.store(true, Ordering::Relaxed);
+    }
+
     /// Ends the broker as a crash does; `false` if it is not ours.
+    ///
+    /// # Panics
+    /// In a test that is not listed as one that kills the broker.
     pub(crate) fn kill(&self) -> bool {
+        assert!(!self.shared.load(Ordering::Relaxed), "tests that kill the broker are listed, and run alone");
         let Some((folder, _)) = &self.own else { return false };
         assert!(script(&["kill", folder.path().to_str().unwrap()]).status.success());
         true

@@ -4,7 +4,8 @@
 //! are skipped, and say so. What a broker alone can show is here: fencing, transactions that time out, aborted records, retention,
 //! topics that are deleted and made anew.
 //!
-//! Nothing waits for a time: each waits for what it waits for, with a bound that only a failure meets.
+//! Nothing waits for a time: each waits for what it waits for, with a bound that only a failure meets. Most of a test's time is such
+//! waiting, so several run at once, each with topics of its own; those that kill the broker run first, one by one.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test panics where it fails, and tells")]
 #![expect(clippy::disallowed_methods, reason = "every wait has a bound, and measurements take the time")]
@@ -26,11 +27,43 @@ mod tls;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use broker::Broker;
 
 /// A test and its name.
 type Test = (&'static str, fn(&Broker));
+
+/// The tests that kill the broker, which only they may do.
+const KILLING: [&str; 5] = [
+    "source::the_broker_goes_and_comes_back",
+    "sink::the_broker_goes_and_comes_back",
+    "operation::an_end_that_no_broker_says_is_not_known",
+    "operation::a_broker_that_is_away_is_waited_for",
+    "faults::the_broker_goes_for_longer_than_a_transaction",
+];
+
+/// Tests that run at once.
+const AT_ONCE: usize = 6;
+
+/// Runs tests, so many at once, and returns the names of those that failed.
+fn run_all(tests: &[Test], at_once: usize, broker: &Broker) -> Vec<&'static str> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut failed = Vec::new();
+        while let Some((name, test)) = tests.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let ended = catch_unwind(AssertUnwindSafe(|| test(broker)));
+            println!("test {name} ... {}", if ended.is_ok() { "ok" } else { "FAILED" });
+            failed.extend(ended.is_err().then_some(*name));
+        }
+        failed
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..at_once).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    })
+}
 
 fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|typed| !typed.starts_with('-')).collect();
@@ -54,7 +87,7 @@ fn main() -> ExitCode {
     };
     let chosen =
         |(name, _): &&Test| wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str()));
-    let chosen: Vec<&Test> = tests.iter().filter(chosen).collect();
+    let chosen: Vec<Test> = tests.iter().filter(chosen).copied().collect();
     if std::env::args().any(|typed| typed == "--list") {
         tests.iter().for_each(|(name, _)| println!("{name}: test"));
         return ExitCode::SUCCESS;
@@ -70,13 +103,15 @@ fn main() -> ExitCode {
         }
     };
     println!("\nrunning {} tests against {}", chosen.len(), broker.address());
-    let mut failed: Vec<&str> = Vec::new();
-    for (name, test) in chosen {
-        let ended = catch_unwind(AssertUnwindSafe(|| test(&broker)));
-        println!("test {name} ... {}", if ended.is_ok() { "ok" } else { "FAILED" });
-        failed.extend(ended.is_err().then_some(*name));
-    }
-    println!("\n{}", if failed.is_empty() { "all ok".to_owned() } else { format!("failed: {failed:?}") });
+    // Measurements are of one at a time.
+    let (alone, beside): (Vec<Test>, Vec<Test>) =
+        chosen.iter().partition(|(name, _)| measures || KILLING.contains(name));
+    let mut failed = run_all(&alone, 1, &broker);
+    broker.lives_on();
+    failed.extend(run_all(&beside, AT_ONCE, &broker));
+    failed.iter().for_each(|name| println!("failed: {name}"));
+    let result = if failed.is_empty() { "ok" } else { "FAILED" };
+    println!("\ntest result: {result}. {} passed; {} failed", chosen.len() - failed.len(), failed.len());
     // A client that hangs in its end must not keep the tests from theirs.
     drop(broker);
     std::process::exit(i32::from(!failed.is_empty()))
