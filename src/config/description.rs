@@ -121,6 +121,7 @@ mod tests {
             ("output.expand_limit=9", &["output.expand_limit"]),
             ("output.clusters=star", &["output.clusters"]),
             ("text.spaceless=run", &["text.spaceless"]),
+            ("text.marks=split", &["text.marks"]),
             (
                 "blocking.also.kind=banding",
                 &[

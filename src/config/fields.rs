@@ -74,7 +74,7 @@ mod tests {
             ("text.fields = [\"title\"]", "p:1: text.fields: found [\"title\"], expected a table of names, each with a whole number from 1 to 100".to_owned()),
             ("[text.fields]\nts = 1", "p:2: text.fields.ts: \"ts\" is no further field: it has its meaning in every record".to_owned()),
             ("text.field = 3", "p:1: text.field: unknown key; did you mean \"text.fields\"?".to_owned()),
-            ("text = 3", "p:1: text: found 3, expected a table with the keys shingle, spaceless, html, normalize, stop_words, stem, fields, \
+            ("text = 3", "p:1: text: found 3, expected a table with the keys shingle, spaceless, marks, html, normalize, stop_words, stem, fields, \
                           weights, idf, idf_form, idf_growth".to_owned()),
         ] {
             assert_eq!(plan(text, &[]), Err(expected), "{text}");

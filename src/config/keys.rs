@@ -16,7 +16,7 @@ use crate::retention::{self, RetentionClock};
 use crate::sketch::{SectionBase, SectionMode, SketchKind};
 use crate::source::OnError;
 use crate::text::measures::Measure;
-use crate::text::{Field, Growth, Html, IdfForm, Normalize, Shingle, Spaceless, Stem};
+use crate::text::{Field, Growth, Html, IdfForm, Marks, Normalize, Shingle, Spaceless, Stem};
 
 /// A key whose values are of one type.
 pub(super) struct Key<T> {
@@ -100,6 +100,7 @@ pub(super) const SHINGLE: Key<Shingle> = other!(
 );
 pub(super) const SPACELESS: Key<Spaceless> =
     choice!("text.spaceless", [Spaceless::Part, Spaceless::Bag, Spaceless::Char, Spaceless::Run]);
+pub(super) const MARKS: Key<Marks> = choice!("text.marks", [Marks::Keep, Marks::Split]);
 pub(super) const NORMALIZE: Key<Normalize> =
     choice!("text.normalize", [Normalize::None, Normalize::Nfc, Normalize::Nfkc]);
 pub(super) const HTML: Key<Html> = choice!("text.html", [Html::None, Html::Text, Html::Article]);
@@ -214,6 +215,7 @@ pub(super) const KEYS: &[&dyn Described] = &[
     &MEASURE,
     &SHINGLE,
     &SPACELESS,
+    &MARKS,
     &HTML,
     &NORMALIZE,
     &STOP_WORDS,

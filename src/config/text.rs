@@ -15,6 +15,7 @@ pub(super) fn rules(settings: &mut Settings) -> (TextRules, Option<TableSource>)
         html: html(settings),
         shingle: settings.get(&keys::SHINGLE).unwrap_or(default.shingle),
         spaceless: spaceless.unwrap_or(default.spaceless),
+        marks: settings.get(&keys::MARKS).unwrap_or(default.marks),
         normalize: settings.get(&keys::NORMALIZE).unwrap_or(default.normalize),
         fields: fields::fields(settings),
         ..default

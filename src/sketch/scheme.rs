@@ -22,7 +22,7 @@ use crate::text::measures::Measure;
 use crate::text::{Growth, Idf, IdfTable, TextRules, Weights};
 
 /// The version of hashes, of sketch layout and of sketch ids that this program makes.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The sketches that can be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@
 //!
 //! UTF-8. A line of JSON with the version of the format, N, the number of lines that follow, and the text rules that the features
 //! are of; then each feature as 16 hexadecimal digits, a tab, its df, 1 or more; ascending. Features under other rules are other
-//! features, so such a table is refused. The version is raised when the format changes, or the hashes of features.
+//! features, so such a table is refused; one that does not say what it does with `marks` was counted when all of them split words. The version is raised when the format changes, or the hashes of features.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, Write};
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::{Field, IdfTable, TextRules, Weights};
+use super::{Field, IdfTable, Marks, TextRules, Weights};
 
 /// The version that is written, and the only one that is read.
 const VERSION: u64 = 1;
@@ -100,7 +100,10 @@ impl IdfTable {
         if header.dupflow_idf != VERSION {
             return Err(IdfError::Version(header.dupflow_idf));
         }
-        let differences = differences(&header.rules, &said(rules));
+        let mut there = header.rules;
+        // Tables of before there was a choice.
+        there.entry("marks").or_insert_with(|| Marks::Split.name().into());
+        let differences = differences(&there, &said(rules));
         if !differences.is_empty() {
             return Err(IdfError::Rules(differences));
         }
@@ -197,9 +200,25 @@ mod tests {
         let file = written(&IdfTable::new(3, [(0xabc, 2), (1, 3)]), &TextRules::default());
         assert_eq!(
             file,
-            "{\"dupflow_idf\":1,\"documents\":3,\"features\":2,\"rules\":{\"html\":\"text\",\"normalize\":\"none\",\"shingle\":{\"Words\":3},\
+            "{\"dupflow_idf\":1,\"documents\":3,\"features\":2,\"rules\":{\"html\":\"text\",\"marks\":\"keep\",\"normalize\":\"none\",\"shingle\":{\"Words\":3},\
              \"spaceless\":\"part\",\"stop_words\":[]}}\n0000000000000001\t3\n0000000000000abc\t2\n"
         );
+    }
+
+    /// Also one of before the rule was written into it: its words were split.
+    #[test]
+    fn a_table_of_split_words_is_none_of_whole_ones() {
+        let split = TextRules { marks: Marks::Split, ..TextRules::default() };
+        let file = written(&IdfTable::new(3, [(1, 3)]), &split);
+        let old = file.replace("\"marks\":\"split\",", "");
+        assert_ne!(file, old);
+        for of_split in [file, old] {
+            assert!(IdfTable::read(&split, of_split.as_bytes()).is_ok());
+            assert_eq!(
+                IdfTable::read(&TextRules::default(), of_split.as_bytes()).unwrap_err().to_string(),
+                "counted under other rules of [text]: marks is \"split\" there and \"keep\" here"
+            );
+        }
     }
 
     #[test]

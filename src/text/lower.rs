@@ -6,14 +6,14 @@
 //!
 //! A lowercase depends on the whole token only for the capital sigma, which is final or not: on meeting one, the rest of
 //! its token is left to [`str::to_lowercase`].
+//!
+//! A mark is inside a token where the character before it is, unless that is of a script without spaces: one bit is kept from one character to the next.
 
-use super::Spaceless;
-use super::unicode::{self, Class};
+use super::unicode::{Class, Classes};
 
 /// Writes one text. It lives on the stack while it does, so that its fields are registers.
 pub(super) struct Writer<'a> {
-    rule: Spaceless,
-    classes: &'static unicode::Plane,
+    classes: Classes,
     bytes: &'a mut [u8],
     /// Bit `i % 64` of word `i / 64` tells of byte i. Bits from `len` to the end of the word after it are zero.
     inside: &'a mut [u64],
@@ -34,14 +34,9 @@ impl<'a> Writer<'a> {
     /// `bytes` must have room for twice the text and [`SLACK`](super::tokenize::SLACK), `inside` a bit for each and a word
     /// more.
     #[inline(always)]
-    pub(super) fn new(
-        rule: Spaceless,
-        classes: &'static unicode::Plane,
-        bytes: &'a mut [u8],
-        inside: &'a mut [u64],
-    ) -> Self {
+    pub(super) fn new(classes: Classes, bytes: &'a mut [u8], inside: &'a mut [u64]) -> Self {
         inside[0] = 0;
-        Self { rule, classes, bytes, inside, len: 0, has_parts: false }
+        Self { classes, bytes, inside, len: 0, has_parts: false }
     }
 
     /// Writes the text.
@@ -83,19 +78,40 @@ impl<'a> Writer<'a> {
     #[inline(always)]
     fn push_chars(&mut self, text: &str, from: usize) -> usize {
         let mut rest = text[from..].chars();
+        // Whether a mark here would be inside a word. What is before is ASCII.
+        let mut holds = self.is_inside();
         while let Some(c) = rest.next() {
-            match self.class(c) {
-                class @ (Class::Separator | Class::Lower) => self.push_char(c, class == Class::Lower),
+            match self.classes.class(c) {
+                class @ (Class::Separator | Class::Lower) => {
+                    holds = class == Class::Lower;
+                    self.push_char(c, holds);
+                }
+                Class::Mark => self.push_char(c, holds),
+                Class::Joiner => {
+                    let is_joined = |next| self.classes.class(next).is_joined();
+                    holds = holds && rest.clone().next().is_some_and(is_joined);
+                    self.push_char(c, holds);
+                }
                 Class::Upper if c == 'Σ' => {
                     let at = text.len() - rest.as_str().len() - c.len_utf8();
                     let (lowered, end) = self.sigma_and_rest(text, at);
                     lowered.chars().for_each(|lower| self.push_char(lower, true));
                     rest = text[end..].chars();
+                    // What would be inside was in the rest.
+                    holds = false;
                 }
-                Class::Upper => c.to_lowercase().for_each(|lower| self.push_char(lower, true)),
+                Class::Upper => {
+                    holds = true;
+                    c.to_lowercase().for_each(|lower| self.push_char(lower, true));
+                }
+                Class::Run => {
+                    holds = false;
+                    self.push_char(c, true);
+                }
                 Class::Alone(_) => {
+                    holds = false;
                     self.has_parts = true;
-                    if self.len > 0 && self.inside[(self.len - 1) / 64] >> ((self.len - 1) % 64) & 1 == 1 {
+                    if self.is_inside() {
                         self.push(0, 1);
                     }
                     self.push_char(c, true);
@@ -112,16 +128,31 @@ impl<'a> Writer<'a> {
     /// The rest of the token from the sigma at byte `at`, lowercased, and where in `text` it ends.
     #[cold]
     fn sigma_and_rest(&self, text: &str, at: usize) -> (String, usize) {
-        let is_part = |c: char| matches!(self.class(c), Class::Lower | Class::Upper);
-        let first = text[..at].trim_end_matches(is_part).len();
-        let end = text.len() - text[at..].trim_start_matches(is_part).len();
-        let before = text[first..at].to_lowercase().len();
-        (text[first..end].to_lowercase().split_off(before), end)
+        let mut next = Class::Upper;
+        let is_before = |c: char| {
+            let behind = std::mem::replace(&mut next, self.classes.class(c));
+            next.holds(behind)
+        };
+        // Marks at the beginning are behind no word.
+        let is_mark = |c: char| matches!(self.classes.class(c), Class::Mark | Class::Joiner);
+        let first = text[..at].trim_end_matches(is_before).len();
+        let before = text[first..at].trim_start_matches(is_mark);
+        let mut last = Class::Upper;
+        let is_after = |c: char| {
+            let ahead = std::mem::replace(&mut last, self.classes.class(c));
+            ahead.holds(last)
+        };
+        let sigma = 'Σ'.len_utf8();
+        let after = text[at + sigma..].trim_start_matches(is_after);
+        let token = &text[at - before.len()..text.len() - after.len()];
+        let token = token.trim_end_matches(|c| self.classes.class(c) == Class::Joiner);
+        (token.to_lowercase().split_off(before.to_lowercase().len()), at - before.len() + token.len())
     }
 
+    /// Whether the last byte written is inside a token.
     #[inline(always)]
-    fn class(&self, c: char) -> Class {
-        self.classes.get(c as usize).copied().unwrap_or_else(|| unicode::class(c, self.rule))
+    fn is_inside(&self) -> bool {
+        self.len.checked_sub(1).is_some_and(|last| self.inside[last / 64] >> (last % 64) & 1 == 1)
     }
 
     #[inline(always)]

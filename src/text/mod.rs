@@ -3,8 +3,8 @@
 //! A UTF-8 text and [`TextRules`] -> a feature for each shingle, in text order, repeats included.
 //!
 //! The rules, in this order: of a text that is a web page, what is [read](Html) of it; Unicode normalization, if asked for; **tokens** are maximal runs of
-//! [`char::is_alphanumeric`], a character of a script written without spaces being a token of its own unless they
-//! [run](Spaceless::Run) together; each token is lowercased by itself; stop words are removed; if asked for, what is left of tokens is
+//! [`char::is_alphanumeric`] with the [marks](Marks) of their letters, a character of a script written without spaces being a token
+//! of its own unless they [run](Spaceless::Run) together; each token is lowercased by itself; stop words are removed; if asked for, what is left of tokens is
 //! their [stems](Stem); **shingles** are windows of so many
 //! words, or of characters of the tokens joined by one space; a **feature** is a shingle's hash.
 //!
@@ -34,6 +34,8 @@ mod html;
 mod idf;
 mod idf_file;
 mod lower;
+#[cfg(test)]
+mod marks_tests;
 pub mod measures;
 mod normalize;
 mod passages;
@@ -93,6 +95,19 @@ pub enum Spaceless {
     Run,
 }
 
+/// What a combining mark that is not alphanumeric does in a word, as the virama of Indic scripts and the accent of a letter that is
+/// typed as two characters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Marks {
+    /// It continues the word that it stands in, and so do U+200C and U+200D where a letter or a mark follows. Variation selectors and
+    /// marks that enclose are none of these; behind a character of a script without spaces, and behind no word, marks separate.
+    #[default]
+    Keep,
+    /// It separates, as all else that is not alphanumeric.
+    Split,
+}
+
 /// Unicode normalization before tokenizing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -112,6 +127,8 @@ pub struct TextRules {
     pub shingle: Shingle,
     /// Scripts without spaces.
     pub spaceless: Spaceless,
+    /// Combining marks.
+    pub marks: Marks,
     /// Normalization.
     pub normalize: Normalize,
     /// Lowercased tokens that are removed before shingling; sorted, without repeats.
@@ -150,6 +167,7 @@ impl Default for TextRules {
             html: Html::default(),
             shingle: Shingle::Words(3),
             spaceless: Spaceless::Part,
+            marks: Marks::Keep,
             normalize: Normalize::None,
             stop_words: Vec::new(),
             stem: Stem::None,
@@ -169,6 +187,7 @@ impl TextRules {
         let described = Description::new()
             .with("text.shingle", &*shingle)
             .with("text.spaceless", self.spaceless.name())
+            .with("text.marks", self.marks.name())
             .with("text.normalize", self.normalize.name())
             .with("text.stop_words", Value::list(&self.stop_words))
             .with("text.fields", Value::list(self.fields.iter().map(|field| &field.name)))
@@ -200,6 +219,16 @@ impl Spaceless {
             Self::Bag => "bag",
             Self::Char => "char",
             Self::Run => "run",
+        }
+    }
+}
+
+impl Marks {
+    /// The name in a pipeline file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Split => "split",
         }
     }
 }
@@ -266,7 +295,7 @@ impl Featurizer {
             stop_words: StopWords::new(&rules.stop_words),
             stemmer: Stemmer::new(rules.stem),
             normalized: String::new(),
-            lowered: Lowered::new(rules.spaceless),
+            lowered: Lowered::new(rules.spaceless, rules.marks),
             joined: Vec::new(),
             parts: Parts::new(size),
             features: Vec::new(),

@@ -1,9 +1,11 @@
 //! The rules of [`super`] word for word, with strings: for people (`trace`, `compare`) and as the reference that the
 //! fast path must equal. Several times slower than [`super::Featurizer`].
 
+use std::ops::Range;
+
 use super::normalize::normalized;
 use super::stem::Stemmer;
-use super::unicode::{WORD, part_of_word, weight};
+use super::unicode::{Class, WORD, class, weight};
 use super::{Shingle, Spaceless, TextRules, readable};
 
 /// The tokens of a text in text order, stop words removed, and of the others their stems if the rules say so.
@@ -22,18 +24,34 @@ fn of_readable(text: &str, rules: &TextRules) -> Vec<String> {
         Some(stemmer) => stemmer.stem(&token).into_owned(),
         None => token,
     };
-    let is_alone = |c: char| part_of_word(c, rules.spaceless).is_some();
-    text.split(|c: char| !c.is_alphanumeric())
-        .flat_map(|run| run.split_inclusive(is_alone))
-        .flat_map(|piece| match piece.char_indices().next_back() {
-            Some((last, c)) if is_alone(c) => [&piece[..last], &piece[last..]],
-            _ => [piece, ""],
-        })
-        .filter(|token| !token.is_empty())
-        .map(str::to_lowercase)
+    spans(text, rules)
+        .into_iter()
+        .map(|span| text[span].to_lowercase())
         .filter(|token| !rules.stop_words.contains(token))
         .map(stem)
         .collect()
+}
+
+/// Where the tokens of a normalized text stand in it, stop words among them: the longest runs of characters each of which [holds
+/// the next](Class::holds), without the marks that they begin with and the joiner that they end with.
+pub(super) fn spans(text: &str, rules: &TextRules) -> Vec<Range<usize>> {
+    let (mut spans, mut before) = (Vec::new(), Class::Separator);
+    let (mut first, mut end) = (None, 0);
+    for (at, c) in text.char_indices() {
+        let class = class(c, rules.spaceless, rules.marks);
+        if !before.holds(class) {
+            spans.extend(first.take().map(|first| first..end));
+        }
+        before = class;
+        if !matches!(class, Class::Separator | Class::Mark | Class::Joiner) {
+            first = first.or(Some(at));
+        }
+        if class != Class::Joiner {
+            end = at + c.len_utf8();
+        }
+    }
+    spans.extend(first.map(|first| first..end));
+    spans
 }
 
 /// The shingles of a text, one for each of its [features](super::Featurizer::features) and in the same order.

@@ -4,7 +4,7 @@
 //! same for forms of one word. Tokens with a character outside the language's alphabet (digits, other scripts) are left as they are.
 //!
 //! Stems come of the crate rust-stemmers at one exact version, so that features stay what they are; another version of an algorithm is
-//! another rule, under another name. Tamil is left out: its words are cut at the virama, which is not alphanumeric.
+//! another rule, under another name. Tamil is left out: under [`super::Marks::Split`] its words are cut at the virama.
 //!
 //! Reference: M. F. Porter, *Snowball: a language for stemming algorithms* (2001).
 

@@ -38,11 +38,13 @@ fn rules() -> impl Strategy<Value = TextRules> {
     let stop_words = prop_oneof![Just(""), Just("a the ος 中 é")];
     let fields = prop_oneof![3 => Just(""), 1 => Just("a b c")];
     let stem = prop_oneof![2 => Just(Stem::None), 1 => prop::sample::select(Stem::ALL)];
-    (shingle, spaceless, normalize, stop_words, fields, stem).prop_map(
-        |(shingle, spaceless, normalize, stop_words, fields, stem)| TextRules {
+    let marks = prop_oneof![3 => Just(Marks::Keep), 1 => Just(Marks::Split)];
+    (shingle, (spaceless, marks), normalize, stop_words, fields, stem).prop_map(
+        |(shingle, (spaceless, marks), normalize, stop_words, fields, stem)| TextRules {
             html: Html::Text,
             shingle,
             spaceless,
+            marks,
             normalize,
             stop_words: stop_words.split_whitespace().map(str::to_owned).collect(),
             stem: if matches!(shingle, Shingle::Words(_)) { stem } else { Stem::None },
@@ -58,15 +60,15 @@ fn rules() -> impl Strategy<Value = TextRules> {
 /// Texts that meet the edges: of 8, 16 and 64 bytes, of scripts, of case mappings that depend on context or change length.
 fn text() -> impl Strategy<Value = String> {
     let separators =
-        prop_oneof!["[ -/]{0,3}", "\u{1e}", " {40,70}", "[\u{300}-\u{304}\u{200b}—]", "\\PC{1,2}"];
+        prop_oneof!["[ -/]{0,3}", "\u{1e}", " {40,70}", "[\u{300}-\u{304}\u{200b}-\u{200d}—]", "\\PC{1,2}"];
     let piece = prop_oneof![
         4 => "[a-zA-Z0-9]{1,9}",
         2 => prop_oneof!["[aZ]{7}", "[aZ]{8}", "[aZ]{9}", "[aZ]{15,17}", "[aZ]{31,33}", "[aZ]{60,70}", "[aZ]{120,200}"],
         1 => "(the|The|a|É|é|e\u{301}|ος|中)",
-        1 => "[ΟΣσςaAʰ'\u{301}]{1,6}",
+        1 => "[ΟΣσςaAʰ'\u{301}\u{200d}ก]{1,9}",
         1 => "[İıßẞŒǅﬁΐȺȾ]{1,4}",
         1 => "[А-яЁё]{1,12}",
-        1 => "[ऀ-ॿ]{1,6}",
+        1 => "[ऀ-ॿ\u{200c}\u{200d}]{1,6}",
         1 => "[一-龥ぁ-んァ-ヶーก-๛ກ-ໆក-៩က-႟ｦ-ﾟー]{1,20}",
         1 => "[一-丂กー]{1,9}",
         1 => "[\u{10400}-\u{1044f}\u{20000}-\u{20010}\u{1f600}-\u{1f610}𝒳]{1,3}",

@@ -4,9 +4,9 @@
 //! predict: [`lower`](super::lower) writes the lowercased text and, beside it, a bitmap of the bytes that are inside
 //! tokens; [`Lowered::runs`] walks the edges of the bitmap. [`hash_at`] hashes a token where it lies.
 
-use super::Spaceless;
 use super::lower::{Writer, Written};
-use super::unicode::{self, Class, WORD};
+use super::unicode::{Class, Classes, WORD};
+use super::{Marks, Spaceless};
 use crate::hash;
 
 /// Bytes that may be written or read beyond the lowercased text: one ASCII block.
@@ -16,7 +16,7 @@ pub(super) const SLACK: usize = 64;
 #[derive(Debug)]
 pub(super) struct Lowered {
     rule: Spaceless,
-    classes: &'static unicode::Plane,
+    classes: Classes,
     /// The lowercased text, `len` bytes, and at least [`SLACK`] more of any value.
     bytes: Vec<u8>,
     len: usize,
@@ -26,8 +26,8 @@ pub(super) struct Lowered {
 }
 
 impl Lowered {
-    pub(super) fn new(rule: Spaceless) -> Self {
-        let classes = unicode::plane(rule);
+    pub(super) fn new(rule: Spaceless, marks: Marks) -> Self {
+        let classes = Classes::new(rule, marks);
         Self { rule, classes, bytes: Vec::new(), len: 0, inside: Vec::new(), has_parts: false }
     }
 
@@ -40,7 +40,7 @@ impl Lowered {
             self.bytes.resize(most, 0);
             self.inside.resize(most / 64 + 2, 0);
         }
-        let writer = Writer::new(self.rule, self.classes, &mut self.bytes, &mut self.inside);
+        let writer = Writer::new(self.classes, &mut self.bytes, &mut self.inside);
         Written { len: self.len, has_parts: self.has_parts } = writer.write(text);
     }
 
@@ -69,10 +69,10 @@ impl Lowered {
         let low = |at: usize| u32::from(bytes[at] & 0x3f);
         let three = u32::from(bytes[0] & 0xf) << 12 | low(1) << 6 | low(2);
         if bytes[0] < 0xf0 {
-            return self.classes[three as usize];
+            return self.classes.near(three as usize);
         }
         let four = char::from_u32(three << 6 | low(3));
-        four.map_or(Class::Separator, |c| unicode::class(c, self.rule))
+        four.map_or(Class::Separator, |c| self.classes.class(c))
     }
 
     /// Calls `token` with the first and the end byte of every token in turn.

@@ -1,28 +1,56 @@
 //! Classes of characters: what the tokenizer does with each.
 //!
-//! `char` and [`Spaceless`] rule -> [`Class`]. The Basic Multilingual Plane is an array, computed once in a process for each rule
-//! from `std`, so that the fast path and the plain one ([`super::tokens`]) follow the same version of Unicode; the few
-//! characters beyond are asked of `std` each time.
+//! `char`, [`Spaceless`] and [`Marks`] -> [`Class`]. The Basic Multilingual Plane is an array, computed once in a process for each
+//! pair of rules from `std` and, for combining marks, from `unicode-normalization`, so that the fast path and the plain one
+//! ([`super::tokens`]) follow the same versions of Unicode; the few characters beyond are computed each time.
+//!
+//! Words keep their marks as in the property `\w` of Unicode Technical Standard #18, without its underscore and enclosing marks.
 //!
 //! Scripts without spaces, by the Unicode property Script (Scripts.txt): Han, Hiragana, Katakana, Thai, Lao, Khmer and
 //! Myanmar. Marks that these scripts share with others (Script Common) follow the plain rule, but for the prolonged sound marks
 //! U+30FC and U+FF70, which are parts of words ([`Spaceless::Part`], [`Spaceless::Bag`]) as the kana before them are.
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
-use super::Spaceless;
+use unicode_normalization::char::is_combining_mark;
+
+use super::{Marks, Spaceless};
 
 /// What the tokenizer does with a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     /// Not alphanumeric: ends a token.
     Separator,
+    /// A combining mark that is not alphanumeric: continues the word that it stands in, and separates behind anything else.
+    Mark,
+    /// U+200C or U+200D: continues the word that it stands in where a letter or a mark follows, and separates elsewhere.
+    Joiner,
     /// Alphanumeric and its own lowercase.
     Lower,
     /// Alphanumeric, with another lowercase, maybe of several characters.
     Upper,
+    /// Alphanumeric, of a script without spaces, where the rule lets it run together with others: marks behind it separate.
+    Run,
     /// Alphanumeric and a token of its own: of a script without spaces. These have no case.
     Alone(WordPart),
+}
+
+impl Class {
+    /// Whether a character of this class and one of the next, right behind it, may be in one token.
+    pub(super) fn holds(self, next: Self) -> bool {
+        match (self, next) {
+            (Self::Separator | Self::Alone(_), _) | (_, Self::Separator | Self::Alone(_)) => false,
+            (Self::Run, next) => !matches!(next, Self::Mark | Self::Joiner),
+            (Self::Joiner, next) => next.is_joined(),
+            _ => true,
+        }
+    }
+
+    /// Whether a joiner before it continues a word.
+    #[inline(always)]
+    pub(super) fn is_joined(self) -> bool {
+        matches!(self, Self::Lower | Self::Upper | Self::Mark)
+    }
 }
 
 /// What sort of part of a word a character of a script without spaces is.
@@ -61,39 +89,84 @@ pub(super) fn weight(token: &str, rule: Spaceless) -> usize {
     token.chars().next().and_then(|c| part_of_word(c, rule)).map_or(WORD, |part| part.weight(rule))
 }
 
-/// The classes of U+0000 to U+FFFF; surrogates, which are no characters, as separators.
-pub(super) type Plane = [Class; 0x1_0000];
+/// The classes of all characters under two rules.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Classes {
+    rule: Spaceless,
+    marks: Marks,
+    plane: &'static Plane,
+}
 
-/// The plane under a rule, made at the first call (about a millisecond).
-pub(super) fn plane(rule: Spaceless) -> &'static Plane {
-    // Characters are the same parts, and weigh differently.
-    static PART: LazyLock<Box<Plane>> = LazyLock::new(|| of_rule(Spaceless::Part));
-    static CHAR: LazyLock<Box<Plane>> = LazyLock::new(|| of_rule(Spaceless::Char));
-    static RUN: LazyLock<Box<Plane>> = LazyLock::new(|| of_rule(Spaceless::Run));
-    match rule {
-        Spaceless::Part | Spaceless::Bag => &PART,
-        Spaceless::Char => &CHAR,
-        Spaceless::Run => &RUN,
+impl Classes {
+    pub(super) fn new(rule: Spaceless, marks: Marks) -> Self {
+        Self { rule, marks, plane: plane(rule, marks) }
+    }
+
+    #[inline(always)]
+    pub(super) fn class(self, c: char) -> Class {
+        self.plane.get(c as usize).copied().unwrap_or_else(|| class(c, self.rule, self.marks))
+    }
+
+    /// Of a character of the Basic Multilingual Plane, by its code.
+    #[inline(always)]
+    pub(super) fn near(self, code: usize) -> Class {
+        self.plane[code]
     }
 }
 
-fn of_rule(rule: Spaceless) -> Box<Plane> {
-    let of_char = |c| class(c, rule);
+/// The classes of U+0000 to U+FFFF; surrogates, which are no characters, as separators.
+type Plane = [Class; 0x1_0000];
+
+/// The plane under two rules, made at the first call (about a millisecond).
+fn plane(rule: Spaceless, marks: Marks) -> &'static Plane {
+    static PLANES: [[OnceLock<Box<Plane>>; 2]; 3] = [const { [const { OnceLock::new() }; 2] }; 3];
+    let of_rule = match rule {
+        // Characters are the same parts, and weigh differently.
+        Spaceless::Part | Spaceless::Bag => &PLANES[0],
+        Spaceless::Char => &PLANES[1],
+        Spaceless::Run => &PLANES[2],
+    };
+    of_rule[usize::from(marks == Marks::Split)].get_or_init(|| of_rules(rule, marks))
+}
+
+fn of_rules(rule: Spaceless, marks: Marks) -> Box<Plane> {
+    let of_char = |c| class(c, rule, marks);
     let classes = (0..=u16::MAX).map(|code| char::from_u32(code.into()).map_or(Class::Separator, of_char));
     classes.collect::<Box<[Class]>>().try_into().expect("one class for each of the 2^16 codes")
 }
 
 /// The class of any character, from first principles.
-pub(super) fn class(c: char, rule: Spaceless) -> Class {
+pub(super) fn class(c: char, rule: Spaceless, marks: Marks) -> Class {
     if !c.is_alphanumeric() {
-        Class::Separator
+        match marks {
+            Marks::Keep if is_mark(c) => Class::Mark,
+            Marks::Keep if matches!(c, '\u{200c}' | '\u{200d}') => Class::Joiner,
+            Marks::Keep | Marks::Split => Class::Separator,
+        }
     } else if let Some(share) = part_of_word(c, rule) {
         Class::Alone(share)
+    } else if part_of_word(c, Spaceless::Part).is_some() {
+        Class::Run
     } else if c.to_lowercase().eq([c]) {
         Class::Lower
     } else {
         Class::Upper
     }
+}
+
+/// Whether a character is a mark of the general category Mn or Mc, and no variation selector.
+fn is_mark(c: char) -> bool {
+    is_combining_mark(c) && !is_enclosing(c) && !is_variation_selector(c)
+}
+
+/// The general category Me: what stands around a character, as a keycap does.
+fn is_enclosing(c: char) -> bool {
+    matches!(c, '\u{488}' | '\u{489}' | '\u{1abe}' | '\u{20dd}'..='\u{20e0}' | '\u{20e2}'..='\u{20e4}' | '\u{a670}'..='\u{a672}')
+}
+
+/// The property Variation_Selector: which picture of a character is meant.
+fn is_variation_selector(c: char) -> bool {
+    matches!(c, '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }
 
 /// Of an alphanumeric character that is a token of its own, how much of a word it is.
@@ -140,6 +213,10 @@ mod tests {
 
     const RULES: [Spaceless; 3] = [Spaceless::Part, Spaceless::Char, Spaceless::Run];
 
+    fn kept(c: char, rule: Spaceless) -> Class {
+        class(c, rule, Marks::Keep)
+    }
+
     #[test]
     fn ranges_ascend() {
         assert!(SPACELESS.iter().all(|(first, last, _)| first <= last));
@@ -154,26 +231,26 @@ mod tests {
             ("กฮะໜကႏꧠꩠកៜ\u{116d0}", WordPart::Thai),
         ] {
             for c in chars.chars() {
-                assert_eq!(class(c, Spaceless::Part), Class::Alone(share), "{c:?}");
-                assert_eq!(class(c, Spaceless::Char), Class::Alone(share), "{c:?}");
-                assert_eq!(class(c, Spaceless::Run), Class::Lower, "{c:?}");
+                assert_eq!(kept(c, Spaceless::Part), Class::Alone(share), "{c:?}");
+                assert_eq!(kept(c, Spaceless::Char), Class::Alone(share), "{c:?}");
+                assert_eq!(kept(c, Spaceless::Run), Class::Run, "{c:?}");
             }
         }
         for (c, rule) in "aßжहἱ가ᄀㄅأ𝒳𐐨ﾞ".chars().flat_map(|c| RULES.map(|rule| (c, rule)))
         {
-            assert_eq!(class(c, rule), Class::Lower, "{c:?}");
+            assert_eq!(kept(c, rule), Class::Lower, "{c:?}");
         }
         for c in ['ー', 'ｰ'] {
             assert_eq!(
-                RULES.map(|rule| class(c, rule)),
-                [Class::Alone(WordPart::Kana), Class::Lower, Class::Lower]
+                RULES.map(|rule| kept(c, rule)),
+                [Class::Alone(WordPart::Kana), Class::Run, Class::Run]
             );
         }
     }
 
     #[test]
     fn scripts_without_spaces_have_no_case() {
-        for c in ('\0'..=char::MAX).filter(|&c| matches!(class(c, Spaceless::Part), Class::Alone(_))) {
+        for c in ('\0'..=char::MAX).filter(|&c| matches!(kept(c, Spaceless::Part), Class::Alone(_))) {
             assert!(c.to_lowercase().eq([c]), "{c:?}");
             assert!(c.len_utf8() >= 3, "{c:?}");
         }
@@ -181,13 +258,36 @@ mod tests {
 
     #[test]
     fn lowercase_is_the_whole_change() {
-        for rule in RULES {
-            for (code, &class) in (0..).zip(plane(rule)) {
+        for (rule, marks) in RULES.into_iter().flat_map(|rule| [(rule, Marks::Keep), (rule, Marks::Split)]) {
+            for (code, &class) in (0..).zip(plane(rule, marks)) {
                 let Some(c) = char::from_u32(code) else { continue };
-                assert_eq!(class != Class::Separator, c.is_alphanumeric(), "{c:?}");
+                let is_part = !matches!(class, Class::Separator | Class::Mark | Class::Joiner);
+                assert_eq!(is_part, c.is_alphanumeric(), "{c:?}");
+                assert!(marks == Marks::Keep || !matches!(class, Class::Mark | Class::Joiner), "{c:?}");
                 let lower = c.to_string().to_lowercase();
                 assert_eq!(class == Class::Upper, c.is_alphanumeric() && lower != c.to_string(), "{c:?}");
             }
         }
+    }
+
+    #[test]
+    fn marks_are_of_two_categories_and_have_no_case() {
+        // Viramas, accents, points, a Thai tone, a nukta, a sign of music beyond the first plane; spacing marks.
+        for c in
+            "\u{301}\u{591}\u{93c}\u{94d}\u{9cd}\u{bcd}\u{d4d}\u{dca}\u{e48}\u{1d167}\u{1b44}\u{a9c0}".chars()
+        {
+            assert_eq!(kept(c, Spaceless::Part), Class::Mark, "{c:?}");
+            assert_eq!(class(c, Spaceless::Part, Marks::Split), Class::Separator, "{c:?}");
+        }
+        // Variation selectors, what encloses, format characters, marks that are alphanumeric.
+        for c in "\u{180b}\u{180f}\u{fe00}\u{fe0f}\u{e0100}\u{e01ef}\u{488}\u{20dd}\u{20e3}\u{a670}\u{200b}\u{200e}\u{2060}_".chars() {
+            assert_eq!(kept(c, Spaceless::Part), Class::Separator, "{c:?}");
+        }
+        assert_eq!(kept('\u{93f}', Spaceless::Part), Class::Lower);
+        assert_eq!(kept('\u{200c}', Spaceless::Run), Class::Joiner);
+        let marks: Vec<char> =
+            ('\0'..=char::MAX).filter(|&c| kept(c, Spaceless::Part) == Class::Mark).collect();
+        assert!(marks.len() > 800, "{}", marks.len());
+        assert!(marks.iter().all(|c| c.to_lowercase().eq([*c])));
     }
 }

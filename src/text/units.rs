@@ -17,9 +17,10 @@ use unicode_normalization::char::{canonical_combining_class, decompose_canonical
 use unicode_normalization::{IsNormalized, is_nfc_quick, is_nfkc_quick};
 
 use super::normalize::normalized;
+use super::plain::spans;
 use super::stem::Stemmer;
-use super::unicode::{self, WORD, part_of_word};
-use super::{Normalize, Shingle, Spaceless, TextRules};
+use super::unicode::{self, WORD};
+use super::{Normalize, Shingle, TextRules};
 use crate::hash;
 
 /// A token, or a character of one, or the space between two.
@@ -64,7 +65,7 @@ impl Units {
         let stemmer = Stemmer::new(rules.stem);
         // Where the last token ended, in the part.
         let mut before = None;
-        for span in spans(&normal.text, rules.spaceless) {
+        for span in spans(&normal.text, rules) {
             let token = &normal.text[span.clone()];
             let lowered = token.to_lowercase();
             if rules.stop_words.binary_search(&lowered).is_ok() {
@@ -120,23 +121,6 @@ impl Units {
 
 fn of_char(c: char) -> u64 {
     hash::token(c.encode_utf8(&mut [0; 4]).as_bytes())
-}
-
-/// Where the tokens of a normalized text stand in it, stop words among them.
-fn spans(text: &str, rule: Spaceless) -> Vec<Range<usize>> {
-    let mut spans: Vec<Range<usize>> = Vec::new();
-    let mut open = false;
-    for (at, c) in text.char_indices() {
-        let end = at + c.len_utf8();
-        let alone = c.is_alphanumeric() && part_of_word(c, rule).is_some();
-        match spans.last_mut() {
-            Some(last) if open && !alone && c.is_alphanumeric() => last.end = end,
-            _ if c.is_alphanumeric() => spans.push(at..end),
-            _ => {}
-        }
-        open = c.is_alphanumeric() && !alone;
-    }
-    spans
 }
 
 /// A normalized text that knows where its bytes come from.
@@ -207,15 +191,16 @@ fn begins_piece(c: char, form: Normalize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::{shingles, tokens};
+    use crate::text::{Marks, Spaceless, shingles, tokens};
 
-    const TEXTS: [&str; 9] = [
+    const TEXTS: [&str; 10] = [
         "",
         "One two, THREE four five",
         "İstanbul's ΟΔΟΣ ΣΑΣ",
         "近似重複 of 漢字ＡＢＣ漢 と バター2ーー",
         "ไม่มี ok مرحبا بالعالم 한국어 नमस 🎉ok",
         "e\u{301}tude ﬁne ½ ㎏ \u{1100}\u{1161}\u{11a8} a\u{323}\u{307} \u{212b}ngström",
+        "हिन्दी cafe\u{301}s می\u{200c}خواهم x\u{200d} ไม่\u{301}a",
         "title one\u{1e}second part here\u{1e}the third",
         "\u{301}\u{301} x \u{200f}y\u{202e}z\u{0}",
         "the of the",
@@ -227,9 +212,11 @@ mod tests {
             for spaceless in [Spaceless::Part, Spaceless::Bag, Spaceless::Char, Spaceless::Run] {
                 for shingle in [Shingle::Words(1), Shingle::Words(3), Shingle::Chars(1), Shingle::Chars(5)] {
                     for stop_words in [vec![], vec!["of".to_owned(), "the".to_owned()]] {
+                        let marks = if stop_words.is_empty() { Marks::Keep } else { Marks::Split };
                         all.push(TextRules {
                             shingle,
                             spaceless,
+                            marks,
                             normalize,
                             stop_words,
                             ..TextRules::default()

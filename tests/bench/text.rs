@@ -50,6 +50,12 @@ const LATIN: &[&str] = &[
 ];
 const CYRILLIC: &[&str] =
     &["по", "ка", "за", "ть", "ние", "фа", "йл", "про", "ко", "ман", "да", "вы", "вод", "с", "строк"];
+const ACCENTS: &[&str] = &[
+    "é", "re", "in", "com", "mand", "pa", "ram", "è", "tör", "ob", "jet", "fich", "à", "to", "ver", "ção",
+    "où", "ñu",
+];
+const DEVANAGARI: &[&str] =
+    &["क्या", "है", "फ़ा", "इल", "नि", "र्दे", "श", "सू", "ची", "दि", "खा", "एँ", "प्र", "ति", "में", "को"];
 const HAN: &[&str] =
     &["文", "件", "命", "令", "数", "据", "的", "列", "表", "显", "示", "检", "测", "重", "复", "近", "似"];
 
@@ -87,6 +93,8 @@ fn text(c: &mut Criterion) {
     for (name, pages) in [
         ("long", pages(8192, LATIN, " ")),
         ("short", pages(400, LATIN, " ")),
+        ("accents", pages(8192, ACCENTS, " ")),
+        ("devanagari", pages(8192, DEVANAGARI, " ")),
         ("cyrillic", pages(8192, CYRILLIC, " ")),
         ("han", pages(8192, HAN, "")),
         ("japanese", pages(8192, JAPANESE, "")),

@@ -44,7 +44,7 @@ const IDS: [&str; 24] = [
 ];
 
 const WORDS: [&str; 12] =
-    ["ant", "bee", "cat", "dog", "elk", "fox", "gnu", "hen", "ibis", "jay", "kite", "lynx"];
+    ["ant", "bee", "cat", "dog", "elk", "fox", "gnu", "hen", "ibis", "कुत्ता", "Kafe\u{301}", "lynx"];
 
 /// An edit of one of three templates, so that texts are often alike; template 3 is a few words, or none.
 pub(crate) fn text() -> impl Strategy<Value = String> {

@@ -8,7 +8,7 @@ use dupflow::feed;
 use dupflow::feed::generate::{Generator, Params};
 use dupflow::oracle;
 use dupflow::pair::Pair;
-use dupflow::text::{Featurizer, Spaceless, TextRules};
+use dupflow::text::{Featurizer, Marks, Spaceless, TextRules};
 
 use crate::data::{self, Event};
 
@@ -31,7 +31,7 @@ pub(crate) struct Corpus {
 
 /// The text rules that the recorded truth was made by.
 fn featurizer() -> Featurizer {
-    Featurizer::new(TextRules { spaceless: Spaceless::Run, ..TextRules::default() })
+    Featurizer::new(TextRules { spaceless: Spaceless::Run, marks: Marks::Split, ..TextRules::default() })
 }
 
 fn pair(a: &str, b: &str) -> Pair<DocId> {

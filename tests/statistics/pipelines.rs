@@ -31,7 +31,8 @@ const BANDS: [f64; 5] = [0.8, 0.85, 0.9, 0.95, 1.0];
 
 /// All deltas of a feed.
 fn run(pipeline: &str, path: &Path) -> Memory {
-    let overrides = [format!("threshold={FLOOR}"), "text.spaceless=run".to_owned()];
+    let overrides =
+        [format!("threshold={FLOOR}"), "text.spaceless=run".to_owned(), "text.marks=split".to_owned()];
     let plan = Plan::load(pipeline, &overrides).unwrap_or_else(|error| panic!("{error}"));
     let sink = Arc::<Mutex<Memory>>::default();
     let job = Job {

@@ -6,7 +6,7 @@ use dupflow::doc::DocId;
 use dupflow::oracle;
 use dupflow::pair::Pair;
 use dupflow::text::measures::Measure;
-use dupflow::text::{Featurizer, Spaceless, TextRules};
+use dupflow::text::{Featurizer, Marks, Spaceless, TextRules};
 
 use crate::data;
 
@@ -15,7 +15,8 @@ const FLOOR: f64 = 0.8;
 #[test]
 fn counts_of_a_recorded_corpus() {
     let Some(folder) = data::folder("the weighted similarities of a recorded corpus") else { return };
-    let mut featurizer = Featurizer::new(TextRules { spaceless: Spaceless::Run, ..TextRules::default() });
+    let mut featurizer =
+        Featurizer::new(TextRules { spaceless: Spaceless::Run, marks: Marks::Split, ..TextRules::default() });
     let documents = data::feed(&folder.join("static_10k_shared.jsonl.zst")).map(|(id, text)| {
         let terms = featurizer.terms(&text.unwrap_or_default()).to_owned();
         (id, (terms.ids.into_vec(), terms.counts.iter().map(|&count| f64::from(count)).collect()))

@@ -1,5 +1,5 @@
-//! The golden vectors of tokens and of exact similarities, under the plain rule for scripts without spaces; and of shingles under
-//! the default rule for these.
+//! The golden vectors of tokens and of exact similarities, under the plain rule for scripts without spaces; of words with marks, and
+//! of shingles under the default rule for these scripts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,6 +37,33 @@ mod token_rule {
             if !case.text.contains('İ') {
                 assert_eq!(featurizer.features(&case.tokens.join(" ")), features, "{:?}", case.text);
             }
+        }
+    }
+}
+
+/// Words keep their marks.
+mod marks {
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct File {
+        cases: Vec<Case>,
+    }
+
+    #[derive(Deserialize)]
+    struct Case {
+        text: String,
+        tokens: Vec<String>,
+    }
+
+    #[test]
+    fn marks_continue_words() {
+        let file: File = serde_json::from_str(include_str!("marks.json")).unwrap();
+        assert!(file.cases.len() >= 20);
+        let mut featurizer = Featurizer::new(TextRules::default());
+        for case in &file.cases {
+            assert_eq!(tokens(&case.text, &TextRules::default()), case.tokens, "{:?}", case.text);
+            assert_eq!(featurizer.tokens(&case.text), case.tokens.len(), "{:?}", case.text);
         }
     }
 }

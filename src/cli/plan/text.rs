@@ -12,7 +12,7 @@ use crate::cli::summary::count;
 use crate::filter::FilterKind;
 use crate::sketch::{SectionBase, SectionMode, SketchKind, SketchParams};
 use crate::source::OnError;
-use crate::text::{Field, Html, Normalize, Shingle, Spaceless, Stem, TextRules};
+use crate::text::{Field, Html, Marks, Normalize, Shingle, Spaceless, Stem, TextRules};
 
 /// What a process takes without a document.
 const FIXED_BYTES: u64 = 40 << 20;
@@ -257,6 +257,10 @@ impl Display for Rules<'_> {
             Spaceless::Bag => ", characters of spaceless scripts are smaller parts of words",
             Spaceless::Char => ", characters of spaceless scripts are words",
             Spaceless::Run => ", spaceless scripts run together",
+        })?;
+        f.write_str(match self.0.marks {
+            Marks::Keep => "",
+            Marks::Split => ", words split at their marks",
         })?;
         f.write_str(match self.0.html {
             Html::None => ", web pages with their markup",
