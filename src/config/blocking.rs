@@ -98,13 +98,19 @@ impl BlockingKeys {
 }
 
 /// The kinds; notes keys that they have no use for. Where components of two widths were asked for in place of the file's one bit, what
-/// the file says of Hamming distances falls to bands of the bits that all components have.
+/// the file says of Hamming distances falls to bands of the bits that all components have, and a second kind of blocks by distance falls away.
 pub(super) fn kinds(settings: &mut Settings, sketch: &SketchParams, filter: FilterKind) -> Kinds {
     if sketch.wide > 0
         && settings.get(&keys::BLOCKING).is_some_and(is_hamming)
         && !settings.is_set_beside("blocking.kind", "sketch.bits")
     {
         settings.unset("blocking.kind");
+    }
+    if sketch.wide > 0
+        && settings.get(&keys::ALSO).is_some_and(is_hamming)
+        && !settings.is_set_beside(keys::ALSO.name(), "sketch.bits")
+    {
+        settings.unset("blocking.also");
     }
     let first = settings.get(&keys::BLOCKING).unwrap_or_default();
     let named = keys::BLOCKING.name_of(&first);

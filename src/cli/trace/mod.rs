@@ -221,7 +221,7 @@ fn verdict_line(neighbour: &Neighbour, traced: SketchId, exact: f64, looks: usiz
     let Neighbour { id, sketch, compared, live, is_copy, .. } = neighbour;
     let verdict = match (is_copy, live) {
         (true, _) => "a copy, never compared".to_owned(),
-        (false, 0) => "never compared, no shared block is live".to_owned(),
+        (false, 0) => "never compared, they meet in no block".to_owned(),
         (false, _) => {
             let [from, to] = if traced < *sketch { ["this", "the other"] } else { ["the other", "this"] };
             format!("{}; {from} sketch travels to {to}", said(&compared.verdict, looks))
@@ -357,6 +357,7 @@ mod tests {
             ("sectional", "threshold=0.7", "\n  band ", "sectional"),
             ("weighted", "threshold=0.7", "\n  band ", "weighted Jaccard"),
             ("onebit", "threshold=0.9", "\n  group ", "Jaccard"),
+            ("assured", "threshold=0.9", "\n  band ", "Jaccard"),
             ("paper", "text.idf_form=smooth", "\n  band ", "weighted Jaccard"),
         ] {
             let mut plan = Plan::load(pipeline, &[setting.to_owned()]).unwrap();
