@@ -146,7 +146,7 @@ fn the_plain_formulation_gives_the_same_deltas() {
         "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap = 3, leaders = 2 }",
         "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap = 8, leaders = 1 }",
         "sketch = { size = 64 }\nblocking = { bands = 16, rows = 4, cap = 2, hot = \"skip\" }\nfilter = { verify = \"exact\" }",
-        "sketch = { size = 64, bits = 1 }\nblocking = { kind = \"permuted\", distance = 6, tables = 7, also = { kind = \"banding\", bands = 8, rows = 2, cap = 3 } }",
+        "sketch = { size = 64, bits = 1 }\nblocking = { kind = \"permuted\", distance = 6, tables = 7, cap = 3, also = { kind = \"banding\", bands = 8, rows = 2 } }",
     ];
     for plan in settings.map(plan) {
         check(100, (events(0..120), sizes(), runs()), |(events, sizes, run)| {
