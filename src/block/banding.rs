@@ -108,7 +108,7 @@ impl Blocking for Banding {
         self.bands.len()
     }
 
-    fn rule(&self) -> HotRule {
+    fn rule(&self, _table: u16) -> HotRule {
         self.rule
     }
 }

@@ -1,7 +1,7 @@
 //! The block index: which sketches are in which block, and which pairs of them are candidates when that changes.
 //!
 //! Two sketches *meet* in each block that they share and in which the [rule](HotRule) lets them: everybody in a block of
-//! few, leaders with all in a hot one. That is a function of the members alone, so what has been emitted accumulates, after each
+//! few, leaders with all in a hot one; in a table by distance those that are [`Near`]. That is a function of the members alone, so what has been emitted accumulates, after each
 //! [`BlockIndex::apply`], to exactly the number of blocks in which each pair meets.
 //!
 //! A sketch is held once, as a slot of 24 bytes, however many blocks it is in; a block of one member, the usual case, is
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::lists::{Change, Lists};
 use super::slots::Slots;
 use super::table::Table;
-use super::{BlockKey, HotBlock, HotRule};
+use super::{BlockKey, Blocking, HotBlock, HotRule, Near, WALKED};
 use crate::hash::SketchId;
 use crate::pair::Pair;
 
@@ -92,15 +92,30 @@ const FETCHED: usize = 64;
 const KEPT: usize = 1 << 14;
 
 impl BlockIndex {
-    /// No blocks yet.
+    /// No blocks yet, one rule for all tables.
     ///
     /// # Panics
     /// If blocks of one are hot.
     pub fn new(tables: usize, rule: HotRule) -> Self {
+        Self::with_rules(vec![(rule, None); tables], WALKED)
+    }
+
+    /// No blocks yet, of this blocking.
+    ///
+    /// # Panics
+    /// If blocks of one are hot.
+    pub fn for_blocking(blocking: &dyn Blocking) -> Self {
+        let rules = (0..=u16::MAX).take(blocking.tables());
+        let rules = rules.map(|table| (blocking.rule(table), blocking.near(table)));
+        Self::with_rules(rules.collect(), blocking.walked())
+    }
+
+    fn with_rules(rules: Vec<(HotRule, Option<Near>)>, walked: usize) -> Self {
+        let tables = rules.len();
         Self {
             slots: Slots::default(),
             tables: (0..tables).map(|_| Table::default()).collect(),
-            lists: Lists::new(rule),
+            lists: Lists::new(rules, walked),
             batches: vec![Vec::new(); tables],
         }
     }
@@ -127,14 +142,16 @@ impl BlockIndex {
 
         // `x << 32 | y << 1 | begins`, x < y: sorted as numbers, a pair's meetings stand together.
         let mut candidates: Vec<u64> = Vec::new();
-        let mut meet = |x: u32, y: u32, diff: i8| {
-            if worth(slots.word(x), slots.word(y), diff) {
-                let pair = u64::from(x.min(y)) << 32 | u64::from(x.max(y)) << 1;
-                candidates.push(pair | u64::from(diff > 0));
-            }
-        };
         let (mut gone, mut come) = (Vec::new(), Vec::new());
         for ((number, table), batch) in (0..).zip(tables).zip(batches) {
+            let near = lists.near(number);
+            let mut meet = |x: u32, y: u32, diff: i8| {
+                let (a, b) = (slots.word(x), slots.word(y));
+                if worth(a, b, diff) && near.is_none_or(|near| near.meet(a, b)) {
+                    let pair = u64::from(x.min(y)) << 32 | u64::from(x.max(y)) << 1;
+                    candidates.push(pair | u64::from(diff > 0));
+                }
+            };
             let coming = batch.iter().filter(|e| **e & COMES != 0);
             table.reserve(coming.map(|e| hash(*e)));
             let (mut done, mut fetched) = (0, 0);
@@ -196,7 +213,7 @@ impl BlockIndex {
         let mut met: Vec<u32> = Vec::new();
         for key in keys {
             if let Some(block) = self.tables[usize::from(key.table)].get(key.hash) {
-                self.lists.visit(block, id, &self.slots, |slot| met.push(slot));
+                self.lists.visit(key.table, block, (id, word), &self.slots, |slot| met.push(slot));
             }
         }
         met.sort_unstable();
@@ -385,6 +402,101 @@ mod tests {
             assert_eq!(index.slots.len().0, alive.len());
             assert!(index.slots.len().1 <= 80, "slots are used again");
         }
+    }
+
+    /// By distance, near ones meet in blocks of any size, walked and searched by turns: so says the definition, after any changes, and a visitor
+    /// meets the same.
+    #[test]
+    fn near_ones_meet_however_large_a_block_is() {
+        for walked in [0, 1, 6, 20, 1000] {
+            let near = |common| Some(Near { distance: 3, common });
+            let rules = vec![
+                (HotRule::NEVER, near(0)),
+                (HotRule::NEVER, near(0xffff)),
+                (HotRule { cap: 4, leaders: 1 }, None),
+            ];
+            let mut index = BlockIndex::with_rules(rules.clone(), walked);
+            let word =
+                |n: u64| 0x1234 | (mix(n % 5) ^ 1 << (16 + mix(n) % 48) ^ 1 << (16 + mix(n ^ 99) % 48)) << 16;
+            let keys = |n: u64| {
+                let key = |table: u16, hash: u64| BlockKey { table, hash: u32::try_from(hash).unwrap() };
+                [key(0, n % 3), key(1, 7), key(2, n % 4)]
+            };
+            let mut alive: BTreeSet<u64> = BTreeSet::new();
+            let mut met: BTreeMap<Pair<SketchId>, isize> = BTreeMap::new();
+            let (mut most, mut visited) = (0, 0);
+            for step in 0..400_u64 {
+                let mut postings = Postings::default();
+                let mut changed = BTreeSet::new();
+                for turn in 0..mix(step) % 12 {
+                    let n = mix(step << 8 | turn) % 60;
+                    // Grows, shrinks and grows again.
+                    let comes = mix(n ^ step) % 4 < [3, 1, 3, 0][(step / 100) as usize];
+                    if comes == alive.contains(&n) || !changed.insert(n) {
+                        continue;
+                    }
+                    keys(n).into_iter().for_each(|key| postings.key(key));
+                    postings.sketch(id(n), word(n), if comes { 1 } else { -1 });
+                    if comes {
+                        alive.insert(n)
+                    } else {
+                        alive.remove(&n)
+                    };
+                }
+                index.apply([postings], |_, _, _| true, |pair, diff| *met.entry(pair).or_default() += diff);
+                met.retain(|_, count| *count != 0);
+                most = most.max(alive.len());
+
+                let mut blocks: BTreeMap<BlockKey, BTreeSet<SketchId>> = BTreeMap::new();
+                let names: BTreeMap<SketchId, u64> = alive.iter().map(|n| (id(*n), *n)).collect();
+                for n in &alive {
+                    keys(*n).into_iter().for_each(|key| drop(blocks.entry(key).or_default().insert(id(*n))));
+                }
+                let mut expected: BTreeMap<Pair<SketchId>, isize> = BTreeMap::new();
+                for (key, members) in &blocks {
+                    let (rule, near) = rules[usize::from(key.table)];
+                    let meets = |pair: &Pair<SketchId>| {
+                        near.is_none_or(|near| near.meet(word(names[pair.lo()]), word(names[pair.hi()])))
+                    };
+                    for pair in meetings(members, rule).into_iter().filter(meets) {
+                        *expected.entry(pair).or_default() += 1;
+                    }
+                }
+                assert_eq!(met, expected, "{walked}, step {step}");
+
+                let n = 60 + step % 9;
+                let mut found = Vec::new();
+                index.visit(&keys(n)[..2], id(n), word(n), |_, _| true, |with| found.push(with));
+                found.sort_unstable();
+                let all = names.iter().filter(|(_, other)| (word(**other) ^ word(n)).count_ones() <= 3);
+                assert_eq!(found, all.map(|(id, _)| *id).collect::<Vec<_>>(), "{walked}, step {step}");
+                visited += found.len();
+            }
+            assert!(most > 40 && alive.is_empty() && visited > 100, "{most} {visited}");
+        }
+    }
+
+    /// A block of 5,000 fingerprints that have 26 bits in common: a search reads few of them, and nothing is left once they have left.
+    #[test]
+    fn a_large_block_by_distance_is_cheap() {
+        let near = Near { distance: 3, common: 0x3ff_ffff };
+        let mut index = BlockIndex::with_rules(vec![(HotRule::NEVER, Some(near))], WALKED);
+        let (mut read, mut sum) = (0_u64, 0);
+        for (numbers, diff) in [(0..5000, 1), (0..5000, -1)] {
+            for n in numbers {
+                let mut postings = Postings::default();
+                postings.key(BlockKey { table: 0, hash: 7 });
+                postings.sketch(id(n), mix(n) & !near.common, diff);
+                let worth = |_, _, _| {
+                    read += 1;
+                    true
+                };
+                index.apply([postings], worth, |_, diff| sum += diff);
+            }
+        }
+        assert_eq!(sum, 0);
+        // Walked, both ways: 25 million.
+        assert!(read < 2_000_000, "{read} were read");
     }
 
     /// What a block of 20,000 costs: few meetings for each change, however often leaders change, and all of them go with it.

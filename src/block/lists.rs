@@ -6,11 +6,15 @@
 //!
 //! A change of a hot block of n members costs O(leaders + log n); a change of a leader O(n), and one in n / leaders changes
 //! is such, since ids are hashes.
+//!
+//! A block of a table by distance is never hot: two of its members meet if they are [`Near`], which its size has no part in. While it is
+//! small it is walked, a large one is searched.
 
 use std::collections::BTreeSet;
 
+use super::near::Members;
 use super::slots::Slots;
-use super::{BlockKey, HotBlock, HotRule};
+use super::{BlockKey, HotBlock, HotRule, Near};
 use crate::hash::SketchId;
 use crate::slab::Rows;
 
@@ -18,7 +22,9 @@ use crate::slab::Rows;
 /// [`Block`].
 #[derive(Debug)]
 pub(super) struct Lists {
-    rule: HotRule,
+    /// For each table.
+    rules: Box<[(HotRule, Option<Near>)]>,
+    walked: usize,
     lists: Rows<List>,
     free: Vec<u32>,
     /// Blocks that got hot, ceased to be, or changed while hot, since they were last taken.
@@ -36,6 +42,8 @@ enum List {
     Live(Vec<u32>),
     /// `leading half of the id << 32 | slot`: in the order of leaders, but for ids that have that half in common.
     Hot(BTreeSet<u64>),
+    /// Searched at every change.
+    Large(Members),
 }
 
 /// What changes of a block: slots that leave and slots that come, each in ascending order, no slot in both.
@@ -56,12 +64,24 @@ impl Change<'_> {
 }
 
 impl Lists {
-    pub(super) fn new(rule: HotRule) -> Self {
-        assert!(rule.cap > 0, "a block of one is never hot");
-        Self { rule, lists: Rows::new(1), free: Vec::new(), changed: Vec::new() }
+    /// For the rule of each table, and who is near where blocks are never hot. Blocks of more than `walked` members are searched, where
+    /// that is possible: of the time it takes, not of what meets.
+    pub(super) fn new(rules: impl IntoIterator<Item = (HotRule, Option<Near>)>, walked: usize) -> Self {
+        let rules: Box<[_]> = rules.into_iter().collect();
+        for (rule, near) in &rules {
+            assert!(rule.cap > 0, "a block of one is never hot");
+            assert!(near.is_none() || !rule.is_ever(), "near ones meet whatever the size of a block");
+        }
+        Self { rules, walked, lists: Rows::new(1), free: Vec::new(), changed: Vec::new() }
     }
 
-    /// Changes a block, and tells `meet` who meets from now on (1) or no longer (-1). What is returned takes its place.
+    /// Who meets in blocks of a table that are never hot, if not all.
+    pub(super) fn near(&self, table: u16) -> Option<Near> {
+        self.rules[usize::from(table)].1
+    }
+
+    /// Changes a block, and tells `meet` who meets from now on (1) or no longer (-1), where a table has [near](Self::near) ones if they are.
+    /// What is returned takes its place.
     ///
     /// # Panics
     /// If a sketch leaves a block that it is not in: a broken promise upstream.
@@ -89,13 +109,37 @@ impl Lists {
         };
         let before = list.len();
         let after = before + change.come.len() - change.gone.len();
-        let (was_hot, is_hot) = (before > self.rule.cap, after > self.rule.cap);
+        let (rule, near) = self.rules[usize::from(key.table)];
+        let (was_hot, is_hot) = (before > rule.cap, after > rule.cap);
+        if let (List::Live(members), Some(near)) = (&list, near)
+            && after > self.walked
+            && let Some(mut large) = Members::new(near)
+        {
+            members.iter().for_each(|slot| large.insert(slots.word(*slot), *slot));
+            list = List::Large(large);
+        }
         match &mut list {
+            List::Large(members) => {
+                for slot in change.gone {
+                    let word = slots.word(*slot);
+                    assert!(members.remove(word, *slot), "a sketch leaves a block that it is in");
+                    members.search(word, |other| meet(other, *slot, -1));
+                }
+                for slot in change.come {
+                    let word = slots.word(*slot);
+                    members.search(word, |other| meet(other, *slot, 1));
+                    members.insert(word, *slot);
+                }
+                // Well below, so that a block about that size is not built up again and again.
+                if after <= self.walked / 2 {
+                    list = List::Live(members.slots().collect());
+                }
+            }
             List::Live(members) if is_hot => {
                 each_pair(members, |x, y| meet(x, y, -1));
                 members.retain(|slot| !change.leaves(*slot));
                 let hot = members.iter().chain(change.come).map(|slot| rank(*slot, slots)).collect();
-                self.meet_leaders(&hot, slots, |x, y| meet(x, y, 1));
+                self.meet_leaders(rule, &hot, slots, |x, y| meet(x, y, 1));
                 list = List::Hot(hot);
             }
             List::Live(members) => {
@@ -109,9 +153,9 @@ impl Lists {
                     members.push(*slot);
                 }
             }
-            List::Hot(hot) if is_hot => self.change_hot(hot, change, slots, meet),
+            List::Hot(hot) if is_hot => self.change_hot(rule, hot, change, slots, meet),
             List::Hot(hot) => {
-                self.meet_leaders(hot, slots, |x, y| meet(x, y, -1));
+                self.meet_leaders(rule, hot, slots, |x, y| meet(x, y, -1));
                 let stay = hot.iter().map(|r| slot(*r)).filter(|slot| !change.leaves(*slot));
                 let members: Vec<u32> = stay.chain(change.come.iter().copied()).collect();
                 each_pair(&members, |x, y| meet(x, y, 1));
@@ -133,41 +177,60 @@ impl Lists {
                 self.changed.push((key, told));
             }
             List::Live(_) if was_hot => self.changed.push((key, None)),
-            List::Live(_) => {}
+            List::Live(_) | List::Large(_) => {}
         }
         self.put(list, place)
     }
 
     /// Tells `meet` whom a sketch would meet in a block if it came there, or meets if it is there already.
-    pub(super) fn visit(&self, block: Block, id: SketchId, slots: &Slots, meet: impl FnMut(u32)) {
+    pub(super) fn visit(
+        &self,
+        table: u16,
+        block: Block,
+        (id, word): (SketchId, u64),
+        slots: &Slots,
+        mut meet: impl FnMut(u32),
+    ) {
         let itself = slots.find(id);
+        let (rule, near) = self.rules[usize::from(table)];
         let only = [block];
         let (members, hot): (&[u32], _) = match block {
             list if list & LIST != 0 => match &self.lists.row((list & !LIST) as usize)[0] {
                 List::Live(members) => (members, None),
                 List::Hot(hot) => (&[], Some(hot)),
+                List::Large(large) => {
+                    return large.search(word, |slot| {
+                        let is_near = near.is_none_or(|near| near.meet(word, slots.word(slot)));
+                        if is_near && Some(slot) != itself {
+                            meet(slot);
+                        }
+                    });
+                }
             },
             _ => (&only, None),
         };
         let others = || members.iter().copied().filter(|slot| Some(*slot) != itself);
+        if let Some(near) = near {
+            return others().filter(|slot| near.meet(word, slots.word(*slot))).for_each(meet);
+        }
         let leaders = match hot {
             // With the visitor among them, the block is no larger than it may be.
-            None if others().count() < self.rule.cap => return others().for_each(meet),
+            None if others().count() < rule.cap => return others().for_each(meet),
             None => {
                 let mut least: Vec<u32> = others().collect();
                 least.sort_unstable_by_key(|slot| slots.id(*slot));
-                least.truncate(self.rule.leaders);
+                least.truncate(rule.leaders);
                 least
             }
             Some(hot) => {
-                let mut least = self.first(hot, self.rule.leaders.saturating_add(1), slots);
+                let mut least = self.first(hot, rule.leaders.saturating_add(1), slots);
                 least.retain(|slot| Some(*slot) != itself);
-                least.truncate(self.rule.leaders);
+                least.truncate(rule.leaders);
                 least
             }
         };
         let before = leaders.iter().filter(|slot| slots.id(**slot) < id).count();
-        if before == self.rule.leaders {
+        if before == rule.leaders {
             leaders.into_iter().for_each(meet);
         } else if let Some(hot) = hot {
             hot.iter().map(|r| slot(*r)).filter(|slot| Some(*slot) != itself).for_each(meet);
@@ -205,17 +268,18 @@ impl Lists {
     /// Changes a block that is hot before and after.
     fn change_hot(
         &self,
+        rule: HotRule,
         hot: &mut BTreeSet<u64>,
         change: Change<'_>,
         slots: &Slots,
         meet: &mut impl FnMut(u32, u32, i8),
     ) {
-        let before = self.leaders(hot, slots);
+        let before = self.first(hot, rule.leaders, slots);
         for slot in change.gone {
             assert!(hot.remove(&rank(*slot, slots)), "a sketch leaves a block that it is in");
         }
         hot.extend(change.come.iter().map(|slot| rank(*slot, slots)));
-        let after = self.leaders(hot, slots);
+        let after = self.first(hot, rule.leaders, slots);
 
         // A pair that meets before and after has a leader of both times in it, or one of each, and both members stay.
         let old: Vec<u32> = before.iter().filter(|x| !after.contains(x)).copied().collect();
@@ -247,15 +311,17 @@ impl Lists {
     }
 
     /// All meetings of a hot block.
-    fn meet_leaders(&self, hot: &BTreeSet<u64>, slots: &Slots, mut meet: impl FnMut(u32, u32)) {
-        let leaders = self.leaders(hot, slots);
+    fn meet_leaders(
+        &self,
+        rule: HotRule,
+        hot: &BTreeSet<u64>,
+        slots: &Slots,
+        mut meet: impl FnMut(u32, u32),
+    ) {
+        let leaders = self.first(hot, rule.leaders, slots);
         for (i, x) in leaders.iter().enumerate() {
             hot.iter().map(|r| slot(*r)).filter(|y| !leaders[..=i].contains(y)).for_each(|y| meet(*x, y));
         }
-    }
-
-    fn leaders(&self, hot: &BTreeSet<u64>, slots: &Slots) -> Vec<u32> {
-        self.first(hot, self.rule.leaders, slots)
     }
 
     /// The `count` members with the least ids.
@@ -276,6 +342,7 @@ impl List {
         match self {
             Self::Live(members) => members.len(),
             Self::Hot(members) => members.len(),
+            Self::Large(members) => members.len(),
         }
     }
 }

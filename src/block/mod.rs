@@ -1,11 +1,12 @@
 //! Blocking: which pairs of sketches are compared at all. Two sketches that share a block are candidates, unless the block is
-//! *hot*: then one of them has to be a [leader](HotRule) of it.
+//! *hot*: then one of them has to be a [leader](HotRule) of it. Tables by distance have no hot block: two of a block meet that are [`Near`].
 
 mod banding;
 pub mod design;
 pub mod hamming;
 pub mod index;
 mod lists;
+mod near;
 mod scan;
 mod several;
 mod shingles;
@@ -16,9 +17,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Deref;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 pub use banding::Banding;
+pub use near::Near;
 pub use scan::Scan;
 pub use several::Several;
 pub use shingles::Shingles;
@@ -47,24 +49,48 @@ pub trait Blocking: Send + Sync + fmt::Debug {
     /// Tables in use: keys have `table < tables()`.
     fn tables(&self) -> usize;
 
-    /// Which blocks are hot, and who meets in them.
-    fn rule(&self) -> HotRule;
+    /// Which blocks of a table are hot, and who meets in them.
+    fn rule(&self, table: u16) -> HotRule;
 
-    /// Blocks that two sketches share at least before they are candidates; more than 1 only where no block is ever hot, so that all that
-    /// two sketches share meet at once.
+    /// The rule of the first table whose blocks may be hot.
+    fn hot_rule(&self) -> Option<HotRule> {
+        (0..=u16::MAX).take(self.tables()).map(|table| self.rule(table)).find(|rule| rule.is_ever())
+    }
+
+    /// Which sketches meet in a block of a table that is never hot, if that depends on how near they are.
+    fn near(&self, _table: u16) -> Option<Near> {
+        None
+    }
+
+    /// Most members of a block that is walked, where a larger one can be searched: of the time that it takes, not of what meets.
+    fn walked(&self) -> usize {
+        WALKED
+    }
+
+    /// Blocks that two sketches share at least before they are candidates; more than 1 only where no block is ever hot, so that two
+    /// sketches meet in all that they share, or in none.
     fn least(&self) -> usize {
         1
     }
 }
 
+/// Members up to which a walk through a block is faster than a search, which takes its steps in any case.
+const WALKED: usize = 1024;
+
 /// When a block is hot, and who meets whom in it: a function of its present members, with no regard to how they came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct HotRule {
-    /// A block of more distinct sketches is hot; at least 1.
+    /// A block of more distinct sketches is hot; at least 1. Serialized as nothing where no block is.
+    #[serde(serialize_with = "unless_never")]
     pub cap: usize,
     /// The leaders of a hot block are its members with the least sketch ids, so many of them. They meet all members, others do
     /// not meet each other. With 0 nobody meets.
     pub leaders: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+fn unless_never<S: Serializer>(cap: &usize, serializer: S) -> Result<S::Ok, S::Error> {
+    (*cap != HotRule::NEVER.cap).then_some(*cap).serialize(serializer)
 }
 
 impl HotRule {
@@ -194,7 +220,7 @@ pub enum HotPolicy {
     Leaders,
     /// Nobody meets.
     Skip,
-    /// No block is hot: all of a block meet, whatever it costs.
+    /// No block is hot: all of a block meet, whatever it costs; where a distance is promised, those that may be within it.
     Never,
 }
 
@@ -235,7 +261,7 @@ pub struct BlockingParams {
     pub recall: Option<f64>,
     /// A block of more distinct sketches is hot; at least 2, default 96.
     pub cap: usize,
-    /// What is done about a hot block; default `leaders`.
+    /// What is done about a hot block; default `leaders`, and `never` for the kinds by distance.
     pub hot: HotPolicy,
     /// Leaders of a hot block, 1 to 64 inclusive; default 2.
     pub leaders: usize,

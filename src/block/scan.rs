@@ -16,7 +16,7 @@ impl Blocking for Scan {
         1
     }
 
-    fn rule(&self) -> HotRule {
+    fn rule(&self, _table: u16) -> HotRule {
         HotRule::NEVER
     }
 }

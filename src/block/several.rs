@@ -3,11 +3,11 @@
 //! In: a sketch. Out: the keys that each blocking gives it, the tables of the second behind those of the first. So a pair is a candidate
 //! with probability `1 - (1 - P1) (1 - P2)` where the two have nothing to do with each other.
 //!
-//! What is hot is decided by one [rule](HotRule) for all blocks.
+//! What is hot is decided by the [rule](HotRule) of each.
 
 use std::sync::Arc;
 
-use super::{BlockKey, Blocking, HotRule};
+use super::{BlockKey, Blocking, HotRule, Near};
 use crate::sketch::SketchRef;
 
 /// The blocks of several blockings.
@@ -16,14 +16,13 @@ pub struct Several {
     /// Each with its first table.
     parts: Box<[(Arc<dyn Blocking>, u16)]>,
     tables: usize,
-    rule: HotRule,
 }
 
 impl Several {
-    /// The blocks of these, under the rule of the first.
+    /// The blocks of these.
     ///
     /// # Panics
-    /// If there is none, if their rules differ, or if they have more than 65,536 tables together.
+    /// If they have more than 65,536 tables together.
     pub fn new(blockings: impl IntoIterator<Item = Arc<dyn Blocking>>) -> Self {
         let mut tables = 0;
         let place = |blocking: Arc<dyn Blocking>| {
@@ -32,10 +31,14 @@ impl Several {
             (blocking, first)
         };
         let parts: Box<[_]> = blockings.into_iter().map(place).collect();
-        let rule = parts.first().expect("there is a blocking").0.rule();
-        assert!(parts.iter().all(|(blocking, _)| blocking.rule() == rule), "one rule for all blocks");
         assert!(tables <= 1 << 16, "{tables} tables");
-        Self { parts, tables, rule }
+        Self { parts, tables }
+    }
+
+    /// The blocking that a table is of, and which of its tables it is.
+    fn part(&self, table: u16) -> Option<(&dyn Blocking, u16)> {
+        let (blocking, first) = self.parts.iter().rev().find(|(_, first)| *first <= table)?;
+        Some((&**blocking, table - first))
     }
 }
 
@@ -52,8 +55,12 @@ impl Blocking for Several {
         self.tables
     }
 
-    fn rule(&self) -> HotRule {
-        self.rule
+    fn rule(&self, table: u16) -> HotRule {
+        self.part(table).map_or(HotRule::NEVER, |(blocking, table)| blocking.rule(table))
+    }
+
+    fn near(&self, table: u16) -> Option<Near> {
+        self.part(table).and_then(|(blocking, table)| blocking.near(table))
     }
 }
 
@@ -84,10 +91,19 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "one rule for all blocks")]
-    fn rules_that_differ() {
-        let banding =
-            |cap| -> Arc<dyn Blocking> { Arc::new(Banding::new(64, 4, 16, HotRule { cap, leaders: 1 })) };
-        let _ = Several::new([banding(8), banding(9)]);
+    fn each_table_keeps_the_rule_of_its_blocking() {
+        let hot = HotRule { cap: 8, leaders: 1 };
+        let bands: Arc<dyn Blocking> = Arc::new(Banding::new(64, 4, 16, hot));
+        let design = Design::new(64, 3, Kind::OneLevel { blocks: 4 }).unwrap();
+        let tables: Arc<dyn Blocking> = Arc::new(Tables::new(&design, HotRule::NEVER).unwrap());
+        for (both, first) in [([&bands, &tables], 0), ([&tables, &bands], 4)] {
+            let both = Several::new(both.map(Arc::clone));
+            for table in 0..8 {
+                let is_band = (first..first + 4).contains(&table);
+                assert_eq!(both.rule(table), if is_band { hot } else { HotRule::NEVER });
+                assert_eq!(both.near(table), if is_band { None } else { tables.near(table % 4) });
+                assert_eq!(both.near(table).is_none(), is_band);
+            }
+        }
     }
 }

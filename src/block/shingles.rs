@@ -53,7 +53,7 @@ impl Blocking for Shingles {
         1
     }
 
-    fn rule(&self) -> HotRule {
+    fn rule(&self, _table: u16) -> HotRule {
         self.rule
     }
 }

@@ -142,9 +142,14 @@ impl Examiner {
         (0..shape.bits).map(|plane| bit(plane) << plane).sum()
     }
 
-    /// Which blocks are hot, and who meets in them.
-    pub(super) fn rule(&self) -> HotRule {
-        self.blocking.rule()
+    /// Which blocks of a table are hot, and who meets in them.
+    pub(super) fn rule(&self, table: u16) -> HotRule {
+        self.blocking.rule(table)
+    }
+
+    /// Whether two sketches are near enough to meet in a block of a table that is not hot.
+    pub(super) fn is_near(&self, table: u16, a: &Sketched, b: &Sketched) -> bool {
+        self.blocking.near(table).is_none_or(|near| near.meet(a.sketch.words[0], b.sketch.words[0]))
     }
 
     /// Blocks that two sketches share at least before they are compared.

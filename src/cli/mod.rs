@@ -99,7 +99,7 @@ pub enum Command {
 /// Which pipeline: shared by all commands that need one.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PipelineArgs {
-    /// A built-in pipeline (minhash, exact, simhash, sectional, weighted, onebit, paper, tour) or the path of a pipeline file (with a "/" or ending in ".toml").
+    /// A built-in pipeline (minhash, exact, simhash, sectional, weighted, onebit, assured, paper, tour) or the path of a pipeline file (with a "/" or ending in ".toml").
     #[arg(short, long, value_name = "PIPELINE", default_value = BUILT_IN[0].0)]
     pub pipeline: String,
 

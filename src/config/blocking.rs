@@ -98,14 +98,19 @@ impl BlockingKeys {
 }
 
 /// The kinds; notes keys that they have no use for. Where components of two widths were asked for in place of the file's one bit, what
-/// the file says of Hamming distances falls to bands of the bits that all components have.
+/// the file says of Hamming distances falls to bands of the bits that all components have, and a second kind of blocks by distance falls away.
 pub(super) fn kinds(settings: &mut Settings, sketch: &SketchParams, filter: FilterKind) -> Kinds {
-    let is_hamming = |kind: BlockingKind| keys::FIRST.of(kind).contains(&keys::FIRST.distance.name());
     if sketch.wide > 0
         && settings.get(&keys::BLOCKING).is_some_and(is_hamming)
         && !settings.is_set_beside("blocking.kind", "sketch.bits")
     {
         settings.unset("blocking.kind");
+    }
+    if sketch.wide > 0
+        && settings.get(&keys::ALSO).is_some_and(is_hamming)
+        && !settings.is_set_beside(keys::ALSO.name(), "sketch.bits")
+    {
+        settings.unset("blocking.also");
     }
     let first = settings.get(&keys::BLOCKING).unwrap_or_default();
     let named = keys::BLOCKING.name_of(&first);
@@ -122,6 +127,11 @@ pub(super) fn kinds(settings: &mut Settings, sketch: &SketchParams, filter: Filt
     let second = settings.get(&keys::ALSO).filter(|_| first != BlockingKind::Scan);
     let kinds = Kinds { first, second };
     useless.extend(OF_BANDS.iter().filter(|_| !kinds.any(BlockingKind::Banding)));
+    // Where all promise a distance, no block is hot unless it is said.
+    let is_never = |kind, key| is_hamming(kind) && !settings.is_set_beside(keys::HOT.name(), key);
+    if is_never(first, keys::BLOCKING.name()) && second.is_none_or(|kind| is_never(kind, keys::ALSO.name())) {
+        useless.extend(["blocking.cap", "blocking.leaders"]);
+    }
     without_effect(settings, "blocking.kind", named, &useless);
     match second {
         Some(kind) => {
@@ -141,6 +151,11 @@ pub(super) fn kinds(settings: &mut Settings, sketch: &SketchParams, filter: Filt
     kinds
 }
 
+/// Whether a kind promises a distance.
+fn is_hamming(kind: BlockingKind) -> bool {
+    keys::FIRST.of(kind).contains(&keys::FIRST.distance.name())
+}
+
 /// The plans of the kinds.
 pub(super) fn plan(
     settings: &mut Settings,
@@ -148,23 +163,32 @@ pub(super) fn plan(
     scheme: &Scheme,
     threshold: f64,
 ) -> (Option<BlockingPlan>, Option<BlockingPlan>) {
-    let rule = rule(settings);
-    let mut of = |kind, keys: &'static BlockingKeys| match kind {
-        BlockingKind::Scan => Some(BlockingPlan::Scan),
-        BlockingKind::Shingles => Some(BlockingPlan::Shingles { rule }),
-        BlockingKind::Banding => banding(settings, keys, scheme, threshold, rule),
-        kind => hamming::design(settings, kind, keys, &scheme.sketch, threshold, rule.cap)
-            .map(|design| BlockingPlan::Hamming { design, rule }),
+    let mut of = |kind, keys: &'static BlockingKeys| {
+        let rule = rule(settings, kind, keys.kind.name());
+        match kind {
+            BlockingKind::Scan => Some(BlockingPlan::Scan),
+            BlockingKind::Shingles => Some(BlockingPlan::Shingles { rule }),
+            BlockingKind::Banding => banding(settings, keys, scheme, threshold, rule),
+            kind => hamming::design(settings, kind, keys, &scheme.sketch, threshold, rule.cap)
+                .map(|design| BlockingPlan::Hamming { design, rule }),
+        }
     };
     let first = of(kinds.first, keys::FIRST);
     (first, kinds.second.and_then(|kind| of(kind, keys::SECOND)))
 }
 
-/// Which blocks are hot, and who meets in them.
-fn rule(settings: &mut Settings) -> HotRule {
+/// Which blocks of a kind are hot, and who meets in them. Where a kind promises a distance none is, unless the user says so of that kind:
+/// what a file says of another kind does not count.
+fn rule(settings: &mut Settings, kind: BlockingKind, kind_key: &str) -> HotRule {
     let default = BlockingParams::default();
     let cap = settings.get(&keys::CAP).unwrap_or(default.cap);
-    match settings.get(&keys::HOT).unwrap_or(default.hot) {
+    let said = settings.get(&keys::HOT);
+    let policy = match said {
+        Some(policy) if !is_hamming(kind) || settings.is_set_beside(keys::HOT.name(), kind_key) => policy,
+        _ if is_hamming(kind) => return HotRule::NEVER,
+        _ => default.hot,
+    };
+    match policy {
         HotPolicy::Leaders => {
             HotRule { cap, leaders: settings.get(&keys::LEADERS).unwrap_or(default.leaders) }
         }

@@ -58,6 +58,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("sectional", include_str!("../../pipelines/sectional.toml")),
     ("weighted", include_str!("../../pipelines/weighted.toml")),
     ("onebit", include_str!("../../pipelines/onebit.toml")),
+    ("assured", include_str!("../../pipelines/assured.toml")),
     ("paper", include_str!("../../pipelines/paper.toml")),
     ("tour", include_str!("../../pipelines/tour.toml")),
 ];

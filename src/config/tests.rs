@@ -189,6 +189,10 @@ fn contradictions() {
             "p.toml:2: blocking.cap: has no effect with blocking.kind = \"scan\"",
         ),
         (
+            "sketch.bits = 1\nblocking.kind = \"groups\"\nblocking.cap = 9",
+            "p.toml:3: blocking.cap: has no effect with blocking.kind = \"groups\"",
+        ),
+        (
             "blocking.hot = \"skip\"\nblocking.leaders = 2",
             "p.toml:2: blocking.leaders: has no effect with blocking.hot = \"skip\"",
         ),
@@ -347,11 +351,46 @@ fn pipelines_by_name_and_by_path() {
     let error = Plan::load("minhsh", &[]).unwrap_err().to_string();
     assert_eq!(
         error,
-        "no pipeline \"minhsh\", did you mean \"minhash\"?; built in: minhash, exact, simhash, sectional, weighted, onebit, paper, tour; a file is named with a \"/\" or \
-         ends in \".toml\""
+        "no pipeline \"minhsh\", did you mean \"minhash\"?; built in: minhash, exact, simhash, sectional, weighted, onebit, assured, paper, tour; a file is named with a \"/\" \
+         or ends in \".toml\""
     );
     let unreadable = Plan::load("no/such.toml", &[]).unwrap_err();
     assert_eq!(unreadable.to_string(), "cannot read \"no/such.toml\"");
+}
+
+/// Where a kind promises a distance, no block is hot unless the user says so of that kind.
+#[test]
+fn kinds_by_distance_have_no_hot_block_unless_it_is_said() {
+    let rules = |text: &str, overrides: &[&str]| {
+        let plan = plan(text, overrides).unwrap_or_else(|error| panic!("{overrides:?}: {error}"));
+        let rule = |plan: &BlockingPlan| match plan {
+            BlockingPlan::Banding { rule, .. } | BlockingPlan::Hamming { rule, .. } => *rule,
+            other => panic!("{other:?}"),
+        };
+        (rule(&plan.blocking), plan.also.as_ref().map(rule))
+    };
+    let led = HotRule { cap: 96, leaders: 2 };
+    let bit = "sketch.bits = 1\n";
+    for kind in ["permuted", "multi-index", "groups", "conjunctions"] {
+        let text = format!("{bit}blocking.distance = 3\nblocking.kind = \"{kind}\"");
+        assert_eq!(rules(&text, &[]).0, HotRule::NEVER, "{kind}");
+        assert_eq!(rules(&text, &["blocking.hot=leaders"]).0, led);
+        assert_eq!(rules(&format!("{text}\nblocking.hot = \"skip\""), &[]).0, HotRule { leaders: 0, ..led });
+        // What a file says of its own kind is not said of another.
+        let banding =
+            format!("{bit}blocking.kind = \"banding\"\nblocking.hot = \"leaders\"\nblocking.cap = 9");
+        let kind = format!("blocking.kind={kind}");
+        assert_eq!(rules(&banding, &[&kind, "blocking.distance=3"]).0, HotRule::NEVER);
+        assert_eq!(
+            rules(&banding, &[&kind, "blocking.distance=3", "blocking.hot=leaders"]).0,
+            HotRule { cap: 9, ..led }
+        );
+    }
+    let also = ["blocking.also.kind=permuted", "blocking.also.distance=3"];
+    assert_eq!(rules(bit, &also), (led, Some(HotRule::NEVER)));
+    assert_eq!(rules(&format!("{bit}blocking.hot = \"leaders\""), &also), (led, Some(HotRule::NEVER)));
+    let all = [also[0], also[1], "blocking.hot=leaders"];
+    assert_eq!(rules(bit, &all), (led, Some(led)));
 }
 
 #[test]

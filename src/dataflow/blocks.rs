@@ -45,7 +45,7 @@ pub(super) fn blocks<'scope>(
 ) -> Met<'scope> {
     let scope = postings.scope();
     let (worker, peers) = (scope.index() as u64, scope.peers() as u64);
-    let mut index = BlockIndex::new(stages.blocking.tables(), stages.blocking.rule());
+    let mut index = BlockIndex::for_blocking(&*stages.blocking);
     let stages = stages.clone();
 
     let mut builder = OperatorBuilder::new("Blocks".to_owned(), scope);

@@ -43,16 +43,21 @@ pub fn exact<'a>(
             blocks.entry(key).or_default().push(*id);
         }
     }
-    let rule = blocking.rule();
     let mut candidates: BTreeMap<Pair<SketchId>, usize> = BTreeMap::new();
-    for sketches in blocks.values() {
-        // They ascend. All of a block meet all, the leaders of a hot one meet all.
+    for (key, sketches) in &blocks {
+        let (rule, near) = (blocking.rule(key.table), blocking.near(key.table));
+        let is_near = |x: &SketchId, y: &SketchId| {
+            near.is_none_or(|near| near.meet(members[x].0.words[0], members[y].0.words[0]))
+        };
+        // They ascend. All of a block meet all, the leaders of a hot one meet all; by distance, those that are near.
         let is_hot = sketches.len() > rule.cap;
         let meeting = if is_hot { rule.leaders.min(sketches.len()) } else { sketches.len() };
         let pairs = sketches[..meeting]
             .iter()
             .enumerate()
-            .flat_map(|(i, x)| sketches[i + 1..].iter().filter_map(|y| Pair::new(*x, *y)));
+            .flat_map(|(i, x)| sketches[i + 1..].iter().map(move |y| (x, y)))
+            .filter(|(x, y)| is_near(x, y))
+            .filter_map(|(x, y)| Pair::new(*x, *y));
         pairs.for_each(|pair| *candidates.entry(pair).or_default() += 1);
     }
     candidates.retain(|_, shared| *shared >= blocking.least());

@@ -135,7 +135,7 @@ impl Summary {
             clusters: clusters + giant_clusters,
             giant_clusters,
             hot_blocks,
-            leaders: stages.blocking.rule().leaders,
+            leaders: stages.blocking.hot_rule().map_or(0, |rule| rule.leaders),
             seconds: elapsed.as_secs_f64(),
             epoch_milliseconds: measures.latencies.quantiles(),
             peak_rss_bytes: measures.peak_rss_bytes,

@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::dupflow::Place;
 use super::feeds::lines;
 
-const PIPELINES: [&str; 8] =
-    ["minhash", "exact", "simhash", "sectional", "weighted", "onebit", "paper", "tour"];
+const PIPELINES: [&str; 9] =
+    ["minhash", "exact", "simhash", "sectional", "weighted", "onebit", "assured", "paper", "tour"];
 
 fn place() -> Place {
     let place = Place::new();

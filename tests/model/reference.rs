@@ -61,7 +61,9 @@ fn doc_pair(a: &DocId, b: &DocId, similarity: Similarity) -> Option<DocPair> {
 /// The deltas, sorted as the product sorts them.
 fn deltas(stages: &Stages, Memberships { changes: epochs, sketches }: Memberships) -> Vec<Delta> {
     let (blocking, filter) = (Arc::clone(&stages.blocking), Arc::clone(&stages.filter));
-    let (rule, limit) = (blocking.rule(), stages.expand_limit);
+    let (rules, limit) = (Arc::clone(&blocking), stages.expand_limit);
+    let near = Arc::clone(&blocking);
+    let words = Arc::clone(&sketches);
     let (sender, receiver) = channel();
     timely::execute_directly(move |worker| {
         let mut input = worker.dataflow::<Epoch, _, _>(|scope| {
@@ -79,7 +81,8 @@ fn deltas(stages: &Stages, Memberships { changes: epochs, sketches }: Membership
                     keys.into_iter().map(move |key| (key, sketch))
                 })
                 // With each sketch, whether it meets all the block; members are given in ascending order.
-                .reduce_named("Meeting", move |_, block, out| {
+                .reduce_named("Meeting", move |key, block, out| {
+                    let rule = rules.rule(key.table);
                     let meeting = if block.len() > rule.cap { rule.leaders } else { block.len() };
                     out.extend(
                         block.iter().enumerate().map(|(i, (sketch, _))| ((**sketch, i < meeting), 1_isize)),
@@ -90,8 +93,10 @@ fn deltas(stages: &Stages, Memberships { changes: epochs, sketches }: Membership
                 .clone()
                 .join_core(
                     live,
-                    |_, (x, x_meets_all): &(SketchId, bool), (y, y_meets_all): &(SketchId, bool)| {
-                        Pair::new(*x, *y).filter(|_| *x_meets_all || *y_meets_all)
+                    move |key, (x, x_meets_all): &(SketchId, bool), (y, y_meets_all): &(SketchId, bool)| {
+                        let (a, b) = (words[x].words[0], words[y].words[0]);
+                        let is_near = near.near(key.table).is_none_or(|near| near.meet(a, b));
+                        Pair::new(*x, *y).filter(|_| is_near && (*x_meets_all || *y_meets_all))
                     },
                 )
                 .arrange_by_self_named("Candidates")
@@ -141,6 +146,7 @@ fn the_plain_formulation_gives_the_same_deltas() {
         "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap = 3, leaders = 2 }",
         "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap = 8, leaders = 1 }",
         "sketch = { size = 64 }\nblocking = { bands = 16, rows = 4, cap = 2, hot = \"skip\" }\nfilter = { verify = \"exact\" }",
+        "sketch = { size = 64, bits = 1 }\nblocking = { kind = \"permuted\", distance = 6, tables = 7, cap = 3, also = { kind = \"banding\", bands = 8, rows = 2 } }",
     ];
     for plan in settings.map(plan) {
         check(100, (events(0..120), sizes(), runs()), |(events, sizes, run)| {

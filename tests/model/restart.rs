@@ -32,7 +32,7 @@ use crate::data::Event;
 use crate::history::{check, events};
 use crate::law::{Accumulated, Corpus, assert_same};
 use crate::log::{Log, Partition, row_ts};
-use crate::pipelines::plan;
+use crate::pipelines::{plan, small};
 use crate::retention;
 use crate::script::{Run, Stamped};
 use crate::sources::partitions;
@@ -284,7 +284,7 @@ pub(crate) fn run(seed: u64) -> Run {
 fn no_end_of_a_run_shows_in_its_output() {
     let pipeline = prop_oneof![Just("minhash"), Just("exact"), Just("simhash")];
     check(48, (events(1..120), pipeline, any::<bool>(), any::<u64>()), |(history, name, keeps, seed)| {
-        let plan = Plan::load(name, &["blocking.cap=4".to_owned()]).unwrap();
+        let plan = Plan::load(name, &small(name)).unwrap();
         let place = assert_law_through(&history, &plan, keeps, seed);
         let parts = partitions(&history, 1 + u32::try_from(seed % 3).unwrap(), seed);
         assert_durable(&place, &plan, &parts, run(seed));

@@ -28,7 +28,7 @@ use crate::data::Event;
 use crate::flow;
 use crate::history::{check, cut, events, ids, runs, sizes, text};
 use crate::live::{self, LIVE};
-use crate::pipelines::{CROWDED, each_admitted, plan};
+use crate::pipelines::{CROWDED, each_admitted, plan, small};
 use crate::retention;
 use crate::script::{Run, Stamped, deltas, deltas_through};
 
@@ -274,6 +274,7 @@ right! {
     nobody_meets_in_hot_blocks "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap = 4, hot = \"skip\" }";
     leaders_with_exact_verification "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap = 3, leaders = 1 }\nfilter = { verify = \"exact\" }";
     two_blockings "sketch = { size = 64, bits = 1 }\nblocking = { bands = 4, rows = 2, cap = 3, also = { kind = \"permuted\", distance = 3, tables = 4 } }";
+    tables_beside_hot_bands "sketch = { kind = \"simhash\" }\ntext = { shingle = \"words:1\", weights = \"count\" }\nblocking = { bands = 8, rows = 4, cap = 3, also = { kind = \"permuted\", distance = 6, tables = 7 } }";
     live_weights LIVE;
     slots_are_limited "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap = 4 }\nretention = { max_documents = 6 }";
 }
@@ -309,11 +310,10 @@ fn every_sketch_with_every_blocking() {
 #[test]
 fn every_shipped_pipeline() {
     for (name, _) in dupflow::config::BUILT_IN {
-        let mut small = vec!["output.expand_limit=3", "blocking.cap=4"];
+        let mut small = small(name);
         if *name == "paper" {
-            small.extend(["sketch.size=64", "filter.looks=[16, 32, 64]"]);
+            small.extend(["sketch.size=64", "filter.looks=[16, 32, 64]"].map(str::to_owned));
         }
-        let small: Vec<_> = small.into_iter().map(str::to_owned).collect();
         right(10, &Plan::load(name, &small).unwrap_or_else(|error| panic!("{error}")));
     }
 }

@@ -165,6 +165,11 @@ pub enum Advice {
         /// Most that a live block holds.
         cap: usize,
     },
+    /// Blocks may be hot, so that nothing is promised.
+    HotBlocks {
+        /// Most that a live block holds.
+        cap: usize,
+    },
 }
 
 /// Most entries that alg.G and alg.H may read for each document before a scan does better, inclusive.
@@ -208,6 +213,11 @@ impl fmt::Display for Advice {
             Self::FullBlocks { sketches, cap } => write!(
                 f,
                 "blocks of {sketches:.0} sketches are expected: above cap = {cap} they are hot, and most of their pairs are missed"
+            ),
+            Self::HotBlocks { cap } => write!(
+                f,
+                "a pair within the distance is missed where each block that it shares has more than cap = {cap} sketches; leave \
+                 blocking.hot out, and none is"
             ),
             Self::FewDocuments => {
                 write!(f, "below {FEW_DOCUMENTS} fingerprints a scan is as fast as any table")

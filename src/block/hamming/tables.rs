@@ -5,17 +5,17 @@
 //! for equality. (Multi-index hashing probes a block at distance s by all values near it; in a stream, where
 //! a sketch is stored and looked up by the same keys, a block has one table for each choice of s bits that it leaves out.)
 //!
-//! A design without tables ([`Kind::Scan`](super::Kind::Scan)) gives one block to all, which gets hot like any other: a scan
-//! of the stream is [`crate::block::Scan`].
+//! A design without tables ([`Kind::Scan`](super::Kind::Scan)) gives one block to all: a scan of the stream is [`crate::block::Scan`].
 //!
-//! Recall is 1 but for hot blocks. A table on few bits has few blocks, and large ones: those above `cap` are hot, so a
-//! design for the stream needs prefixes of about log2(n / cap) bits or more.
+//! Recall is 1 where no block is ever hot. Then two of a block meet whose first words are within the radius ([`Near`]), as all are that
+//! are within it; which is why large blocks, those of a table on few bits, can be searched. Where blocks may be hot, a design needs
+//! prefixes of about log2(n / cap) bits or more, and promises nothing.
 
 use std::ops::Range;
 
 use super::design::{Design, DesignError, Kind, MOST_KEYS, cut};
 use super::{Selection, choices};
-use crate::block::{BlockKey, Blocking, HotRule};
+use crate::block::{BlockKey, Blocking, HotRule, Near};
 use crate::hash::{PI, mix};
 use crate::sketch::SketchRef;
 
@@ -24,6 +24,8 @@ use crate::sketch::SketchRef;
 pub struct Tables {
     selections: Box<[Selection]>,
     rule: HotRule,
+    /// For each table, who meets; nothing where blocks may be hot.
+    near: Box<[Near]>,
     /// Tables in which two fingerprints within the radius agree at least.
     least: usize,
 }
@@ -39,7 +41,10 @@ impl Tables {
             Kind::Groups { surplus } if !rule.is_ever() => surplus,
             _ => 1,
         };
-        Ok(Self { selections: design.selections()?.into(), rule, least })
+        let selections = design.selections()?;
+        let near = |selection| near(design, selection);
+        let near = if rule.is_ever() { Box::default() } else { selections.iter().map(near).collect() };
+        Ok(Self { selections: selections.into(), rule, near, least })
     }
 
     /// Appends the keys of a fingerprint; words beyond its f bits have no part in them.
@@ -61,13 +66,25 @@ impl Blocking for Tables {
         self.selections.len()
     }
 
-    fn rule(&self) -> HotRule {
+    fn rule(&self, _table: u16) -> HotRule {
         self.rule
+    }
+
+    fn near(&self, table: u16) -> Option<Near> {
+        self.near.get(usize::from(table)).copied()
     }
 
     fn least(&self) -> usize {
         self.least
     }
+}
+
+/// Who meets in the blocks of a selection. All of a block have the selected bits in common, and all fingerprints those beyond their length.
+fn near(design: &Design, selection: &Selection) -> Near {
+    let is_common =
+        |bit: &usize| *bit >= design.bits() || selection.ranges().iter().any(|bits| bits.contains(bit));
+    let common = (0..64).filter(is_common).fold(0, |all, bit| all | 1 << bit);
+    Near { distance: u32::try_from(design.radius()).unwrap_or(u32::MAX), common }
 }
 
 impl Design {

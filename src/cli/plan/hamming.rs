@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::block::HotRule;
 use crate::block::hamming::Design;
-use crate::block::hamming::optimiser::{Costs, Ranked, Workload, advice};
+use crate::block::hamming::optimiser::{Advice, Costs, Ranked, Workload, advice};
 use crate::filter::binomial::Binomial;
 use crate::sketch::agreement::Shape;
 
@@ -21,6 +21,8 @@ pub(super) struct Hamming {
     pub(super) distance: usize,
     #[serde(flatten)]
     pub(super) rule: HotRule,
+    /// The share of the pairs within the distance that is compared; nothing where that depends on how many of them share hot blocks only.
+    pub(super) recall_within_distance: Option<f64>,
     /// Keys of a document.
     pub(super) keys: u64,
     /// What speaks against it.
@@ -47,6 +49,11 @@ pub(super) struct Row {
     bytes_per_document: f64,
     /// What speaks against it.
     advice: Vec<String>,
+}
+
+/// What speaks against a rule by which blocks may be hot.
+pub(super) fn promise(rule: HotRule) -> Option<Advice> {
+    rule.is_ever().then_some(Advice::HotBlocks { cap: rule.cap })
 }
 
 impl Hamming {
@@ -81,14 +88,16 @@ impl Hamming {
             design: design.to_string(),
             distance: design.radius(),
             rule,
+            recall_within_distance: (!rule.is_ever()).then_some(1.0),
             keys: design.keys(),
-            advice: advice(design),
+            advice: promise(rule).iter().map(ToString::to_string).chain(advice(design)).collect(),
             designs: ranked.iter().map(row).collect(),
             shape,
         }
     }
 
-    /// The least probability with which a pair of this similarity shares a block: that of lying within the distance.
+    /// The least probability with which a pair of this similarity shares a block: that of lying within the distance. In a block that is
+    /// hot it may not be compared all the same.
     pub(super) fn probability(&self, similarity: f64) -> f64 {
         let agree = self.shape.agreement.probability(similarity);
         Binomial::new(self.shape.size, agree).at_least(self.shape.size - self.distance)
@@ -97,7 +106,17 @@ impl Hamming {
     /// The design in words, under this heading of eight characters.
     pub(super) fn told(&self, heading: &str, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { design, distance, .. } = self;
-        writeln!(f, "{heading:<8}  {design}: all pairs at a distance of {distance} or less are compared")?;
+        match self.recall_within_distance {
+            Some(_) => writeln!(
+                f,
+                "{heading:<8}  {design}: all pairs at a distance of {distance} or less are compared, none is missed"
+            )?,
+            None => writeln!(
+                f,
+                "{heading:<8}  {design}: of the pairs at a distance of {distance} or less those are compared that share a block \
+                 that is not hot"
+            )?,
+        }
         self.advice.iter().try_for_each(|advice| writeln!(f, "          ! {advice}"))?;
         writeln!(f, "          a block {}", self.rule)
     }
@@ -165,6 +184,30 @@ mod tests {
         }
     }
 
+    /// Where a user asks for hot blocks, the promise is taken back in words and in the value that programs read.
+    #[test]
+    fn what_may_be_missed_is_said() {
+        for (pipeline, hot) in [("simhash", "leaders"), ("simhash", "skip"), ("onebit", "leaders")] {
+            let kept = designs(pipeline, &[]);
+            assert_eq!((kept.recall_within_distance, kept.rule), (Some(1.0), HotRule::NEVER));
+            assert!(
+                fmt::from_fn(|f| kept.told("blocking", f))
+                    .to_string()
+                    .contains(" are compared, none is missed\n")
+            );
+            let lost = designs(pipeline, &[&format!("blocking.hot={hot}")]);
+            assert_eq!(lost.recall_within_distance, None);
+            let said = fmt::from_fn(|f| lost.told("blocking", f)).to_string();
+            assert!(
+                said.contains(
+                    "          ! a pair within the distance is missed where each block that it shares"
+                ),
+                "{said}"
+            );
+            assert!(!said.contains("none is missed"), "{said}");
+        }
+    }
+
     #[test]
     fn the_columns_stand_below_their_heads() {
         let said = table(&designs("onebit", &[]));
@@ -181,7 +224,7 @@ mod tests {
         let fine = designs("onebit", &[]);
         assert!(fine.advice.is_empty(), "{fine:?}");
         let warned = designs("onebit", &["threshold=0.7"]);
-        assert!(warned.advice.len() == 2, "{warned:?}");
+        assert!(warned.advice.len() == 1, "{warned:?}");
         let said = table(&warned);
         let chosen = said.lines().find(|row| row.starts_with('>')).unwrap();
         assert!(chosen.contains("groups (alg.H), 3 of 156 agree") && chosen.ends_with(" !"), "{said}");

@@ -52,7 +52,8 @@ pub struct Args {
 pub(super) fn advice(plan: &Plan, documents: u64) -> Vec<Advice> {
     let of = |(blocking, _): (&BlockingPlan, usize)| match blocking {
         BlockingPlan::Hamming { design, rule } => {
-            optimiser::advice(design, documents, Form::Stream { cap: rule.cap })
+            let more = optimiser::advice(design, documents, Form::Stream { cap: rule.cap });
+            hamming::promise(*rule).into_iter().chain(more).collect()
         }
         _ => Vec::new(),
     };

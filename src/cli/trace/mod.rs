@@ -13,7 +13,6 @@ use super::inputs::InputArgs;
 use super::problems::Problems;
 use super::summary::quoted;
 use super::{PipelineArgs, counted};
-use crate::block::HotRule;
 use crate::block::hamming::Kind;
 use crate::config::{BlockingPlan, Plan};
 use crate::doc::{DocId, Position};
@@ -114,7 +113,7 @@ fn report(plan: &Plan, events: &[Event], alive: &Corpus, id: &DocId) -> String {
     let around = Neighbourhood::of(id, traced, alive, &mut examiner);
     section("collapse: documents of this sketch", &member_lines(&around, plan.expand_limit));
     section("store", &store_lines(traced));
-    section("blocks", &block_lines(&around, plan, examiner.rule()));
+    section("blocks", &block_lines(&around, plan, &examiner));
     let neighbours = around.neighbours(&examiner);
     let candidates = neighbours.iter().map(candidate_line);
     section("candidates: documents that share a block", &or_none(candidates));
@@ -178,7 +177,7 @@ fn sketch_lines(examiner: &Examiner, traced: &Sketched) -> Vec<String> {
 }
 
 /// The blocks in company, and how many there are besides.
-fn block_lines(around: &Neighbourhood, plan: &Plan, rule: HotRule) -> Vec<String> {
+fn block_lines(around: &Neighbourhood, plan: &Plan, examiner: &Examiner) -> Vec<String> {
     let blockings: Vec<_> = plan.blockings().collect();
     let (company, alone): (Vec<_>, Vec<_>) = around.blocks.iter().partition(|(_, block)| block.len() > 1);
     let mut lines: Vec<String> = company
@@ -197,7 +196,7 @@ fn block_lines(around: &Neighbourhood, plan: &Plan, rule: HotRule) -> Vec<String
                 BlockingPlan::Scan => "the block of all".to_owned(),
                 BlockingPlan::Shingles { .. } => format!("shingle, hash {hash:08x}"),
             };
-            let note = if block.len() > rule.cap { ", hot" } else { "" };
+            let note = if block.len() > examiner.rule(key.table).cap { ", hot" } else { "" };
             format!("{place}: {} sketches{note}", block.len())
         })
         .collect();
@@ -222,7 +221,7 @@ fn verdict_line(neighbour: &Neighbour, traced: SketchId, exact: f64, looks: usiz
     let Neighbour { id, sketch, compared, live, is_copy, .. } = neighbour;
     let verdict = match (is_copy, live) {
         (true, _) => "a copy, never compared".to_owned(),
-        (false, 0) => "never compared, no shared block is live".to_owned(),
+        (false, 0) => "never compared, they meet in no block".to_owned(),
         (false, _) => {
             let [from, to] = if traced < *sketch { ["this", "the other"] } else { ["the other", "this"] };
             format!("{}; {from} sketch travels to {to}", said(&compared.verdict, looks))
@@ -358,6 +357,7 @@ mod tests {
             ("sectional", "threshold=0.7", "\n  band ", "sectional"),
             ("weighted", "threshold=0.7", "\n  band ", "weighted Jaccard"),
             ("onebit", "threshold=0.9", "\n  group ", "Jaccard"),
+            ("assured", "threshold=0.9", "\n  band ", "Jaccard"),
             ("paper", "text.idf_form=smooth", "\n  band ", "weighted Jaccard"),
         ] {
             let mut plan = Plan::load(pipeline, &[setting.to_owned()]).unwrap();

@@ -28,7 +28,7 @@ pub(super) struct Neighbour {
     pub(super) id: DocId,
     pub(super) sketch: SketchId,
     pub(super) compared: Comparison,
-    /// Shared blocks in which the two meet: those that are not hot, or of which one is a leader.
+    /// Shared blocks in which the two meet: those that are not hot, or of which one is a leader; by distance, those of near ones.
     pub(super) live: usize,
     /// Whether both are members of one sketch.
     pub(super) is_copy: bool,
@@ -74,10 +74,11 @@ impl Neighbourhood {
         let neighbour = |(id, other): (&DocId, &Sketched)| {
             let compared = examiner.compare(&self.traced, other);
             let meets = |key: &&BlockKey| {
-                let (block, rule) = (&self.blocks[*key], examiner.rule());
+                let (block, rule) = (&self.blocks[*key], examiner.rule(key.table));
                 let is_pair_of_leader =
                     block.iter().take(rule.leaders).any(|leader| [self.traced.id, other.id].contains(leader));
-                block.len() <= rule.cap || is_pair_of_leader
+                (block.len() <= rule.cap || is_pair_of_leader)
+                    && examiner.is_near(key.table, &self.traced, other)
             };
             let live = compared.shared.iter().filter(meets).count();
             Neighbour {
@@ -96,7 +97,7 @@ impl Neighbourhood {
     pub(super) fn pairs(&self, neighbours: &[Neighbour], plan: &Plan) -> Vec<(Pair<DocId>, Similarity)> {
         let blocking = plan.blocking();
         // While no block is above the cap, a rejected document decides nothing and is left out.
-        let is_crowded = self.blocks.values().any(|block| block.len() > blocking.rule().cap);
+        let is_crowded = self.blocks.iter().any(|(key, block)| block.len() > blocking.rule(key.table).cap);
         let counts = |neighbour: &&Neighbour| {
             is_crowded || neighbour.is_copy || neighbour.compared.verdict.accepted.is_some()
         };
