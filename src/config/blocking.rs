@@ -162,14 +162,16 @@ pub(super) fn plan(
     kinds: Kinds,
     scheme: &Scheme,
     threshold: f64,
+    documents: u64,
 ) -> (Option<BlockingPlan>, Option<BlockingPlan>) {
     let mut of = |kind, keys: &'static BlockingKeys| {
-        let rule = rule(settings, kind, keys.kind.name());
+        let params = params(settings, kind, keys.kind.name(), documents);
+        let rule = params.rule();
         match kind {
             BlockingKind::Scan => Some(BlockingPlan::Scan),
             BlockingKind::Shingles => Some(BlockingPlan::Shingles { rule }),
-            BlockingKind::Banding => banding(settings, keys, scheme, threshold, rule),
-            kind => hamming::design(settings, kind, keys, &scheme.sketch, threshold, rule.cap)
+            BlockingKind::Banding => banding(settings, keys, scheme, threshold, params),
+            kind => hamming::design(settings, kind, keys, &scheme.sketch, threshold, &params)
                 .map(|design| BlockingPlan::Hamming { design, rule }),
         }
     };
@@ -177,30 +179,27 @@ pub(super) fn plan(
     (first, kinds.second.and_then(|kind| of(kind, keys::SECOND)))
 }
 
-/// Which blocks of a kind are hot, and who meets in them. Where a kind promises a distance none is, unless the user says so of that kind:
-/// what a file says of another kind does not count.
-fn rule(settings: &mut Settings, kind: BlockingKind, kind_key: &str) -> HotRule {
+/// What decides which blocks of a kind are hot and who meets in them, and for how many documents they are planned. Where a kind promises
+/// a distance none is hot, unless the user says so of that kind: what a file says of another kind does not count.
+fn params(settings: &mut Settings, kind: BlockingKind, kind_key: &str, documents: u64) -> BlockingParams {
     let default = BlockingParams::default();
     let cap = settings.get(&keys::CAP).unwrap_or(default.cap);
-    let said = settings.get(&keys::HOT);
-    let policy = match said {
+    let hot = match settings.get(&keys::HOT) {
         Some(policy) if !is_hamming(kind) || settings.is_set_beside(keys::HOT.name(), kind_key) => policy,
-        _ if is_hamming(kind) => return HotRule::NEVER,
+        _ if is_hamming(kind) => {
+            return BlockingParams { cap, hot: HotPolicy::Never, documents, ..default };
+        }
         _ => default.hot,
     };
-    match policy {
-        HotPolicy::Leaders => {
-            HotRule { cap, leaders: settings.get(&keys::LEADERS).unwrap_or(default.leaders) }
-        }
-        HotPolicy::Skip => {
-            without_effect(settings, "blocking.hot", "skip", &["blocking.leaders"]);
-            HotRule { cap, leaders: 0 }
-        }
+    let leaders = settings.get(&keys::LEADERS).unwrap_or(default.leaders);
+    match hot {
+        HotPolicy::Leaders => {}
+        HotPolicy::Skip => without_effect(settings, "blocking.hot", "skip", &["blocking.leaders"]),
         HotPolicy::Never => {
             without_effect(settings, "blocking.hot", "never", &["blocking.cap", "blocking.leaders"]);
-            HotRule::NEVER
         }
     }
+    BlockingParams { cap, hot, leaders, documents, ..default }
 }
 
 fn banding(
@@ -208,7 +207,7 @@ fn banding(
     keys: &'static BlockingKeys,
     scheme: &Scheme,
     threshold: f64,
-    rule: HotRule,
+    params: BlockingParams,
 ) -> Option<BlockingPlan> {
     let Some(planes) = scheme.block_sketch().planes() else {
         let what = format!(
@@ -224,15 +223,16 @@ fn banding(
         bands: settings.get(&keys.bands),
         rows: settings.get(&keys.rows),
         recall: settings.get(&keys.recall),
-        ..BlockingParams::default()
+        ..params
     };
     let [bands, rows, recall] = [keys.bands.name(), keys.rows.name(), keys.recall.name()];
     let inputs = ["threshold", "blocking.size", "blocking.bits", bands, rows, recall];
-    if !settings.sound(&inputs) || !settings.sound(sketch::SHAPE) {
+    let shared = ["blocking.cap", "blocking.hot", "blocking.leaders", "blocking.documents"];
+    if !settings.sound(&inputs) || !settings.sound(&shared) || !settings.sound(sketch::SHAPE) {
         return None;
     }
     match design::design(planes, threshold, &params) {
-        Ok(design) => Some(BlockingPlan::Banding { design, rule }),
+        Ok(design) => Some(BlockingPlan::Banding { design, rule: params.rule() }),
         Err(error) => {
             let key = match error {
                 BandsError::Size { .. } if params.rows.is_some() => rows,
