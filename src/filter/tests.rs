@@ -8,7 +8,7 @@ use super::{
 use crate::hash::mix;
 use crate::pair::Similarity;
 use crate::sketch::Sketch;
-use crate::sketch::agreement::Agreement;
+use crate::sketch::agreement::{Agreement, Shape};
 use crate::sketch::estimate::estimate;
 
 /// The probability that these bounds reject a pair whose components match where `pattern` has a one.
@@ -212,18 +212,12 @@ impl Numbers {
 /// Two sketches of which each component is equal with probability `similarity`, the rest random; and features in
 /// proportion.
 fn sketches(numbers: &mut Numbers, size: usize, bits: usize, similarity: f64) -> (Sketch, Sketch) {
-    let groups = size.div_ceil(64);
-    let blank = Sketch { words: vec![0; groups * bits].into(), features: [].into() };
-    let (mut a, mut b) = (blank.clone(), blank);
-    for j in 0..size {
-        let x = numbers.next();
-        let y = if numbers.chance(similarity) { x } else { numbers.next() };
-        for plane in 0..bits {
-            let at = plane * groups + j / 64;
-            a.words[at] |= (x >> plane & 1) << (j % 64);
-            b.words[at] |= (y >> plane & 1) << (j % 64);
-        }
-    }
+    let shape = Shape::components(size, bits);
+    let x: Vec<u64> = (0..size).map(|_| numbers.next()).collect();
+    let y: Vec<u64> =
+        x.iter().map(|x| if numbers.chance(similarity) { *x } else { numbers.next() }).collect();
+    let [mut a, mut b] =
+        [x, y].map(|places| Sketch { words: shape.pack(&places).into(), features: [].into() });
     let mut union: Vec<(u64, u64)> = (0..1 + numbers.next() % 80)
         .map(|_| (numbers.next(), if numbers.chance(similarity) { 0 } else { 1 + numbers.next() % 2 }))
         .collect();
@@ -233,11 +227,11 @@ fn sketches(numbers: &mut Numbers, size: usize, bits: usize, similarity: f64) ->
     (a, b)
 }
 
-/// Components that are equal in `bits` bits, one at a time.
-fn equal(a: &Sketch, b: &Sketch, size: usize, bits: usize) -> Vec<bool> {
-    let groups = size.div_ceil(64);
-    let bit = |sketch: &Sketch, plane: usize, j: usize| sketch.words[plane * groups + j / 64] >> (j % 64) & 1;
-    (0..size).map(|j| (0..bits).all(|plane| bit(a, plane, j) == bit(b, plane, j))).collect()
+/// Components that are equal in their lowest `low` bits, one at a time.
+fn equal(a: &Sketch, b: &Sketch, size: usize, bits: usize, low: usize) -> Vec<bool> {
+    let shape = Shape::components(size, bits);
+    let place = |sketch: &Sketch, j| shape.place(&sketch.words, j) & !0 >> (64 - low);
+    (0..size).map(|j| place(a, j) == place(b, j)).collect()
 }
 
 fn count(bits: &[bool]) -> usize {
@@ -250,11 +244,11 @@ fn naive(schedule: &Schedule, a: &Sketch, b: &Sketch) -> (usize, usize, bool) {
     let mut look = 0;
     if let Some(below) = schedule.first_word() {
         look += 1;
-        if count(&equal(a, b, size, 1)[..64]) < below as usize {
+        if count(&equal(a, b, size, bits, 1)[..64]) < below as usize {
             return (look, 64, true);
         }
     }
-    let matches = equal(a, b, size, bits);
+    let matches = equal(a, b, size, bits, bits);
     for at in schedule.looks() {
         look += 1;
         let k = at.components as usize;
@@ -302,7 +296,7 @@ fn staged_is_what_its_schedule_says() {
         assert!((1..=filter.looks()).contains(&look));
         if let Some(similarity) = verdict.accepted {
             let (size, bits) = (target.size(), target.bits());
-            let full = estimate(count(&equal(a, b, size, bits)), size, bits);
+            let full = estimate(count(&equal(a, b, size, bits, bits)), size, bits);
             assert_eq!(similarity, Similarity::clamped(full));
             accepted += 1;
         }
