@@ -295,11 +295,11 @@ impl Numbers {
 /// proportion.
 fn sketches(numbers: &mut Numbers, size: usize, bits: usize, similarity: f64) -> (Sketch, Sketch) {
     let shape = Shape::components(size, bits);
-    let x: Vec<u64> = (0..size).map(|_| numbers.next()).collect();
-    let y: Vec<u64> =
-        x.iter().map(|x| if numbers.chance(similarity) { *x } else { numbers.next() }).collect();
+    let places: Vec<u64> = (0..size).map(|_| numbers.next()).collect();
+    let near: Vec<u64> =
+        places.iter().map(|x| if numbers.chance(similarity) { *x } else { numbers.next() }).collect();
     let [mut a, mut b] =
-        [x, y].map(|places| Sketch { words: shape.pack(&places).into(), features: [].into() });
+        [places, near].map(|all| Sketch { words: shape.pack(&all).into(), features: [].into() });
     let mut union: Vec<(u64, u64)> = (0..1 + numbers.next() % 80)
         .map(|_| (numbers.next(), if numbers.chance(similarity) { 0 } else { 1 + numbers.next() % 2 }))
         .collect();

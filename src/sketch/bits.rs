@@ -169,8 +169,13 @@ mod tests {
                 // Planes of several cuts lie side by side, so that all of them are made in one region.
                 let mut planes = vec![0; 64 * places.div_ceil(64)];
                 for i in 0..length {
-                    let Cut { components: of, bits, at, stride } = cut(i);
-                    (Packer::new().0)(&components[of], bits, stride, &mut planes[at..]);
+                    let cut = cut(i);
+                    (Packer::new().0)(
+                        &components[cut.components],
+                        cut.bits,
+                        cut.stride,
+                        &mut planes[cut.at..],
+                    );
                 }
                 planes
             });

@@ -38,7 +38,7 @@ const PAIRS: usize = 1000;
 fn pairs(mut similarity: impl FnMut(&mut StdRng) -> f64) -> Vec<(Sketch, Sketch)> {
     let mut rng = StdRng::seed_from_u64(1);
     let pair = |_| {
-        let s = similarity(&mut rng);
+        let s = similarity(rng.random_range(0.0..1.0));
         let a: Vec<u64> = (0..SIZE / 64).map(|_| rng.random()).collect();
         let change = |word: &u64| {
             (0..64).fold(*word, |word, bit| word ^ u64::from(rng.random_bool((1.0 - s) / 2.0)) << bit)
@@ -279,8 +279,8 @@ impl Candidates {
     fn draw(target: &Target) -> Self {
         let mut rng = StdRng::seed_from_u64(5);
         let density: Vec<(f64, f64)> = target.candidates().collect();
-        let similarity = |rng: &mut StdRng| {
-            let mut left: f64 = rng.random_range(0.0..1.0);
+        let similarity = |at: f64| {
+            let mut left = at;
             density.iter().find(|(_, share)| (left, left -= share).0 < *share).map_or(1.0, |(s, _)| *s)
         };
         let (size, bits) = (target.size(), target.bits());
@@ -295,7 +295,7 @@ impl Candidates {
             let query: Vec<u64> = (0..size).map(|_| rng.random()).collect();
             sketches.push(packed(&query, bits));
             for _ in 0..PARTNERS {
-                let s = similarity(&mut rng);
+                let s = similarity(rng.random_range(0.0..1.0));
                 let near: Vec<u64> =
                     query.iter().map(|x| if rng.random_bool(s) { *x } else { rng.random() }).collect();
                 sketches.push(packed(&near, bits));
@@ -340,7 +340,7 @@ fn candidates(_: &mut Criterion) {
         let candidates = Candidates::draw(&target);
         let every = |step: usize| (2 * step.min(64)..size).step_by(step).collect::<Vec<_>>();
         let mut forms =
-            vec![vec![], every(64), every(128), vec![256], vec![128, 256], target.default_looks(1e-5)];
+            [vec![], every(64), every(128), vec![256], vec![128, 256], target.default_looks(1e-5)];
         forms.iter_mut().for_each(|looks| looks.retain(|k| *k < size));
         let filters: Vec<Staged> = forms
             .iter()

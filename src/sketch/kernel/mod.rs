@@ -164,9 +164,9 @@ mod tests {
 
     /// The same, of which about a third of the words are equal too, as components of 64 bits must be to agree.
     fn pair(count: usize, salt: u64) -> (Vec<u64>, Vec<u64>) {
-        let (a, b) = (words(count, salt), words(count, salt + 1));
-        let half = a.iter().zip(b).enumerate();
-        let b = half.map(|(i, (x, y))| if mix(i as u64 + salt) % 3 == 0 { *x } else { y }).collect();
+        let (a, other) = (words(count, salt), words(count, salt + 1));
+        let both = (salt..).zip(a.iter().zip(other));
+        let b = both.map(|(i, (x, y))| if mix(i).is_multiple_of(3) { *x } else { y }).collect();
         (a, b)
     }
 

@@ -1,5 +1,7 @@
 //! The portable engine, and the loop that the vector engines compile again with more instructions.
 
+use std::hint::black_box;
+
 use super::WHOLE;
 
 /// See [`super::Engine`].
@@ -19,35 +21,45 @@ pub(super) fn body(a: &[u64], b: &[u64], bits: usize) -> u32 {
         16 => groups::<16>(a, b),
         32 => groups::<32>(a, b),
         WHOLE => whole(a, b),
-        _ => a.chunks_exact(bits).zip(b.chunks_exact(bits)).map(|(a, b)| group(a, b)).sum(),
+        _ => a.chunks_exact(bits).zip(b.chunks_exact(bits)).map(|(x, y)| group(x, y)).sum(),
     }
 }
 
-/// Components of one bit: eight groups side by side (one 512-bit register, or two of 256 bits), then four, two and one.
+/// Components of one bit: eight groups side by side (one 512-bit register, or two of 256 bits), then four, then one by one.
 #[inline(always)]
 fn ones(a: &[u64], b: &[u64]) -> u32 {
-    let ((a, rest_of_a), (b, rest_of_b)) = (a.as_chunks(), b.as_chunks());
-    let eights: u32 = a.iter().zip(b).map(|(a, b)| lanes::<8>(a, b)).sum();
-    let ((a, rest_of_a), (b, rest_of_b)) = (rest_of_a.as_chunks(), rest_of_b.as_chunks());
-    let fours: u32 = a.iter().zip(b).map(|(a, b)| lanes::<4>(a, b)).sum();
-    eights + fours + rest_of_a.iter().zip(rest_of_b).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>()
+    let (eights, rest) = some::<8>(a, b);
+    let (fours, last) = some::<4>(&a[rest..], &b[rest..]);
+    let left = a[rest + last..].iter().zip(&b[rest + last..]);
+    eights + fours + left.map(|(x, y)| (x ^ y).count_ones()).sum::<u32>()
 }
 
-/// Differing components of `N` groups of one bit.
+/// Differing components of as many groups of one bit as there are `N` at a time, and how many groups these are.
 #[inline(always)]
-fn lanes<const N: usize>(a: &[u64; N], b: &[u64; N]) -> u32 {
-    let mut differ = [0; N];
-    for lane in 0..N {
-        differ[lane] = a[lane] ^ b[lane];
+fn some<const N: usize>(a: &[u64], b: &[u64]) -> (u32, usize) {
+    let (chunks, others) = (a.as_chunks::<N>().0, b.as_chunks::<N>().0);
+    let mut count = 0;
+    for (x, y) in chunks.iter().zip(others) {
+        let mut differ = [0; N];
+        for lane in 0..N {
+            differ[lane] = x[lane] ^ y[lane];
+        }
+        count += differ.iter().map(|word| word.count_ones()).sum::<u32>();
     }
-    differ.iter().map(|word| word.count_ones()).sum()
+    (count, N * chunks.len())
 }
 
 /// Components of `N` bits.
 #[inline(always)]
 fn groups<const N: usize>(a: &[u64], b: &[u64]) -> u32 {
-    let (a, b) = (a.as_chunks::<N>().0, b.as_chunks::<N>().0);
-    a.iter().zip(b).map(|(a, b)| group(a, b)).sum()
+    let (groups, others) = (a.as_chunks::<N>().0, b.as_chunks::<N>().0);
+    let mut count = 0;
+    for (x, y) in groups.iter().zip(others) {
+        count += group(x, y);
+        // Else the compiler takes several groups at a time and gathers their words, which takes up to ten times as long.
+        black_box(());
+    }
+    count
 }
 
 /// Differing components of one group, whose planes these are.
