@@ -38,7 +38,7 @@ const PAIRS: usize = 1000;
 fn pairs(mut similarity: impl FnMut(&mut StdRng) -> f64) -> Vec<(Sketch, Sketch)> {
     let mut rng = StdRng::seed_from_u64(1);
     let pair = |_| {
-        let s = similarity(rng.random_range(0.0..1.0));
+        let s = similarity(&mut rng);
         let a: Vec<u64> = (0..SIZE / 64).map(|_| rng.random()).collect();
         let change = |word: &u64| {
             (0..64).fold(*word, |word, bit| word ^ u64::from(rng.random_bool((1.0 - s) / 2.0)) << bit)

@@ -3,8 +3,6 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 
-use serde_json::Value;
-
 use super::dupflow::{Place, command};
 use super::feeds::{accumulated, delete, lines, page, pairs, upsert};
 
@@ -396,11 +394,8 @@ fn looks_change_what_is_read_and_nothing_that_is_written() {
                 ))
             };
             let (looks, stats) = run(of_looks);
-            let looked = |stats: &Value| -> Vec<u64> {
-                let stages = stats["compared_by_stage"].as_array().expect("a list");
-                stages.iter().map(|n| n.as_u64().expect("a count")).collect()
-            };
-            let stages = looked(&stats);
+            let of_stages = stats["compared_by_stage"].as_array().expect("a list");
+            let stages: Vec<u64> = of_stages.iter().map(|n| n.as_u64().expect("a count")).collect();
             early += stages[1..stages.len() - 1].iter().sum::<u64>();
             let full = run("--set filter.kind=\"full\"").0;
             let lines = |out: &str| -> Vec<String> {
