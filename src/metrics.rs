@@ -51,7 +51,7 @@ counters! {
     Heated "blocks_heated" "Blocks that became hot.",
     Cooled "blocks_cooled" "Blocks that are hot no more.",
     Compared "compared" "Pairs of sketches that the filter compared.",
-    Components "components_compared" "Components that the filter read, first words included.",
+    Components "components_compared" "Components that the filter read before it decided, first words included.",
     Accepted "accepted" "Pairs of sketches that the filter accepted.",
     Starred "starred_groups" "Groups of copies that grew beyond the expand limit.",
     Epochs "epochs" "Epochs closed: computed on all workers.",

@@ -241,7 +241,8 @@ fn blocks() -> Answers {
         let mut maker = SketchMaker::new(&scheme(SketchKind::Fss, size, bits, false));
         let (_, sketch) = maker.sketch(&texts()[1].1).unwrap();
         let mut keys = Vec::new();
-        Banding::new(size, bands, rows, HotRule::NEVER).keys(sketch.view(), &mut keys);
+        let banding = Banding::new(size, bands, rows, HotRule::NEVER).by_word(bits == 64);
+        banding.keys(sketch.view(), &mut keys);
         let keys: Vec<_> = keys.iter().map(|key| format!("{}:{:08x}", key.table, key.hash)).collect();
         answers.insert(format!("K {size}, b {bits}, {bands} x {rows}"), keys.join(" "));
     }

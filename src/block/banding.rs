@@ -1,6 +1,6 @@
 //! Banding: b bands of r rows; two sketches share the block of a band iff all its r components are equal.
 //!
-//! In: the bit planes of a sketch. Out: one [`BlockKey`] a band: its number, and 32 bits of a hash of its r b-bit
+//! In: the bit planes of a sketch, or its components where these are words. Out: one [`BlockKey`] a band: its number, and 32 bits of a hash of its r b-bit
 //! components. What is stored decides, never the components before they were cut to b bits, so a sketch alone
 //! rebuilds its blocks. A pair of similarity s is a candidate with probability `1 - (1 - p^r)^b`, `p = s + (1 - s)
 //! / 2^bits`: see [`design`](super::design).
@@ -24,16 +24,19 @@ pub struct Banding {
     part: Option<Range<usize>>,
     /// Words of a plane.
     groups: usize,
+    /// Whether components are words.
+    by_word: bool,
     rows: usize,
     rule: HotRule,
     bands: Box<[Band]>,
 }
 
-/// Where the rows of a band lie in a plane.
+/// Where the rows of a band lie.
 #[derive(Clone, Copy, Debug)]
 struct Band {
     table: u16,
-    /// The word with the first row, and the row's bit in it.
+    /// The first row's component: in a plane, the word of it and the bit in that.
+    first: usize,
     word: usize,
     shift: u32,
     /// Start of the hash, different for each band.
@@ -59,12 +62,19 @@ impl Banding {
             let first = size - (i + 1) * rows;
             Band {
                 table: i as u16,
+                first,
                 word: first / 64,
                 shift: (first % 64) as u32,
                 salt: mix(PI[2] ^ i as u64),
             }
         };
-        Self { part: None, groups: size.div_ceil(64), rows, rule, bands: (0..bands).map(band).collect() }
+        let groups = size.div_ceil(64);
+        Self { part: None, groups, by_word: false, rows, rule, bands: (0..bands).map(band).collect() }
+    }
+
+    /// Reads sketches whose components are words by themselves, behind a first one.
+    pub fn by_word(self, by_word: bool) -> Self {
+        Self { by_word, ..self }
     }
 
     /// Reads only these words of a sketch, which are bit planes of the size given.
@@ -74,33 +84,45 @@ impl Banding {
 }
 
 impl Band {
-    /// The band's rows in one plane, in the lowest bits.
+    /// The band's rows in one plane of so many, in the lowest bits.
     #[inline]
-    fn rows(self, plane: &[u64], mask: u64) -> u64 {
-        let low = plane[self.word] >> self.shift;
+    fn rows(self, words: &[u64], planes: usize, plane: usize, mask: u64) -> u64 {
+        let at = self.word * planes + plane;
+        let low = words[at] >> self.shift;
         // Two shifts, since a shift by 64 would not give 0.
-        let high = plane.get(self.word + 1).map_or(0, |next| next << 1 << (63 - self.shift));
+        let high = words.get(at + planes).map_or(0, |next| next << 1 << (63 - self.shift));
         (low | high) & mask
     }
+}
+
+/// One multiplication hashes a word.
+#[inline]
+fn add(state: u64, word: u64) -> u64 {
+    fold(word ^ state, PI[1]) ^ word
 }
 
 impl Blocking for Banding {
     fn keys(&self, sketch: SketchRef<'_>, out: &mut Vec<BlockKey>) {
         let words = self.part.clone().map_or(sketch.words, |part| &sketch.words[part]);
         let mask = !0 >> (64 - self.rows);
+        let planes = words.len() / self.groups;
         out.extend(self.bands.iter().map(|band| {
-            let (mut state, mut packed, mut filled) = (band.salt, 0, 0);
-            // As many planes as fit go into one word, and one multiplication hashes a word.
-            for plane in words.chunks_exact(self.groups) {
-                if filled + self.rows > 64 {
-                    state = fold(packed ^ state, PI[1]) ^ packed;
-                    (packed, filled) = (0, 0);
+            let state = if self.by_word {
+                words[1 + band.first..][..self.rows].iter().fold(band.salt, |state, word| add(state, *word))
+            } else {
+                let (mut state, mut packed, mut filled) = (band.salt, 0, 0);
+                // As many planes as fit go into one word.
+                for plane in 0..planes {
+                    if filled + self.rows > 64 {
+                        state = add(state, packed);
+                        (packed, filled) = (0, 0);
+                    }
+                    packed |= band.rows(words, planes, plane, mask) << filled;
+                    filled += self.rows;
                 }
-                packed |= band.rows(plane, mask) << filled;
-                filled += self.rows;
-            }
-            let hash = mix(fold(packed ^ state, PI[1]) ^ packed) >> 32;
-            BlockKey { table: band.table, hash: hash as u32 }
+                add(state, packed)
+            };
+            BlockKey { table: band.table, hash: (mix(state) >> 32) as u32 }
         }));
     }
 
@@ -116,6 +138,7 @@ impl Blocking for Banding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sketch::agreement::Shape;
 
     fn keys(banding: &Banding, words: &[u64]) -> Vec<BlockKey> {
         let mut out = Vec::new();
@@ -133,15 +156,19 @@ mod tests {
         for (size, bits, bands, rows) in
             [(200, 1, 9, 22), (128, 2, 2, 64), (100, 8, 12, 8), (65, 64, 65, 1), (16, 4, 3, 5)]
         {
-            let groups = usize::div_ceil(size, 64);
-            let banding = Banding::new(size, bands, rows, HotRule::NEVER);
-            let words: Vec<u64> = (0..(bits * groups) as u64).map(word).collect();
+            let shape = Shape::components(size, bits);
+            let banding = Banding::new(size, bands, rows, HotRule::NEVER).by_word(shape.by_word());
+            let words: Vec<u64> = (0..shape.words() as u64).map(word).collect();
             let before = keys(&banding, &words);
             assert_eq!(before.len(), banding.tables());
             for component in 0..size {
                 for plane in 0..bits {
                     let mut changed = words.clone();
-                    changed[plane * groups + component / 64] ^= 1 << (component % 64);
+                    if shape.by_word() {
+                        changed[1 + component] ^= 1 << plane;
+                    } else {
+                        changed[component / 64 * bits + plane] ^= 1 << (component % 64);
+                    }
                     // Bands count from the end.
                     let band = (size - 1 - component) / rows;
                     let after = keys(&banding, &changed);

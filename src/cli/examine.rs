@@ -138,8 +138,7 @@ impl Examiner {
 
     /// Place `j` of a sketch of this shape, as it is stored.
     pub(super) fn place(shape: Shape, sketch: &Sketch, j: usize) -> u64 {
-        let bit = |plane: usize| sketch.words[plane * shape.groups() + j / 64] >> (j % 64) & 1;
-        (0..shape.bits).map(|plane| bit(plane) << plane).sum()
+        shape.place(&sketch.words, j)
     }
 
     /// Which blocks of a table are hot, and who meets in them.

@@ -212,6 +212,12 @@ impl Plan {
         self.filter.make()
     }
 
+    /// The filter of a run that writes no similarity: the same pairs, without their estimates where these cost something.
+    pub fn membership_filter(&self) -> Arc<dyn PairFilter> {
+        let filter = self.filter();
+        filter.for_membership().unwrap_or(filter)
+    }
+
     /// Where the filter looks, and its bounds; `None` for one that compares sketches as a whole.
     pub fn schedule(&self) -> Option<&Schedule> {
         self.filter.schedule()

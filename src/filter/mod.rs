@@ -22,6 +22,7 @@ mod whole;
 mod tests;
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +43,8 @@ pub struct Verdict {
     pub accepted: Option<Similarity>,
     /// The look that decided, from 1.
     pub look: u16,
-    /// Components read before the decision, the first word's test included.
+    /// Components read before the decision, the first word's test included. Not those that are read after it, for the estimate of an
+    /// accepted pair.
     pub components: u32,
 }
 
@@ -74,6 +76,12 @@ pub trait PairFilter: Send + Sync + fmt::Debug {
 
     /// Number of looks; a verdict's `look` is in `1..=looks()`.
     fn looks(&self) -> usize;
+
+    /// The same filter for a run that writes no similarity: it accepts the same pairs at the same looks, but a similarity is then
+    /// an estimate of what has been read. `None` where nothing is saved by that.
+    fn for_membership(&self) -> Option<Arc<dyn PairFilter>> {
+        None
+    }
 }
 
 /// How early looks decide.

@@ -57,7 +57,7 @@ pub struct Spent {
 }
 
 /// What a schedule does to pairs of one similarity.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Operation {
     /// Components read before the decision, on average.
     pub components: f64,
@@ -65,6 +65,10 @@ pub struct Operation {
     pub rejected: f64,
     /// Share of pairs that are not: accepted, or left to the exact check.
     pub accepted: f64,
+    /// Share of pairs that are rejected before the last look.
+    pub rejected_early: f64,
+    /// Share of pairs that are accepted before it.
+    pub accepted_early: f64,
 }
 
 /// Where a comparison ended.
@@ -222,6 +226,7 @@ impl Schedule {
     pub fn operation(&self, similarity: f64) -> Operation {
         let mut paths = Paths::new(self.target.agreement().probability(similarity));
         let (mut components, mut rejected, mut accepted) = (0.0, 0.0, 0.0);
+        let (mut rejected_early, mut accepted_early) = (0.0, 0.0);
         if let Some(below) = self.first_word {
             let word = self.target.first_word();
             paths.advance(word.components);
@@ -229,6 +234,7 @@ impl Schedule {
             components = rejected * word.components as f64;
         }
         for look in &self.looks {
+            (rejected_early, accepted_early) = (rejected, accepted);
             paths.advance(look.components as usize);
             let (reject, accept) =
                 (paths.reject(look.reject_below as usize), paths.accept(look.accept_from as usize));
@@ -236,6 +242,12 @@ impl Schedule {
             (rejected, accepted) = (rejected + reject, accepted + accept);
         }
         let (left, all) = (paths.undecided(), self.looks.last().map_or(0, |look| look.components));
-        Operation { components: components + left * f64::from(all), rejected, accepted: accepted + left }
+        Operation {
+            components: components + left * f64::from(all),
+            rejected,
+            accepted: accepted + left,
+            rejected_early,
+            accepted_early,
+        }
     }
 }

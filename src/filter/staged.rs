@@ -1,8 +1,9 @@
 //! The filter that decides by the sketches alone: look by look, and stop as soon as the outcome is certain enough.
 //!
 //! In: two sketches. Out: a [`Verdict`], with the estimate from *all* components for an accepted pair, so that the
-//! reported similarity does not depend on where the filter stopped. (An accepted pair is therefore read to its end;
-//! what a filter saves, it saves on the many that are not.)
+//! reported similarity does not depend on where the filter stopped. What is left of a pair that is accepted early is therefore read
+//! in one go, without further looks. Where no similarity is written, only clusters or a list of documents
+//! ([`for_membership`](PairFilter::for_membership)), it is not read at all.
 //!
 //! Rule: a full comparison accepts iff at least `M0 = ceil(p(T) K)` of K components match. Kind `staged` reaches
 //! the same answer with probability at least `1 - error` each way, for every pair, whatever its similarity; see
@@ -12,6 +13,8 @@
 //!
 //! The guarantee is about pairs, not about candidates: the probability that a pair is a candidate *and* is wrongly
 //! rejected is at most `error`, which therefore adds to the loss of recall by blocking.
+
+use std::sync::Arc;
 
 use super::schedule::Schedule;
 use super::target::Target;
@@ -25,6 +28,8 @@ use crate::sketch::kernel::Kernel;
 pub struct Staged {
     schedule: Schedule,
     kernel: Kernel,
+    /// Whether an accepted pair is read to its end.
+    estimates: bool,
 }
 
 impl Staged {
@@ -50,7 +55,7 @@ impl Staged {
     /// The filter of a given schedule.
     pub fn from_schedule(schedule: Schedule) -> Self {
         let kernel = Kernel::new(schedule.target().size(), schedule.target().bits());
-        Self { schedule, kernel }
+        Self { schedule, kernel, estimates: true }
     }
 
     /// Where it looks, and its bounds.
@@ -69,7 +74,8 @@ impl PairFilter for Staged {
         let (a, b) = (a.words, b.words);
         let stop = self.schedule.walk(&self.kernel, a, b);
         let accepted = (!stop.rejected).then(|| {
-            let (read, size) = (stop.components as usize, self.schedule.target().size());
+            let read = stop.components as usize;
+            let size = if self.estimates { self.schedule.target().size() } else { read };
             let rest = size - read - self.kernel.differing(a, b, read, size) as usize;
             let agreement = (stop.matches as usize + rest) as f64 / size as f64;
             Similarity::clamped(self.schedule.target().agreement().similarity(agreement))
@@ -79,5 +85,9 @@ impl PairFilter for Staged {
 
     fn looks(&self) -> usize {
         usize::from(self.schedule.count())
+    }
+
+    fn for_membership(&self) -> Option<Arc<dyn PairFilter>> {
+        Some(Arc::new(Self { estimates: false, ..self.clone() }))
     }
 }

@@ -1,28 +1,49 @@
 //! What a filter is to decide: whether two sketches of one shape show a similarity of at least the threshold.
 //!
-//! Also where it looks, by default: after the whole words that cost the least time. A look costs [`LOOK`] nanoseconds however little it
-//! reads, mostly for a branch that nobody can foretell, and [`WORD_READ`] for each word of a plane. Which pairs a look leaves follows from the
-//! threshold: of pairs whose similarities are spread evenly over 0 to 1, those above the similarity of which half are rejected there. What
-//! such pairs cost is a sum over the looks, and the looks with the least sum are the shortest path through all that may be. So a short
-//! sketch is read at once after its first word (K = 1000 of 4 bits: 64 words), and a long one in a few looks that lie further and
-//! further apart. Which looks are taken never matters to the error: the bounds are made for them.
+//! Also where it looks, by default: after the whole words with which candidates, as banding makes them, cost the least. What a filter
+//! sees is not a corpus but its candidates, most of which lie near the threshold: [`CANDIDATES`] is their density, measured once and fixed
+//! here, since looks are a function of the configuration alone. What is counted is what is read: a candidate's sketch is seldom in a cache,
+//! and a look costs as much as [`LOOK`] words of it. A pair that a look rejects costs nothing any more; one that it accepts is read
+//! to its end, since its estimate is of all components, but it is looked at no more. The looks with the least sum are the shortest path through all
+//! that may be. Which looks are taken never matters to the error: the bounds are made for them.
 
 use super::FilterError;
 use super::binomial::{Binomial, least_count};
-use super::sequential::FirstWord;
+use super::sequential::{Bounds, FirstWord, Model};
 use crate::sketch::agreement::{Agreement, Shape};
 use crate::sketch::estimate::match_probability;
 
 /// Components in the first fingerprint word.
 pub(super) const WORD: usize = 64;
 
-/// What a look takes however little it reads, in nanoseconds: a call, and a decision that is often foretold wrongly. With [`WORD_READ`]
-/// between what the full comparison of 7 to 64 words takes on two machines (14.7 to 33 ns on an Intel Xeon, 17 to 24 ns from 16 words on an AMD
-/// EPYC, both with AVX-512; `cargo bench --bench filter -- 'one query'`, November 2026). Only the ratio of the two decides where to look.
-const LOOK: f64 = 15.0;
+/// What a look costs however little it reads, in words of 64 bits: a call, and a decision that is often foretold wrongly. A price, not a
+/// time: of 448 components of 4 bits all three early looks together take 4 ns, where fetching and deciding a candidate takes 66 (`cargo
+/// bench --bench filter -- candidates`) and a run spends thousands on each; they save half of the bytes.
+const LOOK: f64 = 2.0;
 
-/// What a word of 64 bits takes to compare, in nanoseconds.
-const WORD_READ: f64 = 0.2;
+/// Candidates by their similarity s, in thousandths: ten ranges of `s / T` from 0 to 1, then four of `(s - T) / (1 - T)`. The mean of
+/// twelve runs whose bands are those of their threshold, each counting alike: 10,000 pages and a feed of long texts at T = 0.5, 0.6, 0.7, 0.8
+/// and 0.9, a feed of short texts at 0.5 and 0.8. A candidate counts once, however many blocks it shares. Without pairs of similarity 1.
+const CANDIDATES: [f64; BELOW + ABOVE] =
+    [1.0, 31.0, 31.0, 23.0, 35.0, 68.0, 87.0, 127.0, 135.0, 116.0, 84.0, 62.0, 50.0, 150.0];
+
+/// Ranges of [`CANDIDATES`] below the threshold.
+const BELOW: usize = 10;
+
+/// Ranges above it.
+const ABOVE: usize = 4;
+
+/// The share of the error that a look is taken to have while looks are chosen: as with four early looks.
+const SHARE: f64 = 0.25;
+
+/// What is left of the candidates after a look.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    /// The share that is neither rejected nor accepted.
+    undecided: f64,
+    /// The share that is not rejected: what is read on.
+    not_rejected: f64,
+}
 
 /// A threshold for sketches of one shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -98,19 +119,16 @@ impl Target {
         FirstWord { components: WORD, agree: (0.5 - half) / (1.0 - half) }
     }
 
-    /// The looks that take the least time, for bounds of such an error: some of 64, 128, 192, 256, 384, 512, 768, 1024, 1536, ...
-    /// components, and K.
+    /// The looks with which [`CANDIDATES`] cost the least, for bounds of such an error: some of 64, 128, 192, ... 512, 640, ... 1024,
+    /// 1280, ... components, and K.
     pub fn default_looks(&self, error: f64) -> Vec<usize> {
-        let dense = (1..4).map(|word| word * WORD);
-        let sparse = (0..).flat_map(|doubling| [4, 6].map(|words| (words * WORD) << doubling));
-        let early = dense.chain(sparse).take_while(|&k| k < self.shape.size);
-        // What the first word leaves stands before them, with nothing read.
-        let looks: Vec<usize> = [0].into_iter().chain(early).chain([self.shape.size]).collect();
-        let left: Vec<f64> = looks.iter().map(|&k| self.left_after(k, error)).collect();
-        // The least time of a way to each look, and the look before it on that way.
+        let looks = self.possible_looks();
+        let left: Vec<Left> = looks.iter().map(|&k| self.left_after(k, error)).collect();
+        // The least cost of a way to each look, and the look before it on that way. What the first word leaves stands before them, with
+        // nothing read.
         let mut ways = vec![(0.0, 0)];
         for &to in &looks[1..] {
-            let by_way_of = |(j, way): (usize, &(f64, usize))| (way.0 + left[j] * self.time(looks[j], to), j);
+            let by_way_of = |(j, way): (usize, &(f64, usize))| (way.0 + self.price(left[j], looks[j], to), j);
             let best = ways.iter().enumerate().map(by_way_of).min_by(|a, b| a.0.total_cmp(&b.0));
             ways.extend(best);
         }
@@ -121,38 +139,70 @@ impl Target {
         taken
     }
 
-    /// What a look at `to` components takes after one at `from`, in nanoseconds.
-    fn time(&self, from: usize, to: usize) -> f64 {
-        let words = (to.div_ceil(WORD) - from.div_ceil(WORD)) * self.shape.bits;
-        LOOK + WORD_READ * words as f64
+    /// Where a comparison stands before its first look, all places where it may look, and K: four between a power of two and
+    /// the next, but not within a word.
+    fn possible_looks(&self) -> Vec<usize> {
+        let next = |k: &usize| Some(k + ((k + 1).next_power_of_two() / 8).max(WORD));
+        let early = std::iter::successors(Some(WORD), next).take_while(|&k| k < self.shape.size);
+        [0].into_iter().chain(early).chain([self.shape.size]).collect()
     }
 
-    /// What these looks take on average, in nanoseconds.
+    /// What a look at `to` components costs after one at `from`, in words a candidate.
+    fn price(&self, left: Left, from: usize, to: usize) -> f64 {
+        let words = (to.div_ceil(WORD) - from.div_ceil(WORD)) * self.shape.bits;
+        left.undecided * LOOK + left.not_rejected * words as f64
+    }
+
+    /// What these looks cost, in words a candidate.
     #[cfg(test)]
     pub(super) fn cost(&self, looks: &[usize], error: f64) -> f64 {
         let from = [0].iter().chain(looks);
-        from.zip(looks).map(|(&from, &to)| self.left_after(from, error) * self.time(from, to)).sum()
+        from.zip(looks).map(|(&from, &to)| self.price(self.left_after(from, error), from, to)).sum()
     }
 
-    /// The share of similarities, of all from 0 to 1, that the first word and a look at `k` components leave: those of which half or more
-    /// pass.
-    fn left_after(&self, k: usize, error: f64) -> f64 {
-        let below = Binomial::new(k, self.probability()).reject_below(error);
-        let look = if below == 0 { 1.0 } else { self.share_above(below as f64 / k as f64) };
-        if self.has_first_word() { look.min(self.left_by_first_word(error)) } else { look }
+    /// What the first word and a look at `k` components leave of the candidates.
+    fn left_after(&self, k: usize, error: f64) -> Left {
+        if k == 0 {
+            return self.left_by_first_word(error * SHARE);
+        }
+        let (size, least) = (self.shape.size, self.least_matches());
+        let one = |total: usize| Bounds::new(Model::sketch(size, total), None, &[k], error * SHARE).below[0];
+        let (below, from) = (one(least), k + 1 - one(size - (least - 1)));
+        let mut left = Left { undecided: 0.0, not_rejected: 0.0 };
+        for (similarity, share) in self.candidates() {
+            let matches = Binomial::new(k, self.shape.agreement.probability(similarity));
+            let (rejected, accepted) = (matches.below(below), matches.at_least(from));
+            left.undecided += share * (1.0 - rejected - accepted);
+            left.not_rejected += share * (1.0 - rejected);
+        }
+        left
     }
 
-    /// The share that the first word's test leaves.
-    fn left_by_first_word(&self, error: f64) -> f64 {
-        let FirstWord { components, agree } = self.first_word();
-        let p = self.probability();
-        let below = Binomial::new(components, p + (1.0 - p) * agree).reject_below(error);
-        self.share_above((below as f64 / components as f64 - agree) / (1.0 - agree))
+    /// What the first word's test leaves, where there is one, before a look.
+    fn left_by_first_word(&self, error: f64) -> Left {
+        let mut left = 1.0;
+        if self.has_first_word() {
+            let FirstWord { components, agree } = self.first_word();
+            let bits = |similarity| {
+                let p = self.shape.agreement.probability(similarity);
+                Binomial::new(components, p + (1.0 - p) * agree)
+            };
+            let below = bits(self.threshold).reject_below(error);
+            left =
+                self.candidates().map(|(similarity, share)| share * bits(similarity).at_least(below)).sum();
+        }
+        Left { undecided: left, not_rejected: left }
     }
 
-    /// The share of similarities at which components match with more than this probability.
-    fn share_above(&self, p: f64) -> f64 {
-        1.0 - self.shape.agreement.similarity(p).clamp(0.0, 1.0)
+    /// Similarities of candidates as banding makes them, and the share of each: the mixture that looks are chosen by.
+    pub fn candidates(&self) -> impl Iterator<Item = (f64, f64)> {
+        let threshold = self.threshold;
+        let middle = move |range: usize| match range.checked_sub(BELOW) {
+            None => threshold * (range as f64 + 0.5) / BELOW as f64,
+            Some(above) => threshold + (1.0 - threshold) * (above as f64 + 0.5) / ABOVE as f64,
+        };
+        let all: f64 = CANDIDATES.iter().sum();
+        CANDIDATES.iter().enumerate().map(move |(range, share)| (middle(range), share / all))
     }
 
     /// The looks of the staged filter over consistent weighted samples (Yuan et al. 2019), who take 100, 200, 400, 600, 800 and 1000 of

@@ -91,6 +91,11 @@ impl Job {
             stages.visitors = Arc::new(Visitors::before_live());
         }
         let (index, count) = together.as_ref().map_or((0, 1), |t| (t.index(), t.count()));
+        // Another process of a run may have a monitor, which shows similarities; a replay by several has none.
+        let is_watched = deployment.monitor.is_some() || (count > 1 && matches!(mode, Mode::Run { .. }));
+        if !deployment.emit.is_of_pairs() && !is_watched {
+            stages.filter = plan.membership_filter();
+        }
         let mut described = plan.description();
         if deployment.emit == EmitKind::ClusterDeltas {
             // An output holds changes of pairs or of clusters, not both.

@@ -60,7 +60,7 @@ pub struct Summary {
     pub candidates: u64,
     /// Candidates that the first word ruled out, then comparisons decided at look 1, 2, and so on.
     pub compared_by_stage: Vec<u64>,
-    /// Components that the filter read of the pairs that it compared.
+    /// Components that the filter read of the pairs that it compared, before it decided.
     pub components_compared: u64,
     /// Pairs of sketches accepted, whenever they came.
     pub accepted: u64,

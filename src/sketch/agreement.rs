@@ -81,7 +81,7 @@ impl Agreement {
     }
 }
 
-/// A sketch that is compared place by place: K places of so many bits each, as bit planes.
+/// A sketch that is compared place by place: K places of so many bits each, as bit planes or as words; see [`sketch`](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Shape {
     /// K, places; 1 to 32768 inclusive.
@@ -98,20 +98,54 @@ impl Shape {
         Self { size, bits, agreement: Agreement::Bits(bits) }
     }
 
-    /// Words of a plane.
-    pub fn groups(&self) -> usize {
-        self.size.div_ceil(64)
+    /// Whether a place is a word by itself.
+    pub fn by_word(&self) -> bool {
+        self.bits == 64
     }
 
     /// Words of the sketch.
     pub fn words(&self) -> usize {
-        self.bits * self.groups()
+        if self.by_word() { 1 + self.size } else { self.bits * self.size.div_ceil(64) }
+    }
+
+    /// The words of such a sketch whose places hold the low bits of these.
+    pub fn pack(&self, places: &[u64]) -> Vec<u64> {
+        let places = &places[..self.size];
+        let plane = |group: &[u64], p: usize| group.iter().rev().fold(0, |word, x| word << 1 | x >> p & 1);
+        if self.by_word() {
+            let first = plane(&places[..self.size.min(64)], 0);
+            return [first].into_iter().chain(places.iter().copied()).collect();
+        }
+        places.chunks(64).flat_map(|group| (0..self.bits).map(move |p| plane(group, p))).collect()
+    }
+
+    /// Place `j` of such a sketch.
+    pub fn place(&self, words: &[u64], j: usize) -> u64 {
+        if self.by_word() {
+            return words[1 + j];
+        }
+        let planes = &words[j / 64 * self.bits..][..self.bits];
+        planes.iter().rev().fold(0, |place, plane| place << 1 | plane >> (j % 64) & 1)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn either_layout_holds_every_place_and_begins_with_the_first_word() {
+        let places: Vec<u64> = (0..130).map(crate::hash::mix).collect();
+        for (size, bits) in [(16, 64), (130, 64), (130, 1), (100, 4), (64, 6), (128, 32)] {
+            let shape = Shape::components(size, bits);
+            let words = shape.pack(&places);
+            assert_eq!(words.len(), shape.words());
+            for (j, place) in places[..size].iter().enumerate() {
+                assert_eq!(shape.place(&words, j), place & !0 >> (64 - bits), "{j} of {size}, {bits} bits");
+                assert!(j >= 64 || words[0] >> j & 1 == place & 1, "{j} of {size}, {bits} bits");
+            }
+        }
+    }
 
     #[test]
     fn by_hand() {

@@ -6,20 +6,27 @@
 //! Which bits of which components make planes, and in which order, is a list of [`Cut`]s: one for plain components; two where the
 //! first components have more bits (P. Yuan et al., *f-fractional bit minwise hashing*, 2012); and n for places that are runs
 //! of n components.
+//!
+//! A place of 64 bits makes no planes: it is a word, so that a look reads the places that it counts and no others. Before all of them stands the
+//! first word of the planes that they do not have.
 
 use std::ops::Range;
 
-use super::kernel::planes::Pack;
+use super::kernel::planes::{Pack, rehash};
 use super::{Sampler, Sketcher, kernel};
 use crate::text::Features;
 
-/// Some planes of some components, which are stored together.
+/// Some bits of some components, and where their planes are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cut {
     /// Which components.
     pub(super) components: Range<usize>,
     /// Which of their bits, a plane each.
     pub(super) bits: Range<usize>,
+    /// The word of the first plane; where places are words, the bit that the first one stands at.
+    pub(super) at: usize,
+    /// Words between this word of a plane and its next one.
+    pub(super) stride: usize,
 }
 
 impl Cut {
@@ -35,21 +42,43 @@ pub(super) struct Packed {
     sampler: Box<dyn Sampler>,
     components: Vec<u64>,
     cuts: Vec<Cut>,
+    by_word: bool,
     packer: Packer,
 }
 
 impl Packed {
-    /// `size` components, cut like this.
-    pub(super) fn new(sampler: Box<dyn Sampler>, size: usize, cuts: Vec<Cut>) -> Self {
-        Self { sampler, components: vec![0; size], cuts, packer: Packer::new() }
+    /// `size` components, cut like this; into places that are words, or into planes.
+    pub(super) fn new(sampler: Box<dyn Sampler>, size: usize, cuts: Vec<Cut>, by_word: bool) -> Self {
+        Self { sampler, components: vec![0; size], cuts, by_word, packer: Packer::new() }
+    }
+
+    /// Appends places of a word each, behind the lowest bits of the first 64.
+    fn places(&self, words: &mut Vec<u64>) {
+        let first = words.len();
+        let places = self.cuts.first().map_or(0, |cut| cut.components.len());
+        words.resize(first + 1 + places, 0);
+        for cut in &self.cuts {
+            let mask = !0 >> (64 - cut.bits.len());
+            let components = &self.components[cut.components.clone()];
+            for (word, value) in words[first + 1..].iter_mut().zip(components) {
+                *word |= (rehash(*value) >> cut.bits.start & mask) << cut.at;
+            }
+        }
+        words[first] = words[first + 1..].iter().take(64).rev().fold(0, |word, place| word << 1 | place & 1);
     }
 }
 
 impl Sketcher for Packed {
     fn sketch(&mut self, features: Features<'_>, words: &mut Vec<u64>) {
         self.sampler.components(features, &mut self.components);
+        if self.by_word {
+            return self.places(words);
+        }
+        let start = words.len();
+        words.resize(start + self.cuts.iter().map(Cut::words).sum::<usize>(), 0);
         for cut in &self.cuts {
-            self.packer.pack(&self.components[cut.components.clone()], cut.bits.clone(), words);
+            let components = &self.components[cut.components.clone()];
+            (self.packer.0)(components, cut.bits.clone(), cut.stride, &mut words[start + cut.at..]);
         }
     }
 }
@@ -64,11 +93,11 @@ impl Packer {
         Self(kernel::pack())
     }
 
-    /// Appends the planes of these `bits` of `components`, `ceil(K / 64)` words each; unused bits of the last words are 0.
+    /// Appends the planes of these `bits` of `components`, those of 64 components together; unused bits of the last words are 0.
     pub(super) fn pack(self, components: &[u64], bits: Range<usize>, planes: &mut Vec<u64>) {
         let start = planes.len();
         planes.resize(start + bits.len() * components.len().div_ceil(64), 0);
-        (self.0)(components, bits, &mut planes[start..]);
+        (self.0)(components, bits.clone(), bits.len(), &mut planes[start..]);
     }
 }
 
@@ -76,7 +105,7 @@ impl Packer {
 mod tests {
     use super::*;
     use crate::hash::mix;
-    use crate::sketch::kernel::planes::{self, rehash};
+    use crate::sketch::kernel::planes;
 
     #[test]
     fn every_plane_holds_its_bit_of_every_component() {
@@ -90,7 +119,7 @@ mod tests {
                     assert_eq!((planes.len(), planes[0]), (1 + bits * groups, 99));
                     for p in 0..bits {
                         for j in 0..groups * 64 {
-                            let stored = planes[1 + p * groups + j / 64] >> (j % 64) & 1;
+                            let stored = planes[1 + j / 64 * bits + p] >> (j % 64) & 1;
                             let expected = components.get(j).map_or(0, |s| rehash(*s) >> p & 1);
                             assert_eq!(stored, expected, "size {size} bits {bits} plane {p} component {j}");
                         }
@@ -99,9 +128,65 @@ mod tests {
                     for (from, to) in [(bits / 2, bits), (bits / 3, bits * 2 / 3)] {
                         let mut some = Vec::new();
                         packer.pack(&components, from..to, &mut some);
-                        assert_eq!(some, planes[1 + from * groups..][..(to - from) * groups]);
+                        let expected = planes[1..].chunks(bits).flat_map(|group| &group[from..to]);
+                        assert!(some.iter().eq(expected));
                     }
                 }
+            }
+        }
+    }
+
+    /// Values that are given, whatever the features are.
+    #[derive(Debug)]
+    struct Given(Vec<u64>);
+
+    impl Sampler for Given {
+        fn components(&mut self, _features: Features<'_>, out: &mut [u64]) {
+            out.copy_from_slice(&self.0);
+        }
+    }
+
+    #[test]
+    fn places_of_a_word_hold_the_bits_of_the_planes() {
+        for (size, length) in [(16, 1), (64, 1), (130, 1), (1000, 1), (200, 2), (400, 4), (70, 2)] {
+            let components: Vec<u64> = (0..size as u64).map(|j| mix(j * 17 + 3)).collect();
+            let (places, bits) = (size / length, 64 / length);
+            let cut = |i: usize| Cut {
+                components: i * places..(i + 1) * places,
+                bits: 0..bits,
+                at: i * bits,
+                stride: 64,
+            };
+            let words = |by_word| {
+                let cuts = (0..length).map(cut).collect();
+                let mut words = vec![99];
+                let features = Features { ids: &[1], weights: &[] };
+                Packed::new(Box::new(Given(components.clone())), size, cuts, by_word)
+                    .sketch(features, &mut words);
+                words.split_off(1)
+            };
+            let (rows, planes) = (words(true), {
+                // Planes of several cuts lie side by side, so that all of them are made in one region.
+                let mut planes = vec![0; 64 * places.div_ceil(64)];
+                for i in 0..length {
+                    let cut = cut(i);
+                    (Packer::new().0)(
+                        &components[cut.components],
+                        cut.bits,
+                        cut.stride,
+                        &mut planes[cut.at..],
+                    );
+                }
+                planes
+            });
+            assert_eq!((rows.len(), rows[0]), (1 + places, planes[0]), "{size} in runs of {length}");
+            for j in 0..places {
+                let plane = |p: usize| (planes[j / 64 * 64 + p] >> (j % 64) & 1) << p;
+                assert_eq!(
+                    rows[1 + j],
+                    (0..64).map(plane).sum::<u64>(),
+                    "place {j} of {size} in runs of {length}"
+                );
             }
         }
     }

@@ -6,7 +6,7 @@
 //! estimate from either width and to take the mean with the inverse variances as weights, at the pooled estimate. The weights
 //! depend on the data, so that mean has a bias of O(1 / K), far below its deviation.
 //!
-//! Layout: b planes of all K components, then planes b to 2b of the first `wide` ones, a multiple of 64. Where a component is
+//! Layout: the b planes of all K components, then planes b to 2b of the first `wide` ones, a multiple of 64; each in groups of 64 components. Where a component is
 //! wide, more of it is compared, so components are not exchangeable and such sketches are compared as a whole; but the first b
 //! planes are a plain b-bit sketch, which bands are cut from.
 
@@ -90,8 +90,8 @@ impl Mixed {
         let (low, high) = (narrow.bits * groups, wide.bits - narrow.bits);
         let mut differing = [0, 0];
         for g in 0..groups {
-            let differ = (0..narrow.bits).map(|p| p * groups + g);
-            let more = (0..high).map(|p| low + p * wide_groups + g).filter(|_| g < wide_groups);
+            let differ = (0..narrow.bits).map(|p| g * narrow.bits + p);
+            let more = (0..high).map(|p| low + g * high + p).filter(|_| g < wide_groups);
             let or = differ.chain(more).fold(0, |or, at| or | (a[at] ^ b[at]));
             differing[usize::from(g < wide_groups)] += or.count_ones() as usize;
         }

@@ -1,10 +1,10 @@
 //! Features to sketches.
 //!
 //! A **sketch** has K components; under random hashing two texts agree in a component with a probability that is
-//! their similarity. A component is stored by its low b bits, as **bit planes**: plane p holds bit p of all
-//! components, 64 components to a word, so `words[p * groups + g]` holds bit p of components `64 g .. 64 g + 64` (the
-//! first component in the lowest bit) and `groups = ceil(K / 64)`. Hence the first `groups` words of a sketch *are* the one-bit
-//! fingerprint of the same text, and one kernel compares sketches of any b.
+//! their similarity. A component is stored by its low b bits, as **bit planes**: 64 components are a group of b words, of which word p holds
+//! bit p of each, so `words[g * b + p]` holds bit p of components `64 g .. 64 g + 64` (the first component in the lowest bit). A look at
+//! the first k components reads the first `b k / 64` words and no cache line behind them. Components of 64 bits are words by themselves,
+//! `words[1 + j]`, so that a look may lie anywhere. In either layout `words[0]` is the **first word**: the lowest bit of components 0 to 63.
 //!
 //! Not all sketches have components. What a kind of sketch can do is said by [`SketchParams`]: its [`shape`](SketchParams::shape)
 //! if it is compared place by place, its [`planes`](SketchParams::planes) if bands can be cut from it, and an
@@ -65,7 +65,7 @@ use crate::text::Features;
 /// The sketch of one text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sketch {
-    /// Bit planes for most kinds; those of the blocks' own sketch come last.
+    /// Bit planes for most kinds; those of the blocks' own sketch are the last.
     #[serde(with = "words")]
     pub words: Box<[u64]>,
     /// Where the scheme keeps them, the distinct features, ascending; and after these, unless its [measure](Scheme::measure) is the

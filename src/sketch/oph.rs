@@ -135,7 +135,7 @@ impl Estimator for Original {
         let (mut either, mut both, mut agree) = (0, 0, 0);
         for g in 0..groups {
             let filled = |words: &[u64]| words[self.bits * groups + g];
-            let differ = (0..self.bits).fold(0, |or, p| or | (a[p * groups + g] ^ b[p * groups + g]));
+            let differ = (0..self.bits).fold(0, |or, p| or | (a[g * self.bits + p] ^ b[g * self.bits + p]));
             either += (filled(a) | filled(b)).count_ones() as usize;
             both += (filled(a) & filled(b)).count_ones() as usize;
             agree += (filled(a) & filled(b) & !differ).count_ones() as usize;

@@ -171,9 +171,9 @@ struct Traits {
 
 /// What the words of a sketch hold.
 enum Layout {
-    /// Bit planes of components.
+    /// Components: bit planes, or words.
     Planes,
-    /// Bit planes of runs of so many components.
+    /// The same of runs of so many components.
     Runs(usize),
     /// A plane of signs.
     Angles,
@@ -364,7 +364,8 @@ impl SketchParams {
             Layout::Values => self.size,
             Layout::Parities => (self.size * self.bits).div_ceil(64),
             Layout::Bins => (self.bits + 1) * self.size.div_ceil(64),
-            Layout::Planes | Layout::Runs(_) | Layout::Angles => self.cuts().iter().map(Cut::words).sum(),
+            Layout::Planes if self.wide > 0 => self.cuts().iter().map(Cut::words).sum(),
+            Layout::Planes | Layout::Runs(_) | Layout::Angles => self.planes().map_or(0, |all| all.words()),
         }
     }
 
@@ -430,7 +431,8 @@ impl SketchParams {
                 Box::new(Rejection::new(size, f64::from(bound) / 1000.0, seed))
             }
         };
-        Box::new(Packed::new(sampler, size, self.cuts()))
+        let by_word = self.planes().is_some_and(|places| places.by_word());
+        Box::new(Packed::new(sampler, size, self.cuts(), by_word))
     }
 
     /// How components become planes.
@@ -439,13 +441,18 @@ impl SketchParams {
             // A place's components are as far apart as there are places: which ones make a run has no part in the law.
             Layout::Runs(length) => {
                 let places = self.size / length;
-                (0..length)
-                    .map(|i| Cut { components: i * places..(i + 1) * places, bits: 0..self.bits })
-                    .collect()
+                let cut = |i| Cut {
+                    components: i * places..(i + 1) * places,
+                    bits: 0..self.bits,
+                    at: i * self.bits,
+                    stride: length * self.bits,
+                };
+                (0..length).map(cut).collect()
             }
             _ => {
-                let all = Cut { components: 0..self.size, bits: 0..self.bits };
-                let wide = Cut { components: 0..self.wide, bits: self.bits..2 * self.bits };
+                let b = self.bits;
+                let all = Cut { components: 0..self.size, bits: 0..b, at: 0, stride: b };
+                let wide = Cut { components: 0..self.wide, bits: b..2 * b, at: all.words(), stride: b };
                 if self.wide == 0 { vec![all] } else { vec![all, wide] }
             }
         }

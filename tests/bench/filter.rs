@@ -4,9 +4,12 @@
 //!
 //! The group `one query` is one query against 20,000 documents in memory, more than the nearer caches hold, at T = 0.8 and
 //! similarities of each distribution of `dupflow evaluate filter`. The first form compares all components of 64 bits. The others
-//! keep 4 bits or 1 bit of the same 1000 components, or of the first 448 (pipeline `minhash`), in planes, and the program's own filter
-//! decides: by all components, document by document; staged, document by document; as the program does it, first words from a column, then
-//! the planes of what they leave, fetched together.
+//! keep 4 bits or 1 bit of the same 1000 components, or of the first 448 (pipeline `minhash`), in planes, or 64 bits, a word each, and the
+//! program's own filter decides: by all components, document by document; by the paper's looks, or staged, in the same way; as the program
+//! does it, first words from a column, then the words of what they leave, fetched together.
+//!
+//! The group `candidates` is of pairs as banding chooses them, whose sketches lie apart in memory: what looks cost and save where the
+//! program has them. It prints a table and measures nothing by criterion.
 //!
 //! Criterion measures form after form, so that whatever else a machine does comes between them. What the docs have is printed first, in one
 //! table: the forms in turn, each round all of them, and of each form the least time.
@@ -19,8 +22,9 @@ use std::hint::black_box;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use dupflow::block::{Banding, Blocking, HotRule};
 use dupflow::evaluate::distribution::Distribution;
-use dupflow::filter::{FilterKind, FilterParams, PairFilter, Staged, Target, shared_features};
+use dupflow::filter::{FilterKind, FilterParams, PairFilter, Schedule, Staged, Target, shared_features};
 use dupflow::hash::mix;
+use dupflow::sketch::agreement::Shape;
 use dupflow::sketch::kernel::Kernel;
 use dupflow::sketch::{Sketch, SketchRef};
 use dupflow::time::{Clock, SystemClock};
@@ -122,18 +126,16 @@ impl Rows {
         self.documents.iter().filter(|row| equal(row) >= least).count()
     }
 
-    /// The low bits of the first `size` components, hashed again, as planes.
+    /// The low bits of the first `size` components, hashed again, as the program stores them.
     fn sketches(&self, size: usize, bits: usize) -> (Sketch, Vec<Sketch>) {
-        let word = |plane: usize, group: &[u64]| {
-            group.iter().rev().fold(0, |word, x| word << 1 | mix(*x) >> plane & 1)
-        };
-        let pack = |row: &Vec<u64>| -> Sketch {
-            let words =
-                (0..bits).flat_map(|plane| row[..size].chunks(64).map(move |group| word(plane, group)));
-            Sketch { words: words.collect(), features: [].into() }
-        };
+        let pack = |row: &Vec<u64>| packed(&row[..size].iter().map(|x| mix(*x)).collect::<Vec<_>>(), bits);
         (pack(&self.query), self.documents.iter().map(pack).collect())
     }
+}
+
+/// A sketch of the low bits of these components.
+fn packed(components: &[u64], bits: usize) -> Sketch {
+    Sketch { words: Shape::components(components.len(), bits).pack(components).into(), features: [].into() }
 }
 
 /// Sketches in one arena, as the program holds them, and their first words.
@@ -221,12 +223,12 @@ fn one_query(c: &mut Criterion) {
         group.bench_function("full comparison", |bench| bench.iter(|| rows.full(full_width)));
         // By itself: its 160 MB would leave the caches cold for whichever form comes next.
         let wide = least(&[("full comparison".to_owned(), &|| rows.full(full_width))])[0];
-        for (size, bits) in [(448, 4), (WIDE, 4), (448, 1), (WIDE, 1)] {
+        for (size, bits) in [(448, 4), (WIDE, 4), (448, 1), (WIDE, 1), (WIDE, 64)] {
             let staged = |kind| {
                 let params = FilterParams { kind, ..FilterParams::default() };
                 Staged::new(target(size, bits), &params).expect("default parameters")
             };
-            let (full, staged) = (staged(FilterKind::Full), staged(FilterKind::Staged));
+            let [full, paper, staged] = [FilterKind::Full, FilterKind::Paper, FilterKind::Staged].map(staged);
             let planes = Planes::new(&rows, size, bits);
             assert_eq!(
                 planes.as_the_program(&staged),
@@ -234,11 +236,12 @@ fn one_query(c: &mut Criterion) {
                 "both forms accept the same"
             );
             let name = |form: &str| format!("{size} components of {bits} bits, {form}");
-            let plain = || planes.one_by_one(&full);
+            let (plain, papers) = (|| planes.one_by_one(&full), || planes.one_by_one(&paper));
             let (in_rows, program) = (|| planes.one_by_one(&staged), || planes.as_the_program(&staged));
             let first_words = || planes.first_words(&staged);
-            let forms: [(String, &dyn Fn() -> usize); 4] = [
+            let forms: [(String, &dyn Fn() -> usize); 5] = [
                 (name("full comparison"), &plain),
+                (name("the paper's filter"), &papers),
                 (name("in rows"), &in_rows),
                 (name("as the program"), &program),
                 (name("first words alone"), &first_words),
@@ -255,6 +258,109 @@ fn one_query(c: &mut Criterion) {
             }
         }
         group.finish();
+    }
+}
+
+/// Sketches that lie apart in memory, more than the caches hold.
+const APART: usize = 400_000;
+
+/// Partners that a sketch is compared with at a time, as candidates are.
+const PARTNERS: usize = 8;
+
+/// Candidates as banding makes them, of which the sketches are not in a cache: what the looks by default are chosen by.
+struct Candidates {
+    length: usize,
+    words: Vec<u64>,
+    /// A sketch, and its partners.
+    groups: Vec<(usize, [usize; PARTNERS])>,
+}
+
+impl Candidates {
+    fn draw(target: &Target) -> Self {
+        let mut rng = StdRng::seed_from_u64(5);
+        let density: Vec<(f64, f64)> = target.candidates().collect();
+        let similarity = |at: f64| {
+            let mut left = at;
+            density.iter().find(|(_, share)| (left, left -= share).0 < *share).map_or(1.0, |(s, _)| *s)
+        };
+        let (size, bits) = (target.size(), target.bits());
+        let mut words = Vec::new();
+        let mut groups: Vec<(usize, [usize; PARTNERS])> = Vec::new();
+        let mut places: Vec<usize> = (0..APART).collect();
+        for i in (1..APART).rev() {
+            places.swap(i, rng.random_range(0..=i));
+        }
+        let mut sketches: Vec<Sketch> = Vec::with_capacity(APART);
+        for group in places.chunks_exact(1 + PARTNERS) {
+            let query: Vec<u64> = (0..size).map(|_| rng.random()).collect();
+            sketches.push(packed(&query, bits));
+            for _ in 0..PARTNERS {
+                let s = similarity(rng.random_range(0.0..1.0));
+                let near: Vec<u64> =
+                    query.iter().map(|x| if rng.random_bool(s) { *x } else { rng.random() }).collect();
+                sketches.push(packed(&near, bits));
+            }
+            let partners = std::array::from_fn(|i| group[1 + i]);
+            groups.push((group[0], partners));
+        }
+        let length = sketches[0].words.len();
+        words.resize(APART * length, 0);
+        for (place, sketch) in places.iter().zip(&sketches) {
+            words[place * length..][..length].copy_from_slice(&sketch.words);
+        }
+        Self { length, words, groups }
+    }
+
+    fn get(&self, at: usize) -> SketchRef<'_> {
+        SketchRef { words: &self.words[at * self.length..][..self.length], features: &[] }
+    }
+
+    /// As the program compares: first words, the beginnings of those that are left, all together; then the verdicts.
+    fn accepted(&self, filter: &Staged) -> usize {
+        let mut accepted = 0;
+        for (query, partners) in &self.groups {
+            let a = self.get(*query);
+            let passed = partners.map(|at| self.get(at));
+            black_box(passed.iter().fold(0, |all, b| all ^ b.words[0]));
+            for b in passed {
+                accepted += usize::from(filter.decide(a, b).accepted.is_some());
+            }
+        }
+        accepted
+    }
+}
+
+/// What looks cost and save on candidates.
+fn candidates(_: &mut Criterion) {
+    println!("| K | bits | T | looks | time (ns/candidate) |");
+    println!("|---:|---:|---:|---|---:|");
+    let clock = SystemClock::start();
+    for (size, bits, threshold) in [(448, 4, 0.8), (448, 4, 0.5), (256, 8, 0.8), (1024, 1, 0.8)] {
+        let target = Target::new(threshold, size, bits).expect("a threshold");
+        let candidates = Candidates::draw(&target);
+        let every = |step: usize| (2 * step.min(64)..size).step_by(step).collect::<Vec<_>>();
+        let mut forms =
+            [vec![], every(64), every(128), vec![256], vec![128, 256], target.default_looks(1e-5)];
+        forms.iter_mut().for_each(|looks| looks.retain(|k| *k < size));
+        let filters: Vec<Staged> = forms
+            .iter()
+            .map(|looks| {
+                let looks = [&looks[..], &[size]].concat();
+                Staged::from_schedule(Schedule::sequential(target, &looks, true, 1e-5))
+            })
+            .collect();
+        let mut times = vec![f64::MAX; filters.len()];
+        for _ in 0..7 {
+            for (time, filter) in times.iter_mut().zip(&filters) {
+                let start = clock.now();
+                black_box(candidates.accepted(filter));
+                let pairs = (candidates.groups.len() * PARTNERS) as f64;
+                *time = time.min((clock.now() - start).as_secs_f64() * 1e9 / pairs);
+            }
+        }
+        for (looks, time) in forms.iter().zip(times) {
+            println!("| {size} | {bits} | {threshold} | {looks:?} | {time:.1} |");
+        }
     }
 }
 
@@ -327,8 +433,9 @@ fn merge(c: &mut Criterion) {
 /// What every distinct sketch pays: one key a band.
 fn keys(c: &mut Criterion) {
     for (size, bits, bands, rows) in [(1024, 1, 44, 22), (256, 8, 26, 8), (256, 64, 26, 8)] {
-        let banding = Banding::new(size, bands, rows, HotRule::NEVER);
-        let words: Vec<u64> = (0..(size / 64 * bits) as u64).map(mix).collect();
+        let shape = Shape::components(size, bits);
+        let banding = Banding::new(size, bands, rows, HotRule::NEVER).by_word(shape.by_word());
+        let words: Vec<u64> = (0..shape.words() as u64).map(mix).collect();
         let mut out = Vec::new();
         c.bench_function(&format!("keys/{bands} bands of {rows} rows of {bits} bits"), |bench| {
             bench.iter(|| {
@@ -350,5 +457,5 @@ fn plan(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, keys, decide, one_query, merge, plan);
+criterion_group!(benches, keys, decide, candidates, one_query, merge, plan);
 criterion_main!(benches);

@@ -6,11 +6,13 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use dupflow::hash::mix;
+use dupflow::sketch::agreement::Shape;
 use dupflow::sketch::kernel::Kernel;
 
 fn engines(c: &mut Criterion) {
-    for (size, bits) in [(512, 1), (1024, 1), (256, 8), (256, 64)] {
-        let words = |salt| -> Vec<u64> { (0..(size / 64 * bits) as u64).map(|i| mix(i ^ salt)).collect() };
+    for (size, bits) in [(512, 1), (1024, 1), (448, 4), (256, 8), (256, 64)] {
+        let length = Shape::components(size, bits).words() as u64;
+        let words = |salt| -> Vec<u64> { (0..length).map(|i| mix(i ^ salt)).collect() };
         let (a, b) = (words(1 << 32), words(2 << 32));
         for (from, to) in [(64, 128), (128, 256), (0, size)] {
             let mut group = c.benchmark_group(format!("kernel/{size} of {bits} bits, {from}..{to}"));

@@ -4,10 +4,10 @@ use dupflow::block::design::Curve;
 use dupflow::block::{Banding, BlockKey, Blocking, HotRule};
 use dupflow::config::{BlockingPlan, Plan};
 use dupflow::sketch::agreement::Agreement;
-use dupflow::sketch::{SketchKind, SketchRef};
+use dupflow::sketch::{Sketch, SketchKind, SketchRef};
 
 use crate::bounds;
-use crate::synthetic::sketches;
+use crate::synthetic::{narrow, sketches};
 
 const TRIALS: usize = 1000;
 
@@ -15,15 +15,14 @@ const TRIALS: usize = 1000;
 fn candidates(kind: SketchKind, size: usize, curve: Curve, union: usize, similarity: f64) -> f64 {
     let Agreement::Bits(bits) = curve.agreement else { panic!("{curve:?}") };
     let banding = Banding::new(size, curve.bands, curve.rows, HotRule::NEVER);
-    let planes = ..bits * size.div_ceil(64);
-    let keys = |words: &[u64]| {
+    let keys = |sketch: &Sketch| {
         let mut keys: Vec<BlockKey> = Vec::new();
-        banding.keys(SketchRef { words: &words[planes], features: &[] }, &mut keys);
+        banding.keys(SketchRef { words: &narrow(sketch, size, bits), features: &[] }, &mut keys);
         keys
     };
     let shares = (0..TRIALS as u64).filter(|trial| {
         let (a, b) = sketches(kind, size, union, similarity, *trial);
-        keys(&a.words).iter().zip(keys(&b.words)).any(|(x, y)| *x == y)
+        keys(&a).iter().zip(keys(&b)).any(|(x, y)| *x == y)
     });
     shares.count() as f64 / TRIALS as f64
 }

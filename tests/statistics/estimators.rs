@@ -6,7 +6,7 @@ use dupflow::sketch::kernel::Kernel;
 use dupflow::sketch::variance;
 
 use crate::bounds::{self, SIGMAS};
-use crate::synthetic::sketches;
+use crate::synthetic::{narrow, sketches};
 
 const UNIONS: [usize; 4] = [20, 60, 300, 2000];
 const SIMILARITIES: [f64; 4] = [0.2, 0.5, 0.8, 0.95];
@@ -20,14 +20,13 @@ struct Measured {
 
 /// Estimates at each number of bits.
 fn measure(kind: SketchKind, size: usize, union: usize, similarity: f64, trials: usize) -> [Measured; 3] {
-    let groups = size.div_ceil(64);
     let widths = [1, 4, 64].map(|bits| (bits, Kernel::new(size, bits)));
     let mut sums = [(0.0, 0.0); 3];
     for trial in 0..trials as u64 {
         let (a, b) = sketches(kind, size, union, similarity, trial);
         for ((bits, kernel), (errors, squares)) in widths.iter().zip(&mut sums) {
-            let planes = ..bits * groups;
-            let matches = size - kernel.differing(&a.words[planes], &b.words[planes], 0, size) as usize;
+            let [x, y] = [&a, &b].map(|sketch| narrow(sketch, size, *bits));
+            let matches = size - kernel.differing(&x, &y, 0, size) as usize;
             let error = estimate(matches, size, *bits) - similarity;
             *errors += error;
             *squares += error * error;

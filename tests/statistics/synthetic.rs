@@ -1,10 +1,11 @@
 //! Two texts of a known similarity, under word shingles of one.
 
+use dupflow::sketch::agreement::Shape;
 use dupflow::sketch::{Scheme, Sketch, SketchKind, SketchMaker, SketchParams, VERSION};
 use dupflow::text::{Shingle, TextRules};
 
 /// Two sketches of texts with `union` words together, of which the share `similarity` is common: `size` components of all
-/// 64 bits, so that the first b planes are the sketch of b bits. Trials differ in the words and in the seed.
+/// 64 bits, of which [`narrow`] makes those of fewer. Trials differ in the words and in the seed.
 pub(crate) fn sketches(
     kind: SketchKind,
     size: usize,
@@ -13,6 +14,11 @@ pub(crate) fn sketches(
     trial: u64,
 ) -> (Sketch, Sketch) {
     sketches_by(SketchParams { kind, size, bits: 64, wide: 0, seed: trial }, union, similarity, trial)
+}
+
+/// The sketch of so many bits of the same components.
+pub(crate) fn narrow(sketch: &Sketch, size: usize, bits: usize) -> Vec<u64> {
+    Shape::components(size, bits).pack(&sketch.words[1..])
 }
 
 /// As [`sketches`], by any sketch.

@@ -56,8 +56,8 @@ impl Study for Filter {
                  FUNDS-like: 93 % Beta(1, 6), 5 % U(0, 1), 2 % Beta(20, 1.5). WEB-like: 99.9 % Beta(0.8, 30), 0.1 % U(0, 1). \
                  \"paper\": looks at 100, 200, 400, 600, 800 and 1000 components, binomial bounds of {ERROR:e} a look. \
                  \"dense\": looks at 16, 24, 32, 48, 64, 96, 128 and then every 64, exact sequential bounds of {ERROR:e} each way over \
-                 all looks together: the fewest components, though not the least time. \"4 bits\" and \"1 bit\": the shipped filter on \
-                 components of so many bits, which reads one bit each of the first 64 and then, of what that leaves, all {SIZE}.",
+                 all looks together: the fewest components. \"4 bits\" and \"1 bit\": the shipped filter on components of so many bits, which \
+                 reads one bit each of the first 64 and then looks where that pays on candidates of banding, which these pairs are not.",
                 self.pairs
             ),
             tables: vec![components(&cells), bytes(&cells), errors(&cells), rates(&cells)],

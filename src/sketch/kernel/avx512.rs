@@ -21,8 +21,8 @@ fn load(words: &[u64; LANES]) -> __m512i {
 
 /// See [`planes::Pack`].
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2")]
-pub(super) fn pack(components: &[u64], bits: Range<usize>, planes: &mut [u64]) {
-    planes::body(components, bits, planes, |rows| {
+pub(super) fn pack(components: &[u64], bits: Range<usize>, stride: usize, planes: &mut [u64]) {
+    planes::body(components, bits, stride, planes, |rows| {
         let rows = load(&bytemuck::cast(*rows));
         [1i8, 2, 4, 8, 16, 32, 64, i8::MIN].map(|bit| _mm512_test_epi8_mask(rows, _mm512_set1_epi8(bit)))
     });

@@ -2,7 +2,7 @@
 //! sketches.
 //!
 //! A component differs iff one of its b bits does, so 64 components differ where the OR over the planes of `a ^ b` has a
-//! one. The engine is chosen once, when a [`Kernel`] is made; every engine equals the
+//! one. Components of 64 bits are words, and differ where these do. The engine is chosen once, when a [`Kernel`] is made; every engine equals the
 //! portable one (tested on all lengths).
 //!
 //! The loops know slices of words and nothing of the sketchers that call them.
@@ -17,6 +17,8 @@ pub(super) mod votes;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+use std::ops::Range;
+
 use bins::Fill;
 use planes::Pack;
 use samples::{Law, Pass};
@@ -25,7 +27,8 @@ use votes::Tally;
 /// Compares sketches of one shape.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel {
-    shape: Shape,
+    size: usize,
+    bits: usize,
     engine: Engine,
 }
 
@@ -74,17 +77,12 @@ pub(super) fn packs() -> impl Iterator<Item = Pack> {
     std::iter::empty()
 }
 
-/// How a sketch's words are laid out: bit planes, one after the other.
-#[derive(Clone, Copy, Debug)]
-struct Shape {
-    /// Words of a plane.
-    groups: usize,
-    /// Planes, the bits of a component.
-    planes: usize,
-}
+/// Components of so many bits are words by themselves, behind a first word; narrower ones are bit planes.
+pub(super) const WHOLE: usize = 64;
 
-/// Differing components among the whole groups `from..to`.
-type Engine = fn(a: &[u64], b: &[u64], shape: Shape, from: usize, to: usize) -> u32;
+/// Differing components among groups of 64, all of their planes: of `bits` words each. Of [`WHOLE`] components, among as many as there are
+/// words. Both slices are of one length.
+type Engine = fn(a: &[u64], b: &[u64], bits: usize) -> u32;
 
 impl Kernel {
     /// The fastest engine of this machine for sketches of `size` components of `bits` bits.
@@ -109,15 +107,17 @@ impl Kernel {
 
     /// The portable engine.
     pub fn scalar(size: usize, bits: usize) -> Self {
-        Self { shape: Shape { groups: size.div_ceil(64), planes: bits }, engine: scalar::differing }
+        Self { size, bits, engine: scalar::differing }
     }
 
     /// How many of the components `from..to` (from 0, `to` exclusive and at most K) differ between `a` and `b`.
     #[inline]
     pub fn differing(&self, a: &[u64], b: &[u64], from: usize, to: usize) -> u32 {
-        debug_assert!(
-            from <= to && to <= self.shape.groups * 64 && a.len() >= self.shape.planes * self.shape.groups
-        );
+        debug_assert!(from <= to && to <= self.size.next_multiple_of(64));
+        let engine = |words: Range<usize>| (self.engine)(&a[words.clone()], &b[words], self.bits);
+        if self.bits == WHOLE {
+            return engine(1 + from..1 + to);
+        }
         let (first, last) = (from.div_ceil(64), to / 64);
         if first > last {
             // Both ends lie within one word.
@@ -125,15 +125,13 @@ impl Kernel {
         }
         let head = if from.is_multiple_of(64) { 0 } else { self.within(a, b, from / 64, !0 << (from % 64)) };
         let tail = if to.is_multiple_of(64) { 0 } else { self.within(a, b, last, !(!0 << (to % 64))) };
-        head + (self.engine)(a, b, self.shape, first, last) + tail
+        head + engine(first * self.bits..last * self.bits) + tail
     }
 
     /// Differing components among those of group `g` that `mask` selects.
     fn within(&self, a: &[u64], b: &[u64], g: usize, mask: u64) -> u32 {
-        let differ = (0..self.shape.planes).fold(0, |acc, p| {
-            let at = p * self.shape.groups + g;
-            acc | (a[at] ^ b[at])
-        });
+        let planes = g * self.bits..(g + 1) * self.bits;
+        let differ = a[planes.clone()].iter().zip(&b[planes]).fold(0, |acc, (x, y)| acc | (x ^ y));
         (differ & mask).count_ones()
     }
 }
@@ -150,19 +148,34 @@ mod tests {
             .collect()
     }
 
+    /// Words of a sketch.
+    fn length(size: usize, bits: usize) -> usize {
+        if bits == WHOLE { 1 + size } else { bits * size.div_ceil(64) }
+    }
+
     /// Bit by bit, as the layout is defined.
-    fn differ(a: &[u64], b: &[u64], groups: usize, component: usize) -> bool {
-        a.chunks(groups)
-            .zip(b.chunks(groups))
-            .any(|(a, b)| (a[component / 64] ^ b[component / 64]) >> (component % 64) & 1 == 1)
+    fn differ(a: &[u64], b: &[u64], bits: usize, component: usize) -> bool {
+        if bits == WHOLE {
+            return a[1 + component] != b[1 + component];
+        }
+        let planes = component / 64 * bits..(component / 64 + 1) * bits;
+        planes.into_iter().any(|at| (a[at] ^ b[at]) >> (component % 64) & 1 == 1)
+    }
+
+    /// The same, of which about a third of the words are equal too, as components of 64 bits must be to agree.
+    fn pair(count: usize, salt: u64) -> (Vec<u64>, Vec<u64>) {
+        let (a, other) = (words(count, salt), words(count, salt + 1));
+        let both = (salt..).zip(a.iter().zip(other));
+        let b = both.map(|(i, (x, y))| if mix(i).is_multiple_of(3) { *x } else { y }).collect();
+        (a, b)
     }
 
     #[test]
     fn every_engine_counts_every_range_of_whole_words() {
-        for bits in [1, 2, 4, 8, 16, 32, 64] {
+        for bits in [1, 2, 3, 4, 8, 16, 32, 64] {
             for groups in 1..=20 {
-                let (a, b) = (words(bits * groups, 1), words(bits * groups, 2));
-                let differing: Vec<bool> = (0..groups * 64).map(|j| differ(&a, &b, groups, j)).collect();
+                let (a, b) = pair(length(groups * 64, bits), 1);
+                let differing: Vec<bool> = (0..groups * 64).map(|j| differ(&a, &b, bits, j)).collect();
                 for (name, kernel) in Kernel::engines(groups * 64, bits) {
                     for (from, to) in (0..=groups).flat_map(|to| (0..=to).map(move |from| (from, to))) {
                         let expected = differing[from * 64..to * 64].iter().filter(|&&d| d).count();
@@ -179,16 +192,15 @@ mod tests {
 
     #[test]
     fn every_engine_counts_every_range_of_components() {
-        for (size, bits) in [(16, 1), (64, 2), (130, 1), (200, 8), (192, 64)] {
-            let groups = usize::div_ceil(size, 64);
-            let (a, b) = (words(bits * groups, 3), words(bits * groups, 4));
+        for (size, bits) in [(16, 1), (64, 2), (130, 1), (200, 8), (192, 64), (100, 64), (70, 6)] {
+            let (a, b) = pair(length(size, bits), 3);
             for (name, kernel) in Kernel::engines(size, bits) {
                 for from in 0..=size {
                     let mut expected = 0;
                     for to in from..=size {
                         let found = kernel.differing(&a, &b, from, to);
                         assert_eq!(found, expected, "{name}: {bits} bits, components {from}..{to} of {size}");
-                        expected += u32::from(to < size && differ(&a, &b, groups, to));
+                        expected += u32::from(to < size && differ(&a, &b, bits, to));
                     }
                 }
             }

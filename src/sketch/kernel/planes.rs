@@ -1,4 +1,4 @@
-//! Packs components into bit planes, each the re-hash of its value.
+//! Packs components into bit planes, each the re-hash of its value: the planes of 64 components, then those of the next 64.
 //!
 //! A byte of the re-hash of 64 components is a matrix of 64 x 8 bits, whose columns are a word of eight planes. Vector units read a
 //! column in an instruction or two; the portable way turns 8 x 8 bits at a time.
@@ -10,12 +10,14 @@ use crate::hash::PI;
 /// Components side by side: a word of a plane.
 pub(super) const GROUP: usize = 64;
 
-/// Writes the planes of some bits of components, `ceil(K / 64)` words each; unused bits of the last words are 0.
-pub(in crate::sketch) type Pack = fn(components: &[u64], bits: Range<usize>, planes: &mut [u64]);
+/// Writes the planes of some bits of components, a word each of 64 components; the words of the next 64 are `stride` words behind. Unused
+/// bits of the last words are 0.
+pub(in crate::sketch) type Pack =
+    fn(components: &[u64], bits: Range<usize>, stride: usize, planes: &mut [u64]);
 
 /// The portable [`Pack`].
-pub(in crate::sketch) fn pack(components: &[u64], bits: Range<usize>, planes: &mut [u64]) {
-    body(components, bits, planes, columns);
+pub(in crate::sketch) fn pack(components: &[u64], bits: Range<usize>, stride: usize, planes: &mut [u64]) {
+    body(components, bits, stride, planes, columns);
 }
 
 /// The re-hash: the low bits of the result are the high bits of a product, which depend on all bits of the value.
@@ -30,10 +32,10 @@ pub(in crate::sketch) fn rehash(value: u64) -> u64 {
 pub(super) fn body(
     components: &[u64],
     bits: Range<usize>,
+    stride: usize,
     planes: &mut [u64],
     columns: impl Fn(&[u8; GROUP]) -> [u64; 8],
 ) {
-    let groups = components.len().div_ceil(GROUP);
     for (g, group) in components.chunks(GROUP).enumerate() {
         for byte in bits.start / 8..bits.end.div_ceil(8) {
             let mut rows = [0; GROUP];
@@ -42,7 +44,7 @@ pub(super) fn body(
             }
             let columns = columns(&rows);
             for p in bits.start.max(8 * byte)..bits.end.min(8 * byte + 8) {
-                planes[(p - bits.start) * groups + g] = columns[p % 8];
+                planes[g * stride + p - bits.start] = columns[p % 8];
             }
         }
     }

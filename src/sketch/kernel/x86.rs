@@ -20,7 +20,7 @@ use super::bins::{self, Fill};
 use super::planes::{self, Pack};
 use super::samples::{self, Law, Pass, Ranks, Words};
 use super::votes::{self, Tally};
-use super::{Engine, Shape, avx512, scalar};
+use super::{Engine, avx512, scalar};
 
 /// The fastest engine that this processor has, if any is faster than the portable one.
 pub(super) fn detect() -> Option<Engine> {
@@ -50,9 +50,9 @@ macro_rules! compiled {
     };
 }
 
-compiled!(avx2_engine(a: &[u64], b: &[u64], shape: Shape, from: usize, to: usize) -> u32, scalar::body, "avx2,popcnt");
+compiled!(avx2_engine(a: &[u64], b: &[u64], bits: usize) -> u32, scalar::body, "avx2,popcnt");
 compiled!(
-    avx512_engine(a: &[u64], b: &[u64], shape: Shape, from: usize, to: usize) -> u32,
+    avx512_engine(a: &[u64], b: &[u64], bits: usize) -> u32,
     scalar::body,
     "avx512f,avx512vpopcntdq,avx2,popcnt"
 );
@@ -118,17 +118,17 @@ pub(super) fn packs() -> Vec<Pack> {
     ways(avx2_pack as Pack, avx512_pack as Pack).collect()
 }
 
-compiled!(avx2_pack(components: &[u64], bits: Range<usize>, planes: &mut [u64]), pack, "avx2");
+compiled!(avx2_pack(components: &[u64], bits: Range<usize>, stride: usize, planes: &mut [u64]), pack, "avx2");
 compiled!(
-    avx512_pack(components: &[u64], bits: Range<usize>, planes: &mut [u64]),
+    avx512_pack(components: &[u64], bits: Range<usize>, stride: usize, planes: &mut [u64]),
     avx512::pack,
     "avx512f,avx512dq,avx512vl,avx512bw,avx2"
 );
 
 /// [`planes::body`] with half a column in one instruction.
 #[target_feature(enable = "avx2")]
-fn pack(components: &[u64], bits: Range<usize>, planes: &mut [u64]) {
-    planes::body(components, bits, planes, |rows| {
+fn pack(components: &[u64], bits: Range<usize>, stride: usize, planes: &mut [u64]) {
+    planes::body(components, bits, stride, planes, |rows| {
         let mut halves: [__m256i; 2] = bytemuck::cast(*rows);
         let mut columns = [0; 8];
         for column in columns.iter_mut().rev() {

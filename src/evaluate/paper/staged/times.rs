@@ -1,7 +1,7 @@
 //! What comparing takes with the filter and without: on pairs of the models, and on a generated corpus.
 //!
-//! All forms are the program's own filter on its bit planes: of the full 64 bits of each sample, as the source has them, and of 4 bits. What
-//! is compared is always a query with many documents in memory.
+//! All forms are the program's own filter on its own sketches: of the full 64 bits of each sample, a word each, as the source has them, and
+//! of 4 bits, in planes. What is compared is always a query with many documents in memory.
 
 use std::borrow::Cow;
 use std::hint::black_box;
@@ -22,6 +22,7 @@ use crate::feed::generate::{Generator, Params, Script};
 use crate::filter::binomial::Binomial;
 use crate::filter::{FilterError, FilterKind, FilterParams, PairFilter, Schedule, Staged, Target};
 use crate::hash::mix;
+use crate::sketch::agreement::Shape;
 use crate::sketch::{SketchMaker, SketchRef};
 use crate::text::{IdfTable, Terms};
 
@@ -43,7 +44,7 @@ const CORPUS: usize = 40_000;
 /// Queries of the corpus: its documents at equal distances.
 const QUERIES: usize = 12;
 
-/// Sketches one after the other, in planes.
+/// Sketches one after the other.
 struct Arena {
     size: usize,
     bits: usize,
@@ -56,7 +57,7 @@ impl Arena {
     }
 
     fn length(&self) -> usize {
-        self.bits * self.size.div_ceil(64)
+        Shape::components(self.size, self.bits).words()
     }
 
     fn len(&self) -> usize {
@@ -67,17 +68,11 @@ impl Arena {
         SketchRef { words: &self.words[at * self.length()..][..self.length()], features: &[] }
     }
 
-    /// The first samples of these sketches, and their first planes.
+    /// The first samples of these sketches, which are words, and of them so many bits.
     fn cut(&self, size: usize, bits: usize) -> Self {
-        let (from, to) = (self.size.div_ceil(64), size.div_ceil(64));
-        let last = if size.is_multiple_of(64) { !0 } else { !(!0 << (size % 64)) };
-        let plane = |plane: &[u64]| {
-            let mut cut = plane[..to].to_vec();
-            cut[to - 1] &= last;
-            cut
-        };
-        let sketch = |sketch: &[u64]| sketch.chunks(from).take(bits).flat_map(plane).collect::<Vec<_>>();
-        Self { size, bits, words: self.words.chunks(self.length()).flat_map(sketch).collect() }
+        let shape = Shape::components(size, bits);
+        let sketches = self.words.chunks(self.length());
+        Self { size, bits, words: sketches.flat_map(|words| shape.pack(&words[1..])).collect() }
     }
 
     /// How many of some sketches a filter accepts beside a query.
@@ -162,16 +157,18 @@ const ABOUT: &str = "Nanoseconds a pair, one thread. \"source's filter\": its lo
 fn sketches(seed: u64, set: Distribution) -> Arena {
     let mut rng = ChaCha8Rng::seed_from_u64(mix(seed ^ mix(set as u64 + 77)));
     let mut arena = Arena::new(SIZE, WIDE);
-    let groups = SIZE.div_ceil(64);
-    let query: Vec<u64> = (0..arena.length()).map(|_| rng.random()).collect();
-    arena.words.extend(&query);
+    let shape = Shape::components(SIZE, WIDE);
+    let query: Vec<u64> = (0..SIZE).map(|_| rng.random()).collect();
+    arena.words.extend(shape.pack(&query));
     for _ in 0..BESIDE {
         let similarity = set.sample(&mut rng);
         let pair = Matches::draw(&mut rng, similarity, 0.0);
         let (_, differing) = pair.one_bit_sketches();
-        // A sample that differs has other bits, each with probability 1/2.
-        let word = |(at, word): (usize, &u64)| word ^ (differing[at % groups] & rng.random::<u64>());
-        arena.words.extend(query.iter().enumerate().map(word).collect::<Vec<_>>());
+        let sample = |(j, sample): (usize, &u64)| {
+            if differing[j / 64] >> (j % 64) & 1 == 1 { rng.random() } else { *sample }
+        };
+        let samples: Vec<u64> = query.iter().enumerate().map(sample).collect();
+        arena.words.extend(shape.pack(&samples));
     }
     arena
 }
@@ -396,7 +393,7 @@ pub(super) fn corpus(work: &Work<'_>) -> Result<Made, EvaluateError> {
                 times.full / times.paper
             ),
             Why::Timed,
-            "A generated corpus at K = 1000, T = 0.8, the program's planes of 64 bits; the source's 1.2 million proposals are private.",
+            "A generated corpus at K = 1000, T = 0.8, the program's sketches of 64 bits; the source's 1.2 million proposals are private.",
         ),
         Line::new(
             "000-H3",
@@ -438,11 +435,12 @@ mod tests {
     /// What is cut is what a sketch of that shape has.
     #[test]
     fn a_cut_keeps_the_first_samples_and_planes() {
-        let mut arena = Arena::new(200, 3);
-        arena.words = (0..24).map(mix).collect();
+        let mut arena = Arena::new(200, WIDE);
+        let samples: Vec<u64> = (0..400).map(mix).collect();
+        let (wide, narrow) = (Shape::components(200, WIDE), Shape::components(70, 2));
+        arena.words = samples.chunks(200).flat_map(|samples| wide.pack(samples)).collect();
         let cut = arena.cut(70, 2);
-        let low = |word: u64| word & 0x3f;
-        let expected: Vec<u64> = [0, 4, 12, 16].iter().flat_map(|at| [mix(*at), low(mix(at + 1))]).collect();
+        let expected: Vec<u64> = samples.chunks(200).flat_map(|samples| narrow.pack(samples)).collect();
         assert_eq!((cut.words.clone(), cut.len(), cut.get(1).words), (expected, 2, &cut.words[4..]));
     }
 }
