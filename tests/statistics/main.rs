@@ -16,5 +16,6 @@ mod kinds;
 mod papers;
 mod pipelines;
 mod synthetic;
+mod verdicts;
 mod weighted;
 mod weighted_truth;

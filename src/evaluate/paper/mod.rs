@@ -9,10 +9,12 @@
 //! | 004 | Hassanian-esfahani & Kargar (2018): sectional MinHash | `sectional` |
 //!
 //! A [`Source`] is [`Section`]s; a section is a piece of work that answers one or more items, each in [`Line`]s: what is printed, what was
-//! measured, and a [`Verdict`] with its reason. The items and their order are those of [`ITEMS`]; no section may leave one out.
+//! measured, and a [`Basis`]. No line is given a [`Verdict`]: it is computed from the [`Claim`] in the basis, which is (printed, measured,
+//! tolerance) under a relation. The items and their order are those of [`ITEMS`]; no section may leave one out.
 //!
 //! A new item is a line of [`ITEMS`] and a section in the source's folder.
 
+mod claim;
 mod line;
 mod sources;
 
@@ -24,7 +26,8 @@ mod staged;
 
 use std::path::PathBuf;
 
-pub use line::{Line, Made, Verdict};
+pub use claim::{Claim, Near, Tolerance};
+pub use line::{Basis, Line, Made, Verdict, Why};
 pub use sources::{ITEMS, Item, Source};
 
 use super::{Bench, EvaluateError, Findings, Study};

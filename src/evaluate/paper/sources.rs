@@ -54,7 +54,8 @@ impl Source {
 pub struct Item {
     /// Where it stands.
     pub source: Source,
-    /// As it is called here: the source's number, then T, F, E, A, D, P, H or Q and the source's own number.
+    /// As it is called here: the source's number, then T, F, E, A, D, P, H or Q and the source's own number;
+    /// X for what it leaves out.
     pub id: &'static str,
     /// What it is, in a few words.
     pub what: &'static str,
@@ -90,6 +91,7 @@ pub const ITEMS: &[Item] = &[
     item(Source::SimHash, "001-P3", "all pairs"),
     item(Source::SimHash, "001-H1", "64 bits, 95 %, false negatives"),
     item(Source::SimHash, "001-E1", "5-shingles"),
+    item(Source::SimHash, "001-X1", "the choice of hash"),
     item(Source::Permuted, "002-H1", "64 bits, k=3, 8E9"),
     item(Source::Permuted, "002-E1", "41,664 probes"),
     item(Source::Permuted, "002-E2", "41,664-fold space"),
@@ -113,6 +115,8 @@ pub const ITEMS: &[Item] = &[
     item(Source::Groups, "003-H3", "Var(0.7, 64)"),
     item(Source::Groups, "003-H4", "Var(0.9, 64), 58 %"),
     item(Source::Groups, "003-H5", "groups added, dropped"),
+    item(Source::Groups, "003-X1", "alg.G in the stream, k = 400, r = 0.7"),
+    item(Source::Groups, "003-X2", "groups added, dropped in the stream"),
     item(Source::Sectional, "004-T1", "sketches"),
     item(Source::Sectional, "004-T2", "data set"),
     item(Source::Sectional, "004-T3", "MSE"),
@@ -127,6 +131,7 @@ pub const ITEMS: &[Item] = &[
     item(Source::Sectional, "004-A1", "S-MinHash"),
     item(Source::Sectional, "004-H1", "MSE 1/8"),
     item(Source::Sectional, "004-H2", "99.38 %, 400 hashes, eq. 9"),
+    item(Source::Sectional, "004-X1", "b bits of k permutations, and of one"),
 ];
 
 #[cfg(test)]

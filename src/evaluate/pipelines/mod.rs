@@ -69,15 +69,15 @@ struct Ran {
 
 /// The stats of a run that are reported.
 #[derive(Clone, Debug, Deserialize)]
-struct Counts {
+pub(super) struct Counts {
     events: u64,
-    documents: u64,
+    pub(super) documents: u64,
     pairs: u64,
-    candidates: u64,
+    pub(super) candidates: u64,
     compared_by_stage: Vec<u64>,
     components_compared: u64,
     seconds: f64,
-    peak_rss_bytes: u64,
+    pub(super) peak_rss_bytes: u64,
 }
 
 /// A line of the result.
@@ -177,7 +177,10 @@ impl Pipelines {
     }
 
     /// Runs a pipeline as a process; the pairs at the end, and the stats.
-    fn replay(
+    ///
+    /// # Errors
+    /// If it cannot be run, or fails.
+    pub(super) fn replay(
         &self,
         pipeline: &str,
         threshold: f64,

@@ -6,7 +6,7 @@ use super::super::super::search::measured::random;
 use super::super::super::table::{Table, row};
 use super::super::super::{EvaluateError, Plot};
 use super::super::permuted::grouped;
-use super::super::{Line, Made, Verdict, Work};
+use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
 use super::{DOCUMENTS, SURPLUS, steps};
 use crate::block::hamming::{Design, Kind};
 use crate::hash::mix;
@@ -53,21 +53,25 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "k = 64 in 6 groups",
             "diagram",
             format!("{} groups, {} choices of 3", blocks.len(), six.keys()),
-            Verdict::Shown,
+            Why::Shown.checked(Claim::each(
+                [(6.0, blocks.len() as f64), (20.0, six.keys() as f64)],
+                Tolerance::Exact,
+            )),
             "block::hamming::Design cuts, evaluate::search::indexes intersects (Conjunctions); table 003_f3_index has the groups.",
         ),
         Line::new(
             "003-F3",
-            "one index, y = (i - 1) C + A_i",
-            "C = 2[k/m]",
-            format!("C = 2^{widest} = {} for 6 groups of 64 bits", 1u64 << widest),
-            Verdict::Misprint,
-            "C is 2^ceil(k/m): it has to cover the widest group. The program keeps the lists of a group by its own width.",
+            "one index, y = (i - 1) C + A_i: C for 6 groups of 64 bits",
+            "C = 2[k/m], so 2^10 = 1024",
+            format!("2^{widest} = {} values of the widest group", 1u64 << widest),
+            Basis::Exact(Claim::equal(1024.0, (1u64 << widest) as f64, Tolerance::Exact)),
+            "C is 2^ceil(k/m): it has to cover the widest group. (The stored text has lost exponents, so 2[k/m] is read as 2^[k/m].) The \
+             program keeps the lists of a group by its own width.",
         ),
     ];
     lines.extend(growth());
-    let (line, sizes) = sizes(work);
-    lines.push(line);
+    let (of_sizes, sizes) = sizes(work);
+    lines.extend(of_sizes);
     Ok(Made { lines, tables: vec![table], plots: vec![curves(Algorithm::G), curves(Algorithm::H), sizes] })
 }
 
@@ -87,27 +91,64 @@ impl Algorithm {
     }
 }
 
+/// "Explodes" is a factor of this at each step of k and of r; "grows little" is less than this over all of them. The source has no numbers.
+const EXPLODES: f64 = 2.0;
+const LITTLE: f64 = 2.0;
+
+/// k of the steps.
+const GROWN: [usize; 6] = [64, 100, 200, 400, 600, 1000];
+
 /// 003-F4, in numbers.
 fn growth() -> Vec<Line> {
-    [(Algorithm::G, "alg.G"), (Algorithm::H, "alg.H")]
-        .map(|(algorithm, name)| {
-            let steps = |k, r| algorithm.steps(k, r);
-            Line::new(
-                "003-F4",
-                format!("steps of {name}, n = 300,000, c = 3"),
-                if algorithm == Algorithm::G { "explodes as r falls and k grows" } else { "grows little" },
-                format!(
-                    "k = 64 to 1000 at r = 0.9: {:.0} to {:.3e}; at r = 0.7: {:.0} to {:.3e}",
-                    steps(64, 0.9),
-                    steps(1000, 0.9),
-                    steps(64, 0.7),
-                    steps(1000, 0.7)
-                ),
-                Verdict::Agrees,
-                "The curves are lost; the formulas are drawn in their place.",
-            )
-        })
-        .into()
+    let line = |of: &str, printed: &str, values: &[f64], claim: Claim, reason: &str| {
+        let told = values
+            .iter()
+            .map(|value| if *value < 1e4 { format!("{value:.1}") } else { format!("{value:.2e}") });
+        let told = told.collect::<Vec<_>>().join(", ");
+        Line::new(
+            "003-F4",
+            format!("{of}, n = 300,000, c = 3"),
+            printed,
+            told,
+            Basis::Measured(claim),
+            reason,
+        )
+    };
+    let by_size = GROWN.map(|k| Algorithm::G.steps(k, 0.7));
+    let by_similarity = [0.9, 0.8, 0.7, 0.6].map(|r| Algorithm::G.steps(400, r));
+    let times = SIMILARITIES.map(|r| Algorithm::H.steps(1000, r) / Algorithm::H.steps(64, r));
+    let falling = [0.9, 0.8, 0.7, 0.6].map(|r| Algorithm::H.steps(1000, r));
+    let most = falling[3] / falling[0];
+    vec![
+        line(
+            "steps of alg.G, k = 64 to 1000, r = 0.7",
+            "explodes as k grows",
+            &by_size,
+            Claim::Rises(EXPLODES, by_size.to_vec()),
+            "The curves are lost; the formulas are drawn in their place.",
+        ),
+        line(
+            "steps of alg.G, r = 0.9 to 0.6, k = 400",
+            "explodes as r falls",
+            &by_similarity,
+            Claim::Rises(EXPLODES, by_similarity.to_vec()),
+            "By its formula.",
+        ),
+        line(
+            "steps of alg.H at k = 1000 by those at k = 64, r = 0.6 to 0.9",
+            "grows little",
+            &times,
+            Claim::AtMost(LITTLE, times.to_vec()),
+            "Little at r = 0.8 and 0.9 only.",
+        ),
+        line(
+            "steps of alg.H at r = 0.6 by those at r = 0.9, k = 1000",
+            "grows little",
+            &[most],
+            Claim::AtMost(LITTLE, vec![most]),
+            "As r falls groups become narrow and their lists long.",
+        ),
+    ]
 }
 
 fn curves(algorithm: Algorithm) -> Plot {
@@ -126,7 +167,7 @@ fn curves(algorithm: Algorithm) -> Plot {
 }
 
 /// 003-F5: lists of groups of 8 bits.
-fn sizes(work: &Work<'_>) -> (Line, Plot) {
+fn sizes(work: &Work<'_>) -> (Vec<Line>, Plot) {
     let corpus = random(WIDTH * GROUPS, DOCUMENTS, work.bench.seed);
     let mut live = LiveGroups::new(DOCUMENTS);
     for group in 0..GROUPS {
@@ -140,14 +181,34 @@ fn sizes(work: &Work<'_>) -> (Line, Plot) {
     let mean = looks.iter().sum::<usize>() as f64 / LOOKS as f64;
     let expected = steps::share(WIDTH, 1, DOCUMENTS);
     let variance = looks.iter().map(|n| (*n as f64 - mean).powi(2)).sum::<f64>() / LOOKS as f64;
-    let line = Line::new(
-        "003-F5",
-        "n_g of 8 bits, value drawn at random",
-        "1,170 on average, 3000 000/2^8",
-        format!("{mean:.1} on average, sd {:.1}; 300,000 / 256 = {expected:.1}", variance.sqrt()),
-        Verdict::Misprint,
-        "A zero too many, and cut to tens: 1,171.9 is right.",
-    );
+    let by_print = 3_000_000.0 / 256.0;
+    let deviation = (expected / LOOKS as f64).sqrt();
+    let line = |of: &str, printed: &str, measured: String, basis: Basis, reason: &str| {
+        Line::new("003-F5", of, printed, measured, basis, reason)
+    };
+    let lines = vec![
+        line(
+            "n_g of 8 bits by 300,000 / 2^8",
+            "1,170",
+            format!("{expected:.1}"),
+            Basis::Exact(Claim::equal(1170.0, expected, Tolerance::Within(5.0))),
+            "Cut to tens: coarse, not wrong.",
+        ),
+        line(
+            "n_g of 8 bits, value drawn at random: the mean of 1,000",
+            "1,170 on average",
+            format!("{mean:.1}, sd {:.1}", variance.sqrt()),
+            Basis::Measured(Claim::equal(1170.0, mean, Tolerance::Deviations(4.0, deviation))),
+            "Lists that are built of uniform fingerprints.",
+        ),
+        line(
+            "its quotient",
+            "3000 000/2^8 = 1,170",
+            format!("{by_print:.1}"),
+            Basis::Exact(Claim::equal(by_print, expected, Tolerance::Share(0.01))),
+            "A zero too many.",
+        ),
+    ];
     let (low, step) = (1050usize, 10);
     let bins = (0..25usize).map(|bin| {
         let range = low + bin * step..low + (bin + 1) * step;
@@ -161,5 +222,5 @@ fn sizes(work: &Work<'_>) -> (Line, Plot) {
         y: Axis::linear("look-ups"),
         series: vec![Series { name: "in steps of 10".to_owned(), points: bins.collect() }],
     };
-    (line, plot)
+    (lines, plot)
 }

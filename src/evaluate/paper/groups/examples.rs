@@ -2,7 +2,7 @@
 
 use super::super::super::EvaluateError;
 use super::super::super::search::measured::Setting;
-use super::super::{Line, Made, Verdict, Work};
+use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
 use super::SURPLUS;
 use crate::block::hamming::{Design, Kind, radius};
 use crate::sketch::MinHash;
@@ -39,7 +39,16 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let small = Setting { bits: 64, documents: 2000, queries: 100, seed: work.bench.seed };
     let rows = small.run(&[six], work.bench.clock)?;
     let missed = rows[0].missed;
-    let if_right = |right: bool| if right { Verdict::Agrees } else { Verdict::Differs };
+    // Whole numbers, one by one.
+    let exact = |pairs: Vec<(f64, f64)>| Basis::Exact(Claim::each(pairs, Tolerance::Within(1e-9)));
+    let by_component = [[3, 1, 1, 2, 2], [2, 1, 1, 1, 2]].into_iter().zip(signatures).flat_map(
+        |(printed, own): ([u32; 5], [u64; 5])| {
+            printed.into_iter().zip(own).map(|(a, b)| (f64::from(a), b as f64))
+        },
+    );
+    let by_group = [11, 11, 11, 11, 10, 10].into_iter().zip(&widths).map(|(a, b)| (f64::from(a), *b as f64));
+    let groups = [(6.0, widths.len() as f64), (20.0, six.keys() as f64)].into_iter().chain(by_group);
+    let parity = estimate(same, 5, 1);
 
     let lines = vec![
         Line::new(
@@ -47,7 +56,7 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "signatures of {1,2,4} and {2,3,4,5}",
             "{3,1,1,2,2} and {2,1,1,1,2}",
             format!("{} and {}", braced(signatures[0]), braced(signatures[1])),
-            if_right(signatures == [[3, 1, 1, 2, 2], [2, 1, 1, 1, 2]]),
+            exact(by_component.collect()),
             "The least images, by the component of sketch::MinHash.",
         ),
         Line::new(
@@ -55,7 +64,7 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "estimate and truth",
             "3/5 and 2/5",
             format!("{matches}/5 = {} and {truth}", estimate(matches, 5, 64)),
-            if_right(matches == 3 && (truth - 0.4).abs() < 1e-12),
+            exact(vec![(0.6, estimate(matches, 5, 64)), (0.4, truth)]),
             "Right as printed, with 4 going to 4 under the fourth permutation.",
         ),
         Line::new(
@@ -66,9 +75,9 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
                 "{} and {}, {same} of 5 equal: 2 x {same}/5 - 1 = {:.1}",
                 braced(parities[0]),
                 braced(parities[1]),
-                estimate(same, 5, 1)
+                parity
             ),
-            Verdict::StandIn,
+            Why::StandIn.checked(Claim::equal(0.2, parity, Tolerance::Within(1e-9))),
             "Recomputed from example 1 by sketch::estimate: even is 0, odd is 1.",
         ),
         Line::new(
@@ -76,7 +85,7 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "r_h at k = 100, r = 0.8",
             "10",
             radius_100.to_string(),
-            if_right(radius_100 == 10),
+            exact(vec![(10.0, radius_100 as f64)]),
             "block::hamming::radius takes 100 (1 - 0.8) / 2 as a decimal; plain floating point rounds it down to 9.",
         ),
         Line::new(
@@ -84,7 +93,7 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "k = 64, r_h = 3: groups and conjunctions",
             "6 groups of 11,11,11,11,10,10 bits; C(6,3) = 20",
             format!("{} groups of {} bits; {}", widths.len(), joined(&widths), six.keys()),
-            if_right(widths == [11, 11, 11, 11, 10, 10] && six.keys() == 20),
+            exact(groups.collect()),
             "block::hamming::Design, for r = 0.9.",
         ),
         Line::new(
@@ -92,7 +101,7 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "recall of the 20 conjunctions",
             "1",
             format!("{missed} of {} planted neighbours at distance 0 to {r_h} missed", small.queries),
-            if_right(missed == 0),
+            Basis::Measured(Claim::none(missed)),
             "Three differing bits spoil three groups at most.",
         ),
     ];

@@ -1,10 +1,11 @@
-//! Items of 003.
+//! Items of 003; `stream` has what it leaves out, alg.G and alg.H while the corpus changes.
 
 mod diagrams;
 mod estimator;
 mod examples;
 mod live;
 mod steps;
+mod stream;
 mod times;
 
 use super::{Effort, Section};
@@ -34,6 +35,7 @@ pub(super) const SECTIONS: &[Section] = &[
     Section { items: &["003-H3"], effort: Effort::Moments, make: estimator::at_seven_tenths },
     Section { items: &["003-H4"], effort: Effort::Long, make: estimator::at_nine_tenths },
     Section { items: &["003-H5"], effort: Effort::Timed, make: live::make },
+    Section { items: &["003-X1", "003-X2"], effort: Effort::Timed, make: stream::make },
 ];
 
 /// Proposals of the source.

@@ -1,7 +1,7 @@
 //! Steps of a query by the source's formulas, its equations 16 and 17 as they can be read: verification left out.
 
 use super::super::super::EvaluateError;
-use super::super::{Line, Made, Verdict, Work};
+use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
 use super::{DOCUMENTS, SURPLUS};
 use crate::block::hamming::{binomial, radius};
 
@@ -28,38 +28,40 @@ pub(super) fn of_groups(m: usize, share: f64, n: usize) -> f64 {
 
 /// 003-H2.
 pub(super) fn headline(_: &Work<'_>) -> Result<Made, EvaluateError> {
+    const PRINTED: f64 = 90_260.0;
     let m = groups(64, 0.7);
-    let line = |of: &str, printed: &str, share: f64, verdict, reason: &str| {
-        Line::new("003-H2", of, printed, format!("{:.0}", of_groups(m, share, DOCUMENTS)), verdict, reason)
+    let line = |of: &str, printed: &str, steps: f64, basis: Basis, reason: &str| {
+        Line::new("003-H2", of, printed, format!("{steps:.0}"), basis, reason)
     };
+    let by_their_sum = of_groups(m, 7440.0, DOCUMENTS);
+    let whole = (4.0 * share(6, 1, DOCUMENTS) + 8.0 * share(5, 1, DOCUMENTS)) / 12.0;
     let lines = vec![
         line(
             "steps of alg.H at k = 64, r = 0.7, n_g = 7,440 as in its sum",
             "90,260",
-            7440.0,
-            Verdict::Misprint,
-            "12 log2(12 n) + 12 x 7,440; the printed sum comes out with n_g = 7,500.",
+            by_their_sum,
+            Basis::Exact(Claim::equal(PRINTED, by_their_sum, Tolerance::Within(5.0))),
+            "12 log2(12 n) + 12 x 7,440.",
         ),
         line(
             "the same with n_g = 7,500",
             "90,260",
-            7500.0,
-            Verdict::Agrees,
-            "Within one step of the printed sum.",
+            of_groups(m, 7500.0, DOCUMENTS),
+            Why::Construction.into(),
+            "7,500 is chosen so that the printed sum comes out.",
         ),
         line(
             "the same with whole groups: 4 of 6 bits, 8 of 5",
             "not printed",
-            (4.0 * share(6, 1, DOCUMENTS) + 8.0 * share(5, 1, DOCUMENTS)) / 12.0,
-            Verdict::Shown,
+            of_groups(m, whole, DOCUMENTS),
+            Why::Shown.checked(Claim::equal(7812.5, whole, Tolerance::Exact)),
             "7,440 would take groups of 5.33 bits; whole ones have 7,812.5 entries on average.",
         ),
-        Line::new(
-            "003-H2",
+        line(
             "steps of alg.G at k = 64, r = 0.7",
             "lost",
-            format!("{:.0}", of_conjunctions(64, 0.7, DOCUMENTS)),
-            Verdict::StandIn,
+            of_conjunctions(64, 0.7, DOCUMENTS),
+            Why::StandIn.into(),
             "C(12, 9) x 3 log2 n.",
         ),
     ];

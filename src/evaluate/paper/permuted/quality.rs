@@ -3,7 +3,7 @@
 use super::super::super::plot::{Axis, Series};
 use super::super::super::table::{Table, row};
 use super::super::super::{EvaluateError, Plot};
-use super::super::{Line, Made, Verdict, Work};
+use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
 use super::texts::{Truth, each_pair, generate};
 use crate::block::hamming::distance;
 use crate::sketch::{SimHash, Sketcher};
@@ -112,18 +112,28 @@ fn told(counts: &Counts, texts: usize) -> Made {
                     "precision {precision:.3}, recall {recall:.3} ({} pairs are right); F is best at k = {best}",
                     within(64, truth)
                 ),
-                Verdict::StandIn,
+                Why::StandIn,
                 "Generated pages, judged by their true similarity: a cosine of 0.95 is 6.5 bits apart on average, so within 3 much is missed.",
             )
         })
-        .chain([Line::new(
-            ITEM,
-            "what is within the radius",
-            "less than 3; 2^34 fingerprints are 8E9",
-            format!("3 is within the radius; 8E9 = 2^{:.1}", 8e9f64.log2()),
-            Verdict::Misprint,
-            "The last step of its own algorithm has \"at most k\", and 2^34 is 1.7E10.",
-        )])
+        .chain([
+            Line::new(
+                ITEM,
+                "2^34 fingerprints are 8E9: log2 of 8E9",
+                "34",
+                format!("{:.1}", 8e9_f64.log2()),
+                Basis::Exact(Claim::equal(34.0, 8e9_f64.log2(), Tolerance::Within(0.5))),
+                "2^34 is 1.7E10.",
+            ),
+            Line::new(
+                ITEM,
+                "what is within the radius",
+                "less than 3",
+                "3 is within the radius",
+                Why::Reading,
+                "The last step of its own algorithm has \"at most k\".",
+            ),
+        ])
         .collect();
     Made {
         lines,

@@ -4,7 +4,7 @@ use super::super::super::plot::{Axis, Series};
 use super::super::super::search::measured::{Row, Setting};
 use super::super::super::table::{Table, row};
 use super::super::super::{EvaluateError, Plot};
-use super::super::{Line, Made, Verdict, Work};
+use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
 use super::examples::grouped;
 use crate::block::hamming::optimiser::{Costs, Workload};
 use crate::block::hamming::{Design, Form};
@@ -143,35 +143,35 @@ fn lines(rows: &[(Setting, Row)], radii: &[(Setting, Row)]) -> Vec<Line> {
         "recall of the general form",
         "1, by the pigeonhole",
         format!("{missed} of {} planted neighbours at distance 0 to k missed, k = 0 to 10", grouped(planted as u64)),
-        if missed == 0 { Verdict::Agrees } else { Verdict::Differs },
+        Basis::Measured(Claim::none(missed)),
         "A design names the leading bits of each table (block::hamming::Design::selections); evaluate::search::indexes::batch sorts, probes, \
          checks and merges.",
     ));
     for tables in [10, 20] {
         lines.extend(designed("002-A1", tables, rows));
     }
-    let space = rows.last().map_or(String::new(), |(setting, row)| {
-        format!(
-            "{:.1} GB for {} tables of {} fingerprints: {ROW_BYTES} bytes a row, and 1 of a directory",
-            row.estimate.bytes / 1e9,
-            row.design.tables(),
-            grouped(setting.documents as u64)
-        )
-    });
-    lines.push(Line::new(
-        "002-A1",
-        "space",
-        "t copies",
-        space,
-        Verdict::Agrees,
-        "Copies are built and dropped one after the other for a batch of queries, so that only up to two are in memory.",
-    ));
+    if let Some((setting, row)) = rows.last() {
+        let (tables, n) = (row.design.tables() as f64, setting.documents as f64);
+        let copies = row.estimate.bytes / (n * ROW_BYTES);
+        lines.push(Line::new(
+            "002-A1",
+            "space, in copies of the corpus",
+            "t copies",
+            format!(
+                "{copies:.1} for {tables} tables of {} fingerprints, {:.1} GB at {ROW_BYTES} bytes a row",
+                grouped(setting.documents as u64),
+                row.estimate.bytes / 1e9
+            ),
+            Why::Construction.checked(Claim::equal(tables, copies, Tolerance::Share(0.1))),
+            "A product. Copies are built and dropped one after the other for a batch of queries, so that only up to two are in memory.",
+        ));
+    }
     lines.push(Line::new(
         "002-A1",
         "which distance is within",
         "\"less than k\", then \"at most k\"",
         "at most k: planted neighbours at distance k are among those found",
-        Verdict::Misprint,
+        Why::Reading.checked(Claim::none(missed)),
         "The tables find distance k too, and the last step of the source keeps it.",
     ));
     lines
@@ -179,10 +179,11 @@ fn lines(rows: &[(Setting, Row)], radii: &[(Setting, Row)]) -> Vec<Line> {
 
 /// Candidates of one design, at the largest size, and what they are at 2^34.
 fn designed(item: &'static str, tables: u64, rows: &[(Setting, Row)]) -> Vec<Line> {
-    let printed = match tables {
-        4 => "2^(d-16) a probe: 262,144 at d = 34",
-        16 => "2^(d-28) a probe: 64 at d = 34",
-        _ => "not printed",
+    // The printed leading bits of every table.
+    let (printed, bits) = match tables {
+        4 => ("2^(d-16) a probe: 262,144 at d = 34", Some(16)),
+        16 => ("2^(d-28) a probe: 64 at d = 34", Some(28)),
+        _ => ("not printed", None),
     };
     let largest = rows.iter().rfind(|(_, row)| row.design.tables() == tables);
     largest
@@ -191,25 +192,27 @@ fn designed(item: &'static str, tables: u64, rows: &[(Setting, Row)]) -> Vec<Lin
             let candidates = row.work.entries as f64 / queries;
             let formula = row.design.estimate(PAGES, Form::Index).candidates;
             // A count of that many entries varies by its square root.
-            let expected = row.estimate.candidates * queries;
-            let agrees = (row.work.entries as f64 - expected).abs() <= 5.0 * expected.sqrt() + 1.0;
+            let near = |expected: f64| {
+                Claim::equal(expected, candidates, Tolerance::Deviations(5.0, (expected / queries).sqrt()))
+            };
+            let basis = match bits {
+                Some(bits) => Basis::Measured(near(tables as f64 * n / f64::from(1_u32 << bits))),
+                None => Why::Shown.checked(near(row.estimate.candidates)),
+            };
             let at_pages = candidates / n * PAGES as f64;
             Line::new(
                 item,
-                format!("{}, n = {}", row.design, grouped(setting.documents as u64)),
+                format!("{}, n = {}: candidates of a query", row.design, grouped(setting.documents as u64)),
                 printed,
                 format!(
-                    "{candidates:.4} a query (formula {:.4}); at d = 34 {} in all ({} by the formula)",
+                    "{candidates:.4}, expected {:.4}; at d = 34 {} in all ({} by the formula)",
                     row.estimate.candidates,
                     whole(at_pages),
                     whole(formula)
                 ),
-                match (agrees, tables) {
-                    (false, _) => Verdict::Differs,
-                    (true, 4 | 16) => Verdict::Agrees,
-                    (true, _) => Verdict::Shown,
-                },
-                "Uniform fingerprints; d = 34 is carried over by the share of the corpus that a query reads.",
+                basis,
+                "Judged at this n, by the printed power of two times the tables; d = 34 is carried over by the share of the corpus that a query \
+                 reads.",
             )
         })
         .into_iter()

@@ -3,7 +3,7 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::super::{Line, Made, Verdict, Work};
+use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
 use super::model::{Order, components, pair};
 use crate::evaluate::EvaluateError;
 use crate::hash::mix;
@@ -63,19 +63,27 @@ pub(super) fn check(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "components equal in two texts, of all",
             "algorithm 1",
             format!("the same {same} of {places}"),
-            Verdict::Shown,
+            Why::Shown.checked(Claim::equal(places as f64, same as f64, Tolerance::Exact)),
             "sketch/sectional.rs, mode \"attach\": the algorithm word for word finds the same components equal",
         ),
         Line::new(
             "004-A1",
-            "attached after sampling, or paired before (equation 11)",
+            "attached after sampling, and paired before (equation 11)",
             "the same",
-            format!(
-                "{:.3} (q J = {:.3}) and {:.3} (q J / (1 + J - q J) = {:.3})",
-                means[0], means[1], means[2], means[3]
-            ),
-            Verdict::Misprint,
+            format!("{:.3} and {:.3}", means[0], means[2]),
+            Basis::Exact(Claim::equal(means[2], means[0], Tolerance::Within(0.02))),
             "they agree for q of 0 and 1 only; mode \"pair\" is the Jaccard similarity of located shingles",
+        ),
+        Line::new(
+            "004-A1",
+            "the same beside q J and q J / (1 + J - q J)",
+            "-",
+            format!("{:.3} and {:.3}, expected {:.3} and {:.3}", means[0], means[2], means[1], means[3]),
+            Why::Shown.checked(Claim::each(
+                [(means[1], means[0]), (means[3], means[2])],
+                Tolerance::Deviations(4.0, 0.5 / ((PAIRS as usize * SIZE) as f64).sqrt()),
+            )),
+            "`SectionMode::expectation`",
         ),
     ];
     Ok(Made { lines, ..Made::default() })

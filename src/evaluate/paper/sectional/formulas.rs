@@ -1,6 +1,7 @@
 //! Figures 1 to 3, and the headlines: what follows from formulas.
 
-use super::super::{Line, Made, Verdict, Work};
+use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
+use super::model::{Order, spread};
 use super::printed::{JUDGED, SECTIONS};
 use crate::block::design::Curve;
 use crate::evaluate::EvaluateError;
@@ -30,36 +31,37 @@ pub(super) fn example(_: &Work<'_>) -> Result<Made, EvaluateError> {
     let sectional = equal(&of_d1, &of_d3);
     let told: Vec<_> =
         of_d1.iter().map(|pair| pair.map_or_else(String::new, |pair| pair.to_string())).collect();
-    let line = |of, printed: &str, measured: String, verdict, reason| {
-        Line::new("004-F1", of, printed, measured, verdict, reason)
+    let numbers = of_d1.map(|pair| pair.map_or(f64::NAN, |pair| pair as f64));
+    let line = |of, printed: &str, measured: String, basis: Basis, reason| {
+        Line::new("004-F1", of, printed, measured, basis, reason)
     };
     let lines = vec![
         line(
             "J(d1, d3)",
             "4/9 = 0.44",
             format!("{}/{} = {exact:.2}", (exact * 6.0).round(), 6),
-            Verdict::Misprint,
+            Basis::Exact(Claim::digits([("0.44", exact)])),
             "d1 and d3 have 4 attributes in common and 6 together; 9 is the number of all attributes",
         ),
         line(
             "MinHash, [2, 1, 2] and [2, 1, 2]",
             "3/3 = 1",
             format!("{minhash}"),
-            Verdict::Agrees,
-            "three of three are equal",
+            Why::Construction.into(),
+            "print beside print: three of three are equal",
         ),
         line(
             "sectional, (2,3)(1,1)(2,2) and (2,2)(1,1)(2,2)",
             "2/3 = 0.67",
             format!("{sectional:.2}"),
-            Verdict::Agrees,
-            "the first minima are equal, their sections are not",
+            Why::Construction.into(),
+            "print beside print: the first minima are equal, their sections are not",
         ),
         line(
             "Cantor pairs of d1",
             "lost",
             told.join(", "),
-            Verdict::StandIn,
+            Why::StandIn.checked(Claim::each([18.0, 4.0, 12.0].into_iter().zip(numbers), Tolerance::Exact)),
             "the other rows of the figure are lost; sketch/sectional.rs hashes value and section together, since pairs outgrow 64 bits",
         ),
     ];
@@ -86,7 +88,7 @@ fn crossing(s: f64) -> f64 {
     low
 }
 
-pub(super) fn variance(_: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn variance(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let steps = |last: usize| (0..=last).map(|n| n as f64 / 100.0);
     let lines_of = |last, of: fn(f64, f64) -> f64, from: usize| -> Vec<Series> {
         let series = |s: &usize| Series {
@@ -116,37 +118,59 @@ pub(super) fn variance(_: &Work<'_>) -> Result<Made, EvaluateError> {
     };
     let crossings: Vec<String> =
         SECTIONS[1..].iter().map(|s| format!("{:.3}", crossing(*s as f64))).collect();
+    // Where each is 1, and how far above 1 / (s + 1) that is.
+    let ones = SECTIONS[1..].iter().map(|s| (*s as f64 / (*s as f64 + 1.0), crossing(*s as f64)));
+    // Of independent sections, J = 0.8: q is 1 / s but for chance.
+    let (q, measured) = spread(work.bench.seed, 2, Order::Independent);
+    let (of_q, by_print) = (0.8 * q * (1.0 - 0.8 * q), printed_variance(2.0, 0.8));
+    let at_nine = [1.0, 2.0].map(|s| ratio(s, 0.9));
     let lines = vec![
         Line::new(
             "004-F2",
-            "variance over J (equation 17)",
-            "(J / s)(1 - J / s)",
-            "the same, divided by k",
-            Verdict::Misprint,
-            "the factor 1 / k is missing; and the law is that of independent sections, q = 1 / s: in general it is q J (1 - q J) / k",
+            "variance of s = 2 at J = 0.8, k = 64, independent sections (equation 17)",
+            format!("(J / s)(1 - J / s) = {by_print:.3}"),
+            format!("{measured:.5}"),
+            Basis::Exact(Claim::equal(by_print, measured, Tolerance::Share(0.25))),
+            "the factor 1 / k is missing",
+        ),
+        Line::new(
+            "004-F2",
+            "the same times k",
+            format!("q J (1 - q J) = {of_q:.3}"),
+            format!("{:.3}", 64.0 * measured),
+            Why::Shown.checked(Claim::equal(of_q, 64.0 * measured, Tolerance::Share(0.25))),
+            "the law in general, for any q; of independent sections q is 1 / s",
         ),
         Line::new(
             "004-F2",
             "J of the largest variance, s = 2",
             "-",
             format!("{}", most(2.0)),
-            Verdict::Shown,
-            "figure 4 shows the least spread there: its texts are aligned",
+            Why::Shown.checked(Claim::equal(1.0, most(2.0), Tolerance::Exact)),
+            "by its equation; figure 4 shows the least spread there: its texts are aligned",
         ),
         Line::new(
             "004-F3",
             "where the ratio is 1, s = 2 to 5",
-            "J = s / (s + 1), \"far above 1 / (s + 1)\"",
+            "J = s / (s + 1)",
             crossings.join(", "),
-            Verdict::Agrees,
-            "s / (s + 1), as printed; for s = 1 it is 1 / (s + 1), and for s = 2 twice that, so not far above",
+            Why::Construction.checked(Claim::each(ones, Tolerance::Within(1e-6))),
+            "the root of its own ratio, by bisection",
+        ),
+        Line::new(
+            "004-F3",
+            "the same as a multiple of 1 / (s + 1), s = 2",
+            "far above (taken as 5 or more)",
+            format!("{:.2}", 3.0 * crossing(2.0)),
+            Basis::Exact(Claim::AtLeast(5.0, vec![3.0 * crossing(2.0)])),
+            "the multiple is s",
         ),
         Line::new(
             "004-F3",
             "the ratio at J = 0.9 for s = 1 and s = 2",
             "falls with s",
-            format!("{:.2} and {:.2}", ratio(1.0, 0.9), ratio(2.0, 0.9)),
-            Verdict::Misprint,
+            at_nine.map(|ratio| format!("{ratio:.2}")).join(" and "),
+            Basis::Exact(Claim::Falls(1.0, at_nine.to_vec())),
             "above J = 2/3 it rises from s = 1 to s = 2",
         ),
     ];
@@ -157,36 +181,37 @@ pub(super) fn headlines(_: &Work<'_>) -> Result<Made, EvaluateError> {
     let precision = JUDGED[0].precision;
     let mean = precision.iter().sum::<f64>() / precision.len() as f64;
     let bands = Curve { bands: 20, rows: 5, agreement: Agreement::Bits(64) };
-    let line = |of, printed: &str, measured: String, verdict, reason| {
-        Line::new("004-H2", of, printed, measured, verdict, reason)
+    let line = |of, printed: &str, measured: String, basis: Basis, reason| {
+        Line::new("004-H2", of, printed, measured, basis, reason)
     };
+    let (deviation, banded) = (standard_error(0.5, 400, 64), bands.probability(0.5));
     let lines = vec![
         line(
             "mean precision of MinHash, table 4",
             "99.38 %",
             format!("{mean:.3} %"),
-            Verdict::Agrees,
-            "the mean of the printed row; 004-T4 has what is measured here",
+            Why::Construction.checked(Claim::digits([("99.38", mean)])),
+            "print beside print: the mean of the printed row; 004-T4 has what is measured here",
         ),
         line(
-            "400 hashes for an error of 0.05",
-            "1 / sqrt(k)",
-            format!("{:.2}; {:.3} at J = 0.5", 1.0 / 400.0_f64.sqrt(), standard_error(0.5, 400, 64)),
-            Verdict::Agrees,
-            "1 / sqrt(k) bounds two standard errors, of which the largest, at J = 0.5, is half of it",
+            "standard error of 400 hashes, the largest, at J = 0.5",
+            "an error of 0.05 by 1 / sqrt(k)",
+            format!("{deviation:.3}"),
+            Basis::Exact(Claim::AtMost(0.05, vec![deviation])),
+            "1 / sqrt(k) bounds two standard errors, of which the largest is half of it",
         ),
         line(
             "banding (equation 9), J = 0.5, b = 20, r = 5",
             "1 - (1 - J)^b = 1.000",
-            format!("{:.3}", bands.probability(0.5)),
-            Verdict::Misprint,
+            format!("{banded:.3}"),
+            Basis::Exact(Claim::digits([("1.000", banded)])),
             "the rows are missing: 1 - (1 - J^r)^b",
         ),
         line(
             "over 80 % of web news are copied",
             "over 80 %",
             "-".to_owned(),
-            Verdict::NotMade,
+            Why::Quoted.into(),
             "quoted from elsewhere; no corpus comes with it",
         ),
     ];

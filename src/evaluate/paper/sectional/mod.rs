@@ -1,12 +1,14 @@
-//! Items of 004, by theme: what is printed ([`printed`]), the sketches of its review ([`review`]), pairs of given J and q ([`model`],
+//! Items of 004, by theme: what is printed ([`printed`]), the sketches of its review ([`review`], [`odd`], [`few_bits`]), pairs of given J and q ([`model`],
 //! [`error`]), labelled corpora ([`corpora`], [`judged`]), formulas and examples ([`formulas`], [`algorithm`]), times ([`times`]).
 
 mod algorithm;
 mod corpora;
 mod error;
+mod few_bits;
 mod formulas;
 mod judged;
 mod model;
+mod odd;
 mod printed;
 mod review;
 mod times;
@@ -34,4 +36,5 @@ pub(super) const SECTIONS: &[Section] = &[
     Section { items: &["004-A1"], effort: Moments, make: algorithm::check },
     Section { items: &["004-H1"], effort: Long, make: error::an_eighth },
     Section { items: &["004-H2"], effort: Moments, make: formulas::headlines },
+    Section { items: &["004-X1"], effort: Long, make: few_bits::permutations },
 ];

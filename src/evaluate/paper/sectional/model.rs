@@ -90,6 +90,25 @@ pub(super) fn trials(
     })
 }
 
+/// The mean of q, and the variance of the estimate over MinHash, of 500 short pairs with J = 0.8 and 64 components.
+pub(super) fn spread(seed: u64, sections: usize, order: Order) -> (f64, f64) {
+    const PAIRS: usize = 500;
+    const SIZE: usize = 64;
+    let one = |n: usize| {
+        let seed = mix(seed ^ mix(n as u64));
+        let texts = pair(&mut ChaCha8Rng::seed_from_u64(seed), 48, 6, order);
+        let mut sampler = Sectional::new(SIZE, sections, SectionMode::Attach, SectionBase::MinHash, seed);
+        let [a, b] = texts.each_ref().map(|text| components(&mut sampler, text, SIZE));
+        let equal = a.iter().zip(&b).filter(|(a, b)| a == b).count() as f64 / SIZE as f64;
+        let q = alignment(&texts[0], &texts[1], sections).unwrap_or(0.0);
+        // q differs from pair to pair, which is no error of the estimate.
+        (q, (equal - 0.8 * q).powi(2))
+    };
+    let all: Vec<(f64, f64)> = (0..PAIRS).map(one).collect();
+    let mean = |of: fn(&(f64, f64)) -> f64| all.iter().map(of).sum::<f64>() / PAIRS as f64;
+    (mean(|one| one.0), mean(|one| one.1))
+}
+
 /// So many components of a set.
 pub(super) fn components(sampler: &mut dyn Sampler, ids: &[u64], size: usize) -> Vec<u64> {
     let mut out = vec![0; size];

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use super::super::{Line, Made, Verdict, Work};
+use super::super::{Line, Made, Why, Work};
 use super::error::name;
 use super::model::BASES;
 use super::printed::SECTIONS;
@@ -61,7 +61,7 @@ pub(super) fn hashing(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "time of s = 2 over MinHash's",
             "about 1.05",
             format!("{:.2}", times[2] / times[0]),
-            Verdict::StandIn,
+            Why::Timed,
             "the seconds are lost; each section is sketched by itself, which adds little to a hash for each shingle and component",
         ),
         Line::new(
@@ -69,7 +69,7 @@ pub(super) fn hashing(work: &Work<'_>) -> Result<Made, EvaluateError> {
             format!("time of {} to {} over MinHash's", name(2), name(5)),
             "linear in s",
             (2..=5).map(|s| format!("{:.2}", times[s] / times[0])).collect::<Vec<_>>().join(", "),
-            Verdict::StandIn,
+            Why::Timed,
             "hashes are those of MinHash whatever s is; only comparing sections grows with it",
         ),
         Line::new(
@@ -77,7 +77,7 @@ pub(super) fn hashing(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "the same over fss",
             "-",
             (7..=10).map(|s| format!("{:.4}", times[s] / times[0])).collect::<Vec<_>>().join(", "),
-            Verdict::Shown,
+            Why::Timed,
             "the default base; linear in s, since every section fills all components",
         ),
     ];

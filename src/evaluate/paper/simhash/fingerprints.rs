@@ -1,7 +1,7 @@
 //! Fingerprints of pairs of a known angle, and the example.
 
 use crate::evaluate::EvaluateError;
-use crate::evaluate::paper::{Line, Made, Verdict, Work};
+use crate::evaluate::paper::{Basis, Claim, Line, Made, Tolerance, Why, Work};
 use crate::evaluate::plot::{Axis, Plot, Series};
 use crate::evaluate::table::{Table, row};
 use crate::evaluate::threads;
@@ -44,7 +44,7 @@ fn distances(work: &Work<'_>, cosine: f64, pairs: usize) -> Distances {
 const SHARES: usize = 16;
 
 /// The expected share of bits that agree.
-fn expected(cosine: f64) -> f64 {
+pub(super) fn expected(cosine: f64) -> f64 {
     1.0 - cosine.acos() / std::f64::consts::PI
 }
 
@@ -84,14 +84,13 @@ pub(super) fn two_documents(work: &Work<'_>) -> Result<Made, EvaluateError> {
     }
     // Of sums of 400 votes the law is off by less than 0.002; the mean of n pairs by 4 of its deviations, at most 1/16 of a bit's each.
     let allowed = 0.002 + 4.0 * 0.5 / 8.0 / (pairs as f64).sqrt();
-    let verdict = if furthest <= allowed { Verdict::Agrees } else { Verdict::Differs };
     let line = Line::new(
         "001-P1",
         "similarity of two documents",
         "the share of equal bits",
         format!("1 - θ/π, to {furthest:.4}"),
-        verdict,
-        "the law of Charikar (2002) holds for sets of many features; `compare` shows the estimate for two texts",
+        Basis::Measured(Claim::AtMost(allowed, vec![furthest])),
+        "the greatest distance of nine cosines; the law of Charikar (2002) holds for sets of many features; `compare` shows the estimate for two texts",
     );
     let series = |name: &str, points| Series { name: name.to_owned(), points };
     let plot = Plot {
@@ -125,13 +124,16 @@ pub(super) fn within_three(work: &Work<'_>) -> Result<Made, EvaluateError> {
         table.push(row![cosine, mean(&counts), expected, within, least(0.9), least(0.99)]);
         shares.push((within, mean(&counts)));
     }
+    // Bits of one pair share their features and are not quite independent, so that a little more lie near.
+    let binomial = |at: usize| Claim::equal(EXPECTED[at].1, shares[at].0, Tolerance::Within(0.035));
+    let signs = fingerprint(&[0b01, 0b10], &[1.0, 1.0]) & 0b11;
     let lines = vec![
         Line::new(
             "001-H1",
             "64 bits, threshold 0.95",
             "\"some false negatives\", no number",
             format!("distance {:.1} expected; within 3: {:.0} %", shares[0].1, 100.0 * shares[0].0),
-            Verdict::StandIn,
+            Why::StandIn.checked(binomial(0)),
             "at a cosine of 0.95 a radius of 3 misses most pairs; tables within the radius miss none, so the loss is the fingerprint's",
         ),
         Line::new(
@@ -139,16 +141,16 @@ pub(super) fn within_three(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "the same at 0.99 and 0.995",
             "-",
             format!("{:.0} % and {:.0} %", 100.0 * shares[1].0, 100.0 * shares[2].0),
-            Verdict::StandIn,
+            Why::StandIn.checked(Claim::All(vec![binomial(1), binomial(2)])),
             "a binomial law expects 67 % and 85 %",
         ),
         Line::new(
             "001-H1",
-            "the rule of signs",
-            "a sum below 0 gives 0, else 1",
-            format!("two votes that cancel give {}", fingerprint(&[0b01, 0b10], &[1.0, 1.0]) & 0b11),
-            Verdict::Agrees,
-            "bits are written from the right, so 3 is both bits set: a sum of 0 gives 1 here too",
+            "the rule of signs: the two lowest bits of two votes that cancel",
+            "a sum below 0 gives 0, else 1: 3",
+            signs.to_string(),
+            Basis::Exact(Claim::equal(3.0, signs as f64, Tolerance::Exact)),
+            "3 is both bits set: a sum of 0 gives 1 here too",
         ),
     ];
     Ok(Made { lines, tables: vec![table], plots: Vec::new() })
@@ -163,22 +165,31 @@ pub(super) fn example(_: &Work<'_>) -> Result<Made, EvaluateError> {
     let words = TextRules { shingle: Shingle::Words(1), ..TextRules::default() };
     let hashes: Vec<u64> = tokens(SENTENCE, &words).iter().map(|token| reference(token)).collect();
     let weights = vec![1.0; hashes.len()];
+    let (shown, print) = (shown.join(", "), format!("{:#018x}", fingerprint(&hashes, &weights)));
     let lines = vec![
         Line::new(
             "001-E1",
             "shingles of 5 characters",
             "The_e, he_ea, e_ear, _eart",
-            shown.join(", "),
-            Verdict::Misprint,
+            shown.clone(),
+            Basis::Exact(Claim::same("The_e, he_ea, e_ear, _eart", &shown)),
             "the page prescribes lowercase, and keeps the capital; \"_\" is a blank",
+        ),
+        Line::new(
+            "001-E1",
+            "the same in lowercase, by hand",
+            "-",
+            shown.clone(),
+            Why::Shown.checked(Claim::same("the_e, he_ea, e_ear, _eart", shown)),
+            "`text.shingle = \"chars:5\"`",
         ),
         Line::new(
             "001-E1",
             "its fingerprint as a bag of words",
             "-",
-            format!("{:#018x}", fingerprint(&hashes, &weights)),
-            Verdict::StandIn,
-            "by FNV-1a and the finaliser of splitmix64; the page names MD5, FNV and Murmur, and not which it took",
+            print.clone(),
+            Why::StandIn.checked(Claim::same("0x7cc9e2665ffbf5fe", print)),
+            "by FNV-1a and the finaliser of splitmix64, beside another program; the page names MD5, FNV and Murmur, and not which it took",
         ),
     ];
     Ok(Made { lines, ..Made::default() })

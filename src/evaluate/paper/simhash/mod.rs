@@ -1,6 +1,7 @@
-//! Items of 001: problems, the fingerprint, and its example.
+//! Items of 001: problems, the fingerprint, its example, and the hash of its words.
 
 mod fingerprints;
+mod hashes;
 mod search;
 
 use super::{Effort, Section};
@@ -16,4 +17,5 @@ pub(super) const SECTIONS: &[Section] = &[
     Section { items: &["001-P3"], effort: Effort::Timed, make: search::all_pairs },
     Section { items: &["001-H1"], effort: Effort::Long, make: fingerprints::within_three },
     Section { items: &["001-E1"], effort: Effort::Moments, make: fingerprints::example },
+    Section { items: &["001-X1"], effort: Effort::Long, make: hashes::choice },
 ];

@@ -2,7 +2,7 @@
 
 use super::{ERROR, PAPER_LOOKS, SIZE, THRESHOLDS, filter};
 use crate::evaluate::EvaluateError;
-use crate::evaluate::paper::{Line, Made, Verdict, Work};
+use crate::evaluate::paper::{Basis, Claim, Line, Made, Tolerance, Why, Work};
 use crate::evaluate::plot::{Axis, Plot, Series};
 use crate::evaluate::table::{Table, row};
 use crate::filter::Stop;
@@ -40,15 +40,6 @@ fn distribution() -> Binomial {
     Binomial::new(FIRST, THRESHOLDS[0])
 }
 
-/// Whether a printed number is this one, rounded; a whole number is taken for one of six decimals, as most of the table has.
-fn is(printed: &str, value: f64) -> bool {
-    let (digits, power) = printed.split_once('E').unwrap_or((printed, "0"));
-    let decimals = digits.split_once('.').map_or(6, |(_, decimals)| decimals.len());
-    let number = |text: &str| text.parse::<f64>().expect("a number is printed");
-    let unit = 10_f64.powf(number(power) - decimals as f64);
-    (number(printed) - value).abs() <= 0.51 * unit
-}
-
 /// 000-T1.
 pub(super) fn tails(_: &Work<'_>) -> Result<Made, EvaluateError> {
     let tails = distribution();
@@ -58,56 +49,85 @@ pub(super) fn tails(_: &Work<'_>) -> Result<Made, EvaluateError> {
         "The printed columns hold what stands at their right: one m off from their headings.",
         &["m", "printed <= m", "P[X < m]", "P[X <= m]", "printed > m", "P[X >= m]", "P[X > m]"],
     );
-    let mut fits = [0; 4];
+    let columns = [
+        |tails: &Binomial, m: usize| tails.below(m),
+        |tails: &Binomial, m: usize| tails.below(m + 1),
+        |tails: &Binomial, m: usize| tails.at_least(m),
+        |tails: &Binomial, m: usize| tails.at_least(m + 1),
+    ];
     for (m, below, above) in PRINTED {
-        let values = [tails.below(m), tails.below(m + 1), tails.at_least(m), tails.at_least(m + 1)];
-        for ((count, value), printed) in fits.iter_mut().zip(values).zip([below, below, above, above]) {
-            *count += usize::from(is(printed, value));
-        }
-        table.push(row![m, below, values[0], values[1], above, values[2], values[3]]);
+        let [p, q, r, s] = columns.map(|of| of(&tails, m));
+        table.push(row![m, below, p, q, above, r, s]);
     }
-    let [below, headed_below, above, headed_above] = fits;
+    // How many rows of a printed column are those numbers, and whether all are.
+    let fit = |column: usize| {
+        let one = |(m, below, above): (usize, &'static str, &'static str)| {
+            let printed = if column < 2 { below } else { above };
+            // Most of the table has six decimals.
+            (if printed == "1" { "1.000000" } else { printed }, columns[column](&tails, m))
+        };
+        let rows = PRINTED.iter().filter(|row| Claim::digits([one(**row)]).holds()).count();
+        (rows, Claim::digits(PRINTED.map(one)))
+    };
+    let [below, headed_below, above, headed_above] = [0, 1, 2, 3].map(fit);
     let (lower, upper) = (tails.reject_below(ERROR) - 1, tails.accept_from(ERROR));
-    let ratio = |m: usize| format!("{:.2}", m as f64 / FIRST as f64);
+    let line = |of: &str, printed: &str, measured: String, basis: Basis, reason: &str| {
+        Line::new("000-T1", of, printed, measured, basis, reason)
+    };
+    let told = |value: f64| format!("{value:.2e}");
+    let (at_60, from_95, above_95) = (tails.below(61), tails.at_least(95), tails.at_least(96));
     let lines = vec![
-        Line::new(
-            "000-T1",
+        line(
             "the column headed P[X <= m], 20 rows",
             "P[X <= m]",
-            format!("P[X < m] fits {below} rows, P[X <= m] {headed_below}"),
-            Verdict::Misprint,
+            format!("P[X <= m] fits {} rows", headed_below.0),
+            Basis::Exact(headed_below.1),
             "Each row has the tail of the count before.",
         ),
-        Line::new(
-            "000-T1",
+        line(
+            "what that column holds",
+            "-",
+            format!("P[X < m] fits {} rows", below.0),
+            Why::Shown.checked(below.1),
+            "By `Binomial::below`.",
+        ),
+        line(
             "the column headed P[X > m], 20 rows",
             "P[X > m]",
-            format!("P[X >= m] fits {above} rows, P[X > m] {headed_above}"),
-            Verdict::Misprint,
-            "Those that fit both are 1 to all printed digits.",
+            format!("P[X > m] fits {} rows", headed_above.0),
+            Basis::Exact(headed_above.1),
+            "The rows that fit are 1 to all printed digits.",
         ),
-        Line::new(
-            "000-T1",
-            "T_L, reject at or below",
-            "0.60",
-            ratio(lower),
-            Verdict::Misprint,
-            format!(
-                "The tail at {lower} is {:.2e}, within 1e-5; steps of 5 pass it over.",
-                tails.below(lower + 1)
+        line(
+            "what that column holds",
+            "-",
+            format!("P[X >= m] fits {} rows", above.0),
+            Why::Shown.checked(above.1),
+            "By `Binomial::at_least`.",
+        ),
+        line(
+            "the tail at T_L = 0.60, reject at or below",
+            "within 1e-5",
+            told(at_60),
+            Basis::Exact(Claim::AtMost(ERROR, vec![at_60])),
+            &format!(
+                "Valid, and coarse: steps of 5 pass over {lower}, the greatest valid count, with {}.",
+                told(tails.below(lower + 1))
             ),
         ),
-        Line::new(
-            "000-T1",
-            "T_U, accept at or above",
-            "0.95",
-            ratio(upper),
-            Verdict::Misprint,
-            format!(
-                "The tail from 95 on is {:.2e}, above 1e-5; above 95, as the text has it, it is {:.1e}.",
-                tails.at_least(95),
-                tails.at_least(96)
-            ),
+        line(
+            "the tail at T_U = 0.95, accept at or above (000-A2)",
+            "within 1e-5",
+            told(from_95),
+            Basis::Exact(Claim::AtMost(ERROR, vec![from_95])),
+            &format!("{upper} is the least valid count."),
+        ),
+        line(
+            "the tail at T_U = 0.95, accept above (its text)",
+            "within 1e-5",
+            told(above_95),
+            Basis::Exact(Claim::AtMost(ERROR, vec![above_95])),
+            "Above 95 is from 96 on: its text is right where its algorithm is not.",
         ),
     ];
     Ok(Made { lines, tables: vec![table], plots: Vec::new() })
@@ -164,17 +184,29 @@ pub(super) fn curves(_: &Work<'_>) -> Result<Made, EvaluateError> {
             Series { name: "P[X <= m]".to_owned(), points: all(&|m| tails.below(m + 1)) },
         ],
     };
-    let of_looks =
-        filter(THRESHOLDS[0])?.looks().iter().map(|look| look.reject_below - 1).collect::<Vec<_>>();
-    let accepting = filter(THRESHOLDS[0])?.looks().iter().map(|look| look.accept_from).collect::<Vec<_>>();
+    let schedule = filter(THRESHOLDS[0])?;
+    let of_looks = schedule.looks().iter().map(|look| look.reject_below - 1).collect::<Vec<_>>();
+    let accepting = schedule.looks().iter().map(|look| look.accept_from).collect::<Vec<_>>();
     let cross = (0..=FIRST).find(|m| tails.below(m + 1) > tails.at_least(m + 1)).unwrap_or(FIRST);
+    let shares = |counts: &[u32]| -> Vec<f64> {
+        counts.iter().zip(PAPER_LOOKS).map(|(count, k)| f64::from(*count) / k as f64).collect()
+    };
+    let closing =
+        Claim::All(vec![Claim::Rises(1.0, shares(&of_looks)), Claim::Falls(1.0, shares(&accepting))]);
+    let counts = |told: &[u32], own: &[u32]| -> Vec<(f64, f64)> {
+        told.iter().zip(own).map(|(told, own)| (f64::from(*told), f64::from(*own))).collect()
+    };
+    // By exact whole numbers, computed apart from the program.
+    let apart = counts(&[61, 133, 283, 436, 589, 799], &of_looks)
+        .into_iter()
+        .chain(counts(&[96, 183, 353, 521, 687, 800], &accepting));
     let lines = vec![
         Line::new(
             "000-F4",
             "T_L(k), T_U(k)",
             "diagram",
             "plot 000_f4_bounds",
-            Verdict::Shown,
+            Why::Shown.checked(closing),
             "Both close in on T as k grows; `Binomial::reject_below` and `accept_from`.",
         ),
         Line::new(
@@ -182,16 +214,16 @@ pub(super) fn curves(_: &Work<'_>) -> Result<Made, EvaluateError> {
             "the two tails over m, T = 0.8, k = 100",
             "lost",
             format!("plot 000_f5_tails; they cross at m = {cross}"),
-            Verdict::StandIn,
-            "The plot is lost; the right tails are drawn, not the columns of 000-T1.",
+            Why::StandIn.checked(Claim::equal(80.0, cross as f64, Tolerance::Exact)),
+            "The plot is lost; the right tails are drawn, not the columns of 000-T1. They cross at the median, T k.",
         ),
         Line::new(
             "000-F6",
             format!("bounds at k = {PAPER_LOOKS:?}, T = 0.8"),
             "diagram",
             format!("reject at most {of_looks:?}, accept at least {accepting:?}"),
-            Verdict::Shown,
-            "`Schedule::per_look`; at the last look the full count decides.",
+            Why::Shown.checked(Claim::each(apart, Tolerance::Exact)),
+            "`Schedule::per_look`; at the last look the full count decides. Beside a computation in exact whole numbers.",
         ),
     ];
     Ok(Made { lines, tables: vec![table], plots: vec![bounds, drawn] })
@@ -215,43 +247,36 @@ pub(super) fn filter_loop(_: &Work<'_>) -> Result<Made, EvaluateError> {
     let first = |equal: usize| told(walk(&|j| j % 100 < equal));
     // The second pair has one equal sample less.
     let last = [SIZE, 0].map(|missing| told(walk(&|j| j % 100 < 80 && j != missing)));
+    // By hand, from the bounds of 000-T1.
+    let by_hand = |printed: &str, measured: &str| Claim::same(printed, measured);
+    let (dropping, emitting) =
+        (format!("{}; {}", first(61), first(62)), format!("{}; {}", first(95), first(96)));
+    let last = last.join("; ");
     let lines = vec![
         Line::new(
             "000-A2",
             "61 and 62 of the first 100 equal, and so on",
             "drop at R(k) <= T_L, else the next look",
-            format!("{}; {}", first(61), first(62)),
-            Verdict::Agrees,
+            dropping.clone(),
+            Basis::Exact(by_hand("dropped at k = 100; dropped at k = 200", &dropping)),
             "`Schedule::walk`, with the corrected bound of 0.61.",
         ),
         Line::new(
             "000-A2",
             "95 and 96 of the first 100 equal, and so on",
             "emit at R(k) >= T_U, else the next look",
-            format!("{}; {}", first(95), first(96)),
-            Verdict::Agrees,
+            emitting.clone(),
+            Basis::Exact(by_hand("accepted at k = 200; accepted at k = 100", &emitting)),
             "With the corrected bound of 0.96.",
         ),
         Line::new(
             "000-A2",
             "800 and 799 of 1000 equal, undecided until then",
             "no rule at k = K",
-            last.join("; "),
-            Verdict::Misprint,
+            last.clone(),
+            Why::Reading.checked(by_hand("accepted at k = 1000; dropped at k = 1000", &last)),
             "A pair is accepted there iff at least T K samples are equal.",
         ),
     ];
     Ok(Made { lines, ..Made::default() })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_printed_number_is_a_rounded_one() {
-        assert!(is("0.994304", 0.994_304_3) && !is("0.994304", 0.994_305));
-        assert!(is("1.29E-06", 1.2949e-6) && !is("1.29E-06", 1.31e-6));
-        assert!(is("1", 1.0 - 1e-8) && !is("1", 1.0 - 3e-6));
-    }
 }

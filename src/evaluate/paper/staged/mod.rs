@@ -4,12 +4,16 @@
 //! |---|---|
 //! | `bounds` | tails, bounds over k, the loop: T1, F4 to F6, A2 |
 //! | `sampling` | sort-merge, consistent sampling, equations, arithmetic: F1 to F3, A1, Q, H2, H5 |
-//! | `models` | similarities, accuracy and recall, filtering rates, savings, errors: F7 to F9, H1, H4 |
+//! | `models` | simulated pairs, and their similarities: F7 |
+//! | `rates` | accuracy and recall of each bound, filtering rates: F8, F9 |
+//! | `saved` | savings, errors: H1, H4 |
 //! | `times` | on pairs of the models and on a generated corpus: F10, H3 |
 
 mod bounds;
 mod models;
+mod rates;
 mod sampling;
+mod saved;
 mod times;
 
 use super::{Effort, Section};
@@ -29,15 +33,15 @@ pub(super) const SECTIONS: &[Section] = &[
     Section { items: &["000-F2", "000-F3"], effort: Effort::Moments, make: sampling::draw },
     Section { items: &["000-F4", "000-F5", "000-F6"], effort: Effort::Moments, make: bounds::curves },
     Section { items: &["000-F7"], effort: Effort::Moments, make: models::densities },
-    Section { items: &["000-F8", "000-F9"], effort: Effort::Long, make: models::bounds_apart },
+    Section { items: &["000-F8", "000-F9"], effort: Effort::Long, make: rates::bounds_apart },
     Section { items: &["000-F10"], effort: Effort::Timed, make: times::by_set },
     Section { items: &["000-A1"], effort: Effort::Moments, make: sampling::consistent },
     Section { items: &["000-A2"], effort: Effort::Moments, make: bounds::filter_loop },
     Section { items: &["000-Q"], effort: Effort::Moments, make: sampling::equations },
-    Section { items: &["000-H1"], effort: Effort::Long, make: models::saved },
+    Section { items: &["000-H1"], effort: Effort::Long, make: saved::saved },
     Section { items: &["000-H2"], effort: Effort::Moments, make: sampling::arithmetic },
     Section { items: &["000-H3"], effort: Effort::Timed, make: times::corpus },
-    Section { items: &["000-H4"], effort: Effort::Long, make: models::errors },
+    Section { items: &["000-H4"], effort: Effort::Long, make: saved::errors },
     Section { items: &["000-H5"], effort: Effort::Moments, make: sampling::background },
 ];
 

@@ -4,7 +4,7 @@ use super::{SIZE, THRESHOLDS};
 use crate::cluster::{ClusterKind, Report};
 use crate::doc::DocId;
 use crate::evaluate::EvaluateError;
-use crate::evaluate::paper::{Line, Made, Verdict, Work};
+use crate::evaluate::paper::{Basis, Claim, Line, Made, Tolerance, Why, Work};
 use crate::evaluate::table::{Table, row};
 use crate::filter::binomial::Binomial;
 use crate::hash::mix;
@@ -63,12 +63,15 @@ pub(super) fn sort_merge(_: &Work<'_>) -> Result<Made, EvaluateError> {
     }
     let cluster = |members: &Vec<&DocId>| members.iter().map(|id| id.to_string()).collect::<String>();
     let clusters: Vec<String> = clusters.values().map(cluster).collect();
+    let found =
+        format!("{} triplets, {} pairs, clusters {}", triplets.len(), pairs.len(), clusters.join(" "));
     let line = Line::new(
         "000-F1",
         "five titles, words as shingles, T = 0.5",
         "diagram",
-        format!("{} triplets, {} pairs, clusters {}", triplets.len(), pairs.len(), clusters.join(" ")),
-        Verdict::Shown,
+        found.clone(),
+        // By hand.
+        Why::Shown.checked(Claim::same("4 triplets, 4 pairs, clusters ABC DE", found)),
         "`oracle::shared`, and in runs `blocking.kind = \"shingles\"`.",
     );
     Ok(Made { lines: vec![line], tables: vec![table], plots: Vec::new() })
@@ -112,22 +115,22 @@ pub(super) fn draw(work: &Work<'_>) -> Result<Made, EvaluateError> {
         table.push(row![element, weight, 100.0 * expected, 100.0 * share]);
     }
     let schedule = super::filter(THRESHOLDS[0])?;
-    let passes = |similarity| super::percent(schedule.operation(similarity).accepted);
+    let passing = [0.7, 0.75, 0.8, 0.85, 0.9].map(|similarity| schedule.operation(similarity).accepted);
     let lines = vec![
         Line::new(
             "000-F2",
             "K samples of a weighted set",
             "diagram",
             format!("table 000_f2_samples: at most {furthest:.1} standard deviations from the weights"),
-            Verdict::Shown,
+            Why::Shown.checked(Claim::AtMost(4.0, vec![furthest])),
             "`sketch/cws.rs`.",
         ),
         Line::new(
             "000-F3",
             "pairs that the filter lets through at T0 = 0.8, of similarity 0.7 / 0.75 / 0.8 / 0.85 / 0.9",
             "diagram",
-            [0.7, 0.75, 0.8, 0.85, 0.9].map(passes).join(" / "),
-            Verdict::Shown,
+            passing.map(super::percent).join(" / "),
+            Why::Shown.checked(Claim::Rises(1.0, passing.to_vec())),
             "`filter/staged.rs`; by the binomial model of its looks (`Schedule::operation`).",
         ),
     ];
@@ -161,30 +164,39 @@ pub(super) fn consistent(work: &Work<'_>) -> Result<Made, EvaluateError> {
         furthest = furthest.max(apart.abs());
         table.push(row![*name, jaccard, found, apart]);
     }
-    let verdict = if furthest < 4.0 { Verdict::Agrees } else { Verdict::Differs };
+    // A word that is one of a hundred, in no other of the source's 1.2 million documents.
+    let heaviest = IdfForm::Paper.idf(1_200_000, 0) / 100.0;
     let lines = vec![
         Line::new(
             "000-A1",
             "P[sample equal], weights above and below 1",
             "J_w",
             format!("J_w, within {furthest:.1} standard deviations"),
-            verdict,
-            "`sketch/cws.rs`, with intervals (2^(k-1), 2^k] for all whole k.",
+            Basis::Measured(Claim::AtMost(4.0, vec![furthest])),
+            "`sketch/cws.rs`, with intervals (2^(k-1), 2^k] for all whole k. Judged in standard deviations.",
         ),
         Line::new(
             "000-A1",
-            "intervals of the algorithm",
-            "up to \"2k\", k > 0",
-            "2^k, k any whole number",
-            Verdict::Misprint,
-            "With k > 0 no weight below 1 has an interval, and TF-IDF weights lie there.",
+            "intervals up to \"2k\", k > 0: the least weight that has one",
+            "above 1",
+            format!("{heaviest:.2}, TF-IDF of a word of 100 that no other of 1.2 million documents has"),
+            Basis::Exact(Claim::AtLeast(1.0, vec![heaviest])),
+            "2k is 2^k, and k any whole number: with k > 0 no weight of TF-IDF has an interval.",
+        ),
+        Line::new(
+            "000-A1",
+            "what the draw of h is seeded by",
+            "not printed",
+            "element and sample",
+            Why::Reading,
+            "With a draw for each interval too, one way to read it, samples of {1, 1} and {1, 3} would be equal with 17/35 instead of 1/2.",
         ),
         Line::new(
             "000-A1",
             "x",
             "element and weight at once",
             "the element; its weight is S",
-            Verdict::Misprint,
+            Why::Reading,
             "One letter stands for both.",
         ),
     ];
@@ -199,47 +211,64 @@ pub(super) fn equations(_: &Work<'_>) -> Result<Made, EvaluateError> {
     // C(100, 80) 0.8^80 0.2^20, by logarithms.
     let choose = libm::lgamma(101.0) - libm::lgamma(81.0) - libm::lgamma(21.0);
     let formula = (choose + 80.0 * r.ln() + 20.0 * (1.0 - r).ln()).exp();
-    let e = super::ERROR;
-    let misprint = |of: &str, printed: &str, right: String, reason: &str| {
-        Line::new("000-Q", of, printed, right, Verdict::Misprint, reason)
-    };
     let few = Binomial::new(5, r);
+    let (of_documents, whole, cut) =
+        (Binomial::new(1000, r).below(k + 1), few.below(3), few.below(3) - few.mass(0));
+    // What the source compares with e: the tail of its own bound.
+    let (from_96, other) = (tails.at_least(96), (-(k as f64)).exp());
+    let (idf, taken) = ((4.0_f64 / 5.0).ln(), IdfForm::Paper.idf(4, 4));
+    let line = |of: &str, printed: &str, right: String, basis: Basis, reason: &str| {
+        Line::new("000-Q", of, printed, right, basis, reason)
+    };
     let lines = vec![
-        misprint(
+        line(
             "(2), (3): the second index of the sums",
             "j",
             "i".to_owned(),
+            Why::Reading.into(),
             "The sums run over one element of both documents.",
         ),
-        misprint(
-            "X, the equal samples of k",
-            "B(n, R)",
-            format!("B(k, R): for k = {k} the probabilities of 0 to {k} add up to {all:.6}"),
-            "n is the number of documents.",
+        line(
+            "X, the equal samples of k: the probabilities of 0 to k by B(n, R), k = 100 and 1000 documents",
+            "1",
+            format!("{of_documents:.6}; by B(k, R) {all:.6}"),
+            Basis::Exact(Claim::equal(1.0, of_documents, Tolerance::Within(1e-9))),
+            "n is the number of documents; the law is B(k, R).",
         ),
-        misprint(
+        line(
             "(4): P[X = m], at m = 80, k = 100, R = 0.8",
             "another form",
             format!("C(k, m) R^m (1 - R)^(k - m) = {formula:.6}; `Binomial::mass` {:.6}", tails.mass(80)),
-            "The binomial probability.",
+            Why::Reading.checked(Claim::equal(formula, tails.mass(80), Tolerance::Share(1e-9))),
+            "The binomial probability, by logarithms of factorials and by the program.",
         ),
-        misprint(
-            "the sum of (4) written out, k = 5, m = 2",
-            "from i = 1",
-            format!("from i = 0: {:.5}, from 1: {:.5}", few.below(3), few.below(3) - few.mass(0)),
-            "No equal sample at all is possible too.",
+        line(
+            "the sum of (4) written out from i = 1, k = 5, m = 2",
+            &format!("{cut:.5}"),
+            format!("P[X <= 2] = {whole:.5}"),
+            Basis::Exact(Claim::equal(cut, whole, Tolerance::Share(1e-6))),
+            "It runs from i = 0: no equal sample at all is possible too.",
         ),
-        misprint(
-            "the second test",
-            "e^-k",
-            format!("e = {e:e}"),
-            "Both tests compare a tail with the same error.",
+        line(
+            "the second test, e^-k: the tail from 96 on, at k = 100",
+            &format!("within {other:.1e}"),
+            format!("{from_96:.1e}"),
+            Basis::Exact(Claim::AtMost(other, vec![from_96])),
+            "Both tests compare a tail with the same e = 1e-5; by e^-k no pair would be accepted.",
         ),
-        misprint(
+        line(
             "idf of a word in 4 of 4 documents, ln(N / (df + 1))",
-            "a weight",
-            format!("{:.3}, taken as {:.0}", (4.0_f64 / 5.0).ln(), IdfForm::Paper.idf(4, 4)),
-            "It may be 0 or less; `text.idf_form = \"paper\"` drops such words.",
+            "a weight, above 0",
+            format!("{idf:.3}"),
+            Basis::Exact(Claim::AtLeast(0.0, vec![idf])),
+            "It may be 0 or less.",
+        ),
+        line(
+            "the same by `text.idf_form = \"paper\"`",
+            "-",
+            format!("{taken:.0}"),
+            Why::Shown.checked(Claim::equal(0.0, taken, Tolerance::Exact)),
+            "Such words are dropped.",
         ),
     ];
     Ok(Made { lines, ..Made::default() })
@@ -253,8 +282,8 @@ pub(super) fn arithmetic(_: &Work<'_>) -> Result<Made, EvaluateError> {
         "comparisons of samples for 100 million pairs",
         "10^11 (as \"1011\")",
         format!("{:e}", (pairs * samples) as f64),
-        Verdict::Agrees,
-        "1000 for each pair; the stored text has lost the exponents.",
+        Why::Construction,
+        "1000 for each pair, a product; the stored text has lost the exponents.",
     );
     Ok(Made { lines: vec![line], ..Made::default() })
 }
@@ -266,7 +295,7 @@ pub(super) fn background(_: &Work<'_>) -> Result<Made, EvaluateError> {
         "redundancy of backups and archives; the usual K",
         "80 to 90 %; 1000",
         "-",
-        Verdict::NotMade,
+        Why::Quoted,
         "Quoted from elsewhere, not measured by the source.",
     );
     Ok(Made { lines: vec![line], ..Made::default() })

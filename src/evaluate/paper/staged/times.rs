@@ -14,12 +14,13 @@ use super::{PAPER_LOOKS, SETS, SIZE, THRESHOLDS, filter};
 use crate::config::Plan;
 use crate::evaluate::distribution::Distribution;
 use crate::evaluate::filter::pair::Matches;
-use crate::evaluate::paper::{Line, Made, Verdict, Work};
+use crate::evaluate::paper::{Basis, Claim, Line, Made, Why, Work};
 use crate::evaluate::plot::{Axis, Plot, Series};
 use crate::evaluate::table::{Table, row};
 use crate::evaluate::{Bench, EvaluateError, threads};
 use crate::feed::generate::{Generator, Params, Script};
-use crate::filter::{FilterError, FilterKind, FilterParams, PairFilter, Staged, Target};
+use crate::filter::binomial::Binomial;
+use crate::filter::{FilterError, FilterKind, FilterParams, PairFilter, Schedule, Staged, Target};
 use crate::hash::mix;
 use crate::sketch::{SketchMaker, SketchRef};
 use crate::text::{IdfTable, Terms};
@@ -182,8 +183,8 @@ pub(super) fn by_set(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let mut series: Vec<Series> =
         SETS.iter().map(|set| Series { name: set.name().to_owned(), points: Vec::new() }).collect();
     let arenas = SETS.map(|set| sketches(work.bench.seed, set));
-    let mut follows = true;
-    let mut cheapest = true;
+    // Of each set and threshold: the share that the first look decides, and the samples read of a pair. Neither is a time.
+    let mut decided_and_read: Vec<(f64, f64)> = Vec::new();
     let mut told = Vec::new();
     for threshold in THRESHOLDS {
         let schedule = filter(threshold)?;
@@ -194,14 +195,13 @@ pub(super) fn by_set(work: &Work<'_>) -> Result<Made, EvaluateError> {
             row.extend(times.row());
             table.push(row);
             line.points.push((threshold, times.full / times.paper));
-            by_set.push((set.expectation(|s| schedule.operation(s).components), times.paper));
+            by_set.push(times.paper);
+            decided_and_read.push((
+                set.expectation(|s| first_look(&schedule, s)),
+                set.expectation(|s| schedule.operation(s).components),
+            ));
         }
-        // Whoever reads less takes less time, but for sets that are within a tenth of each other.
-        let is_less =
-            |(read, time): (f64, f64), (more, longer): (f64, f64)| read > 0.9 * more || time < 1.05 * longer;
-        follows &= by_set.iter().all(|one| by_set.iter().all(|other| is_less(*one, *other)));
-        cheapest &= by_set.iter().all(|(_, time)| by_set[2].1 <= *time);
-        told.push(by_set.iter().map(|(_, time)| format!("{time:.0}")).collect::<Vec<_>>().join(" / "));
+        told.push(by_set.iter().map(|time| format!("{time:.0}")).collect::<Vec<_>>().join(" / "));
     }
     series.iter_mut().for_each(|series| series.points.reverse());
     let plot = Plot {
@@ -211,34 +211,58 @@ pub(super) fn by_set(work: &Work<'_>) -> Result<Made, EvaluateError> {
         y: Axis::linear("times as fast"),
         series,
     };
-    let judge = |agrees: bool| if agrees { Verdict::Agrees } else { Verdict::Differs };
+    let read = |of: usize| decided_and_read[of].1;
+    let cheapest: Vec<Claim> = (0..THRESHOLDS.len())
+        .map(|at| Claim::Least(1.0, vec![read(3 * at + 2), read(3 * at), read(3 * at + 1)]))
+        .collect();
+    let shown = |of: &dyn Fn(usize) -> f64| -> String {
+        let of_threshold =
+            |at| (3 * at..3 * at + 3).map(|n| format!("{:.0}", of(n))).collect::<Vec<_>>().join(" / ");
+        (0..THRESHOLDS.len()).map(of_threshold).collect::<Vec<_>>().join("; ")
+    };
+    let all_read = shown(&read);
+    let rates = shown(&|of| 100.0 * decided_and_read[of].0);
+    decided_and_read.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let by_rate: Vec<f64> = decided_and_read.iter().map(|(_, read)| *read).collect();
     let lines = vec![
         Line::new(
             "000-F10",
             "the source's filter at T = 0.8; 0.5; 0.3, UNIFORM / GAUSSIAN / FUNDS, a pair",
             "seconds, lost",
             format!("{} ns", told.join("; ")),
-            Verdict::StandIn,
+            Why::Timed,
             "On the models; the ratios to the full comparison are in table 000_f10_times.",
         ),
         Line::new(
             "000-F10",
-            "the cheapest set",
+            "the cheapest set, by the samples that are read of a pair: the same sets and thresholds",
             "FUNDS",
-            if cheapest { "FUNDS-like at every T" } else { "FUNDS-like not at every T" },
-            judge(cheapest),
-            "At T = 0.3 its lead is small: many of its pairs lie near the threshold.",
+            all_read,
+            Basis::Measured(Claim::All(cheapest)),
+            "By counts, since times change with the load. At T = 0.3 UNIFORM pairs end sooner: many FUNDS-like ones lie near the threshold.",
         ),
         Line::new(
             "000-F10",
-            "what the time follows",
+            "what the time follows, in samples read, from the set and threshold with the highest rate at k = 100 on",
             "the filtering rate",
-            if follows { "sets that read fewer samples take less time" } else { "not always" },
-            judge(follows),
-            "But by less: a look has a cost of its own.",
+            format!("rates {rates} %; samples, the highest rate first: {}", listed(&by_rate)),
+            Basis::Measured(Claim::Rises(0.9, by_rate)),
+            "By counts. A set that is decided at the first look more often is read less, but for a tenth.",
         ),
     ];
     Ok(Made { lines, tables: vec![table], plots: vec![plot] })
+}
+
+/// Numbers, rounded.
+fn listed(numbers: &[f64]) -> String {
+    numbers.iter().map(|number| format!("{number:.0}")).collect::<Vec<_>>().join(", ")
+}
+
+/// The probability that the first look decides a pair of a similarity, either way.
+fn first_look(schedule: &Schedule, similarity: f64) -> f64 {
+    let look = schedule.looks()[0];
+    let tails = Binomial::new(look.components as usize, similarity);
+    tails.below(look.reject_below as usize) + tails.at_least(look.accept_from as usize)
 }
 
 fn add_columns(table: &mut Table) {
@@ -371,7 +395,7 @@ pub(super) fn corpus(work: &Work<'_>) -> Result<Made, EvaluateError> {
                 times.paper,
                 times.full / times.paper
             ),
-            Verdict::StandIn,
+            Why::Timed,
             "A generated corpus at K = 1000, T = 0.8, the program's planes of 64 bits; the source's 1.2 million proposals are private.",
         ),
         Line::new(
@@ -384,7 +408,7 @@ pub(super) fn corpus(work: &Work<'_>) -> Result<Made, EvaluateError> {
                 times.narrow_full / times.narrow_staged,
                 times.full / times.narrow_staged
             ),
-            Verdict::StandIn,
+            Why::Timed,
             "What is above the ratio on the same bits comes of the narrower samples.",
         ),
         Line::new(
@@ -392,7 +416,7 @@ pub(super) fn corpus(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "most that comparisons alone can save",
             "17.9 times",
             format!("{} times", SIZE / first),
-            Verdict::Misprint,
+            Basis::Exact(Claim::AtLeast(17.9, vec![SIZE as f64 / first as f64])),
             "The first look reads 100 of 1000 samples, so the filter reads a tenth at least.",
         ),
         Line::new(
@@ -400,7 +424,7 @@ pub(super) fn corpus(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "comparisons of samples a second, without the filter",
             "2E10: 10^11 pairs of 1000 in 5000 s",
             format!("{:.1e}", SIZE as f64 / times.full * 1e9),
-            Verdict::Differs,
+            Why::Timed,
             "Here on one thread; section 6.4 of the source has 10^8 pairs, not 10^11.",
         ),
     ];

@@ -1,0 +1,325 @@
+//! Claims: what a source says of a number, beside what was measured.
+//!
+//! A [`Claim`] is (printed, measured, tolerance) under a relation, and whether it [holds](Claim::holds) follows from these alone. Its `Display`
+//! is the relation with the tolerance, as the answers show it. Words of a source that have no number ("high", "grows little") are given one where
+//! the claim is made.
+//!
+//! [`Claim::perturbed`] is the claim once for each measured number, with that number moved just beyond what is allowed, or, where it does not hold,
+//! with all numbers moved to where it does: what a test expects to turn.
+
+use std::fmt;
+
+/// A printed number and the measured one, and how far apart they may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Near {
+    /// As the source has it.
+    pub printed: f64,
+    /// As it is here.
+    pub measured: f64,
+    /// The most that they may differ by.
+    pub slack: f64,
+}
+
+impl Near {
+    fn holds(self) -> bool {
+        (self.measured - self.printed).abs() <= self.slack
+    }
+}
+
+/// How far a measured number may be from the printed one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Tolerance {
+    /// Not at all, but for the rounding of floating point.
+    Exact,
+    /// So much.
+    Within(f64),
+    /// So many standard deviations of so much each.
+    Deviations(f64, f64),
+    /// Such a share of the printed number.
+    Share(f64),
+}
+
+impl Tolerance {
+    fn slack(self, printed: f64) -> f64 {
+        match self {
+            Self::Exact => 1e-12 * printed.abs(),
+            Self::Within(slack) => slack,
+            Self::Deviations(count, deviation) => count * deviation,
+            Self::Share(share) => share * printed.abs(),
+        }
+    }
+}
+
+/// A number of a tolerance: up to three digits that count.
+fn short(number: f64) -> String {
+    let size = number.abs();
+    if size > 0.0 && !(1e-3..1e6).contains(&size) {
+        let text = format!("{number:.2e}");
+        return text.replace(".00e", "e").replace("0e", "e");
+    }
+    let whole = size.log10().floor().max(-3.0);
+    let unit = 10_f64.powf(whole - 2.0).min(1.0);
+    let text = format!("{:.5}", (number / unit).round() * unit);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+impl fmt::Display for Tolerance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact => f.write_str("equal"),
+            Self::Within(slack) => write!(f, "equal ± {}", short(*slack)),
+            Self::Deviations(count, deviation) => {
+                write!(f, "equal ± {count} standard deviations of {}", short(*deviation))
+            }
+            Self::Share(share) => write!(f, "equal ± {} %", short(100.0 * share)),
+        }
+    }
+}
+
+/// What a source says, with the numbers that decide whether it is so.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Claim {
+    /// Each number is the printed one.
+    Equal {
+        /// The numbers.
+        all: Vec<Near>,
+        /// How far apart they may be, in words.
+        within: String,
+    },
+    /// Each number is at least the printed one.
+    AtLeast(f64, Vec<f64>),
+    /// Each number is at most the printed one.
+    AtMost(f64, Vec<f64>),
+    /// Each number is at least so many times the one before.
+    Rises(f64, Vec<f64>),
+    /// Each number is at most so many times the one before.
+    Falls(f64, Vec<f64>),
+    /// The first number is at most so many times each other one.
+    Least(f64, Vec<f64>),
+    /// The words are the printed ones.
+    Same {
+        /// As the source has them, or as they follow from it by hand.
+        printed: String,
+        /// As they are here.
+        measured: String,
+    },
+    /// Each of them.
+    All(Vec<Claim>),
+}
+
+/// A printed number with half a unit of its last digit; a comma parts thousands, `E` is a power of ten.
+fn read(text: &str) -> (f64, f64) {
+    let plain = text.replace(',', "");
+    let (digits, power) = plain.split_once('E').unwrap_or((&plain, "0"));
+    let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let number = |text: &str| text.parse::<f64>().expect("a number is printed");
+    (number(&plain), 0.5 * 10_f64.powf(number(power) - decimals as f64))
+}
+
+impl Claim {
+    /// A number is the printed one.
+    pub fn equal(printed: f64, measured: f64, tolerance: Tolerance) -> Self {
+        Self::each([(printed, measured)], tolerance)
+    }
+
+    /// Numbers are the printed ones.
+    pub fn each(pairs: impl IntoIterator<Item = (f64, f64)>, tolerance: Tolerance) -> Self {
+        let near = |(printed, measured)| Near { printed, measured, slack: tolerance.slack(printed) };
+        let all: Vec<Near> = pairs.into_iter().map(near).collect();
+        let within = tolerance.to_string();
+        Self::Equal { within: if all.len() > 1 { format!("each {within}") } else { within }, all }
+    }
+
+    /// Numbers are the printed ones once they are rounded as these are.
+    pub fn digits<'p>(pairs: impl IntoIterator<Item = (&'p str, f64)>) -> Self {
+        let near = |(text, measured): (&str, f64)| {
+            let (printed, half) = read(text);
+            Near { printed, measured, slack: 1.02 * half }
+        };
+        Self::Equal {
+            all: pairs.into_iter().map(near).collect(),
+            within: "equal to the printed digits".to_owned(),
+        }
+    }
+
+    /// Words are the printed ones.
+    pub fn same(printed: impl Into<String>, measured: impl Into<String>) -> Self {
+        Self::Same { printed: printed.into(), measured: measured.into() }
+    }
+
+    /// Nothing of something: no pair missed, no answer different.
+    pub fn none(count: usize) -> Self {
+        Self::equal(0.0, count as f64, Tolerance::Exact)
+    }
+
+    /// Whether what was measured is what the source says.
+    pub fn holds(&self) -> bool {
+        let steps = |all: &[f64], is: &dyn Fn(f64, f64) -> bool| all.windows(2).all(|two| is(two[0], two[1]));
+        match self {
+            Self::Equal { all, .. } => all.iter().all(|near| near.holds()),
+            Self::AtLeast(bound, all) => all.iter().all(|value| value >= bound),
+            Self::AtMost(bound, all) => all.iter().all(|value| value <= bound),
+            Self::Rises(times, all) => steps(all, &|before, after| after >= times * before),
+            Self::Falls(times, all) => steps(all, &|before, after| after <= times * before),
+            Self::Least(times, all) => all[1..].iter().all(|other| all[0] <= times * other),
+            Self::Same { printed, measured } => printed == measured,
+            Self::All(claims) => claims.iter().all(Self::holds),
+        }
+    }
+
+    /// Measured numbers, or words.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Equal { all, .. } => all.len(),
+            Self::AtLeast(_, all) | Self::AtMost(_, all) => all.len(),
+            // The first number is moved with the second.
+            Self::Rises(_, all) | Self::Falls(_, all) | Self::Least(_, all) => all.len() - 1,
+            Self::Same { .. } => 1,
+            Self::All(claims) => claims.iter().map(Self::len).sum(),
+        }
+    }
+
+    /// Whether there is nothing to compare.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Claims that hold if this one does not, and do not hold if it does: see the [module](self).
+    pub fn perturbed(&self) -> Vec<Self> {
+        if self.holds() { (0..self.len()).map(|at| self.without(at)).collect() } else { vec![self.mended()] }
+    }
+
+    /// With one number where it is not allowed.
+    fn without(&self, at: usize) -> Self {
+        let beyond = |bound: f64| 1e-6 * bound.abs().max(1e-6);
+        let mut changed = self.clone();
+        match &mut changed {
+            Self::Equal { all, .. } => {
+                all[at].measured = all[at].printed + 1.01 * all[at].slack + beyond(all[at].printed)
+            }
+            Self::AtLeast(bound, all) => all[at] = *bound - beyond(*bound),
+            Self::AtMost(bound, all) => all[at] = *bound + beyond(*bound),
+            Self::Rises(times, all) => all[at + 1] = *times * all[at] - beyond(all[at]),
+            Self::Falls(times, all) => all[at + 1] = *times * all[at] + beyond(all[at]),
+            Self::Least(times, all) => all[at + 1] = all[0] / *times - beyond(all[0]),
+            Self::Same { measured, .. } => measured.push('?'),
+            Self::All(claims) => {
+                let mut left = at;
+                for claim in claims {
+                    if left < claim.len() {
+                        *claim = claim.without(left);
+                        break;
+                    }
+                    left -= claim.len();
+                }
+            }
+        }
+        changed
+    }
+
+    /// With all numbers as the source has them.
+    fn mended(&self) -> Self {
+        let mut changed = self.clone();
+        match &mut changed {
+            Self::Equal { all, .. } => all.iter_mut().for_each(|near| near.measured = near.printed),
+            Self::AtLeast(bound, all) | Self::AtMost(bound, all) => all.fill(*bound),
+            Self::Rises(times, all) | Self::Falls(times, all) => {
+                (1..all.len()).for_each(|at| all[at] = *times * all[at - 1]);
+            }
+            Self::Least(times, all) => {
+                let least = all[1..].iter().copied().fold(f64::INFINITY, f64::min);
+                all[0] = *times * least;
+            }
+            Self::Same { printed, measured } => measured.clone_from(printed),
+            Self::All(claims) => claims.iter_mut().for_each(|claim| *claim = claim.mended()),
+        }
+        changed
+    }
+}
+
+impl fmt::Display for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let each = |all: &[f64]| if all.len() > 1 { "each " } else { "" };
+        match self {
+            Self::Equal { within, .. } => f.write_str(within),
+            Self::AtLeast(bound, all) => write!(f, "{}at least {}", each(all), short(*bound)),
+            Self::AtMost(bound, all) => write!(f, "{}at most {}", each(all), short(*bound)),
+            Self::Rises(1.0, _) => f.write_str("rises"),
+            Self::Falls(1.0, _) => f.write_str("falls"),
+            Self::Least(1.0, _) => f.write_str("the least"),
+            Self::Rises(times, _) => write!(f, "rises: each at least {} times the one before", short(*times)),
+            Self::Falls(times, _) => write!(f, "falls: each at most {} times the one before", short(*times)),
+            Self::Least(times, _) => write!(f, "the least: at most {} times any other", short(*times)),
+            Self::Same { .. } => f.write_str("the same words"),
+            Self::All(claims) => {
+                let mut told: Vec<String> = claims.iter().map(ToString::to_string).collect();
+                told.dedup();
+                f.write_str(&told.join("; "))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_printed_number_is_a_rounded_one() {
+        let is = |printed, value| Claim::digits([(printed, value)]).holds();
+        assert!(is("0.994304", 0.994_304_3) && !is("0.994304", 0.994_305));
+        assert!(is("1.29E-06", 1.2949e-6) && !is("1.29E-06", 1.31e-6));
+        assert!(is("90,260", 90_260.4) && !is("90,260", 89_541.0));
+        assert!(is("0.003", 0.002_97) && !is("0.009", 0.007_97));
+    }
+
+    /// Each relation, once where it holds and once where it does not.
+    #[test]
+    fn what_is_perturbed_turns() {
+        let claims = |shift: f64| {
+            vec![
+                Claim::each([(1.0, 1.05 + shift), (2.0, 2.0)], Tolerance::Within(0.1)),
+                Claim::each([(10.0, 10.5 + 20.0 * shift)], Tolerance::Share(0.1)),
+                Claim::none(if shift > 0.0 { 3 } else { 0 }),
+                Claim::AtLeast(0.9, vec![0.95 - shift, 1.0]),
+                Claim::AtMost(1e-5, vec![3.7e-6 + shift]),
+                Claim::Rises(2.0, vec![1.0, 3.0 - 5.0 * shift, 7.0]),
+                Claim::Falls(1.0, vec![5.0, 4.9 + shift, 4.0]),
+                Claim::Least(0.95, vec![1.0 + shift, 1.1, 2.0]),
+                Claim::same("abc", if shift > 0.0 { "abd" } else { "abc" }),
+                Claim::All(vec![Claim::none(0), Claim::AtLeast(1.0, vec![1.1 - shift, 2.0])]),
+            ]
+        };
+        for (shift, expected) in [(0.0, true), (1.0, false)] {
+            for claim in claims(shift) {
+                assert_eq!(claim.holds(), expected, "{claim:?}");
+                let perturbed = claim.perturbed();
+                assert_eq!(perturbed.len(), if expected { claim.len() } else { 1 });
+                for turned in perturbed {
+                    assert_ne!(turned.holds(), expected, "{claim:?} became {turned:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_claim_says_its_tolerance() {
+        let told = [
+            Claim::equal(1.0, 1.0, Tolerance::Share(0.005)).to_string(),
+            Claim::AtMost(0.7, vec![0.1, 0.2]).to_string(),
+            Claim::Least(0.95, vec![1.0, 2.0]).to_string(),
+            Claim::AtMost(1e-5, vec![1e-6]).to_string(),
+            Claim::AtLeast(4097.0, vec![1e-6]).to_string(),
+            Claim::AtMost((-100_f64).exp(), vec![1e-6]).to_string(),
+        ];
+        let expected = [
+            "equal ± 0.5 %",
+            "each at most 0.7",
+            "the least: at most 0.95 times any other",
+            "at most 1e-5",
+            "at least 4097",
+            "at most 3.72e-44",
+        ];
+        assert_eq!(told, expected);
+    }
+}

@@ -1,0 +1,67 @@
+//! Verdicts of the papers' items: none can be written by hand, none is constant.
+//!
+//! Every section is run at a small part of its size. Each claim is then perturbed: one measured number after the other is moved just beyond its
+//! tolerance, in the direction that the relation forbids, or, where the claim fails, all of them to where it holds; and the verdict has to turn.
+
+use std::path::PathBuf;
+
+use dupflow::evaluate::paper::{Basis, Claim, Line, Source, Verdict, Work};
+use dupflow::evaluate::{Bench, EvaluateError};
+use dupflow::time::SystemClock;
+
+/// The lines of a source at a small part of its size.
+fn lines(source: Source, seed: u64) -> Result<Vec<Line>, EvaluateError> {
+    let clock = SystemClock::start();
+    let bench = Bench { clock: &clock, threads: 2, seed, told: &|_| {} };
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_dupflow"));
+    let work = Work { bench: &bench, program: &program, scale: 1e-9, labelled: None };
+    let mut all = Vec::new();
+    for section in source.sections() {
+        all.extend((section.make)(&work)?.lines);
+    }
+    Ok(all)
+}
+
+/// The greatest share of a printed number that a tolerance may be: beyond it a claim says little.
+const LOOSEST: f64 = 0.55;
+
+fn is_loose(claim: &Claim) -> bool {
+    match claim {
+        Claim::Equal { all, .. } => {
+            all.iter().any(|near| near.printed.abs() > 0.0 && near.slack > LOOSEST * near.printed.abs())
+        }
+        Claim::All(claims) => claims.iter().any(is_loose),
+        _ => false,
+    }
+}
+
+/// At full size tolerances are narrower than here, where there are few trials; those that do not depend on trials are held to it.
+fn hold(line: &Line) {
+    if let Basis::Exact(claim) | Basis::Measured(claim) = &line.basis {
+        let is_statistical =
+            claim.to_string().contains("deviations") || line.item == "004-T1" || line.item == "004-X1";
+        assert!(is_statistical || !is_loose(claim), "{}, {}: {claim:?}", line.item, line.of);
+    }
+}
+
+#[test]
+fn every_verdict_turns_with_its_measurement() {
+    let mut turned = 0;
+    for source in Source::ALL {
+        for line in lines(source, 1).unwrap() {
+            let of = format!("{}, {}", line.item, line.of);
+            hold(&line);
+            let Some(claim) = line.basis.claim() else {
+                assert!(matches!(line.verdict(), Verdict::Unjudged(_)), "{of}: a verdict without a claim");
+                continue;
+            };
+            assert!(!claim.is_empty(), "{of}: nothing is compared");
+            for other in claim.perturbed() {
+                let basis = line.basis.with(other.clone());
+                assert_ne!(basis.verdict(), line.verdict(), "{of}: {claim:?} became {other:?}");
+                turned += 1;
+            }
+        }
+    }
+    assert!(turned > 300, "only {turned} measurements");
+}
