@@ -2,9 +2,10 @@
 //!
 //! `cargo test --release --test statistics papers -- --ignored` makes again all that is the same on every machine, which takes minutes.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use dupflow::evaluate::paper::{Effort, Source, Work};
+use dupflow::evaluate::paper::{Effort, Source, Verdict, Work};
 use dupflow::evaluate::{Bench, Table};
 use dupflow::time::SystemClock;
 
@@ -20,6 +21,29 @@ fn every_item_has_its_answers() {
         for item in source.items() {
             assert!(page.contains(&format!("\n| {} |", item.id)), "{} is not answered", item.id);
         }
+    }
+}
+
+/// The verdicts of a page's answers are as many as its own table says.
+#[test]
+fn every_page_counts_its_verdicts() {
+    for source in Source::ALL {
+        let page = page(source);
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        let prefix = format!("| {}-", source.name());
+        for row in page.lines().filter(|line| line.starts_with(&prefix)) {
+            let cells: Vec<&str> = row.split(" | ").collect();
+            *counts.entry(cells[cells.len() - 2].to_owned()).or_default() += 1;
+        }
+        for verdict in Verdict::ALL.map(|verdict| verdict.to_string()) {
+            let count = counts.remove(&verdict).unwrap_or(0);
+            assert!(
+                page.contains(&format!("\n| {verdict} | {count} |")),
+                "{}: {count} {verdict}",
+                source.name()
+            );
+        }
+        assert!(counts.is_empty(), "{}: verdicts that are none: {counts:?}", source.name());
     }
 }
 

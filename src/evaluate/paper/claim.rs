@@ -112,7 +112,7 @@ fn read(text: &str) -> (f64, f64) {
     let plain = text.replace(',', "");
     let (digits, power) = plain.split_once('E').unwrap_or((&plain, "0"));
     let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-    let number = |text: &str| text.parse::<f64>().expect("a number is printed");
+    let number = |digits: &str| digits.parse::<f64>().expect("a number is printed");
     (number(&plain), 0.5 * 10_f64.powf(number(power) - decimals as f64))
 }
 
@@ -195,7 +195,8 @@ impl Claim {
         let mut changed = self.clone();
         match &mut changed {
             Self::Equal { all, .. } => {
-                all[at].measured = all[at].printed + 1.01 * all[at].slack + beyond(all[at].printed)
+                let near = &mut all[at];
+                near.measured = near.printed + 1.01 * near.slack + beyond(near.printed);
             }
             Self::AtLeast(bound, all) => all[at] = *bound - beyond(*bound),
             Self::AtMost(bound, all) => all[at] = *bound + beyond(*bound),

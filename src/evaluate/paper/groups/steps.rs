@@ -48,7 +48,7 @@ pub(super) fn headline(_: &Work<'_>) -> Result<Made, EvaluateError> {
             "90,260",
             of_groups(m, 7500.0, DOCUMENTS),
             Why::Construction.into(),
-            "7,500 is chosen so that the printed sum comes out.",
+            "7,500 is chosen so that the sum is the printed one.",
         ),
         line(
             "the same with whole groups: 4 of 6 bits, 8 of 5",

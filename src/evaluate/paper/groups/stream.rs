@@ -2,7 +2,7 @@
 //!
 //! No block is hot in these runs, so that no pair within the radius may be missed, whatever the groups are.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::super::super::EvaluateError;
@@ -32,7 +32,7 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let seed = work.bench.seed.to_string();
     let generate = ["generate", "--scripts", "latin", "--documents", &documents, "--seed", &seed, "-q", "-o"];
     run(work, Command::new(work.program).args(generate).arg(&feed.0))?;
-    let mut made = conjunctions(work, feed.0.clone())?;
+    let mut made = conjunctions(work, &feed.0)?;
     made += moved(work, &feed.0)?;
     Ok(made)
 }
@@ -50,7 +50,7 @@ fn run(work: &Work<'_>, command: &mut Command) -> Result<(), EvaluateError> {
 /// What a run found and took.
 type Ran = (Vec<Pair<DocId>>, Counts);
 
-fn replay(work: &Work<'_>, feed: PathBuf, (kind, common): (&str, usize)) -> Result<Ran, EvaluateError> {
+fn replay(work: &Work<'_>, feed: &Path, (kind, common): (&str, usize)) -> Result<Ran, EvaluateError> {
     (work.bench.told)(&format!("003: {kind}, {common} common, in the stream"));
     let overrides = [
         format!("sketch.size={SIZE}"),
@@ -62,7 +62,7 @@ fn replay(work: &Work<'_>, feed: PathBuf, (kind, common): (&str, usize)) -> Resu
         pipelines: Vec::new(),
         overrides: overrides.into(),
         thresholds: vec![SIMILARITY],
-        corpus: vec![feed],
+        corpus: vec![feed.to_owned()],
         truth: TruthFrom::BruteForce,
         limit: 0,
         program: work.program.to_owned(),
@@ -73,7 +73,7 @@ fn replay(work: &Work<'_>, feed: PathBuf, (kind, common): (&str, usize)) -> Resu
 }
 
 /// 003-X1.
-fn conjunctions(work: &Work<'_>, feed: PathBuf) -> Result<Made, EvaluateError> {
+fn conjunctions(work: &Work<'_>, feed: &Path) -> Result<Made, EvaluateError> {
     let r_h = radius(SIZE, SIMILARITY);
     let design = |surplus| Design::new(SIZE, r_h, Kind::Conjunctions { surplus });
     let whole = design(SURPLUS)?;
@@ -88,7 +88,7 @@ fn conjunctions(work: &Work<'_>, feed: PathBuf) -> Result<Made, EvaluateError> {
     let mut all: Vec<Ran> = Vec::new();
     let (mut keys_of, mut met) = (Vec::new(), Vec::new());
     for (kind, common) in BLOCKS {
-        let (pairs, counts) = replay(work, feed.clone(), (kind, common))?;
+        let (pairs, counts) = replay(work, feed, (kind, common))?;
         let keys = if kind == "groups" { (r_h + common) as u64 } else { design(common)?.keys() };
         let n = counts.documents as f64;
         let share = counts.candidates as f64 / (0.5 * n * (n - 1.0));
@@ -139,14 +139,14 @@ fn conjunctions(work: &Work<'_>, feed: PathBuf) -> Result<Made, EvaluateError> {
             "-",
             met.iter().map(|share| format!("{:.0} %", 100.0 * share)).collect::<Vec<_>>().join(", "),
             Why::Shown.checked(Claim::Least(1.0, vec![met[2], met[0], met[1]])),
-            "Groups of 6 or 7 bits hold nearly everything back from nothing: more keys of more bits make fewer meet, for their memory.",
+            "By groups of 6 or 7 bits most documents meet; keys of two groups make fewer meet, and take more memory.",
         ),
         line(
             "memory of a key with c = 2, and of 39,711 keys of 300,000 documents by it",
             "-",
             format!("{a_key:.1} bytes, {:.0} GB", a_key * keys * DOCUMENTS as f64 / 1e9),
             Why::Timed.into(),
-            "Peaks of processes; at 12 bytes, as `plan` counts, 143 GB. So alg.G at its own setting is for a batch that drops each choice.",
+            "Peaks of processes; at 12 bytes, as `plan` counts, 143 GB. alg.G at this setting is for a batch that drops each choice once it is read.",
         ),
     ];
     Ok(Made { lines, tables: vec![table], plots: Vec::new() })
@@ -161,10 +161,10 @@ const STEPS: [(&str, &str, bool); 4] = [
 ];
 
 /// 003-X2: one output, continued by runs with other groups.
-fn moved(work: &Work<'_>, feed: &std::path::Path) -> Result<Made, EvaluateError> {
+fn moved(work: &Work<'_>, feed: &Path) -> Result<Made, EvaluateError> {
     let (deployment, output) = (Temporary::new("003.toml"), Temporary::new("003.out.jsonl"));
     let _mark = Temporary::new("003.out.jsonl.mark");
-    let quoted = |path: &std::path::Path| toml_string(&path.display().to_string());
+    let quoted = |path: &Path| toml_string(&path.display().to_string());
     let text = format!(
         "[source]\nkind = \"files\"\ninputs = [{}]\n[sink]\nkind = \"lines\"\npath = {}\n",
         quoted(feed),

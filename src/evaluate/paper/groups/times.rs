@@ -164,7 +164,7 @@ fn by_steps() -> Vec<Line> {
         steps::of_conjunctions(k, SIMILARITY, DOCUMENTS)
             / steps::of_groups(m, steps::share(k, m, DOCUMENTS), DOCUMENTS)
     };
-    let told = |all: &[f64]| all.iter().map(|ratio| format!("{ratio:.2}")).collect::<Vec<_>>().join(", ");
+    let told = |all: &[f64]| all.iter().map(|times| format!("{times:.2}")).collect::<Vec<_>>().join(", ");
     let (at_64, beyond) = (ratio(64), [400, 600, 1000].map(ratio));
     vec![
         Line::new(

@@ -81,7 +81,7 @@ pub(super) fn check(work: &Work<'_>) -> Result<Made, EvaluateError> {
             format!("{:.3} and {:.3}, expected {:.3} and {:.3}", means[0], means[2], means[1], means[3]),
             Why::Shown.checked(Claim::each(
                 [(means[1], means[0]), (means[3], means[2])],
-                Tolerance::Deviations(4.0, 0.5 / ((PAIRS as usize * SIZE) as f64).sqrt()),
+                Tolerance::Deviations(4.0, 0.5 / (PAIRS as f64 * SIZE as f64).sqrt()),
             )),
             "`SectionMode::expectation`",
         ),

@@ -313,7 +313,7 @@ pub(super) fn an_eighth(work: &Work<'_>) -> Result<Made, EvaluateError> {
     }
     let printed = ERRORS[0][K] / ERRORS[1][K];
     let ratio = |k: usize| format!("{:.2}", ERRORS[0][k] / ERRORS[1][k]);
-    let told: Vec<String> = ratios.iter().map(|(name, ratio)| format!("{ratio:.2} ({name})")).collect();
+    let told: Vec<String> = ratios.iter().map(|(order, share)| format!("{share:.2} ({order})")).collect();
     let lines = vec![
         Line::new(
             "004-H1",

@@ -30,7 +30,7 @@ const KINDS: [(&str, SketchKind); 3] =
 
 /// Li & König's variance, as table 1 prints it.
 fn printed(bits: usize) -> f64 {
-    (1.0 - JACCARD) / SHAPE.0 as f64 * (JACCARD + 1.0 / ((1 << bits) - 1) as f64)
+    (1.0 - JACCARD) / SHAPE.0 as f64 * (JACCARD + 1.0 / f64::from((1_u32 << bits) - 1))
 }
 
 /// The mean square error of a sketch's estimate.

@@ -323,11 +323,11 @@ pub(super) fn curves(work: &Work<'_>) -> Result<Made, EvaluateError> {
         .map(|of| Curve { name: of.name.to_owned(), precision: of.precision, recall: of.recall })
         .collect();
     let mut plots: Vec<Plot> = curve_plots("printed", &printed).into();
-    let mut all: Vec<(&str, Vec<Curve>)> = Vec::new();
+    let mut judged: Vec<(&str, Vec<Curve>)> = Vec::new();
     for corpus in corpora(work)? {
         let curves = judge(work, &corpus);
         plots.extend(curve_plots(&corpus.name.replace(' ', "_"), &curves));
-        all.push((corpus.name, curves));
+        judged.push((corpus.name, curves));
     }
     let best = |of: &[Curve]| {
         let all = of
@@ -338,7 +338,7 @@ pub(super) fn curves(work: &Work<'_>) -> Result<Made, EvaluateError> {
     };
     let mut lines = Vec::new();
     // The user's own corpus is in the tables and plots alone.
-    for (name, curves) in &all[..2] {
+    for (name, curves) in &judged[..2] {
         let f = |curve: &Curve| (0..THRESHOLDS.len()).map(|n| curve.f(n)).collect::<Vec<_>>();
         let ahead = below(f(&curves[0]), f(&curves[2]));
         lines.push(Line::new(
@@ -358,7 +358,7 @@ pub(super) fn curves(work: &Work<'_>) -> Result<Made, EvaluateError> {
         Why::Construction,
         "print beside print: it is the harmonic mean of its precision and recall",
     ));
-    for (name, curves) in &all[..2] {
+    for (name, curves) in &judged[..2] {
         lines.push(Line::new(
             "004-F7",
             format!("best F: {name}"),
@@ -368,14 +368,14 @@ pub(super) fn curves(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "other texts",
         ));
     }
-    let sketched = &all[0].1[..JUDGED.len()];
+    let sketched = &judged[0].1[..JUDGED.len()];
     lines.extend(printed.iter().zip(sketched).map(|(of, curve)| {
-        let all = |one: &Curve| listed((0..THRESHOLDS.len()).map(|n| one.f(n)));
+        let row = |one: &Curve| listed((0..THRESHOLDS.len()).map(|n| one.f(n)));
         Line::new(
             "004-F7",
             format!("F of {}, tau = 0.5 to 0.9", of.name),
-            format!("{} (of table 4)", all(of)),
-            all(curve),
+            format!("{} (of table 4)", row(of)),
+            row(curve),
             Why::StandIn,
             "the figure is lost; F is computed from table 4",
         )

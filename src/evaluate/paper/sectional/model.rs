@@ -106,7 +106,7 @@ pub(super) fn spread(seed: u64, sections: usize, order: Order) -> (f64, f64) {
     };
     let all: Vec<(f64, f64)> = (0..PAIRS).map(one).collect();
     let mean = |of: fn(&(f64, f64)) -> f64| all.iter().map(of).sum::<f64>() / PAIRS as f64;
-    (mean(|one| one.0), mean(|one| one.1))
+    (mean(|of| of.0), mean(|of| of.1))
 }
 
 /// So many components of a set.

@@ -14,6 +14,9 @@ use super::review::SHAPE;
 use crate::hash::mix;
 use crate::sketch::MinHash;
 
+/// J, in percent.
+const PERCENT: usize = 95;
+
 /// The printed variance: of z, when m turns fall on n bits.
 pub(super) fn printed(n: f64, m: f64) -> f64 {
     let (four, two) = ((1.0 - 4.0 / n).powf(m), (1.0 - 2.0 / n).powf(2.0 * m));
@@ -36,21 +39,22 @@ fn variance(values: &[f64]) -> f64 {
 }
 
 /// What is printed beside the variance of z, and beside the mean square error of J.
-pub(super) fn over_minhash(seed: u64, trials: usize, jaccard: f64) -> [Line; 2] {
+pub(super) fn over_minhash(seed: u64, trials: usize) -> [Line; 2] {
     let (size, union) = SHAPE;
     let bits = 2 * size;
     let mut rng = ChaCha8Rng::seed_from_u64(mix(seed ^ 0x0dd));
-    // m is a whole number here.
-    let m = (2.0 * size as f64 * (1.0 - jaccard)).round();
+    let jaccard = PERCENT as f64 / 100.0;
+    // 2 k (1 - J), rounded: a whole number of turns.
+    let m = (2 * size * (100 - PERCENT) + 50) / 100;
     let counts: Vec<f64> = (0..trials)
         .map(|_| {
-            let turns: Vec<u64> = (0..m as u64).map(|_| rng.random()).collect();
+            let turns: Vec<u64> = (0..m).map(|_| rng.random()).collect();
             odd(turns.into_iter(), bits).iter().filter(|is| **is).count() as f64
         })
         .collect();
     let error = |trial: usize| {
         let ids: Vec<u64> = (0..union).map(|_| rng.random()).collect();
-        let common = (jaccard * union as f64).round() as usize;
+        let common = union * PERCENT / 100;
         let half = common + (union - common) / 2;
         let mut minhash = MinHash::new(size, mix(seed ^ mix(trial as u64)));
         let texts = [ids[..half].to_vec(), [&ids[..common], &ids[half..]].concat()];
@@ -64,7 +68,7 @@ pub(super) fn over_minhash(seed: u64, trials: usize, jaccard: f64) -> [Line; 2] 
         (estimate - common as f64 / union as f64).powi(2)
     };
     let error = (0..trials).map(error).sum::<f64>() / trials as f64;
-    let (of_z, spread) = (printed(bits as f64, m), variance(&counts));
+    let (of_z, spread) = (printed(bits as f64, m as f64), variance(&counts));
     let turns = 2.0 * size as f64 * (1.0 - jaccard);
     let right = printed(bits as f64, turns)
         / (4.0 * (size * size) as f64 * (1.0 - 2.0 / bits as f64).powf(2.0 * turns))

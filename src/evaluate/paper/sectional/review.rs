@@ -193,7 +193,7 @@ pub(super) fn sketches(work: &Work<'_>) -> Result<Made, EvaluateError> {
             sketch.reason,
         ));
         if sketch.name == ODD {
-            lines.extend(odd::over_minhash(work.bench.seed, trials, sketch.jaccard));
+            lines.extend(odd::over_minhash(work.bench.seed, trials));
         }
     }
     Ok(Made { lines, tables: vec![table], plots: vec![] })
