@@ -112,7 +112,7 @@ fn read(text: &str) -> (f64, f64) {
     let plain = text.replace(',', "");
     let (digits, power) = plain.split_once('E').unwrap_or((&plain, "0"));
     let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-    let number = |digits: &str| digits.parse::<f64>().expect("a number is printed");
+    let number = |of: &str| of.parse::<f64>().expect("a number is printed");
     (number(&plain), 0.5 * 10_f64.powf(number(power) - decimals as f64))
 }
 

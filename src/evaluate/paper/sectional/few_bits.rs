@@ -118,7 +118,7 @@ pub(super) fn permutations(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "-",
             rounds.clone(),
             most(1.0 + slack, &rounds),
-            "the default: empty parts are filled by further rounds, so that it is no worse at either",
+            "the default: further rounds fill empty parts, and it errs less where features are few",
         ),
     ];
     Ok(Made { lines, tables: vec![table], plots: Vec::new() })

@@ -98,7 +98,7 @@ fn corpus(texts: usize, seed: u64) -> (Vec<Text>, Vec<String>) {
     let rules = TextRules { shingle: Shingle::Words(1), ..TextRules::default() };
     let mut numbers: BTreeMap<String, u64> = BTreeMap::new();
     let mut words = Vec::new();
-    let texts = Generator::new(params).filter_map(|record| record.event.text).map(|text| {
+    let counted = Generator::new(params).filter_map(|record| record.event.text).map(|text| {
         let mut counts: BTreeMap<u64, f64> = BTreeMap::new();
         for word in tokens(&text, &rules) {
             let next = numbers.len() as u64;
@@ -110,7 +110,7 @@ fn corpus(texts: usize, seed: u64) -> (Vec<Text>, Vec<String>) {
         }
         counts.into_iter().unzip()
     });
-    (texts.collect(), words)
+    (counted.collect(), words)
 }
 
 /// What pairs of one corpus say of one hash; sums, to be added up.

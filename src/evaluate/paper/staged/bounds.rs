@@ -50,10 +50,10 @@ pub(super) fn tails(_: &Work<'_>) -> Result<Made, EvaluateError> {
         &["m", "printed <= m", "P[X < m]", "P[X <= m]", "printed > m", "P[X >= m]", "P[X > m]"],
     );
     let columns = [
-        |tails: &Binomial, m: usize| tails.below(m),
-        |tails: &Binomial, m: usize| tails.below(m + 1),
-        |tails: &Binomial, m: usize| tails.at_least(m),
-        |tails: &Binomial, m: usize| tails.at_least(m + 1),
+        |of: &Binomial, m: usize| of.below(m),
+        |of: &Binomial, m: usize| of.below(m + 1),
+        |of: &Binomial, m: usize| of.at_least(m),
+        |of: &Binomial, m: usize| of.at_least(m + 1),
     ];
     for (m, below, above) in PRINTED {
         let [p, q, r, s] = columns.map(|of| of(&tails, m));

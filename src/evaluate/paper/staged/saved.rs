@@ -110,13 +110,13 @@ pub(super) fn errors(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let half = by_set(|set| percent(set.share_below(THRESHOLDS[0])));
     let share = |count: u64, of: u64| count as f64 / of as f64;
     // 100 %, to the digits that are printed.
-    let whole = |wrong: &[f64]| {
-        Basis::Measured(Claim::each(wrong.iter().map(|wrong| (1.0, 1.0 - wrong)), Tolerance::Within(0.005)))
+    let whole = |shares: &[f64]| {
+        Basis::Measured(Claim::each(shares.iter().map(|of| (1.0, 1.0 - of)), Tolerance::Within(0.005)))
     };
     let early = worst.early.map(|count| share(count, worst.pairs));
     let expected = [spent.reject, spent.accept];
     // Counts vary by their square roots.
-    let slack = |expected: f64| 4.0 * (expected / worst.pairs as f64).sqrt() + 4.0 / worst.pairs as f64;
+    let slack = |of: f64| 4.0 * (of / worst.pairs as f64).sqrt() + 4.0 / worst.pairs as f64;
     let within = Claim::All(vec![
         Claim::equal(expected[0], early[0], Tolerance::Within(slack(expected[0]))),
         Claim::equal(expected[1], early[1], Tolerance::Within(slack(expected[1]))),

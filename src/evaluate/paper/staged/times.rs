@@ -223,7 +223,7 @@ pub(super) fn by_set(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let all_read = shown(&read);
     let rates = shown(&|of| 100.0 * decided_and_read[of].0);
     decided_and_read.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let by_rate: Vec<f64> = decided_and_read.iter().map(|(_, read)| *read).collect();
+    let by_rate: Vec<f64> = decided_and_read.iter().map(|(_, samples)| *samples).collect();
     let lines = vec![
         Line::new(
             "000-F10",
