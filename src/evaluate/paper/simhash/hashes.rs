@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use sha2::{Digest, Sha256};
 
 use crate::evaluate::EvaluateError;
-use crate::evaluate::paper::{Claim, Line, Made, Tolerance, Why, Work};
+use crate::evaluate::paper::{Basis, Claim, Line, Made, Tolerance, Why, Work};
 use crate::evaluate::table::{Table, row};
 use crate::evaluate::threads;
 use crate::feed::generate::{Generator, Params, Script};
@@ -25,20 +25,31 @@ const TEXTS: usize = 300;
 /// A hash of a word.
 type Hash = fn(&[u8]) -> u64;
 
-/// A hash, and whether it is one to take.
+/// Why a hash is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// The page names it, or what it stands for.
+    Named,
+    /// As the program mixes.
+    Ours,
+    /// As many libraries hash strings.
+    Poor,
+}
+
+/// A hash.
 struct Hashed {
     name: &'static str,
     of: Hash,
-    is_good: bool,
+    role: Role,
 }
 
 const HASHES: [Hashed; 6] = [
-    Hashed { name: "the program's, mixed", of: |word| mix(crate::hash::token(word)), is_good: true },
-    Hashed { name: "SHA-256, 8 bytes", of: sha, is_good: true },
-    Hashed { name: "Murmur, 64A", of: murmur, is_good: true },
-    Hashed { name: "FNV-1a, mixed", of: |word| mix(fnv(word)), is_good: true },
-    Hashed { name: "FNV-1a", of: fnv, is_good: false },
-    Hashed { name: "sum of 31^i c", of: polynomial, is_good: false },
+    Hashed { name: "the program's, mixed", of: |word| mix(crate::hash::token(word)), role: Role::Ours },
+    Hashed { name: "SHA-256, 8 bytes", of: sha, role: Role::Named },
+    Hashed { name: "Murmur, 64A", of: murmur, role: Role::Named },
+    Hashed { name: "FNV-1a, mixed", of: |word| mix(fnv(word)), role: Role::Ours },
+    Hashed { name: "FNV-1a", of: fnv, role: Role::Named },
+    Hashed { name: "sum of 31^i c", of: polynomial, role: Role::Poor },
 ];
 
 /// As good as MD5, which is none of the program's dependencies.
@@ -177,18 +188,19 @@ pub(super) fn choice(work: &Work<'_>) -> Result<Made, EvaluateError> {
         let (apart, error) = (all.apart / all.pairs, (all.squares / all.pairs).sqrt());
         let wrong = 1e6 * all.wrong / all.pairs;
         table.push(row![hash.name, apart, error, wrong]);
-        let check = if hash.is_good {
-            Claim::equal(1.0, error, Tolerance::Within(0.15))
-        } else {
-            Claim::AtLeast(1.15, vec![error])
+        let coins = Claim::equal(1.0, error, Tolerance::Within(0.15));
+        let basis = match hash.role {
+            Role::Named => Basis::Measured(coins),
+            Role::Ours => Why::Shown.checked(coins),
+            Role::Poor => Why::Shown.checked(Claim::AtLeast(1.15, vec![error])),
         };
         lines.push(Line::new(
             "001-X1",
             format!("SimHash of words hashed by {}: its error, of 64 coins' 1", hash.name),
-            "\"MD5, FNV or Murmur\"",
+            if hash.role == Role::Named { "one of \"MD5, FNV or Murmur\"" } else { "-" },
             format!("{error:.3}; {wrong:.0} wrong pairs within 3, of a million"),
-            Why::Shown.checked(check),
-            if hash.is_good {
+            basis,
+            if error < 1.15 {
                 "as good as coins"
             } else {
                 "its bits are no coins: words that are alike, or short, have upper bits that are alike"
