@@ -389,15 +389,14 @@ fn looks_change_what_is_read_and_nothing_that_is_written() {
     ] {
         for emit in ["deltas", "clusters", "keep"] {
             let run = |filter: &str| {
-                place.replay(&format!(
-                    "{plan} --emit {emit} --workers 2 --epoch events:50 {filter} feed.jsonl"
-                ))
+                let all = format!("{plan} --emit {emit} --workers 2 --epoch events:50 {filter} feed.jsonl");
+                place.replay(&all.split_whitespace().collect::<Vec<_>>().join(" "))
             };
             let (looks, stats) = run(of_looks);
             let of_stages = stats["compared_by_stage"].as_array().expect("a list");
             let stages: Vec<u64> = of_stages.iter().map(|n| n.as_u64().expect("a count")).collect();
             early += stages[1..stages.len() - 1].iter().sum::<u64>();
-            let full = run("--set filter.kind=\"full\"").0;
+            let full = run("--set filter.kind=full").0;
             let lines = |out: &str| -> Vec<String> {
                 let mut lines: Vec<String> = out.lines().map(str::to_owned).collect();
                 lines.sort_unstable();
