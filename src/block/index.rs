@@ -450,13 +450,15 @@ mod tests {
                 let mut blocks: BTreeMap<BlockKey, BTreeSet<SketchId>> = BTreeMap::new();
                 let names: BTreeMap<SketchId, u64> = alive.iter().map(|n| (id(*n), *n)).collect();
                 for n in &alive {
-                    keys(*n).into_iter().for_each(|key| drop(blocks.entry(key).or_default().insert(id(*n))));
+                    for key in keys(*n) {
+                        blocks.entry(key).or_default().insert(id(*n));
+                    }
                 }
                 let mut expected: BTreeMap<Pair<SketchId>, isize> = BTreeMap::new();
                 for (key, members) in &blocks {
-                    let (rule, near) = rules[usize::from(key.table)];
+                    let (rule, its_near) = rules[usize::from(key.table)];
                     let meets = |pair: &Pair<SketchId>| {
-                        near.is_none_or(|near| near.meet(word(names[pair.lo()]), word(names[pair.hi()])))
+                        its_near.is_none_or(|n| n.meet(word(names[pair.lo()]), word(names[pair.hi()])))
                     };
                     for pair in meetings(members, rule).into_iter().filter(meets) {
                         *expected.entry(pair).or_default() += 1;
@@ -491,7 +493,7 @@ mod tests {
                     read += 1;
                     true
                 };
-                index.apply([postings], worth, |_, diff| sum += diff);
+                index.apply([postings], worth, |_, meetings| sum += meetings);
             }
         }
         assert_eq!(sum, 0);

@@ -37,13 +37,12 @@ impl Near {
         if others / parts < LEAST_BITS {
             return Vec::new();
         }
-        let (mut start, mut seen, mut cut) = (0, 0, Vec::new());
+        let (mut start, mut seen, mut done, mut cut) = (0, 0, 1, Vec::new());
         for bit in 0..u64::BITS {
             seen += u32::from(self.common >> bit & 1 == 0);
-            let full = (cut.len() as u32 + 1) * others / parts;
-            if seen == full && cut.len() as u32 + 1 < parts {
+            if seen == done * others / parts && done < parts {
                 cut.push(Part::from(start..bit + 1));
-                start = bit + 1;
+                (start, done) = (bit + 1, done + 1);
             }
         }
         cut.push(Part::from(start..u64::BITS));
@@ -64,21 +63,24 @@ struct Part {
 impl From<Range<u32>> for Part {
     fn from(bits: Range<u32>) -> Self {
         let rotation = (u64::BITS - bits.end) % u64::BITS;
-        let rest = u64::MAX.checked_shr(bits.len() as u32).unwrap_or(0);
+        let rest = u64::MAX.checked_shr(bits.end - bits.start).unwrap_or(0);
         Self { rotation, rest, mask: (!rest).rotate_right(rotation) }
     }
 }
 
+/// Words of members, turned so that a part leads, with their slots.
+type Order = BTreeSet<(u64, u32)>;
+
 /// The members of a large block, in an order for each part: by the part first.
 #[derive(Debug)]
 pub(super) struct Members {
-    orders: Box<[(Part, BTreeSet<(u64, u32)>)]>,
+    orders: Box<[(Part, Order)]>,
 }
 
 impl Members {
     /// No members yet; nothing if they cannot be searched.
     pub(super) fn new(near: Near) -> Option<Self> {
-        let orders: Box<[_]> = near.parts().into_iter().map(|part| (part, BTreeSet::new())).collect();
+        let orders: Box<[_]> = near.parts().into_iter().map(|part| (part, Order::new())).collect();
         (!orders.is_empty()).then_some(Self { orders })
     }
 
@@ -136,7 +138,7 @@ mod tests {
                     assert_eq!(parts, []);
                     continue;
                 }
-                assert_eq!(parts.len() as u32, distance + 1);
+                assert_eq!(parts.len(), distance as usize + 1);
                 assert_eq!(parts.iter().fold(0, |all, part| all ^ part.mask), u64::MAX);
                 for part in parts {
                     let telling = (part.mask & !common).count_ones();
@@ -173,14 +175,14 @@ mod tests {
                 }
                 let asked = mix(step % 7) ^ 1 << (step % 64) & !common;
                 let mut found = Vec::new();
-                members.search(asked, |slot| found.push(slot));
+                members.search(asked, |other| found.push(other));
                 let all = found.len();
                 found.sort_unstable();
                 found.dedup();
                 assert_eq!(found.len(), all, "each once");
-                found.retain(|slot| near.meet(asked, present[*slot as usize].unwrap()));
+                found.retain(|other| near.meet(asked, present[*other as usize].unwrap()));
                 let expected: Vec<u32> = (0..400)
-                    .filter(|slot| present[*slot as usize].is_some_and(|word| near.meet(asked, word)))
+                    .filter(|other| present[*other as usize].is_some_and(|word| near.meet(asked, word)))
                     .collect();
                 assert_eq!(found, expected, "{near:?}, step {step}");
                 met += found.len();

@@ -363,7 +363,7 @@ fn pipelines_by_name_and_by_path() {
 fn kinds_by_distance_have_no_hot_block_unless_it_is_said() {
     let rules = |text: &str, overrides: &[&str]| {
         let plan = plan(text, overrides).unwrap_or_else(|error| panic!("{overrides:?}: {error}"));
-        let rule = |plan: &BlockingPlan| match plan {
+        let rule = |blocking: &BlockingPlan| match blocking {
             BlockingPlan::Banding { rule, .. } | BlockingPlan::Hamming { rule, .. } => *rule,
             other => panic!("{other:?}"),
         };
