@@ -4,21 +4,29 @@
 //! which says what was chosen and why.
 //!
 //! A component of b bits is equal with probability `p = s + (1 - s) / 2^b` at similarity s, a band of r rows with
-//! p^r, one of n bands at least with `P(s) = 1 - (1 - p^r)^n`. More rows make the curve steeper and candidates
-//! fewer, more bands raise it. Rule: the most rows with which the bands that fit reach `P(T) >= recall`
-//! (inclusive), then the fewest such bands.
+//! p^r, one of n bands at least with `P(s) = 1 - (1 - p^r)^n`. More rows make the curve steeper, candidates
+//! fewer and blocks smaller, more bands raise it.
+//!
+//! Rule where nothing is fixed: of all bands and rows that fit and reach `P(T) >= recall` (inclusive) *after what hot blocks miss* among the
+//! documents planned for, with [room](ROOM) to spare, those that [cost](super::crowd) least. So a band has keys enough for the documents: where blocks would be
+//! hot, the recall is not reached. Where none reaches it, those that reach it without hot blocks, and of these the ones that lose least.
 //!
 //! References: *Mining of Massive Datasets*, section 3.4.2 for the curve. Hassanian-esfahani and Kargar (2018)
 //! print it without the exponent r; and (1/n)^(1/r), the usual half point, is an approximation of the one here.
 //! Fast similarity sketching's components are slightly dependent for short texts, so there P(T) is a good
 //! approximation.
 
-use super::BlockingParams;
+use super::crowd::Crowd;
+use super::{BlockingParams, HotRule};
 use crate::sketch::agreement::{Agreement, Shape};
 
 /// Most rows of a band: two texts of nothing in common agree in a band of 64 one-bit rows with probability 2^-64, and
 /// more rows would only lose recall.
 pub const MAX_ROWS: usize = 64;
+
+/// Of two that agree in a band, the share that meets there, at least: more bands could make up for fuller blocks, but not in a corpus that is less even
+/// than the one that is planned for.
+pub const ROOM: f64 = 0.95;
 
 /// The recall at the threshold if nothing else is asked for.
 pub const DEFAULT_RECALL: f64 = 0.99;
@@ -37,14 +45,20 @@ pub struct Curve {
 impl Curve {
     /// `1 - (1 - p(s)^rows)^bands`.
     pub fn probability(&self, similarity: f64) -> f64 {
-        let band = self.agreement.probability(similarity).powf(self.rows as f64);
+        self.found(similarity, 1.0)
+    }
+
+    /// The probability that a pair meets in a block, if one that agrees in a band meets there with the probability `meets`.
+    pub fn found(&self, similarity: f64, meets: f64) -> f64 {
+        let band = meets * self.agreement.probability(similarity).powf(self.rows as f64);
         // exp(n ln(1 - x)) - 1 without the loss of digits at small x.
         -(self.bands as f64 * (-band).ln_1p()).exp_m1()
     }
 
-    /// The similarity at which half of the pairs are candidates; 0 if more are at any.
-    pub fn half_point(&self) -> f64 {
-        let band = -(-std::f64::consts::LN_2 / self.bands as f64).exp_m1();
+    /// The similarity at which half of the pairs meet, if those that agree in a band meet there with the probability `meets`; 0 if more do at
+    /// any, above 1 if fewer.
+    pub fn half_point(&self, meets: f64) -> f64 {
+        let band = -(-std::f64::consts::LN_2 / self.bands as f64).exp_m1() / meets;
         self.agreement.similarity(band.powf(1.0 / self.rows as f64)).max(0.0)
     }
 }
@@ -54,8 +68,12 @@ impl Curve {
 pub struct Bands {
     /// The chosen bands and rows.
     pub curve: Curve,
-    /// The probability that a pair at the threshold is a candidate.
+    /// The probability that a pair at the threshold shares a block.
     pub recall: f64,
+    /// The recall that was asked for: at least this, unless bands and rows are both fixed.
+    pub wanted: f64,
+    /// What is expected among the documents planned for.
+    pub crowd: Crowd,
     /// Why these, in one line.
     pub reason: String,
 }
@@ -103,7 +121,7 @@ pub enum BandsError {
     },
 }
 
-/// Derives bands and rows for sketches of this shape at threshold `threshold`, keeping what `params` fixes; `kind` and `cap` have no part in it.
+/// Derives bands and rows for sketches of this shape at threshold `threshold`, keeping what `params` fixes; `kind` has no part in it.
 ///
 /// # Errors
 /// If bands and rows do not fit into the sketch, or the recall cannot be reached.
@@ -117,7 +135,8 @@ pub fn design(shape: Shape, threshold: f64, params: &BlockingParams) -> Result<B
         return Err(BandsError::Size { bands: least.0, rows: least.1, size });
     }
     let recall = params.recall.unwrap_or(DEFAULT_RECALL);
-    let space = Space { size, agreement, threshold, recall };
+    let (documents, rule) = (params.documents, params.rule());
+    let space = Space { size, agreement, threshold, recall, documents, rule };
     // What is chosen, if anything reaches the recall; what comes nearest; why.
     let (chosen, nearest, reason) = match (params.bands, params.rows) {
         (Some(bands), Some(rows)) => {
@@ -134,14 +153,25 @@ pub fn design(shape: Shape, threshold: f64, params: &BlockingParams) -> Result<B
             (space.fewest_bands(rows), space.curve(size / rows, rows), reason)
         }
         (None, None) => {
-            let reason = format!(
-                "the most rows that reach recall {recall} with {size} components, then the fewest bands"
-            );
-            (space.steepest(), space.curve(size, 1), reason)
+            let cheapest = space.cheapest();
+            let reason = if cheapest.is_some() {
+                format!("the cheapest that reach recall {recall} among {documents} documents")
+            } else {
+                format!(
+                    "none reach recall {recall} among {documents} documents, these lose least to hot blocks"
+                )
+            };
+            (cheapest.or_else(|| space.least_loss()), space.curve(size, 1), reason)
         }
     };
     let curve = chosen.ok_or_else(|| space.unreachable(&nearest))?;
-    Ok(Bands { curve, recall: curve.probability(threshold), reason })
+    let recall = curve.probability(threshold);
+    let wanted = if params.bands.is_some() && params.rows.is_some() {
+        params.recall.unwrap_or(recall)
+    } else {
+        space.recall
+    };
+    Ok(Bands { curve, recall, wanted, crowd: space.crowd(&curve), reason })
 }
 
 /// What a choice is made in.
@@ -150,6 +180,8 @@ struct Space {
     agreement: Agreement,
     threshold: f64,
     recall: f64,
+    documents: u64,
+    rule: HotRule,
 }
 
 impl Space {
@@ -172,13 +204,47 @@ impl Space {
         (1..=self.size / rows).map(|bands| self.curve(bands, rows)).find(|curve| self.reaches(curve))
     }
 
+    /// The fewest bands of each number of rows that reach the recall where a pair that agrees in a band meets there with a certain probability.
+    fn each(&self, meets: impl Fn(&Curve) -> f64) -> impl Iterator<Item = (Curve, Crowd)> {
+        (1..=MAX_ROWS.min(self.size)).filter_map(move |rows| {
+            let meets = meets(&self.curve(1, rows));
+            let most = self.size / rows;
+            let reaches = |bands: usize| self.curve(bands, rows).found(self.threshold, meets) >= self.recall;
+            // More bands find more, so the fewest are found by halving.
+            let (mut few, mut enough) = (0, most);
+            if !reaches(most) {
+                return None;
+            }
+            while enough - few > 1 {
+                let half = few.midpoint(enough);
+                if reaches(half) { enough = half } else { few = half }
+            }
+            let curve = self.curve(enough, rows);
+            Some((curve, self.crowd(&curve)))
+        })
+    }
+
     /// The rule where nothing is fixed.
-    fn steepest(&self) -> Option<Curve> {
-        self.most_rows(|rows| self.size / rows).and_then(|widest| self.fewest_bands(widest.rows))
+    fn cheapest(&self) -> Option<Curve> {
+        let roomy = self.each(|one| self.crowd(one).meets).filter(|(_, crowd)| crowd.meets >= ROOM);
+        roomy.min_by(|(_, a), (_, b)| a.cost.total_cmp(&b.cost)).map(|(curve, _)| curve)
+    }
+
+    /// Where none is: what would reach the recall if no block were hot, and misses least.
+    fn least_loss(&self) -> Option<Curve> {
+        let found = |(curve, crowd): &(Curve, Crowd)| curve.found(self.threshold, crowd.meets);
+        let best = self
+            .each(|_| 1.0)
+            .min_by(|a, b| found(b).total_cmp(&found(a)).then(a.1.cost.total_cmp(&b.1.cost)));
+        best.map(|(curve, _)| curve)
+    }
+
+    fn crowd(&self, curve: &Curve) -> Crowd {
+        Crowd::new(curve, self.documents, self.rule)
     }
 
     fn unreachable(&self, nearest: &Curve) -> BandsError {
-        let possible = self.steepest().map_or_else(
+        let possible = self.cheapest().or_else(|| self.least_loss()).map_or_else(
             || "no bands of this sketch do, a larger sketch is needed".to_owned(),
             |curve| format!("bands = {} and rows = {} would", curve.bands, curve.rows),
         );
@@ -236,22 +302,58 @@ mod tests {
         let curve = Curve { bands: 2, rows: 2, agreement: Agreement::Bits(64) };
         assert!((curve.probability(0.5) - (1.0 - 0.75 * 0.75)).abs() < 1e-15);
         assert!((curve.probability(1.0) - 1.0).abs() < 1e-15);
-        assert!((curve.probability(curve.half_point()) - 0.5).abs() < 1e-12);
+        assert!((curve.probability(curve.half_point(1.0)) - 0.5).abs() < 1e-12);
         let one_bit = Curve { agreement: Agreement::Bits(1), ..curve };
         assert!((one_bit.probability(0.0) - (1.0 - 0.75 * 0.75)).abs() < 1e-15);
-        assert!(Curve { bands: 100, ..one_bit }.half_point() <= 0.0);
+        assert!(Curve { bands: 100, ..one_bit }.half_point(1.0) <= 0.0);
+        let half = curve.half_point(0.6);
+        assert!((curve.found(half, 0.6) - 0.5).abs() < 1e-12 && half > curve.half_point(1.0));
+        assert!(curve.half_point(0.1) > 1.0);
     }
 
     #[test]
-    fn recall_chooses_the_most_rows_then_the_fewest_bands() {
+    fn the_cheapest_that_reach_the_recall() {
         let found = choose(256, 64, 0.8, None, None, None).unwrap();
-        assert_eq!(shape(&found), (26, 8));
-        assert!((found.recall - 0.9916).abs() < 5e-5 && (found.curve.probability(0.5) - 0.097).abs() < 5e-4);
+        assert_eq!(shape(&found), (16, 6));
+        assert!((found.recall - 0.9923).abs() < 5e-5 && (found.curve.probability(0.5) - 0.2227).abs() < 5e-4);
         assert!(found.reason.contains("recall 0.99 "), "{}", found.reason);
-        assert_eq!(shape(&choose(512, 64, 0.7, None, None, None).unwrap()), (54, 7));
+        assert_eq!(shape(&choose(512, 64, 0.7, None, None, None).unwrap()), (26, 5));
         // One-bit components agree by accident, so a band needs more of them.
         let one_bit = choose(1024, 1, 0.8, None, None, None).unwrap();
         assert!(one_bit.curve.rows > 16 && one_bit.recall >= 0.99, "{one_bit:?}");
+    }
+
+    /// Among all that reach the recall none costs less, and what hot blocks miss counts.
+    #[test]
+    fn the_rule_by_trying_all() {
+        for (threshold, documents, cap) in [
+            (0.8, 1_000_000, 96),
+            (0.5, 1_000_000, 96),
+            (0.5, 40_000, 96),
+            (0.6, 10_000_000, 96),
+            (0.7, 50_000, 8),
+        ] {
+            let params = BlockingParams { documents, cap, ..BlockingParams::default() };
+            let chosen = design(Shape::components(448, 4), threshold, &params).unwrap();
+            assert!(chosen.curve.found(threshold, chosen.crowd.meets) >= 0.99, "{chosen:?}");
+            for (bands, rows) in (1..=64).flat_map(|rows| (1..=448 / rows).map(move |bands| (bands, rows))) {
+                let curve = Curve { bands, rows, agreement: Agreement::Bits(4) };
+                let crowd = Crowd::new(&curve, documents, params.rule());
+                if crowd.meets >= ROOM && curve.found(threshold, crowd.meets) >= 0.99 {
+                    assert!(chosen.crowd.cost <= crowd.cost, "{chosen:?} {curve:?} {crowd:?}");
+                }
+            }
+        }
+    }
+
+    /// What 448 components of 4 bits cannot do: 10 million documents at 0.3.
+    #[test]
+    fn where_none_reaches_the_recall_the_least_is_lost() {
+        let params = BlockingParams { documents: 10_000_000, ..BlockingParams::default() };
+        let chosen = design(Shape::components(448, 4), 0.3, &params).unwrap();
+        assert!(chosen.reason.starts_with("none reach recall 0.99 among 10000000 documents"), "{chosen:?}");
+        assert!(chosen.recall >= 0.99 && chosen.curve.found(0.3, chosen.crowd.meets) < 0.5, "{chosen:?}");
+        assert_eq!(chosen.curve.rows, 3);
     }
 
     #[test]
@@ -274,7 +376,7 @@ mod tests {
             "bands = 40 and rows = 8 do not fit: a band has 1 to 64 rows, and all of them at most 256 components"
         );
         let only = |shape, reached| {
-            let rest = "at similarity 0.8, not 0.99; bands = 26 and rows = 8 would";
+            let rest = "at similarity 0.8, not 0.99; bands = 16 and rows = 6 would";
             format!("{shape} reach a recall of only {reached} {rest}")
         };
         assert_eq!(refused(Some(20), Some(8), Some(0.99)), only("bands = 20 and rows = 8", "0.9746"));

@@ -2,6 +2,7 @@
 //! *hot*: then one of them has to be a [leader](HotRule) of it.
 
 mod banding;
+pub mod crowd;
 pub mod design;
 pub mod hamming;
 pub mod index;
@@ -239,6 +240,22 @@ pub struct BlockingParams {
     pub hot: HotPolicy,
     /// Leaders of a hot block, 1 to 64 inclusive; default 2.
     pub leaders: usize,
+    /// Documents that blocks are planned for, at least 1; default a million.
+    pub documents: u64,
+}
+
+impl BlockingParams {
+    /// Documents that blocks are planned for where nothing is said.
+    pub const DOCUMENTS: u64 = 1_000_000;
+
+    /// Which blocks are hot, and who meets in them.
+    pub fn rule(&self) -> HotRule {
+        match self.hot {
+            HotPolicy::Leaders => HotRule { cap: self.cap, leaders: self.leaders },
+            HotPolicy::Skip => HotRule { cap: self.cap, leaders: 0 },
+            HotPolicy::Never => HotRule::NEVER,
+        }
+    }
 }
 
 impl Default for BlockingParams {
@@ -251,6 +268,7 @@ impl Default for BlockingParams {
             cap: 96,
             hot: HotPolicy::Leaders,
             leaders: 2,
+            documents: Self::DOCUMENTS,
         }
     }
 }

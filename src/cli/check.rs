@@ -105,8 +105,8 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     let (plan, deployment) = problems.settle(plan.zip(deployment))?;
 
     let mut report = format!("pipeline {}: ok, scheme {:016x}\n", plan.name, plan.scheme.fingerprint());
-    for advice in plan::advice(&plan, plan::DOCUMENTS) {
-        writeln!(report, "  ! for {} documents: {advice}", plan::DOCUMENTS)?;
+    for advice in plan::advice(&plan, plan.documents) {
+        writeln!(report, "  ! for {} documents: {advice}", plan.documents)?;
     }
     if let (Some(path), Some(deployment)) = (&args.config, &deployment) {
         let inputs = match &deployment.source {

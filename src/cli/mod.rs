@@ -192,6 +192,9 @@ pub fn tell_error(error: &anyhow::Error) {
 fn tell_begin(what: &str, plan: &Plan, job: &Job) {
     let scheme = format!("{:016x}", plan.scheme.fingerprint());
     tracing::info!(pipeline = plan.name, scheme, workers = job.workers, "{what}");
+    if let Some(loss) = plan::loss(plan) {
+        tracing::warn!("for {} documents: {loss}", plan.documents);
+    }
 }
 
 /// A number of things in words: "1 block", "2 blocks".

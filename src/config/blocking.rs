@@ -147,36 +147,39 @@ pub(super) fn plan(
     kinds: Kinds,
     scheme: &Scheme,
     threshold: f64,
+    documents: u64,
 ) -> (Option<BlockingPlan>, Option<BlockingPlan>) {
-    let rule = rule(settings);
+    let params = params(settings, documents);
+    let rule = params.rule();
     let mut of = |kind, keys: &'static BlockingKeys| match kind {
         BlockingKind::Scan => Some(BlockingPlan::Scan),
         BlockingKind::Shingles => Some(BlockingPlan::Shingles { rule }),
-        BlockingKind::Banding => banding(settings, keys, scheme, threshold, rule),
-        kind => hamming::design(settings, kind, keys, &scheme.sketch, threshold, rule.cap)
+        BlockingKind::Banding => banding(settings, keys, scheme, threshold, params.clone()),
+        kind => hamming::design(settings, kind, keys, &scheme.sketch, threshold, &params)
             .map(|design| BlockingPlan::Hamming { design, rule }),
     };
     let first = of(kinds.first, keys::FIRST);
     (first, kinds.second.and_then(|kind| of(kind, keys::SECOND)))
 }
 
-/// Which blocks are hot, and who meets in them.
-fn rule(settings: &mut Settings) -> HotRule {
+/// What all blocks have in common: which of them are hot, who meets in them, and for how many documents they are planned.
+fn params(settings: &mut Settings, documents: u64) -> BlockingParams {
     let default = BlockingParams::default();
-    let cap = settings.get(&keys::CAP).unwrap_or(default.cap);
-    match settings.get(&keys::HOT).unwrap_or(default.hot) {
-        HotPolicy::Leaders => {
-            HotRule { cap, leaders: settings.get(&keys::LEADERS).unwrap_or(default.leaders) }
-        }
-        HotPolicy::Skip => {
-            without_effect(settings, "blocking.hot", "skip", &["blocking.leaders"]);
-            HotRule { cap, leaders: 0 }
-        }
+    let params = BlockingParams {
+        cap: settings.get(&keys::CAP).unwrap_or(default.cap),
+        hot: settings.get(&keys::HOT).unwrap_or(default.hot),
+        leaders: settings.get(&keys::LEADERS).unwrap_or(default.leaders),
+        documents,
+        ..default
+    };
+    match params.hot {
+        HotPolicy::Leaders => {}
+        HotPolicy::Skip => without_effect(settings, "blocking.hot", "skip", &["blocking.leaders"]),
         HotPolicy::Never => {
             without_effect(settings, "blocking.hot", "never", &["blocking.cap", "blocking.leaders"]);
-            HotRule::NEVER
         }
     }
+    params
 }
 
 fn banding(
@@ -184,7 +187,7 @@ fn banding(
     keys: &'static BlockingKeys,
     scheme: &Scheme,
     threshold: f64,
-    rule: HotRule,
+    params: BlockingParams,
 ) -> Option<BlockingPlan> {
     let Some(planes) = scheme.block_sketch().planes() else {
         let what = format!(
@@ -200,15 +203,16 @@ fn banding(
         bands: settings.get(&keys.bands),
         rows: settings.get(&keys.rows),
         recall: settings.get(&keys.recall),
-        ..BlockingParams::default()
+        ..params
     };
     let [bands, rows, recall] = [keys.bands.name(), keys.rows.name(), keys.recall.name()];
     let inputs = ["threshold", "blocking.size", "blocking.bits", bands, rows, recall];
-    if !settings.sound(&inputs) || !settings.sound(sketch::SHAPE) {
+    let shared = ["blocking.cap", "blocking.hot", "blocking.leaders", "blocking.documents"];
+    if !settings.sound(&inputs) || !settings.sound(&shared) || !settings.sound(sketch::SHAPE) {
         return None;
     }
     match design::design(planes, threshold, &params) {
-        Ok(design) => Some(BlockingPlan::Banding { design, rule }),
+        Ok(design) => Some(BlockingPlan::Banding { design, rule: params.rule() }),
         Err(error) => {
             let key = match error {
                 BandsError::Size { .. } if params.rows.is_some() => rows,

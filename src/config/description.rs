@@ -116,6 +116,8 @@ mod tests {
             ("filter.error=0.001", &["filter.first_word", "filter.looks"]),
             ("filter.kind=full", &["filter.first_word", "filter.kind", "filter.looks"]),
             ("blocking.cap=9", &["blocking.cap"]),
+            ("blocking.documents=1000001", &[]),
+            ("blocking.documents=10000", &["blocking.bands", "blocking.rows"]),
             ("blocking.leaders=9", &["blocking.leaders"]),
             ("blocking.hot=skip", &["blocking.leaders"]),
             ("output.expand_limit=9", &["output.expand_limit"]),

@@ -4,15 +4,12 @@ use super::described::Described;
 use super::keys::{self, BlockingKeys};
 use super::problem::What;
 use super::raw::{Settings, without_effect};
-use crate::block::BlockingKind;
 use crate::block::hamming::optimiser::Workload;
 use crate::block::hamming::{Design, DesignError, Kind};
+use crate::block::{BlockingKind, BlockingParams};
 use crate::filter::Target;
 use crate::sketch::SketchParams;
 use crate::sketch::agreement::Shape;
-
-/// Documents that a design is chosen for where `tables` is not set: part of what a pipeline means, so one number for all.
-const DOCUMENTS: u64 = 1_000_000;
 
 /// Groups that must agree where `common` is not set, as in the experiments of Yuan et al. (2012).
 const COMMON: usize = 3;
@@ -46,7 +43,7 @@ pub(super) fn design(
     keys: &'static BlockingKeys,
     sketch: &SketchParams,
     threshold: f64,
-    cap: usize,
+    params: &BlockingParams,
 ) -> Option<Design> {
     let shape = one_bit(settings, keys.kind.name(), sketch)?;
     let distance = settings.get(&keys.distance);
@@ -66,7 +63,7 @@ pub(super) fn design(
         }
         (BlockingKind::Groups, _) => Design::new(shape.size, radius, Kind::Groups { surplus }),
         (BlockingKind::Conjunctions, _) => Design::new(shape.size, radius, Kind::Conjunctions { surplus }),
-        (kind, _) => cheapest(kind, shape.size, radius, cap),
+        (kind, _) => cheapest(kind, shape.size, radius, params),
     };
     // What a design of the stream may have is known when its keys are listed.
     let made = made.and_then(|design| design.selections().map(|_| design));
@@ -83,9 +80,14 @@ pub(super) fn design(
     .ok()
 }
 
-/// The cheapest design of a kind in a stream of [`DOCUMENTS`].
-fn cheapest(kind: BlockingKind, bits: usize, radius: usize, cap: usize) -> Result<Design, DesignError> {
-    let workload = Workload::stream(bits, radius, DOCUMENTS, cap);
+/// The cheapest design of a kind in a stream of the documents planned for.
+fn cheapest(
+    kind: BlockingKind,
+    bits: usize,
+    radius: usize,
+    params: &BlockingParams,
+) -> Result<Design, DesignError> {
+    let workload = Workload::stream(bits, radius, params.documents, params.rule().cap);
     let is_kind = |design: &Design| match design.kind() {
         Kind::OneLevel { .. } | Kind::TwoLevel { .. } => kind == BlockingKind::Permuted,
         Kind::MultiIndex { .. } => kind == BlockingKind::MultiIndex,

@@ -150,6 +150,8 @@ pub(super) const BLOCKING: Key<BlockingKind> = choice!("blocking.kind", of block
 pub(super) const BANDS: Key<usize> = whole!("blocking.bands", 1, MOST);
 pub(super) const ROWS: Key<usize> = whole!("blocking.rows", 1, design::MAX_ROWS);
 pub(super) const RECALL: Key<f64> = number!("blocking.recall", Excluded(0.0), Excluded(1.0));
+/// Documents that blocks are planned for.
+pub(super) const DOCUMENTS: Key<u64> = whole!("blocking.documents", 1, 1_000_000_000_000_u64);
 pub(super) const BLOCK_SKETCH: Key<SketchKind> = choice!(
     "blocking.sketch",
     [SketchKind::Fss, SketchKind::MinHash, SketchKind::Oph, SketchKind::SuperMinHash]
@@ -236,6 +238,7 @@ pub(super) const KEYS: &[&dyn Described] = &[
     &BANDS,
     &ROWS,
     &RECALL,
+    &DOCUMENTS,
     &BLOCK_SKETCH,
     &BLOCK_SIZE,
     &BLOCK_BITS,

@@ -9,7 +9,7 @@ use super::frozen::{FrozenTables, TableSource};
 use super::problem::PlanError;
 use super::raw::Settings;
 use super::{BUILT_IN, hamming, keys, read, sketch, text, weights};
-use crate::block::{Blocking, BlockingKind, Several};
+use crate::block::{Blocking, BlockingKind, BlockingParams, Several};
 use crate::cluster::{ClusterKind, Clusters, Keep};
 use crate::filter::{FilterKind, PairFilter, Schedule, Verify};
 use crate::retention::Retention;
@@ -30,6 +30,8 @@ pub struct Plan {
     pub blocking: BlockingPlan,
     /// Sketch to further blocks: a pair that shares a block of either is a candidate. Hot by the same rule.
     pub also: Option<BlockingPlan>,
+    /// Documents that blocks are planned for. No [description](Self::description) knows of it: bands, rows and tables that follow from it stand there.
+    pub documents: u64,
     /// Candidate to verdict.
     pub filter: FilterPlan,
     /// Most copies of one sketch that are expanded to pairs, inclusive; at least 1.
@@ -101,7 +103,8 @@ impl Draft {
             _ => settings.get(&keys::THRESHOLD),
         };
         let threshold = threshold.unwrap_or(0.8);
-        let (blocking, also) = blocking::plan(&mut settings, kinds, &scheme, threshold);
+        let documents = settings.get(&keys::DOCUMENTS).unwrap_or(BlockingParams::DOCUMENTS);
+        let (blocking, also) = blocking::plan(&mut settings, kinds, &scheme, threshold, documents);
         let filter = filter::plan(&mut settings, &scheme, threshold, &params);
         let expand_limit = settings.get(&keys::EXPAND_LIMIT).unwrap_or(1000);
         let clusters = settings.get(&keys::CLUSTERS).unwrap_or_default();
@@ -122,6 +125,7 @@ impl Draft {
                     scheme,
                     blocking,
                     also,
+                    documents,
                     filter,
                     expand_limit,
                     clusters,

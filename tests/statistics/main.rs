@@ -13,6 +13,7 @@ mod data;
 mod estimators;
 mod keep;
 mod kinds;
+mod low;
 mod papers;
 mod pipelines;
 mod synthetic;

@@ -32,10 +32,14 @@ const BANDS: [f64; 5] = [0.8, 0.85, 0.9, 0.95, 1.0];
 /// All deltas of a feed.
 fn run(pipeline: &str, path: &Path) -> Memory {
     let overrides = [format!("threshold={FLOOR}"), "text.spaceless=run".to_owned()];
-    let plan = Plan::load(pipeline, &overrides).unwrap_or_else(|error| panic!("{error}"));
+    deltas(&Plan::load(pipeline, &overrides).unwrap_or_else(|error| panic!("{error}")), path)
+}
+
+/// All deltas that a plan makes of a feed.
+pub(crate) fn deltas(plan: &Plan, path: &Path) -> Memory {
     let sink = Arc::<Mutex<Memory>>::default();
     let job = Job {
-        stages: Stages::of(&plan, false),
+        stages: Stages::of(plan, false),
         source: Box::new(Files::of(
             Input::resolve([path], Layout::default()).unwrap(),
             EpochRule::Events(EPOCH),

@@ -14,7 +14,7 @@ use crate::text::measures::Measure;
 /// An entry of a `HashIndex`, which is 76 % full at any size: 32 bits of a hash, and a place.
 const INDEX_BYTES: f64 = 10.5;
 /// A block of one sketch: 32 bits of its hash, and its member, in a table whose segments are 75 to 90 % full.
-const POSTING_BYTES: f64 = 9.9;
+pub(super) const POSTING_BYTES: f64 = 9.9;
 /// A sketch in the block index, on each worker: id and first word.
 const SLOT_BYTES: f64 = 24.0;
 /// The id of a sketch and its members.

@@ -1,5 +1,6 @@
 //! `dupflow plan`: what a pipeline will do, before it does it.
 
+mod banding;
 mod hamming;
 mod memory;
 mod plot;
@@ -15,14 +16,11 @@ use super::arguments;
 use super::problems::Problems;
 use super::{PipelineArgs, ReportFormat};
 use crate::block::hamming::Form;
-use crate::block::hamming::optimiser::{self, Advice};
+use crate::block::hamming::optimiser;
 use crate::config::{BlockingPlan, Plan};
 use report::Report;
 use retention::Retained;
 pub(super) use told::Told;
-
-/// Documents unless `--documents` says how many.
-pub(super) const DOCUMENTS: u64 = 1_000_000;
 
 /// What `plan` takes.
 #[derive(Debug, clap::Args)]
@@ -31,9 +29,9 @@ pub struct Args {
     #[command(flatten)]
     pub pipeline: PipelineArgs,
 
-    /// Estimate the memory for this many documents, all different.
-    #[arg(long, value_name = "N", default_value_t = DOCUMENTS)]
-    pub documents: u64,
+    /// Say what this plan does with so many documents, all different: how full blocks get, what is found, what it costs [default: blocking.documents].
+    #[arg(long, value_name = "N")]
+    pub documents: Option<u64>,
 
     /// Estimate how many documents a retention leaves, for so many events a second; in place of --documents.
     #[arg(long, value_name = "EVENTS_PER_SECOND", value_parser = above_zero)]
@@ -49,14 +47,27 @@ pub struct Args {
 }
 
 /// What speaks against a pipeline's blocking for so many documents.
-pub(super) fn advice(plan: &Plan, documents: u64) -> Vec<Advice> {
+pub(super) fn advice(plan: &Plan, documents: u64) -> Vec<String> {
     let of = |(blocking, _): (&BlockingPlan, usize)| match blocking {
         BlockingPlan::Hamming { design, rule } => {
-            optimiser::advice(design, documents, Form::Stream { cap: rule.cap })
+            let advice = optimiser::advice(design, documents, Form::Stream { cap: rule.cap });
+            advice.iter().map(ToString::to_string).collect()
         }
-        _ => Vec::new(),
+        BlockingPlan::Banding { design, rule } => {
+            banding::advice(plan, design, *rule, documents).into_iter().collect()
+        }
+        BlockingPlan::Shingles { .. } | BlockingPlan::Scan => Vec::new(),
     };
     plan.blockings().flat_map(of).collect()
+}
+
+/// What the blocks of a pipeline lose among the documents that they are planned for.
+pub(super) fn loss(plan: &Plan) -> Option<String> {
+    let of = |(blocking, _): (&BlockingPlan, usize)| match blocking {
+        BlockingPlan::Banding { design, rule } => banding::advice(plan, design, *rule, plan.documents),
+        _ => None,
+    };
+    plan.blockings().find_map(of)
 }
 
 /// Prints the plan.
@@ -70,7 +81,8 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     let workers = args.workers.unwrap_or_else(cores).get();
     let retained = Retained::of(&plan, args.rate);
     let documents = retained.as_ref().and_then(|retained| retained.documents).filter(|_| args.rate.is_some());
-    let report = Report::new(&plan, documents.unwrap_or(args.documents), workers, retained);
+    let report =
+        Report::new(&plan, documents.or(args.documents).unwrap_or(plan.documents), workers, retained);
     let written = match args.format {
         ReportFormat::Text => report.to_string(),
         ReportFormat::Json => serde_json::to_string_pretty(&report)? + "\n",

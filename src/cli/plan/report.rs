@@ -1,6 +1,7 @@
 //! The numbers of a plan.
 //!
-//! A pair of similarity s is *compared* if it shares a block, with the probability of the blocking's curve, and *reported* if the
+//! A pair of similarity s is *compared* if it meets in a block, with the probability of the blocking's curve less what hot blocks lose among so many
+//! documents, and *reported* if the
 //! filter then accepts it, by the binomial model of its looks or, of sketches that are compared as a whole, by the normal spread of
 //! their estimates. The two are taken as independent: the filter looks from the
 //! first component on, bands are cut from the last. Blocking by Hamming distance reads all that the filter does. Of two blockings
@@ -8,12 +9,13 @@
 
 use serde::Serialize;
 
+use super::banding::Banding;
 use super::hamming::Hamming;
 use super::memory::{self, Part};
 use super::plot::similarities;
 use super::retention::Retained;
 use crate::block::HotRule;
-use crate::block::design::Curve;
+use crate::block::crowd::normal;
 use crate::config::{BlockingPlan, FilterPlan, Plan};
 use crate::filter::FilterKind;
 use crate::sketch::Scheme;
@@ -65,19 +67,6 @@ pub(super) enum Blocks {
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Banding {
-    pub(super) bands: usize,
-    pub(super) rows: usize,
-    #[serde(flatten)]
-    pub(super) rule: HotRule,
-    pub(super) recall_at_threshold: f64,
-    pub(super) half_point: f64,
-    pub(super) reason: String,
-    #[serde(skip)]
-    pub(super) curve: Curve,
-}
-
-#[derive(Clone, Debug, Serialize)]
 pub(super) struct Filter {
     pub(super) kind: FilterKind,
     pub(super) exact: bool,
@@ -103,9 +92,9 @@ pub(super) struct LookRow {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Point {
     pub(super) similarity: f64,
-    /// The probability of sharing a block.
+    /// The probability of meeting in a block.
     pub(super) compared: f64,
-    /// The probability of sharing a block and being accepted.
+    /// The probability of meeting in a block and being accepted.
     pub(super) reported: f64,
     /// Components read of a pair that is compared, on average.
     pub(super) components: f64,
@@ -164,15 +153,9 @@ impl Report {
 impl Blocks {
     fn new(plan: &Plan, blocking: &BlockingPlan, documents: u64) -> Self {
         match blocking {
-            BlockingPlan::Banding { design, rule } => Self::Banding(Banding {
-                bands: design.curve.bands,
-                rows: design.curve.rows,
-                rule: *rule,
-                recall_at_threshold: design.recall,
-                half_point: design.curve.half_point(),
-                reason: design.reason.clone(),
-                curve: design.curve,
-            }),
+            BlockingPlan::Banding { design, rule } => {
+                Self::Banding(Banding::new(plan, design, *rule, documents))
+            }
             BlockingPlan::Hamming { design, rule } => {
                 let shape = plan.scheme.sketch.shape().expect("a distance is of places");
                 Self::Hamming(Hamming::new(design, *rule, shape, documents))
@@ -185,7 +168,7 @@ impl Blocks {
     /// The probability that a pair of this similarity shares a block, at least.
     pub(super) fn probability(&self, similarity: f64) -> f64 {
         match self {
-            Self::Banding(banding) => banding.curve.probability(similarity),
+            Self::Banding(banding) => banding.curve.found(similarity, banding.meets),
             Self::Hamming(hamming) => hamming.probability(similarity),
             // Two texts without a common shingle have similarity 0.
             Self::Shingles { .. } | Self::Scan => 1.0,
@@ -254,11 +237,6 @@ impl Point {
         let (compared, reported) = (union(near, 1.0), union(near.min(passes), passes));
         Self { similarity, compared, reported, components }
     }
-}
-
-/// The probability that a normal variable is at most `z` deviations above its mean, to 2e-4 (E. Page, 1977).
-fn normal(z: f64) -> f64 {
-    1.0 / (1.0 + (-1.5976 * z - 0.070_56 * z.powi(3)).exp())
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use crate::text::{Field, Html, Normalize, Shingle, Spaceless, Stem, TextRules};
 const FIXED_BYTES: u64 = 40 << 20;
 
 /// A probability: four places, or its order of magnitude where they would all be 0. What is not certain does not read as 1.
-struct Probability(f64);
+pub(super) struct Probability(pub(super) f64);
 
 impl Display for Probability {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -138,9 +138,7 @@ impl Report {
                 "          of the {bits} that all components have, which are a plain sketch by themselves"
             )?;
         }
-        let (half, recall) = (banding.half_point, Probability(banding.recall_at_threshold));
-        writeln!(f, "          compares {recall} of the pairs at the threshold, half of those at {half:.2}")?;
-        writeln!(f, "          a block {}", banding.rule)
+        banding.told(f)
     }
 
     fn points(&self, f: &mut Formatter<'_>) -> fmt::Result {

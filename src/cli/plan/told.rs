@@ -5,9 +5,6 @@ use super::text::{Rules, Sketched};
 use crate::config::Plan;
 use crate::filter::FilterKind;
 
-/// Documents for which tables are thought of; the curve does not depend on it.
-const DOCUMENTS: u64 = super::DOCUMENTS;
-
 /// A plan in words.
 pub(in crate::cli) struct Told {
     pub(in crate::cli) measure: &'static str,
@@ -21,7 +18,7 @@ pub(in crate::cli) struct Told {
 
 impl Told {
     pub(in crate::cli) fn of(plan: &Plan, steps: u32) -> Self {
-        let report = Report::new(plan, DOCUMENTS, 1, None);
+        let report = Report::new(plan, plan.documents, 1, None);
         let words = |blocks: &Blocks| match blocks {
             Blocks::Banding(banding) => format!("{} bands of {} rows", banding.bands, banding.rows),
             Blocks::Hamming(_) => "tables of permuted bits: all within the distance".to_owned(),
