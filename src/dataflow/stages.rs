@@ -55,6 +55,8 @@ pub struct Stages {
     pub metrics: Arc<Metrics>,
     /// The hot blocks of all workers, kept current; their documents are named now and then, and when the input has ended.
     pub hot_blocks: Arc<Mutex<HotBlocks>>,
+    /// Distinct sketches that the blocks are planned for, of all processes.
+    pub planned: u64,
 }
 
 impl Stages {
@@ -84,6 +86,7 @@ impl Stages {
             visitors: Arc::default(),
             origins: None,
             hot_blocks: Arc::default(),
+            planned: u64::MAX,
         }
     }
 }

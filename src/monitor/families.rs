@@ -65,6 +65,8 @@ pub(super) struct Scrape {
     pub(super) streams: usize,
     /// What of pairs, clusters and deltas is held in memory, where it is.
     pub(super) held: Option<Held>,
+    /// Distinct sketches that the blocks are planned for, in this process.
+    pub(super) planned: Option<u64>,
 }
 
 /// What the view holds.
@@ -194,6 +196,15 @@ fn alive() -> Vec<Family> {
             Counter::Forgotten,
         ),
         balance("sketches", "Distinct sketches alive.", Counter::SketchesBorn, Counter::SketchesDied),
+        gauge(
+            "planned_sketches",
+            "Distinct sketches that the blocks are planned for, by blocking.documents; with more, blocks that get hot lose pairs.",
+            |s, out| {
+                if let Some(planned) = s.planned {
+                    out.one(planned);
+                }
+            },
+        ),
         balance("hot_blocks", "Blocks that are hot.", Counter::Heated, Counter::Cooled),
         balance("pairs", "Pairs alive.", Counter::Added, Counter::Removed),
         gauge("clusters", "Clusters alive, giants not counted; where they are kept or written.", |s, out| {

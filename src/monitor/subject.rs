@@ -35,6 +35,8 @@ pub struct Subject {
     pub config: Value,
     /// How many blocks are hot; and the largest of them, the largest first, so many at most.
     pub hot_blocks: Box<dyn Fn(usize) -> (usize, Vec<Hot>) + Send + Sync>,
+    /// Distinct sketches that the blocks of the run are planned for, of all its processes.
+    pub planned: Option<u64>,
 }
 
 /// The standard error of a similarity, by its evidence.
@@ -104,6 +106,11 @@ pub struct Compared {
 }
 
 impl Subject {
+    /// Of the sketches that blocks are planned for, the share of this process.
+    pub(super) fn planned_here(&self) -> Option<u64> {
+        self.planned.map(|planned| planned.div_ceil(self.status.process().1 as u64))
+    }
+
     /// A run of which no more is known than its numbers.
     pub fn new(metrics: Arc<Metrics>, status: Arc<Status>, clock: Arc<dyn Clock>) -> Self {
         let told = Value::Object(serde_json::Map::new());
@@ -119,6 +126,7 @@ impl Subject {
             pipeline: Pipeline { told: told.clone(), of: (0, 0), threshold: 0.0, standard_error },
             config: told,
             hot_blocks: Box::new(|_| (0, Vec::new())),
+            planned: None,
         }
     }
 }

@@ -19,6 +19,7 @@ mod failure;
 mod fit;
 mod keeper;
 mod measures;
+mod outgrown;
 mod past;
 mod summary;
 mod together;
@@ -57,6 +58,7 @@ use commits::Commits;
 use committer::Committer;
 use failure::{Failure, Tell};
 use keeper::Keeper;
+use outgrown::Outgrown;
 use past::Past;
 use together::{Others, ToOthers};
 use watched::Watched;
@@ -328,7 +330,10 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
             Committer::new(sink, continuity.letters, keeper, Arc::clone(&shared.bad), &mut past);
         committer.announce = announce;
         let (metrics, others) = (Arc::clone(&stages.metrics), others.clone());
-        spawn("committer", &shared, move |shared| commit(committer, &metrics, others.as_deref(), shared))
+        let outgrown = Outgrown::new(stages.planned);
+        spawn("committer", &shared, move |shared| {
+            commit(committer, &metrics, outgrown, others.as_deref(), shared)
+        })
     } else {
         None
     };
@@ -378,6 +383,7 @@ fn counted(bad: &BadRecords) -> BTreeMap<String, u64> {
 fn commit(
     committer: Committer,
     metrics: &Metrics,
+    mut outgrown: Outgrown,
     others: Option<&Others>,
     shared: &Shared,
 ) -> Result<Latencies, RunError> {
@@ -394,6 +400,9 @@ fn commit(
             told = now;
             tell(last, &metrics.counts(), shared.status.unread());
         }
+        // Sketches are spread evenly over the processes, by their hashes.
+        let own = metrics.counts().balance(Counter::SketchesBorn, Counter::SketchesDied);
+        outgrown.look(own * shared.process.1 as u64);
         let mut begun = shared.begun.lock();
         let later = begun.split_off(&(last + 1));
         for first_events in std::mem::replace(&mut *begun, later).into_values() {

@@ -91,6 +91,36 @@ fn different_texts_of_one_block_make_it_hot_until_they_are_gone() {
     assert!(!emptied.err.contains("hot blocks"), "{}", emptied.err);
 }
 
+/// Said when there are more sketches than planned for; each doubling since is counted where that is made (`pipeline/outgrown`).
+#[test]
+fn a_corpus_that_outgrows_its_plan_says_so() {
+    let place = Place::new();
+    let feed: String = (0..50).map(|i| upsert(&format!("{i}"), &words(i * 100..i * 100 + 60))).collect();
+    place.file("feed", &feed);
+    let said = |documents: u32| {
+        let (run, _) = place.replay(&format!("--set blocking.documents={documents} --epoch events:5 feed"));
+        run.err.matches("there are more documents than the blocks are planned for").count()
+    };
+    assert_eq!([50, 49].map(said), [0, 1]);
+    assert!(said(10) > 0);
+}
+
+/// Too few keys for the documents planned for: said before anything is read, and what would do.
+#[test]
+fn a_plan_that_loses_pairs_says_so_at_the_start() {
+    let place = Place::new();
+    place.file("feed", &upsert("1", "some text"));
+    let options = "--set threshold=0.3 --set blocking.documents=10000000";
+    let (run, _) = place.replay(&format!("{options} feed"));
+    let expected =
+        ["for 10000000 documents: ", " are hot: of the pairs at the threshold ", "set sketch.size = "];
+    assert!(expected.iter().all(|part| run.err.contains(part)), "{}", run.err);
+    let checked = place.run(&format!("check {options}"));
+    assert!(expected.iter().all(|part| checked.out.contains(part)), "{}", checked.out);
+    let (run, _) = place.replay("--set threshold=0.5 feed");
+    assert!(!run.err.contains(expected[1]), "{}", run.err);
+}
+
 /// Texts of one template, each with a few words of its own: what users look for.
 #[test]
 fn a_family_larger_than_the_cap_is_one_cluster_at_a_bounded_cost() {

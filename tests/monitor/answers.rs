@@ -371,7 +371,7 @@ fn hot_blocks_are_named_and_counted() {
         .collect();
     place.write("feed.jsonl", &feed);
     let process = place
-        .start("replay -o out.jsonl --epoch events:10 --set blocking.cap=4 --monitor 127.0.0.1:0 feed.jsonl");
+        .start("replay -o out.jsonl --epoch events:10 --set blocking.cap=4 --set blocking.documents=30 --monitor 127.0.0.1:0 feed.jsonl");
     process.wait_for("all is read");
     let status = || json(&get(process.address, "/status"));
     let is_told = |block: &Value| block["common"].as_str().is_some_and(|common| common.contains("shared"));
@@ -389,5 +389,6 @@ fn hot_blocks_are_named_and_counted() {
     let gauge = get(process.address, "/metrics").body;
     let gauge = gauge.lines().find_map(|line| line.strip_prefix("dupflow_hot_blocks ")).unwrap();
     assert_eq!(told["hot_blocks_total"].as_u64(), gauge.trim().parse().ok());
+    assert_eq!((told["sketches"].as_u64(), told["planned_sketches"].as_u64()), (Some(40), Some(30)));
     assert_eq!(process.interrupt().code(), Some(0));
 }

@@ -107,6 +107,7 @@ impl Asked {
             refused: (self.refusals.questions(), self.refusals.requests()),
             streams: self.limits.streams - self.streams.available_permits(),
             held,
+            planned: subject.planned_here(),
         }
     }
 }

@@ -44,6 +44,8 @@ pub(super) struct Standing {
     documents: u64,
     /// Distinct sketches alive; so many of them so far, before the run is live.
     sketches: u64,
+    /// Distinct sketches that the blocks are planned for, in this process: with more, blocks that get hot lose pairs.
+    planned_sketches: Option<u64>,
     /// Pairs alive; null until the run is live. Where pairs are not kept, those that all workers have computed so far.
     pairs: Option<u64>,
     /// Clusters alive, giants included; null where they are not kept, and until the run is live.
@@ -189,6 +191,7 @@ fn standing(asked: &Asked) -> (Standing, BTreeSet<(DocId, DocId)>) {
         input: status.input().map(|all| Input::of_all(&all)),
         documents: counts.documents(),
         sketches: counts.balance(Counter::SketchesBorn, Counter::SketchesDied),
+        planned_sketches: subject.planned_here(),
         pairs: seen.as_ref().map(|sums| sums.pairs as u64).or(computed),
         clusters: seen.as_ref().map(|sums| sums.clusters),
         giant_clusters: seen.as_ref().map(|sums| sums.giants),

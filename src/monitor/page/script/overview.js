@@ -45,7 +45,10 @@ function tiles() {
     return { root: el('div.tile', {}, el('div.what', {}, what), parts.value, parts.under), ...parts, fill };
   };
   const all = [
-    tile('Documents', (s) => [count(s.documents), `${count(s.sketches)} distinct sketches`]),
+    tile('Documents', (s) => {
+      const outgrown = s.planned_sketches && s.sketches > s.planned_sketches;
+      return [count(s.documents), `${count(s.sketches)} distinct sketches${outgrown ? `, planned for ${count(s.planned_sketches)}` : ''}`, outgrown ? 'warn' : ''];
+    }),
     tile('Pairs', (s) => [count(s.pairs), run.pipeline ? `of ${run.pipeline.threshold} or more` : '']),
     tile('Clusters', (s) => [count(s.clusters), s.giant_clusters ? plural(s.giant_clusters, 'giant') : 'no giants']),
     tile('Events a second', () => [rate(countRate('events')), `${count(run.status.counts.events)} so far`]),

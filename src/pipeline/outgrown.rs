@@ -1,0 +1,46 @@
+//! A corpus that has outgrown what its blocks are planned for says so: once, and again each time that it has doubled since.
+
+/// When it is next said.
+#[derive(Debug)]
+pub(super) struct Outgrown {
+    planned: u64,
+    /// More distinct sketches than this are news.
+    quiet_up_to: u64,
+}
+
+impl Outgrown {
+    /// Of blocks that are planned for so many distinct sketches.
+    pub(super) fn new(planned: u64) -> Self {
+        Self { planned, quiet_up_to: planned }
+    }
+
+    /// Logs that there are more, if that has not been said yet. Whether it did.
+    pub(super) fn look(&mut self, sketches: u64) -> bool {
+        let is_news = sketches > self.quiet_up_to;
+        if is_news {
+            self.quiet_up_to = sketches.saturating_mul(2);
+            tracing::warn!(
+                sketches,
+                planned = self.planned,
+                "there are more documents than the blocks are planned for: blocks that get hot lose pairs, as `dupflow plan --documents {sketches}` says; \
+                 set blocking.documents and start with --reconcile"
+            );
+        }
+        is_news
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn said_once_for_each_doubling() {
+        let mut outgrown = Outgrown::new(100);
+        let said: Vec<u64> = (0..1000).filter(|sketches| outgrown.look(*sketches)).collect();
+        assert_eq!(said, [101, 203, 407, 815]);
+        // It is not said again where documents go and come back.
+        assert!(![900, 50, 900, 1600].into_iter().any(|sketches| outgrown.look(sketches)));
+        assert!(outgrown.look(1631) && !Outgrown::new(u64::MAX).look(u64::MAX));
+    }
+}
