@@ -86,9 +86,8 @@ impl Crowd {
         let led = rule.leaders.min(rule.cap) as f64;
         let by_chance = bands * mixed(&|one| one.live_others + one.hot * led, 1);
         let sketches = 1.0 + apart + framed * (within - apart);
-        let relatives = |of: &dyn Fn(f64) -> f64| -> f64 {
-            RELATIVES.iter().map(|(count, similarity)| count * of(*similarity)).sum()
-        };
+        let relatives =
+            |of: &dyn Fn(f64) -> f64| -> f64 { RELATIVES.iter().map(|(count, s)| count * of(*s)).sum() };
         // A block that gets hot has been filled before, and its meetings are taken back.
         let meetings = bands * (sketches - 1.0 + relatives(&agree));
         let compared = relatives(&|s| curve.probability(s));

@@ -154,7 +154,7 @@ pub(super) fn plan(
     let mut of = |kind, keys: &'static BlockingKeys| match kind {
         BlockingKind::Scan => Some(BlockingPlan::Scan),
         BlockingKind::Shingles => Some(BlockingPlan::Shingles { rule }),
-        BlockingKind::Banding => banding(settings, keys, scheme, threshold, params.clone()),
+        BlockingKind::Banding => banding(settings, keys, scheme, threshold, &params),
         kind => hamming::design(settings, kind, keys, &scheme.sketch, threshold, &params)
             .map(|design| BlockingPlan::Hamming { design, rule }),
     };
@@ -187,7 +187,7 @@ fn banding(
     keys: &'static BlockingKeys,
     scheme: &Scheme,
     threshold: f64,
-    params: BlockingParams,
+    params: &BlockingParams,
 ) -> Option<BlockingPlan> {
     let Some(planes) = scheme.block_sketch().planes() else {
         let what = format!(
@@ -203,7 +203,7 @@ fn banding(
         bands: settings.get(&keys.bands),
         rows: settings.get(&keys.rows),
         recall: settings.get(&keys.recall),
-        ..params
+        ..params.clone()
     };
     let [bands, rows, recall] = [keys.bands.name(), keys.rows.name(), keys.recall.name()];
     let inputs = ["threshold", "blocking.size", "blocking.bits", bands, rows, recall];
