@@ -165,13 +165,13 @@ pub fn design(shape: Shape, threshold: f64, params: &BlockingParams) -> Result<B
         }
     };
     let curve = chosen.ok_or_else(|| space.unreachable(&nearest))?;
-    let recall = curve.probability(threshold);
+    let reached = curve.probability(threshold);
     let wanted = if params.bands.is_some() && params.rows.is_some() {
-        params.recall.unwrap_or(recall)
+        params.recall.unwrap_or(reached)
     } else {
         space.recall
     };
-    Ok(Bands { curve, recall, wanted, crowd: space.crowd(&curve), reason })
+    Ok(Bands { curve, recall: reached, wanted, crowd: space.crowd(&curve), reason })
 }
 
 /// What a choice is made in.

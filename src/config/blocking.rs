@@ -164,6 +164,7 @@ pub(super) fn plan(
     threshold: f64,
     documents: u64,
 ) -> (Option<BlockingPlan>, Option<BlockingPlan>) {
+<<<<<<< ours
     let mut of = |kind, keys: &'static BlockingKeys| {
         let params = params(settings, kind, keys.kind.name(), documents);
         let rule = params.rule();
@@ -174,6 +175,16 @@ pub(super) fn plan(
             kind => hamming::design(settings, kind, keys, &scheme.sketch, threshold, &params)
                 .map(|design| BlockingPlan::Hamming { design, rule }),
         }
+=======
+    let params = params(settings, documents);
+    let rule = params.rule();
+    let mut of = |kind, keys: &'static BlockingKeys| match kind {
+        BlockingKind::Scan => Some(BlockingPlan::Scan),
+        BlockingKind::Shingles => Some(BlockingPlan::Shingles { rule }),
+        BlockingKind::Banding => banding(settings, keys, scheme, threshold, &params),
+        kind => hamming::design(settings, kind, keys, &scheme.sketch, threshold, &params)
+            .map(|design| BlockingPlan::Hamming { design, rule }),
+>>>>>>> theirs
     };
     let first = of(kinds.first, keys::FIRST);
     (first, kinds.second.and_then(|kind| of(kind, keys::SECOND)))
@@ -207,7 +218,7 @@ fn banding(
     keys: &'static BlockingKeys,
     scheme: &Scheme,
     threshold: f64,
-    params: BlockingParams,
+    params: &BlockingParams,
 ) -> Option<BlockingPlan> {
     let Some(planes) = scheme.block_sketch().planes() else {
         let what = format!(
@@ -223,7 +234,7 @@ fn banding(
         bands: settings.get(&keys.bands),
         rows: settings.get(&keys.rows),
         recall: settings.get(&keys.recall),
-        ..params
+        ..params.clone()
     };
     let [bands, rows, recall] = [keys.bands.name(), keys.rows.name(), keys.recall.name()];
     let inputs = ["threshold", "blocking.size", "blocking.bits", bands, rows, recall];

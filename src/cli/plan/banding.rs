@@ -89,13 +89,13 @@ impl Banding {
         let (documents, met) = (count(self.documents, "document"), self.meetings_by_chance);
         write!(f, "          of {documents}: {:.1} sketches in a block of one, ", self.sketches_in_a_block)?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of blocks")]
-        match self.hot_blocks.round() as u64 {
-            0 => write!(f, "no hot block expected")?,
+        let hot = match self.hot_blocks.round() as u64 {
+            0 => "no hot block expected".to_owned(),
             hot => {
-                write!(f, "{} hot expected, {:.1} % of its own", count(hot, "block"), self.hot_share * 100.0)?
+                format!("{} hot expected, {:.1} % of its own", count(hot, "block"), self.hot_share * 100.0)
             }
-        }
-        writeln!(f, ";")?;
+        };
+        writeln!(f, "{hot};")?;
         writeln!(
             f,
             "          each meets {met:.1} others by chance, and has {:.0} bytes of postings",
@@ -280,8 +280,8 @@ mod tests {
         let outgrown = banding("minhash", &["threshold=0.6"], 100_000_000);
         let advice = outgrown.advice.unwrap();
         assert!(!advice.contains("blocking.documents"), "no bands of this sketch would do: {advice}");
-        let outgrown = banding("minhash", &["threshold=0.7", "blocking.documents=10000"], 100_000_000);
-        let advice = outgrown.advice.unwrap();
-        assert!(advice.contains("set blocking.documents = 100000000"), "{advice}");
+        let served = banding("minhash", &["threshold=0.7", "blocking.documents=10000"], 100_000_000);
+        let by_key = served.advice.unwrap();
+        assert!(by_key.contains("set blocking.documents = 100000000"), "{by_key}");
     }
 }
