@@ -210,9 +210,9 @@ mod tests {
         let meets = |n| crowd(56, 4, n, RULE).meets;
         let falling = [10_000, 100_000, 1_000_000, 3_000_000, 10_000_000, 1_000_000_000].map(meets);
         assert!(falling.is_sorted_by(|a, b| a >= b) && falling[5] < 0.01, "{falling:?}");
-        let meets = |cap| crowd(56, 4, 10_000_000, HotRule { cap, ..RULE }).meets;
+        let at_cap = |cap| crowd(56, 4, 10_000_000, HotRule { cap, ..RULE }).meets;
         // Beyond what is unrelated; beyond a site too.
-        assert!(meets(1000) > 0.97 && meets(1000) < 0.99 && meets(100_000) > 0.9999);
+        assert!(at_cap(1000) > 0.97 && at_cap(1000) < 0.99 && at_cap(100_000) > 0.9999);
         let never = crowd(56, 4, 10_000_000, HotRule::NEVER);
         assert!(never.meets >= 1.0 && never.hot_blocks <= 0.0, "{never:?}");
         assert!((never.by_chance / (56.0 * (never.sketches - 1.0)) - 1.0).abs() < 1e-9, "{never:?}");

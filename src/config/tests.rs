@@ -369,9 +369,9 @@ fn the_default_pipeline_keeps_its_promises() {
     }
     let banding = |name: &str, settings: &[&str]| {
         let settings: Vec<String> = settings.iter().map(|&set| set.to_owned()).collect();
-        let plan = Plan::load(name, &settings).unwrap();
-        let BlockingPlan::Banding { design, .. } = plan.blocking else { panic!("{name}") };
-        (design.curve.bands, design.curve.rows)
+        let loaded = Plan::load(name, &settings).unwrap();
+        let BlockingPlan::Banding { design: bands, .. } = loaded.blocking else { panic!("{name}") };
+        (bands.curve.bands, bands.curve.rows)
     };
     let shipped =
         ["minhash", "exact", "sectional", "weighted", "paper", "tour"].map(|name| banding(name, &[]));

@@ -280,8 +280,8 @@ mod tests {
         let outgrown = banding("minhash", &["threshold=0.6"], 100_000_000);
         let advice = outgrown.advice.unwrap();
         assert!(!advice.contains("blocking.documents"), "no bands of this sketch would do: {advice}");
-        let outgrown = banding("minhash", &["threshold=0.7", "blocking.documents=10000"], 100_000_000);
-        let advice = outgrown.advice.unwrap();
-        assert!(advice.contains("set blocking.documents = 100000000"), "{advice}");
+        let served = banding("minhash", &["threshold=0.7", "blocking.documents=10000"], 100_000_000);
+        let by_key = served.advice.unwrap();
+        assert!(by_key.contains("set blocking.documents = 100000000"), "{by_key}");
     }
 }
