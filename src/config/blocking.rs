@@ -164,27 +164,16 @@ pub(super) fn plan(
     threshold: f64,
     documents: u64,
 ) -> (Option<BlockingPlan>, Option<BlockingPlan>) {
-<<<<<<< ours
     let mut of = |kind, keys: &'static BlockingKeys| {
         let params = params(settings, kind, keys.kind.name(), documents);
         let rule = params.rule();
         match kind {
             BlockingKind::Scan => Some(BlockingPlan::Scan),
             BlockingKind::Shingles => Some(BlockingPlan::Shingles { rule }),
-            BlockingKind::Banding => banding(settings, keys, scheme, threshold, params),
+            BlockingKind::Banding => banding(settings, keys, scheme, threshold, &params),
             kind => hamming::design(settings, kind, keys, &scheme.sketch, threshold, &params)
                 .map(|design| BlockingPlan::Hamming { design, rule }),
         }
-=======
-    let params = params(settings, documents);
-    let rule = params.rule();
-    let mut of = |kind, keys: &'static BlockingKeys| match kind {
-        BlockingKind::Scan => Some(BlockingPlan::Scan),
-        BlockingKind::Shingles => Some(BlockingPlan::Shingles { rule }),
-        BlockingKind::Banding => banding(settings, keys, scheme, threshold, &params),
-        kind => hamming::design(settings, kind, keys, &scheme.sketch, threshold, &params)
-            .map(|design| BlockingPlan::Hamming { design, rule }),
->>>>>>> theirs
     };
     let first = of(kinds.first, keys::FIRST);
     (first, kinds.second.and_then(|kind| of(kind, keys::SECOND)))
