@@ -17,7 +17,7 @@
 //! that their pairs are lost to hot blocks in all bands together. The summary of a run names such blocks.
 
 use super::HotRule;
-use super::design::Curve;
+use super::curve::Curve;
 use super::hamming::optimiser::Costs;
 
 /// What parts cost, a posting 20 as in [`Costs::default`]. A meeting here is no entry of a sorted list: it fetches the first word of a sketch

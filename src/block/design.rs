@@ -17,6 +17,7 @@
 //! approximation.
 
 use super::crowd::Crowd;
+pub use super::curve::Curve;
 use super::{BlockingParams, HotRule};
 use crate::sketch::agreement::{Agreement, Shape};
 
@@ -28,40 +29,11 @@ pub const MAX_ROWS: usize = 64;
 /// than the one that is planned for.
 pub const ROOM: f64 = 0.95;
 
+/// A recall that is lower by so little is not worth further bands where the one asked for is out of reach.
+const SLIGHT: f64 = 0.001;
+
 /// The recall at the threshold if nothing else is asked for.
 pub const DEFAULT_RECALL: f64 = 0.99;
-
-/// The probability that a pair is a candidate, by its similarity.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Curve {
-    /// Bands, at least 1.
-    pub bands: usize,
-    /// Rows of a band, at least 1.
-    pub rows: usize,
-    /// How often components agree.
-    pub agreement: Agreement,
-}
-
-impl Curve {
-    /// `1 - (1 - p(s)^rows)^bands`.
-    pub fn probability(&self, similarity: f64) -> f64 {
-        self.found(similarity, 1.0)
-    }
-
-    /// The probability that a pair meets in a block, if one that agrees in a band meets there with the probability `meets`.
-    pub fn found(&self, similarity: f64, meets: f64) -> f64 {
-        let band = meets * self.agreement.probability(similarity).powf(self.rows as f64);
-        // exp(n ln(1 - x)) - 1 without the loss of digits at small x.
-        -(self.bands as f64 * (-band).ln_1p()).exp_m1()
-    }
-
-    /// The similarity at which half of the pairs meet, if those that agree in a band meet there with the probability `meets`; 0 if more do at
-    /// any, above 1 if fewer.
-    pub fn half_point(&self, meets: f64) -> f64 {
-        let band = -(-std::f64::consts::LN_2 / self.bands as f64).exp_m1() / meets;
-        self.agreement.similarity(band.powf(1.0 / self.rows as f64)).max(0.0)
-    }
-}
 
 /// Bands and rows, with what they do.
 #[derive(Clone, Debug, PartialEq)]
@@ -158,10 +130,10 @@ pub fn design(shape: Shape, threshold: f64, params: &BlockingParams) -> Result<B
                 format!("the cheapest that reach recall {recall} among {documents} documents")
             } else {
                 format!(
-                    "none reach recall {recall} among {documents} documents, these lose least to hot blocks"
+                    "none reach recall {recall} among {documents} documents, these come nearest"
                 )
             };
-            (cheapest.or_else(|| space.least_loss()), space.curve(size, 1), reason)
+            (cheapest.or_else(|| space.nearest()), space.curve(size, 1), reason)
         }
     };
     let curve = chosen.ok_or_else(|| space.unreachable(&nearest))?;
@@ -172,6 +144,11 @@ pub fn design(shape: Shape, threshold: f64, params: &BlockingParams) -> Result<B
         space.recall
     };
     Ok(Bands { curve, recall: reached, wanted, crowd: space.crowd(&curve), reason })
+}
+
+/// The one of least cost.
+fn least_cost(all: impl Iterator<Item = (Curve, Crowd)>) -> Option<Curve> {
+    all.min_by(|(_, a), (_, b)| a.cost.total_cmp(&b.cost)).map(|(curve, _)| curve)
 }
 
 /// What a choice is made in.
@@ -204,12 +181,12 @@ impl Space {
         (1..=self.size / rows).map(|bands| self.curve(bands, rows)).find(|curve| self.reaches(curve))
     }
 
-    /// The fewest bands of each number of rows that reach the recall where a pair that agrees in a band meets there with a certain probability.
-    fn each(&self, meets: impl Fn(&Curve) -> f64) -> impl Iterator<Item = (Curve, Crowd)> {
+    /// The fewest bands of each number of rows that reach a recall where a pair that agrees in a band meets there with a certain probability.
+    fn each(&self, recall: f64, meets: impl Fn(&Curve) -> f64) -> impl Iterator<Item = (Curve, Crowd)> {
         (1..=MAX_ROWS.min(self.size)).filter_map(move |rows| {
             let meets = meets(&self.curve(1, rows));
             let most = self.size / rows;
-            let reaches = |bands: usize| self.curve(bands, rows).found(self.threshold, meets) >= self.recall;
+            let reaches = |bands: usize| self.curve(bands, rows).found(self.threshold, meets) >= recall;
             // More bands find more, so the fewest are found by halving.
             let (mut few, mut enough) = (0, most);
             if !reaches(most) {
@@ -224,19 +201,23 @@ impl Space {
         })
     }
 
-    /// The rule where nothing is fixed.
-    fn cheapest(&self) -> Option<Curve> {
-        let roomy = self.each(|one| self.crowd(one).meets).filter(|(_, crowd)| crowd.meets >= ROOM);
-        roomy.min_by(|(_, a), (_, b)| a.cost.total_cmp(&b.cost)).map(|(curve, _)| curve)
+    /// Whether two that agree in a band of so many rows meet there, whatever the number of bands.
+    fn meets(&self, one: &Curve) -> f64 {
+        self.crowd(one).meets
     }
 
-    /// Where none is: what would reach the recall if no block were hot, and misses least.
-    fn least_loss(&self) -> Option<Curve> {
-        let found = |(curve, crowd): &(Curve, Crowd)| curve.found(self.threshold, crowd.meets);
-        let best = self
-            .each(|_| 1.0)
-            .min_by(|a, b| found(b).total_cmp(&found(a)).then(a.1.cost.total_cmp(&b.1.cost)));
-        best.map(|(curve, _)| curve)
+    /// The rule where nothing is fixed.
+    fn cheapest(&self) -> Option<Curve> {
+        let roomy = self.each(self.recall, |one| self.meets(one)).filter(|(_, crowd)| crowd.meets >= ROOM);
+        least_cost(roomy)
+    }
+
+    /// Where none is: of what finds most, but for [`SLIGHT`], the cheapest. None if the recall would not be reached if no block were hot.
+    fn nearest(&self) -> Option<Curve> {
+        self.each(self.recall, |_| 1.0).next()?;
+        let most = (1..=MAX_ROWS.min(self.size)).map(|rows| self.curve(self.size / rows, rows));
+        let most = most.map(|curve| curve.found(self.threshold, self.meets(&curve))).fold(0.0, f64::max);
+        least_cost(self.each(self.recall.min(most - SLIGHT), |one| self.meets(one)))
     }
 
     fn crowd(&self, curve: &Curve) -> Crowd {
@@ -244,7 +225,7 @@ impl Space {
     }
 
     fn unreachable(&self, nearest: &Curve) -> BandsError {
-        let possible = self.cheapest().or_else(|| self.least_loss()).map_or_else(
+        let possible = self.cheapest().or_else(|| self.nearest()).map_or_else(
             || "no bands of this sketch do, a larger sketch is needed".to_owned(),
             |curve| format!("bands = {} and rows = {} would", curve.bands, curve.rows),
         );
@@ -346,14 +327,25 @@ mod tests {
         }
     }
 
-    /// What 448 components of 4 bits cannot do: 10 million documents at 0.3.
+    /// What 448 components of 4 bits cannot do: of all bands none finds more, but for little.
     #[test]
-    fn where_none_reaches_the_recall_the_least_is_lost() {
-        let params = BlockingParams { documents: 10_000_000, ..BlockingParams::default() };
-        let chosen = design(Shape::components(448, 4), 0.3, &params).unwrap();
-        assert!(chosen.reason.starts_with("none reach recall 0.99 among 10000000 documents"), "{chosen:?}");
-        assert!(chosen.recall >= 0.99 && chosen.curve.found(0.3, chosen.crowd.meets) < 0.5, "{chosen:?}");
-        assert_eq!(chosen.curve.rows, 3);
+    fn where_none_reaches_the_recall_the_nearest_are_taken() {
+        for (threshold, documents) in
+            [(0.3, 10_000_000), (0.4, 1_000_000), (0.5, 10_000_000), (0.6, 100_000_000)]
+        {
+            let params = BlockingParams { documents, ..BlockingParams::default() };
+            let chosen = design(Shape::components(448, 4), threshold, &params).unwrap();
+            let reason = format!("none reach recall 0.99 among {documents} documents");
+            assert!(chosen.reason.starts_with(&reason), "{chosen:?}");
+            let found = chosen.curve.found(threshold, chosen.crowd.meets);
+            for (bands, rows) in (1..=64).map(|rows| (448 / rows, rows)) {
+                let curve = Curve { bands, rows, agreement: Agreement::Bits(4) };
+                let crowd = Crowd::new(&curve, documents, params.rule());
+                assert!(found >= curve.found(threshold, crowd.meets) - SLIGHT, "{chosen:?} {curve:?}");
+            }
+            assert!(threshold < 0.4 || found > 0.97, "{chosen:?}");
+        }
+        assert!(choose(16, 64, 0.01, None, None, None).is_err(), "nothing would do without hot blocks either");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod banding;
 pub mod crowd;
+mod curve;
 pub mod design;
 pub mod hamming;
 pub mod index;

@@ -62,7 +62,7 @@ pub(super) fn start(plan: &Plan, deployment: &Deployment, job: &mut Job) -> anyh
         });
         (blocks.len(), told.collect())
     });
-    subject.planned = Some(plan.documents);
+    subject.planned = plan.planned_sketches();
     let token = place.token.as_ref().map(|token| token.reveal().to_owned());
     let entry = Entry {
         address: place.listen,

@@ -121,7 +121,7 @@ pub(super) fn kinds(settings: &mut Settings, sketch: &SketchParams, filter: Filt
     });
     if first == BlockingKind::Scan {
         useless.extend(HOT_KEYS);
-        useless.push(keys::ALSO.name());
+        useless.extend([keys::DOCUMENTS.name(), keys::ALSO.name()]);
         useless.extend(keys::SECOND.names());
     }
     let second = settings.get(&keys::ALSO).filter(|_| first != BlockingKind::Scan);
@@ -164,8 +164,14 @@ pub(super) fn plan(
     threshold: f64,
     documents: u64,
 ) -> (Option<BlockingPlan>, Option<BlockingPlan>) {
+    let said = Said {
+        cap: settings.get(&keys::CAP),
+        hot: settings.get(&keys::HOT),
+        leaders: settings.get(&keys::LEADERS),
+        documents,
+    };
     let mut of = |kind, keys: &'static BlockingKeys| {
-        let params = params(settings, kind, keys.kind.name(), documents);
+        let params = said.params(settings, kind, keys.kind.name());
         let rule = params.rule();
         match kind {
             BlockingKind::Scan => Some(BlockingPlan::Scan),
@@ -179,27 +185,34 @@ pub(super) fn plan(
     (first, kinds.second.and_then(|kind| of(kind, keys::SECOND)))
 }
 
-/// What decides which blocks of a kind are hot and who meets in them, and for how many documents they are planned. Where a kind promises
-/// a distance none is hot, unless the user says so of that kind: what a file says of another kind does not count.
-fn params(settings: &mut Settings, kind: BlockingKind, kind_key: &str, documents: u64) -> BlockingParams {
-    let default = BlockingParams::default();
-    let cap = settings.get(&keys::CAP).unwrap_or(default.cap);
-    let hot = match settings.get(&keys::HOT) {
-        Some(policy) if !is_hamming(kind) || settings.is_set_beside(keys::HOT.name(), kind_key) => policy,
-        _ if is_hamming(kind) => {
-            return BlockingParams { cap, hot: HotPolicy::Never, documents, ..default };
+/// What the configuration has of all kinds in common.
+struct Said {
+    cap: Option<usize>,
+    hot: Option<HotPolicy>,
+    leaders: Option<usize>,
+    documents: u64,
+}
+
+impl Said {
+    /// Which blocks of a kind are hot and what meets in them, and for how many documents they are planned. Where a kind promises a
+    /// distance none is hot, unless the user says so of that kind: what a file says of another kind does not count.
+    fn params(&self, settings: &mut Settings, kind: BlockingKind, kind_key: &str) -> BlockingParams {
+        let default = BlockingParams { documents: self.documents, ..BlockingParams::default() };
+        let cap = self.cap.unwrap_or(default.cap);
+        let counts = !is_hamming(kind) || settings.is_set_beside(keys::HOT.name(), kind_key);
+        let hot = match self.hot.filter(|_| counts) {
+            None if is_hamming(kind) => return BlockingParams { cap, hot: HotPolicy::Never, ..default },
+            said => said.unwrap_or(default.hot),
+        };
+        match hot {
+            HotPolicy::Leaders => {}
+            HotPolicy::Skip => without_effect(settings, "blocking.hot", "skip", &["blocking.leaders"]),
+            HotPolicy::Never => {
+                without_effect(settings, "blocking.hot", "never", &["blocking.cap", "blocking.leaders"]);
+            }
         }
-        _ => default.hot,
-    };
-    let leaders = settings.get(&keys::LEADERS).unwrap_or(default.leaders);
-    match hot {
-        HotPolicy::Leaders => {}
-        HotPolicy::Skip => without_effect(settings, "blocking.hot", "skip", &["blocking.leaders"]),
-        HotPolicy::Never => {
-            without_effect(settings, "blocking.hot", "never", &["blocking.cap", "blocking.leaders"]);
-        }
+        BlockingParams { cap, hot, leaders: self.leaders.unwrap_or(default.leaders), ..default }
     }
-    BlockingParams { cap, hot, leaders, documents, ..default }
 }
 
 fn banding(

@@ -28,7 +28,7 @@ pub struct Plan {
     pub scheme: Scheme,
     /// Sketch to blocks.
     pub blocking: BlockingPlan,
-    /// Sketch to further blocks: a pair that shares a block of either is a candidate. Hot by the same rule.
+    /// Sketch to further blocks: a pair that shares a block of either is a candidate.
     pub also: Option<BlockingPlan>,
     /// Documents that blocks are planned for. No [description](Self::description) knows of it: bands, rows and tables that follow from it stand there.
     pub documents: u64,
@@ -199,6 +199,11 @@ impl Plan {
             None => first,
             Some(also) => Arc::new(Several::new([first, also.make(&self.scheme)])),
         }
+    }
+
+    /// Distinct sketches that blocks are planned for, where some may get hot: with more, they lose pairs.
+    pub fn planned_sketches(&self) -> Option<u64> {
+        self.blocking().hot_rule().map(|_| self.documents)
     }
 
     /// The blockings, each with the number of its first table.

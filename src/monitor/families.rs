@@ -65,7 +65,7 @@ pub(super) struct Scrape {
     pub(super) streams: usize,
     /// What of pairs, clusters and deltas is held in memory, where it is.
     pub(super) held: Option<Held>,
-    /// Distinct sketches that the blocks are planned for, in this process.
+    /// Distinct sketches that the blocks are planned for, in this process, where some may get hot.
     pub(super) planned: Option<u64>,
 }
 

@@ -22,8 +22,8 @@ impl Outgrown {
             tracing::warn!(
                 sketches,
                 planned = self.planned,
-                "there are more documents than the blocks are planned for: blocks that get hot lose pairs, as `dupflow plan --documents {sketches}` says; \
-                 set blocking.documents and start with --reconcile"
+                "there are more documents than the blocks are planned for, and blocks that get hot lose pairs: `dupflow plan --documents {sketches}` with \
+                 this pipeline and its settings says what of the recall is left, and what mends it"
             );
         }
         is_news

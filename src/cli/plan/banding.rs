@@ -5,7 +5,7 @@ use std::fmt::{self, Formatter};
 use serde::Serialize;
 
 use super::memory::POSTING_BYTES;
-use super::text::Probability;
+use super::plot::Probability;
 use crate::block::crowd::Crowd;
 use crate::block::design::{Bands, Curve, design};
 use crate::block::{BlockingParams, HotPolicy, HotRule};
@@ -110,7 +110,7 @@ pub(super) fn advice(plan: &Plan, bands: &Bands, rule: HotRule, documents: u64) 
     let other = Other { plan, bands, rule, documents };
     let crowd = Crowd::new(&bands.curve, documents, rule);
     let found = bands.curve.found(plan.threshold, crowd.meets);
-    if found > bands.recall.min(bands.wanted) - LOSS {
+    if found > bands.wanted - LOSS {
         return None;
     }
     let helps = other.helps();
@@ -164,10 +164,16 @@ impl Other<'_> {
         let fewer = std::iter::successors(Some(self.documents / 2), |last| Some(last / 2))
             .take_while(|n| *n > 0)
             .find(|n| self.reaches(self.rule, *n));
+        // What is derived anew is derived for the documents that are planned for.
+        let planned = if self.is_fixed() || self.documents == self.plan.documents {
+            String::new()
+        } else {
+            format!(" and blocking.documents = {}", self.documents)
+        };
         [
             by_rule.or(unfixed),
-            size.map(|size| format!("set {key} = {size}")),
-            cap.map(|cap| format!("set blocking.cap = {cap}")),
+            size.map(|size| format!("set {key} = {size}{planned}")),
+            cap.map(|cap| format!("set blocking.cap = {cap}{planned}")),
             fewer.map(|most| format!("have no more than {}", count(most, "document"))),
         ]
         .into_iter()
@@ -215,8 +221,7 @@ impl Other<'_> {
             return self.derived(self.shape(), rule, documents).is_some();
         }
         let crowd = Crowd::new(&self.bands.curve, documents, rule);
-        self.bands.curve.found(self.plan.threshold, crowd.meets)
-            > self.bands.recall.min(self.bands.wanted) - LOSS
+        self.bands.curve.found(self.plan.threshold, crowd.meets) > self.bands.wanted - LOSS
     }
 }
 

@@ -11,6 +11,21 @@ const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇'
 /// What is compared and not reported.
 const SHADE: char = '░';
 
+/// A probability: four places, or its order of magnitude where they would all be 0. What is not certain does not read as 1.
+pub(super) struct Probability(pub(super) f64);
+
+impl Display for Probability {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let text = match self.0 {
+            p if (0.9999..1.0).contains(&p) => "0.9999".to_owned(),
+            p if p >= 0.0005 => format!("{p:.4}"),
+            p if p >= 1e-12 => format!("{p:.0e}"),
+            _ => "0".to_owned(),
+        };
+        f.pad(&text)
+    }
+}
+
 /// A similarity as it was typed; one that was derived, and has more than six places, to four.
 pub(super) struct Typed(pub(super) f64);
 

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use indicatif::BinaryBytes;
 
 use super::memory::{ASSUMED_FEATURES, OWN_TIME_BYTES};
-use super::plot::{Typed, plot};
+use super::plot::{Probability, Typed, plot};
 use super::report::{Blocks, Filter, Report};
 use crate::cli::counted;
 use crate::cli::summary::count;
@@ -16,21 +16,6 @@ use crate::text::{Field, Html, Marks, Normalize, Shingle, Spaceless, Stem, TextR
 
 /// What a process takes without a document.
 const FIXED_BYTES: u64 = 40 << 20;
-
-/// A probability: four places, or its order of magnitude where they would all be 0. What is not certain does not read as 1.
-pub(super) struct Probability(pub(super) f64);
-
-impl Display for Probability {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let text = match self.0 {
-            p if (0.9999..1.0).contains(&p) => "0.9999".to_owned(),
-            p if p >= 0.0005 => format!("{p:.4}"),
-            p if p >= 1e-12 => format!("{p:.0e}"),
-            _ => "0".to_owned(),
-        };
-        f.pad(&text)
-    }
-}
 
 /// A sketch in words, but for its bytes and its seed.
 pub(super) struct Sketched<'a>(pub(super) &'a SketchParams);

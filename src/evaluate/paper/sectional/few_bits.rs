@@ -8,7 +8,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
-use super::review::SHAPE;
+use super::model::SHAPE;
 use crate::evaluate::table::{Table, row};
 use crate::evaluate::{EvaluateError, threads};
 use crate::hash::mix;

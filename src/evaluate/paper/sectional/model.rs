@@ -14,6 +14,9 @@ use crate::text::Features;
 /// Features that a pair has together, about.
 pub(super) const UNION: usize = 400;
 
+/// K and |A ∪ B| of what the source leaves out.
+pub(super) const SHAPE: (usize, usize) = (256, 300);
+
 /// Where the common features of a pair stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {

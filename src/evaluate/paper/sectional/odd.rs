@@ -9,8 +9,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::super::{Basis, Claim, Line, Tolerance};
-use super::model::components;
-use super::review::SHAPE;
+use super::model::{SHAPE, components};
 use crate::hash::mix;
 use crate::sketch::MinHash;
 

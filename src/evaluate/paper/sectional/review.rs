@@ -1,6 +1,7 @@
 //! Table 1: the sketches of the review, each by the program's own one.
 
 use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
+use super::model::SHAPE;
 use super::odd;
 use crate::evaluate::table::{Table, row};
 use crate::evaluate::{EvaluateError, estimators, threads};
@@ -20,9 +21,6 @@ struct Sketch {
 
 const AT: Sketch =
     Sketch { name: "", subject: "", estimator: "", variance: "NA", printed: None, jaccard: 0.8, reason: "" };
-
-/// K and |A ∪ B|.
-pub(super) const SHAPE: (usize, usize) = (256, 300);
 
 fn of_connected(k: f64, j: f64, exponent: f64) -> f64 {
     // Runs of two one-bit components.
