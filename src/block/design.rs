@@ -129,9 +129,7 @@ pub fn design(shape: Shape, threshold: f64, params: &BlockingParams) -> Result<B
             let reason = if cheapest.is_some() {
                 format!("the cheapest that reach recall {recall} among {documents} documents")
             } else {
-                format!(
-                    "none reach recall {recall} among {documents} documents, these come nearest"
-                )
+                format!("none reach recall {recall} among {documents} documents, these come nearest")
             };
             (cheapest.or_else(|| space.nearest()), space.curve(size, 1), reason)
         }
@@ -345,7 +343,10 @@ mod tests {
             }
             assert!(threshold < 0.4 || found > 0.97, "{chosen:?}");
         }
-        assert!(choose(16, 64, 0.01, None, None, None).is_err(), "nothing would do without hot blocks either");
+        assert!(
+            choose(16, 64, 0.01, None, None, None).is_err(),
+            "nothing would do without hot blocks either"
+        );
     }
 
     #[test]

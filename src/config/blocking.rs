@@ -61,7 +61,7 @@ impl BlockingPlan {
 /// The keys that only bands read, of whichever blocking they are.
 const OF_BANDS: [&str; 3] = ["blocking.sketch", "blocking.size", "blocking.bits"];
 
-/// The keys of hot blocks: of one rule for all.
+/// The keys of hot blocks.
 const HOT_KEYS: [&str; 3] = ["blocking.cap", "blocking.hot", "blocking.leaders"];
 
 /// Which blockings there are.

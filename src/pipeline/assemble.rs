@@ -181,7 +181,12 @@ impl Stages {
     /// The stages of a plan, counted from zero; with or without evidence for each pair.
     pub fn of(plan: &Plan, evidence: bool) -> Self {
         let stages = Self::new(plan.scheme.clone(), plan.blocking(), plan.filter(), plan.expand_limit);
-        Self { evidence, retention: plan.retention, planned: plan.planned_sketches().unwrap_or(u64::MAX), ..stages }
+        Self {
+            evidence,
+            retention: plan.retention,
+            planned: plan.planned_sketches().unwrap_or(u64::MAX),
+            ..stages
+        }
     }
 }
 

@@ -38,9 +38,11 @@ pub(super) struct Banding {
     /// The share of a document's blocks that are hot, and how many are of all.
     pub(super) hot_share: f64,
     pub(super) hot_blocks: f64,
-    /// Of each document: those that it meets by chance, in all bands, and bytes of postings.
+    /// Of each document: those that it meets by chance, in all bands; bytes of postings; what it costs by which bands are chosen, a
+    /// posting being 20.
     pub(super) meetings_by_chance: f64,
     pub(super) posting_bytes: f64,
+    pub(super) cost: f64,
     /// What speaks against it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) advice: Option<String>,
@@ -69,6 +71,7 @@ impl Banding {
             hot_blocks: crowd.hot_blocks,
             meetings_by_chance: crowd.by_chance,
             posting_bytes: curve.bands as f64 * POSTING_BYTES,
+            cost: crowd.cost,
             advice: advice(plan, design, rule, documents),
             curve,
             meets: crowd.meets,
@@ -98,8 +101,8 @@ impl Banding {
         writeln!(f, "{hot};")?;
         writeln!(
             f,
-            "          each meets {met:.1} others by chance, and has {:.0} bytes of postings",
-            self.posting_bytes
+            "          each meets {met:.1} others by chance, has {:.0} bytes of postings, and costs {:.0} where a posting costs 20",
+            self.posting_bytes, self.cost
         )?;
         self.advice.iter().try_for_each(|advice| writeln!(f, "          ! {advice}"))
     }
@@ -174,7 +177,13 @@ impl Other<'_> {
             by_rule.or(unfixed),
             size.map(|size| format!("set {key} = {size}{planned}")),
             cap.map(|cap| format!("set blocking.cap = {cap}{planned}")),
-            fewer.map(|most| format!("have no more than {}", count(most, "document"))),
+            fewer.map(|most| {
+                if self.is_fixed() {
+                    format!("have no more than {}", count(most, "document"))
+                } else {
+                    format!("set blocking.documents = {most} if there are no more")
+                }
+            }),
         ]
         .into_iter()
         .flatten()
@@ -264,7 +273,7 @@ mod tests {
         let short = banding("minhash", &["threshold=0.3", "blocking.documents=10000000"], 10_000_000);
         assert!(short.reason.starts_with("none reach recall 0.99 among 10000000 documents"), "{short:?}");
         let advice = short.advice.unwrap();
-        for help in ["set sketch.size = ", "set blocking.cap = ", "have no more than "] {
+        for help in ["set sketch.size = ", "set blocking.cap = ", "set blocking.documents = "] {
             assert!(advice.contains(help), "{help}: {advice}");
         }
         // What it says would do does.
@@ -272,10 +281,12 @@ mod tests {
             let at = advice.find(key).unwrap() + key.len();
             advice[at..].chars().take_while(char::is_ascii_digit).collect::<String>()
         };
-        for (key, of) in [("sketch.size", "set sketch.size = "), ("blocking.cap", "set blocking.cap = ")] {
-            let set = format!("{key}={}", named(of));
-            let better =
-                banding("minhash", &["threshold=0.3", "blocking.documents=10000000", &set], 10_000_000);
+        for key in ["sketch.size", "blocking.cap", "blocking.documents"] {
+            let value = named(&format!("set {key} = "));
+            let set = format!("{key}={value}");
+            let documents = if key == "blocking.documents" { value.parse().unwrap() } else { 10_000_000 };
+            let settings = ["threshold=0.3", "blocking.documents=10000000", &set];
+            let better = banding("minhash", &settings, documents);
             assert!(better.advice.is_none() && better.recall_at_threshold > 0.98, "{set}: {better:?}");
         }
     }
