@@ -109,7 +109,8 @@ impl fmt::Display for HotRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { cap, leaders } = self;
         if !self.is_ever() {
-            return f.write_str("is never hot, however many sketches it has");
+            return f
+                .write_str("is never hot: all of a large one may meet, which takes the square of its size");
         }
         write!(f, "of more than {cap} distinct sketches is hot while it has more: ")?;
         match leaders {

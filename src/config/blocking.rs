@@ -130,7 +130,15 @@ pub(super) fn kinds(settings: &mut Settings, sketch: &SketchParams, filter: Filt
     // Where all promise a distance, no block is hot unless it is said.
     let is_never = |kind, key| is_hamming(kind) && !settings.is_set_beside(keys::HOT.name(), key);
     if is_never(first, keys::BLOCKING.name()) && second.is_none_or(|kind| is_never(kind, keys::ALSO.name())) {
-        useless.extend(["blocking.cap", "blocking.leaders"]);
+        for key in ["blocking.cap", "blocking.leaders"] {
+            if settings.is_set_beside(key, "blocking.kind") {
+                let what = format!(
+                    "has no effect with blocking.kind = \"{named}\", of which no block is hot unless blocking.hot is set"
+                );
+                settings.problem(key, What::Contradiction(what));
+            }
+            settings.forget(key);
+        }
     }
     without_effect(settings, "blocking.kind", named, &useless);
     match second {

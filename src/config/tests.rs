@@ -190,7 +190,7 @@ fn contradictions() {
         ),
         (
             "sketch.bits = 1\nblocking.kind = \"groups\"\nblocking.cap = 9",
-            "p.toml:3: blocking.cap: has no effect with blocking.kind = \"groups\"",
+            "p.toml:3: blocking.cap: has no effect with blocking.kind = \"groups\", of which no block is hot unless blocking.hot is set",
         ),
         (
             "blocking.hot = \"skip\"\nblocking.leaders = 2",

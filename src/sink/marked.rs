@@ -183,8 +183,14 @@ mod tests {
         }
     }
 
+    /// Opens it. A process that another test starts has the lock of the file before, from its fork until its exec.
     fn open(folder: &tempfile::TempDir) -> MarkedFile {
-        MarkedFile::open(folder.path().join("out")).unwrap()
+        let opened = || MarkedFile::open(folder.path().join("out"));
+        let is_locked = |file: &std::io::Result<MarkedFile>| {
+            file.as_ref().is_err_and(|error| error.to_string().contains("another run"))
+        };
+        let mut tries = std::iter::repeat_with(opened).take(100_000);
+        tries.find(|file| !is_locked(file)).expect("the lock is given back").unwrap()
     }
 
     fn read(folder: &tempfile::TempDir) -> String {
