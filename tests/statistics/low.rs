@@ -98,5 +98,5 @@ fn what_hot_blocks_lose_is_said() {
     let (recall, said) = feed.recall(&plan);
     println!("{recall:.4} found, {said:.4} said");
     // Short texts of a site have more of its frame in common than the plan takes them to: more is lost than it says.
-    assert!(said < 0.6 && recall < said && said - recall < 0.2, "{recall}, said {said}");
+    assert!(said < 0.6 && recall < said && said - recall < 0.25, "{recall}, said {said}");
 }
