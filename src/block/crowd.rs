@@ -2,7 +2,7 @@
 //!
 //! In: a [`Curve`], a number of documents of distinct sketches, a [`HotRule`]. Out: a [`Crowd`].
 //!
-//! **Who is in a block.** Two documents taken at random are unrelated, or of one site, whose frame they have in common ([`SITE`]). Unrelated ones
+//! **Who is in a block.** Two documents taken at random are unrelated, or of one site, whose frame they have in common (`SITE`). Unrelated ones
 //! agree in a band with the probability `p(s)^rows`, and are spread over its contents: so many are beside a document as Poisson's law has it, of the mean a.
 //! With a probability f the rows of a band are all of a document's frame, where `f^2` is how much likelier two of one site agree than two unrelated ones: then
 //! the share f of its site is beside it too.
@@ -10,7 +10,7 @@
 //! **What is found.** A pair that agrees in a band meets there if the block is not hot, or one of the two leads it: with the probability
 //! [`meets`](Crowd::meets), m. So a pair of similarity s is compared with probability `1 - (1 - m p(s)^rows)^bands`, bands taken as independent.
 //!
-//! **What it costs.** For each document `bands` postings, its meetings by chance and with its relatives ([`RELATIVES`]), and a comparison
+//! **What it costs.** For each document `bands` postings, its meetings by chance and with its relatives (`RELATIVES`), and a comparison
 //! for each relative that it meets: `posting b + meeting b (met + sum g p^rows) + comparison sum g P`. Hot blocks save nothing in this: they were filled before they got hot.
 //!
 //! **Left out**: templates. The members of a large family of near-duplicates share whole blocks with each other, whatever the keys of a band are, so

@@ -119,7 +119,7 @@ impl Target {
         FirstWord { components: WORD, agree: (0.5 - half) / (1.0 - half) }
     }
 
-    /// The looks with which [`CANDIDATES`] cost the least, for bounds of such an error: some of 64, 128, 192, ... 512, 640, ... 1024,
+    /// The looks with which `CANDIDATES` cost the least, for bounds of such an error: some of 64, 128, 192, ... 512, 640, ... 1024,
     /// 1280, ... components, and K.
     pub fn default_looks(&self, error: f64) -> Vec<usize> {
         let looks = self.possible_looks();

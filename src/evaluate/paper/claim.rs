@@ -184,7 +184,7 @@ impl Claim {
         self.len() == 0
     }
 
-    /// Claims that hold if this one does not, and do not hold if it does: see the [module](self).
+    /// Claims that hold if this one does not, and do not hold if it does: see the module.
     pub fn perturbed(&self) -> Vec<Self> {
         if self.holds() { (0..self.len()).map(|at| self.without(at)).collect() } else { vec![self.mended()] }
     }
