@@ -1,7 +1,7 @@
 //! Names the commit that a release is built from, for `dupflow --version`.
 //!
-//! `DUPFLOW_COMMIT` of the environment is taken as it is, else git is asked, if the package is a repository of its own. Other
-//! builds do not ask: each commit would compile all of them again.
+//! `DUPFLOW_COMMIT` of the environment is taken as it is, else git is asked, if the package is a repository
+//! of its own. Other builds do not ask: each commit would compile all of them again.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

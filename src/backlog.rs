@@ -5,7 +5,8 @@
 //! the last stable offset: it belongs to a transaction of its producer that is open, or follows one, and no
 //! reader of committed records gets it before that transaction ends.
 //!
-//! A look may get no answer: then what it would have found is not known, and each partition says how long ago it was last seen.
+//! A look may get no answer: then what it would have found is not known, and each partition says how long ago
+//! it was last seen.
 //!
 //! How long a record has waited is counted from the look that first found it. Its own time stamp says when
 //! its producer made it, which may be years ago, so it is not used.
@@ -38,7 +39,8 @@ pub struct Waiting {
     pub undecided: u64,
     /// How long the first record of all these has waited; 0 if there is none.
     pub oldest: Duration,
-    /// How long ago the partition was last looked at with an answer; since its reading began, if there has been none.
+    /// How long ago the partition was last looked at with an answer; since its reading began, if there has
+    /// been none.
     pub unseen: Duration,
 }
 

@@ -1,4 +1,5 @@
-//! Changes of documents in one buffer: how they lie in memory, travel, and stand in the blocks of stored state.
+//! Changes of documents in one buffer: how they lie in memory, travel, and stand in the blocks of stored
+//! state.
 //!
 //! Ids and values (or "ended") -> bytes. A record is
 //!
@@ -6,8 +7,8 @@
 //! id length u16 LE | value length u32 LE, or u32::MAX: ended | id | value
 //! ```
 //!
-//! Invariants: the buffer holds whole records, nothing before, between or behind them; what is deserialized is checked for it.
-//! What a value holds is the business of whoever puts it.
+//! Invariants: the buffer holds whole records, nothing before, between or behind them; what is deserialized
+//! is checked for it. What a value holds is the business of whoever puts it.
 //!
 //! ```
 //! use dupflow::codec::Changes;
@@ -28,7 +29,8 @@ const HEAD_BYTES: usize = 6;
 /// Where the length of a value would stand: the document has ended.
 const ENDED: u32 = u32::MAX;
 
-/// Changes of documents, in order: id and value, or id and nothing (ended). Whoever reads them lets later ones of an id win.
+/// Changes of documents, in order: id and value, or id and nothing (ended). Whoever reads them lets later
+/// ones of an id win.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     bytes: Vec<u8>,

@@ -1,8 +1,9 @@
-//! What decides a result, as named values: one canonical encoding, a fingerprint of it, and the differences of two.
+//! What decides a result, as named values: one canonical encoding, a fingerprint of it, and the differences
+//! of two.
 //!
-//! Names with values -> bytes. The encoding is the fields in ascending order of their names (by bytes), each a name and a value,
-//! and each of these a netstring: the number of bytes in decimal, `:`, the bytes, `,`. A value begins with a letter that says
-//! what follows:
+//! Names with values -> bytes. The encoding is the fields in ascending order of their names (by bytes), each
+//! a name and a value, and each of these a netstring: the number of bytes in decimal, `:`, the bytes, `,`. A
+//! value begins with a letter that says what follows:
 //!
 //! | | | |
 //! |---|---|---|
@@ -22,13 +23,14 @@
 //! # Ok::<(), dupflow::description::Malformed>(())
 //! ```
 //!
-//! Invariants: equal descriptions have equal bytes, different ones have different bytes, on every machine and in every release.
-//! Nothing of it depends on `Debug` or on a serializer.
+//! Invariants: equal descriptions have equal bytes, different ones have different bytes, on every machine and
+//! in every release. Nothing of it depends on `Debug` or on a serializer.
 //!
-//! **What a later version may add.** A field of a new name, or a value of a new letter: an older program can still tell that it
-//! differs, and what it is called. So that adding a field changes nothing for those who do not use it, a field that was added later
-//! is left out while it says what was done before it came. Fields that are there from the beginning are always written, also at
-//! their defaults, so that a default may change.
+//! **What a later version may add.** A field of a new name, or a value of a new letter: an older program can
+//! still tell that it differs, and what it is called. So that adding a field changes nothing for those who do
+//! not use it, a field that was added later is left out while it says what was done before it came. Fields
+//! that are there from the beginning are always written, also at their defaults, so that a default may
+//! change.
 //!
 //! References: D. J. Bernstein, *Netstrings* (1997).
 

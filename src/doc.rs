@@ -12,7 +12,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The name of a document: UTF-8, 1 to [`DocId::MAX_BYTES`] bytes, kept verbatim from input to output.
 ///
-/// Ordered by bytes. 24 bytes; an id of up to [`DocId::INLINE_BYTES`] bytes is in them, clones of a longer one share its text.
+/// Ordered by bytes. 24 bytes; an id of up to [`DocId::INLINE_BYTES`] bytes is in them, clones of a longer
+/// one share its text.
 #[derive(Clone)]
 pub struct DocId(Text);
 
@@ -74,7 +75,8 @@ impl Ord for DocId {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
         match (&self.0, &other.0) {
-            // Of two that differ in length only by zeros, the shorter one comes first, as it does among slices.
+            // Of two that differ in length only by zeros, the shorter one comes first, as it does among
+            // slices.
             (Text::Short(len, bytes), Text::Short(len2, bytes2)) => (bytes, len).cmp(&(bytes2, len2)),
             _ => self.as_bytes().cmp(other.as_bytes()),
         }
@@ -153,14 +155,15 @@ impl fmt::Debug for DocId {
 
 /// Where an event stands in its source: a partition, and an offset within it.
 ///
-/// Offsets of a partition ascend in the order of its events and may have gaps; bad records have one too. Between partitions
-/// there is no order in time: what counts as the last event of an id is decided within the one partition that the id lives in; which
-/// one that is where ids move stands in `dataflow/homes.rs`.
+/// Offsets of a partition ascend in the order of its events and may have gaps; bad records have one too.
+/// Between partitions there is no order in time: what counts as the last event of an id is decided within the
+/// one partition that the id lives in; which one that is where ids move stands in `dataflow/homes.rs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Position {
     /// The partition. A recorded feed is partition 0, all its inputs together.
     pub partition: u32,
-    /// The offset within it. In a recorded feed records are numbered from 0 over all inputs in order, bad ones included.
+    /// The offset within it. In a recorded feed records are numbered from 0 over all inputs in order, bad
+    /// ones included.
     pub offset: u64,
 }
 
@@ -182,7 +185,8 @@ pub struct Letter {
 /// Stands before each further field of an event's text: the record separator of ASCII.
 pub const FIELD_SEPARATOR: char = '\u{1e}';
 
-/// A text that has none of [`FIELD_SEPARATOR`], each being replaced by a space: both part tokens, neither is in one.
+/// A text that has none of [`FIELD_SEPARATOR`], each being replaced by a space: both part tokens, neither is
+/// in one.
 pub fn without_separators(text: &str) -> Cow<'_, str> {
     if text.contains(FIELD_SEPARATOR) { text.replace(FIELD_SEPARATOR, " ").into() } else { text.into() }
 }
@@ -192,8 +196,8 @@ pub fn without_separators(text: &str) -> Cow<'_, str> {
 pub struct Facts {
     /// When it happened, in unix seconds as the source says; `None` if it does not.
     pub ts: Option<f64>,
-    /// The length of the text as it was read, in bytes; 2^32 - 1 stands for that and all above. 0 also for a document that was kept
-    /// by a version of the program that did not keep lengths.
+    /// The length of the text as it was read, in bytes; 2^32 - 1 stands for that and all above. 0 also for a
+    /// document that was kept by a version of the program that did not keep lengths.
     pub bytes: u32,
     /// Where it stands in the source.
     pub position: Position,
@@ -215,8 +219,8 @@ pub struct DocEvent<'a> {
     pub id: DocId,
     /// When it happened, in unix seconds as the source says; `None` if it does not.
     pub ts: Option<f64>,
-    /// When its record was written, in unix seconds, if it is one of a topic that says so: what decides between partitions, whatever the
-    /// payload has for a `ts`.
+    /// When its record was written, in unix seconds, if it is one of a topic that says so: what decides
+    /// between partitions, whatever the payload has for a `ts`.
     pub written: Option<f64>,
     /// The text now in force, or `None` for a delete. Where further fields are read, each follows it after a
     /// [`FIELD_SEPARATOR`], in their order; then none is within a part.

@@ -1,7 +1,8 @@
 //! Points at which a test ends the process, as a crash would: between any two steps that are durable.
 //!
-//! In a program built with the feature `failpoints`, the variable `DUPFLOW_FAILPOINT` names a point and how many times it is passed
-//! first: with `commit:3`, SIGKILL ends the process where it reaches `commit` for the fourth time. Otherwise there is nothing here.
+//! In a program built with the feature `failpoints`, the variable `DUPFLOW_FAILPOINT` names a point and how
+//! many times it is passed first: with `commit:3`, SIGKILL ends the process where it reaches `commit` for the
+//! fourth time. Otherwise there is nothing here.
 
 /// Passes a point, or does not.
 #[cfg(not(feature = "failpoints"))]

@@ -1,11 +1,12 @@
-//! The one stable hash family. Every value here is part of a [scheme](crate::sketch::Scheme): it is the same on
-//! every machine and in every release, and pinned by the golden vectors in the tests.
+//! The one stable hash family. Every value here is part of a [scheme](crate::sketch::Scheme): it is the same
+//! on every machine and in every release, and pinned by the golden vectors in the tests.
 //!
-//! Short keys are hashed by *folded multiplication* (the 128-bit product of two 64-bit words, its halves xored), one
-//! multiplication for 16 bytes; whole contents by XXH3-128.
+//! Short keys are hashed by *folded multiplication* (the 128-bit product of two 64-bit words, its halves
+//! xored), one multiplication for 16 bytes; whole contents by XXH3-128.
 //!
-//! References: Y. Wang, *wyhash* (2019), for the folded multiplication; Y. Collet, *xxHash* (XXH3); G. Steele, D. Lea
-//! and C. Flood, *Fast splittable pseudorandom number generators* (OOPSLA 2014), for the finaliser of [`mix`].
+//! References: Y. Wang, *wyhash* (2019), for the folded multiplication; Y. Collet, *xxHash* (XXH3); G.
+//! Steele, D. Lea and C. Flood, *Fast splittable pseudorandom number generators* (OOPSLA 2014), for the
+//! finaliser of [`mix`].
 
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -94,8 +95,9 @@ impl Hasher for AsItIs {
     }
 }
 
-/// What a sketch *is*: a 128-bit hash of the scheme's fingerprint and of all that is compared: its words, then the features where
-/// they are kept. Two sketches of equal id are the same sketch, so a comparison of two ids is a pure function of the two ids.
+/// What a sketch *is*: a 128-bit hash of the scheme's fingerprint and of all that is compared: its words,
+/// then the features where they are kept. Two sketches of equal id are the same sketch, so a comparison of
+/// two ids is a pure function of the two ids.
 ///
 /// Among n distinct sketches the chance of one accidental collision is about n²/2^129 (10^9 sketches: 2e-21).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -1,14 +1,15 @@
 //! Points in time as texts: dates of ISO 8601 and RFC 3339, read and written by the crate `jiff`.
 //!
-//! A text -> unix seconds. A date is read everywhere alike: in feeds, tables, archives, records of topics and databases.
+//! A text -> unix seconds. A date is read everywhere alike: in feeds, tables, archives, records of topics and
+//! databases.
 //!
 //! ```text
 //! 2024-05-06T07:08:09.5Z    2024-05-06T09:08:09+02:00    2024-05-06 07:08    2024-05-06    2024-05
 //! ```
 //!
-//! Digits alone are a number of seconds wherever a time may be one, in all formats but one ([`of_text`]): `2024` is
-//! 1970-01-01T00:33:44Z. A web archive has dates only ([`of_iso`]): there `2024` is a year, as the standard of WARC
-//! says of `WARC-Date`.
+//! Digits alone are a number of seconds wherever a time may be one, in all formats but one ([`of_text`]):
+//! `2024` is 1970-01-01T00:33:44Z. A web archive has dates only ([`of_iso`]): there `2024` is a year, as the
+//! standard of WARC says of `WARC-Date`.
 //!
 //! Without a zone it is UTC. A day that is not in the calendar is no time: 31 February is refused, not
 //! taken for 2 March.
@@ -16,7 +17,8 @@
 use jiff::civil::DateTime;
 use jiff::{SignedDuration, Timestamp};
 
-/// The beginning of unix time. Times of UTC are counted from it: a time of the crate ends a day before the year 10000.
+/// The beginning of unix time. Times of UTC are counted from it: a time of the crate ends a day before the
+/// year 10000.
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 /// Unix seconds of a date, of which four digits are a year; `None` for anything else.

@@ -1,7 +1,8 @@
 //! What a destination remembers beside the deltas: which input they stand for, and by which pipeline.
 //!
-//! A mark is written together with the deltas of an epoch, both or neither. So a run that finds one knows what the deltas before it
-//! accumulate to: D(C) of the events before [`Progress::next`]. It goes on from there.
+//! A mark is written together with the deltas of an epoch, both or neither. So a run that finds one knows
+//! what the deltas before it accumulate to: D(C) of the events before [`Progress::next`]. It goes on from
+//! there.
 
 use std::fmt;
 
@@ -12,7 +13,8 @@ use crate::time::{Offsets, Progress};
 /// Written with the deltas of one or several epochs, the last of which is that of `progress`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
-    /// The run that wrote it, by a name that no other run has. A run whose destination shows another one has been replaced.
+    /// The run that wrote it, by a name that no other run has. A run whose destination shows another one has
+    /// been replaced.
     pub run: String,
     /// How far the deltas stand for the input.
     pub progress: Progress,
@@ -20,7 +22,8 @@ pub struct Mark {
     pub start: Offsets,
     /// All that decides the result, by name: an encoded [`Description`](crate::description::Description).
     pub pipeline: String,
-    /// The output is between the result of one pipeline and that of another: corrections are being written, and have not all been.
+    /// The output is between the result of one pipeline and that of another: corrections are being written,
+    /// and have not all been.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_correction: bool,
     /// Bytes of the file of dead letters that belong to these epochs, if there is such a file.
@@ -32,8 +35,8 @@ pub struct Mark {
     /// Which topic holds the deltas, if one does. Marks of earlier versions do not name it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Topic>,
-    /// Everything that was written to the input before this time has been read: milliseconds since 1970, by the clock of the process that
-    /// writes.
+    /// Everything that was written to the input before this time has been read: milliseconds since 1970, by
+    /// the clock of the process that writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
 }
@@ -43,7 +46,8 @@ pub struct Mark {
 pub struct Topic {
     /// Its name.
     pub name: String,
-    /// What no other topic has, not even one that is made anew under the name; `None` if the broker has no ids.
+    /// What no other topic has, not even one that is made anew under the name; `None` if the broker has no
+    /// ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
 }
@@ -71,7 +75,8 @@ pub enum Standing {
     Forgets,
     /// It keeps marks, and has none yet.
     New,
-    /// It keeps marks, has none, and holds records all the same: where and under which name a mark was looked for.
+    /// It keeps marks, has none, and holds records all the same: where and under which name a mark was looked
+    /// for.
     Unmarked(String),
     /// The last mark.
     At(Box<Mark>),

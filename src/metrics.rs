@@ -132,8 +132,8 @@ impl Counts {
         self.counters.get(counter as usize).copied().unwrap_or(0)
     }
 
-    /// How many of what comes and goes are there: those that came less those that went. 0 where the two counters were read
-    /// at different moments and say less.
+    /// How many of what comes and goes are there: those that came less those that went. 0 where the two
+    /// counters were read at different moments and say less.
     pub fn balance(&self, came: Counter, went: Counter) -> u64 {
         self.get(came).saturating_sub(self.get(went))
     }

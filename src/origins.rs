@@ -66,7 +66,8 @@ impl Origins {
         self.known.write().begin(offset, name, self.are_sent);
     }
 
-    /// The beginnings that were noted from a place on, which is moved to their end; none where no other process needs them.
+    /// The beginnings that were noted from a place on, which is moved to their end; none where no other
+    /// process needs them.
     pub fn noted(&self, from: &mut usize) -> Vec<Beginning> {
         if !self.are_sent {
             return Vec::new();
@@ -78,7 +79,8 @@ impl Origins {
             .collect()
     }
 
-    /// Notes what another process has noted. Each sender sends all of them in order; one that is known is passed over.
+    /// Notes what another process has noted. Each sender sends all of them in order; one that is known is
+    /// passed over.
     pub fn learn(&self, Beginning { place, offset, name }: Beginning) {
         let mut known = self.known.write();
         if place == known.noted.len() {

@@ -81,7 +81,8 @@ impl<T: Ord> Pair<T> {
     }
 }
 
-/// Why a pair was accepted: a pure function of the two sketches, so that a retraction carries the same values.
+/// Why a pair was accepted: a pure function of the two sketches, so that a retraction carries the same
+/// values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Evidence {
     /// Block keys that the two sketches have in common, hot blocks included; 0 for copies of one sketch.
@@ -118,8 +119,8 @@ pub enum Cause {
     /// A document is weighed by another table of document frequencies.
     #[serde(rename = "re-weighed")]
     Reweighed,
-    /// Neither document has changed: one of them is in a group of copies, and begins or ceases to stand for it, since the group has
-    /// passed its limit or has another smallest id.
+    /// Neither document has changed: one of them is in a group of copies, and begins or ceases to stand for
+    /// it, since the group has passed its limit or has another smallest id.
     #[serde(rename = "re-grouped")]
     Regrouped,
     /// Neither document has changed: a block in which they met has got hot or has lost a leader.

@@ -4,22 +4,25 @@
 //!
 //! The rule: a document is alive after an epoch if its last event (by position) is an upsert, and
 //!
-//! - by age: it has no `ts`, or `ts >= clock - max_age`, where the clock is the greatest `ts` of all events, deletes too, of the epochs up to
-//!   this one; or, by the wall clock, the time at which the epoch was read;
-//! - by number: fewer than `max_documents` ids have a greater *key*. The key of an id is the greatest (`ts`, position) of all its
-//!   events, deletes too; no `ts` is before any. Of a topic it is the time of the record in place of `ts`, which decides there in which
-//!   partition an id lives, so that both are forgotten together.
+//! - by age: it has no `ts`, or `ts >= clock - max_age`, where the clock is the greatest `ts` of all events,
+//!   deletes too, of the epochs up to this one; or, by the wall clock, the time at which the epoch was read;
+//! - by number: fewer than `max_documents` ids have a greater *key*. The key of an id is the greatest (`ts`,
+//!   position) of all its events, deletes too; no `ts` is before any. Of a topic it is the time of the record
+//!   in place of `ts`, which decides there in which partition an id lives, so that both are forgotten
+//!   together.
 //!
-//! **Both are functions of the events, whatever the cut.** The clock is a maximum, and what is compared with it is the last event: neither
-//! knows how events came together in epochs. A key is a maximum too. It never falls, and there are never fewer ids; so an id that has
-//! `max_documents` greater keys has them for ever, unless an event lifts its own key, and then what it was before has no part in it. That is why what
-//! has gone by number can be forgotten. What must not be forgotten is a deleted id while its key is among the greatest: it keeps its
-//! *slot*, without a sketch, until newer ids have taken all slots. (If it gave its slot back, a document that had gone would have to come back.)
-//! So the slots are the `max_documents` ids with the greatest keys, after each epoch: the greatest of (the slots before and the ids of the
-//! epoch) are the greatest of all, since what is not among them had greater ones before.
+//! **Both are functions of the events, whatever the cut.** The clock is a maximum, and what is compared with
+//! it is the last event: neither knows how events came together in epochs. A key is a maximum too. It never
+//! falls, and there are never fewer ids; so an id that has `max_documents` greater keys has them for ever,
+//! unless an event lifts its own key, and then what it was before has no part in it. That is why what has
+//! gone by number can be forgotten. What must not be forgotten is a deleted id while its key is among the
+//! greatest: it keeps its *slot*, without a sketch, until newer ids have taken all slots. (If it gave its
+//! slot back, a document that had gone would have to come back.) So the slots are the `max_documents` ids
+//! with the greatest keys, after each epoch: the greatest of (the slots before and the ids of the epoch) are
+//! the greatest of all, since what is not among them had greater ones before.
 //!
-//! Where both rules are set, what has expired by age keeps its slot like what was deleted: a document without `ts`, which no clock
-//! expires, may stand behind it.
+//! Where both rules are set, what has expired by age keeps its slot like what was deleted: a document without
+//! `ts`, which no clock expires, may stand behind it.
 //!
 //! What it does not do: count bytes; know of documents that another retention has forgotten.
 
@@ -78,7 +81,8 @@ impl RetentionClock {
 }
 
 impl Retention {
-    /// The `ts` before which, exclusive, documents are too old when the clock stands there; `None` if none is.
+    /// The `ts` before which, exclusive, documents are too old when the clock stands there; `None` if none
+    /// is.
     pub fn oldest(&self, clock: Option<UnixTime>) -> Option<f64> {
         Some(clock?.seconds() - self.max_age?.as_secs_f64())
     }
@@ -94,7 +98,8 @@ impl Retention {
     }
 }
 
-/// An age as it is written: a whole number of days, hours, minutes or seconds, 1 or more, as in `30d`, `12h`, `5m` or `90s`.
+/// An age as it is written: a whole number of days, hours, minutes or seconds, 1 or more, as in `30d`, `12h`,
+/// `5m` or `90s`.
 pub fn age(written: &str) -> Option<Duration> {
     let unit = match written.chars().next_back()? {
         's' => 1,

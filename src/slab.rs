@@ -1,5 +1,5 @@
-//! Memory for many things of one size, which stay where they are: it grows by a chunk at a time and is never copied, so that
-//! neither an epoch nor the peak of memory pays for its growth.
+//! Memory for many things of one size, which stay where they are: it grows by a chunk at a time and is never
+//! copied, so that neither an epoch nor the peak of memory pays for its growth.
 
 use crate::hash_index::HashIndex;
 
@@ -97,8 +97,8 @@ impl<T> Slab<T> {
         self.things.row_mut(place as usize)[0].as_mut()
     }
 
-    /// Keeps one more thing; tells its place. A place is less than 2^32 - 1, and at most the number of things that there were at a
-    /// time.
+    /// Keeps one more thing; tells its place. A place is less than 2^32 - 1, and at most the number of things
+    /// that there were at a time.
     ///
     /// # Panics
     /// If there are 2^32 - 1 things, more than fit in memory.

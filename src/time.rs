@@ -14,19 +14,21 @@ pub type Offsets = BTreeMap<u32, u64>;
 
 /// What a closed epoch stands for: how far each partition had been read when it ended.
 ///
-/// Gathered by the dataflow where the deltas are gathered, so that it covers all workers and processes. Whoever stores it
-/// beside the deltas can go on from there: what came before `next` is in the deltas up to this epoch, the rest is not.
+/// Gathered by the dataflow where the deltas are gathered, so that it covers all workers and processes.
+/// Whoever stores it beside the deltas can go on from there: what came before `next` is in the deltas up to
+/// this epoch, the rest is not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// The epoch.
     pub epoch: Epoch,
-    /// Of every partition that was read since the run began, up to this epoch: the offset after its last record, bad records
-    /// and gaps included. Never goes back from one epoch to the next.
+    /// Of every partition that was read since the run began, up to this epoch: the offset after its last
+    /// record, bad records and gaps included. Never goes back from one epoch to the next.
     pub next: Offsets,
-    /// Under live weights, the table of document frequencies in force after the epoch; `None` before the first one.
+    /// Under live weights, the table of document frequencies in force after the epoch; `None` before the
+    /// first one.
     pub table: Option<TableInForce>,
-    /// Where documents expire by age, the clock of [retention](crate::retention) after the epoch; `None` before the first time. Never
-    /// goes back.
+    /// Where documents expire by age, the clock of [retention](crate::retention) after the epoch; `None`
+    /// before the first time. Never goes back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<RetentionTime>,
 }
@@ -39,7 +41,8 @@ pub struct Progress {
 pub struct UnixTime(f64);
 
 impl UnixTime {
-    /// The first second of the year 2100, exclusive. What claims to be later is mostly a time in milliseconds.
+    /// The first second of the year 2100, exclusive. What claims to be later is mostly a time in
+    /// milliseconds.
     pub const END: f64 = 4_102_444_800.0;
 
     /// Takes a time; `None` if it is none.
@@ -88,7 +91,8 @@ pub enum RetentionTime {
     Wall(UnixTime),
 }
 
-/// A table of document frequencies in force, as it is remembered: with the same one, a restart weighs as the run before.
+/// A table of document frequencies in force, as it is remembered: with the same one, a restart weighs as the
+/// run before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TableInForce {
     /// From 1, in the order in which tables are made.
@@ -99,7 +103,8 @@ pub struct TableInForce {
     pub fingerprint: u64,
 }
 
-/// From which epoch on a run is live. Before, it repeats what was read by an earlier run, and its deltas are in the output already.
+/// From which epoch on a run is live. Before, it repeats what was read by an earlier run, and its deltas are
+/// in the output already.
 ///
 /// Set once, before any epoch from there on can close.
 #[derive(Debug, Default)]
@@ -136,7 +141,8 @@ pub trait Clock: Send + Sync {
     fn unix(&self) -> f64;
 }
 
-/// The time of day in unix seconds, as the machine has it: for whoever reads it. Nothing is decided by it, since it may go back.
+/// The time of day in unix seconds, as the machine has it: for whoever reads it. Nothing is decided by it,
+/// since it may go back.
 #[expect(clippy::disallowed_methods, reason = "the one place where the time of day is read")]
 pub fn unix_seconds() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())

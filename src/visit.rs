@@ -1,11 +1,12 @@
 //! Visitors: questions to a run about its corpus, which meet what is there and leave no trace.
 //!
-//! In: a [`Question`], from any thread, with whom to [reply](Reply) to. Out: an [`Answer`] of one epoch, from the worker that took
-//! the question, or a [`Refusal`]. [`Visitors`] is the queue between the two: those who ask never wait, nor do the workers.
+//! In: a [`Question`], from any thread, with whom to [reply](Reply) to. Out: an [`Answer`] of one epoch, from
+//! the worker that took the question, or a [`Refusal`]. [`Visitors`] is the queue between the two: those who
+//! ask never wait, nor do the workers.
 //!
-//! Invariants: at most so many visitors wait or are under way at a time, others are refused at once. Each is replied to exactly once: one
-//! that is dropped on its way, because the run ends or fails, is refused. After [`Visitors::close`], or once no worker has a [`Door`] any
-//! more, nobody waits.
+//! Invariants: at most so many visitors wait or are under way at a time, others are refused at once. Each is
+//! replied to exactly once: one that is dropped on its way, because the run ends or fails, is refused. After
+//! [`Visitors::close`], or once no worker has a [`Door`] any more, nobody waits.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -23,7 +24,8 @@ use crate::time::Epoch;
 /// What a visitor asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// Which documents a text would be paired with, were it that of a new document whose id sorts after all others.
+    /// Which documents a text would be paired with, were it that of a new document whose id sorts after all
+    /// others.
     Text {
         /// The text.
         text: String,
@@ -44,7 +46,8 @@ pub enum Question {
 pub struct Answer {
     /// The answer is of the corpus at the end of this epoch; 0 before the first one.
     pub epoch: Epoch,
-    /// Whether there is a sketch to compare by: a text without a token, or without a feature of any weight, has none.
+    /// Whether there is a sketch to compare by: a text without a token, or without a feature of any weight,
+    /// has none.
     pub sketched: bool,
     /// What was asked about, if it is a document alive; `None` for a text too.
     pub document: Option<Found>,
@@ -90,7 +93,8 @@ pub enum Refusal {
     NotLive,
 }
 
-/// Takes the answer. It is called on a worker's thread, or on that of whoever asks or ends the run: it must neither wait nor panic.
+/// Takes the answer. It is called on a worker's thread, or on that of whoever asks or ends the run: it must
+/// neither wait nor panic.
 type ReplyTo = Box<dyn FnOnce(Result<Answer, Refusal>) + Send>;
 
 /// The visitors of one process: those that wait to be let in, and how many are under way.
@@ -123,8 +127,8 @@ struct Wakers {
     doors: usize,
 }
 
-/// Where a worker lets visitors in, for as long as it has it. When all workers have dropped theirs, because they have ended in whatever
-/// way, nobody is left to answer.
+/// Where a worker lets visitors in, for as long as it has it. When all workers have dropped theirs, because
+/// they have ended in whatever way, nobody is left to answer.
 #[derive(Debug)]
 #[must_use = "a door that is dropped is closed"]
 pub struct Door(Arc<Visitors>);
@@ -164,7 +168,8 @@ impl Visitors {
         }
     }
 
-    /// Those of a run that has a past to take up: all are refused until a worker [says](Door::live) that it is live.
+    /// Those of a run that has a past to take up: all are refused until a worker [says](Door::live) that it
+    /// is live.
     pub fn before_live() -> Self {
         let visitors = Self::default();
         visitors.is_live.store(false, Ordering::Release);
@@ -176,8 +181,8 @@ impl Visitors {
         self.is_live.load(Ordering::Acquire)
     }
 
-    /// Asks, and has `reply` called, exactly once: with the answer or why there is none. It may be called before this returns, and
-    /// must neither wait nor panic.
+    /// Asks, and has `reply` called, exactly once: with the answer or why there is none. It may be called
+    /// before this returns, and must neither wait nor panic.
     pub fn ask(&self, question: Question, reply: impl FnOnce(Result<Answer, Refusal>) + Send + 'static) {
         self.ask_after(0, question, reply);
     }

@@ -1,11 +1,12 @@
-//! The architecture, kept: floors as in the table of `ARCHITECTURE.md`, no circle inside a room, timely in one folder, paths in
-//! prose that exist.
+//! The architecture, kept: floors as in the table of `ARCHITECTURE.md`, no circle inside a room, timely in
+//! one folder, paths in prose that exist.
 //!
-//! A *room* is a folder of `src/`. Its files and its folders are its members. A member imports another one where it names
-//! anything that the other one defines, by `super::…`, `self::…`, `crate::…` or a child's name; a re-export counts as the file that it
-//! re-exports. There must be no circle of members. `mod.rs` is no member: it is the ground of its room (types and traits that all
-//! members share) and its roof (it puts them together), so what it imports, and what is imported from it, makes no circle. Unit
-//! tests do not count.
+//! A *room* is a folder of `src/`. Its files and its folders are its members. A member imports another one
+//! where it names anything that the other one defines, by `super::…`, `self::…`, `crate::…` or a child's
+//! name; a re-export counts as the file that it re-exports. There must be no circle of members. `mod.rs` is
+//! no member: it is the ground of its room (types and traits that all members share) and its roof (it puts
+//! them together), so what it imports, and what is imported from it, makes no circle. Unit tests do not
+//! count.
 //!
 //! Bug class: an import that is convenient today and a circle of modules tomorrow.
 
@@ -70,7 +71,8 @@ fn allowed() -> BTreeMap<String, BTreeSet<String>> {
 /// A path in a source, `["crate", "a", "B"]`.
 type Named = Vec<String>;
 
-/// The paths of two names or more in a source, lists in braces spelled out, each with whether it is re-exported.
+/// The paths of two names or more in a source, lists in braces spelled out, each with whether it is
+/// re-exported.
 fn paths(source: &str) -> Vec<(Named, bool)> {
     let code = |line: &&str| !matches!(line.trim_start().get(..2), Some("//" | "#[" | "#!"));
     let lines: Vec<&str> = source.lines().filter(code).collect();

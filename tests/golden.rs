@@ -1,7 +1,8 @@
-//! Our own known answers, for everything that a stored sketch depends on: hashes, features, schemes, sketches, block keys.
+//! Our own known answers, for everything that a stored sketch depends on: hashes, features, schemes,
+//! sketches, block keys.
 //!
-//! A value that changes here means that sketches of old and new programs are no longer alike: raise the scheme's version and record
-//! the new values beside it; never just update them.
+//! A value that changes here means that sketches of old and new programs are no longer alike: raise the
+//! scheme's version and record the new values beside it; never just update them.
 #![cfg(test)]
 
 use std::collections::BTreeMap;
@@ -100,7 +101,8 @@ fn features() -> Answers {
     rules.into_iter().flat_map(of).collect()
 }
 
-/// Of each shipped pipeline, and of sketches with all that a scheme can say: the canonical bytes, and the fingerprint.
+/// Of each shipped pipeline, and of sketches with all that a scheme can say: the canonical bytes, and the
+/// fingerprint.
 fn schemes() -> Answers {
     let plan =
         |pipeline: &str, html: &str| Plan::load(pipeline, &[format!("text.html={html}")]).unwrap().scheme;
@@ -158,7 +160,8 @@ fn differences_between_schemes_are_named() {
     );
 }
 
-/// What was kept by a program before is refused by these names: `minhash` under scheme 3, whose words were split at their marks.
+/// What was kept by a program before is refused by these names: `minhash` under scheme 3, whose words were
+/// split at their marks.
 #[test]
 fn a_scheme_of_before_is_named() {
     let now = Plan::load("minhash", &[]).unwrap().scheme.description();

@@ -1,5 +1,5 @@
-//! Every shipped pipeline and deployment file loads, and every pipeline runs on the tour's feed; the tour prints what the
-//! README says.
+//! Every shipped pipeline and deployment file loads, and every pipeline runs on the tour's feed; the tour
+//! prints what the README says.
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 

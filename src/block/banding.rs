@@ -1,13 +1,13 @@
 //! Banding: b bands of r rows; two sketches share the block of a band iff all its r components are equal.
 //!
-//! In: the bit planes of a sketch, or its components where these are words. Out: one [`BlockKey`] a band: its number, and 32 bits of a hash of its r b-bit
-//! components. What is stored decides, never the components before they were cut to b bits, so a sketch alone
-//! rebuilds its blocks. A pair of similarity s is a candidate with probability `1 - (1 - p^r)^b`, `p = s + (1 - s)
-//! / 2^bits`: see [`design`](super::design).
+//! In: the bit planes of a sketch, or its components where these are words. Out: one [`BlockKey`] a band: its
+//! number, and 32 bits of a hash of its r b-bit components. What is stored decides, never the components
+//! before they were cut to b bits, so a sketch alone rebuilds its blocks. A pair of similarity s is a
+//! candidate with probability `1 - (1 - p^r)^b`, `p = s + (1 - s) / 2^bits`: see [`design`](super::design).
 //!
-//! Band i reads the components `K - (i + 1) r .. K - i r`: bands are cut from the *last* component on, the filter
-//! looks from the first. Candidates are equal where they were selected, so a look at the same components would
-//! learn little.
+//! Band i reads the components `K - (i + 1) r .. K - i r`: bands are cut from the *last* component on, the
+//! filter looks from the first. Candidates are equal where they were selected, so a look at the same
+//! components would learn little.
 //!
 //! Reference: A. Rajaraman and J. D. Ullman, *Mining of Massive Datasets*, section 3.4.
 

@@ -1,41 +1,50 @@
-//! How full the blocks of a banding get among so many documents, what that costs, and what hot blocks then miss.
+//! How full the blocks of a banding get among so many documents, what that costs, and what hot blocks then
+//! miss.
 //!
 //! In: a [`Curve`], a number of documents of distinct sketches, a [`HotRule`]. Out: a [`Crowd`].
 //!
-//! **Who is in a block.** Two documents taken at random are unrelated, or of one site, whose frame they have in common (`SITE`). Unrelated ones
-//! agree in a band with the probability `p(s)^rows`, and are spread over its contents: so many are beside a document as Poisson's law has it, of the mean a.
-//! With a probability f the rows of a band are all of a document's frame, where `f^2` is how much likelier two of one site agree than two unrelated ones: then
-//! the share f of its site is beside it too.
+//! **Who is in a block.** Two documents taken at random are unrelated, or of one site, whose frame they have
+//! in common (`SITE`). Unrelated ones agree in a band with the probability `p(s)^rows`, and are spread over
+//! its contents: so many are beside a document as Poisson's law has it, of the mean a. With a probability f
+//! the rows of a band are all of a document's frame, where `f^2` is how much likelier two of one site agree
+//! than two unrelated ones: then the share f of its site is beside it too.
 //!
-//! **What is found.** A pair that agrees in a band meets there if the block is not hot, or one of the two leads it: with the probability
-//! [`meets`](Crowd::meets), m. So a pair of similarity s is compared with probability `1 - (1 - m p(s)^rows)^bands`, bands taken as independent.
+//! **What is found.** A pair that agrees in a band meets there if the block is not hot, or one of the two
+//! leads it: with the probability [`meets`](Crowd::meets), m. So a pair of similarity s is compared with
+//! probability `1 - (1 - m p(s)^rows)^bands`, bands taken as independent.
 //!
-//! **What it costs.** For each document `bands` postings, its meetings by chance and with its relatives (`RELATIVES`), and a comparison
-//! for each relative that it meets: `posting b + meeting b (met + sum g p^rows) + comparison sum g P`. Hot blocks save nothing in this: they were filled before they got hot.
+//! **What it costs.** For each document `bands` postings, its meetings by chance and with its relatives
+//! (`RELATIVES`), and a comparison for each relative that it meets: `posting b + meeting b (met + sum g
+//! p^rows) + comparison sum g P`. Hot blocks save nothing in this: they were filled before they got hot.
 //!
-//! **Left out**: templates. The members of a large family of near-duplicates share whole blocks with each other, whatever the keys of a band are, so
-//! that their pairs are lost to hot blocks in all bands together. The summary of a run names such blocks.
+//! **Left out**: templates. The members of a large family of near-duplicates share whole blocks with each
+//! other, whatever the keys of a band are, so that their pairs are lost to hot blocks in all bands together.
+//! The summary of a run names such blocks.
 
 use super::HotRule;
 use super::curve::Curve;
 use super::hamming::optimiser::Costs;
 
-/// What parts cost, a posting 20 as in [`Costs::default`]. A meeting here is no entry of a sorted list: it fetches the first word of a sketch
-/// that may be anywhere. 400,000 generated documents (`dupflow replay -p minhash`, bands 18 and 36 of 4 and of 7 rows) took 190 ns of CPU for each
-/// further posting and 140 for each further meeting.
+/// What parts cost, a posting 20 as in [`Costs::default`]. A meeting here is no entry of a sorted list: it
+/// fetches the first word of a sketch that may be anywhere. 400,000 generated documents (`dupflow replay -p
+/// minhash`, bands 18 and 36 of 4 and of 7 rows) took 190 ns of CPU for each further posting and 140 for each
+/// further meeting.
 const COSTS: Costs = Costs { probe: 20.0, entry: 15.0 };
 
-/// A candidate that the first word leaves: it is sorted, sent to one sketch and then to the other, and compared. About 1 µs.
+/// A candidate that the first word leaves: it is sorted, sent to one sketch and then to the other, and
+/// compared. About 1 µs.
 const COMPARISON: f64 = 120.0;
 
-/// How similar two unrelated documents are. By their meetings in bands of 3 and 4 rows, among 10,000 pages and 400,000 generated documents.
+/// How similar two unrelated documents are. By their meetings in bands of 3 and 4 rows, among 10,000 pages
+/// and 400,000 generated documents.
 const UNRELATED: f64 = 0.002;
 
-/// The share of a corpus that is of the site of a document, and how similar two of one site are by its frame alone.
+/// The share of a corpus that is of the site of a document, and how similar two of one site are by its frame
+/// alone.
 const SITE: (f64, f64) = (1.0 / 60.0, 0.1);
 
-/// The relatives of a document, however large the corpus is: how many, and their similarity. Above 0.5 as 10,000 pages have them by their exact
-/// similarities, below by the meetings of their sketches.
+/// The relatives of a document, however large the corpus is: how many, and their similarity. Above 0.5 as
+/// 10,000 pages have them by their exact similarities, below by the meetings of their sketches.
 const RELATIVES: [(f64, f64); 7] =
     [(5.0, 0.3), (4.0, 0.4), (1.2, 0.55), (2.2, 0.65), (1.2, 0.75), (0.2, 0.85), (0.25, 0.95)];
 

@@ -1,32 +1,34 @@
 //! How many bands of how many rows: the S-curve of banding, and the choice of a point on it.
 //!
-//! In: sketch size and bits, a threshold T, and what the user fixed of bands, rows and recall. Out: a [`Bands`],
-//! which says what was chosen and why.
+//! In: sketch size and bits, a threshold T, and what the user fixed of bands, rows and recall. Out: a
+//! [`Bands`], which says what was chosen and why.
 //!
-//! A component of b bits is equal with probability `p = s + (1 - s) / 2^b` at similarity s, a band of r rows with
-//! p^r, one of n bands at least with `P(s) = 1 - (1 - p^r)^n`. More rows make the curve steeper, candidates
-//! fewer and blocks smaller, more bands raise it.
+//! A component of b bits is equal with probability `p = s + (1 - s) / 2^b` at similarity s, a band of r rows
+//! with p^r, one of n bands at least with `P(s) = 1 - (1 - p^r)^n`. More rows make the curve steeper,
+//! candidates fewer and blocks smaller, more bands raise it.
 //!
-//! Rule where nothing is fixed: of all bands and rows that fit and reach `P(T) >= recall` (inclusive) *after what hot blocks miss* among the
-//! documents planned for, with [room](ROOM) to spare, those that [cost](super::crowd) least. So a band has keys enough for the documents: where blocks would be
-//! hot, the recall is not reached. Where none reaches it, those that reach it without hot blocks, and of these the ones that lose least.
+//! Rule where nothing is fixed: of all bands and rows that fit and reach `P(T) >= recall` (inclusive) *after
+//! what hot blocks miss* among the documents planned for, with [room](ROOM) to spare, those that
+//! [cost](super::crowd) least. So a band has keys enough for the documents: where blocks would be hot, the
+//! recall is not reached. Where none reaches it, those that reach it without hot blocks, and of these the
+//! ones that lose least.
 //!
-//! References: *Mining of Massive Datasets*, section 3.4.2 for the curve. Hassanian-esfahani and Kargar (2018)
-//! print it without the exponent r; and (1/n)^(1/r), the usual half point, is an approximation of the one here.
-//! Fast similarity sketching's components are slightly dependent for short texts, so there P(T) is a good
-//! approximation.
+//! References: *Mining of Massive Datasets*, section 3.4.2 for the curve. Hassanian-esfahani and Kargar
+//! (2018) print it without the exponent r; and (1/n)^(1/r), the usual half point, is an approximation of the
+//! one here. Fast similarity sketching's components are slightly dependent for short texts, so there P(T) is
+//! a good approximation.
 
 use super::crowd::Crowd;
 pub use super::curve::Curve;
 use super::{BlockingParams, HotRule};
 use crate::sketch::agreement::{Agreement, Shape};
 
-/// Most rows of a band: two texts of nothing in common agree in a band of 64 one-bit rows with probability 2^-64, and
-/// more rows would only lose recall.
+/// Most rows of a band: two texts of nothing in common agree in a band of 64 one-bit rows with probability
+/// 2^-64, and more rows would only lose recall.
 pub const MAX_ROWS: usize = 64;
 
-/// Of two that agree in a band, the share that meets there, at least: more bands could make up for fuller blocks, but not in a corpus that is less even
-/// than the one that is planned for.
+/// Of two that agree in a band, the share that meets there, at least: more bands could make up for fuller
+/// blocks, but not in a corpus that is less even than the one that is planned for.
 pub const ROOM: f64 = 0.95;
 
 /// A recall that is lower by so little is not worth further bands where the one asked for is out of reach.
@@ -93,7 +95,8 @@ pub enum BandsError {
     },
 }
 
-/// Derives bands and rows for sketches of this shape at threshold `threshold`, keeping what `params` fixes; `kind` has no part in it.
+/// Derives bands and rows for sketches of this shape at threshold `threshold`, keeping what `params` fixes;
+/// `kind` has no part in it.
 ///
 /// # Errors
 /// If bands and rows do not fit into the sketch, or the recall cannot be reached.
@@ -179,7 +182,8 @@ impl Space {
         (1..=self.size / rows).map(|bands| self.curve(bands, rows)).find(|curve| self.reaches(curve))
     }
 
-    /// The fewest bands of each number of rows that reach a recall where a pair that agrees in a band meets there with a certain probability.
+    /// The fewest bands of each number of rows that reach a recall where a pair that agrees in a band meets
+    /// there with a certain probability.
     fn each(&self, recall: f64, meets: impl Fn(&Curve) -> f64) -> impl Iterator<Item = (Curve, Crowd)> {
         (1..=MAX_ROWS.min(self.size)).filter_map(move |rows| {
             let meets = meets(&self.curve(1, rows));
@@ -210,7 +214,8 @@ impl Space {
         least_cost(roomy)
     }
 
-    /// Where none is: of what finds most, but for [`SLIGHT`], the cheapest. None if the recall would not be reached if no block were hot.
+    /// Where none is: of what finds most, but for [`SLIGHT`], the cheapest. None if the recall would not be
+    /// reached if no block were hot.
     fn nearest(&self) -> Option<Curve> {
         self.each(self.recall, |_| 1.0).next()?;
         let most = (1..=MAX_ROWS.min(self.size)).map(|rows| self.curve(self.size / rows, rows));
@@ -238,8 +243,8 @@ impl Space {
     }
 }
 
-/// The areas on the wrong side of the curve of full-width components: `(of P below the threshold, of 1 - P above
-/// it)`.
+/// The areas on the wrong side of the curve of full-width components: `(of P below the threshold, of 1 - P
+/// above it)`.
 ///
 /// With `I_n(t)` the integral of `(1 - s^r)^n` from 0 to t, `I_0 = t` and by parts
 /// `I_n = (t (1 - t^r)^n + r n I_(n-1)) / (1 + r n)`: exact, and every term is positive.

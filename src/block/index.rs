@@ -1,11 +1,13 @@
-//! The block index: which sketches are in which block, and which pairs of them are candidates when that changes.
+//! The block index: which sketches are in which block, and which pairs of them are candidates when that
+//! changes.
 //!
-//! Two sketches *meet* in each block that they share and in which the [rule](HotRule) lets them: everybody in a block of
-//! few, leaders with all in a hot one; in a table by distance those that are [`Near`]. That is a function of the members alone, so what has been emitted accumulates, after each
-//! [`BlockIndex::apply`], to exactly the number of blocks in which each pair meets.
+//! Two sketches *meet* in each block that they share and in which the [rule](HotRule) lets them: everybody in
+//! a block of few, leaders with all in a hot one; in a table by distance those that are [`Near`]. That is a
+//! function of the members alone, so what has been emitted accumulates, after each [`BlockIndex::apply`], to
+//! exactly the number of blocks in which each pair meets.
 //!
-//! A sketch is held once, as a slot of 24 bytes, however many blocks it is in; a block of one member, the usual case, is
-//! an entry of its table.
+//! A sketch is held once, as a slot of 24 bytes, however many blocks it is in; a block of one member, the
+//! usual case, is an entry of its table.
 
 use std::hint::black_box;
 
@@ -43,8 +45,8 @@ impl Postings {
         self.keys.push(key);
     }
 
-    /// Adds a sketch that comes (`diff` 1) into the blocks whose keys were added since the last one, or leaves them (-1). Nothing is
-    /// added for a sketch without keys.
+    /// Adds a sketch that comes (`diff` 1) into the blocks whose keys were added since the last one, or
+    /// leaves them (-1). Nothing is added for a sketch without keys.
     ///
     /// # Panics
     /// If there are 2^32 keys.
@@ -120,14 +122,15 @@ impl BlockIndex {
         }
     }
 
-    /// What has become of hot blocks since the last call: `Some` for a block that is hot now, `None` for one that was.
+    /// What has become of hot blocks since the last call: `Some` for a block that is hot now, `None` for one
+    /// that was.
     pub fn hot_blocks(&mut self) -> impl Iterator<Item = (BlockKey, Option<HotBlock>)> {
         self.lists.changed.drain(..)
     }
 
-    /// Applies the changes of one epoch, in which a sketch changes at most once: it comes into all its blocks or leaves them
-    /// all. Tells `emit` of each pair in how many more blocks it meets, or in how many fewer. Two sketches whose first words fail
-    /// `worth` do not meet; it is told which of the two it is about.
+    /// Applies the changes of one epoch, in which a sketch changes at most once: it comes into all its blocks
+    /// or leaves them all. Tells `emit` of each pair in how many more blocks it meets, or in how many fewer.
+    /// Two sketches whose first words fail `worth` do not meet; it is told which of the two it is about.
     ///
     /// # Panics
     /// If a sketch leaves that is not there: a broken promise upstream.
@@ -197,8 +200,9 @@ impl BlockIndex {
         leaving.into_iter().for_each(|slot| slots.free(slot));
     }
 
-    /// Tells `found` of the sketches that a sketch would meet if it came into the blocks of these keys, or meets if it is there
-    /// already: of each once. Two sketches whose first words fail `worth` do not meet; it is asked with the visitor's first. Nothing is changed.
+    /// Tells `found` of the sketches that a sketch would meet if it came into the blocks of these keys, or
+    /// meets if it is there already: of each once. Two sketches whose first words fail `worth` do not meet;
+    /// it is asked with the visitor's first. Nothing is changed.
     pub fn visit(
         &self,
         keys: &[BlockKey],
@@ -222,7 +226,8 @@ impl BlockIndex {
         met.into_iter().map(|slot| self.slots.id(slot)).for_each(found);
     }
 
-    /// Sorts an epoch's changes into the batches of the tables. What leaves keeps its slot, to be freed at the end.
+    /// Sorts an epoch's changes into the batches of the tables. What leaves keeps its slot, to be freed at
+    /// the end.
     fn sort(&mut self, postings: impl IntoIterator<Item = Postings>) -> Vec<u32> {
         let mut leaving = Vec::new();
         for Postings { sketches, keys } in postings {
@@ -279,8 +284,8 @@ mod tests {
         pairs.filter_map(|(x, y)| Pair::new(x, y)).collect()
     }
 
-    /// Random changes of few sketches in few blocks: what was emitted accumulates to what the definition says, for hot blocks
-    /// too, whose leaders come and go.
+    /// Random changes of few sketches in few blocks: what was emitted accumulates to what the definition
+    /// says, for hot blocks too, whose leaders come and go.
     #[test]
     fn meetings_accumulate_to_the_definition() {
         for (cap, leaders) in
@@ -350,7 +355,8 @@ mod tests {
                 }
                 assert_eq!(met, expected, "{rule:?}, step {step}");
 
-                // Whoever visits meets those that it would meet if it came, and nobody who is there meets others.
+                // Whoever visits meets those that it would meet if it came, and nobody who is there meets
+                // others.
                 for n in (0..40).filter(|n| n % 7 == step % 7) {
                     let with_it = |key: &BlockKey| {
                         let mut members = blocks.get(key).cloned().unwrap_or_default();
@@ -404,8 +410,8 @@ mod tests {
         }
     }
 
-    /// By distance, near ones meet in blocks of any size, walked and searched by turns: so says the definition, after any changes, and a visitor
-    /// meets the same.
+    /// By distance, near ones meet in blocks of any size, walked and searched by turns: so says the
+    /// definition, after any changes, and a visitor meets the same.
     #[test]
     fn near_ones_meet_however_large_a_block_is() {
         for walked in [0, 1, 6, 20, 1000] {
@@ -478,7 +484,8 @@ mod tests {
         }
     }
 
-    /// A block of 5,000 fingerprints that have 26 bits in common: a search reads few of them, and nothing is left once they have left.
+    /// A block of 5,000 fingerprints that have 26 bits in common: a search reads few of them, and nothing is
+    /// left once they have left.
     #[test]
     fn a_large_block_by_distance_is_cheap() {
         let near = Near { distance: 3, common: 0x3ff_ffff };
@@ -501,7 +508,8 @@ mod tests {
         assert!(read < 2_000_000, "{read} were read");
     }
 
-    /// What a block of 20,000 costs: few meetings for each change, however often leaders change, and all of them go with it.
+    /// What a block of 20,000 costs: few meetings for each change, however often leaders change, and all of
+    /// them go with it.
     #[test]
     fn a_large_family_is_cheap_in_any_order() {
         let rule = HotRule { cap: 64, leaders: 4 };
@@ -530,8 +538,8 @@ mod tests {
         let mut random = all;
         random.sort_unstable_by_key(|number| mix(*number));
         apply(&random, -1);
-        // Four for each that comes or goes, and as many again for changes of leaders, expected: n pairs each, leaders / n of
-        // the time, in and out.
+        // Four for each that comes or goes, and as many again for changes of leaders, expected: n pairs each,
+        // leaders / n of the time, in and out.
         assert_eq!(sum, 0);
         assert!(told < 2 * 20_000 * 4 * 5, "{told} candidates came or went");
     }

@@ -1,14 +1,15 @@
 //! Posting lists: the members of each block, and who meets whom when they change.
 //!
-//! In a block of at most `cap` members all meet. In a larger, *hot* one they meet its *leaders* only, the members with the least
-//! sketch ids. Both are functions of the present members, so a change of the block is told as the difference of two sets of
-//! meetings: exactly, whether the block gets hot, ceases to be, or has another leader.
+//! In a block of at most `cap` members all meet. In a larger, *hot* one they meet its *leaders* only, the
+//! members with the least sketch ids. Both are functions of the present members, so a change of the block is
+//! told as the difference of two sets of meetings: exactly, whether the block gets hot, ceases to be, or has
+//! another leader.
 //!
-//! A change of a hot block of n members costs O(leaders + log n); a change of a leader O(n), and one in n / leaders changes
-//! is such, since ids are hashes.
+//! A change of a hot block of n members costs O(leaders + log n); a change of a leader O(n), and one in n /
+//! leaders changes is such, since ids are hashes.
 //!
-//! A block of a table by distance is never hot: two of its members meet if they are [`Near`], which its size has no part in. While it is
-//! small it is walked, a large one is searched.
+//! A block of a table by distance is never hot: two of its members meet if they are [`Near`], which its size
+//! has no part in. While it is small it is walked, a large one is searched.
 
 use std::collections::BTreeSet;
 
@@ -18,8 +19,8 @@ use super::{BlockKey, HotBlock, HotRule, Near};
 use crate::hash::SketchId;
 use crate::slab::Rows;
 
-/// The members of blocks. A table holds a block of one as that member, others as the number of their list: see
-/// [`Block`].
+/// The members of blocks. A table holds a block of one as that member, others as the number of their list:
+/// see [`Block`].
 #[derive(Debug)]
 pub(super) struct Lists {
     /// For each table.
@@ -40,7 +41,8 @@ const LIST: u32 = 1 << 31;
 enum List {
     /// All meet: walked at every change.
     Live(Vec<u32>),
-    /// `leading half of the id << 32 | slot`: in the order of leaders, but for ids that have that half in common.
+    /// `leading half of the id << 32 | slot`: in the order of leaders, but for ids that have that half in
+    /// common.
     Hot(BTreeSet<u64>),
     /// Searched at every change.
     Large(Members),
@@ -64,8 +66,8 @@ impl Change<'_> {
 }
 
 impl Lists {
-    /// For the rule of each table, and who is near where blocks are never hot. Blocks of more than `walked` members are searched, where
-    /// that is possible: of the time it takes, not of what meets.
+    /// For the rule of each table, and who is near where blocks are never hot. Blocks of more than `walked`
+    /// members are searched, where that is possible: of the time it takes, not of what meets.
     pub(super) fn new(rules: impl IntoIterator<Item = (HotRule, Option<Near>)>, walked: usize) -> Self {
         let rules: Box<[_]> = rules.into_iter().collect();
         for (rule, near) in &rules {
@@ -80,8 +82,8 @@ impl Lists {
         self.rules[usize::from(table)].1
     }
 
-    /// Changes a block, and tells `meet` who meets from now on (1) or no longer (-1), where a table has [near](Self::near) ones if they are.
-    /// What is returned takes its place.
+    /// Changes a block, and tells `meet` who meets from now on (1) or no longer (-1), where a table has
+    /// [near](Self::near) ones if they are. What is returned takes its place.
     ///
     /// # Panics
     /// If a sketch leaves a block that it is not in: a broken promise upstream.
@@ -281,7 +283,8 @@ impl Lists {
         hot.extend(change.come.iter().map(|slot| rank(*slot, slots)));
         let after = self.first(hot, rule.leaders, slots);
 
-        // A pair that meets before and after has a leader of both times in it, or one of each, and both members stay.
+        // A pair that meets before and after has a leader of both times in it, or one of each, and both
+        // members stay.
         let old: Vec<u32> = before.iter().filter(|x| !after.contains(x)).copied().collect();
         let new: Vec<u32> = after.iter().filter(|x| !before.contains(x)).copied().collect();
         let same = || before.iter().filter(|x| after.contains(x));

@@ -1,5 +1,6 @@
-//! Blocking: which pairs of sketches are compared at all. Two sketches that share a block are candidates, unless the block is
-//! *hot*: then one of them has to be a [leader](HotRule) of it. Tables by distance have no hot block: two of a block meet that are [`Near`].
+//! Blocking: which pairs of sketches are compared at all. Two sketches that share a block are candidates,
+//! unless the block is *hot*: then one of them has to be a [leader](HotRule) of it. Tables by distance have
+//! no hot block: two of a block meet that are [`Near`].
 
 mod banding;
 pub mod crowd;
@@ -31,8 +32,8 @@ use crate::doc::DocId;
 use crate::hash::SketchId;
 use crate::sketch::SketchRef;
 
-/// What shares a block: a table (band) and a 32-bit hash within it. Two different contents of a band may fall into
-/// one block (with probability 2^-32); the filter tells them apart.
+/// What shares a block: a table (band) and a 32-bit hash within it. Two different contents of a band may fall
+/// into one block (with probability 2^-32); the filter tells them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct BlockKey {
     /// Band or table, from 0.
@@ -64,13 +65,14 @@ pub trait Blocking: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Most members of a block that is walked, where a larger one can be searched: of the time that it takes, not of what meets.
+    /// Most members of a block that is walked, where a larger one can be searched: of the time that it takes,
+    /// not of what meets.
     fn walked(&self) -> usize {
         WALKED
     }
 
-    /// Blocks that two sketches share at least before they are candidates; more than 1 only where no block is ever hot, so that two
-    /// sketches meet in all that they share, or in none.
+    /// Blocks that two sketches share at least before they are candidates; more than 1 only where no block is
+    /// ever hot, so that two sketches meet in all that they share, or in none.
     fn least(&self) -> usize {
         1
     }
@@ -79,14 +81,15 @@ pub trait Blocking: Send + Sync + fmt::Debug {
 /// Members up to which a walk through a block is faster than a search, which takes its steps in any case.
 const WALKED: usize = 1024;
 
-/// When a block is hot, and who meets whom in it: a function of its present members, with no regard to how they came.
+/// When a block is hot, and who meets whom in it: a function of its present members, with no regard to how
+/// they came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct HotRule {
     /// A block of more distinct sketches is hot; at least 1. Serialized as nothing where no block is.
     #[serde(serialize_with = "unless_never")]
     pub cap: usize,
-    /// The leaders of a hot block are its members with the least sketch ids, so many of them. They meet all members, others do
-    /// not meet each other. With 0 nobody meets.
+    /// The leaders of a hot block are its members with the least sketch ids, so many of them. They meet all
+    /// members, others do not meet each other. With 0 nobody meets.
     pub leaders: usize,
 }
 
@@ -183,8 +186,8 @@ impl HotBlocks {
         self.blocks.remove(key).is_some()
     }
 
-    /// Names all blocks anew, or looks only at those that lack a name. `first_of` knows of some sketches: their first document, if
-    /// there is one.
+    /// Names all blocks anew, or looks only at those that lack a name. `first_of` knows of some sketches:
+    /// their first document, if there is one.
     pub fn name(&mut self, all: bool, first_of: impl Fn(SketchId) -> Option<Option<DocId>>) {
         let name = |block: &mut HotBlock| {
             let names = [(Some(block.example), &mut block.document), (block.other, &mut block.beside)];
@@ -223,7 +226,8 @@ pub enum HotPolicy {
     Leaders,
     /// Nobody meets.
     Skip,
-    /// No block is hot: all of a block meet, whatever it costs; where a distance is promised, those that may be within it.
+    /// No block is hot: all of a block meet, whatever it costs; where a distance is promised, those that may
+    /// be within it.
     Never,
 }
 
@@ -259,8 +263,8 @@ pub struct BlockingParams {
     pub bands: Option<usize>,
     /// Rows of a band, 1 to 64 inclusive; derived from `recall` by default.
     pub rows: Option<usize>,
-    /// The probability with which a pair at the threshold shares a block, at least; above 0 and below 1. Default 0.99
-    /// unless bands and rows are both given, which then stand as they are.
+    /// The probability with which a pair at the threshold shares a block, at least; above 0 and below 1.
+    /// Default 0.99 unless bands and rows are both given, which then stand as they are.
     pub recall: Option<f64>,
     /// A block of more distinct sketches is hot; at least 2, default 96.
     pub cap: usize,

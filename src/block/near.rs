@@ -1,12 +1,14 @@
 //! Nearness: who meets in a block of a table by distance.
 //!
-//! In: the first words of two sketches, 64 bits of each fingerprint. Two fingerprints within the distance k differ in at most k of *any* of
-//! their bits, so those whose first words differ in more are beyond it, and need not meet. That is a function of the two alone: no size of
-//! a block has a part in it, and none within the distance is missed, however large a block gets.
+//! In: the first words of two sketches, 64 bits of each fingerprint. Two fingerprints within the distance k
+//! differ in at most k of *any* of their bits, so those whose first words differ in more are beyond it, and
+//! need not meet. That is a function of the two alone: no size of a block has a part in it, and none within
+//! the distance is missed, however large a block gets.
 //!
-//! So a block may be searched in any way that finds the same. A small one is walked. A large one is searched by the pigeonhole's rule
-//! once more ([`Members`]): with the first word cut into k + 1 parts, two that are near are equal in a part. The parts are cut so that each
-//! has as many of the bits that are *not* the block's own: those are the same in all its members, and tell none apart.
+//! So a block may be searched in any way that finds the same. A small one is walked. A large one is searched
+//! by the pigeonhole's rule once more ([`Members`]): with the first word cut into k + 1 parts, two that are
+//! near are equal in a part. The parts are cut so that each has as many of the bits that are *not* the
+//! block's own: those are the same in all its members, and tell none apart.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -20,7 +22,8 @@ pub struct Near {
     pub common: u64,
 }
 
-/// Least bits of a part, inclusive, that are not common to a block: shorter ones are equal by chance too often.
+/// Least bits of a part, inclusive, that are not common to a block: shorter ones are equal by chance too
+/// often.
 const LEAST_BITS: u32 = 4;
 
 impl Near {

@@ -1,7 +1,8 @@
 //! Blocks of several kinds: two sketches that share a block of either are candidates.
 //!
-//! In: a sketch. Out: the keys that each blocking gives it, the tables of the second behind those of the first. So a pair is a candidate
-//! with probability `1 - (1 - P1) (1 - P2)` where the two have nothing to do with each other.
+//! In: a sketch. Out: the keys that each blocking gives it, the tables of the second behind those of the
+//! first. So a pair is a candidate with probability `1 - (1 - P1) (1 - P2)` where the two have nothing to do
+//! with each other.
 //!
 //! What is hot is decided by the [rule](HotRule) of each.
 

@@ -1,16 +1,16 @@
 //! Shingles as blocks: two texts that share a shingle are candidates, and every shared shingle is counted.
 //!
-//! In: the features of a sketch, which are kept for that. Out: one [`BlockKey`] for each, 32 bits of its hash. The index sorts
-//! who comes by block, the blocks' pairs are sorted and added up: for a corpus that is loaded at once that is pair generation by
-//! sorting (feature, id) into (id, id, count), as in Broder's clustering of the web. No pair is missed but in hot
-//! blocks, of shingles that more than `cap` sketches have. Quadratic in the others, so for small corpora, and as a
-//! judge of the other blockings.
+//! In: the features of a sketch, which are kept for that. Out: one [`BlockKey`] for each, 32 bits of its
+//! hash. The index sorts who comes by block, the blocks' pairs are sorted and added up: for a corpus that is
+//! loaded at once that is pair generation by sorting (feature, id) into (id, id, count), as in Broder's
+//! clustering of the web. No pair is missed but in hot blocks, of shingles that more than `cap` sketches
+//! have. Quadratic in the others, so for small corpora, and as a judge of the other blockings.
 //!
-//! The chance that two different shingles share a block is 2^-32 for each pair of shingles: such a meeting is of no
-//! consequence, since the filter decides.
+//! The chance that two different shingles share a block is 2^-32 for each pair of shingles: such a meeting is
+//! of no consequence, since the filter decides.
 //!
-//! References: A. Broder, S. Glassman, M. Manasse and G. Zweig, *Syntactic clustering of the web* (1997), section 4; Yuan
-//! et al. (2019), section 3.
+//! References: A. Broder, S. Glassman, M. Manasse and G. Zweig, *Syntactic clustering of the web* (1997),
+//! section 4; Yuan et al. (2019), section 3.
 
 use super::{BlockKey, Blocking, HotRule};
 use crate::sketch::SketchRef;

@@ -4,7 +4,8 @@ use crate::hash::SketchId;
 use crate::hash_index::HashIndex;
 use crate::slab::Rows;
 
-/// Sketches by number and by id. A number is below 2^31, and free for another sketch after it was [freed](Self::free).
+/// Sketches by number and by id. A number is below 2^31, and free for another sketch after it was
+/// [freed](Self::free).
 ///
 /// First words stand in a column of their own: a test reads 8 bytes, and most end there.
 #[derive(Debug)]

@@ -1,24 +1,27 @@
-//! One table of the block index: block hash to a 32-bit value, 8 bytes an entry and about 9.5 with all slack, in hash order.
+//! One table of the block index: block hash to a 32-bit value, 8 bytes an entry and about 9.5 with all slack,
+//! in hash order.
 //!
-//! The range of hashes is cut into *segments* of some 512 entries. A segment is an ordered table with gaps (O. Amble and
-//! D. E. Knuth, *Ordered hash tables*, 1974): entries ascend, and each stands at its *home*, in proportion to its hash, or as
-//! close behind it as there was room. So a search reads one or two neighbouring cache lines, and sorted hashes walk through
-//! memory in one direction.
+//! The range of hashes is cut into *segments* of some 512 entries. A segment is an ordered table with gaps
+//! (O. Amble and D. E. Knuth, *Ordered hash tables*, 1974): entries ascend, and each stands at its *home*, in
+//! proportion to its hash, or as close behind it as there was room. So a search reads one or two neighbouring
+//! cache lines, and sorted hashes walk through memory in one direction.
 //!
-//! Segments are split one at a time, in turn, as entries come (W. Litwin, *Linear hashing*, 1980): an insert moves the
-//! entries of one or two segments at most, whatever the table's size. The positions are stretched so that the segments
-//! due to be split are always the fullest, by a factor of two from first to last (after G. N. N. Martin, *Spiral storage*, 1979):
-//! sizes of segments are spread alike at any time, and memory grows as smoothly as the number of entries.
+//! Segments are split one at a time, in turn, as entries come (W. Litwin, *Linear hashing*, 1980): an insert
+//! moves the entries of one or two segments at most, whatever the table's size. The positions are stretched
+//! so that the segments due to be split are always the fullest, by a factor of two from first to last (after
+//! G. N. N. Martin, *Spiral storage*, 1979): sizes of segments are spread alike at any time, and memory grows
+//! as smoothly as the number of entries.
 //!
-//! A batch is announced by [`reserve`](Table::reserve): a sorted one fills a table from its front, and places in proportion
-//! to the hash help only if it is known how many are to come.
+//! A batch is announced by [`reserve`](Table::reserve): a sorted one fills a table from its front, and places
+//! in proportion to the hash help only if it is known how many are to come.
 
 use std::ops::Range;
 
 /// Sorted entries with gaps.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// The segments of this round: 2^depth of equal width in stretched positions. Those that are split are empty.
+    /// The segments of this round: 2^depth of equal width in stretched positions. Those that are split are
+    /// empty.
     coarse: Vec<Segment>,
     /// Two for each that is split, from the first on.
     fine: Vec<Segment>,
@@ -58,8 +61,8 @@ impl Default for Table {
 }
 
 impl Table {
-    /// Makes room for the hashes of a batch, in ascending order. Those that come without notice are placed too, but slowly
-    /// if they are many.
+    /// Makes room for the hashes of a batch, in ascending order. Those that come without notice are placed
+    /// too, but slowly if they are many.
     pub(super) fn reserve(&mut self, batch: impl Iterator<Item = u32> + Clone) {
         let target = self.len + batch.clone().count();
         while (self.coarse.len() + self.fine.len() / 2) * MEAN < target {
@@ -77,8 +80,8 @@ impl Table {
         }
     }
 
-    /// Reads the place where the search for a hash begins. Searches that follow each other wait for memory one by one, reads
-    /// of many places wait together.
+    /// Reads the place where the search for a hash begins. Searches that follow each other wait for memory
+    /// one by one, reads of many places wait together.
     pub(super) fn touch(&self, hash: u32) -> u64 {
         let (side, index, depth) = self.locate(hash);
         let segment = match side {
@@ -265,8 +268,8 @@ impl Segment {
     }
 }
 
-/// A hash's position, 32 bits: ascending with the hash, by 2/3 of it at the least hashes to 4/3 at the greatest. So of two equally
-/// wide parts of positions the first has more hashes.
+/// A hash's position, 32 bits: ascending with the hash, by 2/3 of it at the least hashes to 4/3 at the
+/// greatest. So of two equally wide parts of positions the first has more hashes.
 fn position(hash: u32) -> u64 {
     let hash = u64::from(hash);
     (2 * hash + ((hash * hash) >> 32)) / 3
@@ -277,7 +280,8 @@ fn index(hash: u32, depth: u32) -> usize {
     (position(hash) << depth >> 32) as usize
 }
 
-/// The least number of words of at least `n` that an allocator with four sizes to a power of two gives without waste.
+/// The least number of words of at least `n` that an allocator with four sizes to a power of two gives
+/// without waste.
 fn allocated(n: usize) -> usize {
     let step = n.next_power_of_two().max(8) / 8;
     n.next_multiple_of(step).max(4)
@@ -361,8 +365,9 @@ mod tests {
         }
     }
 
-    /// However a million entries are cut into sorted batches. (Placed by share of the whole range in a table that does not
-    /// know what is to come, a batch fills it from its front, and each entry passes all those before.)
+    /// However a million entries are cut into sorted batches. (Placed by share of the whole range in a table
+    /// that does not know what is to come, a batch fills it from its front, and each entry passes all those
+    /// before.)
     #[test]
     fn work_is_linear_for_any_cut() {
         for cut in [1_000_000, 50_000, 1000, 10] {

@@ -147,7 +147,8 @@ impl Admin {
         })
     }
 
-    /// The first offset that a partition holds and the offset after the last, as a reader of committed records sees them.
+    /// The first offset that a partition holds and the offset after the last, as a reader of committed
+    /// records sees them.
     ///
     /// # Errors
     /// If no broker answers within the connection's patience, or does not tell.
@@ -259,7 +260,8 @@ fn options() -> AdminOptions {
     AdminOptions::new().request_timeout(Some(REQUEST)).operation_timeout(Some(REQUEST))
 }
 
-/// How a topic is; `None` if there is none. Waits for a broker no longer than `patience`; the client must read nothing.
+/// How a topic is; `None` if there is none. Waits for a broker no longer than `patience`; the client must
+/// read nothing.
 ///
 /// # Errors
 /// If no broker answers within that, or does not tell.
@@ -282,8 +284,8 @@ pub fn find(consumer: &Consumer, topic: &str, patience: Duration) -> Result<Opti
     })
 }
 
-/// The first offset that a partition holds and the offset after the last; of a consumer of committed records, before any open
-/// transaction. Waits for a broker no longer than `patience`; the client must read nothing.
+/// The first offset that a partition holds and the offset after the last; of a consumer of committed records,
+/// before any open transaction. Waits for a broker no longer than `patience`; the client must read nothing.
 ///
 /// # Errors
 /// If no broker answers within that, or does not tell.
@@ -306,7 +308,8 @@ pub fn held(
     })
 }
 
-/// Which topic has a name now, asked of a client that may read: once, and for no longer than `time`. `None` if there is none.
+/// Which topic has a name now, asked of a client that may read: once, and for no longer than `time`. `None`
+/// if there is none.
 ///
 /// # Errors
 /// If no broker answers, or does not tell.

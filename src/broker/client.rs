@@ -36,7 +36,8 @@ impl Connection {
         config.set("client.id", "dupflow");
         // What the library says of itself below a warning says nothing of the run.
         config.set_log_level(RDKafkaLogLevel::Warning);
-        // A broker that is back is found within about a second; the library would wait up to ten. May be set otherwise.
+        // A broker that is back is found within about a second; the library would wait up to ten. May be set
+        // otherwise.
         config.set("reconnect.backoff.max.ms", "1000");
         for (name, value) in &self.settings {
             config.set(name, value.reveal());
@@ -49,7 +50,8 @@ impl Connection {
     }
 }
 
-/// Lets a client go, on a thread of its own: to close one may take long, and has been seen to hang in the library.
+/// Lets a client go, on a thread of its own: to close one may take long, and has been seen to hang in the
+/// library.
 pub fn let_go<T: Send + 'static>(client: T) {
     // Without a thread the client is dropped here.
     drop(std::thread::Builder::new().name("kafka-close".to_owned()).spawn(move || drop(client)));

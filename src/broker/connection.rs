@@ -10,9 +10,11 @@ use super::Secret;
 pub struct Connection {
     /// One or more, as in `host:9092,other:9092`: any of them tells of all others.
     pub brokers: String,
-    /// Further settings: `security.protocol`, `sasl.*`, `ssl.*` and any other that is not [reserved](Self::problems).
+    /// Further settings: `security.protocol`, `sasl.*`, `ssl.*` and any other that is not
+    /// [reserved](Self::problems).
     pub settings: BTreeMap<String, Secret>,
-    /// How long a broker may take to answer for the first time. Later on there is no bound: what is lost is waited for.
+    /// How long a broker may take to answer for the first time. Later on there is no bound: what is lost is
+    /// waited for.
     pub patience: Duration,
 }
 
@@ -44,7 +46,8 @@ const RESERVED: &[(&str, &str)] = &[
 ];
 
 impl Connection {
-    /// Everything that is wrong with the settings, each with the setting's name and in words that hold no value.
+    /// Everything that is wrong with the settings, each with the setting's name and in words that hold no
+    /// value.
     pub fn problems(&self) -> Vec<(String, String)> {
         let reserved = self.settings.keys().filter_map(|name| {
             let (_, why) = RESERVED.iter().find(|(reserved, _)| reserved == name)?;
@@ -59,7 +62,8 @@ impl Connection {
         problems
     }
 
-    /// What the client library of this build can do, by the names of its `builtin.features`; nothing without the feature `kafka`.
+    /// What the client library of this build can do, by the names of its `builtin.features`; nothing without
+    /// the feature `kafka`.
     pub fn features() -> String {
         #[cfg(feature = "kafka")]
         return super::built::features();

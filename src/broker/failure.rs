@@ -6,7 +6,8 @@ use thiserror::Error;
 /// An error of a client, in one line.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Failure {
-    /// It may pass: a broker is away, a coordinator moves, a request took too long. What was asked for may have happened all the same.
+    /// It may pass: a broker is away, a coordinator moves, a request took too long. What was asked for may
+    /// have happened all the same.
     #[error("{0}")]
     Retriable(String),
     /// The producer is not the one that has this transactional id now, or the broker has forgotten it.

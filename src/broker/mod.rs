@@ -1,11 +1,11 @@
 //! The way to a Kafka broker: what source, sink and commands share.
 //!
-//! [`Connection`] says how a broker is reached, without reaching it; it exists in every build. With the feature `kafka` clients are
-//! made of it, which count and log what goes wrong ([`Watch`]), and every error becomes a [`Failure`]: worth another try, or the end,
-//! in one line.
+//! [`Connection`] says how a broker is reached, without reaching it; it exists in every build. With the
+//! feature `kafka` clients are made of it, which count and log what goes wrong ([`Watch`]), and every error
+//! becomes a [`Failure`]: worth another try, or the end, in one line.
 //!
-//! Invariants: no value of a setting is ever in a message or in a log, since any of them may be a [`Secret`]; a setting on which
-//! exactly-once rests cannot be set.
+//! Invariants: no value of a setting is ever in a message or in a log, since any of them may be a [`Secret`];
+//! a setting on which exactly-once rests cannot be set.
 
 mod connection;
 mod secret;

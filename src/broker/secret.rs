@@ -3,7 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
-/// A password, a token, a key. Its `Debug` shows `***`, and it has no `Display`: whoever needs it asks for it by name.
+/// A password, a token, a key. Its `Debug` shows `***`, and it has no `Display`: whoever needs it asks for it
+/// by name.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 

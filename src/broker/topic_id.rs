@@ -1,4 +1,5 @@
-//! The id of a topic, which no other one has, not even one that is made anew under its name (KIP-516; brokers have it from 2.8 on).
+//! The id of a topic, which no other one has, not even one that is made anew under its name (KIP-516; brokers
+//! have it from 2.8 on).
 //!
 //! The library can be asked for it, its wrapper cannot: so its functions are called here, and nowhere else.
 
@@ -24,7 +25,8 @@ struct Made<T> {
 }
 
 impl<T> Made<T> {
-    /// `None` if the library has made nothing. `destroy` must be the function that the library has for what it made.
+    /// `None` if the library has made nothing. `destroy` must be the function that the library has for what
+    /// it made.
     fn new(pointer: *mut T, destroy: unsafe extern "C" fn(*mut T)) -> Option<Self> {
         NonNull::new(pointer).map(|pointer| Self { pointer, destroy })
     }

@@ -1,7 +1,7 @@
 //! The command line, read with all of its problems.
 //!
-//! clap stops at the first argument that it does not understand. Here such an argument is noted, replaced by the one that was
-//! probably meant or left out, and the rest is read again, until all of it is understood.
+//! clap stops at the first argument that it does not understand. Here such an argument is noted, replaced by
+//! the one that was probably meant or left out, and the rest is read again, until all of it is understood.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -18,7 +18,8 @@ use crate::config::MOST_WORKERS;
 /// What was typed, the program's name first, as far as it is understood, and what is not.
 ///
 /// # Errors
-/// A call for help, and a command line that says too little to go on: clap's own error if it is the only problem.
+/// A call for help, and a command line that says too little to go on: clap's own error if it is the only
+/// problem.
 pub(super) fn read(mut typed: Vec<OsString>) -> anyhow::Result<(Cli, Problems)> {
     let mut problems = Problems::default();
     loop {
@@ -46,7 +47,8 @@ fn wrong_part(error: &clap::Error, typed: &[OsString]) -> Option<Range<usize>> {
     match error.kind() {
         ErrorKind::UnknownArgument => place_of(name).map(|place| place..place + 1),
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
-            // An option is named with what it takes, as in `--epoch <RULE>`; what is no option only by that, as in `[STUDY]...`.
+            // An option is named with what it takes, as in `--epoch <RULE>`; what is no option only by that,
+            // as in `[STUDY]...`.
             let name = name.split(' ').next()?;
             let value = text(error, ContextKind::InvalidValue)?;
             if !name.starts_with('-') {

@@ -23,8 +23,8 @@ pub struct Args {
     #[arg(short, long, value_name = "CONFIG")]
     pub config: Option<PathBuf>,
 
-    /// Also look whether inputs and the folders of outputs are there, and reach what the deployment connects to: the broker and its topics, databases.
-    /// Nothing is written.
+    /// Also look whether inputs and the folders of outputs are there, and reach what the deployment connects
+    /// to: the broker and its topics, databases. Nothing is written.
     #[arg(long)]
     pub connect: bool,
 }

@@ -12,8 +12,8 @@ use crate::text::{Featurizer, IdfTable};
 /// The documents alive.
 pub(super) type Corpus = BTreeMap<DocId, String>;
 
-/// Reads all inputs, in order of position; `each` sees every event. Live weights of the plan are frozen at the frequencies of what the
-/// inputs leave, as a run of one epoch has them.
+/// Reads all inputs, in order of position; `each` sees every event. Live weights of the plan are frozen at
+/// the frequencies of what the inputs leave, as a run of one epoch has them.
 ///
 /// # Errors
 /// An input that cannot be read, or that holds records and no document.

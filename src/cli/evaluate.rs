@@ -37,12 +37,14 @@ use crate::time::SystemClock;
     or:   dupflow evaluate pipelines --corpus feed.jsonl --truth truth.tsv -p exact -p minhash\n\n\
     The same options give the same numbers, but for times and memory.")]
 pub struct Args {
-    /// What to measure [default: all of these that need no corpus, and with
-    /// --corpus pipelines too; but neither scripts nor paper]. Behind paper: a source from 000 to 004, an item such as 003-T1, or all [default: all].
+    /// What to measure [default: all of these that need no corpus, and with --corpus pipelines too; but
+    /// neither scripts nor paper]. Behind paper: a source from 000 to 004, an item such as 003-T1, or all
+    /// [default: all].
     #[arg(value_name = "STUDY", value_parser = Named)]
     pub studies: Vec<Wanted>,
 
-    /// Also write into this folder: a CSV file for each table, an SVG file for each plot, and index.html with all of it.
+    /// Also write into this folder: a CSV file for each table, an SVG file for each plot, and index.html with
+    /// all of it.
     #[arg(short, long, value_name = "FOLDER")]
     pub output: Option<PathBuf>,
 
@@ -91,8 +93,8 @@ pub struct Whole {
     #[arg(long, value_name = "INPUT")]
     pub corpus: Vec<PathBuf>,
 
-    /// The similar pairs at the end of the corpus: lines of "id_a id_b similarity", or of "seq op id_a id_b similarity" for a
-    /// feed, separated by tabs [default: all documents are compared].
+    /// The similar pairs at the end of the corpus: lines of "id_a id_b similarity", or of "seq op id_a id_b
+    /// similarity" for a feed, separated by tabs [default: all documents are compared].
     #[arg(long, value_name = "FILE")]
     pub truth: Option<PathBuf>,
 
@@ -100,12 +102,13 @@ pub struct Whole {
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
 
-    /// The most documents that are all compared with each other: without a truth, and by each pipeline's own measure.
+    /// The most documents that are all compared with each other: without a truth, and by each pipeline's own
+    /// measure.
     #[arg(long, value_name = "N", default_value_t = 20_000)]
     pub brute_force_limit: usize,
 
-    /// Write the document frequencies of the corpus into this file, for `text.idf`, and do nothing else. The text rules are those of
-    /// the pipeline [default: weighted].
+    /// Write the document frequencies of the corpus into this file, for `text.idf`, and do nothing else. The
+    /// text rules are those of the pipeline [default: weighted].
     #[arg(long, value_name = "FILE", conflicts_with = "studies")]
     pub write_idf: Option<PathBuf>,
 
@@ -215,7 +218,8 @@ impl TableFormat {
     }
 }
 
-/// Runs the studies one after the other, prints each one's tables as soon as it is done, and writes the folder.
+/// Runs the studies one after the other, prints each one's tables as soon as it is done, and writes the
+/// folder.
 ///
 /// # Errors
 /// Everything that is wrong with the options, together; then what a study or a file fails with.

@@ -163,7 +163,8 @@ impl Examiner {
 }
 
 impl Specimen {
-    /// Number of distinct shingles. Two of one hash count as one, as they do everywhere else: a chance of one in 2^64 for each two.
+    /// Number of distinct shingles. Two of one hash count as one, as they do everywhere else: a chance of one
+    /// in 2^64 for each two.
     pub(super) fn distinct(&self) -> usize {
         self.terms.ids.len()
     }
@@ -174,7 +175,8 @@ impl Specimen {
         (common, self.distinct() + other.distinct() - common)
     }
 
-    /// q, the share of the common features whose first occurrences are in sections of equal number; `None` if nothing is common.
+    /// q, the share of the common features whose first occurrences are in sections of equal number; `None` if
+    /// nothing is common.
     pub(super) fn alignment(&self, other: &Self, sections: usize) -> Option<f64> {
         sectional::alignment(&self.features, &other.features, sections)
     }
@@ -212,7 +214,8 @@ pub(super) fn said(verdict: &Verdict, looks: usize) -> String {
 mod tests {
     use super::*;
 
-    /// Of a b c d in two sections against c d a b, and against a c b d: every one has moved; two of four have.
+    /// Of a b c d in two sections against c d a b, and against a c b d: every one has moved; two of four
+    /// have.
     #[test]
     #[expect(clippy::float_cmp, reason = "quotients of whole numbers")]
     fn the_exact_similarity_of_a_sectional_pipeline() {

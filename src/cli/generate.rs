@@ -54,33 +54,36 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: PathBuf,
 
-    /// What the file is [default: as its name ends; jsonl if that says nothing]. JSON Lines and tables hold the feed; warc, wet and html (a
-    /// new folder) what is alive at its end.
+    /// What the file is [default: as its name ends; jsonl if that says nothing]. JSON Lines and tables hold
+    /// the feed; warc, wet and html (a new folder) what is alive at its end.
     #[arg(long, value_name = "FORMAT", value_enum)]
     pub format: Option<Format>,
 
-    /// Also write which documents are similar at the end of the feed: a line holds two ids and their similarity, separated
-    /// by tabs, exactly computed from the texts' word 3-grams.
+    /// Also write which documents are similar at the end of the feed: a line holds two ids and their
+    /// similarity, separated by tabs, exactly computed from the texts' word 3-grams.
     #[arg(long, value_name = "FILE")]
     pub truth: Option<PathBuf>,
 
-    /// Make a labelled corpus instead, and write its labels into this file: a line holds an id and its label, separated by a tab;
-    /// documents of one label come from one original. Levels, in the ids: copy; edit-1, -2, -5, -10, -20 (so many words in a hundred
-    /// are edited); moved (paragraphs in another order); light (5 words in a hundred, two paragraphs change places); heavy (25 words in
-    /// a hundred, paragraphs in another order); mixed (half of the paragraphs are new); unrelated (of a label of its own).
+    /// Make a labelled corpus instead, and write its labels into this file: a line holds an id and its label,
+    /// separated by a tab; documents of one label come from one original. Levels, in the ids: copy; edit-1,
+    /// -2, -5, -10, -20 (so many words in a hundred are edited); moved (paragraphs in another order); light
+    /// (5 words in a hundred, two paragraphs change places); heavy (25 words in a hundred, paragraphs in
+    /// another order); mixed (half of the paragraphs are new); unrelated (of a label of its own).
     #[arg(long, value_name = "FILE", conflicts_with_all = ["copies", "near", "max_edit_rate", "updates", "repeats", "deletes", "empty", "short", "sites", "window", "truth", "floor", "family", "rounds", "drop"])]
     pub labels: Option<PathBuf>,
 
-    /// Make a family instead: texts of one template, in each of which so many words, at random, are replaced by others; with 0 all are
-    /// copies. `--min-words 400 --max-words 401` gives all of them 400 words.
+    /// Make a family instead: texts of one template, in each of which so many words, at random, are replaced
+    /// by others; with 0 all are copies. `--min-words 400 --max-words 401` gives all of them 400 words.
     #[arg(long, value_name = "EDITS", conflicts_with_all = OTHERS)]
     pub family: Option<usize>,
 
-    /// Make rounds instead: every document is sent so often, each time with another text, a second after the one before.
+    /// Make rounds instead: every document is sent so often, each time with another text, a second after the
+    /// one before.
     #[arg(long, value_name = "N", conflicts_with_all = OTHERS)]
     pub rounds: Option<u64>,
 
-    /// With --family or --rounds: the share of the documents that is deleted at the end, in random order; from 0 to 1 [default: 0].
+    /// With --family or --rounds: the share of the documents that is deleted at the end, in random order;
+    /// from 0 to 1 [default: 0].
     #[arg(long, value_name = "SHARE", conflicts_with_all = OTHERS)]
     pub drop: Option<f64>,
 

@@ -9,13 +9,14 @@ use crate::source::{FileFormat, IdRule, Input, Layout, WarcId, listed, refused_b
 /// What is read.
 #[derive(Debug, clap::Args)]
 pub struct InputArgs {
-    /// Files of documents (JSON Lines, CSV, TSV, WARC, WET, Parquet; also compressed with zstd or gzip), a text or a web page, folders whose files
-    /// are documents, quoted patterns such as 'crawl/**/*.warc.gz', addresses (s3://, gs://, az://, https://), or "-" for standard input;
-    /// several are read in order.
+    /// Files of documents (JSON Lines, CSV, TSV, WARC, WET, Parquet; also compressed with zstd or gzip), a
+    /// text or a web page, folders whose files are documents, quoted patterns such as 'crawl/**/*.warc.gz',
+    /// addresses (s3://, gs://, az://, https://), or "-" for standard input; several are read in order.
     #[arg(value_name = "INPUT", required_unless_present = "files_from")]
     pub inputs: Vec<PathBuf>,
 
-    /// Read these inputs too, after the others: a file with one on each line, or "-" for a list on standard input.
+    /// Read these inputs too, after the others: a file with one on each line, or "-" for a list on standard
+    /// input.
     #[arg(long, value_name = "FILE")]
     pub files_from: Option<PathBuf>,
 
@@ -39,8 +40,8 @@ pub struct LayoutArgs {
 /// Where a record has what is wanted of it.
 #[derive(Debug, Default, clap::Args)]
 pub struct ColumnArgs {
-    /// The field or column of the id, "meta.id" for one inside another [default: id]. A record without one is named by its input and its number
-    /// there, from 0, as in pages.csv#0.
+    /// The field or column of the id, "meta.id" for one inside another [default: id]. A record without one is
+    /// named by its input and its number there, from 0, as in pages.csv#0.
     #[arg(long, value_name = "NAME", value_parser = name)]
     pub id_field: Option<String>,
 
@@ -69,7 +70,8 @@ pub struct ColumnArgs {
     #[arg(long, value_enum, value_name = "RULE")]
     pub ids: Option<IdRule>,
 
-    /// The id of an archived page: "record", that of its record, another one at each fetch, or "uri", its address [default: record].
+    /// The id of an archived page: "record", that of its record, another one at each fetch, or "uri", its
+    /// address [default: record].
     #[arg(long, value_enum, value_name = "WHICH")]
     pub warc_id: Option<WarcId>,
 }

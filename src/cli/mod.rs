@@ -1,7 +1,7 @@
 //! The command line: one file for each command, and what they share.
 //!
-//! Data goes to standard output, everything else to standard error. Exit codes: 0 done, 1 failed while running, 2 wrong usage or
-//! configuration. An output that nobody reads on ends a command quietly, with 0.
+//! Data goes to standard output, everything else to standard error. Exit codes: 0 done, 1 failed while
+//! running, 2 wrong usage or configuration. An output that nobody reads on ends a command quietly, with 0.
 
 mod arguments;
 pub mod check;
@@ -49,8 +49,8 @@ use crate::source::SourceError;
 
 /// Finds near-duplicate documents while the corpus changes.
 ///
-/// A feed of upserts and deletes goes in; out comes every pair of documents that becomes near-duplicate ("+") or ceases to
-/// be ("-"). The pairs at any time are those that a fresh run on the documents alive would find.
+/// A feed of upserts and deletes goes in; out comes every pair of documents that becomes near-duplicate ("+")
+/// or ceases to be ("-"). The pairs at any time are those that a fresh run on the documents alive would find.
 #[derive(Debug, Parser)]
 #[command(name = "dupflow", version, long_version = version::LONG.as_str(), color = voice::colours())]
 #[command(after_help = "Start with:  dupflow generate -o feed.jsonl  &&  dupflow replay feed.jsonl\n\
@@ -70,9 +70,11 @@ pub struct Cli {
 pub enum Command {
     /// Read a recorded feed and write the changes of its near-duplicate pairs.
     Replay(replay::Args),
-    /// Take events from files or standard input until the input ends or a signal comes, as a deployment file says.
+    /// Take events from files or standard input until the input ends or a signal comes, as a deployment file
+    /// says.
     Run(run::Args),
-    /// Compare two texts: shared blocks and the filter's verdict, and by every measure and every sketch how similar they are.
+    /// Compare two texts: shared blocks and the filter's verdict, and by every measure and every sketch how
+    /// similar they are.
     Compare(compare::Args),
     /// Find the documents of a corpus that a text would be paired with, best first.
     Query(query::Args),
@@ -82,7 +84,8 @@ pub enum Command {
     Check(check::Args),
     /// Follow one document of a feed through every stage, with values.
     Trace(trace::Args),
-    /// Measure what is promised: filters, estimators, speed, and whole pipelines against the truth; tables, plots and a page.
+    /// Measure what is promised: filters, estimators, speed, and whole pipelines against the truth; tables,
+    /// plots and a page.
     Evaluate(evaluate::Args),
     /// Tell what stored state holds, whether it is whole, or compact it.
     State(state::Args),
@@ -92,19 +95,22 @@ pub enum Command {
     /// Write a recorded feed into the topic of a deployment file.
     #[cfg(feature = "kafka")]
     Produce(produce::Args),
-    /// Make a feed to try things with: texts in several scripts, with copies, near-duplicates, updates and deletes.
+    /// Make a feed to try things with: texts in several scripts, with copies, near-duplicates, updates and
+    /// deletes.
     Generate(generate::Args),
 }
 
 /// Which pipeline: shared by all commands that need one.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PipelineArgs {
-    /// A built-in pipeline (minhash, exact, simhash, sectional, weighted, onebit, assured, paper, tour) or the path of a pipeline file (with a "/" or ending in ".toml").
+    /// A built-in pipeline (minhash, exact, simhash, sectional, weighted, onebit, assured, paper, tour) or
+    /// the path of a pipeline file (with a "/" or ending in ".toml").
     #[arg(short, long, value_name = "PIPELINE", default_value = BUILT_IN[0].0)]
     pub pipeline: String,
 
-    /// Override one setting of the pipeline, as in --set threshold=0.7 or --set sketch.size=512; repeatable, the last one
-    /// of a key counts. Without a value, as in --set blocking.distance=, the key is unset; so are all keys of a table.
+    /// Override one setting of the pipeline, as in --set threshold=0.7 or --set sketch.size=512; repeatable,
+    /// the last one of a key counts. Without a value, as in --set blocking.distance=, the key is unset; so
+    /// are all keys of a table.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
 }
@@ -165,7 +171,8 @@ pub fn run(typed: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
     }
 }
 
-/// What a failed command exits with: 2 for a wrong configuration, 0 for an output that nobody reads on, otherwise 1.
+/// What a failed command exits with: 2 for a wrong configuration, 0 for an output that nobody reads on,
+/// otherwise 1.
 pub fn exit_code(error: &anyhow::Error) -> u8 {
     let is_closed_pipe = |cause: &io::Error| cause.kind() == io::ErrorKind::BrokenPipe;
     let is_refused = |source: &SourceError| matches!(source, SourceError::Inputs(_));

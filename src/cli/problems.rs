@@ -1,11 +1,13 @@
-//! What is wrong with what was typed: gathered as it is found, and told as one error, a line for each problem.
+//! What is wrong with what was typed: gathered as it is found, and told as one error, a line for each
+//! problem.
 
 use std::fmt;
 
 /// Problems of a list that are told; further ones are counted.
 const TOLD: usize = 20;
 
-/// A list of problems, each on a line of its own behind what stands before it: the first ones, and how many more there are.
+/// A list of problems, each on a line of its own behind what stands before it: the first ones, and how many
+/// more there are.
 pub(super) fn list(problems: &[String]) -> impl fmt::Display {
     fmt::from_fn(|f| {
         problems.iter().take(TOLD).try_for_each(|problem| write!(f, "\n  {problem}"))?;

@@ -1,7 +1,8 @@
 //! `dupflow produce`: a recorded feed into the topic that a deployment reads.
 //!
-//! The key of a record is the document's id, so that all of a document's records are in one partition; its value has the shape that the
-//! deployment reads, a delete none; its time is the event's `ts`. Only the text is written, no further fields.
+//! The key of a record is the document's id, so that all of a document's records are in one partition; its
+//! value has the shape that the deployment reads, a delete none; its time is the event's `ts`. Only the text
+//! is written, no further fields.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -69,8 +70,8 @@ impl FromStr for Rate {
 /// Writes the feed, and tells on standard error how much it was.
 ///
 /// # Errors
-/// Everything that is wrong with the deployment and the inputs, together; then what the broker refuses; then inputs that hold
-/// records and no document.
+/// Everything that is wrong with the deployment and the inputs, together; then what the broker refuses; then
+/// inputs that hold records and no document.
 pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Result<ExitCode> {
     let environment = |name: &str| std::env::var(name).ok();
     let deployment = problems.take(Deployment::load(&args.config, &environment));

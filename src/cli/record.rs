@@ -1,8 +1,9 @@
 //! `dupflow record`: the topic that a deployment reads into a feed, which `replay` plays again.
 //!
-//! Each line is an event of the feed with two fields more, `partition` and `offset`, which replay ignores; partitions are merged in the
-//! order of reading. A record that is no event is a line that is none: its value as it is, without line ends, or, where that would be an event, as
-//! a JSON string. Only the text is recorded, no further fields.
+//! Each line is an event of the feed with two fields more, `partition` and `offset`, which replay ignores;
+//! partitions are merged in the order of reading. A record that is no event is a line that is none: its value
+//! as it is, without line ends, or, where that would be an event, as a JSON string. Only the text is
+//! recorded, no further fields.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

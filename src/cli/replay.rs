@@ -42,20 +42,20 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: PathBuf,
 
-    /// What the result is: "deltas", the changes of pairs in every epoch, or "pairs", all pairs at the end of the input;
-    /// "cluster-deltas" and "clusters" are the same of clusters; "keep", one document of each cluster and all that are in none, and
-    /// "remove", all others.
+    /// What the result is: "deltas", the changes of pairs in every epoch, or "pairs", all pairs at the end of
+    /// the input; "cluster-deltas" and "clusters" are the same of clusters; "keep", one document of each
+    /// cluster and all that are in none, and "remove", all others.
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub emit: EmitKind,
 
-    /// How the result is written; as the name of the output ends if this is not given (.csv, .parquet), else as JSON Lines. A Parquet file
-    /// is whole at the end of the run only.
+    /// How the result is written; as the name of the output ends if this is not given (.csv, .parquet), else
+    /// as JSON Lines. A Parquet file is whole at the end of the run only.
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub output_format: Option<OutputFormat>,
 
-    /// Where the input is cut into epochs: "events:N" after every N events, "every:T" so long after its first event (as in 100ms),
-    /// "events:N,every:T" by whichever is first, "ts" whenever the time stamp changes, or "all".
-    /// Inside an epoch only the last event of a document counts.
+    /// Where the input is cut into epochs: "events:N" after every N events, "every:T" so long after its first
+    /// event (as in 100ms), "events:N,every:T" by whichever is first, "ts" whenever the time stamp changes,
+    /// or "all". Inside an epoch only the last event of a document counts.
     #[arg(long, value_name = "RULE", default_value_t)]
     pub epoch: EpochRule,
 
@@ -67,7 +67,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub stats: Option<PathBuf>,
 
-    /// Say for each pair why it was accepted: blocks shared, components read, the look that decided, the standard error.
+    /// Say for each pair why it was accepted: blocks shared, components read, the look that decided, the
+    /// standard error.
     #[arg(long)]
     pub evidence: bool,
 
@@ -88,8 +89,8 @@ pub struct Args {
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub max_bad: Option<f64>,
 
-    /// Show the run in a browser, at this address of the loopback, as in 127.0.0.1:9600 (port 0: one that is free). It stays there until
-    /// Ctrl-C, and what is written at the end is written then.
+    /// Show the run in a browser, at this address of the loopback, as in 127.0.0.1:9600 (port 0: one that is
+    /// free). It stays there until Ctrl-C, and what is written at the end is written then.
     #[arg(long, value_name = "ADDRESS")]
     pub monitor: Option<SocketAddr>,
 

@@ -1,7 +1,9 @@
-//! `dupflow run`: events as they come, until the input ends or a signal does; a deployment file says from where and to where.
+//! `dupflow run`: events as they come, until the input ends or a signal does; a deployment file says from
+//! where and to where.
 //!
-//! The first SIGINT or SIGTERM ends reading. What has been read is finished and written: whole epochs, the last one with
-//! what had come of it. If that takes longer than the deployment allows, the run gives up. A second signal ends the process at once.
+//! The first SIGINT or SIGTERM ends reading. What has been read is finished and written: whole epochs, the
+//! last one with what had come of it. If that takes longer than the deployment allows, the run gives up. A
+//! second signal ends the process at once.
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -36,12 +38,13 @@ pub struct Args {
     #[arg(short, long, value_name = "CONFIG")]
     pub config: PathBuf,
 
-    /// Correct an output that was written by another pipeline, or whose state or input is lost: what differs is written as changes. Without
-    /// this such a run is refused.
+    /// Correct an output that was written by another pipeline, or whose state or input is lost: what differs
+    /// is written as changes. Without this such a run is refused.
     #[arg(long)]
     pub reconcile: bool,
 
-    /// Read this many records or a few more, print their deltas to standard output, and write and remember nothing.
+    /// Read this many records or a few more, print their deltas to standard output, and write and remember
+    /// nothing.
     #[arg(long, value_name = "RECORDS", conflicts_with = "reconcile")]
     pub dry_run: Option<NonZeroU64>,
 
@@ -200,8 +203,8 @@ pub(super) fn deployment_file(path: &Path) -> Read<'static> {
     ("the deployment file", path.to_owned())
 }
 
-/// Notes what excludes each other in a deployment, and in it and the pipeline; standard output may go to a file. `files` are those that say
-/// what is to be done.
+/// Notes what excludes each other in a deployment, and in it and the pipeline; standard output may go to a
+/// file. `files` are those that say what is to be done.
 pub(super) fn note_conflicts(
     plan: Option<&Plan>,
     deployment: &Deployment,

@@ -39,7 +39,8 @@ pub enum Action {
     },
     /// Rewrite it without what newer records replace; refused while a run has the folder open.
     Compact {
-        /// Where it lies: a folder, or a URL. An object store cannot tell that a run has it open: that run ends.
+        /// Where it lies: a folder, or a URL. An object store cannot tell that a run has it open: that run
+        /// ends.
         #[arg(value_name = "PATH")]
         location: String,
     },

@@ -143,7 +143,8 @@ pub(super) fn count(n: u64, noun: &str) -> String {
     format!("{} {noun}{ending}", HumanCount(n))
 }
 
-/// In quotes. What a terminal would obey is escaped, with the quotes and the backslashes inside; every script stays as it reads.
+/// In quotes. What a terminal would obey is escaped, with the quotes and the backslashes inside; every script
+/// stays as it reads.
 pub(super) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for character in text.chars() {

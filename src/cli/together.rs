@@ -12,8 +12,8 @@ use crate::processes::{self, Limits, Processes, Secret, Settings};
 /// Which of how many processes this is.
 #[derive(Clone, Debug, clap::Args)]
 pub struct TogetherArgs {
-    /// Processes that do the run together, started alike but for --process. What they send each other is not encrypted: their network must be
-    /// private.
+    /// Processes that do the run together, started alike but for --process. What they send each other is not
+    /// encrypted: their network must be private.
     #[arg(long, value_name = "N")]
     pub processes: Option<usize>,
 

@@ -1,7 +1,8 @@
 //! How loud a command is: what it says on standard error beside its errors, and in which form.
 //!
-//! Two options of every command and `--log-format` -> the log, the summary and the line of progress. What is typed counts before what
-//! `RUST_LOG` says, and that before a deployment file. Errors are always said, and data on standard output is never touched.
+//! Two options of every command and `--log-format` -> the log, the summary and the line of progress. What is
+//! typed counts before what `RUST_LOG` says, and that before a deployment file. Errors are always said, and
+//! data on standard output is never touched.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -43,8 +44,8 @@ impl VoiceArgs {
 }
 
 impl Voice {
-    /// Sends messages to standard error: those that were typed for, else those that `RUST_LOG` chooses, else those of `level` and more
-    /// severe ones.
+    /// Sends messages to standard error: those that were typed for, else those that `RUST_LOG` chooses, else
+    /// those of `level` and more severe ones.
     pub(super) fn start_logging(self, level: LogLevel) {
         let messages = tracing_subscriber::fmt()
             .with_env_filter(self.filter(level))

@@ -91,8 +91,8 @@ impl monitor::Texts for ReadableTexts {
     }
 }
 
-/// What tells what two texts have in common, by the pipeline's own rules. They are [readable] already: one that begins as a page does tells
-/// of a page.
+/// What tells what two texts have in common, by the pipeline's own rules. They are [readable] already: one
+/// that begins as a page does tells of a page.
 fn compare(plan: &Plan) -> Compare {
     let (mut plan, is_live) = (plan.clone(), plan.scheme.live().is_some());
     plan.scheme.text.html = Html::None;

@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 use super::problems::Problems;
 use crate::source::Input;
 
-/// A file that is written to: the option or the key that says so, and what stands behind its name in the names of those that are written
-/// beside it.
+/// A file that is written to: the option or the key that says so, and what stands behind its name in the
+/// names of those that are written beside it.
 pub(super) type Written<'a> = (&'a str, &'a Path, &'static [&'static str]);
 
 /// A file that is read and is no input, by what it is.
 pub(super) type Read<'a> = (&'a str, PathBuf);
 
-/// Notes what would be lost or read back: a file that is written to, or one beside it, must be no input and nothing else that is read, not lie in a
-/// folder that is an input (it would be read as a document, and what it holds is lost), and be written to but once. Devices and pipes
-/// lose nothing.
+/// Notes what would be lost or read back: a file that is written to, or one beside it, must be no input and
+/// nothing else that is read, not lie in a folder that is an input (it would be read as a document, and what
+/// it holds is lost), and be written to but once. Devices and pipes lose nothing.
 pub(super) fn check(written: &[Written<'_>], read: &[Read<'_>], inputs: &[Input], problems: &mut Problems) {
     let mut known: Vec<(&str, PathBuf)> = Vec::new();
     for (option, path, beside) in written {
@@ -52,8 +52,8 @@ pub(super) fn check(written: &[Written<'_>], read: &[Read<'_>], inputs: &[Input]
     }
 }
 
-/// Notes files that cannot be written, before anything is read for them. Nothing is changed: a file that is not there is made and removed.
-/// Devices and pipes are left alone.
+/// Notes files that cannot be written, before anything is read for them. Nothing is changed: a file that is
+/// not there is made and removed. Devices and pipes are left alone.
 pub(super) fn probe<'a>(written: impl IntoIterator<Item = (&'a str, &'a Path)>, problems: &mut Problems) {
     for (option, path) in written {
         if let Err(error) = probed(path) {

@@ -1,16 +1,18 @@
 //! The graph of pairs and its components, under insertions and deletions of pairs.
 //!
-//! Of each component a spanning tree is kept. A pair that is not in it changes no component; when a pair of the tree is removed,
-//! another pair that joins the two halves replaces it, or the component is split. Every pair has a *level*, at
-//! first 0; trees of pairs of level i and above have at most n / 2^i vertices. The search for a replacement goes through the pairs
-//! of the smaller half and raises the level of each that does not join the halves, at most log2 n times in all. So a change costs
-//! O(log² n) amortised, whatever the shape of the component (Euler tours see to the other log n).
+//! Of each component a spanning tree is kept. A pair that is not in it changes no component; when a pair of
+//! the tree is removed, another pair that joins the two halves replaces it, or the component is split. Every
+//! pair has a *level*, at first 0; trees of pairs of level i and above have at most n / 2^i vertices. The
+//! search for a replacement goes through the pairs of the smaller half and raises the level of each that does
+//! not join the halves, at most log2 n times in all. So a change costs O(log² n) amortised, whatever the
+//! shape of the component (Euler tours see to the other log n).
 //!
-//! Reference: J. Holm, K. de Lichtenberg and M. Thorup, *Poly-logarithmic deterministic fully-dynamic algorithms for
-//! connectivity* (JACM 2001), section 3.
+//! Reference: J. Holm, K. de Lichtenberg and M. Thorup, *Poly-logarithmic deterministic fully-dynamic
+//! algorithms for connectivity* (JACM 2001), section 3.
 //!
-//! Invariants: 1. the tree pairs of level i and above span the components of all pairs of level i and above, for every i. 2. A
-//! vertex's place of level i is marked with the kinds (tree or not) of its pairs of level i exactly.
+//! Invariants: 1. the tree pairs of level i and above span the components of all pairs of level i and above,
+//! for every i. 2. A vertex's place of level i is marked with the kinds (tree or not) of its pairs of level i
+//! exactly.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -167,7 +169,8 @@ impl Graph {
     fn replacement(&mut self, gone: Pair<Vertex>, level: u8) -> Option<Pair<Vertex>> {
         let [a, b] = [*gone.lo(), *gone.hi()].map(|end| self.place(end, level));
         let half = if self.tours.size(a) <= self.tours.size(b) { a } else { b };
-        // The half is at most n / 2^(level + 1), so that its tree may go a level up, and then all that is inside it.
+        // The half is at most n / 2^(level + 1), so that its tree may go a level up, and then all that is
+        // inside it.
         while let Some(pair) = self.marked(half, level, Kind::Tree) {
             self.detach(pair, level, Kind::Tree);
             self.attach(pair, level + 1, Kind::Tree);

@@ -1,8 +1,8 @@
 //! Which document of a cluster is kept, where the others are to go.
 //!
-//! A cluster and what is told of its members -> one of them. A rule looks at the documents alone, and equals are told apart by their ids:
-//! so what is kept is a function of the corpus, whatever its history. Positions have no part in it, since a fresh run may number
-//! the same documents otherwise.
+//! A cluster and what is told of its members -> one of them. A rule looks at the documents alone, and equals
+//! are told apart by their ids: so what is kept is a function of the corpus, whatever its history. Positions
+//! have no part in it, since a fresh run may number the same documents otherwise.
 
 use std::cmp::{Ordering, Reverse};
 

@@ -1,21 +1,24 @@
 //! Clusters: changes of pairs in, exact changes of memberships out, epoch by epoch.
 //!
-//! The documents are the vertices and the accepted pairs the edges of a graph; a document without a pair is in no cluster.
-//! By [`ClusterKind`] a cluster is
-//! - a connected component (single link: a chain of pairs is one cluster), named by its smallest member by bytes; or
-//! - a star, cut from a component (`star`) and named by its centre. A centre whose neighbours are all in other stars
-//!   would be alone, and is in no cluster.
+//! The documents are the vertices and the accepted pairs the edges of a graph; a document without a pair is
+//! in no cluster. By [`ClusterKind`] a cluster is
+//! - a connected component (single link: a chain of pairs is one cluster), named by its smallest member by
+//!   bytes; or
+//! - a star, cut from a component (`star`) and named by its centre. A centre whose neighbours are all in
+//!   other stars would be alone, and is in no cluster.
 //!
-//! A component of more than `limit` documents (inclusive maximum of what is not) is a *giant*: it is reported by its smallest
-//! member and its size, and not member by member nor as stars, so that a change of its smallest member does not rewrite all of it. A component that crosses the limit, either way, retracts one form and takes on the other.
+//! A component of more than `limit` documents (inclusive maximum of what is not) is a *giant*: it is reported
+//! by its smallest member and its size, and not member by member nor as stars, so that a change of its
+//! smallest member does not rewrite all of it. A component that crosses the limit, either way, retracts one
+//! form and takes on the other.
 //!
-//! What is reported of a component is a function of its pairs alone, and what has changed is found by reporting all
-//! components that an epoch touches, before it (-1) and after (+1): equal reports cancel. So the sum of all reports is a
-//! function of the pairs present, whatever their history.
+//! What is reported of a component is a function of its pairs alone, and what has changed is found by
+//! reporting all components that an epoch touches, before it (-1) and after (+1): equal reports cancel. So
+//! the sum of all reports is a function of the pairs present, whatever their history.
 //!
-//! Costs: each change, O(log² n) amortised for n documents in its component (`graph`). Each component that an epoch touches,
-//! twice: O(m log m) for m members, which are at most `limit`, and for stars the pairs of their centres; O(log n) for a giant.
-//! Memory: every pair and every document in a pair, in one place.
+//! Costs: each change, O(log² n) amortised for n documents in its component (`graph`). Each component that an
+//! epoch touches, twice: O(m log m) for m members, which are at most `limit`, and for stars the pairs of
+//! their centres; O(log n) for a giant. Memory: every pair and every document in a pair, in one place.
 //!
 //! What becomes of clusters over time is told by [`history`], which of their documents stay by [`Keep`].
 
@@ -82,8 +85,8 @@ impl Clusters {
         Self { kind, limit, graph: Graph::new() }
     }
 
-    /// Takes the changes of one epoch, consolidated and sorted by pair; returns the changes of reports: each 1 or -1, members
-    /// by (document, diff), then giants by (cluster, diff).
+    /// Takes the changes of one epoch, consolidated and sorted by pair; returns the changes of reports: each
+    /// 1 or -1, members by (document, diff), then giants by (cluster, diff).
     ///
     /// # Panics
     /// If a pair is removed that is not present.
@@ -99,7 +102,8 @@ impl Clusters {
         changed
     }
 
-    /// Takes the changes of one epoch as [`Self::advance`] does, and reports nothing: at no cost for the size of what they touch.
+    /// Takes the changes of one epoch as [`Self::advance`] does, and reports nothing: at no cost for the size
+    /// of what they touch.
     ///
     /// # Panics
     /// If a pair is removed that is not present.
@@ -150,7 +154,8 @@ impl Clusters {
         }
     }
 
-    /// The members of the clusters of a component, each with the vertex that names its cluster; `least` names the component.
+    /// The members of the clusters of a component, each with the vertex that names its cluster; `least` names
+    /// the component.
     fn members(&mut self, least: Vertex) -> Vec<(Vertex, Vertex)> {
         let component = self.graph.component(least);
         match self.kind {
@@ -204,7 +209,8 @@ impl Clusters {
 }
 
 impl Report {
-    /// What the report is about: the giant or the document, of which there is at most one report at a time. Members come first.
+    /// What the report is about: the giant or the document, of which there is at most one report at a time.
+    /// Members come first.
     pub fn subject(&self) -> (bool, &DocId) {
         match self {
             Self::Member { document, .. } => (false, document),

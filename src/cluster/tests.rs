@@ -28,7 +28,8 @@ fn letters(pairs: &str) -> impl Iterator<Item = (&str, &str)> {
     pairs.split_whitespace().map(|pair| pair.split_at(1))
 }
 
-/// One epoch: pairs that come, pairs that go; what changes, as `+a:b` for a joins the cluster of b and `+a*5` for a giant.
+/// One epoch: pairs that come, pairs that go; what changes, as `+a:b` for a joins the cluster of b and `+a*5`
+/// for a giant.
 fn epoch(clusters: &mut Clusters, come: &str, go: &str) -> String {
     let mut all = changes(letters(come), 1);
     all.extend(changes(letters(go), -1));
@@ -117,7 +118,8 @@ struct Vectors {
     cases: Vec<Case>,
 }
 
-/// Members are numbered. (The vectors also have representatives in order of arrival, which are no function of the corpus.)
+/// Members are numbered. (The vectors also have representatives in order of arrival, which are no function of
+/// the corpus.)
 #[derive(Deserialize)]
 struct Case {
     edges: Vec<(usize, usize)>,

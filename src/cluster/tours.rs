@@ -1,12 +1,14 @@
-//! Euler tours of a forest: which tree a vertex is in, its size and its least key, under insertions and deletions of edges.
+//! Euler tours of a forest: which tree a vertex is in, its size and its least key, under insertions and
+//! deletions of edges.
 //!
-//! The tour of a tree names each vertex once and each edge twice, as two *arcs*: out, and back behind all that it leads to.
-//! It is cyclic, so it may begin anywhere. Joining two trees or cutting one moves a few whole pieces of tours, and pieces
-//! are kept in splay trees. Every operation takes O(log n) amortised, of a tree of n vertices; the only one
-//! that walks through a tree is [`Tours::vertices`].
+//! The tour of a tree names each vertex once and each edge twice, as two *arcs*: out, and back behind all
+//! that it leads to. It is cyclic, so it may begin anywhere. Joining two trees or cutting one moves a few
+//! whole pieces of tours, and pieces are kept in splay trees. Every operation takes O(log n) amortised, of a
+//! tree of n vertices; the only one that walks through a tree is [`Tours::vertices`].
 //!
-//! References: M. Henzinger and V. King, *Randomized fully dynamic graph algorithms with polylogarithmic time per operation*
-//! (JACM 1999), section 2.1; D. Sleator and R. Tarjan, *Self-adjusting binary search trees* (JACM 1985).
+//! References: M. Henzinger and V. King, *Randomized fully dynamic graph algorithms with polylogarithmic time
+//! per operation* (JACM 1999), section 2.1; D. Sleator and R. Tarjan, *Self-adjusting binary search trees*
+//! (JACM 1985).
 
 /// What trees are made of; several places, in different tours, may stand for one vertex.
 pub(super) type Vertex = u32;

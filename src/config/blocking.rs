@@ -97,8 +97,9 @@ impl BlockingKeys {
     }
 }
 
-/// The kinds; notes keys that they have no use for. Where components of two widths were asked for in place of the file's one bit, what
-/// the file says of Hamming distances falls to bands of the bits that all components have, and a second kind of blocks by distance falls away.
+/// The kinds; notes keys that they have no use for. Where components of two widths were asked for in place of
+/// the file's one bit, what the file says of Hamming distances falls to bands of the bits that all components
+/// have, and a second kind of blocks by distance falls away.
 pub(super) fn kinds(settings: &mut Settings, sketch: &SketchParams, filter: FilterKind) -> Kinds {
     if sketch.wide > 0
         && settings.get(&keys::BLOCKING).is_some_and(is_hamming)
@@ -202,8 +203,9 @@ struct Said {
 }
 
 impl Said {
-    /// Which blocks of a kind are hot and what meets in them, and for how many documents they are planned. Where a kind promises a
-    /// distance none is hot, unless the user says so of that kind: what a file says of another kind does not count.
+    /// Which blocks of a kind are hot and what meets in them, and for how many documents they are planned.
+    /// Where a kind promises a distance none is hot, unless the user says so of that kind: what a file says
+    /// of another kind does not count.
     fn params(&self, settings: &mut Settings, kind: BlockingKind, kind_key: &str) -> BlockingParams {
         let default = BlockingParams { documents: self.documents, ..BlockingParams::default() };
         let cap = self.cap.unwrap_or(default.cap);

@@ -2,8 +2,8 @@
 
 /// A key that a file may have.
 pub(super) trait Described: Sync {
-    /// The dotted name, as in `sketch.size`; `text.fields.*` stands for all keys of that table, whatever their names, `kafka.settings.**`
-    /// for those in tables below it too.
+    /// The dotted name, as in `sketch.size`; `text.fields.*` stands for all keys of that table, whatever
+    /// their names, `kafka.settings.**` for those in tables below it too.
     fn name(&self) -> &'static str;
 
     /// What may stand there, with its range: completes "expected …".

@@ -11,9 +11,9 @@ use crate::filter::FilterKind;
 use crate::retention::Retention;
 
 impl Plan {
-    /// All that decides the result by name, the [scheme](crate::sketch::Scheme::description) included. What was derived stands
-    /// here as it was derived (bands and rows, the bounds of each look), so that a program that derives otherwise is told apart.
-    /// What a bad record does to the run has no part in it.
+    /// All that decides the result by name, the [scheme](crate::sketch::Scheme::description) included. What
+    /// was derived stands here as it was derived (bands and rows, the bounds of each look), so that a program
+    /// that derives otherwise is told apart. What a bad record does to the run has no part in it.
     pub fn description(&self) -> Description {
         self.scheme
             .description()
@@ -27,7 +27,8 @@ impl Plan {
             .and(retention(&self.retention))
     }
 
-    /// Stable 64-bit hash of the [description](Self::description): of equal corpora, plans of equal fingerprints have equal results.
+    /// Stable 64-bit hash of the [description](Self::description): of equal corpora, plans of equal
+    /// fingerprints have equal results.
     pub fn fingerprint(&self) -> u64 {
         self.description().fingerprint()
     }
@@ -43,7 +44,8 @@ fn retention(Retention { max_age, max_documents, clock }: &Retention) -> Descrip
     max_documents.iter().fold(described, |all, most| all.with("retention.max_documents", *most))
 }
 
-/// How pairs become candidates, under names of this table. No `..` stands here, so that a field that is added must be described too.
+/// How pairs become candidates, under names of this table. No `..` stands here, so that a field that is added
+/// must be described too.
 fn blocking(table: &str, plan: &BlockingPlan) -> Description {
     let name = |key: &str| format!("{table}.{key}");
     let kind = |kind| Description::new().with(name("kind"), BLOCKING.name_of(&kind));

@@ -57,7 +57,8 @@ pub(super) fn params(settings: &mut Settings, sketch: &SketchParams, verify: Ver
         _ => None,
     };
     if let Some(reason) = needs_full.filter(|_| kind != FilterKind::Full) {
-        // What the file says of early looks does not bind the kind, or the two widths, that were asked for in place of its own.
+        // What the file says of early looks does not bind the kind, or the two widths, that were asked for in
+        // place of its own.
         let (cause, named, subject) = match sketch.wide {
             0 => {
                 let name = sketch.kind.name();

@@ -1,4 +1,5 @@
-//! Frozen tables of document frequencies: the step that reads what a pipeline names, after it has been checked.
+//! Frozen tables of document frequencies: the step that reads what a pipeline names, after it has been
+//! checked.
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
@@ -20,7 +21,8 @@ pub(super) struct TableSource {
     pub(super) at: Origin,
 }
 
-/// The tables that have been read so far, so that each is read once. A file that changes meanwhile is not read again.
+/// The tables that have been read so far, so that each is read once. A file that changes meanwhile is not
+/// read again.
 #[derive(Debug, Default)]
 pub struct FrozenTables(Vec<(PathBuf, TextRules, Arc<IdfTable>)>);
 
@@ -61,8 +63,8 @@ fn table(path: &Path, rules: &TextRules) -> Result<IdfTable, String> {
     count(vec![Input::of_records(path)], rules)
 }
 
-/// Document frequencies of what the inputs leave alive. A record that is no event is a problem here: a file that is something else
-/// altogether would give a table of nothing.
+/// Document frequencies of what the inputs leave alive. A record that is no event is a problem here: a file
+/// that is something else altogether would give a table of nothing.
 fn count(inputs: Vec<Input>, rules: &TextRules) -> Result<IdfTable, String> {
     let mut featurizer = Featurizer::new(rules.clone());
     let mut alive: BTreeMap<DocId, Box<[u64]>> = BTreeMap::new();

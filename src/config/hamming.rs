@@ -14,7 +14,8 @@ use crate::sketch::agreement::Shape;
 /// Groups that must agree where `common` is not set, as in the experiments of Yuan et al. (2012).
 const COMMON: usize = 3;
 
-/// T of the filter by distance: the similarity at the greatest distance, inclusive. Without a distance it is the threshold.
+/// T of the filter by distance: the similarity at the greatest distance, inclusive. Without a distance it is
+/// the threshold.
 pub(super) fn threshold(settings: &mut Settings, sketch: &SketchParams) -> Option<f64> {
     let shape = one_bit(settings, "filter.kind", sketch);
     let Some(distance) = settings.get(&keys::DISTANCE) else {
@@ -36,7 +37,8 @@ fn one_bit(settings: &mut Settings, key: &'static str, sketch: &SketchParams) ->
     shape
 }
 
-/// The design of a kind for one-bit sketches. Without a distance it is the greatest that a full comparison accepts.
+/// The design of a kind for one-bit sketches. Without a distance it is the greatest that a full comparison
+/// accepts.
 pub(super) fn design(
     settings: &mut Settings,
     kind: BlockingKind,

@@ -1,5 +1,5 @@
-//! Every key of a pipeline file, with what it takes. A range or a list of choices stands here once: the check, the message and the
-//! test of the comments in `pipelines/minhash.toml` are made of it.
+//! Every key of a pipeline file, with what it takes. A range or a list of choices stands here once: the
+//! check, the message and the test of the comments in `pipelines/minhash.toml` are made of it.
 
 use std::fmt::Display;
 use std::ops::{Bound, RangeBounds};

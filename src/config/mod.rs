@@ -1,17 +1,19 @@
 //! Configuration: what the user typed, checked as a whole, and turned into a plan with nothing left open.
 //!
-//! Two kinds of files, both TOML. A **pipeline** says what is computed and becomes a [`Plan`]; it is built in and chosen by its bare name,
-//! or read from a path, and `key=value` overrides go on top. A **deployment** says where: inputs, outputs, workers, logging; only
-//! there the environment is looked at.
+//! Two kinds of files, both TOML. A **pipeline** says what is computed and becomes a [`Plan`]; it is built in
+//! and chosen by its bare name, or read from a path, and `key=value` overrides go on top. A **deployment**
+//! says where: inputs, outputs, workers, logging; only there the environment is looked at.
 //!
-//! Invariants: all problems of a configuration are reported together, each with its place and with what was expected; an
-//! unknown key is a problem, and so is a key without effect; a [`Plan`] that exists can be run.
+//! Invariants: all problems of a configuration are reported together, each with its place and with what was
+//! expected; an unknown key is a problem, and so is a key without effect; a [`Plan`] that exists can be run.
 //!
-//! Keys and ranges of a pipeline stand in `keys`, once. They are explained to users in `pipelines/minhash.toml`, those of a
-//! deployment in `config/kafka.toml`; both name every key, and the first every range and choice (tested).
+//! Keys and ranges of a pipeline stand in `keys`, once. They are explained to users in
+//! `pipelines/minhash.toml`, those of a deployment in `config/kafka.toml`; both name every key, and the first
+//! every range and choice (tested).
 //!
-//! Nothing but the configuration itself is read by parsing. A table of document frequencies that a pipeline names is read in a
-//! step of its own ([`Draft::read`]), and once however many plans are made ([`FrozenTables`]).
+//! Nothing but the configuration itself is read by parsing. A table of document frequencies that a pipeline
+//! names is read in a step of its own ([`Draft::read`]), and once however many plans are made
+//! ([`FrozenTables`]).
 
 mod blocking;
 mod deployment;

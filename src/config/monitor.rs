@@ -48,7 +48,8 @@ pub struct MonitorPlace {
     pub hosts: Vec<String>,
     /// The path below which a proxy shows it; empty for none.
     pub base_path: String,
-    /// How long ago the events of an epoch that is not durable may have been read while the run counts as ready, inclusive.
+    /// How long ago the events of an epoch that is not durable may have been read while the run counts as
+    /// ready, inclusive.
     pub ready_lag: Duration,
     /// How long the oldest record of a topic that has not been read may have waited while the run counts as
     /// ready.

@@ -1,4 +1,5 @@
-//! What `--set` does to a pipeline's file: later values, kinds that drop what was said of another one, keys that are unset.
+//! What `--set` does to a pipeline's file: later values, kinds that drop what was said of another one, keys
+//! that are unset.
 
 use super::tests::{MINHASH, plan, said};
 use super::{BUILT_IN, BlockingPlan};

@@ -30,7 +30,8 @@ pub struct Plan {
     pub blocking: BlockingPlan,
     /// Sketch to further blocks: a pair that shares a block of either is a candidate.
     pub also: Option<BlockingPlan>,
-    /// Documents that blocks are planned for. No [description](Self::description) knows of it: bands, rows and tables that follow from it stand there.
+    /// Documents that blocks are planned for. No [description](Self::description) knows of it: bands, rows
+    /// and tables that follow from it stand there.
     pub documents: u64,
     /// Candidate to verdict.
     pub filter: FilterPlan,
@@ -40,8 +41,8 @@ pub struct Plan {
     pub clusters: ClusterKind,
     /// Most members of a cluster that is told member by member, inclusive; at least 2.
     pub cluster_limit: usize,
-    /// Which document of a cluster is kept where the others are to go. Lists are made anew by each run, so that no output and no
-    /// [description](Self::description) knows of it.
+    /// Which document of a cluster is kept where the others are to go. Lists are made anew by each run, so
+    /// that no output and no [description](Self::description) knows of it.
     pub keep: Keep,
     /// Which documents stay alive.
     pub retention: Retention,
@@ -49,7 +50,8 @@ pub struct Plan {
     pub on_error: OnError,
 }
 
-/// A pipeline that has been checked as a whole, before the table of document frequencies that it may name has been read.
+/// A pipeline that has been checked as a whole, before the table of document frequencies that it may name has
+/// been read.
 #[derive(Clone, Debug)]
 pub struct Draft {
     /// With an empty table in place of the one that is to be read.
@@ -75,7 +77,8 @@ impl Draft {
         Self::parse(name, text, Path::new(""), overrides)
     }
 
-    /// Reads a pipeline's text; relative paths in it start from `folder`. Of other files, none but a list of stop words is read.
+    /// Reads a pipeline's text; relative paths in it start from `folder`. Of other files, none but a list of
+    /// stop words is read.
     ///
     /// # Errors
     /// Everything that is wrong with it.
@@ -217,7 +220,8 @@ impl Plan {
         self.filter.make()
     }
 
-    /// The filter of a run that writes no similarity: the same pairs, without their estimates where these cost something.
+    /// The filter of a run that writes no similarity: the same pairs, without their estimates where these
+    /// cost something.
     pub fn membership_filter(&self) -> Arc<dyn PairFilter> {
         let filter = self.filter();
         filter.for_membership().unwrap_or(filter)

@@ -49,8 +49,8 @@ pub enum SourcePlace {
 }
 
 impl SourcePlace {
-    /// What of it decides which documents a record makes, where that is not the default; and that files are read, as a topic
-    /// names itself in the mark.
+    /// What of it decides which documents a record makes, where that is not the default; and that files are
+    /// read, as a topic names itself in the mark.
     pub fn description(&self) -> Vec<(&'static str, String)> {
         let mut found = Vec::new();
         let mut put = |key, value: String, usual: &str| {
@@ -93,7 +93,8 @@ impl SourcePlace {
                 put("source.ts_path", shape.ts.join("."), "ts");
                 put("source.id_path", shape.id.as_ref().map_or_else(String::new, |id| id.join(".")), "");
             }
-            // A table's names are settings of its own, and its rows are compared with the output at each start.
+            // A table's names are settings of its own, and its rows are compared with the output at each
+            // start.
             Self::Table(_) => {}
         }
         found
@@ -547,7 +548,8 @@ fn topic(settings: &mut Settings, key: &'static str) -> Option<String> {
     name
 }
 
-/// What a broker takes as the name of a topic: 1 to 249 of the characters a-z, A-Z, 0-9, `.`, `_` and `-`, and not only points.
+/// What a broker takes as the name of a topic: 1 to 249 of the characters a-z, A-Z, 0-9, `.`, `_` and `-`,
+/// and not only points.
 fn topic_name(value: &Value) -> Option<String> {
     let name = value.text()?;
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');

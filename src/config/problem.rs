@@ -10,7 +10,8 @@ use thiserror::Error;
 /// Where a setting was found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Origin {
-    /// Its place in the order of reading: the file is 0, the overrides follow. A later layer replaces an earlier one.
+    /// Its place in the order of reading: the file is 0, the overrides follow. A later layer replaces an
+    /// earlier one.
     pub(super) layer: usize,
     /// The line, from 1, where the source has lines and the problem has one.
     pub line: Option<usize>,

@@ -1,7 +1,8 @@
 //! What the TOML says: settings by dotted key, each with the place where it was found.
 //!
-//! In: a file and any number of `key=value` overrides, later ones replacing earlier ones. Out: values of the wanted types,
-//! and every [`Problem`] there is: a value that cannot be read is noted and the default stands in, so that one pass finds them all.
+//! In: a file and any number of `key=value` overrides, later ones replacing earlier ones. Out: values of the
+//! wanted types, and every [`Problem`] there is: a value that cannot be read is noted and the default stands
+//! in, so that one pass finds them all.
 //!
 //! Not a `serde` derive, since that stops at the first problem.
 
@@ -93,7 +94,8 @@ impl Settings {
         }
     }
 
-    /// Reads a `key=value` override: the value is TOML, or text without quotes; no value unsets the key, or all keys of a table.
+    /// Reads a `key=value` override: the value is TOML, or text without quotes; no value unsets the key, or
+    /// all keys of a table.
     pub(super) fn add_override(&mut self, typed: &str) {
         let name = format!("--set {typed}").into();
         let layer = self.layer(Path::new(""));
@@ -109,7 +111,8 @@ impl Settings {
         self.insert(key, 0..0, &DeValue::parse(source.text).unwrap_or_else(|_| text()), &source);
     }
 
-    /// Takes away a known key, or all keys of a table, as if they had never been set. False if there is no such key.
+    /// Takes away a known key, or all keys of a table, as if they had never been set. False if there is no
+    /// such key.
     pub(super) fn unset(&mut self, key: &str) -> bool {
         if !self.keys.iter().any(|known| known.has(key)) && self.below(key).next().is_none() {
             return false;
@@ -157,8 +160,8 @@ impl Settings {
         self.entries.keys().filter_map(|key| within(key, table)).map(str::to_owned).collect()
     }
 
-    /// Replaces `${VAR}` and `${VAR:-default}` in all texts by what `environment` holds; the default also stands for an empty
-    /// variable.
+    /// Replaces `${VAR}` and `${VAR:-default}` in all texts by what `environment` holds; the default also
+    /// stands for an empty variable.
     pub(super) fn interpolate(&mut self, environment: &dyn Fn(&str) -> Option<String>) {
         let mut problems = Vec::new();
         for (key, entry) in &mut self.entries {
@@ -214,7 +217,8 @@ impl Settings {
         }
     }
 
-    /// The known key that looks most like `name`: as a whole, or in its last part if that stands in the wrong table.
+    /// The known key that looks most like `name`: as a whole, or in its last part if that stands in the wrong
+    /// table.
     fn nearest(&self, name: &str) -> Option<String> {
         let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
         let distance = |key: &dyn Described| {
@@ -231,7 +235,8 @@ impl Settings {
         self.read(key.name(), |value| key.take(value))
     }
 
-    /// The value of a known key, if it is set and `read` takes it. If it is set to something else, that is noted.
+    /// The value of a known key, if it is set and `read` takes it. If it is set to something else, that is
+    /// noted.
     pub(super) fn read<T>(&mut self, key: &str, read: impl FnOnce(&Value) -> Option<T>) -> Option<T> {
         let entry = self.entries.get(key)?;
         let found = read(&entry.value);
@@ -331,7 +336,8 @@ impl Settings {
     }
 }
 
-/// Notes keys that a kind has no use for. Where only the kind was overridden, the file's keys for the other kind are dropped.
+/// Notes keys that a kind has no use for. Where only the kind was overridden, the file's keys for the other
+/// kind are dropped.
 pub(super) fn without_effect(
     settings: &mut Settings,
     kind: &'static str,

@@ -45,8 +45,8 @@ pub(super) fn sketch(settings: &mut Settings) -> SketchParams {
     sketch
 }
 
-/// Bits of most components, a power of two, and how many components have twice as many: as near to `bits` on average as whole
-/// words of components allow.
+/// Bits of most components, a power of two, and how many components have twice as many: as near to `bits` on
+/// average as whole words of components allow.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1 to 64, and at most the size")]
 fn widths(bits: f64, size: usize) -> (usize, usize) {
     let narrow = 1 << bits.log2().floor() as usize;

@@ -1,4 +1,5 @@
-//! A table of bad inputs and what is said about them; the shipped files; what is documented against what is accepted.
+//! A table of bad inputs and what is said about them; the shipped files; what is documented against what is
+//! accepted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -307,7 +308,8 @@ fn broken_toml_has_a_line_too() {
 fn sketches_and_what_goes_with_them() {
     let plan =
         |text: &str, overrides: &[&str]| plan(text, overrides).unwrap_or_else(|error| panic!("{error}"));
-    // Bands of a second sketch, under other hash functions; without early looks, whatever the file said of them.
+    // Bands of a second sketch, under other hash functions; without early looks, whatever the file said of
+    // them.
     let odd = plan(MINHASH, &["sketch.kind=odd", "blocking.sketch=oph", "sketch.seed=3"]);
     let blocks = odd.scheme.blocks.unwrap();
     assert_eq!((blocks.kind, blocks.size, blocks.bits, blocks.seed), (SketchKind::Oph, 256, 4, 4));
@@ -452,7 +454,8 @@ fn hamming_blocking_and_what_it_needs() {
             "p.toml:1: blocking.kind: is for sketches of one bit a component; set sketch.bits = 1, or sketch.kind = \"simhash\""
         ]
     );
-    // The filter by distance too: at most 4 of 64 bits differ at a cosine of 0.98, and the blocks serve as many.
+    // The filter by distance too: at most 4 of 64 bits differ at a cosine of 0.98, and the blocks serve as
+    // many.
     let unset = ["blocking.distance=", "blocking.tables=", "threshold=0.98"];
     let near = plan(&format!("{simhash}blocking.kind = \"permuted\"\nblocking.tables = 10"), &unset).unwrap();
     assert_eq!((near.threshold, near.schedule().unwrap().looks().last().unwrap().accept_from), (0.98, 60));
@@ -472,7 +475,8 @@ fn hamming_blocking_and_what_it_needs() {
     assert!(said[2].contains("blocking.bands: has no effect with blocking.kind = \"permuted\""), "{said:?}");
 }
 
-/// The keys that a commented file names: those that it sets, and those in comments of the form `# key = value`.
+/// The keys that a commented file names: those that it sets, and those in comments of the form `# key =
+/// value`.
 fn named_in(text: &str) -> BTreeSet<String> {
     let mut table = String::new();
     let mut keys = BTreeSet::new();
@@ -597,7 +601,8 @@ fn what_a_variable_holds_is_never_said() {
     );
 }
 
-/// What was sketched before there was a choice of base keeps its scheme; another base is another one, and of sectional sketches only.
+/// What was sketched before there was a choice of base keeps its scheme; another base is another one, and of
+/// sectional sketches only.
 #[test]
 fn the_base_of_sectional_sketches() {
     let scheme = |base: &[&str]| plan("sketch.kind = \"sectional\"", base).unwrap().scheme.fingerprint();

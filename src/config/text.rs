@@ -53,7 +53,8 @@ fn stem(settings: &mut Settings, shingle: Shingle) -> Stem {
     stem
 }
 
-/// The stop words as tokens, sorted and distinct. A word that is not one token could never be met, so it is a problem.
+/// The stop words as tokens, sorted and distinct. A word that is not one token could never be met, so it is a
+/// problem.
 fn stop_words(settings: &mut Settings, rules: &TextRules) -> Vec<String> {
     let key = keys::STOP_WORDS.name();
     let words = match settings.get(&keys::STOP_WORDS) {

@@ -1,7 +1,7 @@
 //! A value as it stands in a file, read as what a key wants.
 //!
-//! A text that came out of the environment stands for a value of any type, since TOML has no place for a variable outside of
-//! quotes: `workers = "${WORKERS:-2}"` is a number.
+//! A text that came out of the environment stands for a value of any type, since TOML has no place for a
+//! variable outside of quotes: `workers = "${WORKERS:-2}"` is a number.
 
 use std::ops::RangeInclusive;
 

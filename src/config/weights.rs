@@ -10,7 +10,8 @@ use crate::sketch::Scheme;
 use crate::text::measures::Measure;
 use crate::text::{Field, Idf, IdfTable, Weights};
 
-/// What features weigh, and where the table is that weights are frozen at; until that is read, an empty one stands for it.
+/// What features weigh, and where the table is that weights are frozen at; until that is read, an empty one
+/// stands for it.
 pub(super) fn weights(settings: &mut Settings) -> (Weights, Option<TableSource>) {
     let name = settings.get(&keys::WEIGHTS).unwrap_or("unit");
     let weights = match name {

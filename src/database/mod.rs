@@ -1,8 +1,8 @@
-//! The way to a database: what source, sink and commands share. SQLite is a file (feature `sqlite`), PostgreSQL a server (feature
-//! `postgres`).
+//! The way to a database: what source, sink and commands share. SQLite is a file (feature `sqlite`),
+//! PostgreSQL a server (feature `postgres`).
 //!
-//! Every error becomes a [`Failure`]: worth another try, or the end, in one line. No message holds the address of a server, which may
-//! hold a password.
+//! Every error becomes a [`Failure`]: worth another try, or the end, in one line. No message holds the
+//! address of a server, which may hold a password.
 //!
 //! What it does not do: TLS to a server; a pool of connections.
 
@@ -65,8 +65,8 @@ impl Failure {
 /// How long after a try another one is made.
 const APART: Duration = Duration::from_millis(500);
 
-/// Does something until the database is no longer away: for so long, or without end; with a line in the log when it goes and when it is
-/// back.
+/// Does something until the database is no longer away: for so long, or without end; with a line in the log
+/// when it goes and when it is back.
 ///
 /// # Errors
 /// That it says no, or is away for too long.

@@ -70,7 +70,8 @@ pub fn failure(error: &postgres::Error) -> Failure {
         SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
         SqlState::READ_ONLY_SQL_TRANSACTION,
     ];
-    // 08: the connection; 40: a transaction that is to be tried again; 53: no room, no memory, too many connections.
+    // 08: the connection; 40: a transaction that is to be tried again; 53: no room, no memory, too many
+    // connections.
     if passes.contains(told.code()) || matches!(class, "08" | "40" | "53") {
         Failure::Away(what)
     } else {
@@ -78,8 +79,8 @@ pub fn failure(error: &postgres::Error) -> Failure {
     }
 }
 
-/// An id as a text of the server, which cannot hold U+0000: that becomes U+001A and "0", and U+001A becomes U+001A and "1". All others are as
-/// they are.
+/// An id as a text of the server, which cannot hold U+0000: that becomes U+001A and "0", and U+001A becomes
+/// U+001A and "1". All others are as they are.
 pub fn stored(id: &str) -> String {
     if id.contains(['\0', '\u{1a}']) {
         id.replace('\u{1a}', "\u{1a}1").replace('\0', "\u{1a}0")

@@ -23,8 +23,8 @@ pub fn reader(path: &Path) -> Result<Connection, Failure> {
         .map_err(|error| failure(path, &error))
 }
 
-/// A connection that writes; the file is made if it is missing. A commit is on the disk when it returns, and readers of the file hold
-/// it up as little as it does them.
+/// A connection that writes; the file is made if it is missing. A commit is on the disk when it returns, and
+/// readers of the file hold it up as little as it does them.
 ///
 /// # Errors
 /// That it is no database, or cannot be written.
@@ -33,7 +33,8 @@ pub fn writer(path: &Path) -> Result<Connection, Failure> {
         .and_then(|connection| {
             // The mode stays with the file.
             connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
-            // With less, the last commits may be gone after the machine has lost its power, and what is kept for a restart is ahead.
+            // With less, the last commits may be gone after the machine has lost its power, and what is kept
+            // for a restart is ahead.
             connection.pragma_update(None, "synchronous", "full")?;
             Ok(connection)
         })

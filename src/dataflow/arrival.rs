@@ -35,7 +35,8 @@ pub(super) struct Arrival {
     pub(super) bytes: u32,
     /// It was kept by an earlier run.
     pub(super) is_restored: bool,
-    /// The key that it gives its document, if that is not of its `ts` and position: of a record that was written at another time, or kept.
+    /// The key that it gives its document, if that is not of its `ts` and position: of a record that was
+    /// written at another time, or kept.
     pub(super) key: Option<Box<Key>>,
 }
 

@@ -1,5 +1,5 @@
-//! Blocks: sketches that share a block become candidates. Blocks are partitioned by key; each worker keeps its own in a
-//! [`BlockIndex`].
+//! Blocks: sketches that share a block become candidates. Blocks are partitioned by key; each worker keeps
+//! its own in a [`BlockIndex`].
 
 use std::collections::BTreeMap;
 
@@ -64,7 +64,8 @@ pub(super) fn blocks<'scope>(
             postings.for_each_time(|time, data| stash.keep(&time, 1, data));
             guests.for_each_time(|time, data| visiting.keep(&time, 3, data));
             loop {
-                // Before an epoch is applied, those are let in who come at its time: they find what the one before has left.
+                // Before an epoch is applied, those are let in who come at its time: they find what the one
+                // before has left.
                 while let Some((capabilities, present)) = visiting.next_begun(&frontiers[..1], &stash) {
                     let (mut calls, mut notes) = (calls.activate(), notes.activate());
                     let (mut calls, mut notes) =

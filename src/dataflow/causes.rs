@@ -1,8 +1,9 @@
 //! Causes: why the deltas of an epoch are, by what it did to their documents.
 //!
-//! What was done to each document, by the hash of its id, and a delta -> its [`Cause`]. Of a pair that comes: insert, update, re-weighed,
-//! re-grouped, in this order, of either document; if none of these, a block. Of one that goes: delete, expire, update, re-weighed,
-//! re-grouped; else a block. A pair of which only the similarity changes has the same cause on both its deltas: its documents are alive before and after.
+//! What was done to each document, by the hash of its id, and a delta -> its [`Cause`]. Of a pair that comes:
+//! insert, update, re-weighed, re-grouped, in this order, of either document; if none of these, a block. Of
+//! one that goes: delete, expire, update, re-weighed, re-grouped; else a block. A pair of which only the
+//! similarity changes has the same cause on both its deltas: its documents are alive before and after.
 //!
 //! An id that has the hash of another one may lend it its cause: one in 2^64.
 

@@ -1,5 +1,5 @@
-//! Collapse: what is indexed is the distinct sketch, not the document. m copies of a page cost m memberships and one set
-//! of postings; their pairs with other pages come from the members.
+//! Collapse: what is indexed is the distinct sketch, not the document. m copies of a page cost m memberships
+//! and one set of postings; their pairs with other pages come from the members.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -39,7 +39,8 @@ pub(super) struct Collapsed<'scope> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MembersChanged;
 
-/// Keeps the sketches with their members, partitioned by sketch id, and shares them with `verify` and `pairs`.
+/// Keeps the sketches with their members, partitioned by sketch id, and shares them with `verify` and
+/// `pairs`.
 pub(super) fn collapse<'scope>(
     memberships: Stream<'scope, Epoch, Vec<Membership>>,
     stages: &Stages,
@@ -149,8 +150,8 @@ pub(super) fn collapse<'scope>(
     (shared, collapsed)
 }
 
-/// Notes the documents of a group that stand for it and did not, or did and do not, by what was told of its members. Those that leave or
-/// join have a cause of their own, which is before this one.
+/// Notes the documents of a group that stand for it and did not, or did and do not, by what was told of its
+/// members. Those that leave or join have a cause of their own, which is before this one.
 fn regrouped(changes: &[MemberChange], causes: &mut Vec<(u64, Cause)>) {
     let mut changes: Vec<_> =
         changes.iter().map(|change| (&change.document, isize::from(change.diff))).collect();

@@ -1,14 +1,17 @@
-//! The documents of one worker by id: where the event in force of each stands, when it happened, and what is in force.
+//! The documents of one worker by id: where the event in force of each stands, when it happened, and what is
+//! in force.
 //!
-//! One operator writes them (`upsert`, or `live` where weights follow the corpus), when an epoch closes; others of the worker may read,
-//! by the hash of an id, of which a document's worker knows its share. Between two epochs the store holds the documents alive and,
-//! where their number is limited, slots of documents that have ended.
+//! One operator writes them (`upsert`, or `live` where weights follow the corpus), when an epoch closes;
+//! others of the worker may read, by the hash of an id, of which a document's worker knows its share. Between
+//! two epochs the store holds the documents alive and, where their number is limited, slots of documents that
+//! have ended.
 //!
-//! 24 bytes of a document are where and when. By [retention](crate::retention) there are two orders beside: by time, 8 bytes a
-//! document, and by key, 8 and 24 a slot. Without it there is none.
+//! 24 bytes of a document are where and when. By [retention](crate::retention) there are two orders beside:
+//! by time, 8 bytes a document, and by key, 8 and 24 a slot. Without it there is none.
 //!
-//! Where [ids move](super::homes) an ended document stays, as its id and the greatest key of its events, until retention forgets it; a
-//! document alive whose greatest key is of another time than its last event's `ts` has that time beside it, others take nothing more.
+//! Where [ids move](super::homes) an ended document stays, as its id and the greatest key of its events,
+//! until retention forgets it; a document alive whose greatest key is of another time than its last event's
+//! `ts` has that time beside it, others take nothing more.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -32,8 +35,8 @@ pub(super) trait InForce: Copy + PartialEq + 'static {
 #[derive(Debug)]
 pub(super) struct Document<V> {
     pub(super) id: DocId,
-    // The fields of a position, and a time with NaN for none: side by side they take 24 bytes, as types of their own 36. Of an ended
-    // document where ids move, partition and time are those of its greatest key.
+    // The fields of a position, and a time with NaN for none: side by side they take 24 bytes, as types of
+    // their own 36. Of an ended document where ids move, partition and time are those of its greatest key.
     partition: u32,
     /// 0 if it is not known, else the epoch or, from 2^32 - 1 on, that.
     changed: u32,
@@ -55,8 +58,8 @@ pub(super) struct Documents<V> {
     slots: Option<Slots>,
     /// Whether ids move between partitions.
     ids_move: bool,
-    /// By place, the time of the greatest key (NaN: none) of documents alive, if it is not the `ts` of their last event; where ids move and
-    /// have no slots.
+    /// By place, the time of the greatest key (NaN: none) of documents alive, if it is not the `ts` of their
+    /// last event; where ids move and have no slots.
     newest: BTreeMap<u32, f64>,
 }
 
@@ -81,8 +84,8 @@ impl<V: InForce> Document<V> {
         Some(self.ts).filter(|ts| !ts.is_nan())
     }
 
-    /// The epoch of its last event, of this run; `None` if it was restored and has had none since. Of the 2^32nd epoch and later
-    /// ones, 2^32 - 1.
+    /// The epoch of its last event, of this run; `None` if it was restored and has had none since. Of the
+    /// 2^32nd epoch and later ones, 2^32 - 1.
     pub(super) fn changed(&self) -> Option<Epoch> {
         Some(Epoch::from(self.changed)).filter(|epoch| *epoch > 0)
     }
@@ -141,8 +144,8 @@ impl<V: InForce> Documents<V> {
         self.get(place).filter(|document| document.is_alive()).map(|document| (place, document))
     }
 
-    /// Takes the last event of a document in an epoch, after which `value` is in force, and the greatest key of its events there; `place`
-    /// is where it is kept, if it is. Tells where it is now.
+    /// Takes the last event of a document in an epoch, after which `value` is in force, and the greatest key
+    /// of its events there; `place` is where it is kept, if it is. Tells where it is now.
     pub(super) fn put(
         &mut self,
         place: Option<u32>,
@@ -211,8 +214,8 @@ impl<V: InForce> Documents<V> {
         }
     }
 
-    /// The greatest key of a document's events; without slots, of the partition in which it lives, at any offset. `None` if there is
-    /// no document at this place.
+    /// The greatest key of a document's events; without slots, of the partition in which it lives, at any
+    /// offset. `None` if there is no document at this place.
     pub(super) fn key(&self, place: u32) -> Option<Key> {
         let document = self.get(place)?;
         if let Some(Slots { keys, .. }) = &self.slots {
@@ -222,8 +225,8 @@ impl<V: InForce> Documents<V> {
         Some(Key::of(newest, document.position()))
     }
 
-    /// Puts a document into the order by time, where it belongs, or takes it out. What stands there by a time of before is found by its
-    /// place.
+    /// Puts a document into the order by time, where it belongs, or takes it out. What stands there by a time
+    /// of before is found by its place.
     fn order_by_ts(&mut self, place: u32, belongs: bool) {
         let Some(order) = &mut self.by_ts else { return };
         let ts = |of: u32| self.by_id.get(of).map_or(f64::NAN, |document| document.ts);
@@ -235,8 +238,8 @@ impl<V: InForce> Documents<V> {
         }
     }
 
-    /// Ends the document that has the least time, if that is less than `oldest`: its place, and what was in force; one that has ended
-    /// already is not remembered any more.
+    /// Ends the document that has the least time, if that is less than `oldest`: its place, and what was in
+    /// force; one that has ended already is not remembered any more.
     pub(super) fn expire(&mut self, oldest: f64) -> Option<(u32, V)> {
         let place = self.by_ts.as_ref()?.first()?;
         self.get(place).filter(|document| document.ts < oldest)?;
@@ -292,8 +295,8 @@ impl<V: InForce> Documents<V> {
         order.holds(place).then(|| keys.row(place as usize)[0])
     }
 
-    /// What is to be remembered of a document that has ended: the key of its slot or, where ids move, the greatest of its events until
-    /// that is too old. `None` if nothing is.
+    /// What is to be remembered of a document that has ended: the key of its slot or, where ids move, the
+    /// greatest of its events until that is too old. `None` if nothing is.
     pub(super) fn remembered(&self, place: u32) -> Option<Key> {
         if self.slots.is_some() {
             return self.slot(place);
@@ -308,7 +311,8 @@ impl<V: InForce> Documents<V> {
         self.by_id.len()
     }
 
-    /// Gives up what is kept at a place, for another document: one that has ended, and is not remembered. `hash` is that of the id.
+    /// Gives up what is kept at a place, for another document: one that has ended, and is not remembered.
+    /// `hash` is that of the id.
     ///
     /// # Panics
     /// If no document with an id of this hash is there.

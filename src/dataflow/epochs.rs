@@ -48,8 +48,9 @@ impl<D> Stash<D> {
         frontiers.iter().all(|frontier| !frontier.less_equal(first.key())).then(|| first.remove())
     }
 
-    /// The next epoch, in order, that may begin: no input with these frontiers brings records of one before it, and `before` keeps none.
-    /// For records that are to find what an operator holds as the epochs before theirs leave it.
+    /// The next epoch, in order, that may begin: no input with these frontiers brings records of one before
+    /// it, and `before` keeps none. For records that are to find what an operator holds as the epochs before
+    /// theirs leave it.
     pub(super) fn next_begun<D2>(
         &mut self,
         frontiers: &[MutableAntichain<Epoch>],
@@ -62,8 +63,8 @@ impl<D> Stash<D> {
     }
 }
 
-/// Handles the records of each epoch together, in order of epochs, once no more can come: the shape of the operators
-/// written by hand. `logic` gets the epoch, its records and where to put its output.
+/// Handles the records of each epoch together, in order of epochs, once no more can come: the shape of the
+/// operators written by hand. `logic` gets the epoch, its records and where to put its output.
 pub(super) fn by_epoch<'scope, D: 'static, D2: 'static, P, L>(
     stream: Stream<'scope, Epoch, Vec<D>>,
     pact: P,
@@ -103,7 +104,8 @@ mod tests {
     /// What an operator by epochs was given, and what left it: each with its epoch.
     type Seen = Rc<RefCell<Vec<(Epoch, Vec<u32>)>>>;
 
-    /// Runs `script` on the input of an operator that sorts each epoch's records, and tells what it has handled so far.
+    /// Runs `script` on the input of an operator that sorts each epoch's records, and tells what it has
+    /// handled so far.
     fn handled(script: impl Fn(&mut dyn FnMut(Step) -> Vec<(Epoch, Vec<u32>)>) + Send + Sync + 'static) {
         timely::execute_directly(move |worker| {
             let (given, left) = (Seen::default(), Seen::default());

@@ -4,8 +4,8 @@
 //! writes the later events of many ids to other partitions once partitions are added. The rule: an id lives
 //! in the partition of its event with the greatest [key](super::key) (time, then partition); its last event
 //! *there*, by offset, is its last event. Every other partition's events of it are **overruled**: they change
-//! nothing. The time is that of the record, which its writer's clock or the broker's gives to upserts and deletes
-//! alike. A row's `ts` has no part in it: an update may leave it as it is, and a tombstone has none.
+//! nothing. The time is that of the record, which its writer's clock or the broker's gives to upserts and
+//! deletes alike. A row's `ts` has no part in it: an update may leave it as it is, and a tombstone has none.
 //!
 //! **That is a function of the events, however partitions are read.** A key is a maximum. When the greatest
 //! event of an id is read, its partition becomes the home, or is it; from then on no event is greater, so the
@@ -16,10 +16,10 @@
 //! **What has to be remembered** is the home and the greatest time of each id, of deleted ids too: else an
 //! older event in another partition, read later, would bring a document back. Until when: until an event that
 //! is not overruled brings the id back, or retention forgets it. By age: what an id of greatest time t <
-//! clock - max_age could overrule is of an older record, and so too late to be alive, unless its row's `ts` is
-//! after its record's time. By number: the [slots](crate::retention) remember it, and are ordered by the same
-//! keys: by others, what a forgotten home overruled could take a slot again. Without a retention: for as long as
-//! the corpus lives.
+//! clock - max_age could overrule is of an older record, and so too late to be alive, unless its row's `ts`
+//! is after its record's time. By number: the [slots](crate::retention) remember it, and are ordered by the
+//! same keys: by others, what a forgotten home overruled could take a slot again. Without a retention: for as
+//! long as the corpus lives.
 //!
 //! What it does not do: mend clocks. An id whose newest time was written to its old partition lives there
 //! until an event elsewhere is newer. Where no event has a time, the greatest partition wins.

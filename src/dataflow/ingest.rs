@@ -1,5 +1,5 @@
-//! Ingest: each worker pulls its share of the events and sketches them before anything travels: sketches, not texts,
-//! leave this operator.
+//! Ingest: each worker pulls its share of the events and sketches them before anything travels: sketches, not
+//! texts, leave this operator.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -29,7 +29,8 @@ use crate::visit::{Question, Visitor};
 /// Epochs that may be open at once: enough to keep every stage busy, few enough to bound what is held.
 const EPOCHS_IN_FLIGHT: Epoch = 4;
 
-/// Visitors that are let in between two batches of events: enough that they wait for few, few enough that they cost the events little.
+/// Visitors that are let in between two batches of events: enough that they wait for few, few enough that
+/// they cost the events little.
 const LET_IN: usize = 4;
 
 /// What a worker finds when it asks for events.
@@ -59,17 +60,19 @@ pub struct Taken {
     pub end: Option<Position>,
     /// Its records that are no events, if they are kept with their epoch.
     pub letters: Vec<Letter>,
-    /// Where each of several processes reads all: the process, and a hash of what the batch was for all of them.
+    /// Where each of several processes reads all: the process, and a hash of what the batch was for all of
+    /// them.
     pub seen: Option<(usize, u64)>,
-    /// When it was read, in unix seconds, where documents expire by the time of day: told by one process of several.
+    /// When it was read, in unix seconds, where documents expire by the time of day: told by one process of
+    /// several.
     pub at: Option<f64>,
 }
 
 /// Where a worker's events come from.
 ///
-/// Contract: epochs never go back; each `Batch` is followed by one `read`; whoever has events or an end to tell after an
-/// `Idle` calls what `wake_with` was given. `pull` never blocks. After a failure it is `Idle` for ever: an epoch that was not
-/// read to its end must not close.
+/// Contract: epochs never go back; each `Batch` is followed by one `read`; whoever has events or an end to
+/// tell after an `Idle` calls what `wake_with` was given. `pull` never blocks. After a failure it is `Idle`
+/// for ever: an epoch that was not read to its end must not close.
 pub trait Intake {
     /// Asks for events of an epoch up to `limit`, inclusive.
     fn pull(&mut self, limit: Epoch) -> Pull;
@@ -89,14 +92,15 @@ pub(super) struct Ingested<'scope> {
     pub(super) callers: Stream<'scope, Epoch, Vec<Caller>>,
     /// Who has come to ask about a document.
     pub(super) seekers: Stream<'scope, Epoch, Vec<Seeker>>,
-    /// Of every batch its time, to all workers, where documents expire by age; and the inputs that have begun, where other processes need them.
+    /// Of every batch its time, to all workers, where documents expire by age; and the inputs that have
+    /// begun, where other processes need them.
     pub(super) ticks: Stream<'scope, Epoch, Vec<Tick>>,
     /// Gives the operator a new look at how far the others are.
     pub(super) wake: Activator,
 }
 
-/// Sketches the events of this worker. `open` is the first epoch that is not closed everywhere, kept by the output. Visitors are let into
-/// `lobby`, a few at a time: they and the events go by turns.
+/// Sketches the events of this worker. `open` is the first epoch that is not closed everywhere, kept by the
+/// output. Visitors are let into `lobby`, a few at a time: they and the events go by turns.
 pub(super) fn ingest<'scope>(
     scope: Scope<'scope, Epoch>,
     stages: &Stages,

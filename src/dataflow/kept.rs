@@ -4,13 +4,17 @@
 //! partition u32 | offset u64 | ts f64 (NaN: none) | kind u8 | length u32 | content
 //! ```
 //!
-//! All little-endian. The length is that of the text, and stands there if 64 is added to the kind: by older versions it was not kept, and is
-//! taken for 0. A slot has none. Where slots are limited, 128 is added to the kind of a document whose [key](super::key) is that of an earlier event,
-//! and the key stands before the length: `when u64 | partition u32 | offset u64`. The content: of kind 0, a text without a token, nothing; of kind 1, a sketch, its words and then the features
-//! that are kept with it, 8 bytes each; of kind 2, terms (under live weights a document is sketched again with every table), for each the
-//! feature, 8 bytes, and its count, 4; of kind 3, a slot of a document that has ended, nothing. A sketch's id is a hash of its words under the scheme, and is made again.
+//! All little-endian. The length is that of the text, and stands there if 64 is added to the kind: by older
+//! versions it was not kept, and is taken for 0. A slot has none. Where slots are limited, 128 is added to
+//! the kind of a document whose [key](super::key) is that of an earlier event, and the key stands before the
+//! length: `when u64 | partition u32 | offset u64`. The content: of kind 0, a text without a token, nothing;
+//! of kind 1, a sketch, its words and then the features that are kept with it, 8 bytes each; of kind 2, terms
+//! (under live weights a document is sketched again with every table), for each the feature, 8 bytes, and its
+//! count, 4; of kind 3, a slot of a document that has ended, nothing. A sketch's id is a hash of its words
+//! under the scheme, and is made again.
 //!
-//! What a document was when its value was made is the last event of its epoch, so that a value is a function of the corpus too.
+//! What a document was when its value was made is the last event of its epoch, so that a value is a function
+//! of the corpus too.
 
 use super::arrival::{Arrival, Content};
 use super::key::Key;
@@ -32,8 +36,8 @@ const WITH_LENGTH: u8 = 64;
 /// The kind of a slot of a document that has ended.
 const SLOT: u8 = 3;
 
-/// Adds what an arrival, the last of its document in an epoch, leaves to come back from, with the key of a document that has another one
-/// than the arrival. Nothing if it comes from there.
+/// Adds what an arrival, the last of its document in an epoch, leaves to come back from, with the key of a
+/// document that has another one than the arrival. Nothing if it comes from there.
 pub(super) fn keep(arrival: &Arrival, key: Option<Key>, changes: &mut Changes) {
     if arrival.is_restored {
         return;
@@ -78,7 +82,8 @@ pub(super) fn keep_slot(id: &DocId, key: Key, changes: &mut Changes) {
     });
 }
 
-/// The arrival that brings a document back; `None` if the bytes are not what [`keep`] wrote under this scheme.
+/// The arrival that brings a document back; `None` if the bytes are not what [`keep`] wrote under this
+/// scheme.
 pub(super) fn restore(id: &[u8], value: &[u8], maker: &SketchMaker) -> Option<Arrival> {
     let id = DocId::new(str::from_utf8(id).ok()?)?;
     let (partition, rest) = value.split_first_chunk()?;
@@ -156,7 +161,8 @@ mod tests {
         assert_eq!(back.key(), Key::of(ts, position));
         assert_eq!((back.hash, back.is_restored), (hash::bytes(0, "頁/1".as_bytes()), true));
         for cut in 0..value.unwrap().len() {
-            // Fewer features or terms may be those of another text; a value is whole, its file says so. Nothing else comes of a part.
+            // Fewer features or terms may be those of another text; a value is whole, its file says so.
+            // Nothing else comes of a part.
             let left = restore(key, &value.unwrap()[..cut], maker);
             assert!(left.is_none_or(|left| left.position == position), "{cut}");
         }

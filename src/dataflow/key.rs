@@ -1,5 +1,6 @@
-//! Keys: what the slots of a limited number of documents are ordered by, and what says in which partition an id [lives](super::homes).
-//! That of an id is the greatest of its events. Its time is the `ts` of the event; where ids move, the time of its record.
+//! Keys: what the slots of a limited number of documents are ordered by, and what says in which partition an
+//! id [lives](super::homes). That of an id is the greatest of its events. Its time is the `ts` of the event;
+//! where ids move, the time of its record.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,17 +1,21 @@
-//! Links: the sockets between the workers of several processes, so that a lost peer ends a run and not this process.
+//! Links: the sockets between the workers of several processes, so that a lost peer ends a run and not this
+//! process.
 //!
-//! timely's threads read and write a socket through a [`Link`]. Left alone they panic when it fails, which takes down the process with a
-//! heap of messages. A link instead tells once which process is lost, and why, and shows timely an end in good order: what is written
-//! from then on goes nowhere; what is read, once no worker of this process is at work any more, is the rest of the message that was
-//! cut off, in zeros, and timely's mark of the end.
+//! timely's threads read and write a socket through a [`Link`]. Left alone they panic when it fails, which
+//! takes down the process with a heap of messages. A link instead tells once which process is lost, and why,
+//! and shows timely an end in good order: what is written from then on goes nowhere; what is read, once no
+//! worker of this process is at work any more, is the rest of the message that was cut off, in zeros, and
+//! timely's mark of the end.
 //!
-//! So that no peer takes a failure for an end, a process that is cancelled says nothing more over its links, not even that mark: its
-//! peers know every change of progress that it has told them, a whole number of them from the first on, hence never believe an epoch to be
-//! closed of which it still held a share. Its sockets are shut down when its workers are gone.
+//! So that no peer takes a failure for an end, a process that is cancelled says nothing more over its links,
+//! not even that mark: its peers know every change of progress that it has told them, a whole number of them
+//! from the first on, hence never believe an epoch to be closed of which it still held a share. Its sockets
+//! are shut down when its workers are gone.
 //!
-//! What comes from a peer is checked before timely sees it, as timely trusts its framing: a header must name workers of this process and
-//! of the peer, and a length of at most [`MESSAGE_BYTES`]. A header is 48 bytes, six big-endian `u64`: channel, source, first target, end of targets,
-//! length, number; of length 0, it is the last one (`timely_communication::networking::MessageHeader`).
+//! What comes from a peer is checked before timely sees it, as timely trusts its framing: a header must name
+//! workers of this process and of the peer, and a length of at most [`MESSAGE_BYTES`]. A header is 48 bytes,
+//! six big-endian `u64`: channel, source, first target, end of targets, length, number; of length 0, it is
+//! the last one (`timely_communication::networking::MessageHeader`).
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
@@ -28,7 +32,8 @@ const HEADER_BYTES: usize = 48;
 /// The longest message, in bytes, inclusive: a message is one buffer of records.
 const MESSAGE_BYTES: u64 = 1 << 30;
 
-/// Takes the index of a process whose link is lost, and why it is; once for each. Called by a thread that serves this link only.
+/// Takes the index of a process whose link is lost, and why it is; once for each. Called by a thread that
+/// serves this link only.
 pub type Lost = Box<dyn Fn(usize, &str) + Send + Sync>;
 
 /// The links of this process.
@@ -61,7 +66,8 @@ pub(super) struct Link {
 /// Where in the incoming messages the reader is.
 #[derive(Debug)]
 struct Incoming {
-    /// A header of which only `held` bytes have come, or, at [`HEADER_BYTES`], that has been given up to `given`.
+    /// A header of which only `held` bytes have come, or, at [`HEADER_BYTES`], that has been given up to
+    /// `given`.
     header: [u8; HEADER_BYTES],
     held: usize,
     given: usize,

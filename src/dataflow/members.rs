@@ -1,8 +1,8 @@
 //! The documents of one sketch, and what an epoch's change of them does to the pairs of copies.
 //!
-//! A group of more than `limit` copies is a star: its pairs are those with its smallest member, which also stands
-//! for the whole group in pairs with other sketches. That is a function of the group's present members, so crossing the
-//! limit either way retracts one form and emits the other.
+//! A group of more than `limit` copies is a star: its pairs are those with its smallest member, which also
+//! stands for the whole group in pairs with other sketches. That is a function of the group's present
+//! members, so crossing the limit either way retracts one form and emits the other.
 
 use super::small_map::SmallMap;
 use crate::doc::DocId;
@@ -79,8 +79,8 @@ impl Members {
         }
     }
 
-    /// The members that stand for the sketch in pairs with other sketches: all of them or, of more than `limit`, the
-    /// smallest.
+    /// The members that stand for the sketch in pairs with other sketches: all of them or, of more than
+    /// `limit`, the smallest.
     pub(super) fn visible(&self, limit: usize) -> impl Iterator<Item = &DocId> {
         self.iter().take(if self.len() <= limit { usize::MAX } else { 1 })
     }
@@ -101,8 +101,8 @@ impl Members {
         }
     }
 
-    /// Lets documents leave and join in an epoch, no document both; tells what changes of the [visible](Self::visible) members
-    /// and of the pairs of copies.
+    /// Lets documents leave and join in an epoch, no document both; tells what changes of the
+    /// [visible](Self::visible) members and of the pairs of copies.
     ///
     /// # Panics
     /// If one leaves that is no member, or joins that is one: a broken promise upstream.

@@ -18,8 +18,8 @@ fn copies(group: &BTreeSet<u64>, limit: usize) -> BTreeSet<(u64, u64)> {
     pairs.filter(|(a, _)| group.len() <= limit || Some(a) == group.first()).collect()
 }
 
-/// Random changes, across the limit in both directions and with every change of centre: what is told of them accumulates to
-/// the visible members and the pairs of the group that there is.
+/// Random changes, across the limit in both directions and with every change of centre: what is told of them
+/// accumulates to the visible members and the pairs of the group that there is.
 #[test]
 fn changes_accumulate_to_the_group_that_there_is() {
     for limit in [0, 1, 2, 3, 5, 100] {

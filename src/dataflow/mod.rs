@@ -7,9 +7,10 @@
 //! ```
 //!
 //! Time is the epoch. Operators are written by hand over totally ordered time: each keeps the records of an
-//! open epoch and handles them together when the epoch closes (`by_epoch`), so that its output is a function of the
-//! corpus before and after the epoch. What is indexed is the distinct sketch, named by its content; documents are its
-//! members. Of differential, only the consolidation of changes is used; its plain self-join is the reference in the tests.
+//! open epoch and handles them together when the epoch closes (`by_epoch`), so that its output is a function
+//! of the corpus before and after the epoch. What is indexed is the distinct sketch, named by its content;
+//! documents are its members. Of differential, only the consolidation of changes is used; its plain self-join
+//! is the reference in the tests.
 
 mod arrival;
 mod blocks;
@@ -66,8 +67,8 @@ struct Accepted {
 /// A collection's changes: what, when, how often.
 type Deltas<'scope, D> = Stream<'scope, Epoch, Vec<(D, Epoch, isize)>>;
 
-/// Builds one worker's share of the dataflow. `intake` gives this worker events of epoch `first` and later ones; `emit` takes
-/// every closed epoch, on worker 0 only.
+/// Builds one worker's share of the dataflow. `intake` gives this worker events of epoch `first` and later
+/// ones; `emit` takes every closed epoch, on worker 0 only.
 pub fn build(
     scope: Scope<'_, Epoch>,
     stages: &Stages,

@@ -1,10 +1,11 @@
 //! Places in order of age: which of many things is the oldest, while they come, change and go.
 //!
-//! A heap of four children that knows where each place stands in it: 8 bytes a place, and what changes or goes is found and moved at
-//! once, so that nothing stale is kept. What is older is told by the caller, by place, and must be a total order.
+//! A heap of four children that knows where each place stands in it: 8 bytes a place, and what changes or
+//! goes is found and moved at once, so that nothing stale is kept. What is older is told by the caller, by
+//! place, and must be a total order.
 //!
-//! References: D. B. Johnson, *Priority queues with update and finding minimum spanning trees* (1975), for the heap of several
-//! children whose entries can be changed.
+//! References: D. B. Johnson, *Priority queues with update and finding minimum spanning trees* (1975), for
+//! the heap of several children whose entries can be changed.
 
 use crate::slab::Rows;
 

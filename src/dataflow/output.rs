@@ -1,4 +1,5 @@
-//! Output: every closed epoch in order, from one worker: its deltas, consolidated and sorted, and how far it has read.
+//! Output: every closed epoch in order, from one worker: its deltas, consolidated and sorted, and how far it
+//! has read.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -29,13 +30,16 @@ pub struct ClosedEpoch {
     pub progress: Progress,
     /// What it changes of the pairs: sorted by (a, b, diff), distinct, and of diff 1 or -1.
     pub deltas: Vec<Delta>,
-    /// What it changes of the documents alive, if that is [told](Stages::tells_documents): one change of a document, sorted by id.
+    /// What it changes of the documents alive, if that is [told](Stages::tells_documents): one change of a
+    /// document, sorted by id.
     pub documents: Vec<DocChange>,
-    /// What a later run needs of these changes, if documents are [kept](Stages::keeps); of one document in order.
+    /// What a later run needs of these changes, if documents are [kept](Stages::keeps); of one document in
+    /// order.
     pub kept: Vec<Changes>,
     /// Its records that are no events, by position, if they are kept with their epoch.
     pub letters: Vec<Letter>,
-    /// Where each of several processes reads all: of each, a hash of what it has read. All are equal, or they have read different inputs.
+    /// Where each of several processes reads all: of each, a hash of what it has read. All are equal, or they
+    /// have read different inputs.
     pub seen: BTreeMap<usize, u64>,
 }
 
@@ -43,10 +47,12 @@ pub struct ClosedEpoch {
 ///
 /// Contract: called on worker 0 only, where it must not wait: a worker that waits holds up all of them.
 pub trait Emit {
-    /// An epoch that is closed on all workers, whether it has deltas or not; epochs follow each other without gaps.
+    /// An epoch that is closed on all workers, whether it has deltas or not; epochs follow each other without
+    /// gaps.
     fn closed(&mut self, epoch: ClosedEpoch);
 
-    /// The input has ended, and every epoch of it has been given. Last, and never if the run ends in another way.
+    /// The input has ended, and every epoch of it has been given. Last, and never if the run ends in another
+    /// way.
     fn ended(&mut self);
 }
 
@@ -94,8 +100,8 @@ struct Closing {
     metrics: Arc<Metrics>,
 }
 
-/// Gathers all deltas, and what else epochs have come to, at worker 0. On each worker, `open` follows the first
-/// epoch that is not closed, and `wake` gives the ingest a new look at it.
+/// Gathers all deltas, and what else epochs have come to, at worker 0. On each worker, `open` follows the
+/// first epoch that is not closed, and `wake` gives the ingest a new look at it.
 pub(super) fn output(
     deltas: Deltas<'_, DocPair>,
     reached: Stream<'_, Epoch, Vec<Reached>>,

@@ -1,21 +1,22 @@
 //! Pairs: accepted pairs of sketches become pairs of documents.
 //!
-//! With A the accepted pairs (x, y) of sketches, x < y, and M the members that stand for a sketch, the pairs of documents are
-//! D = A ⋈ M(x) ⋈ M(y). It is made in two steps, each where the members are:
+//! With A the accepted pairs (x, y) of sketches, x < y, and M the members that stand for a sketch, the pairs
+//! of documents are D = A ⋈ M(x) ⋈ M(y). It is made in two steps, each where the members are:
 //!
 //! ```text
 //! accepted ─▶ Pairs by x: P = A ⋈ M(x) ─▶ Pairs by y: D = P ⋈ M(y) ─▶ output
 //! ```
 //!
-//! The first step holds A by x, the second P by y; the members of both are read from the [`Sketches`]. Each handles an epoch once
-//! it is closed. From the state before to the state after it, a join changes by
-//! A' ⋈ M' - A ⋈ M = A ⋈ (M' - M) + (A' - A) ⋈ M': what changed of the members meets the pairs of before, then what changed
-//! of the pairs meets the members of after, which are read as of the epoch.
+//! The first step holds A by x, the second P by y; the members of both are read from the [`Sketches`]. Each
+//! handles an epoch once it is closed. From the state before to the state after it, a join changes by A' ⋈ M'
+//! - A ⋈ M = A ⋈ (M' - M) + (A' - A) ⋈ M': what changed of the members meets the pairs of before, then what
+//! changed of the pairs meets the members of after, which are read as of the epoch.
 //!
-//! A pair is accepted once for every live block that its sketches share and that survives; it is in A while that count is above 0.
+//! A pair is accepted once for every live block that its sketches share and that survives; it is in A while
+//! that count is above 0.
 //!
-//! Time is totally ordered here, so differential's arrangements (a time in each record, their merging, and the members held a second
-//! time) are not needed.
+//! Time is totally ordered here, so differential's arrangements (a time in each record, their merging, and
+//! the members held a second time) are not needed.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -39,7 +40,8 @@ use crate::pair::{DocPair, Pair};
 use crate::slab::Slab;
 use crate::time::Epoch;
 
-/// An accepted pair of sketches shares so many more live blocks, or fewer; at most one for each pair and epoch.
+/// An accepted pair of sketches shares so many more live blocks, or fewer; at most one for each pair and
+/// epoch.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Acceptance {
     pub(super) pair: Pair<SketchId>,
@@ -56,7 +58,8 @@ struct HalfPair {
     diff: isize,
 }
 
-/// Turns accepted pairs of sketches into pairs of documents. `changed` tells in which epochs members have changed.
+/// Turns accepted pairs of sketches into pairs of documents. `changed` tells in which epochs members have
+/// changed.
 pub(super) fn expand<'scope>(
     acceptances: Stream<'scope, Epoch, Vec<Acceptance>>,
     changed: &Stream<'scope, Epoch, Vec<MembersChanged>>,
@@ -104,8 +107,8 @@ pub(super) fn expand<'scope>(
     let mut half_pairs_of = Partners::<DocId, Accepted>::default();
     let by_y = Exchange::new(|p: &HalfPair| p.y.low());
     step("Pairs by y", half_pairs, by_y, changed, move |epoch, changes, emit| {
-        // A document has one sketch at a time, so it never meets itself in what is accumulated; changes of one
-        // epoch in which it goes from y to x cancel, and may be left out.
+        // A document has one sketch at a time, so it never meets itself in what is accumulated; changes of
+        // one epoch in which it goes from y to x cancel, and may be left out.
         let mut emit = |a: &DocId, b: &DocId, Accepted { similarity, evidence }: Accepted, diff| {
             if let Some(pair) = Pair::new(a.clone(), b.clone()) {
                 emit((DocPair { pair, similarity, evidence }, epoch, diff));
@@ -191,7 +194,8 @@ impl<K: Ord, V> Partners<K, V> {
     }
 }
 
-/// An operator that handles the changes of each epoch in which there are any, or members have changed on this worker.
+/// An operator that handles the changes of each epoch in which there are any, or members have changed on this
+/// worker.
 fn step<'scope, D, D2>(
     name: &str,
     changes: Stream<'scope, Epoch, Vec<D>>,

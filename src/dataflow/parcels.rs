@@ -1,7 +1,8 @@
 //! Parcels: the postings of many sketches on their way to one worker, as one record.
 //!
-//! A sketch has a block key for each table, and the blocks are spread over the workers. Sent one by one, each posting would
-//! carry the sketch's id and first word; in a parcel they stand once before those of its keys that the worker owns.
+//! A sketch has a block key for each table, and the blocks are spread over the workers. Sent one by one, each
+//! posting would carry the sketch's id and first word; in a parcel they stand once before those of its keys
+//! that the worker owns.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +33,8 @@ impl Parcels {
         Self { open: vec![Postings::default(); peers] }
     }
 
-    /// Adds a sketch that comes into blocks (`diff` 1) or leaves them (-1); `send` takes parcels that are full.
+    /// Adds a sketch that comes into blocks (`diff` 1) or leaves them (-1); `send` takes parcels that are
+    /// full.
     pub(super) fn add(
         &mut self,
         id: SketchId,
@@ -62,8 +64,8 @@ impl Parcels {
     }
 }
 
-/// The worker that owns a block. The tables of the index are in the order of hashes: by the lowest bits, every worker has its
-/// share of each range.
+/// The worker that owns a block. The tables of the index are in the order of hashes: by the lowest bits,
+/// every worker has its share of each range.
 pub(super) fn owner(key: BlockKey, peers: usize) -> usize {
     (key.hash as usize).wrapping_add(usize::from(key.table)) % peers
 }

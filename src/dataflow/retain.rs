@@ -8,13 +8,15 @@
 //!              └───────────── the epoch is settled ──────┘
 //! ```
 //!
-//! Of each document's events in an epoch the last one wins. The clock of the epoch has come from all workers when the epoch closes, so
-//! what is too old is known without a further round: late arrivals end what was in force, and the oldest documents expire.
+//! Of each document's events in an epoch the last one wins. The clock of the epoch has come from all workers
+//! when the epoch closes, so what is too old is known without a further round: late arrivals end what was in
+//! force, and the oldest documents expire.
 //!
-//! Where slots are limited, each worker tells all how many more it has; if they are too many by X, each tells all its X oldest keys, and gives up
-//! those of its own that are among the X oldest of all. The documents are shared by the three operators. "Upsert" applies no epoch, and
-//! "Surplus" tells no keys of one, before "Retire" of this worker has settled all earlier ones: keys are those of the epoch that asks
-//! for them. The frontier of "Retire" says that no worker has keys of an earlier epoch still to tell.
+//! Where slots are limited, each worker tells all how many more it has; if they are too many by X, each tells
+//! all its X oldest keys, and gives up those of its own that are among the X oldest of all. The documents are
+//! shared by the three operators. "Upsert" applies no epoch, and "Surplus" tells no keys of one, before
+//! "Retire" of this worker has settled all earlier ones: keys are those of the epoch that asks for them. The
+//! frontier of "Retire" says that no worker has keys of an earlier epoch still to tell.
 //!
 //! What is told leaves when the epoch is settled, net: a document that comes and goes in it leaves no trace.
 
@@ -79,7 +81,8 @@ pub(super) struct Retained<'scope, F: Follow> {
     pub(super) documents: SharedDocuments<F::Value>,
 }
 
-/// Applies the events of each epoch to the documents, which are partitioned by the hash of their ids. `ticks` are the times of batches.
+/// Applies the events of each epoch to the documents, which are partitioned by the hash of their ids. `ticks`
+/// are the times of batches.
 pub(super) fn retain<'scope, F: Follow>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     ticks: Stream<'scope, Epoch, Vec<Tick>>,
@@ -217,8 +220,8 @@ fn apply<'scope, F: Follow>(
 
 /// Adds up the slots of all workers, and tells the oldest keys of this one if there are too many.
 ///
-/// As "Upsert" it waits until this worker has settled all before: a worker without events of an epoch does not hold back the others, which
-/// may ask for its keys before it has given up those of the epoch before.
+/// As "Upsert" it waits until this worker has settled all before: a worker without events of an epoch does
+/// not hold back the others, which may ask for its keys before it has given up those of the epoch before.
 fn surplus<'scope, F: Follow>(
     slots: Stream<'scope, Epoch, Vec<MoreSlots>>,
     shared: Shared<F>,
@@ -298,7 +301,8 @@ impl Epochs {
         Self { stash: Stash::new(), clocks: BTreeMap::new(), origins }
     }
 
-    /// Batches of an epoch have these times, and begin these inputs: it is handled, also without events. With the capability for each of `outputs` outputs.
+    /// Batches of an epoch have these times, and begin these inputs: it is handled, also without events. With
+    /// the capability for each of `outputs` outputs.
     fn tick<'a>(
         &mut self,
         time: &InputCapability<Epoch>,

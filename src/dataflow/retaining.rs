@@ -1,7 +1,8 @@
 //! Retaining: the documents of a worker, and what the events and the retention do to them in an epoch.
 //!
-//! Events of an epoch and its clock -> what is told of each document that is touched, once the epoch is settled: with what is in force before
-//! and after it, why, and what a later run needs to go on from. How workers agree on slots is told in [`retain`](super::retain).
+//! Events of an epoch and its clock -> what is told of each document that is touched, once the epoch is
+//! settled: with what is in force before and after it, why, and what a later run needs to go on from. How
+//! workers agree on slots is told in [`retain`](super::retain).
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -23,7 +24,8 @@ use crate::pair::Cause;
 use crate::retention::Retention;
 use crate::time::{Epoch, UnixTime};
 
-/// Changes of documents that are sent on together, at most: enough that what is sent with them does not count.
+/// Changes of documents that are sent on together, at most: enough that what is sent with them does not
+/// count.
 const PARCEL: usize = 4096;
 
 /// What is made of documents that come, change and go.
@@ -50,7 +52,8 @@ pub(super) trait Follow: 'static {
     /// Whether an event between these values repeats what is in force.
     fn repeats(before: Self::Value, after: Self::Value) -> bool;
 
-    /// Tells of a document that is at a `place` within the epoch. `texts` are those of its events, `None` for what ends it.
+    /// Tells of a document that is at a `place` within the epoch. `texts` are those of its events, `None` for
+    /// what ends it.
     fn tell(
         told: Told<'_, Self::Value>,
         texts: impl Iterator<Item = Option<Self::Text>>,
@@ -84,7 +87,8 @@ pub(super) struct Retaining<F: Follow> {
     /// How many documents there were, alive or ended, when the last epoch was settled.
     places: i64,
     clock: Option<UnixTime>,
-    /// In order of place after [`settle`](Self::settle) has sorted them; those of one place in the order of what happened.
+    /// In order of place after [`settle`](Self::settle) has sorted them; those of one place in the order of
+    /// what happened.
     touched: Vec<Touch<F>>,
     /// What holds of the documents that have come or changed, by id, if that is told.
     told: Option<BTreeMap<DocId, Option<Facts>>>,
@@ -128,8 +132,8 @@ impl<F: Follow> Retaining<F> {
         }
     }
 
-    /// Applies the events of an epoch, whose batches have times up to `clock`, and expires what is too old after it. How many more slots
-    /// there are.
+    /// Applies the events of an epoch, whose batches have times up to `clock`, and expires what is too old
+    /// after it. How many more slots there are.
     pub(super) fn apply(&mut self, epoch: Epoch, mut arrivals: Vec<Arrival>, clock: Option<UnixTime>) -> i64 {
         // None is before any.
         self.clock = self.clock.max(clock);
@@ -158,7 +162,8 @@ impl<F: Follow> Retaining<F> {
             let mut key = last.key();
             let mut is_late;
             loop {
-                // What each event of the epoch does is counted as if it stood alone: but for the clock, counts do not depend on the cut.
+                // What each event of the epoch does is counted as if it stood alone: but for the clock,
+                // counts do not depend on the cut.
                 let is_upsert = !matches!(last.content, Content::Delete);
                 is_late = is_upsert && last.ts.zip(oldest).is_some_and(|(ts, oldest)| ts < oldest);
                 let next = if is_late { F::Value::ENDED } else { F::value(&last.content) };
@@ -264,7 +269,8 @@ impl<F: Follow> Retaining<F> {
         }
     }
 
-    /// Tells what the epoch has done to each document that it touched, and forgets those that have ended and have no slot.
+    /// Tells what the epoch has done to each document that it touched, and forgets those that have ended and
+    /// have no slot.
     pub(super) fn settle(&mut self, outputs: Outputs<'_, F>) {
         let Outputs { record, more, reached } = outputs;
         let mut documents = self.documents.borrow_mut();

@@ -1,17 +1,22 @@
 //! The distinct sketches of one worker, each held once, with the documents that are its members.
 //!
-//! Four operators of the worker share them, partitioned by sketch id. `collapse` is the only one that writes: when an epoch closes, all
-//! its changes at once. `verify` reads sketches, in "Visit" that of x and in "Compare" that of y, and `pairs` reads members; both work on an
-//! epoch later than `collapse`, which may by then have gone on to epochs after it. So does a visitor of an epoch, which comes to "Compare"
-//! at the time of the next one, for both. Three rules make that right.
+//! Four operators of the worker share them, partitioned by sketch id. `collapse` is the only one that writes:
+//! when an epoch closes, all its changes at once. `verify` reads sketches, in "Visit" that of x and in
+//! "Compare" that of y, and `pairs` reads members; both work on an epoch later than `collapse`, which may by
+//! then have gone on to epochs after it. So does a visitor of an epoch, which comes to "Compare" at the time
+//! of the next one, for both. Three rules make that right.
 //!
-//! 1. *A sketch is what its id says.* It never changes while it is held, so it does not matter when it is read.
-//! 2. *A sketch is held as long as anybody may read it.* Candidates of an epoch name sketches that have a member before the epoch
-//!    or after it. So a sketch that lost its last member in epoch e is in no candidate of a later epoch, unless it comes back, and then
-//!    its new member brings it along. "Compare" stands behind "Visit": once no record of an epoch before `open` can reach it, nobody
-//!    reads for these epochs any more, on this worker, and [`release`](Sketches::release) frees what has been without members since one of them.
+//! 1. *A sketch is what its id says.* It never changes while it is held, so it does not matter when it is
+//!    read.
+//! 2. *A sketch is held as long as anybody may read it.* Candidates of an epoch name sketches that have a
+//!    member before the epoch or after it. So a sketch that lost its last member in epoch e is in no
+//!    candidate of a later epoch, unless it comes back, and then its new member brings it along. "Compare"
+//!    stands behind "Visit": once no record of an epoch before `open` can reach it, nobody reads for these
+//!    epochs any more, on this worker, and [`release`](Sketches::release) frees what has been without members
+//!    since one of them.
 //! 3. *Members are read as of an epoch.* The changes of each epoch are kept until `pairs` is done with it
-//!    ([`forget`](Sketches::forget)); [`visible_at`](Sketches::visible_at) takes those of later epochs back. At most the epochs in flight are kept.
+//!    ([`forget`](Sketches::forget)); [`visible_at`](Sketches::visible_at) takes those of later epochs back.
+//!    At most the epochs in flight are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -139,8 +144,9 @@ impl Sketches {
         place
     }
 
-    /// Keeps what changed of the visible members in an epoch until it is [forgotten](Self::forget), and all changes of each sketch that more
-    /// than `expand_limit` documents stood for before the epoch or stand for after it. Both ascending by sketch.
+    /// Keeps what changed of the visible members in an epoch until it is [forgotten](Self::forget), and all
+    /// changes of each sketch that more than `expand_limit` documents stood for before the epoch or stand for
+    /// after it. Both ascending by sketch.
     pub(super) fn keep_changes(&mut self, epoch: Epoch, visible: Vec<MemberChange>, stars: Vec<StarChange>) {
         debug_assert!(visible.is_sorted_by_key(|change| change.sketch));
         debug_assert!(stars.is_sorted_by_key(|change| change.sketch));
@@ -157,7 +163,8 @@ impl Sketches {
         self.changes.remove(&epoch);
     }
 
-    /// The documents that stand for a sketch after an epoch, in any order. The changes of all later epochs have to be kept.
+    /// The documents that stand for a sketch after an epoch, in any order. The changes of all later epochs
+    /// have to be kept.
     ///
     /// # Panics
     /// If the changes kept are not those that were made.
@@ -178,7 +185,8 @@ impl Sketches {
         }
     }
 
-    /// Whether more documents stood for a sketch after an epoch than are all visible. The changes of all later epochs have to be kept.
+    /// Whether more documents stood for a sketch after an epoch than are all visible. The changes of all
+    /// later epochs have to be kept.
     pub(super) fn is_star_at(&self, id: SketchId, epoch: Epoch) -> bool {
         for (_, changed) in self.changes.range(epoch + 1..) {
             if let Some(star) = changed.star(id) {
@@ -191,7 +199,8 @@ impl Sketches {
         self.members_of(id).is_some_and(|members| members.len() > self.expand_limit)
     }
 
-    /// All documents that stood for a sketch after an epoch, visible or not. The changes of all later epochs have to be kept.
+    /// All documents that stood for a sketch after an epoch, visible or not. The changes of all later epochs
+    /// have to be kept.
     pub(super) fn members_at(&self, id: SketchId, epoch: Epoch) -> BTreeSet<&DocId> {
         let mut all: BTreeSet<&DocId> = self.members_of(id).into_iter().flat_map(Members::iter).collect();
         for (_, changed) in self.changes.range(epoch + 1..).rev() {
@@ -211,7 +220,8 @@ impl Sketches {
         all
     }
 
-    /// Names documents of each hot block whose sketches are held here; of all blocks, or of those without a name.
+    /// Names documents of each hot block whose sketches are held here; of all blocks, or of those without a
+    /// name.
     pub(super) fn name_examples(&self, blocks: &mut HotBlocks, all: bool) {
         blocks.name(all, |sketch| self.members_of(sketch).map(|members| members.first().cloned()));
     }
@@ -221,7 +231,8 @@ impl Sketches {
         self.dying.entry(epoch).or_default().push(id);
     }
 
-    /// No candidate of an epoch before `open` can arrive any more: frees what died before and did not come back.
+    /// No candidate of an epoch before `open` can arrive any more: frees what died before and did not come
+    /// back.
     pub(super) fn release(&mut self, open: Epoch) {
         while let Some(first) = self.dying.first_entry().filter(|e| *e.key() < open) {
             let (epoch, ids) = first.remove_entry();

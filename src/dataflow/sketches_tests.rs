@@ -107,9 +107,9 @@ fn a_sketch_that_was_freed_needs_its_body_again() {
     sketches.members(sketch_id(1), None);
 }
 
-/// A random history in which documents go from sketch to sketch, while readers are up to five epochs behind: members as of each
-/// epoch that is not forgotten are those that there were, and what is held are the sketches that have a member or
-/// lost it in an epoch that is open.
+/// A random history in which documents go from sketch to sketch, while readers are up to five epochs behind:
+/// members as of each epoch that is not forgotten are those that there were, and what is held are the
+/// sketches that have a member or lost it in an epoch that is open.
 #[test]
 fn members_are_read_as_of_any_epoch_that_is_kept() {
     for expand_limit in [0, 1, 3, 100] {

@@ -1,9 +1,10 @@
-//! A map that is a sorted vector while it is small, and a tree when it is not: most sketches have a member or a partner or two,
-//! some have thousands.
+//! A map that is a sorted vector while it is small, and a tree when it is not: most sketches have a member or
+//! a partner or two, some have thousands.
 
 use std::collections::BTreeMap;
 
-/// Most entries of a vector, inclusive: until there a search and a shift cost less than a tree, which is less full too.
+/// Most entries of a vector, inclusive: until there a search and a shift cost less than a tree, which is less
+/// full too.
 const FEW: usize = 32;
 
 #[derive(Debug)]

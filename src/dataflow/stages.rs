@@ -30,8 +30,8 @@ pub struct Stages {
     pub evidence: bool,
     /// Which documents stay alive.
     pub retention: Retention,
-    /// Whether an id may have events in several partitions: then its home decides which of them is the last one, and deleted ids are
-    /// remembered.
+    /// Whether an id may have events in several partitions: then its home decides which of them is the last
+    /// one, and deleted ids are remembered.
     pub ids_move: bool,
     /// That ids do move is logged once in a run.
     pub moves_logged: Arc<Once>,
@@ -39,13 +39,15 @@ pub struct Stages {
     pub keeps: bool,
     /// Whether each epoch leaves with its [changes of documents](crate::doc::DocChange).
     pub tells_documents: bool,
-    /// From which epoch on no earlier run has been here before. Tables of document frequencies are made from there on.
+    /// From which epoch on no earlier run has been here before. Tables of document frequencies are made from
+    /// there on.
     pub live: Arc<LiveFrom>,
     /// How far an earlier run had come: where reading begins, and the table of document frequencies in force.
     pub past: Progress,
     /// That table.
     pub table: Option<Arc<IdfTable>>,
-    /// Tables that have been made, until whoever stores them takes them out; by fingerprint. Only where documents are kept.
+    /// Tables that have been made, until whoever stores them takes them out; by fingerprint. Only where
+    /// documents are kept.
     pub tables: Arc<Mutex<BTreeMap<u64, Arc<IdfTable>>>>,
     /// Who asks about the corpus while it changes.
     pub visitors: Arc<Visitors>,
@@ -53,14 +55,16 @@ pub struct Stages {
     pub origins: Option<Arc<Origins>>,
     /// Where it is counted.
     pub metrics: Arc<Metrics>,
-    /// The hot blocks of all workers, kept current; their documents are named now and then, and when the input has ended.
+    /// The hot blocks of all workers, kept current; their documents are named now and then, and when the
+    /// input has ended.
     pub hot_blocks: Arc<Mutex<HotBlocks>>,
     /// Distinct sketches that the blocks are planned for, of all processes.
     pub planned: u64,
 }
 
 impl Stages {
-    /// Stages of a run that begins, with everything counted from zero; without evidence, every document stays alive, nothing kept.
+    /// Stages of a run that begins, with everything counted from zero; without evidence, every document stays
+    /// alive, nothing kept.
     pub fn new(
         scheme: Scheme,
         blocking: Arc<dyn Blocking>,

@@ -1,4 +1,5 @@
-//! Upsert: of each document's events in an epoch the last one wins; out come the changes of sketches' memberships.
+//! Upsert: of each document's events in an epoch the last one wins; out come the changes of sketches'
+//! memberships.
 
 use serde::{Deserialize, Serialize};
 use timely::dataflow::Stream;

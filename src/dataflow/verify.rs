@@ -1,8 +1,9 @@
-//! Verify: the rest of the filter, for candidates that survived their first words. A candidate (x, y) travels to the owner
-//! of x, which sends the sketch of x on to the owner of y, where the two are compared: no worker needs all sketches.
+//! Verify: the rest of the filter, for candidates that survived their first words. A candidate (x, y) travels
+//! to the owner of x, which sends the sketch of x on to the owner of y, where the two are compared: no worker
+//! needs all sketches.
 //!
-//! The verdict is a pure function of the two sketches, and a sketch id names its content. So a retraction is judged anew,
-//! with the same outcome, and nothing about past verdicts is kept.
+//! The verdict is a pure function of the two sketches, and a sketch id names its content. So a retraction is
+//! judged anew, with the same outcome, and nothing about past verdicts is kept.
 
 use std::cell::RefCell;
 use std::hint::black_box;
@@ -30,7 +31,8 @@ use crate::pair::{Evidence, Pair, Similarity};
 use crate::sketch::{Sketch, SketchRef};
 use crate::time::Epoch;
 
-/// Epochs after which all hot blocks are named anew, since members change. Those without a name are named when an epoch ends.
+/// Epochs after which all hot blocks are named anew, since members change. Those without a name are named
+/// when an epoch ends.
 const NAMED_EVERY: Epoch = 32;
 
 /// A sketch on its way to the partners that one worker owns.
@@ -50,7 +52,8 @@ pub(super) struct Verified<'scope> {
     pub(super) notes: Stream<'scope, Epoch, Vec<Note>>,
 }
 
-/// Compares the candidates, and visitors with whom they are called on; `sketches` holds those that this worker owns.
+/// Compares the candidates, and visitors with whom they are called on; `sketches` holds those that this
+/// worker owns.
 pub(super) fn verify<'scope>(
     meetings: Stream<'scope, Epoch, Vec<Candidate>>,
     calls: Stream<'scope, Epoch, Vec<Call>>,
@@ -64,7 +67,8 @@ pub(super) fn verify<'scope>(
     let least = stages.blocking.least();
     let to_x = Exchange::new(|m: &Candidate| m.pair.lo().low());
     let visits = by_epoch(meetings, to_x, "Visit", move |_, meetings, emit| {
-        // Workers report the blocks that they own; what is left after adding up is a candidate that came or went.
+        // Workers report the blocks that they own; what is left after adding up is a candidate that came or
+        // went.
         let mut changes: Vec<_> = meetings
             .into_iter()
             .map(|m| ((*m.pair.lo(), owner(*m.pair.hi()), *m.pair.hi()), m.diff))
@@ -199,7 +203,8 @@ fn receive(call: &Call, epoch: Epoch, sketches: &Sketches, stages: &Stages, shar
     Said::Found(found)
 }
 
-/// The copies that a visitor is paired with, as of an epoch; whether they are so many that it does not stand for its sketch itself.
+/// The copies that a visitor is paired with, as of an epoch; whether they are so many that it does not stand
+/// for its sketch itself.
 fn is_hidden<'a>(
     visitor: &Presence,
     epoch: Epoch,

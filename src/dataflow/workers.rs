@@ -1,7 +1,9 @@
-//! Worker threads: each builds its share of the dataflow and steps it until the input has ended, or until it is cancelled.
+//! Worker threads: each builds its share of the dataflow and steps it until the input has ended, or until it
+//! is cancelled.
 //!
-//! In one process or in several, each with as many threads: a worker's index counts them all, process by process, so that worker 0 is the
-//! first one of process 0. Inside a process records move between threads as they are, between processes as bytes over its [`link`](super::link)s.
+//! In one process or in several, each with as many threads: a worker's index counts them all, process by
+//! process, so that worker 0 is the first one of process 0. Inside a process records move between threads as
+//! they are, between processes as bytes over its [`link`](super::link)s.
 
 use std::any::Any;
 use std::fmt;
@@ -31,13 +33,13 @@ pub struct Data {
     pub index: usize,
     /// By process, a connected socket over which nothing has been sent; `None` for this one.
     pub sockets: Vec<Option<TcpStream>>,
-    /// Told when another process can no longer be reached, or says what cannot be. The workers go on, without ever closing
-    /// an epoch that it has a share in; whoever is told cancels them.
+    /// Told when another process can no longer be reached, or says what cannot be. The workers go on, without
+    /// ever closing an epoch that it has a share in; whoever is told cancels them.
     pub lost: Lost,
 }
 
-/// Ends the workers of a run before their input does. They drop their dataflow as it is: no epoch closes that was open, and
-/// nobody is told that the input has ended. Other processes see that this one is lost.
+/// Ends the workers of a run before their input does. They drop their dataflow as it is: no epoch closes that
+/// was open, and nobody is told that the input has ended. Other processes see that this one is lost.
 #[derive(Debug, Default)]
 pub struct Cancellation {
     cancelled: AtomicBool,
@@ -69,15 +71,16 @@ impl Cancellation {
         self.cancelled.load(Ordering::SeqCst)
     }
 
-    /// The current thread is a worker. Called before it first asks whether it is cancelled, so that it is told.
+    /// The current thread is a worker. Called before it first asks whether it is cancelled, so that it is
+    /// told.
     fn register(&self) {
         self.workers.lock().push(thread::current());
     }
 }
 
 impl Workers {
-    /// Starts `count` threads, 1 or more, at epoch `first`. `parts` makes the ends of the dataflow for each worker, by its index
-    /// from 0. A worker that panics cancels the others, who would wait for it for ever.
+    /// Starts `count` threads, 1 or more, at epoch `first`. `parts` makes the ends of the dataflow for each
+    /// worker, by its index from 0. A worker that panics cancels the others, who would wait for it for ever.
     ///
     /// # Errors
     /// If threads cannot be started.
@@ -95,7 +98,8 @@ impl Workers {
         Self::execute((builders, Box::new(())), None, stages, first, cancellation, parts)
     }
 
-    /// As [`Self::start`], together with the workers of other processes, which have as many each and start at the same epoch.
+    /// As [`Self::start`], together with the workers of other processes, which have as many each and start at
+    /// the same epoch.
     ///
     /// # Errors
     /// If threads cannot be started, or sockets cannot be used.
@@ -139,7 +143,8 @@ impl Workers {
             if worked.is_err() {
                 cancellation.cancel();
             }
-            // What is left of a dataflow is never stepped again: its capabilities go without anybody hearing of it.
+            // What is left of a dataflow is never stepped again: its capabilities go without anybody hearing
+            // of it.
             for dataflow in worker.installed_dataflows() {
                 worker.drop_dataflow(dataflow);
             }

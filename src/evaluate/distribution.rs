@@ -7,9 +7,10 @@
 //! | FUNDS-like | 0.93 Beta(1, 6) + 0.05 U(0, 1) + 0.02 Beta(20, 1.5) | a model of reports of funds: some boilerplate in common, few duplicates |
 //! | WEB-like | 0.999 Beta(0.8, 30) + 0.001 U(0, 1) | random pairs of a corpus |
 //!
-//! References: Yuan et al., the staged CWS filter (2019), section 6, for the first three; its FUNDS data are not public, and the
-//! model is fitted to what it says about them (more than 90 % of the pairs end at the first look at T = 0.8). G. Marsaglia and
-//! W. W. Tsang, *A simple method for generating gamma variables* (TOMS 2000), section 2, for Beta, as `X / (X + Y)` of two gammas.
+//! References: Yuan et al., the staged CWS filter (2019), section 6, for the first three; its FUNDS data are
+//! not public, and the model is fitted to what it says about them (more than 90 % of the pairs end at the
+//! first look at T = 0.8). G. Marsaglia and W. W. Tsang, *A simple method for generating gamma variables*
+//! (TOMS 2000), section 2, for Beta, as `X / (X + Y)` of two gammas.
 
 use rand::Rng;
 
@@ -167,8 +168,9 @@ mod tests {
         (mean, squares / DRAWS as f64 - mean * mean)
     }
 
-    /// Beta(a, b) has the mean `a / (a + b)` and the variance `a b / ((a + b)^2 (a + b + 1))`. A mean of n draws is within 4.5
-    /// standard deviations; a variance within 6 %, more than 4.5 times `sqrt((kurtosis - 1) / n)` for a kurtosis of up to 18.
+    /// Beta(a, b) has the mean `a / (a + b)` and the variance `a b / ((a + b)^2 (a + b + 1))`. A mean of n
+    /// draws is within 4.5 standard deviations; a variance within 6 %, more than 4.5 times `sqrt((kurtosis -
+    /// 1) / n)` for a kurtosis of up to 18.
     #[test]
     fn moments_of_beta() {
         for (a, b) in [(1.0_f64, 6.0_f64), (20.0, 1.5), (0.8, 30.0), (0.5, 0.5)] {

@@ -1,4 +1,5 @@
-//! What studies found, as files: a CSV for each table, an SVG for each plot, and one HTML page with all of it.
+//! What studies found, as files: a CSV for each table, an SVG for each plot, and one HTML page with all of
+//! it.
 //!
 //! The page needs nothing beside it: plots are inline, and so is its style.
 

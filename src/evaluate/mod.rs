@@ -1,7 +1,9 @@
-//! The laboratory: studies that measure what the program promises, with tables and plots. Nothing of it is used by a run.
+//! The laboratory: studies that measure what the program promises, with tables and plots. Nothing of it is
+//! used by a run.
 //!
-//! A [`Study`] measures one thing and yields [`Findings`]: [`Table`]s and [`Plot`]s. How they are written (text, Markdown, CSV, SVG,
-//! one HTML page) is decided once for all of them, in [`table`], [`plot`] and [`folder`].
+//! A [`Study`] measures one thing and yields [`Findings`]: [`Table`]s and [`Plot`]s. How they are written
+//! (text, Markdown, CSV, SVG, one HTML page) is decided once for all of them, in [`table`], [`plot`] and
+//! [`folder`].
 //!
 //! | study | measures |
 //! |---|---|
@@ -15,8 +17,8 @@
 //!
 //! A new study is a file here and an arm in `cli/evaluate.rs`.
 //!
-//! Invariants: whatever is random comes from [`Bench::seed`], and no count depends on the number of threads; only times differ
-//! from run to run. Ratios of times are between forms measured in turn, in one process.
+//! Invariants: whatever is random comes from [`Bench::seed`], and no count depends on the number of threads;
+//! only times differ from run to run. Ratios of times are between forms measured in turn, in one process.
 
 pub mod distribution;
 pub mod estimators;
@@ -69,8 +71,8 @@ pub struct Bench<'c> {
 impl Bench<'_> {
     /// How long each form of some work takes, in seconds, the parts of the work together.
     ///
-    /// In every round each form has its turn at all parts; of each part the least time over the rounds counts, so that what else a
-    /// machine does shows little, if a part takes less than a millisecond or so.
+    /// In every round each form has its turn at all parts; of each part the least time over the rounds
+    /// counts, so that what else a machine does shows little, if a part takes less than a millisecond or so.
     fn times(&self, forms: usize, parts: usize, mut work: impl FnMut(usize, usize)) -> Vec<f64> {
         let mut least = vec![vec![f64::MAX; parts]; forms];
         for _ in 0..ROUNDS {

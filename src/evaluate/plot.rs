@@ -1,7 +1,8 @@
 //! Plots: lines over two axes, drawn as SVG.
 //!
-//! A series is a line through its points. Over an axis of bands each value is a step as wide as its band, and nothing is drawn where a
-//! band has none: a line from value to value would show some in between. The legend stands beside the axes, never on them.
+//! A series is a line through its points. Over an axis of bands each value is a step as wide as its band, and
+//! nothing is drawn where a band has none: a line from value to value would show some in between. The legend
+//! stands beside the axes, never on them.
 
 use std::ops::Range;
 
@@ -46,8 +47,8 @@ pub struct Axis {
     pub label: String,
     /// Whether it is logarithmic: then what is not above 0 is left out.
     pub log: bool,
-    /// Where its bands begin, ascending, if values along it are of bands: a point at the begin of one is of all of it. The last one is
-    /// a point by itself.
+    /// Where its bands begin, ascending, if values along it are of bands: a point at the begin of one is of
+    /// all of it. The last one is a point by itself.
     pub bands: Vec<f64>,
     /// Whether it is of shares, and reaches from 0 to 1 whatever is drawn.
     pub shares: bool,
@@ -269,7 +270,8 @@ mod tests {
         assert!(plot(true, &[]).svg().is_ok() && plot(false, &[(0.0, 0.0)]).svg().is_ok());
     }
 
-    /// Bands from 0.5 to 0.8 with a gap, and 1 by itself: a value stands for all of its band and for nothing else.
+    /// Bands from 0.5 to 0.8 with a gap, and 1 by itself: a value stands for all of its band and for nothing
+    /// else.
     #[test]
     fn values_of_bands_are_steps() {
         let points = [(0.5, 0.1), (0.6, 0.4), (0.8, 0.9), (1.0, 1.0)];

@@ -1,9 +1,11 @@
-//! Scripts without spaces: what each rule of `text.spaceless` makes of texts whose near-duplicates are known from a twin.
+//! Scripts without spaces: what each rule of `text.spaceless` makes of texts whose near-duplicates are known
+//! from a twin.
 //!
-//! A corpus is generated once in words that spaces separate, and once in Chinese, Japanese and Thai: the same documents with the same
-//! edits, word by word ([`labelled`](crate::feed::generate::labelled)). So the pairs of the twin, by shingles of three words, are the
-//! yardstick: a rule is good if it finds these pairs, and no others, at the same threshold. Letters and lengths of words follow those of
-//! the languages, their grammar does not.
+//! A corpus is generated once in words that spaces separate, and once in Chinese, Japanese and Thai: the same
+//! documents with the same edits, word by word ([`labelled`](crate::feed::generate::labelled)). So the pairs
+//! of the twin, by shingles of three words, are the yardstick: a rule is good if it finds these pairs, and no
+//! others, at the same threshold. Letters and lengths of words follow those of the languages, their grammar
+//! does not.
 
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -1,4 +1,5 @@
-//! How long it takes to make the components of a sketch, per feature: hashes of features in, components out; without the text.
+//! How long it takes to make the components of a sketch, per feature: hashes of features in, components out;
+//! without the text.
 
 use std::hint::black_box;
 

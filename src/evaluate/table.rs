@@ -1,7 +1,7 @@
 //! Tables: what they hold, and how they are written.
 //!
-//! A number is held in full and shown with four significant digits ([`Value`]'s `Display`); CSV has it in full.
-//! CSV is that of RFC 4180, but for lines, which end in a newline alone.
+//! A number is held in full and shown with four significant digits ([`Value`]'s `Display`); CSV has it in
+//! full. CSV is that of RFC 4180, but for lines, which end in a newline alone.
 
 use std::fmt::{self, Write};
 

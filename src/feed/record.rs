@@ -1,8 +1,8 @@
 //! One line of a feed: read and written.
 //!
-//! Reading is on the hot path. A text without escapes is borrowed from the line; a text with escapes is resolved into
-//! a buffer that the [`Parser`] keeps, so that nothing is allocated per record but the id. The [usual](super::usual) line is read
-//! by hand, any other by a [library](super::json).
+//! Reading is on the hot path. A text without escapes is borrowed from the line; a text with escapes is
+//! resolved into a buffer that the [`Parser`] keeps, so that nothing is allocated per record but the id. The
+//! [usual](super::usual) line is read by hand, any other by a [library](super::json).
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -43,7 +43,8 @@ impl Parser {
         Self::default()
     }
 
-    /// A parser that reads further fields of these names, which are distinct and none that every record knows.
+    /// A parser that reads further fields of these names, which are distinct and none that every record
+    /// knows.
     pub fn with_fields(names: &[String]) -> Self {
         let further = |name: &String| Further { name: name.clone(), content: String::new(), good: true };
         Self { further: names.iter().map(further).collect(), ..Self::default() }
@@ -59,7 +60,8 @@ impl Parser {
         !self.further.is_empty()
     }
 
-    /// Reads one line, with or without its end. The fields are examined in the order id, op, ts, text, further ones.
+    /// Reads one line, with or without its end. The fields are examined in the order id, op, ts, text,
+    /// further ones.
     ///
     /// # Errors
     /// The first [reason](BadRecord) that applies, in the order of [`BadRecord::ALL`].
@@ -156,7 +158,8 @@ pub fn timestamp(line: &[u8]) -> Option<f64> {
     }
 }
 
-/// Writes one line: `{"id":…,"op":…,"ts":…,"text":…}`, without `ts` if there is none; a whole `ts` has no fraction.
+/// Writes one line: `{"id":…,"op":…,"ts":…,"text":…}`, without `ts` if there is none; a whole `ts` has no
+/// fraction.
 ///
 /// # Errors
 /// Those of `out`.

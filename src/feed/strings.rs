@@ -1,18 +1,20 @@
 //! Strings of JSON, 32 bytes at a time.
 //!
-//! A line and where a string begins -> its content, borrowed if it has no escapes, else resolved into a buffer; and where it ends. A
-//! string that JSON does not allow is `None`.
+//! A line and where a string begins -> its content, borrowed if it has no escapes, else resolved into a
+//! buffer; and where it ends. A string that JSON does not allow is `None`.
 //!
-//! Only the content is checked to be UTF-8, after its escapes are resolved. That says the same of the line: an escape begins
-//! and ends with ASCII, and what it stands for is complete, so neither can mend or break what is beside it.
+//! Only the content is checked to be UTF-8, after its escapes are resolved. That says the same of the line:
+//! an escape begins and ends with ASCII, and what it stands for is complete, so neither can mend or break
+//! what is beside it.
 //!
-//! Reference: G. Langdale and D. Lemire, *Parsing gigabytes of JSON per second* (VLDB Journal 2019), section 3.2.
+//! Reference: G. Langdale and D. Lemire, *Parsing gigabytes of JSON per second* (VLDB Journal 2019), section
+//! 3.2.
 
 /// Bytes looked at together.
 const BLOCK: usize = 32;
 
-/// The content of the string whose first byte after the quote is `line[start]`, and the place after its closing quote. The
-/// buffer's contents are lost.
+/// The content of the string whose first byte after the quote is `line[start]`, and the place after its
+/// closing quote. The buffer's contents are lost.
 pub(super) fn read<'s>(line: &'s [u8], start: usize, buffer: &'s mut Vec<u8>) -> Option<(&'s str, usize)> {
     let end = special(line, start);
     let (content, end) = match *line.get(end)? {
@@ -75,7 +77,8 @@ fn resolve<'b>(
     }
 }
 
-/// Writes what an escape stands for, whose text after the backslash `rest` begins with: bytes read, bytes written.
+/// Writes what an escape stands for, whose text after the backslash `rest` begins with: bytes read, bytes
+/// written.
 #[inline]
 fn escape(rest: &[u8], out: &mut [u8]) -> Option<(usize, usize)> {
     out[0] = match *rest.first()? {
@@ -135,8 +138,8 @@ fn padded(rest: &[u8]) -> [u8; BLOCK] {
     block
 }
 
-/// Which bytes do not stand for themselves in a string: the quote, the backslash and those below the space, each a bit, the first
-/// byte's the lowest.
+/// Which bytes do not stand for themselves in a string: the quote, the backslash and those below the space,
+/// each a bit, the first byte's the lowest.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[expect(unsafe_code, reason = "a call of a function compiled for a feature that the architecture has")]

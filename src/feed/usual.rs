@@ -1,12 +1,13 @@
-//! Reads the usual line by hand: an object whose known fields have the values that they should have, each once.
+//! Reads the usual line by hand: an object whose known fields have the values that they should have, each
+//! once.
 //!
-//! A line -> its known fields, or `None`: then nothing is known of the line, and [`json`](super::json) says what it is. So
-//! this reader never says that a record is bad for its form; and where it says anything, it is what `json` would (tested on both
-//! good and damaged lines).
+//! A line -> its known fields, or `None`: then nothing is known of the line, and [`json`](super::json) says
+//! what it is. So this reader never says that a record is bad for its form; and where it says anything, it is
+//! what `json` would (tested on both good and damaged lines).
 //!
-//! Why there are two: most of a feed's bytes are texts, and a library reads them twice, once to check that they are UTF-8, once to
-//! find their escapes, some bytes at a time; here that is one pass of [32 bytes](super::strings) at a time, and a check of the
-//! text alone.
+//! Why there are two: most of a feed's bytes are texts, and a library reads them twice, once to check that
+//! they are UTF-8, once to find their escapes, some bytes at a time; here that is one pass of [32
+//! bytes](super::strings) at a time, and a check of the text alone.
 
 use serde::de::IgnoredAny;
 

@@ -1,20 +1,21 @@
 //! Exact binomial tails, and the counts at which a tail reaches an error probability.
 //!
 //! X of k components match, each with probability p: `P[X = x] = C(k, x) p^x (1 - p)^(k - x)`. The whole
-//! distribution is built by the ratio of neighbours, `P[x + 1] / P[x] = (k - x) / (x + 1) * p / (1 - p)`, outwards
-//! from its mode, and divided by its sum: no logarithm, no factorial, and a relative error of a few k machine
-//! epsilons even far out in the tails (values below 1e-308 become 0).
+//! distribution is built by the ratio of neighbours, `P[x + 1] / P[x] = (k - x) / (x + 1) * p / (1 - p)`,
+//! outwards from its mode, and divided by its sum: no logarithm, no factorial, and a relative error of a few
+//! k machine epsilons even far out in the tails (values below 1e-308 become 0).
 //!
-//! Counts follow from probabilities with a guard, since plain floating point is one off where the exact value is
-//! whole (`100 * (1 - 0.8) / 2` is not 10).
+//! Counts follow from probabilities with a guard, since plain floating point is one off where the exact value
+//! is whole (`100 * (1 - 0.8) / 2` is not 10).
 
-/// Relative slack of a comparison with an error probability, far above rounding and far below what an error rate
-/// means.
+/// Relative slack of a comparison with an error probability, far above rounding and far below what an error
+/// rate means.
 pub(super) const GUARD: f64 = 1e-9;
 
 /// The least whole number that is at least `x`, where `x` is meant as an exact decimal: `ceil(x - 1e-9)`.
 ///
-/// A threshold of up to eight decimals times a count of up to ten million is distinguished from a whole number.
+/// A threshold of up to eight decimals times a count of up to ten million is distinguished from a whole
+/// number.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -70,14 +71,14 @@ impl Binomial {
         self.pmf.iter().skip(count).rev().sum::<f64>() + 0.0
     }
 
-    /// The greatest count with `P[X < count] <= error`: reject below it. 0, never to reject, where even X = 0 is
-    /// likelier.
+    /// The greatest count with `P[X < count] <= error`: reject below it. 0, never to reject, where even X = 0
+    /// is likelier.
     pub fn reject_below(&self, error: f64) -> usize {
         within(self.pmf.iter(), error)
     }
 
-    /// The least count with `P[X >= count] <= error`: accept from it. k + 1, never to accept, where even X = k is
-    /// likelier.
+    /// The least count with `P[X >= count] <= error`: accept from it. k + 1, never to accept, where even X =
+    /// k is likelier.
     pub fn accept_from(&self, error: f64) -> usize {
         self.pmf.len() - within(self.pmf.iter().rev(), error)
     }

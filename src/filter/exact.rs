@@ -1,16 +1,17 @@
 //! The filter that decides by exact similarity, after the sketches have rejected what is hopeless.
 //!
 //! In: two sketches with their features. Out: a [`Verdict`] with the exact Jaccard similarity J = a / u of an
-//! accepted pair, a features in common among u. Accepted iff J >= T, inclusive, and no look rejects: precision is 1,
-//! and a pair of J >= T is lost here with probability at most `error` ([`Schedule::verify`]), whether or not blocking
-//! finds it.
+//! accepted pair, a features in common among u. Accepted iff J >= T, inclusive, and no look rejects:
+//! precision is 1, and a pair of J >= T is lost here with probability at most `error` ([`Schedule::verify`]),
+//! whether or not blocking finds it.
 //!
-//! Order of the looks: the first word's test; the sizes; the looks of the schedule; the features. With n and m
-//! features J >= T holds iff `a >= needed(n + m) = ceil(T / (1 + T) * (n + m))`; since a is at most min(n, m), the
-//! sizes alone reject a pair of min / max < T, without error. The [merge](super::merge) of the two lists ends where a can no
-//! longer be reached.
+//! Order of the looks: the first word's test; the sizes; the looks of the schedule; the features. With n and
+//! m features J >= T holds iff `a >= needed(n + m) = ceil(T / (1 + T) * (n + m))`; since a is at most min(n,
+//! m), the sizes alone reject a pair of min / max < T, without error. The [merge](super::merge) of the two
+//! lists ends where a can no longer be reached.
 //!
-//! Other [measures](crate::text::measures) than the plain Jaccard similarity need the features' weights, and are decided in
+//! Other [measures](crate::text::measures) than the plain Jaccard similarity need the features' weights, and
+//! are decided in
 //! [`weighted`]: with masses in place of sizes, and otherwise the same.
 
 use super::binomial::least_count;

@@ -1,12 +1,15 @@
-//! The staged filter: decides whether a candidate pair is a pair, reading as little of the two sketches as it can.
+//! The staged filter: decides whether a candidate pair is a pair, reading as little of the two sketches as it
+//! can.
 //!
-//! In: two sketches. Out: a [`Verdict`]. A [`Schedule`] says where to look and which counts decide; a [`Target`] is what all
-//! bounds are derived from, a threshold for sketches of one shape. [`Staged`] decides by the sketches alone, [`Exact`]
-//! only rejects by them and accepts by the features; [`Whole`] is for sketches that have no places to look at. What a filter will
-//! read and how often it errs are functions of its schedule: [`Schedule::operation`] and [`Schedule::spent`].
+//! In: two sketches. Out: a [`Verdict`]. A [`Schedule`] says where to look and which counts decide; a
+//! [`Target`] is what all bounds are derived from, a threshold for sketches of one shape. [`Staged`] decides
+//! by the sketches alone, [`Exact`] only rejects by them and accepts by the features; [`Whole`] is for
+//! sketches that have no places to look at. What a filter will read and how often it errs are functions of
+//! its schedule: [`Schedule::operation`] and [`Schedule::spent`].
 //!
-//! The sketches are compared from their first component on. The first word, one bit each of 64 components, is kept
-//! where the pairs are made, so [`PairFilter::first_word`] rejects most of them before a sketch is fetched.
+//! The sketches are compared from their first component on. The first word, one bit each of 64 components, is
+//! kept where the pairs are made, so [`PairFilter::first_word`] rejects most of them before a sketch is
+//! fetched.
 
 pub mod binomial;
 mod exact;
@@ -43,8 +46,8 @@ pub struct Verdict {
     pub accepted: Option<Similarity>,
     /// The look that decided, from 1.
     pub look: u16,
-    /// Components read before the decision, the first word's test included. Not those that are read after it, for the estimate of an
-    /// accepted pair.
+    /// Components read before the decision, the first word's test included. Not those that are read after it,
+    /// for the estimate of an accepted pair.
     pub components: u32,
 }
 
@@ -77,8 +80,8 @@ pub trait PairFilter: Send + Sync + fmt::Debug {
     /// Number of looks; a verdict's `look` is in `1..=looks()`.
     fn looks(&self) -> usize;
 
-    /// The same filter for a run that writes no similarity: it accepts the same pairs at the same looks, but a similarity is then
-    /// an estimate of what has been read. `None` where nothing is saved by that.
+    /// The same filter for a run that writes no similarity: it accepts the same pairs at the same looks, but
+    /// a similarity is then an estimate of what has been read. `None` where nothing is saved by that.
     fn for_membership(&self) -> Option<Arc<dyn PairFilter>> {
         None
     }
@@ -117,10 +120,11 @@ pub struct FilterParams {
     /// How early looks decide; default `staged`.
     pub kind: FilterKind,
     /// The error of the early looks, above 0 and at most 0.1: the most that they may change, each way (kind
-    /// `staged`), or each look by itself (kind `paper`). Default 1e-5, and 1e-3 with `verify = "exact"`, where only
-    /// recall is at stake.
+    /// `staged`), or each look by itself (kind `paper`). Default 1e-5, and 1e-3 with `verify = "exact"`,
+    /// where only recall is at stake.
     pub error: Option<f64>,
-    /// Components after which to look, ascending; default [`Target::default_looks`], and the paper's own for kind `paper`.
+    /// Components after which to look, ascending; default [`Target::default_looks`], and the paper's own for
+    /// kind `paper`.
     pub looks: Option<Vec<usize>>,
     /// What decides about the survivors; default `sketch`.
     pub verify: Verify,

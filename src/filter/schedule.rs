@@ -1,8 +1,8 @@
 //! A schedule: where a comparison looks, and how few or how many matches end it there.
 //!
-//! In: two sketches of K components. Out: a [`Stop`]: the look at which the comparison ended, and on which side.
-//! Looks go from the first component on; a look at k components rejects with fewer than `reject_below` matches and
-//! accepts with `accept_from` or more. A pair that no look rejects is accepted.
+//! In: two sketches of K components. Out: a [`Stop`]: the look at which the comparison ended, and on which
+//! side. Looks go from the first component on; a look at k components rejects with fewer than `reject_below`
+//! matches and accepts with `accept_from` or more. A pair that no look rejects is accepted.
 //!
 //! Five ways to set the bounds, all around `M0 = ceil(p(T) * K)`, the least number of matches that a full
 //! comparison accepts:
@@ -17,10 +17,10 @@
 //!
 //! Invariants: looks ascend strictly; `reject_below <= accept_from`.
 //!
-//! References: the per-look bounds are those of the staged CWS filter (Yuan et al. 2019, sections 5.1 and 5.2) with
-//! its table of tails corrected: its columns hold P[X < m] and P[X >= m], one off from their headings. It is
-//! BayesLSH (Satuluri and Parthasarathy 2012) with k for k + 1 trials. See [`sequential`](super::sequential) for
-//! the exact bounds.
+//! References: the per-look bounds are those of the staged CWS filter (Yuan et al. 2019, sections 5.1 and
+//! 5.2) with its table of tails corrected: its columns hold P[X < m] and P[X >= m], one off from their
+//! headings. It is BayesLSH (Satuluri and Parthasarathy 2012) with k for k + 1 trials. See
+//! [`sequential`](super::sequential) for the exact bounds.
 
 use super::binomial::Binomial;
 use super::sequential::{Bounds, FirstWord, Model, Paths};
@@ -105,8 +105,9 @@ impl Schedule {
         Self::new(target, &[target.size()], &[], &[], Spent::default())
     }
 
-    /// One look, at all components, and before it the first word, which rejects where it alone has too many differences: the
-    /// full comparison's answer without error. Where differences are few, as within a Hamming radius, it decides most pairs.
+    /// One look, at all components, and before it the first word, which rejects where it alone has too many
+    /// differences: the full comparison's answer without error. Where differences are few, as within a
+    /// Hamming radius, it decides most pairs.
     pub fn within_radius(target: Target) -> Self {
         let differences = target.size() - target.least_matches();
         let below = target.has_first_word().then(|| narrow(WORD.saturating_sub(differences)));
@@ -118,8 +119,8 @@ impl Schedule {
         Self::new(target, &[], &[], &[], Spent::default())
     }
 
-    /// Per-look binomial bounds: each early look errs with probability at most `error`, at any similarity on the
-    /// wrong side of the threshold. [`spent`](Self::spent) holds what that adds up to over the looks.
+    /// Per-look binomial bounds: each early look errs with probability at most `error`, at any similarity on
+    /// the wrong side of the threshold. [`spent`](Self::spent) holds what that adds up to over the looks.
     pub fn per_look(target: Target, looks: &[usize], error: f64) -> Self {
         let p = target.probability();
         let early: Vec<usize> = looks.iter().copied().filter(|&k| k < target.size()).collect();
@@ -131,25 +132,26 @@ impl Schedule {
         Self::new(target, looks, &below, &from, Spent { reject, accept })
     }
 
-    /// Exact sequential bounds relative to the full comparison: whatever the similarity of a pair is, an early look
-    /// changes the full comparison's answer with probability at most `error`, each way. With `first_word`, the
-    /// first word's test comes before the looks and has its share of the error.
+    /// Exact sequential bounds relative to the full comparison: whatever the similarity of a pair is, an
+    /// early look changes the full comparison's answer with probability at most `error`, each way. With
+    /// `first_word`, the first word's test comes before the looks and has its share of the error.
     pub fn sequential(target: Target, looks: &[usize], first_word: bool, error: f64) -> Self {
         let (size, least) = (target.size(), target.least_matches());
         let early: Vec<usize> = looks.iter().copied().filter(|&k| k < size).collect();
         let word = first_word.then(|| target.first_word());
         let reject = Bounds::new(Model::sketch(size, least), word, &early, error);
-        // Mirrored: a pair that has one match too few has this many differences, and few of them early on mislead.
+        // Mirrored: a pair that has one match too few has this many differences, and few of them early on
+        // mislead.
         let accept = Bounds::new(Model::sketch(size, size - (least - 1)), None, &early, error);
         let from: Vec<usize> = early.iter().zip(&accept.below).map(|(k, below)| k + 1 - below).collect();
         let spent = Spent { reject: reject.spent, accept: accept.spent };
         Self::new(target, looks, &reject.below, &from, spent).with_first_word(word, reject.first_word)
     }
 
-    /// Reject bounds relative to the true similarity, the look at K included: whatever survives is for an exact
-    /// check. The components must match independently, as they do for MinHash and for darts; smaller variance (fast
-    /// similarity sketching) is expected to be on the safe side; not for densified one-permutation sketches of
-    /// short texts.
+    /// Reject bounds relative to the true similarity, the look at K included: whatever survives is for an
+    /// exact check. The components must match independently, as they do for MinHash and for darts; smaller
+    /// variance (fast similarity sketching) is expected to be on the safe side; not for densified
+    /// one-permutation sketches of short texts.
     pub fn verify(target: Target, looks: &[usize], first_word: bool, error: f64) -> Self {
         let word = first_word.then(|| target.first_word());
         let bounds = Bounds::new(Model::truth(target.size(), target.probability()), word, looks, error);
@@ -178,7 +180,8 @@ impl Schedule {
         &self.target
     }
 
-    /// The first word's bound, where it is tested: reject if fewer of the 64 bits agree, exclusive; 0 = never.
+    /// The first word's bound, where it is tested: reject if fewer of the 64 bits agree, exclusive; 0 =
+    /// never.
     pub fn first_word(&self) -> Option<u32> {
         self.first_word
     }

@@ -1,30 +1,31 @@
-//! Exact sequential bounds: how few matches at a look may end a comparison, so that all looks together err with
-//! probability at most delta.
+//! Exact sequential bounds: how few matches at a look may end a comparison, so that all looks together err
+//! with probability at most delta.
 //!
-//! Looks at the first k_1 < ... < k_n of K components; a pair is rejected at look i if fewer than `below[i]` match.
-//! Two meanings of an error:
+//! Looks at the first k_1 < ... < k_n of K components; a pair is rejected at look i if fewer than `below[i]`
+//! match. Two meanings of an error:
 //!
 //! - **sketch**: the pair has M matches in all, enough, and yet is rejected. The components of one pair are
-//!   exchangeable under the random seed, so all arrangements of M matches among K places are equally likely, whatever
-//!   the similarity is; and the probability of a rejection falls with M, so M = least number that suffices is the
-//!   worst case.
-//! - **true**: every component matches independently with probability at least p, and yet the pair is rejected; worst
-//!   at p.
+//!   exchangeable under the random seed, so all arrangements of M matches among K places are equally likely,
+//!   whatever the similarity is; and the probability of a rejection falls with M, so M = least number that
+//!   suffices is the worst case.
+//! - **true**: every component matches independently with probability at least p, and yet the pair is
+//!   rejected; worst at p.
 //!
-//! Both follow the paths of the binomial walk: `u(x)` is the probability that x of the first k components match and
-//! no look has rejected; from look to look it is convolved with Bin(step, p). In mode *true* that is the mass of x.
-//! In mode *sketch* it is conditioned on the end, `u(x) * P[Bin(K - k, p) = M - x] / P[Bin(K, p) = M]`, where any p
-//! gives the same and p = M / K keeps the numbers in range. After look i of n at most `delta * i / n` is spent
-//! (linear spending), and `below[i]` is the greatest bound that the rest allows. States that cannot reach M any
-//! more have mass 0 and cost nothing, so stopping when the outcome is certain (curtailment) is included.
+//! Both follow the paths of the binomial walk: `u(x)` is the probability that x of the first k components
+//! match and no look has rejected; from look to look it is convolved with Bin(step, p). In mode *true* that
+//! is the mass of x. In mode *sketch* it is conditioned on the end, `u(x) * P[Bin(K - k, p) = M - x] /
+//! P[Bin(K, p) = M]`, where any p gives the same and p = M / K keeps the numbers in range. After look i of n
+//! at most `delta * i / n` is spent (linear spending), and `below[i]` is the greatest bound that the rest
+//! allows. States that cannot reach M any more have mass 0 and cost nothing, so stopping when the outcome is
+//! certain (curtailment) is included.
 //!
-//! The **first word** test is a look at one bit only, of the first w components: a component that differs agrees in
-//! its low bit with probability `q = (2^(b-1) - 1) / (2^b - 1)`, so `Y = X_w + Bin(w - X_w, q)` bits agree. It
-//! comes first, spends like any look, and the paths go on with what it lets through.
+//! The **first word** test is a look at one bit only, of the first w components: a component that differs
+//! agrees in its low bit with probability `q = (2^(b-1) - 1) / (2^b - 1)`, so `Y = X_w + Bin(w - X_w, q)`
+//! bits agree. It comes first, spends like any look, and the paths go on with what it lets through.
 //!
-//! Bounds for accepting are the same bounds for the mirrored pair, in which matches and differences change places;
-//! each side ignores the other, which only lowers its error. The guarantee is for every pair before it is chosen:
-//! an error of a pair that blocking would not have found counts too.
+//! Bounds for accepting are the same bounds for the mirrored pair, in which matches and differences change
+//! places; each side ignores the other, which only lowers its error. The guarantee is for every pair before
+//! it is chosen: an error of a pair that blocking would not have found counts too.
 //!
 //! Reference: K. K. G. Lan and D. L. DeMets, *Discrete sequential boundaries for clinical trials* (Biometrika
 //! 1983), for spending an error over looks. Cost O(K²) at worst: 1 ms at K = 4096, once per pipeline.
@@ -85,8 +86,8 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// The greatest bounds for these looks (components, ascending; the first word's components at most the first of
-    /// them) that err with probability at most `delta`.
+    /// The greatest bounds for these looks (components, ascending; the first word's components at most the
+    /// first of them) that err with probability at most `delta`.
     pub(super) fn new(model: Model, first_word: Option<FirstWord>, looks: &[usize], delta: f64) -> Self {
         let stages = looks.len() + usize::from(first_word.is_some());
         let mut stage = 0_usize;

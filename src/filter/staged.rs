@@ -1,18 +1,20 @@
-//! The filter that decides by the sketches alone: look by look, and stop as soon as the outcome is certain enough.
+//! The filter that decides by the sketches alone: look by look, and stop as soon as the outcome is certain
+//! enough.
 //!
-//! In: two sketches. Out: a [`Verdict`], with the estimate from *all* components for an accepted pair, so that the
-//! reported similarity does not depend on where the filter stopped. What is left of a pair that is accepted early is therefore read
-//! in one go, without further looks. Where no similarity is written, only clusters or a list of documents
-//! ([`for_membership`](PairFilter::for_membership)), it is not read at all.
+//! In: two sketches. Out: a [`Verdict`], with the estimate from *all* components for an accepted pair, so
+//! that the reported similarity does not depend on where the filter stopped. What is left of a pair that is
+//! accepted early is therefore read in one go, without further looks. Where no similarity is written, only
+//! clusters or a list of documents ([`for_membership`](PairFilter::for_membership)), it is not read at all.
 //!
-//! Rule: a full comparison accepts iff at least `M0 = ceil(p(T) K)` of K components match. Kind `staged` reaches
-//! the same answer with probability at least `1 - error` each way, for every pair, whatever its similarity; see
-//! [`Schedule::sequential`]. The first word's test is part of that: it is the first look and has its share of the
-//! error (all of it, where the next look is at K). With b = 1 it is nothing but the look at 64 components; with b > 1 the word holds one
-//! bit of each and says less. Kinds `paper` and `full` pass every first word.
+//! Rule: a full comparison accepts iff at least `M0 = ceil(p(T) K)` of K components match. Kind `staged`
+//! reaches the same answer with probability at least `1 - error` each way, for every pair, whatever its
+//! similarity; see [`Schedule::sequential`]. The first word's test is part of that: it is the first look and
+//! has its share of the error (all of it, where the next look is at K). With b = 1 it is nothing but the look
+//! at 64 components; with b > 1 the word holds one bit of each and says less. Kinds `paper` and `full` pass
+//! every first word.
 //!
-//! The guarantee is about pairs, not about candidates: the probability that a pair is a candidate *and* is wrongly
-//! rejected is at most `error`, which therefore adds to the loss of recall by blocking.
+//! The guarantee is about pairs, not about candidates: the probability that a pair is a candidate *and* is
+//! wrongly rejected is at most `error`, which therefore adds to the loss of recall by blocking.
 
 use std::sync::Arc;
 

@@ -1,11 +1,13 @@
 //! What a filter is to decide: whether two sketches of one shape show a similarity of at least the threshold.
 //!
-//! Also where it looks, by default: after the whole words with which candidates, as banding makes them, cost the least. What a filter
-//! sees is not a corpus but its candidates, most of which lie near the threshold: [`CANDIDATES`] is their density, measured once and fixed
-//! here, since looks are a function of the configuration alone. What is counted is what is read: a candidate's sketch is seldom in a cache,
-//! and a look costs as much as [`LOOK`] words of it. A pair that a look rejects costs nothing any more; one that it accepts is read
-//! to its end, since its estimate is of all components, but it is looked at no more. The looks with the least sum are the shortest path through all
-//! that may be. Which looks are taken never matters to the error: the bounds are made for them.
+//! Also where it looks, by default: after the whole words with which candidates, as banding makes them, cost
+//! the least. What a filter sees is not a corpus but its candidates, most of which lie near the threshold:
+//! [`CANDIDATES`] is their density, measured once and fixed here, since looks are a function of the
+//! configuration alone. What is counted is what is read: a candidate's sketch is seldom in a cache, and a
+//! look costs as much as [`LOOK`] words of it. A pair that a look rejects costs nothing any more; one that it
+//! accepts is read to its end, since its estimate is of all components, but it is looked at no more. The
+//! looks with the least sum are the shortest path through all that may be. Which looks are taken never
+//! matters to the error: the bounds are made for them.
 
 use super::FilterError;
 use super::binomial::{Binomial, least_count};
@@ -16,14 +18,16 @@ use crate::sketch::estimate::match_probability;
 /// Components in the first fingerprint word.
 pub(super) const WORD: usize = 64;
 
-/// What a look costs however little it reads, in words of 64 bits: a call, and a decision that is often foretold wrongly. A price, not a
-/// time: of 448 components of 4 bits all three early looks together take 4 ns, where fetching and deciding a candidate takes 66 (`cargo
-/// bench --bench filter -- candidates`) and a run spends thousands on each; they save half of the bytes.
+/// What a look costs however little it reads, in words of 64 bits: a call, and a decision that is often
+/// foretold wrongly. A price, not a time: of 448 components of 4 bits all three early looks together take 4
+/// ns, where fetching and deciding a candidate takes 66 (`cargo bench --bench filter -- candidates`) and a
+/// run spends thousands on each; they save half of the bytes.
 const LOOK: f64 = 2.0;
 
-/// Candidates by their similarity s, in thousandths: ten ranges of `s / T` from 0 to 1, then four of `(s - T) / (1 - T)`. The mean of
-/// twelve runs whose bands are those of their threshold, each counting alike: 10,000 pages and a feed of long texts at T = 0.5, 0.6, 0.7, 0.8
-/// and 0.9, a feed of short texts at 0.5 and 0.8. A candidate counts once, however many blocks it shares. Without pairs of similarity 1.
+/// Candidates by their similarity s, in thousandths: ten ranges of `s / T` from 0 to 1, then four of `(s - T)
+/// / (1 - T)`. The mean of twelve runs whose bands are those of their threshold, each counting alike: 10,000
+/// pages and a feed of long texts at T = 0.5, 0.6, 0.7, 0.8 and 0.9, a feed of short texts at 0.5 and 0.8. A
+/// candidate counts once, however many blocks it shares. Without pairs of similarity 1.
 const CANDIDATES: [f64; BELOW + ABOVE] =
     [1.0, 31.0, 31.0, 23.0, 35.0, 68.0, 87.0, 127.0, 135.0, 116.0, 84.0, 62.0, 50.0, 150.0];
 
@@ -53,8 +57,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// Similarity at least `threshold` (inclusive; above 0 and at most 1), on sketches of `size` components (K, 1
-    /// to 32768 inclusive) of `bits` bits (1 to 64 inclusive).
+    /// Similarity at least `threshold` (inclusive; above 0 and at most 1), on sketches of `size` components
+    /// (K, 1 to 32768 inclusive) of `bits` bits (1 to 64 inclusive).
     ///
     /// # Errors
     /// If the threshold is outside its range.
@@ -113,19 +117,20 @@ impl Target {
         self.shape.size >= WORD && !matches!(self.shape.agreement, Agreement::Run { .. })
     }
 
-    /// The first word's test: `(2^(b-1) - 1) / (2^b - 1)` of the components that differ agree in their lowest bit.
+    /// The first word's test: `(2^(b-1) - 1) / (2^b - 1)` of the components that differ agree in their lowest
+    /// bit.
     pub(super) fn first_word(&self) -> FirstWord {
         let half = match_probability(0.0, self.shape.bits);
         FirstWord { components: WORD, agree: (0.5 - half) / (1.0 - half) }
     }
 
-    /// The looks with which `CANDIDATES` cost the least, for bounds of such an error: some of 64, 128, 192, ... 512, 640, ... 1024,
-    /// 1280, ... components, and K.
+    /// The looks with which `CANDIDATES` cost the least, for bounds of such an error: some of 64, 128, 192,
+    /// ... 512, 640, ... 1024, 1280, ... components, and K.
     pub fn default_looks(&self, error: f64) -> Vec<usize> {
         let looks = self.possible_looks();
         let left: Vec<Left> = looks.iter().map(|&k| self.left_after(k, error)).collect();
-        // The least cost of a way to each look, and the look before it on that way. What the first word leaves stands before them, with
-        // nothing read.
+        // The least cost of a way to each look, and the look before it on that way. What the first word
+        // leaves stands before them, with nothing read.
         let mut ways = vec![(0.0, 0)];
         for &to in &looks[1..] {
             let by_way_of = |(j, way): (usize, &(f64, usize))| (way.0 + self.price(left[j], looks[j], to), j);
@@ -139,8 +144,8 @@ impl Target {
         taken
     }
 
-    /// Where a comparison stands before its first look, all places where it may look, and K: four between a power of two and
-    /// the next, but not within a word.
+    /// Where a comparison stands before its first look, all places where it may look, and K: four between a
+    /// power of two and the next, but not within a word.
     fn possible_looks(&self) -> Vec<usize> {
         let next = |k: &usize| Some(k + ((k + 1).next_power_of_two() / 8).max(WORD));
         let early = std::iter::successors(Some(WORD), next).take_while(|&k| k < self.shape.size);
@@ -194,7 +199,8 @@ impl Target {
         Left { undecided: left, not_rejected: left }
     }
 
-    /// Similarities of candidates as banding makes them, and the share of each: the mixture that looks are chosen by.
+    /// Similarities of candidates as banding makes them, and the share of each: the mixture that looks are
+    /// chosen by.
     pub fn candidates(&self) -> impl Iterator<Item = (f64, f64)> {
         let threshold = self.threshold;
         let middle = move |range: usize| match range.checked_sub(BELOW) {
@@ -205,8 +211,8 @@ impl Target {
         CANDIDATES.iter().enumerate().map(move |(range, share)| (middle(range), share / all))
     }
 
-    /// The looks of the staged filter over consistent weighted samples (Yuan et al. 2019), who take 100, 200, 400, 600, 800 and 1000 of
-    /// 1000 components; the same shares of other sizes.
+    /// The looks of the staged filter over consistent weighted samples (Yuan et al. 2019), who take 100, 200,
+    /// 400, 600, 800 and 1000 of 1000 components; the same shares of other sizes.
     fn paper_looks(&self) -> Vec<usize> {
         let mut looks: Vec<usize> =
             [1, 2, 4, 6, 8, 10].iter().map(|tenths| (self.shape.size * tenths / 10).max(1)).collect();
@@ -222,8 +228,8 @@ impl Target {
         configured.map_or_else(|| Ok(self.paper_looks()), |looks| self.configured(1, looks))
     }
 
-    /// The looks in force where a first word's test goes before them, configured or default: none reads less than that has read. With
-    /// one bit the test *is* the look at 64 components, which is not repeated.
+    /// The looks in force where a first word's test goes before them, configured or default: none reads less
+    /// than that has read. With one bit the test *is* the look at 64 components, which is not repeated.
     ///
     /// # Errors
     /// If configured looks do not ascend strictly within `64..=K`.

@@ -182,7 +182,8 @@ fn default_looks_are_the_cheapest_of_all() {
     }
 }
 
-/// What the filter does to candidates as banding makes them, by the exact model: the mixture that its looks are chosen by.
+/// What the filter does to candidates as banding makes them, by the exact model: the mixture that its looks
+/// are chosen by.
 fn of_candidates(filter: &Staged) -> Operation {
     let schedule = filter.schedule();
     let mut all = Operation::default();
@@ -216,7 +217,8 @@ fn default_schedules_end_most_candidates_before_the_end_on_either_side() {
     }
 }
 
-/// Verdicts on the same pairs are those of the full comparison, but for the declared error: here, with 1e-5, for none of a pinned seed's.
+/// Verdicts on the same pairs are those of the full comparison, but for the declared error: here, with 1e-5,
+/// for none of a pinned seed's.
 #[test]
 fn default_schedules_answer_as_the_full_comparison_does() {
     let mut numbers = Numbers(17);
@@ -291,8 +293,8 @@ impl Numbers {
     }
 }
 
-/// Two sketches of which each component is equal with probability `similarity`, the rest random; and features in
-/// proportion.
+/// Two sketches of which each component is equal with probability `similarity`, the rest random; and features
+/// in proportion.
 fn sketches(numbers: &mut Numbers, size: usize, bits: usize, similarity: f64) -> (Sketch, Sketch) {
     let shape = Shape::components(size, bits);
     let places: Vec<u64> = (0..size).map(|_| numbers.next()).collect();
@@ -320,7 +322,8 @@ fn count(bits: &[bool]) -> usize {
     bits.iter().filter(|&&bit| bit).count()
 }
 
-/// What the schedule says, read component by component: the look, the components read, and whether it rejects.
+/// What the schedule says, read component by component: the look, the components read, and whether it
+/// rejects.
 fn naive(schedule: &Schedule, a: &Sketch, b: &Sketch) -> (usize, usize, bool) {
     let (size, bits) = (schedule.target().size(), schedule.target().bits());
     let mut look = 0;

@@ -1,24 +1,26 @@
 //! The exact similarity of weighted features, as far as it takes to know that it is below the threshold.
 //!
-//! In: the features that two sketches keep, ids and then weights. Out: their similarity if it is at least T (inclusive), to the last
-//! bit what [`measures`] says. Two overlaps are known by one scheme:
+//! In: the features that two sketches keep, ids and then weights. Out: their similarity if it is at least T
+//! (inclusive), to the last bit what [`measures`] says. Two overlaps are known by one scheme:
 //!
 //! | | of a common feature | mass of a feature | similarity of overlap o |
 //! |---|---|---|---|
 //! | weighted Jaccard | `min(x, y)` | `x` | `o / (X + Y - o)` |
 //! | cosine | `x y` | `x²` | `o / sqrt(X Y)` |
 //!
-//! with the masses X and Y of the two texts. The overlap of what is still to come is at most the smaller of the masses that are
-//! left, or, by Cauchy and Schwarz, the root of their product: so a merge ends as soon as the overlap can no longer suffice, and
-//! weighted Jaccard needs none where the masses alone are too far apart (`min / max < T`). Bounds have a slack of
-//! [`SLACK`] for their rounding; what they let through is decided by the similarity itself.
+//! with the masses X and Y of the two texts. The overlap of what is still to come is at most the smaller of
+//! the masses that are left, or, by Cauchy and Schwarz, the root of their product: so a merge ends as soon as
+//! the overlap can no longer suffice, and weighted Jaccard needs none where the masses alone are too far
+//! apart (`min / max < T`). Bounds have a slack of [`SLACK`] for their rounding; what they let through is
+//! decided by the similarity itself.
 
 use super::merge::STRIDE;
 use crate::sketch::SketchRef;
 use crate::text::Features;
 use crate::text::measures::{self, Measure};
 
-/// How far a bound, relative to the overlap that is needed, may be off by rounding: far more than sums of 2^20 terms are.
+/// How far a bound, relative to the overlap that is needed, may be off by rounding: far more than sums of
+/// 2^20 terms are.
 const SLACK: f64 = 1e-9;
 
 /// How weighted texts overlap.
@@ -73,7 +75,8 @@ impl Overlap for Product {
     }
 }
 
-/// Whether the masses of two texts alone rule out a similarity of `threshold`: never for the cosine, which knows no scale.
+/// Whether the masses of two texts alone rule out a similarity of `threshold`: never for the cosine, which
+/// knows no scale.
 pub(super) fn is_hopeless(measure: Measure, a: SketchRef<'_>, b: SketchRef<'_>, threshold: f64) -> bool {
     measure == Measure::WeightedJaccard && {
         let (x, y) = (measures::total(a.weighted()), measures::total(b.weighted()));

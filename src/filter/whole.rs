@@ -1,9 +1,10 @@
-//! The filter of sketches that are compared as a whole: bottom-k, one permutation hashing with its original estimator, components of
-//! two widths.
+//! The filter of sketches that are compared as a whole: bottom-k, one permutation hashing with its original
+//! estimator, components of two widths.
 //!
-//! In: two sketches. Out: a [`Verdict`], with the estimate for an accepted pair. Accepted iff the estimate is at least T,
-//! inclusive (with the guard of a count: an estimate that rounding puts less than 1e-9 below T is T). The places of such sketches
-//! are not exchangeable, so that a part of them says nothing certain about the rest: no early looks, no first word.
+//! In: two sketches. Out: a [`Verdict`], with the estimate for an accepted pair. Accepted iff the estimate is
+//! at least T, inclusive (with the guard of a count: an estimate that rounding puts less than 1e-9 below T is
+//! T). The places of such sketches are not exchangeable, so that a part of them says nothing certain about
+//! the rest: no early looks, no first word.
 
 use std::sync::Arc;
 

@@ -1,14 +1,14 @@
-//! Where things are kept, found by hash: a multimap from 64-bit hashes to 32-bit places, about 10.5 bytes an entry at any
-//! size, that never grows as a whole at once.
+//! Where things are kept, found by hash: a multimap from 64-bit hashes to 32-bit places, about 10.5 bytes an
+//! entry at any size, that never grows as a whole at once.
 //!
-//! The rule: the hash is cut into 64 parts, each a table of its own. A part that is 85 % full grows by a quarter, and part i
-//! begins at 1.25^(i / 64) times the size of part 0: the parts grow one after another, so that the whole is 76 % full at any
-//! time, and whoever inserts waits for a copy of one part at most. 32 bits of the hash stand beside the place: growing touches
-//! nothing but the part.
+//! The rule: the hash is cut into 64 parts, each a table of its own. A part that is 85 % full grows by a
+//! quarter, and part i begins at 1.25^(i / 64) times the size of part 0: the parts grow one after another, so
+//! that the whole is 76 % full at any time, and whoever inserts waits for a copy of one part at most. 32 bits
+//! of the hash stand beside the place: growing touches nothing but the part.
 //!
-//! A part is an *ordered hash table* (O. Amble and D. E. Knuth, *Ordered hash tables*, 1974): linear probing, the entries in
-//! ascending order with gaps between them. A search ends at the first greater entry, so that it stays short (about four entries at
-//! 85 %) whether it finds or not.
+//! A part is an *ordered hash table* (O. Amble and D. E. Knuth, *Ordered hash tables*, 1974): linear probing,
+//! the entries in ascending order with gaps between them. A search ends at the first greater entry, so that
+//! it stays short (about four entries at 85 %) whether it finds or not.
 
 /// Parts of an index.
 const PARTS: usize = 64;
@@ -75,8 +75,8 @@ impl HashIndex {
     }
 }
 
-/// What is kept of a hash. All its bits take part, so that hashes that come in order, or of which an exchange has fixed some bits,
-/// are spread as well.
+/// What is kept of a hash. All its bits take part, so that hashes that come in order, or of which an exchange
+/// has fixed some bits, are spread as well.
 #[inline]
 fn key(hash: u64) -> u32 {
     (hash.wrapping_mul(crate::hash::PI[0]) >> 32) as u32

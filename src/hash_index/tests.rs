@@ -26,8 +26,8 @@ impl HashIndex {
     }
 }
 
-/// Random inserts and removes against a map of sets, with hashes that are spread, in order, few (many places to a hash), or
-/// crowded into one part at either end.
+/// Random inserts and removes against a map of sets, with hashes that are spread, in order, few (many places
+/// to a hash), or crowded into one part at either end.
 #[test]
 fn an_index_is_a_multimap() {
     // The inverse of the multiplication: hashes whose keys are crowded.
@@ -67,7 +67,8 @@ fn what_is_not_there_is_not_removed() {
     index.remove(1, 2);
 }
 
-/// However many entries there are, the whole is as full as the rule says, and no insert copies more than about 1 / 64 of it.
+/// However many entries there are, the whole is as full as the rule says, and no insert copies more than
+/// about 1 / 64 of it.
 #[test]
 fn an_index_grows_a_part_at_a_time() {
     let mut index = HashIndex::default();

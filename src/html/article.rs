@@ -1,13 +1,17 @@
-//! The article of a page, told by what Readability.js goes by: how long paragraphs are, how many links are in them, what classes are called.
+//! The article of a page, told by what Readability.js goes by: how long paragraphs are, how many links are in
+//! them, what classes are called.
 //!
-//! A page without its [notices](super::notices) -> the text of its article; its [whole text](Extractor), if it has no article, if that is no shorter,
-//! if it leaves out what the page itself marks as its content, or if the page has more than may be looked at.
+//! A page without its [notices](super::notices) -> the text of its article; its [whole text](Extractor), if
+//! it has no article, if that is no shorter, if it leaves out what the page itself marks as its content, or
+//! if the page has more than may be looked at.
 //!
-//! A page marks its content by an `h1`, a `main` or an `article`. What stands first behind it, [`CONTENT_CHARS`] of it, must be in the article for
-//! the most part: a page of a few sentences has longer paragraphs in its delivery terms than in its text, and these are the same on all pages of the site.
+//! A page marks its content by an `h1`, a `main` or an `article`. What stands first behind it,
+//! [`CONTENT_CHARS`] of it, must be in the article for the most part: a page of a few sentences has longer
+//! paragraphs in its delivery terms than in its text, and these are the same on all pages of the site.
 //!
-//! A tree is built here, which costs more the deeper it is. So a page with more than [`MOST_ELEMENTS`] elements, or with more than [`MOST_DEPTH`]
-//! open at once, or with a tag of more than [`MOST_ATTRIBUTES`], is one with more than may be looked at; so is one at which the crate panics.
+//! A tree is built here, which costs more the deeper it is. So a page with more than [`MOST_ELEMENTS`]
+//! elements, or with more than [`MOST_DEPTH`] open at once, or with a tag of more than [`MOST_ATTRIBUTES`],
+//! is one with more than may be looked at; so is one at which the crate panics.
 //!
 //! The rule has a [number](super::ARTICLE_VERSION), which is part of the scheme.
 //!
@@ -54,7 +58,8 @@ impl ArticleFinder {
         let page = notices::without(&page[..page.floor_char_boundary(MOST_BYTES)]);
         self.whole.text(&page);
         let article = if is_small(&page) { article(&page) } else { None };
-        // What has more than the content is no part of it: of a short page all is taken that there is, side columns too.
+        // What has more than the content is no part of it: of a short page all is taken that there is, side
+        // columns too.
         let article = article.map(|part| self.article.text_of_content(&part));
         let whole = self.whole.last();
         let has_content = |text: &str| self.whole.content().is_none_or(|content| holds(text, content));
@@ -86,7 +91,8 @@ fn article(page: &str) -> Option<String> {
     catch_unwind(find).ok().flatten().map(|found| found.content.to_string())
 }
 
-/// Whether a page may be looked at: its tree is no deeper than what is counted here, but for a few levels that the standard adds.
+/// Whether a page may be looked at: its tree is no deeper than what is counted here, but for a few levels
+/// that the standard adds.
 fn is_small(page: &str) -> bool {
     let (mut open, mut depth, mut elements) = (BTreeMap::<Vec<u8>, usize>::new(), 0, 0);
     let markup = page.as_bytes();

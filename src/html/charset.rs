@@ -1,8 +1,9 @@
 //! The bytes of a page to text.
 //!
-//! The first of these that says something names the encoding: a byte order mark; what HTTP says; `<meta charset>`, or its older form, in the first
-//! [`META_BYTES`], or the XML declaration before it; UTF-8, if that is what the bytes are; a guess by [`GUESS_BYTES`] from the first that is not ASCII. Names are those of
-//! the Encoding Standard, unknown ones say nothing. What is malformed becomes U+FFFD.
+//! The first of these that says something names the encoding: a byte order mark; what HTTP says; `<meta
+//! charset>`, or its older form, in the first [`META_BYTES`], or the XML declaration before it; UTF-8, if
+//! that is what the bytes are; a guess by [`GUESS_BYTES`] from the first that is not ASCII. Names are those
+//! of the Encoding Standard, unknown ones say nothing. What is malformed becomes U+FFFD.
 //!
 //! References: the HTML standard, 13.2.3 (determining the character encoding); the Encoding Standard.
 

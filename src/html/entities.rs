@@ -1,9 +1,10 @@
 //! References in text: `&amp;`, `&eacute`, `&#x4e2d;`.
 //!
-//! Text that begins with `&` -> the characters that stand there, and how many bytes name them; none if it is just an ampersand.
+//! Text that begins with `&` -> the characters that stand there, and how many bytes name them; none if it is
+//! just an ampersand.
 //!
-//! Names are those of the standard, the longest that fits; some need no semicolon. Numbers that name no character are U+FFFD, those
-//! from 128 to 159 mean windows-1252.
+//! Names are those of the standard, the longest that fits; some need no semicolon. Numbers that name no
+//! character are U+FFFD, those from 128 to 159 mean windows-1252.
 //!
 //! Reference: the HTML standard, 13.2.5.72 to 80, for text outside of attributes.
 

@@ -1,10 +1,11 @@
 //! A page to its text.
 //!
-//! Markup -> the text of what is content in it: white space is one space, elements that part words are a line's end, references are
-//! characters. What is left out is said in [`super`].
+//! Markup -> the text of what is content in it: white space is one space, elements that part words are a
+//! line's end, references are characters. What is left out is said in [`super`].
 //!
-//! Invariants: the text neither begins nor ends with white space, and has no control characters but line ends. Cost is linear in the
-//! markup, whatever it is: an open element is closed once, and an end tag without a start tag is looked up in a count.
+//! Invariants: the text neither begins nor ends with white space, and has no control characters but line
+//! ends. Cost is linear in the markup, whatever it is: an open element is closed once, and an end tag without
+//! a start tag is looked up in a count.
 
 use std::ops::Range;
 
@@ -84,8 +85,9 @@ impl Extractor {
         &self.text
     }
 
-    /// That text from where the page says that its content begins, if it does: behind the first `h1` in a `main` or an `article`, else from
-    /// the first `main`, else from the first `article`, else behind the first `h1`, of those that are content.
+    /// That text from where the page says that its content begins, if it does: behind the first `h1` in a
+    /// `main` or an `article`, else from the first `main`, else from the first `article`, else behind the
+    /// first `h1`, of those that are content.
     #[cfg(feature = "article")]
     pub(super) fn content(&self) -> Option<&str> {
         let (_, at) = self.begins?;

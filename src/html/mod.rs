@@ -1,20 +1,24 @@
 //! Web pages: whether a text is one, and what it says.
 //!
-//! A page's bytes -> [text with its markup](decode) -> the [text that is content](Extractor). A document is a page by its own
-//! text: [`is_page`]. So what becomes of it is a function of that text, whether it comes from a file, a feed or a topic; whoever knows
-//! from elsewhere that bytes are a page makes the text say so, by [`marked`].
+//! A page's bytes -> [text with its markup](decode) -> the [text that is content](Extractor). A document is a
+//! page by its own text: [`is_page`]. So what becomes of it is a function of that text, whether it comes from
+//! a file, a feed or a topic; whoever knows from elsewhere that bytes are a page makes the text say so, by
+//! [`marked`].
 //!
 //! Content is all text but that of
 //!
-//! - `script`, `style`, `title`, `textarea`, `iframe`, `noembed`, `noframes` and `template`, with all that is in them;
-//! - `nav`, `header`, `footer`, `aside`, `button`, `select`, `datalist`, `noscript`, `svg`, `canvas`, `object`, `audio`, `video`, and what
-//!   tells how to read a character (`rt`, `rp`): in them an `article` or a `main` is content again. A `header` inside of these two
-//!   is content.
+//! - `script`, `style`, `title`, `textarea`, `iframe`, `noembed`, `noframes` and `template`, with all that is
+//!   in them;
+//! - `nav`, `header`, `footer`, `aside`, `button`, `select`, `datalist`, `noscript`, `svg`, `canvas`,
+//!   `object`, `audio`, `video`, and what tells how to read a character (`rt`, `rp`): in them an `article` or
+//!   a `main` is content again. A `header` inside of these two is content.
 //!
-//! The title is left out since most pages say it again in a heading, and many with the name of the site, which is no part of what
-//! they tell. A `form` is as what is around it: some servers put all of a page into one.
+//! The title is left out since most pages say it again in a heading, and many with the name of the site,
+//! which is no part of what they tell. A `form` is as what is around it: some servers put all of a page into
+//! one.
 //!
-//! Elements that are left out and do not end end with the element around them. Others but those of a line (`b`, `span`, `a` …) part words.
+//! Elements that are left out and do not end end with the element around them. Others but those of a line
+//! (`b`, `span`, `a` …) part words.
 //!
 //! ```
 //! use dupflow::html::{Extractor, is_page};
@@ -24,8 +28,8 @@
 //! assert_eq!(Extractor::default().text(page), "Fish & chips\nTea");
 //! ```
 //!
-//! Not done here: style sheets and scripts are not run, so that what they hide is content and what they fetch is not; classes, roles and
-//! `hidden` say nothing.
+//! Not done here: style sheets and scripts are not run, so that what they hide is content and what they fetch
+//! is not; classes, roles and `hidden` say nothing.
 
 #[cfg(feature = "article")]
 mod article;
@@ -49,15 +53,15 @@ pub use extract::Extractor;
 /// The most bytes of a page that are looked at, inclusive: 4 MiB. What is beyond is left out.
 pub const MOST_BYTES: usize = 4 << 20;
 
-/// The number of the rule by which articles are found: 2 since notices are left out, and since what leaves out the content of a page is no
-/// article of it.
+/// The number of the rule by which articles are found: 2 since notices are left out, and since what leaves
+/// out the content of a page is no article of it.
 pub const ARTICLE_VERSION: u32 = 2;
 
 /// What says of a text that it is a page.
 const MARK: &str = "<!doctype html>";
 
-/// Whether a text is a page: after a byte order mark, white space, comments and an XML declaration it begins with `<!doctype html` or
-/// `<html`, in any case, and a space or `>` follows.
+/// Whether a text is a page: after a byte order mark, white space, comments and an XML declaration it begins
+/// with `<!doctype html` or `<html`, in any case, and a space or `>` follows.
 pub fn is_page(text: &str) -> bool {
     let mut rest = text.strip_prefix('\u{feff}').unwrap_or(text);
     loop {
@@ -80,7 +84,8 @@ pub fn is_page(text: &str) -> bool {
     }
 }
 
-/// The text of bytes that are a page's by [what they are decoded to](is_page); nothing if they are something else.
+/// The text of bytes that are a page's by [what they are decoded to](is_page); nothing if they are something
+/// else.
 pub fn page(bytes: &[u8]) -> Option<Cow<'_, str>> {
     // A page begins so in every encoding but UTF-16, which has a mark: anything else need not be decoded.
     let first = bytes.iter().find(|byte| !scan::is_space(**byte));

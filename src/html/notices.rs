@@ -1,10 +1,12 @@
 //! Notices that stand on every page of a site: what asks for consent, and what offers a newsletter.
 //!
-//! Markup -> the same without containers whose `class`, `id`, `role` or `aria-label` says that they are one. A container is a `div`, `section`,
-//! `aside`, `form` or `dialog` that is ended by a tag of its own; one with an `h1`, a `main` or an `article` in it is kept, whatever it is
-//! called, and so is a newsletter of more than [`MOST_NEWSLETTER`] bytes.
+//! Markup -> the same without containers whose `class`, `id`, `role` or `aria-label` says that they are one.
+//! A container is a `div`, `section`, `aside`, `form` or `dialog` that is ended by a tag of its own; one with
+//! an `h1`, a `main` or an `article` in it is kept, whatever it is called, and so is a newsletter of more
+//! than [`MOST_NEWSLETTER`] bytes.
 //!
-//! Invariant: cost is linear in the markup. An open container is closed once, and an end tag without a start tag is looked up in a count.
+//! Invariant: cost is linear in the markup. An open container is closed once, and an end tag without a start
+//! tag is looked up in a count.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -1,12 +1,15 @@
 //! Markup to its pieces: text, start tags and end tags, as HTML's tokenizer finds them.
 //!
-//! Bytes of any encoding that has ASCII in its place -> [`Piece`]s, in order, which borrow them. Comments, doctypes, declarations
-//! and tags that do not end are passed over; references (`&amp;`) stand in text as they came.
+//! Bytes of any encoding that has ASCII in its place -> [`Piece`]s, in order, which borrow them. Comments,
+//! doctypes, declarations and tags that do not end are passed over; references (`&amp;`) stand in text as
+//! they came.
 //!
-//! What is inside a script, a style and the like is no markup: whoever reads asks for it by [`Scanner::raw`] behind the start tag.
+//! What is inside a script, a style and the like is no markup: whoever reads asks for it by [`Scanner::raw`]
+//! behind the start tag.
 //!
-//! Every byte is looked at a bounded number of times, whatever stands there. That is why this is not html5ever's tokenizer, which
-//! compares each attribute of a tag with all before it: one tag of 4 MiB takes it minutes. In the tests it is the reference.
+//! Every byte is looked at a bounded number of times, whatever stands there. That is why this is not
+//! html5ever's tokenizer, which compares each attribute of a tag with all before it: one tag of 4 MiB takes
+//! it minutes. In the tests it is the reference.
 //!
 //! Reference: the HTML standard, 13.2.5 (tokenization).
 //!
@@ -176,8 +179,8 @@ impl Iterator for Scanner<'_> {
     }
 }
 
-/// The attributes of a tag: names, and values with their references. It stands at the tag's `>` once there is none left, or at the end of
-/// the bytes.
+/// The attributes of a tag: names, and values with their references. It stands at the tag's `>` once there is
+/// none left, or at the end of the bytes.
 #[derive(Debug)]
 pub(super) struct Attributes<'m> {
     bytes: &'m [u8],

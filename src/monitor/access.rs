@@ -5,9 +5,11 @@
 //! | a loopback address, no token | whoever is on the machine, by a name of the loopback or one of [`Entry::hosts`](super::Entry) |
 //! | any address, with a token | whoever has the token: `Authorization: Bearer TOKEN`, or the cookie of `/login` |
 //!
-//! `/health` answers everybody. The name in `Host` is looked at so that no page of another site can ask by a name of its own that leads
-//! here (DNS rebinding); where a token is needed it may be any, since such a page has none. Whatever is no GET or HEAD must not come from another site's page: browsers say so in `Sec-Fetch-Site`.
-//! Tokens are compared by their SHA-256 hashes, in a time that says nothing of where they differ.
+//! `/health` answers everybody. The name in `Host` is looked at so that no page of another site can ask by a
+//! name of its own that leads here (DNS rebinding); where a token is needed it may be any, since such a page
+//! has none. Whatever is no GET or HEAD must not come from another site's page: browsers say so in
+//! `Sec-Fetch-Site`. Tokens are compared by their SHA-256 hashes, in a time that says nothing of where they
+//! differ.
 
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use sha2::{Digest, Sha256};

@@ -1,10 +1,11 @@
-//! Every metric: name, type, labels and help, with where its value comes from. One table, of which the text that is served and the
-//! page in the docs are made.
+//! Every metric: name, type, labels and help, with where its value comes from. One table, of which the text
+//! that is served and the page in the docs are made.
 //!
-//! Counts are kept in atomics of our own; at a scrape they are handed to the library of the format (OpenMetrics 1.0) as what they are then.
+//! Counts are kept in atomics of our own; at a scrape they are handed to the library of the format
+//! (OpenMetrics 1.0) as what they are then.
 //!
-//! Names are `dupflow_<noun>_<unit>`, in base units (seconds, bytes); counters end in `_total`. All are of this process: those of several
-//! processes add up, but for epochs, which are the run's.
+//! Names are `dupflow_<noun>_<unit>`, in base units (seconds, bytes); counters end in `_total`. All are of
+//! this process: those of several processes add up, but for epochs, which are the run's.
 
 use std::fmt;
 use std::sync::Arc;

@@ -20,7 +20,8 @@ pub(super) struct Histogram {
 /// A histogram as it was when it was read.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Buckets {
-    /// Upper bounds in seconds, inclusive, each with how many times are no longer than that; the last bound is infinite.
+    /// Upper bounds in seconds, inclusive, each with how many times are no longer than that; the last bound
+    /// is infinite.
     pub(super) up_to: Vec<(f64, u64)>,
     /// Of all times, in seconds.
     pub(super) sum: f64,

@@ -1,4 +1,5 @@
-//! What can be asked about a run from outside, over HTTP: its numbers, its pairs, what a text is similar to; and the page that shows it all.
+//! What can be asked about a run from outside, over HTTP: its numbers, its pairs, what a text is similar to;
+//! and the page that shows it all.
 //!
 //! ```text
 //!  committer ── Feeder ──▶ View ◀──────────┐
@@ -6,11 +7,13 @@
 //!  workers ◀── Visitors ◀───────────────┘   └── stream ──▶ readers of deltas
 //! ```
 //!
-//! The paths, what they take and what they answer: `docs/api.md`, and `/openapi.json`, which is made from the code.
+//! The paths, what they take and what they answer: `docs/api.md`, and `/openapi.json`, which is made from the
+//! code.
 //!
-//! Invariants: whoever asks reads atomics, and holds a lock for no longer than it takes to copy a page; so nobody outside can hold up the run.
-//! Whatever a client does, or leaves undone, costs a bounded amount of memory and ends after a bounded time ([`Limits`]). An address that
-//! others can reach is listened on only with a token ([`Entry`]). No text of a document is kept.
+//! Invariants: whoever asks reads atomics, and holds a lock for no longer than it takes to copy a page; so
+//! nobody outside can hold up the run. Whatever a client does, or leaves undone, costs a bounded amount of
+//! memory and ends after a bounded time ([`Limits`]). An address that others can reach is listened on only
+//! with a token ([`Entry`]). No text of a document is kept.
 
 mod access;
 mod bucket;
@@ -49,8 +52,8 @@ use access::Access;
 /// What a client may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at the same time, 1 or more; one more is answered with 503 and closed. 128; a quarter of what the process may have
-    /// open if that is less, so that the run can open files of its own.
+    /// Connections at the same time, 1 or more; one more is answered with 503 and closed. 128; a quarter of
+    /// what the process may have open if that is less, so that the run can open files of its own.
     pub connections: usize,
     /// Streams of deltas among them; 64.
     pub streams: usize,
@@ -60,7 +63,8 @@ pub struct Limits {
     pub body_bytes: usize,
     /// Questions that are answered in a second, 1 or more; 500.
     pub questions_per_second: u32,
-    /// From when a connection is made, or has been answered, until the head of a request is whole; 5 s. So it is the limit of idle ones too.
+    /// From when a connection is made, or has been answered, until the head of a request is whole; 5 s. So it
+    /// is the limit of idle ones too.
     pub head: Duration,
     /// From the head of a request until its body is whole; 30 s.
     pub body: Duration,
@@ -98,7 +102,8 @@ pub struct Entry {
     pub address: SocketAddr,
     /// The token, of [`TOKEN_BYTES`] bytes or more; an address that is no loopback address needs one.
     pub token: Option<String>,
-    /// Names by which it may be called beside those of the loopback, where there is no token: of a proxy in front of it.
+    /// Names by which it may be called beside those of the loopback, where there is no token: of a proxy in
+    /// front of it.
     pub hosts: Vec<String>,
     /// The path below which a proxy shows it, as `/near`; empty for none. Requests have it or not.
     pub base_path: String,
@@ -121,7 +126,8 @@ impl std::fmt::Debug for Entry {
 /// How long the end of a run may wait until its last deltas are ready for those who read them.
 const LAST_DELTAS: Duration = Duration::from_secs(10);
 
-/// A server beside a run. It ends when it is stopped or dropped, within [`Limits::shutdown`]; the deltas that have been told are ready before.
+/// A server beside a run. It ends when it is stopped or dropped, within [`Limits::shutdown`]; the deltas that
+/// have been told are ready before.
 #[derive(Debug)]
 pub struct Monitor {
     address: SocketAddr,
@@ -135,7 +141,8 @@ impl Monitor {
     /// Starts to listen.
     ///
     /// # Errors
-    /// If the address is no loopback address and there is no token, or if it cannot be listened on; if no thread can be started.
+    /// If the address is no loopback address and there is no token, or if it cannot be listened on; if no
+    /// thread can be started.
     pub fn start(entry: &Entry, subject: Subject, limits: Limits) -> io::Result<Self> {
         let Entry { address, token, hosts, base_path } = entry;
         let failed = |error: &io::Error| format!("the monitor cannot listen on {address}: {error}");

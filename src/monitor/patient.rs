@@ -1,7 +1,8 @@
 //! A connection that does not wait for ever until its client takes what it is sent.
 //!
-//! The server library waits without bound where a client reads nothing; here a write that has been pending for the limit fails, which
-//! ends the connection. A client that takes a little now and then begins anew each time.
+//! The server library waits without bound where a client reads nothing; here a write that has been pending
+//! for the limit fails, which ends the connection. A client that takes a little now and then begins anew each
+//! time.
 
 use std::future::Future;
 use std::io;

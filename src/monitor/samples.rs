@@ -1,4 +1,5 @@
-//! How the numbers of a run went over time: a sample each second for ten minutes, and one each minute for a day.
+//! How the numbers of a run went over time: a sample each second for ten minutes, and one each minute for a
+//! day.
 
 use std::collections::VecDeque;
 

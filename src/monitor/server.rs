@@ -1,7 +1,7 @@
 //! The accept loop: connections in, each on a task of its own, until the end.
 //!
-//! It is written by hand since what the routing library brings has no deadline for a request's head, no bound of connections, and an end
-//! that half a request holds up for ever.
+//! It is written by hand since what the routing library brings has no deadline for a request's head, no bound
+//! of connections, and an end that half a request holds up for ever.
 
 use std::io;
 use std::sync::Arc;

@@ -13,14 +13,15 @@ use super::histogram::{Buckets, Histogram};
 use crate::backlog::{Backlog, Waiting};
 use crate::time::Epoch;
 
-/// How many epochs may be closed and not durable, inclusive, while a run counts as ready. Half of what workers may be ahead, from which on
-/// they wait for the output.
+/// How many epochs may be closed and not durable, inclusive, while a run counts as ready. Half of what
+/// workers may be ahead, from which on they wait for the output.
 pub const EPOCHS_BEHIND: u64 = 32;
 
 /// How long a look at the ends of a topic may take, whatever is allowed: requests have some seconds.
 const LOOKS_APART: Duration = Duration::from_secs(10);
 
-/// How long a worker may take for a step, inclusive, while the process counts as working. A step may be a big epoch's: so it is long.
+/// How long a worker may take for a step, inclusive, while the process counts as working. A step may be a big
+/// epoch's: so it is long.
 pub const STEP: Duration = Duration::from_secs(300);
 
 /// How far a run has come. It goes through these in order, and may leave some out.
@@ -138,7 +139,8 @@ impl Status {
         }
     }
 
-    /// The run has come to a phase. One that is behind the present phase changes nothing; of two failures the first counts.
+    /// The run has come to a phase. One that is behind the present phase changes nothing; of two failures the
+    /// first counts.
     pub fn enter(&self, phase: Phase) {
         let mut present = self.phase.lock();
         if phase > *present && !matches!(*present, Phase::Failed(_)) {
@@ -194,7 +196,8 @@ impl Status {
         self.bad_reasons.get_or_init(|| reasons.into_iter().collect());
     }
 
-    /// A worker of this process, from 0, begins a step at `now`; each does now and then, also where there is nothing to do.
+    /// A worker of this process, from 0, begins a step at `now`; each does now and then, also where there is
+    /// nothing to do.
     pub fn stepped(&self, worker: usize, now: Duration) {
         if let Some(step) = self.steps.get(worker) {
             step.store(encoded(now), Ordering::Relaxed);
@@ -320,7 +323,8 @@ impl Status {
         self.begun.lock().entry(epoch).or_insert(now);
     }
 
-    /// For how long the oldest epoch that is not closed, and the oldest that is not durable, have been under way; 0 if none is.
+    /// For how long the oldest epoch that is not closed, and the oldest that is not durable, have been under
+    /// way; 0 if none is.
     pub(super) fn lags(&self, now: Duration) -> (Duration, Duration) {
         let (closed, begun) = (self.closed_epoch(), self.begun.lock());
         let since = |oldest: Option<(&Epoch, &Duration)>| {
@@ -329,7 +333,8 @@ impl Status {
         (since(begun.range(closed + 1..).next()), since(begun.first_key_value()))
     }
 
-    /// How long the oldest epoch that is not durable may have been under way while the run counts as ready, inclusive; without bound unless it is set.
+    /// How long the oldest epoch that is not durable may have been under way while the run counts as ready,
+    /// inclusive; without bound unless it is set.
     pub fn set_ready_lag(&self, lag: Duration) {
         self.ready_lag.store(u64::try_from(lag.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }

@@ -1,12 +1,14 @@
 //! The deltas as they become durable, to readers who stay: server-sent events.
 //!
-//! A reader says from where: behind an epoch that it knows (`after`, or the header `Last-Event-ID`), from a snapshot of all pairs (nothing), or from now on
-//! (`tail`). What is held of the deltas after that epoch is sent at once; where some of it is gone, or the id is of another run, a snapshot
-//! takes its place. So what a reader accumulates, over any number of connections and restarts of the run, is what the output holds, if it
-//! does what the events say.
+//! A reader says from where: behind an epoch that it knows (`after`, or the header `Last-Event-ID`), from a
+//! snapshot of all pairs (nothing), or from now on (`tail`). What is held of the deltas after that epoch is
+//! sent at once; where some of it is gone, or the id is of another run, a snapshot takes its place. So what a
+//! reader accumulates, over any number of connections and restarts of the run, is what the output holds, if
+//! it does what the events say.
 //!
-//! A reader that falls behind what is held is told how much it has missed (`dropped`), and gets a snapshot unless it asked for the tail.
-//! Frames are rendered once and shared; a reader costs a task, its place, and what its connection has in flight.
+//! A reader that falls behind what is held is told how much it has missed (`dropped`), and gets a snapshot
+//! unless it asked for the tail. Frames are rendered once and shared; a reader costs a task, its place, and
+//! what its connection has in flight.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -37,7 +39,8 @@ pub(super) enum Begin {
 }
 
 impl Begin {
-    /// Where a reader begins that has had the events of a run up to an epoch, or none, and wants everything or just what comes.
+    /// Where a reader begins that has had the events of a run up to an epoch, or none, and wants everything
+    /// or just what comes.
     ///
     /// # Errors
     /// If the run is not live; if that would be a snapshot, and there is none.

@@ -1,7 +1,8 @@
 //! Readers of deltas against what the deltas add up to.
 //!
-//! Bug classes: a pair that is lost or doubled where a snapshot meets what comes meanwhile, where a reader falls behind, comes back, or comes
-//! back to another run; an id from which a reader that goes on does not hold what it says.
+//! Bug classes: a pair that is lost or doubled where a snapshot meets what comes meanwhile, where a reader
+//! falls behind, comes back, or comes back to another run; an id from which a reader that goes on does not
+//! hold what it says.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -13,7 +13,8 @@ use crate::pair::Evidence;
 use crate::time::Clock;
 use crate::visit::Visitors;
 
-/// A run, as whoever starts it hands it over. All but the first three may be absent: what depends on them is answered with 501.
+/// A run, as whoever starts it hands it over. All but the first three may be absent: what depends on them is
+/// answered with 501.
 pub struct Subject {
     /// Its counters.
     pub metrics: Arc<Metrics>,
@@ -95,7 +96,8 @@ pub type Compare = Arc<dyn Fn(&str, &str) -> Compared + Send + Sync>;
 /// Two texts, taken apart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compared {
-    /// The pieces of the first text, in order: each with the number of the common passage that it is, if it is one.
+    /// The pieces of the first text, in order: each with the number of the common passage that it is, if it
+    /// is one.
     pub a: Vec<(String, Option<usize>)>,
     /// Those of the second one.
     pub b: Vec<(String, Option<usize>)>,

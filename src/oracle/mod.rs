@@ -1,5 +1,6 @@
-//! Brute force, to hold the dataflow against. Two oracles that are never mixed: [`exact`] takes the same sketches, blocks
-//! and filter, and its result must be *identical*; the statistical one compares with the true similarity of the texts.
+//! Brute force, to hold the dataflow against. Two oracles that are never mixed: [`exact`] takes the same
+//! sketches, blocks and filter, and its result must be *identical*; the statistical one compares with the
+//! true similarity of the texts.
 
 mod clusters;
 mod shingles;
@@ -22,9 +23,10 @@ use crate::sketch::Sketch;
 
 /// D(C): the pairs of a corpus by definition, without regard to how it came about.
 ///
-/// Two sketches that meet in a block and that the filter accepts give the pairs of their visible members; the members
-/// of one sketch are pairs at similarity 1, or a star about the smallest if they are more than `expand_limit`, when only
-/// the smallest is visible. Evidence is left out (zero). Texts without a token are not in `corpus`.
+/// Two sketches that meet in a block and that the filter accepts give the pairs of their visible members; the
+/// members of one sketch are pairs at similarity 1, or a star about the smallest if they are more than
+/// `expand_limit`, when only the smallest is visible. Evidence is left out (zero). Texts without a token are
+/// not in `corpus`.
 pub fn exact<'a>(
     corpus: impl IntoIterator<Item = (&'a DocId, &'a (SketchId, Sketch))>,
     blocking: &dyn Blocking,
@@ -49,7 +51,8 @@ pub fn exact<'a>(
         let is_near = |x: &SketchId, y: &SketchId| {
             near.is_none_or(|near| near.meet(members[x].0.words[0], members[y].0.words[0]))
         };
-        // They ascend. All of a block meet all, the leaders of a hot one meet all; by distance, those that are near.
+        // They ascend. All of a block meet all, the leaders of a hot one meet all; by distance, those that
+        // are near.
         let is_hot = sketches.len() > rule.cap;
         let meeting = if is_hot { rule.leaders.min(sketches.len()) } else { sketches.len() };
         let pairs = sketches[..meeting]

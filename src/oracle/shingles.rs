@@ -1,13 +1,14 @@
 //! Pair generation by sorting: what any two documents share, counted.
 //!
-//! Documents with their features (in any order, repeats allowed) -> for every two that share one, how many they share. Neither
-//! sketches nor blocks have a part in it: (feature, document) is sorted, each run of one feature gives its pairs, and these
-//! are sorted and counted. Quadratic in the documents of a feature.
+//! Documents with their features (in any order, repeats allowed) -> for every two that share one, how many
+//! they share. Neither sketches nor blocks have a part in it: (feature, document) is sorted, each run of one
+//! feature gives its pairs, and these are sorted and counted. Quadratic in the documents of a feature.
 //!
-//! References: A. Broder, S. Glassman, M. Manasse and G. Zweig, *Syntactic clustering of the web* (1997), section 4; Yuan
-//! et al. (2019), section 3.
+//! References: A. Broder, S. Glassman, M. Manasse and G. Zweig, *Syntactic clustering of the web* (1997),
+//! section 4; Yuan et al. (2019), section 3.
 
-/// Two documents by their places `a < b`, the distinct features that they share, and what share of all of theirs that is.
+/// Two documents by their places `a < b`, the distinct features that they share, and what share of all of
+/// theirs that is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Triplet {
     /// The first document.

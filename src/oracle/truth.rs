@@ -1,17 +1,19 @@
-//! The true similarities: every pair of documents whose feature sets have a Jaccard similarity of a floor or more.
+//! The true similarities: every pair of documents whose feature sets have a Jaccard similarity of a floor or
+//! more.
 //!
-//! Documents with their features (in any order, repeats allowed) come in; pairs with `|x ∩ y| / |x ∪ y| >= floor`
-//! (inclusive) go out, sorted. Documents without a feature are in no pair. Sketches, blocks and filters have no part in
-//! it: this is what recall and precision are measured by.
+//! Documents with their features (in any order, repeats allowed) come in; pairs with `|x ∩ y| / |x ∪ y| >=
+//! floor` (inclusive) go out, sorted. Documents without a feature are in no pair. Sketches, blocks and
+//! filters have no part in it: this is what recall and precision are measured by.
 //!
-//! Exact and far from quadratic by the *prefix filter*: with all features in one order, rarest first, two sets that
-//! share at least o features share one among the first `|x| - o + 1` of x and the first `|y| - o + 1` of y. For
-//! `J >= t` and `|y| <= |x|`, o is at least `t |x|`, and at least `2 t / (1 + t) |y|`; sets of less than `t |x|` features
-//! cannot reach it. Sets are taken by ascending size, looked up by their first features among those before them, and
-//! then compared in full.
+//! Exact and far from quadratic by the *prefix filter*: with all features in one order, rarest first, two
+//! sets that share at least o features share one among the first `|x| - o + 1` of x and the first `|y| - o +
+//! 1` of y. For `J >= t` and `|y| <= |x|`, o is at least `t |x|`, and at least `2 t / (1 + t) |y|`; sets of
+//! less than `t |x|` features cannot reach it. Sets are taken by ascending size, looked up by their first
+//! features among those before them, and then compared in full.
 //!
-//! Reference: R. J. Bayardo, Y. Ma and R. Srikant, *Scaling up all pairs similarity search* (WWW 2007), section 4; C. Xiao,
-//! W. Wang, X. Lin and J. X. Yu, *Efficient similarity joins for near duplicate detection* (WWW 2008), section 3.
+//! Reference: R. J. Bayardo, Y. Ma and R. Srikant, *Scaling up all pairs similarity search* (WWW 2007),
+//! section 4; C. Xiao, W. Wang, X. Lin and J. X. Yu, *Efficient similarity joins for near duplicate
+//! detection* (WWW 2008), section 3.
 
 use std::collections::BTreeMap;
 
@@ -64,8 +66,9 @@ pub fn pairs(documents: impl IntoIterator<Item = (DocId, Vec<u64>)>, floor: f64)
     found
 }
 
-/// Every pair of a sectional similarity of `floor` or more, sorted by ids: that which a sketch of so many sections estimates. Features
-/// are in text order. Ids must be distinct. It is never above the Jaccard similarity, so that nothing else can reach the floor.
+/// Every pair of a sectional similarity of `floor` or more, sorted by ids: that which a sketch of so many
+/// sections estimates. Features are in text order. Ids must be distinct. It is never above the Jaccard
+/// similarity, so that nothing else can reach the floor.
 ///
 /// # Panics
 /// As [`pairs`].
@@ -109,8 +112,8 @@ impl Set {
     }
 }
 
-/// Replaces features by ranks, rarest first; returns ids, sets and the number of ranks. Documents without a feature are
-/// left out.
+/// Replaces features by ranks, rarest first; returns ids, sets and the number of ranks. Documents without a
+/// feature are left out.
 fn rank(documents: impl IntoIterator<Item = (DocId, Vec<u64>)>) -> (Vec<DocId>, Vec<Set>, usize) {
     let mut holders = Counts::default();
     let mut ids = Vec::new();
@@ -144,8 +147,8 @@ fn rank(documents: impl IntoIterator<Item = (DocId, Vec<u64>)>) -> (Vec<DocId>, 
     (ids, sets.into_iter().map(ranked).collect(), order.len())
 }
 
-/// The least whole number that is not below `x`, or one less where rounding leaves it open: to ask for less overlap
-/// costs a comparison, to ask for more would lose a pair.
+/// The least whole number that is not below `x`, or one less where rounding leaves it open: to ask for less
+/// overlap costs a comparison, to ask for more would lose a pair.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to a set's size")]
 fn at_least(x: f64) -> usize {
     (x - 1e-6).ceil().max(0.0) as usize

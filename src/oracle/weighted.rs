@@ -1,11 +1,14 @@
-//! The true weighted similarities: every pair of documents whose weighted features have a similarity of a floor or more.
+//! The true weighted similarities: every pair of documents whose weighted features have a similarity of a
+//! floor or more.
 //!
-//! Documents with their features (ids ascending, one weight each) come in; pairs with `Σ min / Σ max >= floor`, or with a cosine of
-//! the floor (both inclusive), go out, sorted. Documents without a feature are in no pair.
+//! Documents with their features (ids ascending, one weight each) come in; pairs with `Σ min / Σ max >=
+//! floor`, or with a cosine of the floor (both inclusive), go out, sorted. Documents without a feature are in
+//! no pair.
 //!
-//! By sorting, as Yuan et al. (2019, section 3) make pairs of documents from shared features, one document after the other:
-//! what it has in common with each document before it is summed up along the lists of its features' holders. Quadratic in
-//! the length of these lists, and exact. Lists are short but for features that nearly all texts have.
+//! By sorting, as Yuan et al. (2019, section 3) make pairs of documents from shared features, one document
+//! after the other: what it has in common with each document before it is summed up along the lists of its
+//! features' holders. Quadratic in the length of these lists, and exact. Lists are short but for features
+//! that nearly all texts have.
 
 use hashbrown::HashMap;
 
@@ -18,8 +21,8 @@ use crate::text::measures::{Measure, cosine_of, squares, total, weighted_jaccard
 /// A document's features and their weights.
 pub type Weighted = (Vec<u64>, Vec<f64>);
 
-/// Every pair of a similarity of `floor` or more by the measure, sorted by ids. Ids must be distinct. Under the plain Jaccard similarity
-/// all weights count as 1.
+/// Every pair of a similarity of `floor` or more by the measure, sorted by ids. Ids must be distinct. Under
+/// the plain Jaccard similarity all weights count as 1.
 ///
 /// # Panics
 /// Unless `0 < floor <= 1`.
@@ -28,7 +31,8 @@ pub fn weighted_pairs(
     measure: Measure,
     floor: f64,
 ) -> Vec<(Pair<DocId>, f64)> {
-    // What a feature adds to what two texts have in common, what one text amounts to, and the similarity from these.
+    // What a feature adds to what two texts have in common, what one text amounts to, and the similarity from
+    // these.
     type Law = (fn(f64, f64) -> f64, fn(Features<'_>) -> f64, fn(f64, f64, f64) -> f64);
     let (common, mass_of, similarity_of): Law = match measure {
         Measure::Jaccard => (|_, _| 1.0, |of| of.ids.len() as f64, weighted_jaccard_of),

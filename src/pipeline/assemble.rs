@@ -73,8 +73,8 @@ pub enum Mode {
 }
 
 impl Job {
-    /// The job of a plan at a place, alone or with other processes. Opens its files; where it is a replay, what they held is gone. `inputs` are
-    /// those of the deployment, resolved.
+    /// The job of a plan at a place, alone or with other processes. Opens its files; where it is a replay,
+    /// what they held is gone. `inputs` are those of the deployment, resolved.
     ///
     /// # Errors
     /// A file that cannot be opened for writing; a state that cannot be opened.
@@ -91,7 +91,8 @@ impl Job {
             stages.visitors = Arc::new(Visitors::before_live());
         }
         let (index, count) = together.as_ref().map_or((0, 1), |t| (t.index(), t.count()));
-        // Another process of a run may have a monitor, which shows similarities; a replay by several has none.
+        // Another process of a run may have a monitor, which shows similarities; a replay by several has
+        // none.
         let is_watched = deployment.monitor.is_some() || (count > 1 && matches!(mode, Mode::Run { .. }));
         if !deployment.emit.is_of_pairs() && !is_watched {
             stages.filter = plan.membership_filter();

@@ -5,9 +5,10 @@
 //!                           └── admits: which epochs the workers may begin
 //! ```
 //!
-//! An epoch is *closed* when all workers have computed it, and *durable* when the sink has taken it. Worker 0 never waits for
-//! the sink; instead the distance between the two is bounded by what may be begun: no worker takes events of an epoch more than
-//! [`EPOCHS_AHEAD`] beyond the last durable one, and none takes any while [`DELTAS_AHEAD`] deltas or more wait.
+//! An epoch is *closed* when all workers have computed it, and *durable* when the sink has taken it. Worker 0
+//! never waits for the sink; instead the distance between the two is bounded by what may be begun: no worker
+//! takes events of an epoch more than [`EPOCHS_AHEAD`] beyond the last durable one, and none takes any while
+//! [`DELTAS_AHEAD`] deltas or more wait.
 
 use std::collections::VecDeque;
 
@@ -16,7 +17,8 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use crate::dataflow::ClosedEpoch;
 use crate::time::Epoch;
 
-/// How far beyond the last durable epoch, inclusive, workers may take events: so much of a sink's hesitation is not felt.
+/// How far beyond the last durable epoch, inclusive, workers may take events: so much of a sink's hesitation
+/// is not felt.
 pub(super) const EPOCHS_AHEAD: Epoch = 64;
 
 /// Deltas that wait for the sink from which on, inclusive, workers take no more events; about 100 bytes each.
@@ -104,8 +106,8 @@ impl Commits {
         }
     }
 
-    /// Worker: the last epoch, `wanted` or an earlier one, that may be begun now. Who gets an earlier one is woken when the sink has
-    /// taken another epoch.
+    /// Worker: the last epoch, `wanted` or an earlier one, that may be begun now. Who gets an earlier one is
+    /// woken when the sink has taken another epoch.
     pub(super) fn admits(&self, wanted: Epoch) -> Epoch {
         let mut state = self.state.lock();
         let last = if state.deltas >= DELTAS_AHEAD { 0 } else { state.durable + EPOCHS_AHEAD };

@@ -1,14 +1,17 @@
 //! The committer: closed epochs to the sink, on a thread of its own.
 //!
-//! What was closed since the last commit goes into the next one together. A commit is, in this order: the bad records of its epochs,
-//! kept where they are kept; tables of document frequencies that they made, stored; their deltas and the mark, in one step of the sink.
-//! After it, and only then, what they change of the documents goes to the [keeper](super::keeper). So whatever ends the process between two of these
-//! steps, the mark in the output tells what the output stands for, and all else is at or behind it.
+//! What was closed since the last commit goes into the next one together. A commit is, in this order: the bad
+//! records of its epochs, kept where they are kept; tables of document frequencies that they made, stored;
+//! their deltas and the mark, in one step of the sink. After it, and only then, what they change of the
+//! documents goes to the [keeper](super::keeper). So whatever ends the process between two of these steps,
+//! the mark in the output tells what the output stands for, and all else is at or behind it.
 //!
-//! Epochs before the run is live repeat what the output holds already: they are taken for written. If the output is to be corrected
-//! (by another pipeline, or because what was kept is lost), their deltas are added up instead, and what the sum differs by from the pairs
-//! in the output is written as corrections before the first live epoch: in pieces, each of them a commit. Its mark says that there are more.
-//! What is kept meanwhile says so too: a run that finds it corrects the output, although the mark there is that of the run before.
+//! Epochs before the run is live repeat what the output holds already: they are taken for written. If the
+//! output is to be corrected (by another pipeline, or because what was kept is lost), their deltas are added
+//! up instead, and what the sum differs by from the pairs in the output is written as corrections before the
+//! first live epoch: in pieces, each of them a commit. Its mark says that there are more. What is kept
+//! meanwhile says so too: a run that finds it corrects the output, although the mark there is that of the run
+//! before.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -41,7 +44,8 @@ pub(super) struct Committer {
     pub(super) mark: Mark,
     /// As of when the input has been read, if that is noted.
     pub(super) as_of: Option<Arc<AsOf>>,
-    /// The pairs that the output holds, and those that epochs before the first live one add up to, if it is to be corrected.
+    /// The pairs that the output holds, and those that epochs before the first live one add up to, if it is
+    /// to be corrected.
     pub(super) corrected: Option<Corrected>,
     /// Where the output stands, for what is kept before the run is live.
     pub(super) past: Epoch,
@@ -85,9 +89,9 @@ impl Committer {
         }
     }
 
-    /// Writes every epoch that is closed, and finishes the sink after the last one; ends early, without finishing, if the run is
-    /// cancelled. `durable` is told each group of epochs by its first and last, how long its commit took, and whether
-    /// workers wait for it.
+    /// Writes every epoch that is closed, and finishes the sink after the last one; ends early, without
+    /// finishing, if the run is cancelled. `durable` is told each group of epochs by its first and last, how
+    /// long its commit took, and whether workers wait for it.
     ///
     /// # Errors
     /// Those of the sink, of the dead letters, and of the keeper.

@@ -17,8 +17,9 @@ pub(super) type Tell = Box<dyn Fn(&RunError) + Send + Sync>;
 
 /// What reader, workers and committer tell when they fail.
 ///
-/// A failure ends them all where they are. Workers keep the epochs that they hold: what was read of an open epoch is not all of
-/// it, so it must not close; and of epochs that are closed, none is written any more, and the sink is not finished.
+/// A failure ends them all where they are. Workers keep the epochs that they hold: what was read of an open
+/// epoch is not all of it, so it must not close; and of epochs that are closed, none is written any more, and
+/// the sink is not finished.
 pub(super) struct Failure {
     first: Mutex<Option<RunError>>,
     queue: Arc<Queue>,

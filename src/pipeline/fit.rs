@@ -1,6 +1,7 @@
 //! Whether a mark, and what was kept, go together with the input and the output that there are.
 //!
-//! Each refusal is one message, and names what to do; `--reconcile` is the way out wherever a run can end exact with it.
+//! Each refusal is one message, and names what to do; `--reconcile` is the way out wherever a run can end
+//! exact with it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -149,7 +150,8 @@ pub(super) fn fit(mark: &Mark, look: &Look) -> Fit {
     Fit::Beyond(SourceError::Lost { input: name.into(), partition, wanted, first, end, hint })
 }
 
-/// Whether the ends of all documents that were kept are still to be read, where the input keeps them for so long.
+/// Whether the ends of all documents that were kept are still to be read, where the input keeps them for so
+/// long.
 pub(super) fn is_fresh(kept: &Mark, look: &Look, stay: Duration) -> bool {
     // Of a partition that has been added nothing has been read.
     let read = |partition: &u32| kept.progress.next.get(partition).copied().unwrap_or(0);
@@ -179,9 +181,10 @@ enum Old {
     Refused,
 }
 
-/// The same, of a state. Where the policy is not known all is read again if nothing has expired since the first record that counts: that is right
-/// under every policy, since only `delete` takes away first offsets. Where something has, `delete` is in force, and ends are missing only if
-/// `compact` is too, which no offset shows.
+/// The same, of a state. Where the policy is not known all is read again if nothing has expired since the
+/// first record that counts: that is right under every policy, since only `delete` takes away first offsets.
+/// Where something has, `delete` is in force, and ends are missing only if `compact` is too, which no offset
+/// shows.
 fn old(kept: &Mark, look: &Look, tombstones: &Tombstones, reconcile: bool) -> Old {
     let start = |partition: &u32| kept.start.get(partition).copied().unwrap_or(0);
     let holds_all = |held: &BTreeMap<u32, (u64, u64)>| {
@@ -196,7 +199,8 @@ fn old(kept: &Mark, look: &Look, tombstones: &Tombstones, reconcile: bool) -> Ol
     }
 }
 
-/// Logs and counts what has expired before it was read. `since`: everything that was written before is in what was kept.
+/// Logs and counts what has expired before it was read. `since`: everything that was written before is in
+/// what was kept.
 pub(super) fn missing(gaps: &[Gap], since: Option<u64>, metrics: &Metrics) {
     for Gap { partition, from, to, until } in gaps {
         metrics.add(Counter::LostRecords, to - from);

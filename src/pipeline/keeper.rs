@@ -1,10 +1,12 @@
 //! The keeper: what changes of the documents to the state, on a thread of its own, behind what is durable.
 //!
-//! The committer hands over the changes of epochs once they are durable, or have been before, and does not wait for the state; but for
-//! tables of document frequencies, which have to be stored before the commit that names them, and when [`BEHIND_BYTES`] wait. What waits is
-//! published together, at most so often as the deployment says, and at the end of the run.
+//! The committer hands over the changes of epochs once they are durable, or have been before, and does not
+//! wait for the state; but for tables of document frequencies, which have to be stored before the commit that
+//! names them, and when [`BEHIND_BYTES`] wait. What waits is published together, at most so often as the
+//! deployment says, and at the end of the run.
 //!
-//! A place that is full or cannot be reached is tried again: nothing is lost meanwhile, since the input is read again from where the state ends.
+//! A place that is full or cannot be reached is tried again: nothing is lost meanwhile, since the input is
+//! read again from where the state ends.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -79,8 +81,9 @@ enum End {
 pub(super) struct KeeperStop(Arc<Shared>);
 
 impl Keeper {
-    /// Starts the thread; it publishes no more often than `every`. `ended` says whether the state has what is remembered of ended documents:
-    /// not where it goes on from one that has not. `fail` is told when it cannot go on.
+    /// Starts the thread; it publishes no more often than `every`. `ended` says whether the state has what is
+    /// remembered of ended documents: not where it goes on from one that has not. `fail` is told when it
+    /// cannot go on.
     pub(super) fn start(
         state: State,
         every: Duration,

@@ -50,8 +50,8 @@ pub struct HotBlock {
     pub example: String,
 }
 
-/// Times up to a day, counted in a histogram of a fixed size, 230 KB, however many they are. They are kept to a microsecond or to
-/// one part in a thousand, whichever is coarser; a longer time counts as a day.
+/// Times up to a day, counted in a histogram of a fixed size, 230 KB, however many they are. They are kept to
+/// a microsecond or to one part in a thousand, whichever is coarser; a longer time counts as a day.
 #[derive(Clone)]
 pub struct Latencies(Histogram<u64>);
 
@@ -120,7 +120,8 @@ impl Latencies {
         self.0.saturating_record(micros);
     }
 
-    /// In milliseconds; zeros if there are none. A quantile is the least time that at least this part of all does not exceed.
+    /// In milliseconds; zeros if there are none. A quantile is the least time that at least this part of all
+    /// does not exceed.
     pub fn quantiles(&self) -> Quantiles {
         let milliseconds = |micros: u64| micros as f64 / 1e3;
         let at = |quantile| milliseconds(self.0.lowest_equivalent(self.0.value_at_quantile(quantile)));

@@ -5,11 +5,12 @@
 //!                     └─▶ worker n: decode ─ dataflow
 //! ```
 //!
-//! Each reader cuts its input into batches, workers take them as they can, worker 0 gathers the closed epochs, the committer
-//! writes them. Nobody on this way waits for the next one but the readers, who wait for room in the queue.
+//! Each reader cuts its input into batches, workers take them as they can, worker 0 gathers the closed
+//! epochs, the committer writes them. Nobody on this way waits for the next one but the readers, who wait for
+//! room in the queue.
 //!
-//! Three ends. The input ends: all is written, the sink is finished. The run is [stopped](Stopper): the same, of what has
-//! been read. The run fails (`failure`): everything ends where it is.
+//! Three ends. The input ends: all is written, the sink is finished. The run is [stopped](Stopper): the same,
+//! of what has been read. The run fails (`failure`): everything ends where it is.
 
 mod assemble;
 mod commits;
@@ -101,7 +102,8 @@ pub struct Continuity {
     pub run: String,
     /// All that decides the result: the encoded [description](crate::description::Description) of the plan.
     pub pipeline: String,
-    /// Whether an output that is of another pipeline, or whose input or state is lost, is corrected; it is refused otherwise.
+    /// Whether an output that is of another pipeline, or whose input or state is lost, is corrected; it is
+    /// refused otherwise.
     pub reconcile: bool,
     /// The file of dead letters, if there is one.
     pub letters: Option<LetterFile>,
@@ -152,16 +154,19 @@ pub enum RunError {
 /// Bytes of documents that are restored as one batch, about.
 const SLICE_BYTES: usize = 256 << 10;
 
-/// Bytes of documents that are restored in one epoch, about: so that memory does not grow with what is restored.
+/// Bytes of documents that are restored in one epoch, about: so that memory does not grow with what is
+/// restored.
 const RESTORED_BYTES: u64 = 16 << 20;
 
 /// How often a run tells how far it is.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
-/// How long an input may be idle before an epoch without records is begun, where documents expire by the time of day.
+/// How long an input may be idle before an epoch without records is begun, where documents expire by the time
+/// of day.
 const TICK: Duration = Duration::from_secs(1);
 
-/// How often workers are woken, whether there is anything to do or not: so that whoever watches sees that they step.
+/// How often workers are woken, whether there is anything to do or not: so that whoever watches sees that
+/// they step.
 const PULSE: Duration = Duration::from_secs(5);
 
 /// What may wait between the readers and the workers: enough that neither waits for the other.
@@ -182,7 +187,8 @@ pub struct Running {
     shared: Arc<Shared>,
     workers: Workers,
     threads: usize,
-    /// The committer ends with how long epochs took; none if it could not be started, or is in another process.
+    /// The committer ends with how long epochs took; none if it could not be started, or is in another
+    /// process.
     committer: Option<JoinHandle<Latencies>>,
     others: Option<Arc<Others>>,
     demands: Demands,
@@ -472,7 +478,8 @@ fn restore(snapshot: Option<Snapshot>, live: &LiveFrom, shared: &Shared) -> Resu
     Ok(())
 }
 
-/// Starts a thread whose failure is the run's, a panic too; its result is the default then. None if it cannot be started.
+/// Starts a thread whose failure is the run's, a panic too; its result is the default then. None if it cannot
+/// be started.
 fn spawn<T: Default + Send + 'static>(
     name: &str,
     shared: &Arc<Shared>,
@@ -497,8 +504,8 @@ impl Running {
         Stopper(Arc::clone(&self.shared.queue), self.others.clone(), Arc::clone(&self.shared.status))
     }
 
-    /// Waits for the end. Not for a reader that waits for its input after the run has been stopped or has failed: it ends when there
-    /// is some, or with the process.
+    /// Waits for the end. Not for a reader that waits for its input after the run has been stopped or has
+    /// failed: it ends when there is some, or with the process.
     ///
     /// # Errors
     /// What failed first.
@@ -541,8 +548,8 @@ impl Running {
 }
 
 impl Stopper {
-    /// Ends reading now. The epochs that have been begun are finished and written, the last one with what had been read
-    /// of it; then the run ends as if its input had.
+    /// Ends reading now. The epochs that have been begun are finished and written, the last one with what had
+    /// been read of it; then the run ends as if its input had.
     pub fn stop(&self) {
         self.2.enter(Phase::Stopping);
         self.0.stop();

@@ -1,4 +1,5 @@
-//! A corpus that has outgrown what its blocks are planned for says so: once, and again each time that it has doubled since.
+//! A corpus that has outgrown what its blocks are planned for says so: once, and again each time that it has
+//! doubled since.
 
 /// When it is next said.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! What a run finds when it begins: where the output stands, what has been kept, where reading goes on.
 //!
-//! The corpus is what was kept, or else nothing, and the input from there on. The run reads up to where the output stands without
-//! writing anything; then it is live. So the deltas that follow are those of D(C) from there on, whatever the earlier run did after its last
-//! commit.
+//! The corpus is what was kept, or else nothing, and the input from there on. The run reads up to where the
+//! output stands without writing anything; then it is live. So the deltas that follow are those of D(C) from
+//! there on, whatever the earlier run did after its last commit.
 //!
 //! | the output | what was kept | the run |
 //! |---|---|---|
@@ -17,15 +17,18 @@
 //! | has a mark, of this pipeline | behind the mark or nothing, and the source cannot repeat what it gave | corrects the output |
 //! | forgets | | begins, or goes on from what was kept; what was written since then is written again |
 //!
-//! All this is looked at before the output is taken over, as far as the output shows itself then ([`Sink::look`]): a run that is refused does not end
-//! the one that has it. What is found behind the taking over is judged again.
+//! All this is looked at before the output is taken over, as far as the output shows itself then
+//! ([`Sink::look`]): a run that is refused does not end the one that has it. What is found behind the taking
+//! over is judged again.
 //!
-//! What was kept is not used where ends of its documents may have gone from the input unread: they would live on for ever. A source that is
-//! compacted keeps such an end for some time; documents are as of a time too ([`Mark::as_of`]), and are good for as long. After that all is read again, if the source
-//! holds all; if it does not, the run is refused, or keeps them all the same if it is told to reconcile.
+//! What was kept is not used where ends of its documents may have gone from the input unread: they would live
+//! on for ever. A source that is compacted keeps such an end for some time; documents are as of a time too
+//! ([`Mark::as_of`]), and are good for as long. After that all is read again, if the source holds all; if it
+//! does not, the run is refused, or keeps them all the same if it is told to reconcile.
 //!
-//! Where records that are wanted have expired the run is refused. Told to reconcile, it keeps the documents that were kept, reads
-//! what is left, and corrects the output: the corpus is what was kept and what is left. What is missing is logged and counted.
+//! Where records that are wanted have expired the run is refused. Told to reconcile, it keeps the documents
+//! that were kept, reads what is left, and corrects the output: the corpus is what was kept and what is left.
+//! What is missing is logged and counted.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -124,7 +127,8 @@ fn judged(
     Ok(Judged { found, of_this_input, snapshot })
 }
 
-/// Looks at the input again if a mark is beyond the end that was found: an earlier run may have read on since.
+/// Looks at the input again if a mark is beyond the end that was found: an earlier run may have read on
+/// since.
 fn look_again(standing: &Standing, source: &mut dyn Source, look: &mut Look) -> Result<(), SourceError> {
     if let Standing::At(mark) = standing
         && matches!(fit(mark, look), Fit::Beyond(_))
@@ -242,7 +246,8 @@ impl Past {
         }
         let mut lines = Vec::new();
         if at.is_some() || there.is_some() {
-            // Up to where the output stands. Where that says nothing: up to the end, so that less is taken back.
+            // Up to where the output stands. Where that says nothing: up to the end, so that less is taken
+            // back.
             let ends =
                 look.held.as_ref().map(|held| held.iter().map(|(partition, (_, end))| (*partition, *end)));
             let ends: Option<Offsets> = ends.map(Iterator::collect);
@@ -284,7 +289,8 @@ impl Past {
             epoch: at.as_ref().map_or(first - 1, |mark| mark.progress.epoch),
             next: begin.clone(),
             table: table.as_ref().map(|(table, _)| *table),
-            // The later one: what is restored or repeated before the run is live is as old as the output stands.
+            // The later one: what is restored or repeated before the run is live is as old as the output
+            // stands.
             clock: of_clock(found_clock)
                 .max(of_clock(kept_at.as_ref().and_then(|mark| mark.progress.clock)))
                 .map(|time| clock.at(time)),
@@ -325,7 +331,8 @@ impl Past {
     }
 }
 
-/// What was kept at or before the mark, or at all if there is none. Nothing if it is not to be used: then it is emptied.
+/// What was kept at or before the mark, or at all if there is none. Nothing if it is not to be used: then it
+/// is emptied.
 fn kept(
     state: &mut State,
     mark: Option<&Mark>,

@@ -6,13 +6,15 @@
 //!            Opened, Crossed, Durable, Stop, Done       anyone ──── Failed ────▶ all
 //! ```
 //!
-//! Process 0 has the output, what is kept, and the committer; it finds out where the run begins and tells the others. What one process does to the
-//! open epoch all follow. A line is crossed by all at one epoch, once all have reached it. A process that fails tells why, and keeps its share of
-//! the open epochs, so that none of them closes anywhere; a process that is gone is told of by those that notice.
+//! Process 0 has the output, what is kept, and the committer; it finds out where the run begins and tells the
+//! others. What one process does to the open epoch all follow. A line is crossed by all at one epoch, once
+//! all have reached it. A process that fails tells why, and keeps its share of the open epochs, so that none
+//! of them closes anywhere; a process that is gone is told of by those that notice.
 //!
-//! At the end every process sends what it has measured, and process 0 ends the run once all have: so it ends well everywhere, or nowhere. Then
-//! each ends its connections, which waits until the other side has heard all. Where nobody reads the output of process 0 on, it says `Done` before
-//! that, and all end well where they are.
+//! At the end every process sends what it has measured, and process 0 ends the run once all have: so it ends
+//! well everywhere, or nowhere. Then each ends its connections, which waits until the other side has heard
+//! all. Where nobody reads the output of process 0 on, it says `Done` before that, and all end well where
+//! they are.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -42,7 +44,8 @@ pub struct Together {
     notes: (Sender<Note>, Receiver<Note>),
 }
 
-/// Tells the other processes of a failure from outside of the run, before it has begun or while it does not end.
+/// Tells the other processes of a failure from outside of the run, before it has begun or while it does not
+/// end.
 #[derive(Clone, Debug)]
 pub struct Teller(Arc<Control>);
 
@@ -192,7 +195,8 @@ impl Together {
 }
 
 impl Teller {
-    /// This process has failed, and why. Returns once the others have been told, or cannot be. After an end, good or not, it says nothing.
+    /// This process has failed, and why. Returns once the others have been told, or cannot be. After an end,
+    /// good or not, it says nothing.
     pub fn fail(&self, why: &str) {
         self.0.fail(why);
         self.0.end();
@@ -324,7 +328,8 @@ impl Others {
         self.control.send(Message::Stop);
     }
 
-    /// This process has failed: all others are told, and nobody waits for a good end. If its output is not read on, they end as it does: well.
+    /// This process has failed: all others are told, and nobody waits for a good end. If its output is not
+    /// read on, they end as it does: well.
     pub(super) fn failed(&self, error: &RunError) {
         match error {
             RunError::Sink(error) if self.is_hub() && error.kind() == ErrorKind::BrokenPipe => {
@@ -336,15 +341,16 @@ impl Others {
         self.change(|end| end.failed = true);
     }
 
-    /// Ends the connections, once all that was said has got there: before the process ends, which would cut it off.
+    /// Ends the connections, once all that was said has got there: before the process ends, which would cut
+    /// it off.
     pub(super) fn end(&self) {
         self.control.end();
         // Nobody listens if the run could not begin.
         self.tell.send(Note::Ended).unwrap_or(());
     }
 
-    /// The end of a run that has done all here. At process 0 what the others have measured; elsewhere once process 0 has ended the run. Nothing
-    /// if it fails meanwhile.
+    /// The end of a run that has done all here. At process 0 what the others have measured; elsewhere once
+    /// process 0 has ended the run. Nothing if it fails meanwhile.
     pub(super) fn finish(&self, measures: &Measures) -> Option<Vec<Measures>> {
         if !self.is_hub() {
             self.change(|end| end.at_end = true);

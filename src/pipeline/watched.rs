@@ -1,4 +1,5 @@
-//! A sink whose commits are watched: what becomes durable in it is told to the view of the monitor, after it has.
+//! A sink whose commits are watched: what becomes durable in it is told to the view of the monitor, after it
+//! has.
 
 use std::collections::BTreeSet;
 use std::io;

@@ -1,13 +1,14 @@
 //! The control connections of a run: messages, and the news that a process is gone.
 //!
-//! Every process has one to process 0, the *hub*. What process i sends goes to the hub, what the hub sends to one process or to all.
+//! Every process has one to process 0, the *hub*. What process i sends goes to the hub, what the hub sends to
+//! one process or to all.
 //!
-//! What fails is told to all, once: a [`Message::Failed`] that reaches the hub goes on to every other process with the name of the one that has
-//! failed, and so does the news that a process is gone. After the first failure no other is told: whoever ends because of it
-//! leaves connections behind that look like one.
+//! What fails is told to all, once: a [`Message::Failed`] that reaches the hub goes on to every other process
+//! with the name of the one that has failed, and so does the news that a process is gone. After the first
+//! failure no other is told: whoever ends because of it leaves connections behind that look like one.
 //!
-//! An end in good order: each process sends its measures, then [`Message::Done`]; the hub, once all have, sends `Done` to all. Only a
-//! connection that ends before that is a failure.
+//! An end in good order: each process sends its measures, then [`Message::Done`]; the hub, once all have,
+//! sends `Done` to all. Only a connection that ends before that is a failure.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
@@ -92,8 +93,8 @@ impl Control {
         self.shared.send(|to| to == process, message);
     }
 
-    /// Tells all that this process has failed, and why. After a failure it tells nothing new. The others have been told once the
-    /// connections have ended, by [`Self::end`].
+    /// Tells all that this process has failed, and why. After a failure it tells nothing new. The others have
+    /// been told once the connections have ended, by [`Self::end`].
     pub fn fail(&self, why: &str) {
         let processes = &self.shared.processes;
         // The hub puts the name of the process before what comes from others.
@@ -104,14 +105,15 @@ impl Control {
         self.shared.fail_all(|_| true, text);
     }
 
-    /// The data connection with a process has ended before its time. What the control connections say of it within the time of a beat
-    /// comes first: they know why. If they say nothing, the process is lost.
+    /// The data connection with a process has ended before its time. What the control connections say of it
+    /// within the time of a beat comes first: they know why. If they say nothing, the process is lost.
     pub fn suspect(&self, process: usize, why: &str) {
         // A full queue is read, and a run that hears nothing is over.
         self.tell.send(Note::Suspected { process, why: why.to_owned() }).unwrap_or(());
     }
 
-    /// Starts the thread that hears: `on` takes the process that an event is from, and the event. It must not wait.
+    /// Starts the thread that hears: `on` takes the process that an event is from, and the event. It must not
+    /// wait.
     ///
     /// # Errors
     /// If the system has no more threads.
@@ -126,9 +128,9 @@ impl Control {
         thread::Builder::new().name("control".to_owned()).spawn(listen).map(|_| ())
     }
 
-    /// Ends the connections, once all that was sent has been read on the other side, or does not get there any more. What the other side
-    /// has not said by then is not heard: in good order, the hub ends after it has said [`Message::Done`], others after they have heard it.
-    /// A second call does nothing.
+    /// Ends the connections, once all that was sent has been read on the other side, or does not get there
+    /// any more. What the other side has not said by then is not heard: in good order, the hub ends after it
+    /// has said [`Message::Done`], others after they have heard it. A second call does nothing.
     pub fn end(&self) {
         let mut state = self.shared.state.lock();
         state.over = true;

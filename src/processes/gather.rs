@@ -1,13 +1,14 @@
 //! The start: every process gets its connections to all others, and goes on when all have theirs.
 //!
-//! Settings and a listener -> a data connection to each other process, and the control connections, at work. Process i connects to
-//! process 0 for control, and once that has taken it, so that no other process can be of its index, to all below it for data; it hears
-//! those above it. Who is not there yet is tried again, with pauses that grow from 50 ms to a second. One that has all its
-//! connections tells process 0 that it is *ready*; when all are, process 0 says *start*. So no process goes on while another one may still fail.
+//! Settings and a listener -> a data connection to each other process, and the control connections, at work.
+//! Process i connects to process 0 for control, and once that has taken it, so that no other process can be
+//! of its index, to all below it for data; it hears those above it. Who is not there yet is tried again, with
+//! pauses that grow from 50 ms to a second. One that has all its connections tells process 0 that it is
+//! *ready*; when all are, process 0 says *start*. So no process goes on while another one may still fail.
 //!
-//! Until a process is ready it may end and come again: its connections are taken for none once they have ended. Whatever is wrong with a
-//! newcomer is the newcomer's trouble: it is told, the log says so, and the others go on waiting. Process 0 is the measure: only who is
-//! refused by it gives up. At the limit, the
+//! Until a process is ready it may end and come again: its connections are taken for none once they have
+//! ended. Whatever is wrong with a newcomer is the newcomer's trouble: it is told, the log says so, and the
+//! others go on waiting. Process 0 is the measure: only who is refused by it gives up. At the limit, the
 //! error names who is missing, and what was last known of each.
 
 use std::collections::BTreeMap;
@@ -283,7 +284,8 @@ impl Gathering<'_> {
             let mut pause = FIRST_PAUSE;
             loop {
                 let made = attempt(&host, &identity, to, purpose, within);
-                // Process 0 has taken this one: if they do not fit, it is the other one that will not be taken.
+                // Process 0 has taken this one: if they do not fit, it is the other one that will not be
+                // taken.
                 let made = made.map_err(|why| if purpose == Purpose::Data { why.for_now() } else { why });
                 let again = matches!(made, Err(NotMade::Yet(_)));
                 let note = match made {

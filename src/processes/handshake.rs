@@ -1,6 +1,7 @@
 //! How a connection begins: who is there, does it know the secret, does it mean the same run.
 //!
-//! A stream -> who is on its other side and what it is for, or why it is refused. The one that connects speaks first:
+//! A stream -> who is on its other side and what it is for, or why it is refused. The one that connects
+//! speaks first:
 //!
 //! ```text
 //! connects                                       accepts
@@ -12,8 +13,9 @@
 //!                                                  <- welcome | differs: its own description | refused
 //! ```
 //!
-//! So nothing is told to a stranger but an index, and a description to nobody who does not know the secret. Each side has a time for all of its
-//! part, however slowly bytes drip; what is read is bounded before it is kept.
+//! So nothing is told to a stranger but an index, and a description to nobody who does not know the secret.
+//! Each side has a time for all of its part, however slowly bytes drip; what is read is bounded before it is
+//! kept.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;

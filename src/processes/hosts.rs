@@ -1,8 +1,8 @@
 //! The hosts file: where each process listens.
 //!
-//! Lines of text -> one `host:port` a process; line i that says something is process i, from 0. Blank lines and what follows a `#` say
-//! nothing. A host is a name, an IPv4 address, or an IPv6 address in brackets. Lines beyond the number of processes are read, and not
-//! used: a run of fewer processes needs no other file.
+//! Lines of text -> one `host:port` a process; line i that says something is process i, from 0. Blank lines
+//! and what follows a `#` say nothing. A host is a name, an IPv4 address, or an IPv6 address in brackets.
+//! Lines beyond the number of processes are read, and not used: a run of fewer processes needs no other file.
 //!
 //! ```text
 //! # host:port
@@ -11,7 +11,8 @@
 //! [fd00::7]:7420
 //! ```
 //!
-//! Invariants of [`Processes`]: two or more of them, each with an address of its own; the index is of one of them.
+//! Invariants of [`Processes`]: two or more of them, each with an address of its own; the index is of one of
+//! them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -95,7 +96,8 @@ impl Processes {
         Ok(index.filter(|_| count > 1).map(|index| Self { index, hosts: found }))
     }
 
-    /// What the text of a hosts file says, for process `index` of `count`, 2 or more. `name` stands for the file in problems.
+    /// What the text of a hosts file says, for process `index` of `count`, 2 or more. `name` stands for the
+    /// file in problems.
     ///
     /// # Errors
     /// All that is wrong with it.

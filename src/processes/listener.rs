@@ -1,7 +1,8 @@
-//! The listener, while processes gather: every connection is heard in a thread of its own, so that none holds up another.
+//! The listener, while processes gather: every connection is heard in a thread of its own, so that none holds
+//! up another.
 //!
-//! Connections -> [`Newcomer`]s. Whoever is refused is told to the log and forgotten. The listener ends, and its port is closed, when it is
-//! dropped: after the start nobody can connect.
+//! Connections -> [`Newcomer`]s. Whoever is refused is told to the log and forgotten. The listener ends, and
+//! its port is closed, when it is dropped: after the start nobody can connect.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -13,7 +14,8 @@ use std::time::Duration;
 use super::handshake::{Identity, Newcomer, Refusal, accept};
 use super::refusals::Refusals;
 
-/// Connections that are heard at the same time; of more, the later ones are refused. Some for each process that there may be.
+/// Connections that are heard at the same time; of more, the later ones are refused. Some for each process
+/// that there may be.
 const HEARD_AT_ONCE: usize = 256;
 
 /// A listener at work.
@@ -25,7 +27,8 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// Starts it. `newcomer` takes who has shown who it is; `refused` why a process that has shown who it is was refused.
+    /// Starts it. `newcomer` takes who has shown who it is; `refused` why a process that has shown who it is
+    /// was refused.
     ///
     /// # Errors
     /// If the system has no more of something.

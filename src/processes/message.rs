@@ -1,7 +1,8 @@
 //! What is said over a control connection, and how it is written.
 //!
-//! Message <-> bytes: a letter, then what belongs to it; numbers are little-endian. On the wire each is a frame: its length in bytes as a
-//! `u32`, then the bytes. A frame of length 0 is a beat: it says that its sender is alive, and nothing else.
+//! Message <-> bytes: a letter, then what belongs to it; numbers are little-endian. On the wire each is a
+//! frame: its length in bytes as a `u32`, then the bytes. A frame of length 0 is a beat: it says that its
+//! sender is alive, and nothing else.
 
 use crate::time::Epoch;
 
@@ -37,7 +38,8 @@ pub enum Message {
     Failed(String),
     /// What a process has counted; the encoding is the caller's.
     Measures(Vec<u8>),
-    /// To process 0: this process has done its share, and said all. From process 0: all have, connections may end.
+    /// To process 0: this process has done its share, and said all. From process 0: all have, connections may
+    /// end.
     Done,
 }
 

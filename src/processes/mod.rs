@@ -1,7 +1,7 @@
 //! Several processes as one run: how they find each other, and how they know of each other.
 //!
-//! A hosts file, a description of the run and a secret -> a connected socket to every other process, for the dataflow, and a [`Control`] to
-//! talk to them beside it.
+//! A hosts file, a description of the run and a secret -> a connected socket to every other process, for the
+//! dataflow, and a [`Control`] to talk to them beside it.
 //!
 //! ```text
 //! hosts ─┐
@@ -11,12 +11,14 @@
 //!        │     └─ wires, one from each process to process 0 ─── control: messages, beats, failures
 //! ```
 //!
-//! Invariants: a process listens where its own line of the hosts file says, and only until all have gathered; no bytes, silence or
-//! end of a stranger's connection ends or delays the start; processes whose descriptions differ never run together; a process that dies, hangs
-//! or cannot be reached is known to all others within [`Limits::lost`] and a beat, and is told to each once.
+//! Invariants: a process listens where its own line of the hosts file says, and only until all have gathered;
+//! no bytes, silence or end of a stranger's connection ends or delays the start; processes whose descriptions
+//! differ never run together; a process that dies, hangs or cannot be reached is known to all others within
+//! [`Limits::lost`] and a beat, and is told to each once.
 //!
-//! The secret guards the start. What is sent afterwards is not encrypted, and whoever can change packets on their way can change it: a
-//! network that is private remains a condition. Nothing here knows what is computed.
+//! The secret guards the start. What is sent afterwards is not encrypted, and whoever can change packets on
+//! their way can change it: a network that is private remains a condition. Nothing here knows what is
+//! computed.
 
 mod control;
 mod gather;
@@ -47,7 +49,8 @@ use crate::description::{Description, Difference};
 pub struct Settings {
     /// The processes, and which of them this is.
     pub processes: Processes,
-    /// What must be the same on all of them. The list of hosts need not be in it: it is compared as `processes.hosts`.
+    /// What must be the same on all of them. The list of hosts need not be in it: it is compared as
+    /// `processes.hosts`.
     pub description: Description,
     /// What they all know; the default is nothing.
     pub secret: Secret,
@@ -64,7 +67,8 @@ pub struct Limits {
     pub hello: Duration,
     /// Between two signs of life over a control connection. Default 1 s.
     pub beat: Duration,
-    /// Without a sign of life, after which a process is lost. Default 5 s: a busy machine skips a beat or two.
+    /// Without a sign of life, after which a process is lost. Default 5 s: a busy machine skips a beat or
+    /// two.
     pub lost: Duration,
 }
 
@@ -75,7 +79,8 @@ impl Default for Limits {
     }
 }
 
-/// All connections of a process: what to talk over, and by process the sockets for records, `None` in its own place.
+/// All connections of a process: what to talk over, and by process the sockets for records, `None` in its own
+/// place.
 #[derive(Debug)]
 pub struct Connected {
     /// Messages, beats, failures.
@@ -153,7 +158,8 @@ impl fmt::Display for Missing {
     }
 }
 
-/// Meets the other processes, as many as the hosts file has, in any order of starting. Returns when all of them are there.
+/// Meets the other processes, as many as the hosts file has, in any order of starting. Returns when all of
+/// them are there.
 ///
 /// # Errors
 /// Why there is no run; the other processes that are there are told.

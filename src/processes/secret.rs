@@ -1,13 +1,15 @@
 //! The secret that processes share, and how one shows that it knows it.
 //!
-//! Secret and a transcript -> a proof: HMAC-SHA-256 of a label and the transcript, keyed with the secret. The transcript has a fresh
-//! nonce of either side, the label says which side proves: a proof is good for one connection and one direction.
+//! Secret and a transcript -> a proof: HMAC-SHA-256 of a label and the transcript, keyed with the secret. The
+//! transcript has a fresh nonce of either side, the label says which side proves: a proof is good for one
+//! connection and one direction.
 //!
-//! References: H. Krawczyk, M. Bellare, R. Canetti, *HMAC: Keyed-Hashing for Message Authentication*, RFC 2104 (1997); the golden
-//! value is case 2 of RFC 4231.
+//! References: H. Krawczyk, M. Bellare, R. Canetti, *HMAC: Keyed-Hashing for Message Authentication*, RFC
+//! 2104 (1997); the golden value is case 2 of RFC 4231.
 //!
-//! It authenticates the start of a connection. What follows is neither encrypted nor authenticated: whoever can change packets on
-//! the way can change these. Without a secret the key is empty, and a proof shows no more than that the other side speaks this protocol.
+//! It authenticates the start of a connection. What follows is neither encrypted nor authenticated: whoever
+//! can change packets on the way can change these. Without a secret the key is empty, and a proof shows no
+//! more than that the other side speaks this protocol.
 
 use std::fmt;
 

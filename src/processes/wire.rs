@@ -1,12 +1,13 @@
 //! One control connection at work: a thread that writes, one that reads, and a beat.
 //!
-//! Frames in, frames out. The writer sends what is queued, and an empty frame, a *beat*, whenever there has been nothing to send for
-//! the time of one. The reader passes frames on; it takes the other side for lost once that has said nothing for [`Pace::lost`], or at
-//! once when the connection ends.
+//! Frames in, frames out. The writer sends what is queued, and an empty frame, a *beat*, whenever there has
+//! been nothing to send for the time of one. The reader passes frames on; it takes the other side for lost
+//! once that has said nothing for [`Pace::lost`], or at once when the connection ends.
 //!
-//! Invariants: sending never waits, a peer that takes nothing is lost when the queue is full or a write takes longer than `lost`;
-//! the end of the connection is told exactly once, last, with the first reason that was known. An end in good order loses
-//! nothing: what is queued is written, then this side says no more, and the connection is kept until the other side has ended it too.
+//! Invariants: sending never waits, a peer that takes nothing is lost when the queue is full or a write takes
+//! longer than `lost`; the end of the connection is told exactly once, last, with the first reason that was
+//! known. An end in good order loses nothing: what is queued is written, then this side says no more, and the
+//! connection is kept until the other side has ended it too.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -103,7 +104,8 @@ impl Wire {
         Ok(Self { queue, writer, reading, stream: shared, lost: pace.lost })
     }
 
-    /// Queues a frame. One that cannot be queued ends the connection; of one that has ended, the reader tells.
+    /// Queues a frame. One that cannot be queued ends the connection; of one that has ended, the reader
+    /// tells.
     pub(super) fn send(&self, frame: Vec<u8>) {
         if self.queue.try_send(frame).is_err() {
             self.stream.end(format!("it took none of {QUEUED} messages"));

@@ -5,9 +5,10 @@
 //! {"epoch":7,"diff":1,"cluster":"…","size":123456,"giant":true}      and of a giant, whose members are not told
 //! ```
 //!
-//! **Correcting an output.** It holds reports and no pairs. So it is told to hold no pair, and the pairs of the corpus come as corrections, in
-//! pieces. Until the last of them nothing is written but marks, which say that there are more; then the difference between the reports
-//! in the output and those of all pairs is, in one commit. A run that ends before has written nothing, and does all of it again.
+//! **Correcting an output.** It holds reports and no pairs. So it is told to hold no pair, and the pairs of
+//! the corpus come as corrections, in pieces. Until the last of them nothing is written but marks, which say
+//! that there are more; then the difference between the reports in the output and those of all pairs is, in
+//! one commit. A run that ends before has written nothing, and does all of it again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -48,7 +49,8 @@ impl ClusterChanges {
         Self { clusters, metrics, correcting: None }
     }
 
-    /// The output holds these reports, and is to be corrected: up to the commit that ends this, nothing is to be written.
+    /// The output holds these reports, and is to be corrected: up to the commit that ends this, nothing is to
+    /// be written.
     pub(super) fn correct(&mut self, there: BTreeSet<Report>) {
         self.correcting = Some(Correcting { there, here: BTreeSet::new() });
     }
@@ -65,7 +67,8 @@ impl ClusterChanges {
         Vec::new()
     }
 
-    /// What is to be written in a commit besides, in order: what corrects the output, once all pairs have come.
+    /// What is to be written in a commit besides, in order: what corrects the output, once all pairs have
+    /// come.
     pub(super) fn corrections(&mut self, mark: &Mark) -> Vec<Change> {
         if mark.in_correction {
             return Vec::new();

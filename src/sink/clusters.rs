@@ -7,9 +7,9 @@
 //! {"cluster":"…","size":123456,"giant":true}
 //! ```
 //!
-//! In an epoch come members by (document, diff), then giants by (cluster, diff); epochs ascend. At the end come clusters by id,
-//! each with its members in order, then giants by id. Order is that of bytes. What clusters and giants are:
-//! [`crate::cluster`].
+//! In an epoch come members by (document, diff), then giants by (cluster, diff); epochs ascend. At the end
+//! come clusters by id, each with its members in order, then giants by id. Order is that of bytes. What
+//! clusters and giants are: [`crate::cluster`].
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead};
@@ -25,7 +25,8 @@ use crate::metrics::Metrics;
 use crate::pair::{Delta, DocPair};
 use crate::time::{Epoch, Progress};
 
-/// Writes every change of clusters, epoch by epoch; flushes at each commit, so that a reader sees whole epochs.
+/// Writes every change of clusters, epoch by epoch; flushes at each commit, so that a reader sees whole
+/// epochs.
 #[derive(Debug)]
 pub struct ClusterDeltaLines<R> {
     out: R,
@@ -244,8 +245,8 @@ mod tests {
         );
     }
 
-    /// A run that ends while it corrects, and one that does it: what is in the file adds up to the clusters of the pairs that are, also
-    /// of other pairs and of other clusters than those it was written of.
+    /// A run that ends while it corrects, and one that does it: what is in the file adds up to the clusters
+    /// of the pairs that are, also of other pairs and of other clusters than those it was written of.
     #[test]
     fn an_output_is_corrected_in_one_commit() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,8 @@
 //! Rows as comma-separated values: RFC 4180, but that lines end with a newline alone.
 //!
-//! A header with the names of the columns comes first, also where there is no row. Ids stand as they are, in quotes where a comma, a quote or an end
-//! of line is in them; numbers have the digits that they have in JSON Lines. A cell of nothing is empty.
+//! A header with the names of the columns comes first, also where there is no row. Ids stand as they are, in
+//! quotes where a comma, a quote or an end of line is in them; numbers have the digits that they have in JSON
+//! Lines. A cell of nothing is empty.
 
 use std::fmt;
 use std::io::{self, BufRead};

@@ -4,8 +4,9 @@
 //! {"epoch":7,"diff":1,"a":"…","b":"…","similarity":0.912109375}
 //! ```
 //!
-//! The keys stand in this order; a similarity has the fewest digits that read back to the same f64, and always a
-//! fraction. With evidence, it goes on with `"blocks":3,"look":2,"components":128,"standard_error":0.02`; with causes, a delta ends with
+//! The keys stand in this order; a similarity has the fewest digits that read back to the same f64, and
+//! always a fraction. With evidence, it goes on with
+//! `"blocks":3,"look":2,"components":128,"standard_error":0.02`; with causes, a delta ends with
 //! `"cause":"insert"`.
 
 use std::collections::BTreeSet;
@@ -41,8 +42,8 @@ struct DeltaLine {
     components: u32,
 }
 
-/// Applies a line that was written before to the pairs that the lines before it accumulate to. A pair goes with whatever evidence it came: lines of
-/// a run that told it may stand beside those of one that did not.
+/// Applies a line that was written before to the pairs that the lines before it accumulate to. A pair goes
+/// with whatever evidence it came: lines of a run that told it may stand beside those of one that did not.
 ///
 /// # Errors
 /// If it is no delta, or none that can follow.

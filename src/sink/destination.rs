@@ -4,7 +4,8 @@ use std::io::{self, BufRead, BufWriter, Write};
 
 use crate::mark::{Mark, Standing};
 
-/// Where lines go. What is written between two commits is durable with the second one, or not at all, if marks are kept.
+/// Where lines go. What is written between two commits is durable with the second one, or not at all, if
+/// marks are kept.
 pub trait Destination: Write {
     /// See [`Sink::take_over`](super::Sink::take_over).
     ///

@@ -5,8 +5,9 @@
 //! {"id":"…","kept":"…","cluster":"…"}         Removed: every other one, with the document that is kept for it
 //! ```
 //!
-//! Changes of pairs and of documents in; at the end of the input, the list out, sorted by id. The two lists part the documents alive, those without a
-//! token too, which are in no pair. Clusters are those of the graph: one that is reported by its size only is told apart here like any other.
+//! Changes of pairs and of documents in; at the end of the input, the list out, sorted by id. The two lists
+//! part the documents alive, those without a token too, which are in no pair. Clusters are those of the
+//! graph: one that is reported by its size only is told apart here like any other.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -39,7 +40,8 @@ pub struct KeepList<R> {
 }
 
 impl<W: Destination> KeepList<Lines<W>> {
-    /// Writes JSON Lines to `out`, which should be buffered; `clusters` begins empty, and its limit has no part in this.
+    /// Writes JSON Lines to `out`, which should be buffered; `clusters` begins empty, and its limit has no
+    /// part in this.
     pub fn new(out: W, clusters: Clusters, keep: Keep, listed: Listed) -> Self {
         Self::of(Lines(out), clusters, keep, listed)
     }

@@ -4,10 +4,12 @@
 //! {"input":"pages","partition":2,"offset":17,"reason":"bad_id","key":"…","raw":"…"}
 //! ```
 //!
-//! `key` and `raw` are texts, or, where the bytes are no UTF-8, `key_base64` and `raw_base64`; a record without one has none. The
-//! length of the file is a part of each mark, so that a restart cuts off what no commit tells of.
+//! `key` and `raw` are texts, or, where the bytes are no UTF-8, `key_base64` and `raw_base64`; a record
+//! without one has none. The length of the file is a part of each mark, so that a restart cuts off what no
+//! commit tells of.
 //!
-//! A replay, which has no marks, writes records as they were read, one a line; of a file that is none, its name and why.
+//! A replay, which has no marks, writes records as they were read, one a line; of a file that is none, its
+//! name and why.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};

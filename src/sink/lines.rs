@@ -25,7 +25,8 @@ pub struct DeltaLines<R> {
 }
 
 impl<W: Destination> DeltaLines<Lines<W>> {
-    /// Writes JSON Lines to `out`, which should be buffered; with evidence if there is a standard error to give, without causes.
+    /// Writes JSON Lines to `out`, which should be buffered; with evidence if there is a standard error to
+    /// give, without causes.
     pub fn new(out: W, evidence: Option<StandardError>) -> Self {
         Self::of(Lines(out), evidence)
     }

@@ -5,13 +5,15 @@
 //! deltas.jsonl.mark     {"length":…,"mark":{…}} and a checksum; replaced as a whole
 //! ```
 //!
-//! A commit appends the lines, has the system store them (`fsync`), and then replaces the mark: written beside, stored, renamed,
-//! the folder stored. So a mark never tells of lines that are not there. Whatever ends the process between two of these steps, the next run finds
-//! the old mark or the new one, and cuts off what lies behind its length. The file is locked while a run has it; the system gives the
-//! lock back however the process ends.
+//! A commit appends the lines, has the system store them (`fsync`), and then replaces the mark: written
+//! beside, stored, renamed, the folder stored. So a mark never tells of lines that are not there. Whatever
+//! ends the process between two of these steps, the next run finds the old mark or the new one, and cuts off
+//! what lies behind its length. The file is locked while a run has it; the system gives the lock back however
+//! the process ends.
 //!
-//! A reader that wants whole commits only reads up to `length`; one that follows the file may see lines of a commit that is under way,
-//! and which a restart takes back. It does not protect against somebody who writes to the file beside.
+//! A reader that wants whole commits only reads up to `length`; one that follows the file may see lines of a
+//! commit that is under way, and which a restart takes back. It does not protect against somebody who writes
+//! to the file beside.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -45,7 +47,8 @@ struct Beside {
 }
 
 impl MarkedFile {
-    /// What stands behind the name of the file in the names of those beside it: the mark, and the one that is to replace it.
+    /// What stands behind the name of the file in the names of those beside it: the mark, and the one that is
+    /// to replace it.
     pub const BESIDE: [&str; 2] = [".mark", ".mark.new"];
 
     /// Opens the file, or makes it, and locks it. Nothing of it changes yet.
@@ -183,7 +186,8 @@ mod tests {
         }
     }
 
-    /// Opens it. A process that another test starts has the lock of the file before, from its fork until its exec.
+    /// Opens it. A process that another test starts has the lock of the file before, from its fork until its
+    /// exec.
     fn open(folder: &tempfile::TempDir) -> MarkedFile {
         let opened = || MarkedFile::open(folder.path().join("out"));
         let is_locked = |file: &std::io::Result<MarkedFile>| {

@@ -19,7 +19,8 @@ pub struct Memory {
     pub deltas: Vec<(Epoch, DocPair, isize)>,
     /// How far every epoch has read.
     pub progress: Vec<Progress>,
-    /// The documents alive, as the run derives them that has it, if it is told of them; it does not ask for that.
+    /// The documents alive, as the run derives them that has it, if it is told of them; it does not ask for
+    /// that.
     pub documents: BTreeMap<DocId, Facts>,
     /// Records that are no events.
     pub letters: Vec<Letter>,
@@ -32,8 +33,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// The pairs and similarities that the deltas up to `epoch`, inclusive, accumulate to, each with its count: 1
-    /// everywhere if the law holds.
+    /// The pairs and similarities that the deltas up to `epoch`, inclusive, accumulate to, each with its
+    /// count: 1 everywhere if the law holds.
     pub fn accumulated(&self, epoch: Epoch) -> BTreeMap<(Pair<DocId>, Similarity), isize> {
         let mut counts = BTreeMap::new();
         for (_, pair, diff) in self.deltas.iter().filter(|delta| delta.0 <= epoch) {

@@ -1,7 +1,9 @@
-//! Rows as a Parquet file: columns of strings, of 64-bit integers and of doubles, compressed with zstd, with statistics.
+//! Rows as a Parquet file: columns of strings, of 64-bit integers and of doubles, compressed with zstd, with
+//! statistics.
 //!
-//! Rows are gathered until they take [`GROUP_BYTES`], and are a row group then. The footer, without which nobody can read the file, is written
-//! when the output is finished: a Parquet file is whole at the end, or none.
+//! Rows are gathered until they take [`GROUP_BYTES`], and are a row group then. The footer, without which
+//! nobody can read the file, is written when the output is finished: a Parquet file is whole at the end, or
+//! none.
 
 use std::fmt;
 use std::io::{self, BufRead, Write};

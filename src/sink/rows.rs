@@ -1,8 +1,8 @@
 //! What outputs are made of: rows, and the forms in which they are written.
 //!
-//! A sink says what each row is; a form says how it is written. [`Lines`] writes one JSON object a line. Forms of columns write
-//! [cells](Row::cells) under the names that the [kind](RowKind) of an output gives them; a cluster that is one line with a list of its members is one row
-//! for each member there.
+//! A sink says what each row is; a form says how it is written. [`Lines`] writes one JSON object a line.
+//! Forms of columns write [cells](Row::cells) under the names that the [kind](RowKind) of an output gives
+//! them; a cluster that is one line with a list of its members is one row for each member there.
 
 use std::io::{self, BufRead};
 
@@ -18,7 +18,8 @@ use crate::time::Epoch;
 /// One row of an output.
 #[expect(missing_debug_implementations, reason = "a standard error is a function")]
 pub enum Row<'a> {
-    /// A change of a pair; with its evidence if there is a standard error to give, and its cause if that is told.
+    /// A change of a pair; with its evidence if there is a standard error to give, and its cause if that is
+    /// told.
     Delta {
         /// The epoch of the change.
         epoch: Epoch,
@@ -126,7 +127,8 @@ pub enum Cell<'a> {
 
 /// Where rows are written to, in one form.
 ///
-/// Contract: as [`Sink`](super::Sink), of which calls are handed on; rows between two commits belong to the second one.
+/// Contract: as [`Sink`](super::Sink), of which calls are handed on; rows between two commits belong to the
+/// second one.
 pub trait Rows {
     /// Writes a row.
     ///

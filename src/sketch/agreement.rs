@@ -1,7 +1,8 @@
 //! How often the places of two sketches agree, as a function of their texts' similarity; and back.
 //!
-//! A sketch that is compared place by place has K places; under random hashing each agrees with one probability p(s), and
-//! which of them do is exchangeable. Everything that decides by counting is made of that: bands, filters, estimates.
+//! A sketch that is compared place by place has K places; under random hashing each agrees with one
+//! probability p(s), and which of them do is exchangeable. Everything that decides by counting is made of
+//! that: bands, filters, estimates.
 //!
 //! | | p(s) | s is |
 //! |---|---|---|
@@ -10,9 +11,10 @@
 //! | [`Odd`](Agreement::Odd) | `(1 + exp(-4 (1 - J) / c)) / 2` | the same |
 //! | [`Angle`](Agreement::Angle) | `1 - acos(s) / pi` | cosine similarity |
 //!
-//! References: P. Li and A. C. König, *b-bit minwise hashing* (WWW 2010); Tang et al., *Connected bit minwise hashing* (2015),
-//! for runs; M. Mitzenmacher, R. Pagh and N. Pham, *Efficient estimation for high similarities using odd sketches* (WWW
-//! 2014); M. Charikar, *Similarity estimation techniques from rounding algorithms* (STOC 2002).
+//! References: P. Li and A. C. König, *b-bit minwise hashing* (WWW 2010); Tang et al., *Connected bit minwise
+//! hashing* (2015), for runs; M. Mitzenmacher, R. Pagh and N. Pham, *Efficient estimation for high
+//! similarities using odd sketches* (WWW 2014); M. Charikar, *Similarity estimation techniques from rounding
+//! algorithms* (STOC 2002).
 
 use std::f64::consts::PI;
 
@@ -50,8 +52,8 @@ impl Agreement {
         }
     }
 
-    /// The similarity at which places agree with probability `p`; raw, so it may lie below 0, or be minus infinity for an
-    /// odd sketch that is saturated.
+    /// The similarity at which places agree with probability `p`; raw, so it may lie below 0, or be minus
+    /// infinity for an odd sketch that is saturated.
     pub fn similarity(self, p: f64) -> f64 {
         match self {
             Self::Bits(bits) => estimate::similarity(p, bits),
@@ -61,9 +63,9 @@ impl Agreement {
         }
     }
 
-    /// The standard deviation of the estimate from `size` places of independent components at this similarity: exact for
-    /// [`Bits`](Self::Bits), to first order for the others, `sqrt(p (1 - p) / K) / p'(s)` where places are independent too. At
-    /// the similarity 1 it is 0.
+    /// The standard deviation of the estimate from `size` places of independent components at this
+    /// similarity: exact for [`Bits`](Self::Bits), to first order for the others, `sqrt(p (1 - p) / K) /
+    /// p'(s)` where places are independent too. At the similarity 1 it is 0.
     pub fn standard_error(self, similarity: f64, size: usize) -> f64 {
         let slope = match self {
             Self::Bits(bits) => return estimate::standard_error(similarity, size, bits),
@@ -81,7 +83,8 @@ impl Agreement {
     }
 }
 
-/// A sketch that is compared place by place: K places of so many bits each, as bit planes or as words; see [`sketch`](super).
+/// A sketch that is compared place by place: K places of so many bits each, as bit planes or as words; see
+/// [`sketch`](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Shape {
     /// K, places; 1 to 32768 inclusive.

@@ -1,14 +1,15 @@
 //! Full-width components to b-bit fingerprints (P. Li and A. C. König, *b-bit minwise hashing*, WWW 2010).
 //!
-//! A component of value s is stored as the low b bits of a re-hash of s: a bijection of 64-bit words, so that unequal
-//! components collide with probability 2^-b (truncating the value itself, a minimum, would not give that).
+//! A component of value s is stored as the low b bits of a re-hash of s: a bijection of 64-bit words, so that
+//! unequal components collide with probability 2^-b (truncating the value itself, a minimum, would not give
+//! that).
 //!
-//! Which bits of which components make planes, and in which order, is a list of [`Cut`]s: one for plain components; two where the
-//! first components have more bits (P. Yuan et al., *f-fractional bit minwise hashing*, 2012); and n for places that are runs
-//! of n components.
+//! Which bits of which components make planes, and in which order, is a list of [`Cut`]s: one for plain
+//! components; two where the first components have more bits (P. Yuan et al., *f-fractional bit minwise
+//! hashing*, 2012); and n for places that are runs of n components.
 //!
-//! A place of 64 bits makes no planes: it is a word, so that a look reads the places that it counts and no others. Before all of them stands the
-//! first word of the planes that they do not have.
+//! A place of 64 bits makes no planes: it is a word, so that a look reads the places that it counts and no
+//! others. Before all of them stands the first word of the planes that they do not have.
 
 use std::ops::Range;
 
@@ -93,7 +94,8 @@ impl Packer {
         Self(kernel::pack())
     }
 
-    /// Appends the planes of these `bits` of `components`, those of 64 components together; unused bits of the last words are 0.
+    /// Appends the planes of these `bits` of `components`, those of 64 components together; unused bits of
+    /// the last words are 0.
     pub(super) fn pack(self, components: &[u64], bits: Range<usize>, planes: &mut Vec<u64>) {
         let start = planes.len();
         planes.resize(start + bits.len() * components.len().div_ceil(64), 0);

@@ -1,12 +1,13 @@
 //! Bottom-k: the k least hash values of a text's features under one hash function. O(n + k log k log n).
 //!
-//! In: features. Out: k words, ascending, `NONE` where the text has fewer features. Two sketches hold the k least values of
-//! A ∪ B, and which of those are in both: a sample of the union without replacement, so the estimate `in both / sample`
-//! has no bias, the variance `J (1 - J) / k * (u - k) / (u - 1)`, and is exact where the union has no more than k features. The values
-//! stand at no fixed place, so such sketches are compared as a whole.
+//! In: features. Out: k words, ascending, `NONE` where the text has fewer features. Two sketches hold the k
+//! least values of A ∪ B, and which of those are in both: a sample of the union without replacement, so the
+//! estimate `in both / sample` has no bias, the variance `J (1 - J) / k * (u - k) / (u - 1)`, and is exact
+//! where the union has no more than k features. The values stand at no fixed place, so such sketches are
+//! compared as a whole.
 //!
-//! References: A. Broder, *On the resemblance and containment of documents* (1997); E. Cohen and H. Kaplan, *Summarizing
-//! data using bottom-k sketches* (PODC 2007).
+//! References: A. Broder, *On the resemblance and containment of documents* (1997); E. Cohen and H. Kaplan,
+//! *Summarizing data using bottom-k sketches* (PODC 2007).
 
 use super::{Estimator, Sketcher};
 use crate::hash::mix;

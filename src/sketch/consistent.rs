@@ -1,18 +1,19 @@
 //! Consistent weighted sampling: K samples of weighted features, one feature and level each, in O(n K).
 //!
-//! Weighted features -> K components. For each component a [`Law`] gives every feature x of weight S a *rank* and a *level*; the
-//! component is the pair (x, level) of least rank. A law promises that over its randomness, which hashes of x and of the
-//! component's number stand for,
+//! Weighted features -> K components. For each component a [`Law`] gives every feature x of weight S a *rank*
+//! and a *level*; the component is the pair (x, level) of least rank. A law promises that over its
+//! randomness, which hashes of x and of the component's number stand for,
 //! - the rank has the distribution Exp(S), so x is sampled with a probability proportional to its weight;
-//! - it does not rise with S, and two weights S < T have one level (and then one rank) with probability S / T, whatever the
-//!   rank of T is.
+//! - it does not rise with S, and two weights S < T have one level (and then one rank) with probability S /
+//!   T, whatever the rank of T is.
 //!
-//! From these follows `P[component equal] = sum min(S_A, S_B) / sum max(S_A, S_B) = J_w`: x is least in A and in B, on one level, iff
-//! it is least among the larger weights of all features, and has one level.
+//! From these follows `P[component equal] = sum min(S_A, S_B) / sum max(S_A, S_B) = J_w`: x is least in A and
+//! in B, on one level, iff it is least among the larger weights of all features, and has one level.
 //!
-//! Of most features one hash or two show that they are not least, without a logarithm: [`Law::may_be_below`], which the compiler makes
-//! vectors of; so the cost is that of MinHash two to four times (a text of 1000 features at K = 256: 369 ns a feature by
-//! MinHash, 735 by CWS and 1440 by ICWS, whose bound is looser; AMD EPYC with AVX-512).
+//! Of most features one hash or two show that they are not least, without a logarithm: [`Law::may_be_below`],
+//! which the compiler makes vectors of; so the cost is that of MinHash two to four times (a text of 1000
+//! features at K = 256: 369 ns a feature by MinHash, 735 by CWS and 1440 by ICWS, whose bound is looser; AMD
+//! EPYC with AVX-512).
 
 use super::kernel::samples::{LANES, Law, Pass, Ranks, Words};
 use super::{Sampler, kernel, weighted};

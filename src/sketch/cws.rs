@@ -1,18 +1,21 @@
 //! CWS, consistent weighted sampling by exponential intervals.
 //!
-//! For a feature and a component the *active points* are a random sequence over the weights above 0, fixed by hash: a Poisson process
-//! of rate dv / v. In each interval `(2^(e-1), 2^e]`, e any integer, they come from the top: `2^e u1`, `2^e u1 u2`, ... while
-//! they are in it. Of a weight S, y is the largest active point up to S (inclusive) and z the smallest above; the sample is (x, y),
-//! here called by z, which is the next one. The rank is `t / z` with t of Gamma(2, 1): -z ln h of the paper, whose h has the
-//! distribution `h^z (1 + z ln(1 / h))`; so no equation is solved.
+//! For a feature and a component the *active points* are a random sequence over the weights above 0, fixed by
+//! hash: a Poisson process of rate dv / v. In each interval `(2^(e-1), 2^e]`, e any integer, they come from
+//! the top: `2^e u1`, `2^e u1 u2`, ... while they are in it. Of a weight S, y is the largest active point up
+//! to S (inclusive) and z the smallest above; the sample is (x, y), here called by z, which is the next one.
+//! The rank is `t / z` with t of Gamma(2, 1): -z ln h of the paper, whose h has the distribution `h^z (1 + z
+//! ln(1 / h))`; so no equation is solved.
 //!
-//! That an interval has a point is one bit, since `P[u1 > 1/2] = 1/2`; a word holds the bits of 64 intervals. The bound: z is at most the
-//! upper end of the first interval above S that has a point, and `t = -ln p >= 1 - p`.
+//! That an interval has a point is one bit, since `P[u1 > 1/2] = 1/2`; a word holds the bits of 64 intervals.
+//! The bound: z is at most the upper end of the first interval above S that has a point, and `t = -ln p >= 1
+//! - p`.
 //!
-//! Reference: M. Manasse, F. McSherry and K. Talwar, *Consistent weighted sampling* (2010). Two differences: intervals below 1, which
-//! weights below 1 need; and one t for all intervals of a feature and a component. With a t of its own in each interval, as the paper
-//! draws h, the rank may rise with the weight, and samples are equal less often than J_w says: of {a: 1, b: 1} and {a: 1, b: 3} with
-//! 0.4857 instead of 1/2 (17/35, by integration; and measured).
+//! Reference: M. Manasse, F. McSherry and K. Talwar, *Consistent weighted sampling* (2010). Two differences:
+//! intervals below 1, which weights below 1 need; and one t for all intervals of a feature and a component.
+//! With a t of its own in each interval, as the paper draws h, the rank may rise with the weight, and samples
+//! are equal less often than J_w says: of {a: 1, b: 1} and {a: 1, b: 3} with 0.4857 instead of 1/2 (17/35, by
+//! integration; and measured).
 
 use super::Sampler;
 use super::consistent::Consistent;
@@ -51,7 +54,8 @@ pub(super) struct Intervals {
     shift: u32,
 }
 
-/// The word that an interval's bit is in, as a salt, and its place there. Words change at 2^32, 2^-32, ..., far from most weights.
+/// The word that an interval's bit is in, as a salt, and its place there. Words change at 2^32, 2^-32, ...,
+/// far from most weights.
 fn place(interval: i32) -> (u64, u32) {
     let place = (i64::from(interval) + 32).cast_unsigned();
     (mix(PI[6] ^ place >> 6), (place & 63) as u32)

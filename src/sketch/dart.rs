@@ -1,34 +1,39 @@
 //! Darts: K samples of weighted features in O(n + K log K), equal with a probability that is exactly J_w.
 //!
-//! Weighted features -> K components. Over the plane of weights w > 0 and ranks r > 0 every feature has a Poisson process of
-//! rate 1, fixed by its hash: its **darts**. A feature of weight S has those with w below S; each dart falls into one of K
-//! buckets, and a component is the dart of least rank in its bucket, of all features. Since A and B see the same darts,
-//! and the one of least rank below the larger weight of each feature is equally likely to be any, `P[component equal] = sum min(S_A,
-//! S_B) / sum max(S_A, S_B) = J_w`; buckets are independent (a marked Poisson process is one for each mark).
+//! Weighted features -> K components. Over the plane of weights w > 0 and ranks r > 0 every feature has a
+//! Poisson process of rate 1, fixed by its hash: its **darts**. A feature of weight S has those with w below
+//! S; each dart falls into one of K buckets, and a component is the dart of least rank in its bucket, of all
+//! features. Since A and B see the same darts, and the one of least rank below the larger weight of each
+//! feature is equally likely to be any, `P[component equal] = sum min(S_A, S_B) / sum max(S_A, S_B) = J_w`;
+//! buckets are independent (a marked Poisson process is one for each mark).
 //!
-//! Only darts of a rank up to φ can matter if every bucket has one, and there are `φ ‖S‖₁` of them; φ starts at `(K ln K + 2 K) /
-//! ‖S‖₁`, where 7 of 8 sketches end, and is raised by half. Darts that are thrown again change nothing; so φ, the
-//! order of features and their repeats have no part in the result.
+//! Only darts of a rank up to φ can matter if every bucket has one, and there are `φ ‖S‖₁` of them; φ starts
+//! at `(K ln K + 2 K) / ‖S‖₁`, where 7 of 8 sketches end, and is raised by half. Darts that are thrown again
+//! change nothing; so φ, the order of features and their repeats have no part in the result.
 //!
-//! To find a feature's darts, the weights are cut into **strips**: `(c, 2c]`, `(2c, 4c]` and so on above c = [`SCALE`], and `(c/256,
-//! c]`, `(c/65536, c/256]` and so on below. In a strip darts come in the order of ranks, with exponential gaps of mean 1 / width. A strip
-//! costs one hash, and no more if the first gap ends beyond φ. No gap is shorter than `2^-53 / width`, since no uniform number is
-//! below 2^-53; so strips narrower than `2^-54 / φ` have no dart, and finitely many strips are left whatever the weights are.
+//! To find a feature's darts, the weights are cut into **strips**: `(c, 2c]`, `(2c, 4c]` and so on above c =
+//! [`SCALE`], and `(c/256, c]`, `(c/65536, c/256]` and so on below. In a strip darts come in the order of
+//! ranks, with exponential gaps of mean 1 / width. A strip costs one hash, and no more if the first gap ends
+//! beyond φ. No gap is shorter than `2^-53 / width`, since no uniform number is below 2^-53; so strips
+//! narrower than `2^-54 / φ` have no dart, and finitely many strips are left whatever the weights are.
 //!
-//! Time, for each feature at K = 256 (AMD EPYC with AVX-512, both cores busy; the bench `sketch`, groups `weighted`, repeats it): 97 ns in
-//! a text of 1000 features where MinHash takes 369; 86 where weights sum up to 1, 119 where they are from 1 to 1000.
+//! Time, for each feature at K = 256 (AMD EPYC with AVX-512, both cores busy; the bench `sketch`, groups
+//! `weighted`, repeats it): 97 ns in a text of 1000 features where MinHash takes 369; 86 where weights sum up
+//! to 1, 119 where they are from 1 to 1000.
 //!
-//! Reference: T. Christiani, *DartMinHash: fast sketching for weighted sets* (2020), for darts, buckets and φ. That paper cuts the plane
-//! into rectangles, each with a Poisson number of darts; here are strips with gaps, as in O. Ertl, *BagMinHash* (KDD 2018): a
-//! rectangle costs its darts even where it is mostly outside, and with c 1000 times too small or too large that took two to three times as long.
+//! Reference: T. Christiani, *DartMinHash: fast sketching for weighted sets* (2020), for darts, buckets and
+//! φ. That paper cuts the plane into rectangles, each with a Poisson number of darts; here are strips with
+//! gaps, as in O. Ertl, *BagMinHash* (KDD 2018): a rectangle costs its darts even where it is mostly outside,
+//! and with c 1000 times too small or too large that took two to three times as long.
 
 use super::draws::{Draws, ln, uniform};
 use super::{Sampler, weighted};
 use crate::hash::mix;
 use crate::text::Features;
 
-/// c, where strips begin to be fine: weights well below it cost more time, those above it a hash for each doubling. 2^-12
-/// is right for counts from 1 on (13 hashes), and for weights that sum up to 1 (half a dart at most, at K = 256).
+/// c, where strips begin to be fine: weights well below it cost more time, those above it a hash for each
+/// doubling. 2^-12 is right for counts from 1 on (13 hashes), and for weights that sum up to 1 (half a dart
+/// at most, at K = 256).
 const SCALE: f64 = 1.0 / 4096.0;
 
 /// Ratio of the ends of a strip below [`SCALE`].
@@ -113,8 +118,8 @@ impl Sampler for Dart {
 }
 
 impl Strip {
-    /// Throws the darts of ranks up to `phi` and weights up to `s`, both inclusive, of the feature that `draws` and its
-    /// first word belong to.
+    /// Throws the darts of ranks up to `phi` and weights up to `s`, both inclusive, of the feature that
+    /// `draws` and its first word belong to.
     #[inline]
     fn throw(&self, first: u64, mut draws: Draws, s: f64, phi: f64, ranks: &mut [f64], out: &mut [u64]) {
         let (mut gap, mut rank) = (uniform(first), 0.0);

@@ -1,10 +1,12 @@
 //! Random numbers that are the same on every machine: what the sketches of weighted features draw by hash.
 //!
-//! A 64-bit word -> uniform numbers, and their logarithms. IEEE 754 fixes the result of `+`, `-`, `*` and `/` to the last
-//! bit; it does not fix `ln` and `exp`, which differ between the libraries of platforms. Sketches are compared across machines, so
-//! these two are written out here, in the four operations, and the compiler never contracts or reorders them.
+//! A 64-bit word -> uniform numbers, and their logarithms. IEEE 754 fixes the result of `+`, `-`, `*` and `/`
+//! to the last bit; it does not fix `ln` and `exp`, which differ between the libraries of platforms. Sketches
+//! are compared across machines, so these two are written out here, in the four operations, and the compiler
+//! never contracts or reorders them.
 //!
-//! References: G. Steele, D. Lea and C. Flood, *Fast splittable pseudorandom number generators* (OOPSLA 2014).
+//! References: G. Steele, D. Lea and C. Flood, *Fast splittable pseudorandom number generators* (OOPSLA
+//! 2014).
 
 use std::f64::consts::{LN_2, LOG2_E, SQRT_2};
 
@@ -41,7 +43,8 @@ pub(super) fn uniform(word: u64) -> f64 {
     f64::from_bits(ONE | word >> 12) - (1.0 - HALF_STEP)
 }
 
-/// The product u v of two uniform numbers, odd multiples of 2^-33 between 0 and 1: `-ln(u v)` has the distribution Gamma(2, 1).
+/// The product u v of two uniform numbers, odd multiples of 2^-33 between 0 and 1: `-ln(u v)` has the
+/// distribution Gamma(2, 1).
 #[inline(always)]
 pub(super) fn product(word: u64) -> f64 {
     const HALF: f64 = 1.0 / 8_589_934_592.0;
@@ -58,7 +61,8 @@ pub(super) fn power_of_two(exponent: i32) -> f64 {
 
 /// The natural logarithm of a normal number above 0, within 2^-50 of its value.
 ///
-/// With `x = 2^e m` and m from sqrt(1/2) to sqrt(2), `ln m = 2 (s + s^3 / 3 + s^5 / 5 + ...)` where `s = (m - 1) / (m + 1)`.
+/// With `x = 2^e m` and m from sqrt(1/2) to sqrt(2), `ln m = 2 (s + s^3 / 3 + s^5 / 5 + ...)` where `s = (m -
+/// 1) / (m + 1)`.
 pub(super) fn ln(x: f64) -> f64 {
     let above = x.to_bits().wrapping_sub((SQRT_2 / 2.0).to_bits());
     let exponent = above.cast_signed() >> 52;

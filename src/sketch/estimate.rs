@@ -1,12 +1,13 @@
 //! What a number of equal components says about similarity.
 //!
-//! Components of two texts of similarity J agree in their b stored bits with probability `p = J + (1 - J) / 2^b`:
-//! they are equal, or they differ and fall on the same b bits by chance. So X equal components of K estimate `J =
-//! (X / K - 2^-b) / (1 - 2^-b)`, without bias, with variance `(1 - J) / K * (J + 1 / (2^b - 1))`.
+//! Components of two texts of similarity J agree in their b stored bits with probability `p = J + (1 - J) /
+//! 2^b`: they are equal, or they differ and fall on the same b bits by chance. So X equal components of K
+//! estimate `J = (X / K - 2^-b) / (1 - 2^-b)`, without bias, with variance `(1 - J) / K * (J + 1 / (2^b -
+//! 1))`.
 //!
-//! References: P. Li and A. C. König, *b-bit minwise hashing* (WWW 2010), for components hashed again before they
-//! are cut (then an accidental agreement has probability 2^-b whatever the sets are). The variance holds for
-//! independent components (MinHash); fast similarity sketching has no more.
+//! References: P. Li and A. C. König, *b-bit minwise hashing* (WWW 2010), for components hashed again before
+//! they are cut (then an accidental agreement has probability 2^-b whatever the sets are). The variance holds
+//! for independent components (MinHash); fast similarity sketching has no more.
 
 /// `2^-b`, the chance that two different components agree in `bits` stored bits.
 pub(super) fn accident(bits: usize) -> f64 {

@@ -1,14 +1,16 @@
-//! Components of different widths: between two numbers of bits there is a choice of memory (P. Yuan et al., *f-fractional bit
-//! minwise hashing*, 2012).
+//! Components of different widths: between two numbers of bits there is a choice of memory (P. Yuan et al.,
+//! *f-fractional bit minwise hashing*, 2012).
 //!
-//! Of K components k1 have b1 bits and k2 have b2, `f = (k1 b1 + k2 b2) / K` on average. With `C` the mean chance of an accident, `(k1
-//! 2^-b1 + k2 2^-b2) / K`, all matches together say `J = (E - C) / (1 - C)`, the *pooled* estimate of the paper. Better is to
-//! estimate from either width and to take the mean with the inverse variances as weights, at the pooled estimate. The weights
-//! depend on the data, so that mean has a bias of O(1 / K), far below its deviation.
+//! Of K components k1 have b1 bits and k2 have b2, `f = (k1 b1 + k2 b2) / K` on average. With `C` the mean
+//! chance of an accident, `(k1 2^-b1 + k2 2^-b2) / K`, all matches together say `J = (E - C) / (1 - C)`, the
+//! *pooled* estimate of the paper. Better is to estimate from either width and to take the mean with the
+//! inverse variances as weights, at the pooled estimate. The weights depend on the data, so that mean has a
+//! bias of O(1 / K), far below its deviation.
 //!
-//! Layout: the b planes of all K components, then planes b to 2b of the first `wide` ones, a multiple of 64; each in groups of 64 components. Where a component is
-//! wide, more of it is compared, so components are not exchangeable and such sketches are compared as a whole; but the first b
-//! planes are a plain b-bit sketch, which bands are cut from.
+//! Layout: the b planes of all K components, then planes b to 2b of the first `wide` ones, a multiple of 64;
+//! each in groups of 64 components. Where a component is wide, more of it is compared, so components are not
+//! exchangeable and such sketches are compared as a whole; but the first b planes are a plain b-bit sketch,
+//! which bands are cut from.
 
 use super::{Estimator, estimate, variance};
 
@@ -71,7 +73,8 @@ impl Mixed {
         (narrow + wide) / (weights[0] + weights[1])
     }
 
-    /// The variance of [`combined`](Self::combined) with the weights of the true similarity, for independent components.
+    /// The variance of [`combined`](Self::combined) with the weights of the true similarity, for independent
+    /// components.
     pub fn combined_variance(&self, similarity: f64) -> f64 {
         if similarity >= 1.0 {
             return 0.0;

@@ -1,20 +1,22 @@
-//! Fast similarity sketching (S. Dahlgaard, M. B. T. Knudsen and M. Thorup, *Fast similarity sketching*, FOCS 2017,
-//! algorithm 1): K components in O(n + K log K), with no more variance than MinHash.
+//! Fast similarity sketching (S. Dahlgaard, M. B. T. Knudsen and M. Thorup, *Fast similarity sketching*, FOCS
+//! 2017, algorithm 1): K components in O(n + K log K), with no more variance than MinHash.
 //!
-//! A round throws every feature into one bin; a bin keeps its least value. A value is the round (high 16 bits) above 48 hash
-//! bits, so an earlier round always wins, and rounds end when every bin is filled: a text of many features takes one
-//! round, one hash each. After [`RANDOM_ROUNDS`] rounds a bin that is still empty takes the least of all features under a
-//! hash function of its own, which ends the filling for certain.
+//! A round throws every feature into one bin; a bin keeps its least value. A value is the round (high 16
+//! bits) above 48 hash bits, so an earlier round always wins, and rounds end when every bin is filled: a text
+//! of many features takes one round, one hash each. After [`RANDOM_ROUNDS`] rounds a bin that is still empty
+//! takes the least of all features under a hash function of its own, which ends the filling for certain.
 //!
-//! The paper throws K rounds before it turns to the empty bins one by one. Any fixed number keeps the law, since a bin's value
-//! belongs to each feature of A ∪ B with equal probability: P[component equal] = J, components exchangeable. With 32, texts
-//! of 5 features have 0.75 of MinHash's variance instead of 0.5, those of 20 and more what the paper's have, and short
-//! texts cost half as much (measured at K = 448; see the statistics in the tests).
+//! The paper throws K rounds before it turns to the empty bins one by one. Any fixed number keeps the law,
+//! since a bin's value belongs to each feature of A ∪ B with equal probability: P[component equal] = J,
+//! components exchangeable. With 32, texts of 5 features have 0.75 of MinHash's variance instead of 0.5,
+//! those of 20 and more what the paper's have, and short texts cost half as much (measured at K = 448; see
+//! the statistics in the tests).
 //!
-//! The hash of a feature is the product of its two salted halves: one multiplication of 32 bits, which every vector unit
-//! has. The loops are in [`kernel::bins`].
+//! The hash of a feature is the product of its two salted halves: one multiplication of 32 bits, which every
+//! vector unit has. The loops are in [`kernel::bins`].
 //!
-//! Consequences: repeats of a feature change nothing, and the sketch of a union is the component-wise minimum.
+//! Consequences: repeats of a feature change nothing, and the sketch of a union is the component-wise
+//! minimum.
 
 use super::kernel::bins::{Fill, RANDOM_ROUNDS};
 use super::{Sampler, kernel};

@@ -30,12 +30,15 @@ impl SketchMaker {
         }
     }
 
-    /// The sketch of a text and its id; `None` for a text without a token, or without a feature of any weight.
+    /// The sketch of a text and its id; `None` for a text without a token, or without a feature of any
+    /// weight.
     ///
-    /// The id covers all that is compared: the stored words and, where features are kept, these with their weights.
+    /// The id covers all that is compared: the stored words and, where features are kept, these with their
+    /// weights.
     ///
     /// # Panics
-    /// If weights are [live](Scheme::live): then sketches are made of [`Self::terms`], by [`Self::sketch_terms`].
+    /// If weights are [live](Scheme::live): then sketches are made of [`Self::terms`], by
+    /// [`Self::sketch_terms`].
     pub fn sketch(&mut self, text: &str) -> Option<(SketchId, Sketch)> {
         let features = match self.scheme.sketch.kind.measure() {
             Measure::Jaccard => Features::set(self.featurizer.features(text)),
@@ -50,8 +53,8 @@ impl SketchMaker {
         (!terms.ids.is_empty()).then(|| terms.to_owned())
     }
 
-    /// The sketch of a text of these terms while `table` is in force: the one that [`Scheme::under`] gives it. `None` if no feature
-    /// has any weight.
+    /// The sketch of a text of these terms while `table` is in force: the one that [`Scheme::under`] gives
+    /// it. `None` if no feature has any weight.
     ///
     /// # Panics
     /// If weights are not by document frequencies.
@@ -67,8 +70,8 @@ impl SketchMaker {
         self.builder.sketch(fingerprint, self.weigher.tf_idf(terms.view(), table, form))
     }
 
-    /// The sketch that these are the words of, and after them the features that are kept with it; `None` if they are too few, or
-    /// more where none are kept.
+    /// The sketch that these are the words of, and after them the features that are kept with it; `None` if
+    /// they are too few, or more where none are kept.
     pub fn restore(&self, words: &[u64]) -> Option<(SketchId, Sketch)> {
         let SketchBuilder { len, exact, fingerprint, .. } = self.builder;
         let fits = if exact { words.len() > len } else { words.len() == len };
@@ -113,7 +116,8 @@ impl SketchBuilder {
         }
         let end = self.words.len();
         if self.exact {
-            // Words may differ where the features are the same (an order-minding sketch), and features where the words are.
+            // Words may differ where the features are the same (an order-minding sketch), and features where
+            // the words are.
             keep(features, self.weighted, &mut self.words);
         }
         debug_assert_eq!(end, self.len);
@@ -154,8 +158,9 @@ mod tests {
         Scheme { version: VERSION, text, sketch, blocks: None, exact }
     }
 
-    /// An id names all that is compared. Before, where features were kept, it covered these alone: two texts of the same words
-    /// in another order were copies of one sketch, at similarity 1, to a sketch that minds the order.
+    /// An id names all that is compared. Before, where features were kept, it covered these alone: two texts
+    /// of the same words in another order were copies of one sketch, at similarity 1, to a sketch that minds
+    /// the order.
     #[test]
     fn an_id_covers_components_and_features() {
         let kind = SketchKind::Sectional { sections: 2, mode: SectionMode::Attach, base: SectionBase::Fss };

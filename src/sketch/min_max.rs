@@ -1,10 +1,10 @@
-//! Min-max hashing: K/2 hash functions, of each the least and the greatest value (J. Ji, J. Li, S. Yan, Q. Tian and B. Zhang,
-//! *Min-max hash for Jaccard similarity*, ICDM 2013). O(n K / 2): MinHash's work, halved.
+//! Min-max hashing: K/2 hash functions, of each the least and the greatest value (J. Ji, J. Li, S. Yan, Q.
+//! Tian and B. Zhang, *Min-max hash for Jaccard similarity*, ICDM 2013). O(n K / 2): MinHash's work, halved.
 //!
-//! P[equal] = J for each component. The two of one function are slightly *less* likely to be equal together than
-//! independent ones, `J (a - 1) / (u - 1)`, so the variance is a little below MinHash's. They stand at places that the seed
-//! chooses: any k places are then a random choice among the K, as the filter's looks need it; side by side, the first
-//! k places would hold more couples than a random choice does.
+//! P[equal] = J for each component. The two of one function are slightly *less* likely to be equal together
+//! than independent ones, `J (a - 1) / (u - 1)`, so the variance is a little below MinHash's. They stand at
+//! places that the seed chooses: any k places are then a random choice among the K, as the filter's looks
+//! need it; side by side, the first k places would hold more couples than a random choice does.
 //!
 //! With an odd K the last function gives its least value only.
 

@@ -1,5 +1,5 @@
-//! MinHash: K independent minima (Broder, *On the resemblance and containment of documents*, 1997). O(n K): the
-//! reference that faster sketches are measured against.
+//! MinHash: K independent minima (Broder, *On the resemblance and containment of documents*, 1997). O(n K):
+//! the reference that faster sketches are measured against.
 
 use super::Sampler;
 use crate::hash::{PI, fold, mix};
@@ -17,7 +17,8 @@ impl MinHash {
         Self { seeds: (1..=size as u64).map(|j| mix(seed ^ mix(j))).collect() }
     }
 
-    /// One component: the least image of the features, which the component's permutation gives them; `u64::MAX` without a feature.
+    /// One component: the least image of the features, which the component's permutation gives them;
+    /// `u64::MAX` without a feature.
     pub fn component(features: &[u64], image: impl Fn(u64) -> u64) -> u64 {
         features.iter().map(|x| image(*x)).min().unwrap_or(u64::MAX)
     }

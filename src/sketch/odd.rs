@@ -1,16 +1,20 @@
 //! Odd sketches: n = c K bits, of which each component (j, s_j) of a sketch of K components flips one.
 //!
-//! Components that are equal flip the same bit in both sketches and vanish in their difference; so z differing bits say how
-//! many components differ, `m = -(n / 2) ln(1 - 2 z / n)` of 2 K, and `J = 1 + n / (4 K) ln(1 - 2 z / n)`. Most precise near J = 1;
-//! below J = 0.9 collisions drown it, and with 2 z >= n the sketch is *saturated*: any smaller similarity looks the same, and
-//! the estimate is minus infinity, reported as 0.
+//! Components that are equal flip the same bit in both sketches and vanish in their difference; so z
+//! differing bits say how many components differ, `m = -(n / 2) ln(1 - 2 z / n)` of 2 K, and `J = 1 + n / (4
+//! K) ln(1 - 2 z / n)`. Most precise near J = 1; below J = 0.9 collisions drown it, and with 2 z >= n the
+//! sketch is *saturated*: any smaller similarity looks the same, and the estimate is minus infinity, reported
+//! as 0.
 //!
-//! Bits agree with probability `(1 + exp(-4 (1 - J) / c)) / 2` (see [`agreement`](super::agreement)) and are exchangeable, so
-//! the filter may look at the first of them. They are not made for bands: at J = 0.8 and c = 1 they agree hardly more often than by chance.
+//! Bits agree with probability `(1 + exp(-4 (1 - J) / c)) / 2` (see [`agreement`](super::agreement)) and are
+//! exchangeable, so the filter may look at the first of them. They are not made for bands: at J = 0.8 and c =
+//! 1 they agree hardly more often than by chance.
 //!
-//! The components are those of [`fss`](super::fss), in O(n + K log K) and with no more variance than the paper's MinHash.
+//! The components are those of [`fss`](super::fss), in O(n + K log K) and with no more variance than the
+//! paper's MinHash.
 //!
-//! Reference: M. Mitzenmacher, R. Pagh and N. Pham, *Efficient estimation for high similarities using odd sketches* (WWW 2014).
+//! Reference: M. Mitzenmacher, R. Pagh and N. Pham, *Efficient estimation for high similarities using odd
+//! sketches* (WWW 2014).
 
 use super::{Fss, Sampler, Sketcher};
 use crate::hash::mix;

@@ -1,21 +1,26 @@
-//! One permutation hashing: each feature is thrown into one of K bins by one hash, and a bin keeps its least value.
+//! One permutation hashing: each feature is thrown into one of K bins by one hash, and a bin keeps its least
+//! value.
 //!
-//! In O(n + K), the cheapest of all sketches, but bins stay empty where n is not far above K. Two ways to live with that:
+//! In O(n + K), the cheapest of all sketches, but bins stay empty where n is not far above K. Two ways to
+//! live with that:
 //!
-//! - [`Oph`] fills an empty bin with a copy of another one, found by a random walk of its own (*optimal densification*,
-//!   Shrivastava 2017). Then every component is equal with probability J, and components are exchangeable; but copies are not
-//!   independent, so that texts of fewer features than K have 1.2 to 1.5 times the variance of MinHash.
-//! - [`OphOriginal`] keeps the empty bins and estimates `matches / (K - bins empty in both)` (Li, Owen and Zhang 2012), with
-//!   the least variance of all. Since an empty bin says nothing by itself, it is compared as a whole only.
+//! - [`Oph`] fills an empty bin with a copy of another one, found by a random walk of its own (*optimal
+//!   densification*, Shrivastava 2017). Then every component is equal with probability J, and components are
+//!   exchangeable; but copies are not independent, so that texts of fewer features than K have 1.2 to 1.5
+//!   times the variance of MinHash.
+//! - [`OphOriginal`] keeps the empty bins and estimates `matches / (K - bins empty in both)` (Li, Owen and
+//!   Zhang 2012), with the least variance of all. Since an empty bin says nothing by itself, it is compared
+//!   as a whole only.
 //!
-//! The bins are those of the first round of `fss`. The walk of bin j tries `TRIES` bins, each chosen at random,
-//! and then takes all bins in random order; the first that is not empty *of features* is copied. Both are fixed for bin j, so
-//! texts walk alike, and of A ∪ B each filled bin is equally likely to be the first. (The paper tries for ever, which takes K
-//! tries for a text of one feature.) A copy is hashed with its bin's number and marked in its highest bit: it is never
-//! equal to a value that fell into the bin, and stored bits of different copies agree by accident independently.
+//! The bins are those of the first round of `fss`. The walk of bin j tries `TRIES` bins, each chosen at
+//! random, and then takes all bins in random order; the first that is not empty *of features* is copied. Both
+//! are fixed for bin j, so texts walk alike, and of A ∪ B each filled bin is equally likely to be the first.
+//! (The paper tries for ever, which takes K tries for a text of one feature.) A copy is hashed with its bin's
+//! number and marked in its highest bit: it is never equal to a value that fell into the bin, and stored bits
+//! of different copies agree by accident independently.
 //!
-//! References: P. Li, A. B. Owen and C.-H. Zhang, *One permutation hashing* (NIPS 2012); A. Shrivastava, *Optimal densification
-//! for fast and accurate minwise hashing* (ICML 2017).
+//! References: P. Li, A. B. Owen and C.-H. Zhang, *One permutation hashing* (NIPS 2012); A. Shrivastava,
+//! *Optimal densification for fast and accurate minwise hashing* (ICML 2017).
 
 use super::bits::Packer;
 use super::kernel::bins::{EMPTY, Fill};

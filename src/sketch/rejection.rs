@@ -1,19 +1,25 @@
-//! Rejection sampling of weighted features: random points on the range that weights may have, until one lies below a weight.
+//! Rejection sampling of weighted features: random points on the range that weights may have, until one lies
+//! below a weight.
 //!
-//! Weighted features -> K components. Every feature falls into one of D slots by its hash, and a slot has a weight from 0 to the bound M: that of
-//! its heaviest feature, and no more than M. Of each component, points are drawn on all slots together, `[0, D M)`, the same for all texts; the first
-//! that lies below the weight of its slot (*green*, the others are *red*) is the component. Two texts agree iff the first point that is green in
-//! either is green in both, so
+//! Weighted features -> K components. Every feature falls into one of D slots by its hash, and a slot has a
+//! weight from 0 to the bound M: that of its heaviest feature, and no more than M. Of each component, points
+//! are drawn on all slots together, `[0, D M)`, the same for all texts; the first that lies below the weight
+//! of its slot (*green*, the others are *red*) is the component. Two texts agree iff the first point that is
+//! green in either is green in both, so
 //!
-//! `P[component equal] = sum min(S_A, S_B) / sum max(S_A, S_B) = J_w`, exactly, of the weights of slots; components are independent.
+//! `P[component equal] = sum min(S_A, S_B) / sum max(S_A, S_B) = J_w`, exactly, of the weights of slots;
+//! components are independent.
 //!
-//! The paper has a known set of features, each with a bound of its own; a stream has not. So what is exact is J_w of the slots: two features of a text
-//! that share one (of n features about `n^2 / 2 D` pairs do: 0.7 of 300) count as the heavier, and weights above M count as M.
+//! The paper has a known set of features, each with a bound of its own; a stream has not. So what is exact is
+//! J_w of the slots: two features of a text that share one (of n features about `n^2 / 2 D` pairs do: 0.7 of
+//! 300) count as the heavier, and weights above M count as M.
 //!
-//! Cost: O(n + K / s) with `s = sum S / (D M)` the share of points that are green: fast where weights are near the bound, as counts in long texts
-//! (1,000 weights up to M = 4: 50 µs where darts take 150), slow where they are far below it, as shares of a text. After [`MOST`] red points
-//! a component is left to [`Icws`] of the same slots, whose randomness is its own: two texts that both draw so many red points agree there with
-//! probability J_w again, and one that does not has another component. So the law holds at any weight, and the time is bounded.
+//! Cost: O(n + K / s) with `s = sum S / (D M)` the share of points that are green: fast where weights are
+//! near the bound, as counts in long texts (1,000 weights up to M = 4: 50 µs where darts take 150), slow
+//! where they are far below it, as shares of a text. After [`MOST`] red points a component is left to
+//! [`Icws`] of the same slots, whose randomness is its own: two texts that both draw so many red points agree
+//! there with probability J_w again, and one that does not has another component. So the law holds at any
+//! weight, and the time is bounded.
 //!
 //! Reference: A. Shrivastava, *Simple and efficient weighted minwise hashing* (NIPS 2016), section 4.
 
@@ -166,8 +172,8 @@ mod tests {
         ([a, b], jaccard)
     }
 
-    /// 15,360 components: a standard deviation of 0.004, and 0.001 for slots that are shared; 4.5 of them. With few points all are left to the
-    /// rest, with more about half are.
+    /// 15,360 components: a standard deviation of 0.004, and 0.001 for slots that are shared; 4.5 of them.
+    /// With few points all are left to the rest, with more about half are.
     #[test]
     fn components_agree_as_weights_do_however_many_points_are_drawn() {
         for (n, bound, most) in

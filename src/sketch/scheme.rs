@@ -44,8 +44,8 @@ pub enum SketchKind {
     MinMax,
     /// Odd sketch, of `bits` bits for each component (Mitzenmacher, Pagh and Pham 2014).
     Odd,
-    /// Connected bits: places are runs of MinHash components, all of which must be equal (Tang et al. 2015). The law needs
-    /// components that are independent, as MinHash's are.
+    /// Connected bits: places are runs of MinHash components, all of which must be equal (Tang et al. 2015).
+    /// The law needs components that are independent, as MinHash's are.
     Connected {
         /// n, components of a run; at least 2, and `n * bits` at most 64.
         run: usize,
@@ -105,7 +105,8 @@ impl SketchKind {
         self.traits().measure
     }
 
-    /// What is true of all sketches of this kind: the one place that tells the kinds apart, beside [`SketchParams::sketcher`].
+    /// What is true of all sketches of this kind: the one place that tells the kinds apart, beside
+    /// [`SketchParams::sketcher`].
     fn traits(self) -> Traits {
         use Layout::{Angles, Bins, Parities, Planes, Runs, Values};
         use Measure::{Cosine, Jaccard, WeightedJaccard};
@@ -227,9 +228,9 @@ pub struct SketchParams {
 }
 
 impl Scheme {
-    /// All fields by name, in a form that never changes: what state of this scheme is stored with, and compared by
-    /// ([`Description::differences`]). Names are those of keys in pipeline files where there is a key; a frozen table is told by
-    /// its fingerprint.
+    /// All fields by name, in a form that never changes: what state of this scheme is stored with, and
+    /// compared by ([`Description::differences`]). Names are those of keys in pipeline files where there is a
+    /// key; a frozen table is told by its fingerprint.
     pub fn description(&self) -> Description {
         let sketch = self.sketch.description([
             "sketch.kind",
@@ -251,7 +252,8 @@ impl Scheme {
             .and(blocks)
     }
 
-    /// Stable 64-bit hash of the [description](Self::description): equal schemes have equal fingerprints, on every machine.
+    /// Stable 64-bit hash of the [description](Self::description): equal schemes have equal fingerprints, on
+    /// every machine.
     pub fn fingerprint(&self) -> u64 {
         self.description().fingerprint()
     }
@@ -267,7 +269,8 @@ impl Scheme {
         start..start + self.block_sketch().planes().map_or(0, |planes| planes.words())
     }
 
-    /// What similarity means. Weighted sketches of features that all weigh the same are of the plain Jaccard similarity.
+    /// What similarity means. Weighted sketches of features that all weigh the same are of the plain Jaccard
+    /// similarity.
     pub fn measure(&self) -> Measure {
         match (self.sketch.kind.measure(), &self.text.weights) {
             (Measure::WeightedJaccard, Weights::Unit) => Measure::Jaccard,
@@ -275,7 +278,8 @@ impl Scheme {
         }
     }
 
-    /// The standard error of a pair's similarity, by its evidence; 0 where it is no estimate, of copies and where features are compared.
+    /// The standard error of a pair's similarity, by its evidence; 0 where it is no estimate, of copies and
+    /// where features are compared.
     pub fn standard_error(&self, similarity: Similarity, evidence: Evidence) -> f64 {
         if self.exact || evidence.look == 0 {
             return 0.0;
@@ -291,7 +295,8 @@ impl Scheme {
         }
     }
 
-    /// A live scheme while this table is in force: the same scheme, with the table frozen. Other schemes as they are.
+    /// A live scheme while this table is in force: the same scheme, with the table frozen. Other schemes as
+    /// they are.
     pub fn under(&self, table: Arc<IdfTable>) -> Self {
         let mut scheme = self.clone();
         if let Weights::TfIdf(idf @ Idf::Live(_), _) = &mut scheme.text.weights {
@@ -327,8 +332,8 @@ impl SketchParams {
         }
     }
 
-    /// The shape of a sketch that is compared place by place, which exchangeable places allow; `None` for one that is
-    /// compared as a whole.
+    /// The shape of a sketch that is compared place by place, which exchangeable places allow; `None` for one
+    /// that is compared as a whole.
     pub fn shape(&self) -> Option<Shape> {
         match self.kind.traits().layout {
             Layout::Parities => {
@@ -338,7 +343,8 @@ impl SketchParams {
         }
     }
 
-    /// The shape of the bit planes that a sketch begins with, from which bands can be cut; `None` for one without.
+    /// The shape of the bit planes that a sketch begins with, from which bands can be cut; `None` for one
+    /// without.
     pub fn planes(&self) -> Option<Shape> {
         match self.kind.traits().layout {
             Layout::Values | Layout::Parities | Layout::Bins => None,
@@ -352,8 +358,8 @@ impl SketchParams {
         }
     }
 
-    /// Whether the number of places that agree varies no more than that of independent ones, between texts of one Jaccard
-    /// similarity: what early looks need, to promise something about true similarity.
+    /// Whether the number of places that agree varies no more than that of independent ones, between texts of
+    /// one Jaccard similarity: what early looks need, to promise something about true similarity.
     pub fn is_concentrated(&self) -> bool {
         self.kind.traits().is_concentrated
     }
@@ -380,8 +386,8 @@ impl SketchParams {
         }
     }
 
-    /// The variance of the estimate, as theory has it, for texts of this similarity with `union` features together; `None` where
-    /// none is known. Of a sectional sketch it is that of *its* similarity.
+    /// The variance of the estimate, as theory has it, for texts of this similarity with `union` features
+    /// together; `None` where none is known. Of a sectional sketch it is that of *its* similarity.
     pub fn variance(&self, similarity: f64, union: usize) -> Option<f64> {
         let (size, bits) = (self.size, self.bits);
         let (alpha, is_independent) = match self.kind.traits().spread {
@@ -438,7 +444,8 @@ impl SketchParams {
     /// How components become planes.
     fn cuts(&self) -> Vec<Cut> {
         match self.kind.traits().layout {
-            // A place's components are as far apart as there are places: which ones make a run has no part in the law.
+            // A place's components are as far apart as there are places: which ones make a run has no part in
+            // the law.
             Layout::Runs(length) => {
                 let places = self.size / length;
                 let cut = |i| Cut {

@@ -1,18 +1,20 @@
 //! Sectional sketches: similarity that minds where in a text the common features stand.
 //!
-//! A text's features, in text order, are cut into s sections of equal length; a feature belongs to the section of its first
-//! occurrence. With q the share of the common features that are in sections of equal number:
+//! A text's features, in text order, are cut into s sections of equal length; a feature belongs to the
+//! section of its first occurrence. With q the share of the common features that are in sections of equal
+//! number:
 //!
 //! | mode | a component is | P\[equal\] |
 //! |---|---|---|
 //! | [`Attach`](SectionMode::Attach) | the sampled feature, and its section | `q J` |
 //! | [`Pair`](SectionMode::Pair) | a sampled (feature, section) | `q J / (1 + J - q J)`, the Jaccard similarity of such pairs |
 //!
-//! So this is a similarity of its own, never above J and equal to it only if q = 1, which thresholds must be chosen for; beside
-//! an estimate of J it yields q, the [`alignment`](SectionMode::alignment) of two texts. (The paper takes it for an estimator
-//! of J, with E = J / s; that holds for neither.) The components are those of a [base](SectionBase), `fss` or `minhash`. In mode `attach`
-//! each section is sketched by itself: the sketch of the text is the component-wise least, and the section that has it is the
-//! sampled feature's, the first one of equals.
+//! So this is a similarity of its own, never above J and equal to it only if q = 1, which thresholds must be
+//! chosen for; beside an estimate of J it yields q, the [`alignment`](SectionMode::alignment) of two texts.
+//! (The paper takes it for an estimator of J, with E = J / s; that holds for neither.) The components are
+//! those of a [base](SectionBase), `fss` or `minhash`. In mode `attach` each section is sketched by itself:
+//! the sketch of the text is the component-wise least, and the section that has it is the sampled feature's,
+//! the first one of equals.
 //!
 //! Reference: R. Hassanian-esfahani and M. Kargar, *Sectional MinHash for near-duplicate detection* (2018).
 
@@ -45,7 +47,8 @@ impl SectionMode {
         }
     }
 
-    /// What sketches estimate, of texts of Jaccard similarity J whose common features are aligned to the share `q`.
+    /// What sketches estimate, of texts of Jaccard similarity J whose common features are aligned to the
+    /// share `q`.
     pub fn expectation(self, jaccard: f64, q: f64) -> f64 {
         match self {
             Self::Attach => q * jaccard,
@@ -53,7 +56,8 @@ impl SectionMode {
         }
     }
 
-    /// The estimate of q from that of a sectional sketch and from J, within 0 and 1; `None` if nothing is in common.
+    /// The estimate of q from that of a sectional sketch and from J, within 0 and 1; `None` if nothing is in
+    /// common.
     pub fn alignment(self, sectional: f64, jaccard: f64) -> Option<f64> {
         let aligned = match self {
             Self::Attach => sectional,
@@ -84,8 +88,8 @@ impl SectionBase {
     }
 }
 
-/// The common features of two texts, and those of them whose first occurrences are in sections of equal number. Features are in
-/// text order, repeats included.
+/// The common features of two texts, and those of them whose first occurrences are in sections of equal
+/// number. Features are in text order, repeats included.
 pub fn common(a: &[u64], b: &[u64], sections: usize) -> (usize, usize) {
     let places = |ids: &[u64]| -> HashMap<u64, usize, OfHashes> {
         // The last one that is put in counts.
@@ -114,8 +118,8 @@ fn positions(section: usize, n: usize, sections: usize) -> Range<usize> {
 
 /// The Cantor pairing `(a + b) (a + b + 1) / 2 + b`, a bijection of pairs and numbers; `None` above 2^128.
 ///
-/// It outgrows 64 bits once a + b > 6,074,000,998, so no pair of a hash and a section fits there: components are hashed
-/// together with their section instead.
+/// It outgrows 64 bits once a + b > 6,074,000,998, so no pair of a hash and a section fits there: components
+/// are hashed together with their section instead.
 pub fn cantor(a: u64, b: u64) -> Option<u128> {
     let sum = u128::from(a) + u128::from(b);
     let (even, odd) = if sum.is_multiple_of(2) { (sum, sum + 1) } else { (sum + 1, sum) };
@@ -222,7 +226,8 @@ mod tests {
         assert!(seen.iter().all(|n| *n > 8), "{seen:?}");
     }
 
-    /// Of a b c d in two sections against c d a b, and against a c b d and more: all have moved; two of four have.
+    /// Of a b c d in two sections against c d a b, and against a c b d and more: all have moved; two of four
+    /// have.
     #[test]
     fn alignment_is_the_share_that_stays() {
         let a = [1, 2, 3, 4];

@@ -1,19 +1,23 @@
 //! SimHash: the signs of f weighted votes.
 //!
-//! Weighted features -> f bits, f = 32, 64 or 128. Every feature votes with its weight for or against each bit, by the bits of its hash: bit
-//! i is 1 iff `sum of w (+1 if bit i of the hash is set, else -1) >= 0`, so a tie is 1. Under random hashing two texts whose weight
-//! vectors are at the angle θ agree in a bit with probability `1 - θ / π`, the law [`Agreement::Angle`](super::agreement::Agreement).
-//! That is the law of sums with a normal distribution: it holds for many features of like weight, and is rougher where few dominate.
+//! Weighted features -> f bits, f = 32, 64 or 128. Every feature votes with its weight for or against each
+//! bit, by the bits of its hash: bit i is 1 iff `sum of w (+1 if bit i of the hash is set, else -1) >= 0`, so
+//! a tie is 1. Under random hashing two texts whose weight vectors are at the angle θ agree in a bit with
+//! probability `1 - θ / π`, the law [`Agreement::Angle`](super::agreement::Agreement). That is the law of
+//! sums with a normal distribution: it holds for many features of like weight, and is rougher where few
+//! dominate.
 //!
-//! Sums are of whole numbers, so that the order of features has no part in them: weights are scaled by a power of two so that the
-//! largest takes `61 - b` bits, where the number of features takes b, and cut to whole numbers. No sum can overflow then; of 1000
-//! features a weight counts down to 2^-51 of the largest. Signs do not depend on the scale.
+//! Sums are of whole numbers, so that the order of features has no part in them: weights are scaled by a
+//! power of two so that the largest takes `61 - b` bits, where the number of features takes b, and cut to
+//! whole numbers. No sum can overflow then; of 1000 features a weight counts down to 2^-51 of the largest.
+//! Signs do not depend on the scale.
 //!
-//! A set votes with unit weights, each feature once. Bits above f are 0. The hash of a feature is hashed again, for 128
-//! bits in two independent ways.
+//! A set votes with unit weights, each feature once. Bits above f are 0. The hash of a feature is hashed
+//! again, for 128 bits in two independent ways.
 //!
-//! References: M. Charikar, *Similarity estimation techniques from rounding algorithms* (STOC 2002), section 3; G. Manku, A. Jain and A.
-//! Das Sarma, *Detecting near-duplicates for web crawling* (WWW 2007), section 2, which leaves ties open.
+//! References: M. Charikar, *Similarity estimation techniques from rounding algorithms* (STOC 2002), section
+//! 3; G. Manku, A. Jain and A. Das Sarma, *Detecting near-duplicates for web crawling* (WWW 2007), section 2,
+//! which leaves ties open.
 
 use super::draws::power_of_two;
 use super::kernel::votes::{self, Tally};
@@ -69,7 +73,8 @@ impl Sketcher for SimHash {
     }
 }
 
-/// The 64 bits of hashes as they are, one at least, each with its weight, above 0 and finite; bit 0 is the lowest.
+/// The 64 bits of hashes as they are, one at least, each with its weight, above 0 and finite; bit 0 is the
+/// lowest.
 pub fn fingerprint(hashes: &[u64], weights: &[f64]) -> u64 {
     let mut votes = Vec::new();
     whole(Features { ids: hashes, weights }, &mut votes);

@@ -1,14 +1,15 @@
-//! SuperMinHash (O. Ertl, *SuperMinHash: a new minwise hashing algorithm for Jaccard similarity estimation*, 2017): K
-//! components in O(n + K log² K), with the variance `alpha(K, u) J (1 - J) / K`, half of MinHash's for texts of fewer features than
-//! components.
+//! SuperMinHash (O. Ertl, *SuperMinHash: a new minwise hashing algorithm for Jaccard similarity estimation*,
+//! 2017): K components in O(n + K log² K), with the variance `alpha(K, u) J (1 - J) / K`, half of MinHash's
+//! for texts of fewer features than components.
 //!
-//! Each feature visits all K components in a random order of its own; at its j-th step it offers the value j + r, r uniform in
-//! 0..1, and a component keeps the least offer. So a feature's offers ascend, and it may stop at the step that is above all
-//! components: `last`, which falls as they fill. A value is the step (high 16 bits) above 48 hash bits, as in
-//! [`fss`](super::fss).
+//! Each feature visits all K components in a random order of its own; at its j-th step it offers the value j
+//! + r, r uniform in 0..1, and a component keeps the least offer. So a feature's offers ascend, and it may
+//! stop at the step that is above all components: `last`, which falls as they fill. A value is the step (high
+//! 16 bits) above 48 hash bits, as in [`fss`](super::fss).
 //!
-//! The order is a shuffle that is drawn as far as needed (Fisher and Yates); instead of undoing it, each place carries the number of the
-//! feature that moved it. Components are exchangeable, P[equal] = J; repeats change nothing.
+//! The order is a shuffle that is drawn as far as needed (Fisher and Yates); instead of undoing it, each
+//! place carries the number of the feature that moved it. Components are exchangeable, P[equal] = J; repeats
+//! change nothing.
 
 use super::Sampler;
 use crate::hash::mix;
@@ -51,7 +52,8 @@ impl Sampler for SuperMinHash {
             let mut step = 0;
             while step <= last {
                 let hash = mix((x ^ self.salt).wrapping_add(GAMMA.wrapping_mul(step as u64)));
-                // The high half chooses a place that is not visited yet; what is left of it, and the low bits, are r.
+                // The high half chooses a place that is not visited yet; what is left of it, and the low
+                // bits, are r.
                 let scaled = (hash >> 32) * (out.len() - step) as u64;
                 let place = step + (scaled >> 32) as usize;
                 let value = (step as u64) << 48 | (scaled & 0xffff_ffff) << 16 | hash & 0xffff;

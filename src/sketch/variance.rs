@@ -1,11 +1,13 @@
 //! What theory says about the variance of estimates, by sketch.
 //!
-//! J is the similarity, u the features of both texts together, a = J u those in common, K the components. Components that share
-//! out the features, instead of drawing them independently, have less variance than `J (1 - J) / K`, by a factor α(K, u). What b
-//! stored bits add is the same for all, `(1 - J) / (K (2^b - 1))`: accidents are independent.
+//! J is the similarity, u the features of both texts together, a = J u those in common, K the components.
+//! Components that share out the features, instead of drawing them independently, have less variance than `J
+//! (1 - J) / K`, by a factor α(K, u). What b stored bits add is the same for all, `(1 - J) / (K (2^b - 1))`:
+//! accidents are independent.
 //!
-//! References: O. Ertl, *SuperMinHash* (2017), theorem 1, for α; Li, Owen and Zhang, *One permutation hashing* (NIPS 2012),
-//! theorem 3; Ji et al., *Min-max hash* (ICDM 2013); Mitzenmacher, Pagh and Pham, *Odd sketches* (WWW 2014), for the variance of z.
+//! References: O. Ertl, *SuperMinHash* (2017), theorem 1, for α; Li, Owen and Zhang, *One permutation
+//! hashing* (NIPS 2012), theorem 3; Ji et al., *Min-max hash* (ICDM 2013); Mitzenmacher, Pagh and Pham, *Odd
+//! sketches* (WWW 2014), for the variance of z.
 
 use super::estimate;
 
@@ -15,8 +17,9 @@ pub fn of_bits(alpha: f64, similarity: f64, size: usize, bits: usize) -> f64 {
     (1.0 - similarity) * (alpha * similarity + chance / (1.0 - chance)) / size as f64
 }
 
-/// α(K, u) of SuperMinHash, at K >= 2: `1 - Σ_(l<K) l^u ((l+1)^u + (l-1)^u - 2 l^u) / ((K-1)^(u-1) K^u (u-1))`. That of fast
-/// similarity sketching is the same for texts of 20 features and more (measured). 0 where the union is one feature.
+/// α(K, u) of SuperMinHash, at K >= 2: `1 - Σ_(l<K) l^u ((l+1)^u + (l-1)^u - 2 l^u) / ((K-1)^(u-1) K^u
+/// (u-1))`. That of fast similarity sketching is the same for texts of 20 features and more (measured). 0
+/// where the union is one feature.
 pub fn alpha(size: usize, union: usize) -> f64 {
     if union < 2 {
         return 0.0;
@@ -37,8 +40,8 @@ pub fn bottom_k(similarity: f64, union: usize, size: usize) -> f64 {
     similarity * (1.0 - similarity) / size as f64 * left
 }
 
-/// α of min-max hashing, `(J (1 - J) + c (J (a - 1) / (u - 1) - J²)) / (J (1 - J))` with `c = 2 ⌊K/2⌋ / K` the share of components in
-/// couples; for even K the variance is `J (u + a - 2) / ((u - 1) K) - 2 J² / K`.
+/// α of min-max hashing, `(J (1 - J) + c (J (a - 1) / (u - 1) - J²)) / (J (1 - J))` with `c = 2 ⌊K/2⌋ / K`
+/// the share of components in couples; for even K the variance is `J (u + a - 2) / ((u - 1) K) - 2 J² / K`.
 pub fn min_max_alpha(union: usize, size: usize) -> f64 {
     // J (a - 1) / (u - 1) - J² = -J (1 - J) / (u - 1).
     let couples = (size / 2 * 2) as f64 / size as f64;
@@ -53,9 +56,10 @@ fn filled(union: usize, size: usize) -> (f64, f64) {
     (k * (1.0 - one), k * (k - 1.0) * two + k * one - k * k * one * one)
 }
 
-/// α of one permutation hashing with optimal densification. With m of K bins filled, e = K - m copies fall evenly on those m,
-/// so that the squares of how often each counts sum up to `S = m + 3 e + e (e - 1) / m` on average; the m samples are without
-/// replacement: `α = (S u / (u - 1) - K² / (u - 1)) / K`. S is taken at the mean of m.
+/// α of one permutation hashing with optimal densification. With m of K bins filled, e = K - m copies fall
+/// evenly on those m, so that the squares of how often each counts sum up to `S = m + 3 e + e (e - 1) / m` on
+/// average; the m samples are without replacement: `α = (S u / (u - 1) - K² / (u - 1)) / K`. S is taken at
+/// the mean of m.
 pub fn densified_alpha(union: usize, size: usize) -> f64 {
     if union < 2 {
         return 0.0;
@@ -68,8 +72,9 @@ pub fn densified_alpha(union: usize, size: usize) -> f64 {
     (squares * u - k * k) / ((u - 1.0) * k)
 }
 
-/// One permutation hashing with its original estimator: `J (1 - J) (E[1/m] (1 + 1/(u-1)) - 1/(u-1))`, m the bins that either text
-/// fills, E[1/m] to second order; and the accidents among the bins that both texts fill, if the texts are equally long.
+/// One permutation hashing with its original estimator: `J (1 - J) (E[1/m] (1 + 1/(u-1)) - 1/(u-1))`, m the
+/// bins that either text fills, E[1/m] to second order; and the accidents among the bins that both texts
+/// fill, if the texts are equally long.
 pub fn one_permutation(similarity: f64, union: usize, size: usize, bits: usize) -> f64 {
     if union < 2 {
         return 0.0;
@@ -84,8 +89,9 @@ pub fn one_permutation(similarity: f64, union: usize, size: usize, bits: usize) 
     full + differing * chance / (1.0 - chance) * inverse * inverse
 }
 
-/// Odd sketches of n bits, to first order: of `m = 2 K (1 - J)` differing items, z bits differ with the variance `n² ((1 - 4/n)^m -
-/// (1 - 2/n)^(2m)) / 4 + n (1 - (1 - 4/n)^m) / 4`; `Var = Var[z] / (4 K² (1 - 2/n)^(2m)) + α J (1 - J) / K`.
+/// Odd sketches of n bits, to first order: of `m = 2 K (1 - J)` differing items, z bits differ with the
+/// variance `n² ((1 - 4/n)^m - (1 - 2/n)^(2m)) / 4 + n (1 - (1 - 4/n)^m) / 4`; `Var = Var[z] / (4 K² (1 -
+/// 2/n)^(2m)) + α J (1 - J) / K`.
 pub fn odd(alpha: f64, similarity: f64, size: usize, bits: usize) -> f64 {
     let (k, n) = (size as f64, bits as f64);
     let m = 2.0 * k * (1.0 - similarity);
@@ -128,12 +134,13 @@ mod tests {
         let (mean, spread) = filled(2, 2);
         near(mean, 1.5, 1e-15);
         near(spread, 0.25, 1e-15);
-        // Filled both: the two are the whole union, no variance. Filled one: a sample of one, variance 1/4 at J = 1/2.
+        // Filled both: the two are the whole union, no variance. Filled one: a sample of one, variance 1/4 at
+        // J = 1/2.
         near(one_permutation(0.5, 2, 2, 64), 0.125, 0.02);
     }
 
-    /// Where all bins are filled, bins are a sample without replacement for each of them: the densified sketch has what the
-    /// original has; where hardly any are, copies cost up to half as much again.
+    /// Where all bins are filled, bins are a sample without replacement for each of them: the densified
+    /// sketch has what the original has; where hardly any are, copies cost up to half as much again.
     #[test]
     fn densification_costs_where_features_are_few() {
         let original = |u| one_permutation(0.5, u, 256, 64) / of_bits(1.0, 0.5, 256, 64);

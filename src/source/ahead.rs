@@ -1,8 +1,9 @@
 //! What a run has to read before it is live: its own past.
 //!
-//! A run that goes on where another one ended first takes the documents that were kept, then repeats the input from there up to
-//! where the output stands. Each is a **line**: no record from beyond it is read before everything this side of it has been, in all
-//! partitions and all processes; and it lies between two epochs. Behind the last one the run is live.
+//! A run that goes on where another one ended first takes the documents that were kept, then repeats the
+//! input from there up to where the output stands. Each is a **line**: no record from beyond it is read
+//! before everything this side of it has been, in all partitions and all processes; and it lies between two
+//! epochs. Behind the last one the run is live.
 
 use std::collections::VecDeque;
 
@@ -15,7 +16,8 @@ use crate::time::{Epoch, Offsets};
 pub enum Line {
     /// Behind all documents that are restored.
     Restored,
-    /// Behind these offsets: each partition is read up to there, exclusive. One that is not named has nothing this side of it.
+    /// Behind these offsets: each partition is read up to there, exclusive. One that is not named has nothing
+    /// this side of it.
     Offsets(Offsets),
 }
 
@@ -65,7 +67,8 @@ impl Ahead {
         }
     }
 
-    /// The offset of the line in this partition, exclusive, if one is ahead; 0 if nothing of it lies this side.
+    /// The offset of the line in this partition, exclusive, if one is ahead; 0 if nothing of it lies this
+    /// side.
     pub(super) fn of_partition(&self, partition: u32) -> Option<u64> {
         let offsets = self.lines.iter().find_map(|line| match line {
             Line::Restored => None,
@@ -104,7 +107,8 @@ impl Ahead {
     }
 }
 
-/// Who else takes part in a run: other processes. Called under the queue's lock: it must not wait, nor use the queue.
+/// Who else takes part in a run: other processes. Called under the queue's lock: it must not wait, nor use
+/// the queue.
 pub trait Peers: Send + Sync {
     /// An epoch has been opened here: the others are to follow, by [`Queue::follow`](super::Queue::follow).
     fn opened(&self, epoch: Epoch);

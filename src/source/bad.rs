@@ -205,13 +205,14 @@ impl BadRecords {
         self.with_epoch
     }
 
-    /// The letter of a record that has been reported, if it is kept with its epoch. It holds the beginning of a very long one.
+    /// The letter of a record that has been reported, if it is kept with its epoch. It holds the beginning of
+    /// a very long one.
     pub fn letter(&self, letter: impl FnOnce() -> Letter) -> Option<Letter> {
         self.with_epoch.then(letter)
     }
 
-    /// Counts a record, logs the first one of its reason, and keeps it: `head`, then all of `tail`, without the end of
-    /// its line. `tail` is read to its end in any case, and must not fail.
+    /// Counts a record, logs the first one of its reason, and keeps it: `head`, then all of `tail`, without
+    /// the end of its line. `tail` is read to its end in any case, and must not fail.
     ///
     /// # Errors
     /// The record itself under [`OnError::Fail`], and a dead-letter file that cannot be written.
@@ -260,7 +261,8 @@ impl BadRecords {
         counts.iter().map(|(bad, &count)| (bad.reason(), count)).collect()
     }
 
-    /// Writes out what the dead-letter file still buffers: the bad records of an epoch are kept before its deltas are written.
+    /// Writes out what the dead-letter file still buffers: the bad records of an epoch are kept before its
+    /// deltas are written.
     ///
     /// # Errors
     /// If it cannot be written.

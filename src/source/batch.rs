@@ -18,8 +18,8 @@ pub struct Batch {
     pub partition: u32,
     /// Number of records.
     pub records: u64,
-    /// The offset after its last record: whoever goes on from there misses nothing and repeats nothing. A batch without records
-    /// says only this, where a partition was read on and nothing is to be handed over.
+    /// The offset after its last record: whoever goes on from there misses nothing and repeats nothing. A
+    /// batch without records says only this, where a partition was read on and nothing is to be handed over.
     pub next: u64,
     /// The records.
     pub payload: Payload,
@@ -32,8 +32,8 @@ pub struct Batch {
 /// The records of a [`Batch`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Payload {
-    /// Lines of a feed, whole as they were read, with their ends (the last line of an input may have none); some may be
-    /// blank, which are no records.
+    /// Lines of a feed, whole as they were read, with their ends (the last line of an input may have none);
+    /// some may be blank, which are no records.
     Lines {
         /// The lines.
         bytes: Vec<u8>,
@@ -57,8 +57,8 @@ pub enum Payload {
     Kept(Changes),
 }
 
-/// Records with keys, and the [`Shape`] in which their values hold documents; by default the key is the document's id, the value its
-/// text, and no value or an empty one ends the document.
+/// Records with keys, and the [`Shape`] in which their values hold documents; by default the key is the
+/// document's id, the value its text, and no value or an empty one ends the document.
 ///
 /// All bytes lie in one buffer, so that a batch is two or three allocations however many records it has.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -84,7 +84,8 @@ struct Entry {
 /// One record with a key, borrowed from where it lies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KeyedRecord<'a> {
-    /// Its offset in its partition; offsets ascend and may have gaps. Records of several documents may share one.
+    /// Its offset in its partition; offsets ascend and may have gaps. Records of several documents may share
+    /// one.
     pub offset: u64,
     /// When it was written, in unix seconds, if that is known.
     pub ts: Option<f64>,
@@ -243,7 +244,8 @@ impl Batch {
     }
 }
 
-/// The records among the lines of a batch whose first line has the number `first_line`, and its first record the offset `first`.
+/// The records among the lines of a batch whose first line has the number `first_line`, and its first record
+/// the offset `first`.
 pub(super) fn records(bytes: &[u8], first_line: u64, first: u64) -> impl Iterator<Item = Line<'_>> {
     let (mut offset, mut number) = (first, first_line);
     split(bytes).filter_map(move |bytes| {

@@ -1,8 +1,8 @@
 //! Cuts a run of records into batches and epochs.
 //!
-//! Records come in one by one, in order; [`Batch`]es go to the [`Queue`]. A batch ends with its input, with its epoch,
-//! at a bad record, before the reader waits for more input, and as soon as it has [`BATCH_RECORDS`] records or
-//! [`BATCH_BYTES`] bytes.
+//! Records come in one by one, in order; [`Batch`]es go to the [`Queue`]. A batch ends with its input, with
+//! its epoch, at a bad record, before the reader waits for more input, and as soon as it has
+//! [`BATCH_RECORDS`] records or [`BATCH_BYTES`] bytes.
 
 use std::mem;
 use std::sync::Arc;
@@ -38,8 +38,8 @@ impl From<SourceError> for Ended {
 /// The partition of all recorded inputs together.
 pub(super) const PARTITION: u32 = 0;
 
-/// Records after which a batch is full, inclusive: an epoch of 1,000 short records makes 8 batches, so that 2 to 4
-/// workers share it evenly.
+/// Records after which a batch is full, inclusive: an epoch of 1,000 short records makes 8 batches, so that 2
+/// to 4 workers share it evenly.
 const BATCH_RECORDS: u64 = 128;
 
 /// Bytes after which a batch is full, inclusive: the same for long records, and a batch stays within a core's
@@ -225,7 +225,8 @@ impl<'q> Cutter<'q> {
         self.queue
     }
 
-    /// Whether all has been read that was read before: where the run begins, and up to the line that is ahead.
+    /// Whether all has been read that was read before: where the run begins, and up to the line that is
+    /// ahead.
     pub(super) fn is_past_line(&self) -> bool {
         self.next >= self.begin && self.queue.line(PARTITION).is_none_or(|line| line <= self.next)
     }
@@ -254,8 +255,8 @@ impl<'q> Cutter<'q> {
         self.count()
     }
 
-    /// Hands over what is whole, since the reader is about to wait for input; keeps the line that has begun at `start`, and
-    /// says where it begins now.
+    /// Hands over what is whole, since the reader is about to wait for input; keeps the line that has begun
+    /// at `start`, and says where it begins now.
     pub(super) fn hand_over(&mut self, start: usize) -> Result<usize, Closed> {
         if self.told == self.next {
             return Ok(start);
@@ -304,8 +305,8 @@ impl<'q> Cutter<'q> {
         self.heed(ts, |all| all.take_line(start), |all, line| all.lines = line)
     }
 
-    /// Opens an epoch before the next record if its `ts` is new, and waits until it is due. What has been read of it is taken out of the
-    /// open batch, and put into the next one.
+    /// Opens an epoch before the next record if its `ts` is new, and waits until it is due. What has been
+    /// read of it is taken out of the open batch, and put into the next one.
     fn heed<T>(
         &mut self,
         ts: f64,
@@ -348,7 +349,8 @@ impl<'q> Cutter<'q> {
         if self.records >= BATCH_RECORDS || bytes >= BATCH_BYTES as u64 { self.flush() } else { Ok(()) }
     }
 
-    /// Hands over the open batch, if it has a record or one was bad, and opens the next one at the current line.
+    /// Hands over the open batch, if it has a record or one was bad, and opens the next one at the current
+    /// line.
     fn flush(&mut self) -> Result<(), Closed> {
         let records = mem::take(&mut self.records);
         let first_line = mem::replace(&mut self.first_line, self.line);

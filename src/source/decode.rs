@@ -22,14 +22,14 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder with empty buffers that reads further fields of these names with the text of a line and of a record with a key; a
-    /// file has none.
+    /// A decoder with empty buffers that reads further fields of these names with the text of a line and of a
+    /// record with a key; a file has none.
     pub fn new(fields: &[String]) -> Self {
         Self { lines: LineReader::new(fields), file: Vec::new(), fields: fields.to_vec(), shape: None }
     }
 
-    /// Hands every event of the batch to `each`, in order of position, and every other record to `bad`, and to `letters` if they
-    /// are kept with their epoch. Of documents that are kept there is nothing to decode.
+    /// Hands every event of the batch to `each`, in order of position, and every other record to `bad`, and
+    /// to `letters` if they are kept with their epoch. Of documents that are kept there is nothing to decode.
     ///
     /// # Errors
     /// What [`BadRecords`] makes of a bad record; the events before it have been handed on.

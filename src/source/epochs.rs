@@ -12,13 +12,13 @@ use std::time::Duration;
 pub enum EpochRule {
     /// A new epoch after every so many records, bad ones included.
     Events(NonZeroU64),
-    /// A new epoch so long after the first records of the one before. This rule's cuts, and those of [`Self::Within`],
-    /// depend on the time of reading; the pairs at the end do not.
+    /// A new epoch so long after the first records of the one before. This rule's cuts, and those of
+    /// [`Self::Within`], depend on the time of reading; the pairs at the end do not.
     Every(Duration),
     /// The first two rules at once: whichever ends the epoch first.
     Within(NonZeroU64, Duration),
-    /// A new epoch with every record whose `ts` differs from the one before. Records without a `ts` that can be read
-    /// stay in the epoch that is open. Files of a folder have none.
+    /// A new epoch with every record whose `ts` differs from the one before. Records without a `ts` that can
+    /// be read stay in the epoch that is open. Files of a folder have none.
     Ts,
     /// All input is one epoch.
     All,

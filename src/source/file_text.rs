@@ -1,8 +1,9 @@
 //! The text of a file that is one document.
 //!
-//! A file's name and bytes -> its text, or none if it is no text. A file is compressed if its first bytes say so. One named `.html`, `.htm` or `.xhtml`, in any case, is a page: its bytes
-//! are read by [its encoding](crate::html::marked), and its text says that it is one. Any other is UTF-8, or UTF-16 behind a byte order mark, as
-//! it stands and without that mark; or a page by what is in it.
+//! A file's name and bytes -> its text, or none if it is no text. A file is compressed if its first bytes say
+//! so. One named `.html`, `.htm` or `.xhtml`, in any case, is a page: its bytes are read by [its
+//! encoding](crate::html::marked), and its text says that it is one. Any other is UTF-8, or UTF-16 behind a
+//! byte order mark, as it stands and without that mark; or a page by what is in it.
 
 use std::borrow::Cow;
 use std::fs::File;

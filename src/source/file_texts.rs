@@ -1,9 +1,10 @@
 //! Texts of recorded inputs, read back.
 //!
-//! Plain lines are read from the nearest point of the [index](super::places) on. A compressed file, and one of rows, has no points: it is read from its
-//! beginning, up to [`MOST_BYTES`] of what it holds, which takes some seconds; what lies beyond is not given. Of a folder a document's
-//! file is read: its path is the id, and its text that of this moment, since only its name tells that it is the same. Standard input
-//! and pipes cannot be read twice.
+//! Plain lines are read from the nearest point of the [index](super::places) on. A compressed file, and one
+//! of rows, has no points: it is read from its beginning, up to [`MOST_BYTES`] of what it holds, which takes
+//! some seconds; what lies beyond is not given. Of a folder a document's file is read: its path is the id,
+//! and its text that of this moment, since only its name tells that it is the same. Standard input and pipes
+//! cannot be read twice.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};

@@ -77,7 +77,8 @@ fn read(inputs: &[&Path], names: &[&str]) -> (Files, Events) {
     (files, events)
 }
 
-/// A feed with all that a feed may have: a byte order mark, blank lines, CRLF, bad records, deletes, huge lines, no last newline.
+/// A feed with all that a feed may have: a byte order mark, blank lines, CRLF, bad records, deletes, huge
+/// lines, no last newline.
 fn feed(records: usize) -> Vec<u8> {
     let mut out = "\u{feff} \n".as_bytes().to_vec();
     for n in 0..records {

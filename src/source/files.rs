@@ -1,12 +1,15 @@
 //! Reads recorded inputs: feeds (plain, zstd, gzip; files, pipes, standard input) and folders of documents.
 //!
-//! Inputs are read in order. A feed is recognised as compressed by its first bytes. A folder's documents are all
-//! regular files below it, in the order of their paths' bytes, but those that are hidden, or below what is: their names begin with a
-//! point or `_`; links are not followed; a document's id is its path below the folder, with `/`. Files whose names say that they hold records ([`opened`](super::opened)) are read as such, as if they were named.
+//! Inputs are read in order. A feed is recognised as compressed by its first bytes. A folder's documents are
+//! all regular files below it, in the order of their paths' bytes, but those that are hidden, or below what
+//! is: their names begin with a point or `_`; links are not followed; a document's id is its path below the
+//! folder, with `/`. Files whose names say that they hold records ([`opened`](super::opened)) are read as
+//! such, as if they were named.
 //!
-//! A feed may start with a UTF-8 byte order mark, its lines may end in CRLF, its last line may have no end. A line longer
-//! than [`MAX_RECORD_BYTES`] is one bad record and never held whole. Where a compressed feed ends early or is damaged, and
-//! where reading fails, what came before counts, the broken-off line is one bad record, and the next input follows.
+//! A feed may start with a UTF-8 byte order mark, its lines may end in CRLF, its last line may have no end. A
+//! line longer than [`MAX_RECORD_BYTES`] is one bad record and never held whole. Where a compressed feed ends
+//! early or is damaged, and where reading fails, what came before counts, the broken-off line is one bad
+//! record, and the next input follows.
 
 use std::sync::Arc;
 

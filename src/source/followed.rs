@@ -1,8 +1,10 @@
 //! A file that is followed: read on as it grows, until the run is stopped.
 //!
-//! It is looked at again and again, by the waits of the queue: a look costs one call of the system. A position in a followed file is a record's number, as in
-//! every file; so its records have to stay where they are. One that is cut shorter or written anew, or that another file takes the place of, ends the run
-//! once all has been read that can be: a restart could not find its place in the other file, and would leave out records in silence.
+//! It is looked at again and again, by the waits of the queue: a look costs one call of the system. A
+//! position in a followed file is a record's number, as in every file; so its records have to stay where they
+//! are. One that is cut shorter or written anew, or that another file takes the place of, ends the run once
+//! all has been read that can be: a restart could not find its place in the other file, and would leave out
+//! records in silence.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};

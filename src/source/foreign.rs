@@ -2,8 +2,9 @@
 //!
 //! How an input begins -> why it is not read, and the command that helps; `None` for what may be read. Two
 //! kinds of signs: *magic*, the first bytes of other containers, and *shape*, JSON that is not one object a
-//! line, and text that is not UTF-8. What neither shows is left to the reader of the format. Magic of printable
-//! letters may begin a text or the header of a table too: it counts where bytes follow that no text has.
+//! line, and text that is not UTF-8. What neither shows is left to the reader of the format. Magic of
+//! printable letters may begin a text or the header of a table too: it counts where bytes follow that no text
+//! has.
 
 use std::borrow::Cow;
 
@@ -323,7 +324,8 @@ mod tests {
         assert_eq!(told("\u{4100}".as_bytes(), "a", FileFormat::Csv), None);
     }
 
-    /// The letters of a magic begin a table or a text: it is read. Before the bytes of the real thing they count.
+    /// The letters of a magic begin a table or a text: it is read. Before the bytes of the real thing they
+    /// count.
     #[test]
     fn letters_of_a_magic_begin_texts_too() {
         for magic in ["ARROW1", "FEA1", "PARE", "GIF8", "OggS", "ORC", "PAR1"] {

@@ -5,9 +5,10 @@
 //! [a-z] [!a-z]  one of these, or none of them                      {a,b}  one of these patterns
 //! ```
 //!
-//! What exists under the very name is that, whatever characters it has. A name that begins with a point is matched by a pattern that says the
-//! point, and nothing below such a folder otherwise; so `_SUCCESS` and `.part-0.crc` beside the files of a dataset are left out by `*.parquet`.
-//! Links are followed as far as they lead to files.
+//! What exists under the very name is that, whatever characters it has. A name that begins with a point is
+//! matched by a pattern that says the point, and nothing below such a folder otherwise; so `_SUCCESS` and
+//! `.part-0.crc` beside the files of a dataset are left out by `*.parquet`. Links are followed as far as they
+//! lead to files.
 
 use std::path::{Component, Path, PathBuf};
 

@@ -33,8 +33,8 @@ pub struct LineRules {
 }
 
 impl LineRules {
-    /// The rules of an input whose first record has the offset `first`, by this line of it; `None` if it says nothing: it is no object, or a
-    /// delete without an id.
+    /// The rules of an input whose first record has the offset `first`, by this line of it; `None` if it says
+    /// nothing: it is no object, or a delete without an id.
     pub(super) fn of(
         layout: &Layout,
         fields: &[String],
@@ -92,7 +92,8 @@ impl LineRules {
     }
 }
 
-/// The id of a record without one: its input, and its number there from 0. None if the input's name is too long.
+/// The id of a record without one: its input, and its number there from 0. None if the input's name is too
+/// long.
 pub(super) fn numbered(input: &str, number: u64) -> Option<DocId> {
     DocId::new(&format!("{input}#{number}"))
 }

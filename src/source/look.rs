@@ -14,12 +14,14 @@ use crate::time::Offsets;
 pub struct Look {
     /// Which topic it is, if it is one.
     pub topic: Option<Topic>,
-    /// Whether what has been read can be read again as it was. Of a source that holds each document as it is now it cannot: then a run that
-    /// has to repeat anything compares what it comes to with the output, and writes what differs.
+    /// Whether what has been read can be read again as it was. Of a source that holds each document as it is
+    /// now it cannot: then a run that has to repeat anything compares what it comes to with the output, and
+    /// writes what differs.
     pub repeats: bool,
     /// Of a source that is compacted, or may be, what becomes of the ends of documents.
     pub tombstones: Option<Tombstones>,
-    /// Of each partition the first offset that is held, and the one after the last; `None` where that is not known beforehand.
+    /// Of each partition the first offset that is held, and the one after the last; `None` where that is not
+    /// known beforehand.
     pub held: Option<BTreeMap<u32, (u64, u64)>>,
     /// When this was, in milliseconds since 1970.
     pub at: u64,
@@ -56,10 +58,11 @@ pub struct Gap {
     pub until: Option<u64>,
 }
 
-/// As of when a run has read its input: it looks where the partitions end, and once all has been read up to there, everything that was
-/// written before that look has been.
+/// As of when a run has read its input: it looks where the partitions end, and once all has been read up to
+/// there, everything that was written before that look has been.
 ///
-/// Invariant: of the looks that have not been reached, the first and the last are kept; so a run that is always behind gets on too.
+/// Invariant: of the looks that have not been reached, the first and the last are kept; so a run that is
+/// always behind gets on too.
 #[derive(Debug, Default)]
 pub struct AsOf {
     waiting: Mutex<Waiting>,
@@ -76,8 +79,8 @@ impl AsOf {
         self.stay.get_or_init(|| stay);
     }
 
-    /// Notes where the partitions end, as of a time before they were looked at. How far behind the reading is, if that is so long that the
-    /// ends of documents may have gone before they were read.
+    /// Notes where the partitions end, as of a time before they were looked at. How far behind the reading
+    /// is, if that is so long that the ends of documents may have gone before they were read.
     pub fn note(&self, at: u64, ends: Offsets) -> Option<Duration> {
         let mut waiting = self.waiting.lock();
         let (first, last) = &mut *waiting;
@@ -86,7 +89,8 @@ impl AsOf {
         behind.filter(|behind| self.stay.get().is_some_and(|stay| stay < behind))
     }
 
-    /// The time before which everything has been read, if all has been up to these offsets; `None` if it is the one that was said last.
+    /// The time before which everything has been read, if all has been up to these offsets; `None` if it is
+    /// the one that was said last.
     pub fn reached(&self, next: &Offsets) -> Option<u64> {
         let mut waiting = self.waiting.lock();
         let (first, last) = &mut *waiting;

@@ -4,7 +4,8 @@ use std::io::{self, BufRead, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Bytes read from an input at once. Large enough that system calls do not show, small enough for the second-level cache.
+/// Bytes read from an input at once. Large enough that system calls do not show, small enough for the
+/// second-level cache.
 pub(super) const READ_BYTES: usize = 128 << 10;
 
 /// How far the reading of inputs is.

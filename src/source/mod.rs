@@ -6,12 +6,13 @@
 //!                                             epochs
 //! ```
 //!
-//! A reader only finds where records begin and end, which costs little more than reading the bytes; all that costs more (JSON,
-//! files of a folder) is done by the workers, each for the batches that it takes.
+//! A reader only finds where records begin and end, which costs little more than reading the bytes; all that
+//! costs more (JSON, files of a folder) is done by the workers, each for the batches that it takes.
 //!
 //! Invariants:
-//! - Every record, good or bad, has one [`Position`]; in recorded inputs partition 0 and the offsets 0, 1, 2, … over all
-//!   inputs in order, since later inputs may change the documents of earlier ones. Blank lines have none.
+//! - Every record, good or bad, has one [`Position`]; in recorded inputs partition 0 and the offsets 0, 1, 2,
+//!   … over all inputs in order, since later inputs may change the documents of earlier ones. Blank lines
+//!   have none.
 //! - Epochs are numbered without gaps, and no batch crosses one.
 //! - A record that is no event is reported to [`BadRecords`] exactly once, and never ends the run unless
 //!   [`OnError::Fail`] says so.
@@ -101,24 +102,27 @@ pub type Announce = Box<dyn FnMut(&Offsets) + Send>;
 
 /// A source of events: partitions of records, dealt out to readers.
 ///
-/// A **partition** is a sequence of records; its number names it for good. An **offset** is a record's place in its partition: a
-/// number that never changes, ascends with the records, and may leave gaps. One document's events are all in one partition, so that
-/// the greatest offset is that of its last event, or [move](Source::ids_move); there is no order between partitions. A source that
-/// is opened again gives every record the same position, and can begin a partition at any offset: then [`Batch::next`] of what was read before is where it goes on.
+/// A **partition** is a sequence of records; its number names it for good. An **offset** is a record's place
+/// in its partition: a number that never changes, ascends with the records, and may leave gaps. One
+/// document's events are all in one partition, so that the greatest offset is that of its last event, or
+/// [move](Source::ids_move); there is no order between partitions. A source that is opened again gives every
+/// record the same position, and can begin a partition at any offset: then [`Batch::next`] of what was read
+/// before is where it goes on.
 ///
 /// ```text
 ///  epochs() ─▶ look() ─▶ begin() ─▶ readers() ─▶ each Reader::read, on a thread of its own
 /// ```
 ///
-/// Each is called once, in this order. Of several processes only the first one calls [`Self::look`] and [`Self::begin`], or
-/// [`Self::begin_left`] after it, and tells the others.
+/// Each is called once, in this order. Of several processes only the first one calls [`Self::look`] and
+/// [`Self::begin`], or [`Self::begin_left`] after it, and tells the others.
 pub trait Source: Send + fmt::Debug {
     /// Where the queue is to cut epochs by itself, beside where readers cut.
     fn epochs(&self) -> EpochLimits {
         EpochLimits::default()
     }
 
-    /// Whether the readers of all processes see the same records and cut at the same ones, so that none follows another.
+    /// Whether the readers of all processes see the same records and cut at the same ones, so that none
+    /// follows another.
     fn cuts_alike(&self) -> bool {
         false
     }
@@ -142,21 +146,24 @@ pub trait Source: Send + fmt::Debug {
         None
     }
 
-    /// Whether a document's events may be in several partitions, as those of a topic are to which partitions have been added. Then records
-    /// should have times: the partition with the newest one of an id is followed.
+    /// Whether a document's events may be in several partitions, as those of a topic are to which partitions
+    /// have been added. Then records should have times: the partition with the newest one of an id is
+    /// followed.
     fn ids_move(&self) -> bool {
         false
     }
 
-    /// Where each partition begins: the offset of the first record that is to be read. With `from`, of an earlier run, there, if all that
-    /// follows is still held; a partition that `from` does not name begins with its first record. Without, as the source is configured.
+    /// Where each partition begins: the offset of the first record that is to be read. With `from`, of an
+    /// earlier run, there, if all that follows is still held; a partition that `from` does not name begins
+    /// with its first record. Without, as the source is configured.
     ///
     /// # Errors
-    /// [`SourceError::Lost`] if records from there on are not held any more; that the source cannot be reached.
+    /// [`SourceError::Lost`] if records from there on are not held any more; that the source cannot be
+    /// reached.
     fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError>;
 
-    /// The same, where records from there on are not held any more: what is left, and what is missing. As [`Self::begin`] with no offset at
-    /// all, if the source cannot say what is missing.
+    /// The same, where records from there on are not held any more: what is left, and what is missing. As
+    /// [`Self::begin`] with no offset at all, if the source cannot say what is missing.
     ///
     /// # Errors
     /// That the source cannot be reached.
@@ -164,7 +171,8 @@ pub trait Source: Send + fmt::Debug {
         self.begin(Some(&Offsets::new())).map(|begin| (begin, Vec::new()))
     }
 
-    /// As of when it has been read, once it is; `None` where that is not noted. To be asked for before the readers are.
+    /// As of when it has been read, once it is; `None` where that is not noted. To be asked for before the
+    /// readers are.
     fn as_of(&self) -> Option<Arc<AsOf>> {
         None
     }
@@ -179,8 +187,8 @@ pub trait Source: Send + fmt::Debug {
         None
     }
 
-    /// What reads the texts of its documents back, with further fields of these names, while its readers read on; `None` where none
-    /// can be had. To be asked for before the readers are.
+    /// What reads the texts of its documents back, with further fields of these names, while its readers read
+    /// on; `None` where none can be had. To be asked for before the readers are.
     fn texts(&self, _fields: &[String]) -> Option<Box<dyn Texts>> {
         None
     }
@@ -192,20 +200,26 @@ pub trait Source: Send + fmt::Debug {
 /// Reads some partitions of a [`Source`].
 ///
 /// Contract, for [`Self::read`], which is called once:
-/// - It pushes the records of each partition in order of offset, in batches of one partition, bad ones excepted: those that it finds
-///   itself it reports, and the batch that follows has its [`Batch::next`] behind them. A batch may have no record.
-/// - It returns `Ok` at the end of its input (if it has one), or once the queue says [`Closed`], which is no error. It returns an
-///   error if it must not go on; then the epoch that is open is not written. It never calls [`Queue::finish`].
-/// - Epochs: it may cut where it wants to ([`Queue::cut`]), which ends the epoch for all readers. One that has nothing to read holds
-///   no epoch open. What it has read it must push before it waits for more: what is kept back is in no epoch.
-/// - Lines: while [`Queue::line`] names an offset of a partition, no batch goes beyond it: one that would is parted there. What follows
-///   is held back until all partitions have come to their lines, in [`Queue::push`] or by [`Refused::Held`]. A partition that comes to
-///   the end of what there is, with nothing to hand over, says so by a batch without records.
-/// - Stalls: [`Queue::push`] waits while the workers are behind, which is how a reader is paused; [`Queue::pause`] and
-///   [`Queue::wait_for_room`] wait too. All three end at once when the run does. A reader that has other duties meanwhile (the
-///   heartbeat of a broker's consumer) uses [`Queue::try_push`] instead, keeps the batch that is refused, and reads no more until it is
-///   taken; so at most one batch per reader waits outside the queue.
-/// - A reader may wait for its input for ever: it is asked to end by the queue only, at its next step, and nobody waits for it.
+/// - It pushes the records of each partition in order of offset, in batches of one partition, bad ones
+///   excepted: those that it finds itself it reports, and the batch that follows has its [`Batch::next`]
+///   behind them. A batch may have no record.
+/// - It returns `Ok` at the end of its input (if it has one), or once the queue says [`Closed`], which is no
+///   error. It returns an error if it must not go on; then the epoch that is open is not written. It never
+///   calls [`Queue::finish`].
+/// - Epochs: it may cut where it wants to ([`Queue::cut`]), which ends the epoch for all readers. One that
+///   has nothing to read holds no epoch open. What it has read it must push before it waits for more: what is
+///   kept back is in no epoch.
+/// - Lines: while [`Queue::line`] names an offset of a partition, no batch goes beyond it: one that would is
+///   parted there. What follows is held back until all partitions have come to their lines, in
+///   [`Queue::push`] or by [`Refused::Held`]. A partition that comes to the end of what there is, with
+///   nothing to hand over, says so by a batch without records.
+/// - Stalls: [`Queue::push`] waits while the workers are behind, which is how a reader is paused;
+///   [`Queue::pause`] and [`Queue::wait_for_room`] wait too. All three end at once when the run does. A
+///   reader that has other duties meanwhile (the heartbeat of a broker's consumer) uses [`Queue::try_push`]
+///   instead, keeps the batch that is refused, and reads no more until it is taken; so at most one batch per
+///   reader waits outside the queue.
+/// - A reader may wait for its input for ever: it is asked to end by the queue only, at its next step, and
+///   nobody waits for it.
 pub trait Reader: Send {
     /// Reads to the end.
     ///
@@ -214,8 +228,8 @@ pub trait Reader: Send {
     fn read(&mut self, queue: &Queue, bad: &BadRecords, clock: &dyn Clock) -> Result<(), SourceError>;
 }
 
-/// The longest record in bytes, inclusive, without the end of its line; 64 MiB. A longer one is `too_long`: it is passed
-/// over in pieces, so that one broken line cannot take all memory.
+/// The longest record in bytes, inclusive, without the end of its line; 64 MiB. A longer one is `too_long`:
+/// it is passed over in pieces, so that one broken line cannot take all memory.
 pub const MAX_RECORD_BYTES: usize = 64 << 20;
 
 /// Why a source stops before its input ends.

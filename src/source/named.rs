@@ -10,8 +10,8 @@ use super::opened::refused;
 use super::{Input, Layout, SourceError, globs};
 
 impl Input {
-    /// What the arguments name; `-` is standard input, a pattern (`crawl/**/*.warc.gz`) stands for the files that it matches, in the order of their
-    /// paths' bytes.
+    /// What the arguments name; `-` is standard input, a pattern (`crawl/**/*.warc.gz`) stands for the files
+    /// that it matches, in the order of their paths' bytes.
     ///
     /// # Errors
     /// Every argument that cannot be read, all of them in one error.

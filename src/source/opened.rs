@@ -2,9 +2,11 @@
 //!
 //! The format is the one that was asked for; else, in this order:
 //!
-//! 1. `PAR1` first, and bytes behind it that no text has: Parquet; `WARC/` first, decompressed: a web archive;
-//! 2. by the name, without `.gz` or `.zst`: `.warc` `.wet`, `.parquet`, `.csv`, `.tsv`, `.jsonl` `.ndjson` `.json`, `.html` `.htm` `.xhtml`,
-//!    `.md` `.markdown` `.rst`, and `.txt` where the first character is no `{`;
+//! 1. `PAR1` first, and bytes behind it that no text has: Parquet; `WARC/` first, decompressed: a web
+//!    archive;
+//! 2. by the name, without `.gz` or `.zst`: `.warc` `.wet`, `.parquet`, `.csv`, `.tsv`, `.jsonl` `.ndjson`
+//!    `.json`, `.html` `.htm` `.xhtml`, `.md` `.markdown` `.rst`, and `.txt` where the first character is no
+//!    `{`;
 //! 3. JSON Lines.
 
 use std::fs::{File, Metadata};

@@ -59,7 +59,8 @@ struct Node {
 }
 
 impl Picks {
-    /// Chooses the value at a path; its place among the values that are found. The empty path is the text itself.
+    /// Chooses the value at a path; its place among the values that are found. The empty path is the text
+    /// itself.
     pub(super) fn want<'p>(&mut self, path: impl IntoIterator<Item = &'p str>) -> usize {
         let mut node = &mut self.root;
         for name in path {
@@ -75,8 +76,8 @@ impl Picks {
         })
     }
 
-    /// The chosen values, each at its place; `None` if the text is not one complete JSON value. A byte order mark before it is passed
-    /// over. Of a repeated name the last one counts.
+    /// The chosen values, each at its place; `None` if the text is not one complete JSON value. A byte order
+    /// mark before it is passed over. Of a repeated name the last one counts.
     pub(super) fn read<'a>(&self, json: &'a str) -> Option<Vec<Leaf<'a>>> {
         let mut found = vec![Leaf::Absent; self.wanted];
         let mut reader = serde_json::Deserializer::from_str(json.strip_prefix('\u{feff}').unwrap_or(json));

@@ -1,9 +1,10 @@
 //! Where the records of recorded inputs stand: a sparse index, noted while they are read.
 //!
-//! Of each input the number of its first record; of those that can be read from the middle, a *point* (byte, number of the next
-//! record) at the first line behind each stride. The stride begins with [`STRIDE_BYTES`]; whenever there are [`MOST_POINTS`], every second
-//! one is dropped, and the stride doubles. So the index has 24 bytes a point and at most 1.5 MiB, besides 8 bytes for each input, and
-//! finding a record in 16 GiB means to read 256 KiB, of 1 TiB 32 MiB.
+//! Of each input the number of its first record; of those that can be read from the middle, a *point* (byte,
+//! number of the next record) at the first line behind each stride. The stride begins with [`STRIDE_BYTES`];
+//! whenever there are [`MOST_POINTS`], every second one is dropped, and the stride doubles. So the index has
+//! 24 bytes a point and at most 1.5 MiB, besides 8 bytes for each input, and finding a record in 16 GiB means
+//! to read 256 KiB, of 1 TiB 32 MiB.
 
 use parking_lot::Mutex;
 
@@ -71,7 +72,8 @@ impl Places {
         })
     }
 
-    /// A line of the last input begins at this byte, before this record; the byte from which on the next point is due.
+    /// A line of the last input begins at this byte, before this record; the byte from which on the next
+    /// point is due.
     pub(super) fn note(&self, byte: u64, record: u64) -> u64 {
         self.with(|noted| {
             let input = u32::try_from(noted.begins.len().saturating_sub(1)).unwrap_or(u32::MAX);

@@ -1,21 +1,24 @@
 //! The bounded hand-over from the readers to the workers, and where the input is cut into epochs.
 //!
-//! Readers [push](Queue::push) batches and wait while too much lies ahead of the workers. Workers [take](Queue::take)
-//! batches and never wait: where there is nothing for them they learn up to where they may advance, park, and are woken by the
-//! waker that they registered.
+//! Readers [push](Queue::push) batches and wait while too much lies ahead of the workers. Workers
+//! [take](Queue::take) batches and never wait: where there is nothing for them they learn up to where they
+//! may advance, park, and are woken by the waker that they registered.
 //!
-//! One epoch is open at a time, for all readers together: a batch belongs to the epoch that is open when it is pushed, and
-//! a [cut](Queue::cut) ends that epoch for all of them at once. So a reader that has nothing to push holds nobody up.
+//! One epoch is open at a time, for all readers together: a batch belongs to the epoch that is open when it
+//! is pushed, and a [cut](Queue::cut) ends that epoch for all of them at once. So a reader that has nothing
+//! to push holds nobody up.
 //!
-//! Before the run is live, [lines](super::ahead) are ahead: batches from beyond the next one are held until everybody has come to it.
-//! Of several processes each has a queue; what one does to the open epoch the others follow, through [`Peers`].
+//! Before the run is live, [lines](super::ahead) are ahead: batches from beyond the next one are held until
+//! everybody has come to it. Of several processes each has a queue; what one does to the open epoch the
+//! others follow, through [`Peers`].
 //!
-//! Three ways to an end: every reader [finishes](Queue::finish) its input; or the run is [stopped](Queue::stop): readers end, and
-//! what they have pushed is still handed out; or it [fails](Queue::fail): readers end, workers get nothing more, and
-//! are never told that an epoch is over.
+//! Three ways to an end: every reader [finishes](Queue::finish) its input; or the run is
+//! [stopped](Queue::stop): readers end, and what they have pushed is still handed out; or it
+//! [fails](Queue::fail): readers end, workers get nothing more, and are never told that an epoch is over.
 //!
-//! Invariants: batches are handed out in the order in which they were pushed, each once, with epochs that never descend; the
-//! epoch of a [`Taken::Nothing`] never goes back but for a failure, and no batch of an earlier epoch is handed out after it.
+//! Invariants: batches are handed out in the order in which they were pushed, each once, with epochs that
+//! never descend; the epoch of a [`Taken::Nothing`] never goes back but for a failure, and no batch of an
+//! earlier epoch is handed out after it.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -33,8 +36,8 @@ use crate::time::{Epoch, LiveFrom};
 /// The largest buffer that is kept to be filled again; one long line must not stay in memory.
 const SPARE_BYTES: usize = 1 << 20;
 
-/// What a queue holds at most: it takes a batch while fewer than `bytes` and fewer than `batches` (both 1 or more) wait,
-/// so that it may hold one batch more than that many bytes.
+/// What a queue holds at most: it takes a batch while fewer than `bytes` and fewer than `batches` (both 1 or
+/// more) wait, so that it may hold one batch more than that many bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// Bytes.
@@ -43,7 +46,8 @@ pub struct Room {
     pub batches: usize,
 }
 
-/// How large an epoch may grow before the queue cuts it, by whichever comes first; for readers that do not cut themselves.
+/// How large an epoch may grow before the queue cuts it, by whichever comes first; for readers that do not
+/// cut themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EpochLimits {
     /// Records, 1 or more: the batch that reaches it is the epoch's last.
@@ -54,14 +58,15 @@ pub struct EpochLimits {
     pub interval: Option<Duration>,
 }
 
-/// The bounded hand-over from the readers, which wait for room, to the workers, which never wait; it holds the open epoch.
+/// The bounded hand-over from the readers, which wait for room, to the workers, which never wait; it holds
+/// the open epoch.
 pub struct Queue {
     /// Whole between any two statements, so that it is good even if a holder panicked.
     state: Mutex<State>,
     /// Signalled when batches are taken, and when readers are to end.
     room_made: Condvar,
-    /// Signalled, for [`Queue::cut_by_clock`], when an epoch gets its first batch or ends, and when readers are to end; for
-    /// [`Queue::stay`], when one has finished.
+    /// Signalled, for [`Queue::cut_by_clock`], when an epoch gets its first batch or ends, and when readers
+    /// are to end; for [`Queue::stay`], when one has finished.
     epoch_changed: Condvar,
     wakers: Mutex<Vec<Box<dyn Fn() + Send>>>,
     room: Room,
@@ -84,8 +89,8 @@ struct State {
     /// Records that are still taken, before the run is stopped.
     wanted: Option<u64>,
     end: End,
-    /// Buffers of batches that have been read, to be filled again: what one thread allocates and another frees is slow to
-    /// come back.
+    /// Buffers of batches that have been read, to be filled again: what one thread allocates and another
+    /// frees is slow to come back.
     spare: Vec<Vec<u8>>,
 }
 
@@ -102,8 +107,8 @@ enum End {
 pub enum Taken {
     /// The next batch, and its epoch.
     Batch(Epoch, Batch),
-    /// Nothing now; no batch of an epoch below `low` will ever be handed out again. After a failure `low` is 0: a worker keeps
-    /// the epochs that it holds.
+    /// Nothing now; no batch of an epoch below `low` will ever be handed out again. After a failure `low` is
+    /// 0: a worker keeps the epochs that it holds.
     Nothing {
         /// The lowest epoch that may still come.
         low: Epoch,
@@ -134,7 +139,8 @@ impl Queue {
         Self::behind(Ahead::default(), live, None, readers, first, room, limits)
     }
 
-    /// As [`Self::new`], with lines ahead and perhaps others beside. `live` is set when the last line is crossed, or now.
+    /// As [`Self::new`], with lines ahead and perhaps others beside. `live` is set when the last line is
+    /// crossed, or now.
     pub fn behind(
         ahead: Ahead,
         live: Arc<LiveFrom>,
@@ -175,7 +181,8 @@ impl Queue {
         self.state.lock().wanted = records.map(NonZeroU64::get);
     }
 
-    /// Adds what is called after something has come for the workers; one for each worker. It must not use the queue.
+    /// Adds what is called after something has come for the workers; one for each worker. It must not use the
+    /// queue.
     pub fn register(&self, waker: Box<dyn Fn() + Send>) {
         self.wakers.lock().push(waker);
     }
@@ -196,7 +203,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Reader: hands over a batch if there is room for it. For a reader that has something else to do than to wait.
+    /// Reader: hands over a batch if there is room for it. For a reader that has something else to do than to
+    /// wait.
     ///
     /// # Errors
     /// The batch if there is no room, or that the reader is to end.
@@ -258,7 +266,8 @@ impl Queue {
         self.state.lock().epoch
     }
 
-    /// Reader: the offset of the line that is ahead in this partition, exclusive: no batch may go beyond it. `None` if there is none.
+    /// Reader: the offset of the line that is ahead in this partition, exclusive: no batch may go beyond it.
+    /// `None` if there is none.
     pub fn line(&self, partition: u32) -> Option<u64> {
         self.state.lock().ahead.of_partition(partition)
     }
@@ -273,7 +282,8 @@ impl Queue {
         self.wake();
     }
 
-    /// A partition whose next batch lies beyond the line has come to it: batches are in order, and none goes over.
+    /// A partition whose next batch lies beyond the line has come to it: batches are in order, and none goes
+    /// over.
     fn arrive(&self, state: &mut State, batch: &Batch) {
         if state.holds(batch) {
             state.ahead.read(batch.partition, batch.next);
@@ -339,8 +349,8 @@ impl Queue {
         self.wake();
     }
 
-    /// Ends each epoch [`EpochLimits::interval`] after its first batch, until no reader is left. Blocks; does nothing if there
-    /// is no interval.
+    /// Ends each epoch [`EpochLimits::interval`] after its first batch, until no reader is left. Blocks; does
+    /// nothing if there is no interval.
     pub fn cut_by_clock(&self) {
         let Some(interval) = self.limits.interval else { return };
         let mut state = self.state.lock();
@@ -362,7 +372,8 @@ impl Queue {
         }
     }
 
-    /// Wakes the workers each time that so long has passed, until all is handed out or the run has failed. Blocks.
+    /// Wakes the workers each time that so long has passed, until all is handed out or the run has failed.
+    /// Blocks.
     pub fn pulse(&self, every: Duration) {
         let goes_on =
             |now: &mut State| now.is_read_on() || (now.end != End::Failed && !now.batches.is_empty());
@@ -375,7 +386,8 @@ impl Queue {
         }
     }
 
-    /// Pushes what `make` makes, a batch without records, whenever nothing has been pushed for so long; until no reader is left. Blocks.
+    /// Pushes what `make` makes, a batch without records, whenever nothing has been pushed for so long; until
+    /// no reader is left. Blocks.
     pub fn tick(&self, idle: Duration, make: impl Fn() -> Batch) {
         let mut state = self.state.lock();
         while state.is_read_on() {
@@ -459,8 +471,8 @@ impl Queue {
         self.state.lock().spare.pop().unwrap_or_default()
     }
 
-    /// A reader that stays while others read: waits until it is the last one, and ends the open epoch, which is told. So all that was read
-    /// closes, though the input does not end.
+    /// A reader that stays while others read: waits until it is the last one, and ends the open epoch, which
+    /// is told. So all that was read closes, though the input does not end.
     ///
     /// # Errors
     /// [`Closed`], at once, if the reader is to end.
@@ -478,14 +490,14 @@ impl Queue {
         Ok(last)
     }
 
-    /// Anyone: ends the readers at their next step. What has been pushed is still handed out; then workers get
-    /// [`Taken::Done`].
+    /// Anyone: ends the readers at their next step. What has been pushed is still handed out; then workers
+    /// get [`Taken::Done`].
     pub fn stop(&self) {
         self.end(End::Stopped);
     }
 
-    /// Anyone: ends the readers at their next step, and drops what waits. Workers get nothing more, and no end: what
-    /// they hold of an open epoch is not all of it.
+    /// Anyone: ends the readers at their next step, and drops what waits. Workers get nothing more, and no
+    /// end: what they hold of an open epoch is not all of it.
     pub fn fail(&self) {
         self.end(End::Failed);
     }

@@ -440,7 +440,8 @@ fn a_run_of_so_many_records_ends_there() {
     assert_eq!((queue.take(9), queue.take(9), queue.take(9)), (taken(1, 0), taken(1, 1), Taken::Done));
 }
 
-/// A reader that stays waits for all others, and what they have read closes; it is not told to stay by a run that ends.
+/// A reader that stays waits for all others, and what they have read closes; it is not told to stay by a run
+/// that ends.
 #[test]
 fn who_stays_ends_the_epoch_that_the_others_leave_open() {
     let queue = wide(3, NEVER);

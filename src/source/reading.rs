@@ -174,7 +174,8 @@ impl Reading<'_> {
         let mut passed = 0;
         // Where the line under way begins in the buffer.
         let mut start = 0;
-        // Whether the next look at the input is a read of it, and may wait because there was less than a buffer the last time.
+        // Whether the next look at the input is a read of it, and may wait because there was less than a
+        // buffer the last time.
         let (mut drained, mut waits) = (true, false);
         loop {
             if drained && waits {

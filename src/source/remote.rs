@@ -6,11 +6,12 @@
 //! https://host/pages.warc.gz     one file
 //! ```
 //!
-//! Who may read is taken from the environment, as the tools of each store take it (`AWS_ACCESS_KEY_ID`, `AWS_SKIP_SIGNATURE=true` for what everybody may
-//! read, `GOOGLE_SERVICE_ACCOUNT`, `AZURE_STORAGE_ACCOUNT_NAME`, …).
+//! Who may read is taken from the environment, as the tools of each store take it (`AWS_ACCESS_KEY_ID`,
+//! `AWS_SKIP_SIGNATURE=true` for what everybody may read, `GOOGLE_SERVICE_ACCOUNT`,
+//! `AZURE_STORAGE_ACCOUNT_NAME`, …).
 //!
-//! An object is read in ranges of [`RANGE_BYTES`], a few of them ahead. What fails is asked for again. An object that changes while it is
-//! read is an error: ranges of two versions never meet.
+//! An object is read in ranges of [`RANGE_BYTES`], a few of them ahead. What fails is asked for again. An
+//! object that changes while it is read is an error: ranges of two versions never meet.
 
 use std::collections::VecDeque;
 use std::env;
@@ -38,7 +39,8 @@ const RANGE_BYTES: u64 = 4 << 20;
 /// Requests under way for one reader: 16 MiB are read ahead at most.
 const AHEAD: usize = 4;
 
-/// How often a range is asked for again, each time after twice the pause, besides what the store's client does by itself.
+/// How often a range is asked for again, each time after twice the pause, besides what the store's client
+/// does by itself.
 const ATTEMPTS: usize = 5;
 
 /// The first pause.
@@ -409,8 +411,8 @@ fn without_credentials(scheme: &str) -> Option<String> {
     Some(format!("there are no credentials: set {names}, or {skip} for what everybody may read"))
 }
 
-/// Whether there is a machine that gives credentials, as there is in clouds. Where there is none, the client of
-/// a store would ask it for minutes.
+/// Whether there is a machine that gives credentials, as there is in clouds. Where there is none, the client
+/// of a store would ask it for minutes.
 fn is_in_cloud() -> bool {
     let machine = std::net::SocketAddr::from(([169, 254, 169, 254], 80));
     std::net::TcpStream::connect_timeout(&machine, Duration::from_secs(1)).is_ok()

@@ -12,7 +12,8 @@ pub enum Format {
     Json,
     /// As envelopes of a change.
     Debezium,
-    /// As the text itself, of a row of a file or of a table: an empty one is an empty text, and no value ends the document.
+    /// As the text itself, of a row of a file or of a table: an empty one is an empty text, and no value ends
+    /// the document.
     Row,
 }
 
@@ -29,7 +30,8 @@ pub struct Shape {
     pub id: Option<Vec<String>>,
     /// Headers that hold the further fields of their names.
     pub headers: Vec<String>,
-    /// Whether a record whose own time cannot be is a bad one, as documents leave by their times; else it is a document without a time.
+    /// Whether a record whose own time cannot be is a bad one, as documents leave by their times; else it is
+    /// a document without a time.
     pub needs_time: bool,
 }
 

@@ -1,8 +1,9 @@
 //! In which shapes the values of records hold documents.
 //!
-//! A record with a key -> an event, or the reason why it is none. No value or an empty one (a *tombstone*) is a delete in every
-//! shape. The value of any other record is UTF-8 and has one of these shapes; a row is an object in which `text` is found at
-//! [`Shape::text`], an id at [`Shape::id`], and further fields by their names:
+//! A record with a key -> an event, or the reason why it is none. No value or an empty one (a *tombstone*) is
+//! a delete in every shape. The value of any other record is UTF-8 and has one of these shapes; a row is an
+//! object in which `text` is found at [`Shape::text`], an id at [`Shape::id`], and further fields by their
+//! names:
 //!
 //! ```text
 //! text      the value is the text. The word null by itself is a bad record: some writers mean a tombstone by it. A web page may
@@ -18,22 +19,23 @@
 //! row       the value is the text of a row of a file or of a table, an empty one too; only no value at all is a delete
 //! ```
 //!
-//! - **id**: the record's key. With [`Shape::id`], the string or whole number there in the row; where the row has none, the same in
-//!   the key if that is JSON (in its `payload` too), else the key itself.
-//! - **ts**, unix seconds from 0 to before the year 2100: the row's `ts`, a number or a date of ISO 8601;
-//!   of Debezium `source.ts_ms`, then `ts_ms`, in milliseconds. Otherwise that of the record; one that cannot be is none,
-//!   or makes a bad record if documents leave by their times ([`Shape::needs_time`]).
-//!   The time of the record stands beside it as [`DocEvent::written`].
-//! - **Further fields**: a header of that name if [`Shape::headers`] names it and the record has it, else the row's, a string, `meta.title` below `meta`; absent
-//!   is empty.
-//! - A column that a database left out of an update (`__debezium_unavailable_value`) is a bad record if it is the text: the text in
-//!   force stays, which is what the update means.
-//! - Names that are not asked for are ignored; of a repeated name the last one counts; a byte order mark before JSON is passed over.
+//! - **id**: the record's key. With [`Shape::id`], the string or whole number there in the row; where the row
+//!   has none, the same in the key if that is JSON (in its `payload` too), else the key itself.
+//! - **ts**, unix seconds from 0 to before the year 2100: the row's `ts`, a number or a date of ISO 8601; of
+//!   Debezium `source.ts_ms`, then `ts_ms`, in milliseconds. Otherwise that of the record; one that cannot be
+//!   is none, or makes a bad record if documents leave by their times ([`Shape::needs_time`]). The time of
+//!   the record stands beside it as [`DocEvent::written`].
+//! - **Further fields**: a header of that name if [`Shape::headers`] names it and the record has it, else the
+//!   row's, a string, `meta.title` below `meta`; absent is empty.
+//! - A column that a database left out of an update (`__debezium_unavailable_value`) is a bad record if it is
+//!   the text: the text in force stays, which is what the update means.
+//! - Names that are not asked for are ignored; of a repeated name the last one counts; a byte order mark
+//!   before JSON is passed over.
 //!
 //! Reasons are examined in the order too long, UTF-8, JSON, an object, `op`, id, `ts`, text, further fields.
 //!
-//! References: the envelopes of Debezium's connectors (its documentation, *Data change events*), and insert-delete JSON as Feldera and Materialize have
-//! it, without their `update`.
+//! References: the envelopes of Debezium's connectors (its documentation, *Data change events*), and
+//! insert-delete JSON as Feldera and Materialize have it, without their `update`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -192,7 +194,8 @@ impl ShapeReader {
         Ok(DocEvent { id, ts, written, text: Some(text) })
     }
 
-    /// The time of the record itself: that of a row is a column of it, that of a topic's record its writer's clock, or the broker's.
+    /// The time of the record itself: that of a row is a column of it, that of a topic's record its writer's
+    /// clock, or the broker's.
     fn time_of(&self, record: &KeyedRecord<'_>) -> Result<Option<f64>, BadRecord> {
         let is_said = self.shape.format == Format::Row;
         if is_said || self.shape.needs_time { time(record.ts) } else { Ok(time(record.ts).unwrap_or(None)) }

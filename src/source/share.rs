@@ -7,7 +7,8 @@ pub struct Share {
     pub index: usize,
     /// Processes, 1 or more.
     pub count: usize,
-    /// Whether each process reads all records, cuts them alike, and hands over every so many-th batch. Otherwise process 0 reads alone.
+    /// Whether each process reads all records, cuts them alike, and hands over every so many-th batch.
+    /// Otherwise process 0 reads alone.
     pub reads_all: bool,
 }
 

@@ -50,7 +50,8 @@ impl fmt::Display for Speed {
     }
 }
 
-/// When each record is due: the first one with a `ts` at once, every other one `(ts - first ts) / times` later.
+/// When each record is due: the first one with a `ts` at once, every other one `(ts - first ts) / times`
+/// later.
 #[derive(Debug)]
 pub(super) struct Pace {
     times: f64,

@@ -13,7 +13,8 @@ pub enum Start {
     Earliest,
     /// Behind the last record that is held.
     Latest,
-    /// With the first record of this time or later, in milliseconds since 1970; behind the last one if none is.
+    /// With the first record of this time or later, in milliseconds since 1970; behind the last one if none
+    /// is.
     Timestamp(i64),
     /// At these offsets; a partition that is not named begins with its first record.
     Offsets(Offsets),

@@ -1,7 +1,7 @@
 //! A source that stays: a run of it does not end with its input, but when it is stopped.
 //!
-//! For inputs that end, in runs that somebody watches or asks. When all has been read, the open epoch is cut, so that all of it closes;
-//! then somebody is told, and the run goes on without events.
+//! For inputs that end, in runs that somebody watches or asks. When all has been read, the open epoch is cut,
+//! so that all of it closes; then somebody is told, and the run goes on without events.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,11 +1,13 @@
-//! The text of a document, read back from where its last event stands in its source: nothing in a run keeps one.
+//! The text of a document, read back from where its last event stands in its source: nothing in a run keeps
+//! one.
 //!
-//! A document's id and the [`Position`] of its last event in, the text out, as the [`Decoder`](super::Decoder) makes it of that record:
-//! further fields follow it, each after a [`FIELD_SEPARATOR`](crate::doc::FIELD_SEPARATOR). The id is compared: where another
-//! record stands by now, or none, the text is gone.
+//! A document's id and the [`Position`] of its last event in, the text out, as the
+//! [`Decoder`](super::Decoder) makes it of that record: further fields follow it, each after a
+//! [`FIELD_SEPARATOR`](crate::doc::FIELD_SEPARATOR). The id is compared: where another record stands by now,
+//! or none, the text is gone.
 //!
-//! Which bytes are read, at most, and so how long an answer takes, is said where the source is: `file_texts`, `kafka/texts`. Each call
-//! waits for its source; whoever asks has a thread for it.
+//! Which bytes are read, at most, and so how long an answer takes, is said where the source is: `file_texts`,
+//! `kafka/texts`. Each call waits for its source; whoever asks has a thread for it.
 
 use thiserror::Error;
 

@@ -11,7 +11,8 @@ use crate::time::{Epoch, Offsets, SystemClock};
 /// What may wait for the decoder.
 const ROOM: Room = Room { bytes: 16 << 20, batches: 64 };
 
-/// Ends the queue however its reader ends: nobody takes what is read for whole before the reader has been asked.
+/// Ends the queue however its reader ends: nobody takes what is read for whole before the reader has been
+/// asked.
 struct Finish<'q>(&'q Queue);
 
 impl Drop for Finish<'_> {
@@ -20,8 +21,8 @@ impl Drop for Finish<'_> {
     }
 }
 
-/// Hands every event of all inputs, its text with the further `fields`, to `each`, in order of position, and every other record
-/// to `bad`.
+/// Hands every event of all inputs, its text with the further `fields`, to `each`, in order of position, and
+/// every other record to `bad`.
 ///
 /// # Errors
 /// What [`BadRecords`] makes of a bad record.

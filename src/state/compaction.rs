@@ -1,10 +1,12 @@
-//! Compaction: deltas are folded into the bases, group by group, and many small deltas into one; on a thread of its own that reads
-//! files and writes files. What it has made becomes part of the state with the next publish.
+//! Compaction: deltas are folded into the bases, group by group, and many small deltas into one; on a thread
+//! of its own that reads files and writes files. What it has made becomes part of the state with the next
+//! publish.
 //!
-//! **When.** The base of a group is rewritten when the deltas over it have more bytes than it, and more than an eighth of
-//! [`CompactionRule::least_bytes`]. So each byte is written about twice, and files take up to twice the bytes of the documents
-//! alive, and up to once more while the bases are rewritten. Apart from that, when there are more than
-//! [`CompactionRule::most_deltas`], those are merged that are not larger than all newer ones together.
+//! **When.** The base of a group is rewritten when the deltas over it have more bytes than it, and more than
+//! an eighth of [`CompactionRule::least_bytes`]. So each byte is written about twice, and files take up to
+//! twice the bytes of the documents alive, and up to once more while the bases are rewritten. Apart from
+//! that, when there are more than [`CompactionRule::most_deltas`], those are merged that are not larger than
+//! all newer ones together.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +30,8 @@ const FAR_BEHIND: u64 = 4;
 pub struct CompactionRule {
     /// Deltas of so many bytes, inclusive, are not worth the rewriting of the bases; by default 16 MiB.
     pub least_bytes: u64,
-    /// So many deltas, inclusive, are left as they are; by default 256. More make a manifest long and a restart slow.
+    /// So many deltas, inclusive, are left as they are; by default 256. More make a manifest long and a
+    /// restart slow.
     pub most_deltas: usize,
 }
 

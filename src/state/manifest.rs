@@ -1,11 +1,12 @@
-//! Manifests: which files are the state, and what it stands for. A manifest is one commit; the highest number is the state.
+//! Manifests: which files are the state, and what it stands for. A manifest is one commit; the highest number
+//! is the state.
 //!
 //! ```text
 //! magic, 16 bytes | version u32 | length of the JSON u64 LE | JSON | scheme | checksum
 //! ```
 //!
-//! Changes up to a *sequence number* (the number of the manifest that brought them) are in the base of a group; later ones are in
-//! the deltas. A group is eight shards, whose base is rewritten at one time.
+//! Changes up to a *sequence number* (the number of the manifest that brought them) are in the base of a
+//! group; later ones are in the deltas. A group is eight shards, whose base is rewritten at one time.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +35,8 @@ pub(super) fn shards_of(group: u8) -> std::ops::Range<u8> {
 pub struct Saved {
     /// The epoch, how far each partition has been read, and all else that a run goes on from.
     pub mark: Mark,
-    /// Whether what is remembered of ended documents has been kept too, where ids move between partitions; not by older versions.
+    /// Whether what is remembered of ended documents has been kept too, where ids move between partitions;
+    /// not by older versions.
     #[serde(default)]
     pub ended: bool,
     /// The encoded [`Description`](crate::description::Description) of what decides a stored value.
@@ -178,7 +180,8 @@ impl Manifest {
         self.deltas.retain(|delta| delta.last > through);
     }
 
-    /// The deltas within the sequence numbers of another one are replaced by it, or go if nothing is left of them.
+    /// The deltas within the sequence numbers of another one are replaced by it, or go if nothing is left of
+    /// them.
     pub(super) fn merge(&mut self, first: u64, last: u64, merged: Option<SegmentFile>) {
         let at = self.deltas.partition_point(|delta| delta.last < first);
         self.deltas.retain(|delta| delta.last < first || delta.last > last);

@@ -1,7 +1,8 @@
-//! The state of a corpus in files: one record for each document alive, so that a restart does not read its input again.
+//! The state of a corpus in files: one record for each document alive, so that a restart does not read its
+//! input again.
 //!
-//! Changes of documents, with what they stand for -> a restart's documents, exactly as of one publish. Records are opaque: an id
-//! and a value. One owner writes; anyone may read or copy the files meanwhile.
+//! Changes of documents, with what they stand for -> a restart's documents, exactly as of one publish.
+//! Records are opaque: an id and a value. One owner writes; anyone may read or copy the files meanwhile.
 //!
 //! ```text
 //! publish: changes ─► delta ─► manifest n                 a manifest names all files that are the state
@@ -10,12 +11,14 @@
 //! ```
 //!
 //! Invariants:
-//! - A file is written once, whole, under a name that no other owner uses, and is never changed. Every byte is under a checksum.
-//! - The state is what the manifest of the highest number names. A manifest is written where none is: of two owners that write
-//!   the same number one fails, and finds that it is no owner any more. An owner begins by writing one.
-//! - Only the owner removes files, after a publish, and only what neither of the last two manifests names: files that it made, or
-//!   found when it opened the state. Files of a later owner are neither: an owner that does not know yet that it is none removes
-//!   none of them.
+//! - A file is written once, whole, under a name that no other owner uses, and is never changed. Every byte
+//!   is under a checksum.
+//! - The state is what the manifest of the highest number names. A manifest is written where none is: of two
+//!   owners that write the same number one fails, and finds that it is no owner any more. An owner begins by
+//!   writing one.
+//! - Only the owner removes files, after a publish, and only what neither of the last two manifests names:
+//!   files that it made, or found when it opened the state. Files of a later owner are neither: an owner that
+//!   does not know yet that it is none removes none of them.
 //! - A publish that fails leaves the manifests before it whole.
 //!
 //! What is promised against what, and the formats byte by byte, are in `docs/state.md`.
@@ -92,8 +95,8 @@ pub struct State {
     next: u64,
     /// The manifests that are there, newest first; from the first publish on two.
     kept: Vec<Manifest>,
-    /// What the next publish adds to: the newest manifest, or the one that [`Self::latest`] went back to, and what the thread
-    /// has made since.
+    /// What the next publish adds to: the newest manifest, or the one that [`Self::latest`] went back to, and
+    /// what the thread has made since.
     base: Manifest,
     /// Files that are there, but for manifests and tables: removed when no manifest names them.
     segments: BTreeSet<String>,
@@ -107,7 +110,8 @@ pub struct State {
 }
 
 impl State {
-    /// Takes the state over: from here on every publish of an owner before fails with [`StateError::TakenOver`].
+    /// Takes the state over: from here on every publish of an owner before fails with
+    /// [`StateError::TakenOver`].
     ///
     /// # Errors
     /// What the store says; if no manifest is whole, or the newest is of another version.
@@ -130,7 +134,8 @@ impl State {
     /// As [`Self::open`], where no process has it open and there is something to open.
     ///
     /// # Errors
-    /// The same; [`StateError::Owned`], [`StateError::Missing`]. Where there are no locks, an owner cannot be seen.
+    /// The same; [`StateError::Owned`], [`StateError::Missing`]. Where there are no locks, an owner cannot be
+    /// seen.
     pub fn open_alone(store: Box<dyn Store>) -> Result<Self, StateError> {
         let files = Files::new(store);
         report::manifests(&files)?;
@@ -176,11 +181,12 @@ impl State {
         Err(StateError::TakenOver { file: files.place().to_owned() })
     }
 
-    /// The newest publish that is whole and not after an epoch; `None` if nothing was published up to it. The next publish adds to
-    /// what this returns, and gives up what is newer.
+    /// The newest publish that is whole and not after an epoch; `None` if nothing was published up to it. The
+    /// next publish adds to what this returns, and gives up what is newer.
     ///
     /// # Errors
-    /// What the store says, or which segment is damaged, as far as heads and footers tell; the rest is told by [`Snapshot::read`].
+    /// What the store says, or which segment is damaged, as far as heads and footers tell; the rest is told
+    /// by [`Snapshot::read`].
     pub fn latest(&mut self, at_most: Epoch) -> Result<Option<Snapshot>, StateError> {
         let newest = self.kept.first().and_then(|manifest| manifest.saved.as_ref());
         let newest_epoch = newest.map_or(0, |saved| saved.epoch());
@@ -221,12 +227,14 @@ impl State {
         Ok(snapshot)
     }
 
-    /// One delta and one manifest: after it the state is what it was, with the changes, and stands for `saved`. Of the changes of
-    /// an id the last one counts.
+    /// One delta and one manifest: after it the state is what it was, with the changes, and stands for
+    /// `saved`. Of the changes of an id the last one counts.
     ///
     /// # Errors
-    /// What the store says: then the state is as before or has the changes already, and they are to be in the next publish
-    /// again; where there is no room, only after a compaction has made none. [`StateError::TakenOver`]: then it is the state of another. [`StateError::NoTable`] if the table was not put.
+    /// What the store says: then the state is as before or has the changes already, and they are to be in the
+    /// next publish again; where there is no room, only after a compaction has made none.
+    /// [`StateError::TakenOver`]: then it is the state of another. [`StateError::NoTable`] if the table was
+    /// not put.
     pub fn publish(&mut self, saved: &Saved, changes: &[Changes]) -> Result<(), StateError> {
         if !matches!(self.ownership, Ownership::Alone(_)) {
             self.ownership = self.files.own()?;
@@ -277,7 +285,8 @@ impl State {
         Ok(manifests)
     }
 
-    /// Writes a manifest at the next number, and makes sure that nobody is further: by the numbers that are there, which it tells.
+    /// Writes a manifest at the next number, and makes sure that nobody is further: by the numbers that are
+    /// there, which it tells.
     fn put(&mut self, manifest: &mut Manifest, delta: Option<SegmentFile>) -> Result<Vec<u64>, StateError> {
         manifest.number = self.next;
         manifest.deltas.extend(delta.map(|segment| Delta { first: self.next, last: self.next, segment }));
@@ -300,8 +309,8 @@ impl State {
                 return self.put(manifest, own.map(|own| own.segment));
             }
         }
-        // Where a later owner has removed the manifest of this number, there are higher ones. Or it has begun with this manifest:
-        // so nothing of it is removed.
+        // Where a later owner has removed the manifest of this number, there are higher ones. Or it has begun
+        // with this manifest: so nothing of it is removed.
         let numbers = Manifest::numbers(&self.files.list()?);
         if numbers.first() == Some(&manifest.number) { Ok(numbers) } else { Err(taken_over()) }
     }

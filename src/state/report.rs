@@ -1,5 +1,5 @@
-//! What is in stored state, and whether it is whole: read beside its owner, which may publish meanwhile. Nothing is written or
-//! removed.
+//! What is in stored state, and whether it is whole: read beside its owner, which may publish meanwhile.
+//! Nothing is written or removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -193,7 +193,8 @@ fn scheme(saved: &Saved) -> BTreeMap<String, String> {
     }
 }
 
-/// Reads everything: the two newest manifests, which an owner keeps, and every file that they name; every checksum, every count.
+/// Reads everything: the two newest manifests, which an owner keeps, and every file that they name; every
+/// checksum, every count.
 ///
 /// # Errors
 /// If there is none, or the store refuses. Damage is no error but what is found.
@@ -248,7 +249,8 @@ fn verify_once(files: &Files, numbers: &[u64]) -> Result<Verification, StateErro
 }
 
 impl Verification {
-    /// The value, or `None` and the damage noted. That a file is gone is damage where its manifest is there still.
+    /// The value, or `None` and the damage noted. That a file is gone is damage where its manifest is there
+    /// still.
     fn note<T>(
         &mut self,
         files: &Files,

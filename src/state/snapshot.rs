@@ -1,7 +1,7 @@
 //! The documents of one manifest, read shard by shard.
 //!
-//! Of each shard the newest segment is read first; an id that was seen in a newer one is passed over. Memory is a slice, a block
-//! and the ids of one shard that are in deltas.
+//! Of each shard the newest segment is read first; an id that was seen in a newer one is passed over. Memory
+//! is a slice, a block and the ids of one shard that are in deltas.
 
 use super::error::StateError;
 use super::files::Files;
@@ -10,7 +10,8 @@ use super::manifest::{GROUPS, Manifest, Saved, shards_of};
 use super::segment::Segment;
 use crate::codec::{Changes, Record};
 
-/// The state as of one publish. Readable as long as the files of its manifest are there: until two later ones are published.
+/// The state as of one publish. Readable as long as the files of its manifest are there: until two later ones
+/// are published.
 #[derive(Debug)]
 pub struct Snapshot {
     files: Files,
@@ -35,11 +36,12 @@ impl Snapshot {
         self.manifest.segments().try_for_each(|file| Segment::open(&self.files, file).map(drop))
     }
 
-    /// Every document alive, once, in slices of about `slice_bytes`: a slice ends with the record that fills it up. In no order
-    /// that means anything. None is an end.
+    /// Every document alive, once, in slices of about `slice_bytes`: a slice ends with the record that fills
+    /// it up. In no order that means anything. None is an end.
     ///
     /// # Errors
-    /// What the store says, or which file is damaged; and whatever `each` fails with. What was handed out before is right.
+    /// What the store says, or which file is damaged; and whatever `each` fails with. What was handed out
+    /// before is right.
     pub fn read<E: From<StateError>>(
         &self,
         slice_bytes: usize,

@@ -1,7 +1,8 @@
 //! Tables of document frequencies, one file each: `table-<fingerprint>-<owner>`.
 //!
-//! A table is put before the commit of the epoch that decides for it, and named by the first publish after that. So files of
-//! tables that no manifest names may still be needed; the rule for their end is in [`Tables::superseded`].
+//! A table is put before the commit of the epoch that decides for it, and named by the first publish after
+//! that. So files of tables that no manifest names may still be needed; the rule for their end is in
+//! [`Tables::superseded`].
 
 use super::error::StateError;
 use super::files::Files;
@@ -60,9 +61,9 @@ impl Tables {
         damage.map_or(Ok(None), Err)
     }
 
-    /// Takes out the files that nobody needs, once a manifest names `in_force`: if this owner has put it, all that were put
-    /// before, but those that are `kept`. A table that was put and is not in force yet was put later, or by an owner before, whose
-    /// tables are let go only for one of this owner's.
+    /// Takes out the files that nobody needs, once a manifest names `in_force`: if this owner has put it, all
+    /// that were put before, but those that are `kept`. A table that was put and is not in force yet was put
+    /// later, or by an owner before, whose tables are let go only for one of this owner's.
     pub(super) fn superseded(&mut self, in_force: &str, kept: impl Fn(&str) -> bool) -> Vec<String> {
         let Some(at) = self.names.iter().position(|name| name == in_force).filter(|at| *at >= self.found)
         else {

@@ -1,4 +1,5 @@
-//! What an owner does beside publishing: it has the thread compact, takes over what that has made, and removes what is old.
+//! What an owner does beside publishing: it has the thread compact, takes over what that has made, and
+//! removes what is old.
 
 use std::io;
 use std::sync::atomic::AtomicBool;
@@ -94,8 +95,8 @@ impl State {
         }
     }
 
-    /// Folds all deltas into the bases, group by group, and publishes each twice, so that no manifest names the files before: it
-    /// takes no more room than a group has.
+    /// Folds all deltas into the bases, group by group, and publishes each twice, so that no manifest names
+    /// the files before: it takes no more room than a group has.
     ///
     /// # Errors
     /// What the store says, what is damaged, or [`StateError::TakenOver`].

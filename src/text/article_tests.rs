@@ -1,7 +1,8 @@
-//! Pages of five sites around generated texts, each site with its own markup, and most with a notice that asks for consent.
+//! Pages of five sites around generated texts, each site with its own markup, and most with a notice that
+//! asks for consent.
 //!
-//! Bug classes: an article that is what all pages of a site have in common, so that different pages are pairs; texts that are told on two
-//! sites and are no pair.
+//! Bug classes: an article that is what all pages of a site have in common, so that different pages are
+//! pairs; texts that are told on two sites and are no pair.
 
 use std::collections::HashSet;
 

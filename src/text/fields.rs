@@ -1,8 +1,8 @@
 //! Further fields of a document, beside its text.
 //!
-//! A text with the fields behind it, each after a [`FIELD_SEPARATOR`] and in the order of the rules -> its parts. Every part is
-//! shingled by itself, so that no shingle crosses from one to the next. What stands in a field of weight w counts w times, what
-//! stands in the text once; a set takes no notice of that.
+//! A text with the fields behind it, each after a [`FIELD_SEPARATOR`] and in the order of the rules -> its
+//! parts. Every part is shingled by itself, so that no shingle crosses from one to the next. What stands in a
+//! field of weight w counts w times, what stands in the text once; a set takes no notice of that.
 //!
 //! A text without separators has the text alone, and rules without fields take any text for that.
 

@@ -1,7 +1,7 @@
 //! What is read of a text that is a page.
 //!
-//! A part of a document -> the text that tokens are taken from. One that is [no page](crate::html::is_page) is that text itself, under every
-//! rule.
+//! A part of a document -> the text that tokens are taken from. One that is [no page](crate::html::is_page)
+//! is that text itself, under every rule.
 
 use std::borrow::Cow;
 

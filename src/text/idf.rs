@@ -1,14 +1,15 @@
 //! How many documents of a corpus have a feature, and the weight that follows from it.
 //!
-//! A document's distinct features, for every document -> N, the number of documents, and df, for each feature the number of
-//! its holders -> the inverse document frequency of any feature, by one of two formulas ([`IdfForm`]). A feature that no
-//! document has is of df = 0.
+//! A document's distinct features, for every document -> N, the number of documents, and df, for each feature
+//! the number of its holders -> the inverse document frequency of any feature, by one of two formulas
+//! ([`IdfForm`]). A feature that no document has is of df = 0.
 //!
-//! A table never changes: sketches under two tables are as different as sketches of two seeds, so a table is part of the
-//! scheme, there represented by its fingerprint. Logarithms are those of `libm`, not of the machine, since the last bit of a
-//! weight can decide a sketch.
+//! A table never changes: sketches under two tables are as different as sketches of two seeds, so a table is
+//! part of the scheme, there represented by its fingerprint. Logarithms are those of `libm`, not of the
+//! machine, since the last bit of a weight can decide a sketch.
 //!
-//! Reference: K. Spärck Jones, *A statistical interpretation of term specificity and its application in retrieval* (1972).
+//! Reference: K. Spärck Jones, *A statistical interpretation of term specificity and its application in
+//! retrieval* (1972).
 
 use std::fmt;
 
@@ -49,7 +50,8 @@ impl IdfForm {
 
 /// The document frequencies of a corpus.
 ///
-/// Twelve bytes a feature, and a directory of less than one: ids are hashes, so their first bits say where they are.
+/// Twelve bytes a feature, and a directory of less than one: ids are hashes, so their first bits say where
+/// they are.
 #[derive(Clone)]
 pub struct IdfTable {
     documents: u64,
@@ -66,8 +68,8 @@ pub struct IdfTable {
 const PLACE: usize = 16;
 
 impl IdfTable {
-    /// The table of `documents` documents, from features and the numbers of their holders, in any order. Holders of a feature
-    /// that comes twice are added; a feature without a holder is as good as absent.
+    /// The table of `documents` documents, from features and the numbers of their holders, in any order.
+    /// Holders of a feature that comes twice are added; a feature without a holder is as good as absent.
     ///
     /// # Panics
     /// Beyond 2^32 - 1 features.
@@ -101,7 +103,8 @@ impl IdfTable {
         }
     }
 
-    /// The table of a corpus, from the distinct features of each of its documents. Documents without one do not count.
+    /// The table of a corpus, from the distinct features of each of its documents. Documents without one do
+    /// not count.
     pub fn count<I: AsRef<[u64]>>(corpus: impl IntoIterator<Item = I>) -> Self {
         let mut holders: HashMap<u64, u32, hash::OfHashes> = HashMap::default();
         let mut documents = 0;

@@ -6,9 +6,11 @@
 //! …
 //! ```
 //!
-//! UTF-8. A line of JSON with the version of the format, N, the number of lines that follow, and the text rules that the features
-//! are of; then each feature as 16 hexadecimal digits, a tab, its df, 1 or more; ascending. Features under other rules are other
-//! features, so such a table is refused; one that does not say what it does with `marks` was counted when all of them split words. The version is raised when the format changes, or the hashes of features.
+//! UTF-8. A line of JSON with the version of the format, N, the number of lines that follow, and the text
+//! rules that the features are of; then each feature as 16 hexadecimal digits, a tab, its df, 1 or more;
+//! ascending. Features under other rules are other features, so such a table is refused; one that does not
+//! say what it does with `marks` was counted when all of them split words. The version is raised when the
+//! format changes, or the hashes of features.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, Write};

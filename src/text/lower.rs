@@ -1,13 +1,14 @@
 //! Lowercasing, and telling tokens from what lies between them: the one pass over a text.
 //!
-//! Text -> its lowercased bytes, and a bitmap of those that are inside tokens. Bytes outside tokens are of any value. ASCII
-//! goes 64 bytes at a time, in plain loops that the compiler turns into vectors; other characters go one by one through
-//! the classes of [`unicode`].
+//! Text -> its lowercased bytes, and a bitmap of those that are inside tokens. Bytes outside tokens are of
+//! any value. ASCII goes 64 bytes at a time, in plain loops that the compiler turns into vectors; other
+//! characters go one by one through the classes of [`unicode`].
 //!
-//! A lowercase depends on the whole token only for the capital sigma, which is final or not: on meeting one, the rest of
-//! its token is left to [`str::to_lowercase`].
+//! A lowercase depends on the whole token only for the capital sigma, which is final or not: on meeting one,
+//! the rest of its token is left to [`str::to_lowercase`].
 //!
-//! A mark is inside a token where the character before it is, unless that is of a script without spaces: one bit is kept from one character to the next.
+//! A mark is inside a token where the character before it is, unless that is of a script without spaces: one
+//! bit is kept from one character to the next.
 
 use super::unicode::{Class, Classes};
 
@@ -15,7 +16,8 @@ use super::unicode::{Class, Classes};
 pub(super) struct Writer<'a> {
     classes: Classes,
     bytes: &'a mut [u8],
-    /// Bit `i % 64` of word `i / 64` tells of byte i. Bits from `len` to the end of the word after it are zero.
+    /// Bit `i % 64` of word `i / 64` tells of byte i. Bits from `len` to the end of the word after it are
+    /// zero.
     inside: &'a mut [u64],
     len: usize,
     /// Whether a character was a token of its own by the rule.
@@ -31,8 +33,8 @@ pub(super) struct Written {
 }
 
 impl<'a> Writer<'a> {
-    /// `bytes` must have room for twice the text and [`SLACK`](super::tokenize::SLACK), `inside` a bit for each and a word
-    /// more.
+    /// `bytes` must have room for twice the text and [`SLACK`](super::tokenize::SLACK), `inside` a bit for
+    /// each and a word more.
     #[inline(always)]
     pub(super) fn new(classes: Classes, bytes: &'a mut [u8], inside: &'a mut [u64]) -> Self {
         inside[0] = 0;
@@ -74,7 +76,8 @@ impl<'a> Writer<'a> {
         count
     }
 
-    /// Appends characters from byte `from` on, up to the next stretch of ASCII; returns how many bytes of `text`.
+    /// Appends characters from byte `from` on, up to the next stretch of ASCII; returns how many bytes of
+    /// `text`.
     #[inline(always)]
     fn push_chars(&mut self, text: &str, from: usize) -> usize {
         let mut rest = text[from..].chars();
@@ -171,14 +174,16 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Whether a text goes on with ASCII for so long (8 bytes, or at its end one) that a block is worth its while.
+/// Whether a text goes on with ASCII for so long (8 bytes, or at its end one) that a block is worth its
+/// while.
 #[inline(always)]
 fn begins_with_ascii(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.first_chunk::<8>().map_or(bytes.first().is_some_and(u8::is_ascii), |eight| eight.is_ascii())
 }
 
-/// How many bytes come before the first that is not ASCII. Kept apart, or else it is computed where nobody asks.
+/// How many bytes come before the first that is not ASCII. Kept apart, or else it is computed where nobody
+/// asks.
 #[inline(never)]
 fn ascii_prefix(block: &[u8; 64]) -> usize {
     block.iter().take_while(|byte| byte.is_ascii()).count()

@@ -1,5 +1,5 @@
-//! Words with their marks: all paths against a tokenizer written from the rule alone, texts made to be hard, and what other rules
-//! make of marks.
+//! Words with their marks: all paths against a tokenizer written from the rule alone, texts made to be hard,
+//! and what other rules make of marks.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

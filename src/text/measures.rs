@@ -1,7 +1,7 @@
 //! Similarities by their definitions, from the features of two texts.
 //!
-//! Two lists of distinct features, ascending, with their weights, x and y -> a number from 0 to 1, 1 for two texts without a
-//! feature and 0 if only one has none.
+//! Two lists of distinct features, ascending, with their weights, x and y -> a number from 0 to 1, 1 for two
+//! texts without a feature and 0 if only one has none.
 //!
 //! | | | |
 //! |---|---|---|
@@ -11,11 +11,12 @@
 //! | [`containment`] | `C = \|A ∩ B\| / \|A\|` | not symmetric |
 //! | [`probability_jaccard`] | `J_P = Σ_{i in both} 1 / Σ_j max(x_j / x_i, y_j / y_i)` | scaling changes nothing |
 //!
-//! Invariants: all but containment are symmetric, and equal lists give 1: to the last bit, but for J_P. Every sum runs over ascending
-//! features: it is the same on every machine, and exact for weights that are whole numbers.
+//! Invariants: all but containment are symmetric, and equal lists give 1: to the last bit, but for J_P. Every
+//! sum runs over ascending features: it is the same on every machine, and exact for weights that are whole
+//! numbers.
 //!
-//! References: Yuan et al. (2019), eq. 1, for J_w; R. Moulton and Y. Jiang, *Maximally consistent sampling and the Jaccard index of
-//! probability distributions* (ICDM 2018), for J_P.
+//! References: Yuan et al. (2019), eq. 1, for J_w; R. Moulton and Y. Jiang, *Maximally consistent sampling
+//! and the Jaccard index of probability distributions* (ICDM 2018), for J_P.
 
 use serde::{Deserialize, Serialize};
 
@@ -85,15 +86,16 @@ pub fn cosine_of(product: f64, x: f64, y: f64) -> f64 {
     share(product, (x * y).sqrt()).min(1.0)
 }
 
-/// `|A ∩ B| / |A|`: how much of the first text is in the second; 1 if the first has no feature, and nor has the second.
+/// `|A ∩ B| / |A|`: how much of the first text is in the second; 1 if the first has no feature, and nor has
+/// the second.
 pub fn containment(x: Features<'_>, y: Features<'_>) -> f64 {
     share(common(x, y) as f64, x.ids.len() as f64) * agree_in_emptiness(x, y)
 }
 
 /// `Σ_{i in both} 1 / Σ_j max(x_j / x_i, y_j / y_i)`, to within rounding.
 ///
-/// With features in the order of `x_j / y_j`, the maximum is `x_j / x_i` from i on and `y_j / y_i` before it, so that sums of the
-/// one and of the other do.
+/// With features in the order of `x_j / y_j`, the maximum is `x_j / x_i` from i on and `y_j / y_i` before it,
+/// so that sums of the one and of the other do.
 pub fn probability_jaccard(x: Features<'_>, y: Features<'_>) -> f64 {
     let mut pairs = Vec::new();
     each(x, y, |x, y| pairs.push((x, y)));

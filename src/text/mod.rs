@@ -2,21 +2,22 @@
 //!
 //! A UTF-8 text and [`TextRules`] -> a feature for each shingle, in text order, repeats included.
 //!
-//! The rules, in this order: of a text that is a web page, what is [read](Html) of it; Unicode normalization, if asked for; **tokens** are maximal runs of
-//! [`char::is_alphanumeric`] with the [marks](Marks) of their letters, a character of a script written without spaces being a token
-//! of its own unless they [run](Spaceless::Run) together; each token is lowercased by itself; stop words are removed; if asked for, what is left of tokens is
-//! their [stems](Stem); **shingles** are windows of so many
-//! words, or of characters of the tokens joined by one space; a **feature** is a shingle's hash.
+//! The rules, in this order: of a text that is a web page, what is [read](Html) of it; Unicode normalization,
+//! if asked for; **tokens** are maximal runs of [`char::is_alphanumeric`] with the [marks](Marks) of their
+//! letters, a character of a script written without spaces being a token of its own unless they
+//! [run](Spaceless::Run) together; each token is lowercased by itself; stop words are removed; if asked for,
+//! what is left of tokens is their [stems](Stem); **shingles** are windows of so many words, or of characters
+//! of the tokens joined by one space; a **feature** is a shingle's hash.
 //!
-//! A token is a word, but for the characters of scripts without spaces: under [`Spaceless::Part`], the default, a Han
-//! character is half a word, a kana a quarter, and a Thai, Lao, Khmer or Myanmar character a sixth; under [`Spaceless::Bag`] a half, a
-//! sixth and an eighth. From each token on, the
-//! shortest window that holds W words is a shingle; where the text ends before, there is none. A text that so has no shingle has
-//! one, of all its tokens.
+//! A token is a word, but for the characters of scripts without spaces: under [`Spaceless::Part`], the
+//! default, a Han character is half a word, a kana a quarter, and a Thai, Lao, Khmer or Myanmar character a
+//! sixth; under [`Spaceless::Bag`] a half, a sixth and an eighth. From each token on, the shortest window
+//! that holds W words is a shingle; where the text ends before, there is none. A text that so has no shingle
+//! has one, of all its tokens.
 //!
-//! Invariants: features are the same on every machine and in every release (golden values in the tests), but for
-//! characters that a later Unicode version adds; they do not depend on texts seen before. [`Featurizer`] is the fast
-//! path, [`tokens`] and [`shingles`] say the same with strings.
+//! Invariants: features are the same on every machine and in every release (golden values in the tests), but
+//! for characters that a later Unicode version adds; they do not depend on texts seen before. [`Featurizer`]
+//! is the fast path, [`tokens`] and [`shingles`] say the same with strings.
 //!
 //! ```
 //! use dupflow::text::{Featurizer, TextRules, shingles};
@@ -26,8 +27,9 @@
 //! assert_eq!(Featurizer::new(rules).features("Near-duplicates, in a stream!").len(), 3);
 //! ```
 //!
-//! Features of a set may repeat, which its sketches do not notice. Weighted features are distinct: [`Featurizer::terms`] counts,
-//! a [`Weigher`] weighs by the rules of [`Weights`]. Further [fields](Field) of a document are shingled by themselves.
+//! Features of a set may repeat, which its sketches do not notice. Weighted features are distinct:
+//! [`Featurizer::terms`] counts, a [`Weigher`] weighs by the rules of [`Weights`]. Further [fields](Field) of
+//! a document are shingled by themselves.
 
 mod fields;
 mod html;
@@ -75,9 +77,11 @@ use crate::description::{Description, Value};
 /// What is sketched of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Shingle {
-    /// Runs of tokens that hold this many words (1 or more); a text with fewer has one shingle, all its tokens.
+    /// Runs of tokens that hold this many words (1 or more); a text with fewer has one shingle, all its
+    /// tokens.
     Words(usize),
-    /// Runs of this many characters (1 or more) of the tokens joined by one space; a shorter text is one shingle.
+    /// Runs of this many characters (1 or more) of the tokens joined by one space; a shorter text is one
+    /// shingle.
     Chars(usize),
 }
 
@@ -85,9 +89,11 @@ pub enum Shingle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Spaceless {
-    /// Each such character is a token of its own, and a part of a word: half of one, a quarter or a sixth, by its script.
+    /// Each such character is a token of its own, and a part of a word: half of one, a quarter or a sixth, by
+    /// its script.
     Part,
-    /// As [`Self::Part`], with half of a word, a sixth or an eighth: for bags of single words, in which a part says less.
+    /// As [`Self::Part`], with half of a word, a sixth or an eighth: for bags of single words, in which a
+    /// part says less.
     Bag,
     /// Each such character is a token of its own, and a word.
     Char,
@@ -95,13 +101,14 @@ pub enum Spaceless {
     Run,
 }
 
-/// What a combining mark that is not alphanumeric does in a word, as the virama of Indic scripts and the accent of a letter that is
-/// typed as two characters.
+/// What a combining mark that is not alphanumeric does in a word, as the virama of Indic scripts and the
+/// accent of a letter that is typed as two characters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Marks {
-    /// It continues the word that it stands in, and so do U+200C and U+200D where a letter or a mark follows. Variation selectors and
-    /// marks that enclose are none of these; behind a character of a script without spaces, and behind no word, marks separate.
+    /// It continues the word that it stands in, and so do U+200C and U+200D where a letter or a mark follows.
+    /// Variation selectors and marks that enclose are none of these; behind a character of a script without
+    /// spaces, and behind no word, marks separate.
     #[default]
     Keep,
     /// It separates, as all else that is not alphanumeric.
@@ -192,7 +199,8 @@ impl TextRules {
             .with("text.stop_words", Value::list(&self.stop_words))
             .with("text.fields", Value::list(self.fields.iter().map(|field| &field.name)))
             .and(self.weights.description());
-        // What came later is left out while it says what was done before: of pages that is to take markup for text, and no default.
+        // What came later is left out while it says what was done before: of pages that is to take markup for
+        // text, and no default.
         let described = match self.stem {
             Stem::None => described,
             stem => described.with("text.stem", stem.name()),
@@ -283,8 +291,8 @@ impl Featurizer {
     /// Prepares the rules.
     ///
     /// # Panics
-    /// If the shingle size is 0; if there are stems with shingles of characters, where the end of a word is a shingle too; and if articles
-    /// are asked for without the feature `article`.
+    /// If the shingle size is 0; if there are stems with shingles of characters, where the end of a word is a
+    /// shingle too; and if articles are asked for without the feature `article`.
     pub fn new(rules: TextRules) -> Self {
         let (Shingle::Words(size) | Shingle::Chars(size)) = rules.shingle;
         assert!(size > 0, "a shingle has one token or character at least");
@@ -305,7 +313,8 @@ impl Featurizer {
         }
     }
 
-    /// The hashed shingles of a text in text order, then those of its fields, repeats included; empty if it has no token.
+    /// The hashed shingles of a text in text order, then those of its fields, repeats included; empty if it
+    /// has no token.
     pub fn features(&mut self, text: &str) -> &[u64] {
         if self.rules.fields.is_empty() {
             let first = self.fill(text);
@@ -330,7 +339,8 @@ impl Featurizer {
         count
     }
 
-    /// The distinct features of a text with their counts, those of a field multiplied by its weight; none if it has no token.
+    /// The distinct features of a text with their counts, those of a field multiplied by its weight; none if
+    /// it has no token.
     pub fn terms(&mut self, text: &str) -> TermsRef<'_> {
         self.counter.clear();
         for (place, part) in self.rules.parts(text).enumerate() {
@@ -387,8 +397,8 @@ impl Featurizer {
     }
 }
 
-/// Calls `then` with the hash, the first and the end byte of each token that is no stop word; the hash is that of its stem if there is a
-/// stemmer.
+/// Calls `then` with the hash, the first and the end byte of each token that is no stop word; the hash is
+/// that of its stem if there is a stemmer.
 #[inline(always)]
 fn each_token(
     lowered: &Lowered,

@@ -1,17 +1,19 @@
 //! Common passages: what two texts share, and which place of one belongs to which of the other.
 //!
-//! Two texts and the [`TextRules`] of a pipeline -> both texts cut into [`Piece`]s, those in common with a number that tells what
-//! belongs together; and the share of each text that is in common.
+//! Two texts and the [`TextRules`] of a pipeline -> both texts cut into [`Piece`]s, those in common with a
+//! number that tells what belongs together; and the share of each text that is in common.
 //!
-//! The rule: a token (of shingles of characters, a character) is *in common* if it is in a shingle that the other text has too. So what
-//! is marked is what the similarity counts: it is found wherever it was moved to, and a run of tokens shorter than a shingle is left
-//! out. A *passage* is a run of shingles in common that stand in the same order in both texts: beginning from the next shingle of the
-//! second text the longest such run is taken, of equal ones that which follows where the last one ended. Up to [`PLACES`] places of
-//! a shingle are tried on either side of that, so that texts of few distinct words cost no more than others. What one text has
-//! once and the other repeatedly has one number.
+//! The rule: a token (of shingles of characters, a character) is *in common* if it is in a shingle that the
+//! other text has too. So what is marked is what the similarity counts: it is found wherever it was moved to,
+//! and a run of tokens shorter than a shingle is left out. A *passage* is a run of shingles in common that
+//! stand in the same order in both texts: beginning from the next shingle of the second text the longest such
+//! run is taken, of equal ones that which follows where the last one ended. Up to [`PLACES`] places of a
+//! shingle are tried on either side of that, so that texts of few distinct words cost no more than others.
+//! What one text has once and the other repeatedly has one number.
 //!
-//! Invariants: the pieces of a text, one after another, are the text; none is empty. Numbers count up from 0 in the order of the first
-//! text. Cost is linear in the length of the texts, but for sorting the hashes of their shingles.
+//! Invariants: the pieces of a text, one after another, are the text; none is empty. Numbers count up from 0
+//! in the order of the first text. Cost is linear in the length of the texts, but for sorting the hashes of
+//! their shingles.
 //!
 //! ```
 //! use dupflow::text::{TextRules, common_passages};
@@ -22,7 +24,8 @@
 //! assert_eq!((found.shared_a, found.shared_b), (4.0 / 6.0, 4.0 / 6.0));
 //! ```
 //!
-//! Not done here: a page is taken with its markup, so give what is [readable](super::readable) of it; weights, and what measure counts how often a shingle is there.
+//! Not done here: a page is taken with its markup, so give what is [readable](super::readable) of it;
+//! weights, and what measure counts how often a shingle is there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -33,8 +36,8 @@ use super::TextRules;
 use super::units::{Unit, Units};
 use crate::hash::{self, mix};
 
-/// How many places of a shingle are tried on either side of where it is expected. 8: a shingle that stands in more is one of many
-/// that do, and one of these is as good.
+/// How many places of a shingle are tried on either side of where it is expected. 8: a shingle that stands in
+/// more is one of many that do, and one of these is as good.
 const PLACES: usize = 8;
 
 /// A stretch of a text.
@@ -53,8 +56,8 @@ pub struct Passages<'t> {
     pub a: Vec<Piece<'t>>,
     /// The second text.
     pub b: Vec<Piece<'t>>,
-    /// The share of the first text's tokens that are in common, from 0 to 1 inclusive; of a text without a token 1 if nor has the
-    /// other one any, else 0.
+    /// The share of the first text's tokens that are in common, from 0 to 1 inclusive; of a text without a
+    /// token 1 if nor has the other one any, else 0.
     pub shared_a: f64,
     /// The same of the second text.
     pub shared_b: f64,
@@ -94,8 +97,8 @@ fn marks(a: &Units, b: &Units) -> (Marks, Marks) {
     (of_a, of_b)
 }
 
-/// Numbers passages in the order of the first text. One that is nothing but what lowercasing or joining adds to a text, so that it has
-/// no piece there, loses its number in the other.
+/// Numbers passages in the order of the first text. One that is nothing but what lowercasing or joining adds
+/// to a text, so that it has no piece there, loses its number in the other.
 fn number(a: &mut [Piece<'_>], b: &mut [Piece<'_>]) {
     let in_b: BTreeSet<usize> = b.iter().filter_map(|piece| piece.passage).collect();
     let mut order = BTreeMap::new();
@@ -118,7 +121,8 @@ struct Run {
     overlap: usize,
 }
 
-/// Runs that cover, in order and without overlap, all units `here` that are in a window which `there` has too.
+/// Runs that cover, in order and without overlap, all units `here` that are in a window which `there` has
+/// too.
 fn runs(here: &Units, there: &Units) -> Vec<Run> {
     let (hashes, places) = (hashes(here), sorted(there));
     let (mut found, mut covered, mut expected) = (Vec::new(), 0, 0);

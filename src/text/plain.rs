@@ -1,5 +1,5 @@
-//! The rules of [`super`] word for word, with strings: for people (`trace`, `compare`) and as the reference that the
-//! fast path must equal. Several times slower than [`super::Featurizer`].
+//! The rules of [`super`] word for word, with strings: for people (`trace`, `compare`) and as the reference
+//! that the fast path must equal. Several times slower than [`super::Featurizer`].
 
 use std::ops::Range;
 
@@ -32,8 +32,9 @@ fn of_readable(text: &str, rules: &TextRules) -> Vec<String> {
         .collect()
 }
 
-/// Where the tokens of a normalized text stand in it, stop words among them: the longest runs of characters each of which [holds
-/// the next](Class::holds), without the marks that they begin with and the joiner that they end with.
+/// Where the tokens of a normalized text stand in it, stop words among them: the longest runs of characters
+/// each of which [holds the next](Class::holds), without the marks that they begin with and the joiner that
+/// they end with.
 pub(super) fn spans(text: &str, rules: &TextRules) -> Vec<Range<usize>> {
     let (mut spans, mut before) = (Vec::new(), Class::Separator);
     let (mut first, mut end) = (None, 0);
@@ -78,7 +79,8 @@ fn of_part(text: &str, rules: &TextRules) -> Vec<String> {
     }
 }
 
-/// From each token on the shortest window that weighs `size` words; one of all tokens (at least one) if that leaves none.
+/// From each token on the shortest window that weighs `size` words; one of all tokens (at least one) if that
+/// leaves none.
 pub(super) fn windows(tokens: &[String], size: usize, rule: Spaceless) -> impl Iterator<Item = &[String]> {
     let from = move |first| {
         let mut sum = 0;

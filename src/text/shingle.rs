@@ -1,16 +1,18 @@
 //! Shingles: hashes of token windows, and of character windows.
 //!
-//! Token hashes t, in text order -> features. The feature of w tokens is
-//! `mix(t1 C^(w-1) + t2 C^(w-2) + ... + tw)` modulo 2^64: it depends on the order, one multiplication and one
-//! subtraction roll it on by a token, and for w = 1 it is `mix(t)`. A window of characters is one token in this sense. C is 5
-//! modulo 8, so that C - 1 and C^2 - 1 have few factors of two: tokens that change places d = 1 or 2 apart collide by chance
+//! Token hashes t, in text order -> features. The feature of w tokens is `mix(t1 C^(w-1) + t2 C^(w-2) + ... +
+//! tw)` modulo 2^64: it depends on the order, one multiplication and one subtraction roll it on by a token,
+//! and for w = 1 it is `mix(t)`. A window of characters is one token in this sense. C is 5 modulo 8, so that
+//! C - 1 and C^2 - 1 have few factors of two: tokens that change places d = 1 or 2 apart collide by chance
 //! with 2^-62 or 2^-61, no more.
 //!
-//! Where tokens may be parts of words ([`Parts`]) windows have any number of tokens, and the same formula: of words alone they
-//! are the windows above. For d = 512, more than the tokens of any window, the chance is 2^-53.
+//! Where tokens may be parts of words ([`Parts`]) windows have any number of tokens, and the same formula: of
+//! words alone they are the windows above. For d = 512, more than the tokens of any window, the chance is
+//! 2^-53.
 //!
-//! The roller starts with zeros, so the values it gives before w tokens are there are those of the shorter windows from the
-//! first token on: of a text of fewer than w tokens the last value is its one shingle, of others the first w - 1 are dropped.
+//! The roller starts with zeros, so the values it gives before w tokens are there are those of the shorter
+//! windows from the first token on: of a text of fewer than w tokens the last value is its one shingle, of
+//! others the first w - 1 are dropped.
 
 use super::tokenize::hash_at;
 use super::unicode::{LEAST, WORD};
@@ -75,14 +77,16 @@ impl Roll for Long {
     }
 }
 
-/// Windows that begin with each token and are the shortest to weigh so much; a token from which none does begins no window.
+/// Windows that begin with each token and are the shortest to weigh so much; a token from which none does
+/// begins no window.
 #[derive(Debug)]
 pub(super) struct Parts {
     /// What a window weighs at least, in 24ths of a word.
     wanted: usize,
     /// C^i for each place i of a window.
     powers: Box<[u64]>,
-    /// The tokens since the start of the next window, and what each weighs, at their numbers modulo the size, a power of two.
+    /// The tokens since the start of the next window, and what each weighs, at their numbers modulo the size,
+    /// a power of two.
     ring: Box<[(u64, usize)]>,
     /// The number of the first of them, and of the next token.
     first: usize,
@@ -138,8 +142,9 @@ impl Parts {
     }
 }
 
-/// Appends the features of the windows of `size` characters (1 or more) of the first `len` bytes of `text`, which is UTF-8,
-/// not empty, and has [`SLACK`](super::tokenize::SLACK) bytes after it. A shorter text is one window.
+/// Appends the features of the windows of `size` characters (1 or more) of the first `len` bytes of `text`,
+/// which is UTF-8, not empty, and has [`SLACK`](super::tokenize::SLACK) bytes after it. A shorter text is one
+/// window.
 pub(super) fn chars(text: &[u8], len: usize, size: usize, features: &mut Vec<u64>) {
     if text.is_ascii() {
         // No load between one window and the next: a quarter faster (265 against 210 MB/s, k = 5).

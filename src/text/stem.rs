@@ -1,10 +1,12 @@
 //! Stems: a token cut to what its inflected forms have in common, by the Snowball algorithm of a language.
 //!
-//! Lowercased token -> its stem: `connections`, `connected` -> `connect`. A stem is no word (`happy` -> `happi`); it only has to be the
-//! same for forms of one word. Tokens with a character outside the language's alphabet (digits, other scripts) are left as they are.
+//! Lowercased token -> its stem: `connections`, `connected` -> `connect`. A stem is no word (`happy` ->
+//! `happi`); it only has to be the same for forms of one word. Tokens with a character outside the language's
+//! alphabet (digits, other scripts) are left as they are.
 //!
-//! Stems come of the crate rust-stemmers at one exact version, so that features stay what they are; another version of an algorithm is
-//! another rule, under another name. Tamil is left out: under [`super::Marks::Split`] its words are cut at the virama.
+//! Stems come of the crate rust-stemmers at one exact version, so that features stay what they are; another
+//! version of an algorithm is another rule, under another name. Tamil is left out: under
+//! [`super::Marks::Split`] its words are cut at the virama.
 //!
 //! Reference: M. F. Porter, *Snowball: a language for stemming algorithms* (2001).
 
@@ -95,8 +97,8 @@ pub(super) struct Stemmer {
     language: Language,
     alphabet: Alphabet,
     snowball: rust_stemmers::Stemmer,
-    /// The hash of a token, and of its stem, in the place that the token's low bits name: the last one that came. An algorithm takes
-    /// about half a microsecond, and most tokens of a text have come before.
+    /// The hash of a token, and of its stem, in the place that the token's low bits name: the last one that
+    /// came. An algorithm takes about half a microsecond, and most tokens of a text have come before.
     known: Box<[(u64, u64)]>,
 }
 

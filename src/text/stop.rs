@@ -1,7 +1,7 @@
 //! Stop words: tokens that are removed before shingling.
 //!
-//! They are known by their token hashes alone, which is as exact as features are: two tokens of equal hash are the same
-//! token to everything that follows.
+//! They are known by their token hashes alone, which is as exact as features are: two tokens of equal hash
+//! are the same token to everything that follows.
 
 use crate::hash;
 

@@ -1,12 +1,12 @@
 //! Terms: the distinct features of a text, and how often it has each.
 //!
-//! Hashed shingles, repeats included -> distinct ids, ascending, with their counts. Sorting and then counting runs needs no table:
-//! hashes are spread evenly, and texts have hundreds of shingles, not millions.
+//! Hashed shingles, repeats included -> distinct ids, ascending, with their counts. Sorting and then counting
+//! runs needs no table: hashes are spread evenly, and texts have hundreds of shingles, not millions.
 
 use serde::{Deserialize, Serialize};
 
-/// The distinct features of one text with their counts. All that weights are made of: what is kept of a text whose weights
-/// will change.
+/// The distinct features of one text with their counts. All that weights are made of: what is kept of a text
+/// whose weights will change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Terms {
     /// Distinct features, ascending.

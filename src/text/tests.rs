@@ -57,7 +57,8 @@ fn rules() -> impl Strategy<Value = TextRules> {
     )
 }
 
-/// Texts that meet the edges: of 8, 16 and 64 bytes, of scripts, of case mappings that depend on context or change length.
+/// Texts that meet the edges: of 8, 16 and 64 bytes, of scripts, of case mappings that depend on context or
+/// change length.
 fn text() -> impl Strategy<Value = String> {
     let separators =
         prop_oneof!["[ -/]{0,3}", "\u{1e}", " {40,70}", "[\u{300}-\u{304}\u{200b}-\u{200d}—]", "\\PC{1,2}"];

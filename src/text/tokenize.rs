@@ -1,8 +1,9 @@
 //! The fast tokenizer: reads a text once, allocates nothing for a token.
 //!
-//! Text -> runs of lowercased bytes, each a token. Two steps, so that neither has many branches that texts make hard to
-//! predict: [`lower`](super::lower) writes the lowercased text and, beside it, a bitmap of the bytes that are inside
-//! tokens; [`Lowered::runs`] walks the edges of the bitmap. [`hash_at`] hashes a token where it lies.
+//! Text -> runs of lowercased bytes, each a token. Two steps, so that neither has many branches that texts
+//! make hard to predict: [`lower`](super::lower) writes the lowercased text and, beside it, a bitmap of the
+//! bytes that are inside tokens; [`Lowered::runs`] walks the edges of the bitmap. [`hash_at`] hashes a token
+//! where it lies.
 
 use super::lower::{Writer, Written};
 use super::unicode::{Class, Classes, WORD};
@@ -33,8 +34,8 @@ impl Lowered {
 
     /// Replaces the text.
     pub(super) fn fill(&mut self, text: &str) {
-        // No character grows to twice its length: the worst are a spaceless one of 3 bytes, which may get a separator on
-        // either side, and İ, Ⱥ and Ⱦ, whose 2 bytes become 3.
+        // No character grows to twice its length: the worst are a spaceless one of 3 bytes, which may get a
+        // separator on either side, and İ, Ⱥ and Ⱦ, whose 2 bytes become 3.
         let most = 2 * text.len() + SLACK;
         if self.bytes.len() < most {
             self.bytes.resize(most, 0);

@@ -1,14 +1,17 @@
 //! Classes of characters: what the tokenizer does with each.
 //!
-//! `char`, [`Spaceless`] and [`Marks`] -> [`Class`]. The Basic Multilingual Plane is an array, computed once in a process for each
-//! pair of rules from `std` and, for combining marks, from `unicode-normalization`, so that the fast path and the plain one
-//! ([`super::tokens`]) follow the same versions of Unicode; the few characters beyond are computed each time.
+//! `char`, [`Spaceless`] and [`Marks`] -> [`Class`]. The Basic Multilingual Plane is an array, computed once
+//! in a process for each pair of rules from `std` and, for combining marks, from `unicode-normalization`, so
+//! that the fast path and the plain one ([`super::tokens`]) follow the same versions of Unicode; the few
+//! characters beyond are computed each time.
 //!
-//! Words keep their marks as in the property `\w` of Unicode Technical Standard #18, without its underscore and enclosing marks.
+//! Words keep their marks as in the property `\w` of Unicode Technical Standard #18, without its underscore
+//! and enclosing marks.
 //!
-//! Scripts without spaces, by the Unicode property Script (Scripts.txt): Han, Hiragana, Katakana, Thai, Lao, Khmer and
-//! Myanmar. Marks that these scripts share with others (Script Common) follow the plain rule, but for the prolonged sound marks
-//! U+30FC and U+FF70, which are parts of words ([`Spaceless::Part`], [`Spaceless::Bag`]) as the kana before them are.
+//! Scripts without spaces, by the Unicode property Script (Scripts.txt): Han, Hiragana, Katakana, Thai, Lao,
+//! Khmer and Myanmar. Marks that these scripts share with others (Script Common) follow the plain rule, but
+//! for the prolonged sound marks U+30FC and U+FF70, which are parts of words ([`Spaceless::Part`],
+//! [`Spaceless::Bag`]) as the kana before them are.
 
 use std::sync::OnceLock;
 
@@ -21,15 +24,18 @@ use super::{Marks, Spaceless};
 pub(super) enum Class {
     /// Not alphanumeric: ends a token.
     Separator,
-    /// A combining mark that is not alphanumeric: continues the word that it stands in, and separates behind anything else.
+    /// A combining mark that is not alphanumeric: continues the word that it stands in, and separates behind
+    /// anything else.
     Mark,
-    /// U+200C or U+200D: continues the word that it stands in where a letter or a mark follows, and separates elsewhere.
+    /// U+200C or U+200D: continues the word that it stands in where a letter or a mark follows, and separates
+    /// elsewhere.
     Joiner,
     /// Alphanumeric and its own lowercase.
     Lower,
     /// Alphanumeric, with another lowercase, maybe of several characters.
     Upper,
-    /// Alphanumeric, of a script without spaces, where the rule lets it run together with others: marks behind it separate.
+    /// Alphanumeric, of a script without spaces, where the rule lets it run together with others: marks
+    /// behind it separate.
     Run,
     /// Alphanumeric and a token of its own: of a script without spaces. These have no case.
     Alone(WordPart),
@@ -182,8 +188,8 @@ pub(super) fn part_of_word(c: char, rule: Spaceless) -> Option<WordPart> {
     }
 }
 
-/// First and last characters, ascending, and their sort. A range may take in unassigned codes of its block and characters that are not
-/// alphanumeric, for which nobody asks.
+/// First and last characters, ascending, and their sort. A range may take in unassigned codes of its block
+/// and characters that are not alphanumeric, for which nobody asks.
 const SPACELESS: [(char, char, WordPart); 20] = [
     ('\u{0e01}', '\u{0eff}', WordPart::Thai),   // Thai, Lao
     ('\u{1000}', '\u{109f}', WordPart::Thai),   // Myanmar
@@ -272,7 +278,8 @@ mod tests {
 
     #[test]
     fn marks_are_of_two_categories_and_have_no_case() {
-        // Viramas, accents, points, a Thai tone, a nukta, a sign of music beyond the first plane; spacing marks.
+        // Viramas, accents, points, a Thai tone, a nukta, a sign of music beyond the first plane; spacing
+        // marks.
         for c in
             "\u{301}\u{591}\u{93c}\u{94d}\u{9cd}\u{bcd}\u{d4d}\u{dca}\u{e48}\u{1d167}\u{1b44}\u{a9c0}".chars()
         {

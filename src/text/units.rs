@@ -1,14 +1,16 @@
 //! Units: what shingles are made of, each with where it stands in the text as it came.
 //!
-//! Text and [`TextRules`] -> tokens for shingles of words, characters of the lowercased tokens and the spaces that join them for
-//! shingles of characters; and the *windows* of them that are shingles. A unit is known by its hash, and has the bytes of the text
-//! that it is made of: a character that grows under lowercasing or normalization is shared by the units that come of it, and a space
-//! that joins two tokens has whatever is between them.
+//! Text and [`TextRules`] -> tokens for shingles of words, characters of the lowercased tokens and the spaces
+//! that join them for shingles of characters; and the *windows* of them that are shingles. A unit is known by
+//! its hash, and has the bytes of the text that it is made of: a character that grows under lowercasing or
+//! normalization is shared by the units that come of it, and a space that joins two tokens has whatever is
+//! between them.
 //!
-//! Invariants: windows are those of [`super::shingles`], in the same order; both their ends ascend. Bytes of units ascend too, and
-//! lie on boundaries of characters.
+//! Invariants: windows are those of [`super::shingles`], in the same order; both their ends ascend. Bytes of
+//! units ascend too, and lie on boundaries of characters.
 //!
-//! Reference: Unicode Standard Annex #15, section 9.1 (where a text may be cut so that its pieces can be normalized one by one).
+//! Reference: Unicode Standard Annex #15, section 9.1 (where a text may be cut so that its pieces can be
+//! normalized one by one).
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -128,8 +130,8 @@ struct Normal<'t> {
     text: Cow<'t, str>,
     /// How long the text is that it comes from.
     len: usize,
-    /// Of a text that had to be changed its pieces, each normalized by itself: where one begins here, where there, and whether it
-    /// came through as it was.
+    /// Of a text that had to be changed its pieces, each normalized by itself: where one begins here, where
+    /// there, and whether it came through as it was.
     pieces: Vec<(usize, usize, bool)>,
 }
 
@@ -171,8 +173,8 @@ impl<'t> Normal<'t> {
     }
 }
 
-/// Whether nothing before this character has a say in how it is normalized: what it decomposes to begins with a character that
-/// neither moves nor joins.
+/// Whether nothing before this character has a say in how it is normalized: what it decomposes to begins with
+/// a character that neither moves nor joins.
 fn begins_piece(c: char, form: Normalize) -> bool {
     let mut first = None;
     let mut keep = |part| first = first.or(Some(part));

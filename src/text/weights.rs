@@ -1,6 +1,7 @@
 //! Terms to weighted features.
 //!
-//! The distinct features of a text with their counts ([`Terms`](super::Terms)) -> [`Features`] with one weight each, above 0:
+//! The distinct features of a text with their counts ([`Terms`](super::Terms)) -> [`Features`] with one
+//! weight each, above 0:
 //!
 //! | | weight of a feature that the text has c times among t |
 //! |---|---|
@@ -9,14 +10,16 @@
 //! | [`Tf`](Weights::Tf) | c / t |
 //! | [`TfIdf`](Weights::TfIdf) | c / t * idf, by a table of document frequencies ([`IdfTable`]) |
 //!
-//! The last one with a *frozen* table is a function of the text, as the others are. With a *live* table it is a function of the
-//! corpus too: document frequencies are counted from the documents alive, and a new table is made at the end of an epoch that leaves
-//! their number apart from the table's by a factor ([`Growth`]). Between two tables nothing changes, and a new one changes everything.
+//! The last one with a *frozen* table is a function of the text, as the others are. With a *live* table it is
+//! a function of the corpus too: document frequencies are counted from the documents alive, and a new table
+//! is made at the end of an epoch that leaves their number apart from the table's by a factor ([`Growth`]).
+//! Between two tables nothing changes, and a new one changes everything.
 //!
-//! Invariants: the same bits on every machine; a text that is not empty has a feature, but in the paper's form, which drops
-//! those of weight 0.
+//! Invariants: the same bits on every machine; a text that is not empty has a feature, but in the paper's
+//! form, which drops those of weight 0.
 //!
-//! Reference: Yuan et al. (2019), section 2, for TF-IDF, and there the form that [`IdfForm::Paper`] clips at 0.
+//! Reference: Yuan et al. (2019), section 2, for TF-IDF, and there the form that [`IdfForm::Paper`] clips at
+//! 0.
 
 use std::sync::Arc;
 
@@ -75,7 +78,8 @@ impl Weights {
 /// When a live table is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Growth {
-    /// Hundred times the factor by which a corpus has grown or shrunk when it is time for a new table (inclusive); above 100.
+    /// Hundred times the factor by which a corpus has grown or shrunk when it is time for a new table
+    /// (inclusive); above 100.
     percent: u32,
 }
 
@@ -107,8 +111,8 @@ impl Growth {
         f64::from(self.percent) / 100.0
     }
 
-    /// Whether a table of `counted` documents is to be replaced when there are `documents`: when these are at least the factor
-    /// times as many, or the others are.
+    /// Whether a table of `counted` documents is to be replaced when there are `documents`: when these are at
+    /// least the factor times as many, or the others are.
     pub fn is_due(self, counted: u64, documents: u64) -> bool {
         let reaches =
             |more: u64, fewer: u64| u128::from(more) * 100 >= u128::from(fewer) * u128::from(self.percent);

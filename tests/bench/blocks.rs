@@ -1,6 +1,6 @@
-//! The block index beside a naive one (a map from key to members that are met one by one): replacing 1,000 of 100,000 sketches;
-//! loading 100,000 as one epoch and in epochs of 1,000, which should cost the same; and 1,000 sketches that enter and leave a
-//! hot block of 20,000, with leaders and without.
+//! The block index beside a naive one (a map from key to members that are met one by one): replacing 1,000 of
+//! 100,000 sketches; loading 100,000 as one epoch and in epochs of 1,000, which should cost the same; and
+//! 1,000 sketches that enter and leave a hot block of 20,000, with leaders and without.
 
 #![expect(missing_docs, reason = "criterion's macros make undocumented items")]
 

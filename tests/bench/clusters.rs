@@ -1,5 +1,6 @@
-//! Clusters kept up to date beside clusters gathered anew: giants of three shapes that lose a pair or a document, and get it
-//! back. An iteration is two epochs. And what the history of clusters costs beside them, for many small ones.
+//! Clusters kept up to date beside clusters gathered anew: giants of three shapes that lose a pair or a
+//! document, and get it back. An iteration is two epochs. And what the history of clusters costs beside them,
+//! for many small ones.
 
 #![expect(missing_docs, reason = "criterion's macros make undocumented items")]
 

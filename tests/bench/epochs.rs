@@ -1,9 +1,9 @@
-//! How long a small epoch takes in a large corpus: from its events handed to the workers to its deltas written by the committer,
-//! one epoch at a time.
+//! How long a small epoch takes in a large corpus: from its events handed to the workers to its deltas
+//! written by the committer, one epoch at a time.
 //!
-//! `cargo bench --bench epochs -- [DOCUMENTS] [EVENTS] [EPOCHS] [WORKERS]`, by default 200,000 documents of the generator, 10
-//! events an epoch, 2,000 epochs, as many workers as cores. The last epochs of the feed are the small ones: inserts,
-//! updates and deletes as the generator mixes them.
+//! `cargo bench --bench epochs -- [DOCUMENTS] [EVENTS] [EPOCHS] [WORKERS]`, by default 200,000 documents of
+//! the generator, 10 events an epoch, 2,000 epochs, as many workers as cores. The last epochs of the feed are
+//! the small ones: inserts, updates and deletes as the generator mixes them.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a bench panics where it fails, and prints")]
 

@@ -1,11 +1,13 @@
 //! What it costs to send a buffer of records to another process and to have it there: bytes made, bytes read.
 //!
-//! `cargo bench --bench exchange`, and with `--features abomonation` its rival beside it. The default is what timely does with a
-//! `Vec` of records that have serde: bincode, once for the length and once for the bytes. Records are free of padding, 24 and 32 bytes: postings
-//! (block key, half of a sketch id, fingerprint word, slot), and pairs of sketch ids as words.
+//! `cargo bench --bench exchange`, and with `--features abomonation` its rival beside it. The default is what
+//! timely does with a `Vec` of records that have serde: bincode, once for the length and once for the bytes.
+//! Records are free of padding, 24 and 32 bytes: postings (block key, half of a sketch id, fingerprint word,
+//! slot), and pairs of sketch ids as words.
 //!
-//! abomonation copies memory as it lies there and reads it where it lies. It is unsound, even for such records (RUSTSEC-2021-0120, and
-//! `docs` of the crate), and reads only what it may change, which the buffers of timely 0.31 may not be: they are copied first.
+//! abomonation copies memory as it lies there and reads it where it lies. It is unsound, even for such
+//! records (RUSTSEC-2021-0120, and `docs` of the crate), and reads only what it may change, which the buffers
+//! of timely 0.31 may not be: they are copied first.
 
 #![expect(missing_docs, reason = "criterion's macros make undocumented items")]
 #![cfg_attr(feature = "abomonation", expect(unsafe_code, reason = "abomonation has no other interface"))]
@@ -51,7 +53,8 @@ fn abomonation<T: ::abomonation::Abomonation + Clone + PartialEq>(
 ) {
     let encode = || {
         let mut bytes = Vec::with_capacity(::abomonation::measure(records));
-        // SAFETY: none that the crate could promise; the records have no padding, so that all bytes that are read are initialized.
+        // SAFETY: none that the crate could promise; the records have no padding, so that all bytes that are
+        // read are initialized.
         unsafe { ::abomonation::encode(records, &mut bytes) }.expect("a vector takes all bytes");
         bytes
     };

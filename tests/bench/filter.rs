@@ -1,18 +1,21 @@
-//! Cutting a sketch into bands. Deciding a pair: by stages beside the full comparison; merging features with an end in sight beside a plain merge.
+//! Cutting a sketch into bands. Deciding a pair: by stages beside the full comparison; merging features with
+//! an end in sight beside a plain merge.
 //!
 //! A mix is that of a scan of web-like documents: nearly all pairs have almost nothing in common.
 //!
-//! The group `one query` is one query against 20,000 documents in memory, more than the nearer caches hold, at T = 0.8 and
-//! similarities of each distribution of `dupflow evaluate filter`. The first form compares all components of 64 bits. The others
-//! keep 4 bits or 1 bit of the same 1000 components, or of the first 448 (pipeline `minhash`), in planes, or 64 bits, a word each, and the
-//! program's own filter decides: by all components, document by document; by the paper's looks, or staged, in the same way; as the program
-//! does it, first words from a column, then the words of what they leave, fetched together.
+//! The group `one query` is one query against 20,000 documents in memory, more than the nearer caches hold,
+//! at T = 0.8 and similarities of each distribution of `dupflow evaluate filter`. The first form compares all
+//! components of 64 bits. The others keep 4 bits or 1 bit of the same 1000 components, or of the first 448
+//! (pipeline `minhash`), in planes, or 64 bits, a word each, and the program's own filter decides: by all
+//! components, document by document; by the paper's looks, or staged, in the same way; as the program does
+//! it, first words from a column, then the words of what they leave, fetched together.
 //!
-//! The group `candidates` is of pairs as banding chooses them, whose sketches lie apart in memory: what looks cost and save where the
-//! program has them. It prints a table and measures nothing by criterion.
+//! The group `candidates` is of pairs as banding chooses them, whose sketches lie apart in memory: what looks
+//! cost and save where the program has them. It prints a table and measures nothing by criterion.
 //!
-//! Criterion measures form after form, so that whatever else a machine does comes between them. What the docs have is printed first, in one
-//! table: the forms in turn, each round all of them, and of each form the least time.
+//! Criterion measures form after form, so that whatever else a machine does comes between them. What the docs
+//! have is printed first, in one table: the forms in turn, each round all of them, and of each form the least
+//! time.
 
 #![expect(missing_docs, reason = "criterion's macros make undocumented items")]
 #![expect(clippy::print_stdout, reason = "the table is what the bench is for")]
@@ -167,7 +170,8 @@ impl Planes {
         (0..DOCUMENTS).filter(accepts).count()
     }
 
-    /// First words from their column, without a branch; then the memory of all that are left, and then the verdicts.
+    /// First words from their column, without a branch; then the memory of all that are left, and then the
+    /// verdicts.
     fn as_the_program(&self, filter: &Staged) -> usize {
         let word = self.query.words[0];
         let accepts =
@@ -267,7 +271,8 @@ const APART: usize = 400_000;
 /// Partners that a sketch is compared with at a time, as candidates are.
 const PARTNERS: usize = 8;
 
-/// Candidates as banding makes them, of which the sketches are not in a cache: what the looks by default are chosen by.
+/// Candidates as banding makes them, of which the sketches are not in a cache: what the looks by default are
+/// chosen by.
 struct Candidates {
     length: usize,
     words: Vec<u64>,
@@ -315,7 +320,8 @@ impl Candidates {
         SketchRef { words: &self.words[at * self.length..][..self.length], features: &[] }
     }
 
-    /// As the program compares: first words, the beginnings of those that are left, all together; then the verdicts.
+    /// As the program compares: first words, the beginnings of those that are left, all together; then the
+    /// verdicts.
     fn accepted(&self, filter: &Staged) -> usize {
         let mut accepted = 0;
         for (query, partners) in &self.groups {

@@ -4,8 +4,9 @@
 //! cargo bench --bench formats -- [FILE.jsonl]
 //! ```
 //!
-//! With a file, its texts; else 20,000 that are made. MB/s are millions of bytes of text, whatever is wrapped around it, for each second of
-//! CPU that the process takes, user and system (Linux), in files that the system has in memory.
+//! With a file, its texts; else 20,000 that are made. MB/s are millions of bytes of text, whatever is wrapped
+//! around it, for each second of CPU that the process takes, user and system (Linux), in files that the
+//! system has in memory.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a bench prints, and panics where it fails")]
 #![expect(clippy::cast_precision_loss, reason = "speeds")]
@@ -63,7 +64,8 @@ fn texts() -> Vec<String> {
 /// CPU seconds of the process so far.
 fn cpu() -> f64 {
     let told = fs::read_to_string("/proc/self/stat").unwrap();
-    // Behind the name, which is in brackets: user and system time are the 12th and the 13th field, in hundredths.
+    // Behind the name, which is in brackets: user and system time are the 12th and the 13th field, in
+    // hundredths.
     let fields: Vec<_> = told.rsplit(')').next().unwrap().split_whitespace().collect();
     let ticks = |field: usize| fields[field].parse::<f64>().unwrap();
     (ticks(11) + ticks(12)) / 100.0

@@ -1,9 +1,10 @@
-//! Search by Hamming distance: the scan beside permuted tables and multi-index hashing, one query at a time and in batches;
-//! alg.G and alg.H beside the scan. Read the figures as ratios within one run.
+//! Search by Hamming distance: the scan beside permuted tables and multi-index hashing, one query at a time
+//! and in batches; alg.G and alg.H beside the scan. Read the figures as ratios within one run.
 //!
-//! `STUDY=n:f:r cargo bench --bench hamming` prints, instead of timing small cases, a table of designs for n random
-//! fingerprints of f bits within the radius of similarity r, or within r bits where r is whole: build, candidates
-//! beside their estimate, time, recall. For example `10000000:64:3`, `300000:400:0.7`. `QUERIES=200` sets the number of queries.
+//! `STUDY=n:f:r cargo bench --bench hamming` prints, instead of timing small cases, a table of designs for n
+//! random fingerprints of f bits within the radius of similarity r, or within r bits where r is whole: build,
+//! candidates beside their estimate, time, recall. For example `10000000:64:3`, `300000:400:0.7`.
+//! `QUERIES=200` sets the number of queries.
 
 #![expect(missing_docs, reason = "criterion's macros make undocumented items")]
 #![expect(clippy::print_stdout, reason = "a study is a table to read")]
@@ -95,10 +96,12 @@ fn one_bit(bits: usize, radius: usize) -> Vec<Design> {
         .into()
 }
 
-/// What a look-up costs and what an entry, on tables of a million random fingerprints, which are beyond the caches of a core.
+/// What a look-up costs and what an entry, on tables of a million random fingerprints, which are beyond the
+/// caches of a core.
 fn costs(clock: &dyn Clock) -> String {
     let (corpus, queries) = (random(64, 1 << 20, 1), random(64, 20_000, 2));
-    // With 32 bits a block nearly every look-up comes back with nothing; with 10 or 11 a query reads about 4000 entries.
+    // With 32 bits a block nearly every look-up comes back with nothing; with 10 or 11 a query reads about
+    // 4000 entries.
     let time = |blocks, radius, asked| {
         let design = Design::new(64, radius, Kind::OneLevel { blocks }).expect("blocks for 64 bits");
         let mut index = index(&design, &corpus).expect("few tables");

@@ -1,4 +1,5 @@
-//! Pages to texts, beside html5ever's tokenizer alone, and what it costs a plain text to be asked whether it is a page.
+//! Pages to texts, beside html5ever's tokenizer alone, and what it costs a plain text to be asked whether it
+//! is a page.
 
 #![expect(missing_docs, reason = "criterion's macro makes a public function")]
 

@@ -1,7 +1,8 @@
 //! One feed through the default pipeline, with the figures that say how well it went.
 //!
-//! `cargo bench --bench replay -- [FEED] [PIPELINE] [WORKERS]`: a feed file, or a number of documents to generate (default
-//! 100,000); `minhash`; as many workers as cores. The floor is the time to read the file and to count its newlines.
+//! `cargo bench --bench replay -- [FEED] [PIPELINE] [WORKERS]`: a feed file, or a number of documents to
+//! generate (default 100,000); `minhash`; as many workers as cores. The floor is the time to read the file
+//! and to count its newlines.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a bench panics where it fails, and prints")]
 

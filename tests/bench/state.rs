@@ -1,7 +1,8 @@
-//! Stored state: publishing epochs of 5,000 changed documents of about 300 bytes, and reading a state back; in a folder, synced.
+//! Stored state: publishing epochs of 5,000 changed documents of about 300 bytes, and reading a state back;
+//! in a folder, synced.
 //!
-//! With `DUPFLOW_STATE_DOCUMENTS=1000000` it instead loads so many documents, replaces each of them ten times, and prints rates,
-//! bytes written and kept, and the time to read them back.
+//! With `DUPFLOW_STATE_DOCUMENTS=1000000` it instead loads so many documents, replaces each of them ten
+//! times, and prints rates, bytes written and kept, and the time to read them back.
 
 #![expect(missing_docs, reason = "criterion's macros make undocumented items")]
 
@@ -117,7 +118,8 @@ fn once(documents: u64) {
         for first in (0..documents).step_by(usize::try_from(EPOCH).expect("it is small")) {
             epoch += 1;
             let made = Instant::now();
-            // In another order each round: a factor that has no divisor in common with a power of ten goes through all.
+            // In another order each round: a factor that has no divisor in common with a power of ten goes
+            // through all.
             let number = |n: u64| (n.wrapping_mul(1_000_003 * (10 * round + 1))) % documents;
             let buffer = changes(epoch, (first..documents.min(first + EPOCH)).map(number));
             let start = Instant::now();

@@ -1,9 +1,10 @@
 //! How long a question takes while documents come in, and what questions cost the documents.
 //!
-//! `cargo bench --bench visitors -- [DOCUMENTS] [EVENTS] [QUESTIONS] [SECONDS] [WORKERS]`, by default 100,000 documents of the generator,
-//! then 1,000 events and 200 questions a second for 20 seconds, as many workers as cores. Epochs are cut every 100 ms. A question is a text
-//! of the corpus; it is timed from when it is due, whether the one before has been answered or not. Then come as many events as can be taken,
-//! by turns with and without as many questions.
+//! `cargo bench --bench visitors -- [DOCUMENTS] [EVENTS] [QUESTIONS] [SECONDS] [WORKERS]`, by default 100,000
+//! documents of the generator, then 1,000 events and 200 questions a second for 20 seconds, as many workers
+//! as cores. Epochs are cut every 100 ms. A question is a text of the corpus; it is timed from when it is
+//! due, whether the one before has been answered or not. Then come as many events as can be taken, by turns
+//! with and without as many questions.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,6 +1,7 @@
 //! A browser that does what it is told: Chromium without a window, over the DevTools protocol.
 //!
-//! One browser has one page. Nothing here polls: what is waited for is a promise that the page keeps, and a read that has a bound.
+//! One browser has one page. Nothing here polls: what is waited for is a promise that the page keeps, and a
+//! read that has a bound.
 
 use std::env;
 use std::io::{BufRead, BufReader, Write};
@@ -150,8 +151,8 @@ impl Browser {
         self.value(&format!("void document.querySelector({}).click()", json!(selector)));
     }
 
-    /// Everything that the browser complained of, and every request that went elsewhere than to the origins. A complaint that has one of
-    /// the words is expected.
+    /// Everything that the browser complained of, and every request that went elsewhere than to the origins.
+    /// A complaint that has one of the words is expected.
     pub(crate) fn troubles(&mut self, origins: &[&str], expected: &[&str]) -> Vec<String> {
         // Whatever has happened before this answer has been told before it.
         self.value("0");

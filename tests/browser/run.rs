@@ -1,4 +1,5 @@
-//! The program beside the page: a feed in a file, and standard input, to which events are added while somebody looks.
+//! The program beside the page: a feed in a file, and standard input, to which events are added while
+//! somebody looks.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
@@ -17,7 +18,8 @@ pub(crate) fn words(seed: u64, count: u64) -> String {
     (0..count).map(|n| format!("w{seed}x{n} ")).collect()
 }
 
-/// `dupflow run`, whose sources are the file `feed.jsonl` of a folder and standard input, and whose output is `deltas.jsonl` there.
+/// `dupflow run`, whose sources are the file `feed.jsonl` of a folder and standard input, and whose output is
+/// `deltas.jsonl` there.
 pub(crate) struct Run {
     process: Child,
     input: Option<ChildStdin>,

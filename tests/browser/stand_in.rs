@@ -40,7 +40,8 @@ impl StandIn {
         format!("http://{}", self.address)
     }
 
-    /// Sends what is made of the epoch's number to whoever reads deltas, each `every`, until the returned end is dropped.
+    /// Sends what is made of the epoch's number to whoever reads deltas, each `every`, until the returned end
+    /// is dropped.
     pub(crate) fn send_each(&mut self, every: Duration, frame: impl Fn(u64) -> Value + Send + 'static) {
         let (stop, stopped) = channel();
         self._stop = stop;

@@ -110,7 +110,8 @@ fn a_run_is_watched_and_comes_back() {
     browser.go("#/pipeline");
     browser.wait("document.querySelectorAll('.curve rect').length > 0 && document.querySelector('.curve .promise').getAttribute('d').length > 500");
 
-    // The run ends as in a crash, and starts again: the page says the one, shows the other, and loses nothing that it had.
+    // The run ends as in a crash, and starts again: the page says the one, shows the other, and loses nothing
+    // that it had.
     browser.go("#/deltas");
     browser.wait("document.querySelectorAll('.delta').length > 0");
     let port = run.port();

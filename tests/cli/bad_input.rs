@@ -1,4 +1,5 @@
-//! Bad input never stops a run and never vanishes: each kind has a message, a counter, and its place in the dead letters.
+//! Bad input never stops a run and never vanishes: each kind has a message, a counter, and its place in the
+//! dead letters.
 
 use std::io::Write;
 
@@ -92,7 +93,8 @@ fn a_line_of_200_megabytes_passes_through_little_memory() {
     let stats = &lines(&place.read("stats").replace('\n', " "))[0];
     assert_eq!(stats["bad_records"], json!({ "too_long": 1 }));
     assert!(run.err.contains("bad record in \"-\", line 2: longer than 64 MiB (too_long)"), "{run:?}");
-    // A buffer that doubles up to the longest record that is allowed, 64 MiB; to hold the whole line would take twice that.
+    // A buffer that doubles up to the longest record that is allowed, 64 MiB; to hold the whole line would
+    // take twice that.
     assert!(stats["peak_rss_bytes"].as_u64() < Some(320 << 20), "{stats}");
     let kept = std::fs::metadata(place.path("dead")).unwrap().len();
     assert_eq!(kept, (200 << 20) + r#"{"id":"x","text":""}"#.len() as u64 + 1, "kept whole");
@@ -228,7 +230,8 @@ fn where_no_bad_record_is_allowed_the_first_one_ends_the_run() {
         let told =
             format!("error: bad record in \"feed\", line {line}: not a complete JSON value (not_json)\n");
         assert!(run.err.ends_with(&told), "{run:?}");
-        // Whole epochs before the one with the bad record: at least those that had to be durable for it to be begun.
+        // Whole epochs before the one with the bad record: at least those that had to be durable for it to be
+        // begun.
         assert!(whole.starts_with(&run.out) && run.out.ends_with('\n'), "{run:?}");
         let epochs = run.out.lines().count();
         assert!((136..=200).contains(&epochs), "{epochs} epochs of one delta are written");
@@ -242,7 +245,8 @@ fn where_no_bad_record_is_allowed_the_first_one_ends_the_run() {
 fn where_a_bad_record_cannot_be_kept_its_epoch_is_not_written() {
     let place = Place::new();
     let pair = |a: &str, b: &str| upsert(a, &page(0..0, 0)) + &upsert(b, &page(0..0, 0));
-    // Kept by a worker: a line that is not JSON; longer than what is buffered of the dead letters, and shorter.
+    // Kept by a worker: a line that is not JSON; longer than what is buffered of the dead letters, and
+    // shorter.
     let long = format!("{}\n", "x".repeat(100_000));
     place.file("long", pair("a", "b") + &long + &pair("c", "d"));
     place.file("short", pair("a", "b") + "x\n");

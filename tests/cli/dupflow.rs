@@ -18,7 +18,8 @@ pub(crate) struct Ended {
     pub(crate) err: String,
 }
 
-/// The binary with arguments; standard input is empty, and nothing is inherited that would change what it says.
+/// The binary with arguments; standard input is empty, and nothing is inherited that would change what it
+/// says.
 pub(crate) fn command<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dupflow"));
     command.args(arguments).env_remove("RUST_LOG").stdin(Stdio::null());

@@ -36,8 +36,8 @@ fn number(row: &BTreeMap<String, String>, column: &str) -> f64 {
     row[column].parse().unwrap_or_else(|_| panic!("{column} of {row:?}"))
 }
 
-/// The seed is pinned. With 20,000 pairs the mean over FUNDS-like pairs at T = 0.8, whose standard deviation is about 100
-/// components, is known to 0.7: 33 and 113 by exact computation.
+/// The seed is pinned. With 20,000 pairs the mean over FUNDS-like pairs at T = 0.8, whose standard deviation
+/// is about 100 components, is known to 0.7: 33 and 113 by exact computation.
 #[test]
 fn the_filter_reads_what_theory_says() {
     let place = Place::new();
@@ -68,7 +68,8 @@ fn the_filter_reads_what_theory_says() {
     assert_eq!(rates.len(), 4 * 4 * 4);
     for row in rates {
         let decided = [16, 32, 64, 128, 200, 400, 600, 800].map(|k| number(&row, &format!("{k} (%)")));
-        // The shipped filter has nothing between the first word and the end, and at T = 0.3 the first word says little.
+        // The shipped filter has nothing between the first word and the end, and at T = 0.3 the first word
+        // says little.
         let least = if row["rule"].contains("bit") { 0.0 } else { 60.0 };
         assert!(decided.is_sorted() && decided[7] >= least && decided[7] <= 100.0, "{row:?}");
         // Nothing is decided before the first look, and much at it.
@@ -119,8 +120,9 @@ fn the_page_holds_all_of_it() {
     }
 }
 
-/// The same seed, so the same numbers on any number of threads; and most cases within their intervals of 99.9 %, though with so
-/// few trials errors are not quite normal. The mean over 12 cases of 8 trials is within 0.5 of 1 by 3.4 standard deviations.
+/// The same seed, so the same numbers on any number of threads; and most cases within their intervals of 99.9
+/// %, though with so few trials errors are not quite normal. The mean over 12 cases of 8 trials is within 0.5
+/// of 1 by 3.4 standard deviations.
 #[test]
 fn estimators_are_within_their_intervals() {
     let place = Place::new();
@@ -198,8 +200,8 @@ fn pipelines_are_held_against_the_truth() {
     assert_eq!(place.read("read/pipelines_quality.csv"), place.read("computed/pipelines_quality.csv"));
 }
 
-/// A document whose halves change places: to `sectional` it has nothing in common with the first, to others nearly everything; and
-/// `simhash` has the threshold of its distance.
+/// A document whose halves change places: to `sectional` it has nothing in common with the first, to others
+/// nearly everything; and `simhash` has the threshold of its distance.
 #[test]
 fn pipelines_are_held_against_their_own_measures() {
     let place = Place::new();
@@ -227,7 +229,8 @@ fn pipelines_are_held_against_their_own_measures() {
     assert!(!place.path("limited/pipelines_own.csv").exists());
 }
 
-/// Of twins, one in words and three without spaces: each character a word finds all and too much, the others nothing that is wrong.
+/// Of twins, one in words and three without spaces: each character a word finds all and too much, the others
+/// nothing that is wrong.
 #[test]
 fn scripts_are_held_against_their_twin() {
     let place = Place::new();

@@ -34,7 +34,8 @@ fn each_line(out: &str) -> impl Iterator<Item = Value> {
 /// Pairs with their similarity.
 pub(crate) type Pairs = BTreeMap<(String, String), f64>;
 
-/// What an output of `--emit deltas` accumulates to. Checks that it is sorted, and each pair there 0 or 1 times at any line.
+/// What an output of `--emit deltas` accumulates to. Checks that it is sorted, and each pair there 0 or 1
+/// times at any line.
 pub(crate) fn accumulated(out: &str) -> Pairs {
     let mut pairs = Pairs::new();
     let mut last = None;

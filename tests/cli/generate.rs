@@ -248,7 +248,8 @@ fn columns_hold_the_feed() {
     assert_eq!(found, expected);
 }
 
-/// A family of 200: all of one cluster; copies: pairs with the smallest; rounds leave what the last round has.
+/// A family of 200: all of one cluster; copies: pairs with the smallest; rounds leave what the last round
+/// has.
 #[test]
 fn feeds_of_one_shape() {
     let place = Place::new();

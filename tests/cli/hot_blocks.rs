@@ -1,6 +1,8 @@
-//! Hot blocks and large groups of copies: no work that is quadratic in them, the law, and a name for what is left out.
+//! Hot blocks and large groups of copies: no work that is quadratic in them, the law, and a name for what is
+//! left out.
 //!
-//! `DUPFLOW_HOT_BLOCKS=50000` runs the same with so many documents, which takes a release build a few seconds.
+//! `DUPFLOW_HOT_BLOCKS=50000` runs the same with so many documents, which takes a release build a few
+//! seconds.
 
 use std::fmt::Write;
 
@@ -56,7 +58,8 @@ fn identical_texts_become_a_star() {
 fn different_texts_of_one_block_make_it_hot_until_they_are_gone() {
     let place = Place::new();
     let n = size();
-    // One word of a long page differs: nearly all have most of their bands in common. Features are kept, so that all differ.
+    // One word of a long page differs: nearly all have most of their bands in common. Features are kept, so
+    // that all differ.
     let document = |i: u32| (format!("{i:06}"), words(0..300) + &format!(" u{i}"));
     let feed: String = (0..n).map(document).map(|(id, text)| upsert(&id, &text)).collect();
     let options = "-p exact --set blocking.bands=18 --set blocking.cap=100 --set blocking.hot=skip";
@@ -73,7 +76,8 @@ fn different_texts_of_one_block_make_it_hot_until_they_are_gone() {
     );
     let told = format!("            band {}, block {}: ", hot[0]["table"], hot[0]["hash"].as_str().unwrap());
     assert!(run.err.contains("hot blocks  ") && run.err.contains(&told), "{told}: {}", run.err);
-    // All pairs of each of 18 bands' blocks until they are hot, then a few meetings of the few that differ in a band.
+    // All pairs of each of 18 bands' blocks until they are hot, then a few meetings of the few that differ in
+    // a band.
     let most = 18 * 100 * 100 / 2 + 8 * u64::from(n);
     assert!(stats["candidates"].as_u64() < Some(most), "{stats}");
     let retracted = stats["deltas"].as_u64() > stats["pairs"].as_u64();
@@ -91,7 +95,8 @@ fn different_texts_of_one_block_make_it_hot_until_they_are_gone() {
     assert!(!emptied.err.contains("hot blocks"), "{}", emptied.err);
 }
 
-/// Said when there are more sketches than planned for; each doubling since is counted where that is made (`pipeline/outgrown`).
+/// Said when there are more sketches than planned for; each doubling since is counted where that is made
+/// (`pipeline/outgrown`).
 #[test]
 fn a_corpus_that_outgrows_its_plan_says_so() {
     let place = Place::new();

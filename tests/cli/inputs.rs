@@ -167,7 +167,8 @@ fn the_first_object_decides_what_ids_are() {
     assert_eq!(place.run("replay --emit pairs feed more").out, "");
 }
 
-/// Pages and texts of a folder may be compressed, and so may a Parquet file as a whole; names need not be UTF-8.
+/// Pages and texts of a folder may be compressed, and so may a Parquet file as a whole; names need not be
+/// UTF-8.
 #[cfg(target_os = "linux")]
 #[test]
 fn what_is_compressed_and_what_names_are() {

@@ -1,4 +1,5 @@
-//! `--output-format`, `--emit keep` and `--emit remove`: every form holds what JSON Lines hold, and the two lists part the corpus.
+//! `--output-format`, `--emit keep` and `--emit remove`: every form holds what JSON Lines hold, and the two
+//! lists part the corpus.
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
@@ -66,8 +67,8 @@ fn rows(out: &str) -> Vec<Row> {
     rows
 }
 
-/// A row of another form. A number with a fraction is read as those of JSON Lines were, which may cost its last digit; that the digits are
-/// the same is asserted beside.
+/// A row of another form. A number with a fraction is read as those of JSON Lines were, which may cost its
+/// last digit; that the digits are the same is asserted beside.
 fn row_of(cells: impl Iterator<Item = (String, String)>) -> Row {
     let read = |(name, cell): (String, String)| match name.as_str() {
         "similarity" | "standard_error" => {

@@ -60,8 +60,9 @@ fn documents(run: &Ended) -> Vec<(String, String)> {
     run.out.lines().map(document).collect()
 }
 
-/// Words are shingles, so that n of 20 words leave a similarity far from that of the next text. What a text is told is what `replay`
-/// says of a document of that text behind all others, with the same evidence. (Under live weights that document has a part in the weights.)
+/// Words are shingles, so that n of 20 words leave a similarity far from that of the next text. What a text
+/// is told is what `replay` says of a document of that text behind all others, with the same evidence. (Under
+/// live weights that document has a part in the weights.)
 #[test]
 fn every_pipeline_answers_what_a_document_of_the_text_would_be_paired_with() {
     let place = place();
@@ -165,7 +166,8 @@ fn line(text: &str, rest: &str) -> String {
     format!("{{\"text\":\"{text}\"{rest}}}\n")
 }
 
-/// Each line is answered as its text is alone, in their order; inputs may follow the corpus as they do before a text.
+/// Each line is answered as its text is alone, in their order; inputs may follow the corpus as they do before
+/// a text.
 #[test]
 fn many_texts_are_answered_each() {
     let place = place();

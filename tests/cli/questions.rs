@@ -49,7 +49,8 @@ fn two_texts_by_every_pipeline() {
     }
 }
 
-/// A pair of `replay` as `trace` writes it. The similarity is taken from the line, since serde_json may read its last bit wrong.
+/// A pair of `replay` as `trace` writes it. The similarity is taken from the line, since serde_json may read
+/// its last bit wrong.
 fn told((line, pair): (&str, Value)) -> String {
     let similarity = line.split("\"similarity\":").nth(1).map(|end| end.trim_end_matches('}').parse::<f64>());
     let similarity = similarity.expect("a similarity").expect("a number");

@@ -1,4 +1,5 @@
-//! `dupflow replay`: the same result however the feed is packed, cut, divided and played, in the promised forms.
+//! `dupflow replay`: the same result however the feed is packed, cut, divided and played, in the promised
+//! forms.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
@@ -368,8 +369,8 @@ fn a_redirected_output_is_not_read_either() {
     assert!(told.starts_with("error: standard output: ") && told.contains("docs/out"), "{told}");
 }
 
-/// The default looks change nothing that is written, of sketches of any layout: with an error of 1e-5 on a pinned seed. Where no
-/// similarity is written, pairs that are accepted early are not even read to their end.
+/// The default looks change nothing that is written, of sketches of any layout: with an error of 1e-5 on a
+/// pinned seed. Where no similarity is written, pairs that are accepted early are not even read to their end.
 #[test]
 fn looks_change_what_is_read_and_nothing_that_is_written() {
     let place = with_feed();

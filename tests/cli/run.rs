@@ -75,7 +75,8 @@ impl Running {
         assert!(sent.success());
     }
 
-    /// Waits for the end, with standard input still open: the code, the rest of the output, the rest of the messages.
+    /// Waits for the end, with standard input still open: the code, the rest of the output, the rest of the
+    /// messages.
     fn end(mut self) -> (Option<i32>, String, String) {
         let (mut out, mut err) = (String::new(), String::new());
         self.output.read_to_string(&mut out).expect("the pipe is open");
@@ -164,7 +165,8 @@ fn an_epoch_by_the_clock_waits_for_no_more_events() {
     assert_eq!(run.end().0, Some(0));
 }
 
-/// As `tail -f FEED | dupflow run -c config/local.toml` does: what is fewer than an epoch's events is answered all the same.
+/// As `tail -f FEED | dupflow run -c config/local.toml` does: what is fewer than an epoch's events is
+/// answered all the same.
 #[cfg(unix)]
 #[test]
 fn deltas_are_written_while_the_pipe_is_open() {

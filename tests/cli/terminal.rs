@@ -1,7 +1,7 @@
 //! What is said beside the data: colours, how much, and which program it is.
 //!
-//! Bug classes: escape sequences where they are declined; a quiet run that speaks, or hides an error; an option that is understood by some
-//! commands only.
+//! Bug classes: escape sequences where they are declined; a quiet run that speaks, or hides an error; an
+//! option that is understood by some commands only.
 
 #[cfg(unix)]
 use std::fs::{File, OpenOptions};

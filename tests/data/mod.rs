@@ -1,7 +1,7 @@
 //! The recorded corpora that some tests run on, and a loud word where they are absent.
 //!
-//! They are large, so they do not come with the project: `DUPFLOW_DATA` names their folder, else it is looked for beside
-//! the project's own, in `shared/data`.
+//! They are large, so they do not come with the project: `DUPFLOW_DATA` names their folder, else it is looked
+//! for beside the project's own, in `shared/data`.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};

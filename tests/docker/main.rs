@@ -1,7 +1,8 @@
-//! The files in `docker/` and the runbook, held against the program: every subcommand, flag, path, variable, key, port and message in them.
+//! The files in `docker/` and the runbook, held against the program: every subcommand, flag, path, variable,
+//! key, port and message in them.
 //!
-//! Bug classes: a flag or a key that has another name by now; a file that is mounted in one place and named in another; a port that
-//! nobody listens on; a time to end that is shorter than what the program takes.
+//! Bug classes: a flag or a key that has another name by now; a file that is mounted in one place and named
+//! in another; a port that nobody listens on; a time to end that is shorter than what the program takes.
 //!
 //! No container runs here. What a builder does is not checked beyond its sources and features.
 

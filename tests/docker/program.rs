@@ -63,8 +63,8 @@ pub(crate) fn settings(config: &str) -> toml::Table {
     config.parse().unwrap()
 }
 
-/// Checks a deployment file as `dupflow check` does, with what a container's environment holds, and that it uses all of that; `files` says
-/// what the container has at which path.
+/// Checks a deployment file as `dupflow check` does, with what a container's environment holds, and that it
+/// uses all of that; `files` says what the container has at which path.
 pub(crate) fn check_config(
     config: &str,
     pipeline: &str,

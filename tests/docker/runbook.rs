@@ -22,7 +22,8 @@ fn its_commands_are_those_of_the_program() {
     commands.iter().for_each(|command| program::check_command(command));
 }
 
-/// All code as its texts read: those over several lines joined, quotes as they are printed, "…" for what is filled in.
+/// All code as its texts read: those over several lines joined, quotes as they are printed, "…" for what is
+/// filled in.
 fn sources() -> String {
     let mut folders = vec![root().join("src")];
     let mut code = String::new();

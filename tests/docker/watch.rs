@@ -1,4 +1,5 @@
-//! Prometheus and Grafana beside the composition: what they ask for is what the program tells, and each alert has its section in the runbook.
+//! Prometheus and Grafana beside the composition: what they ask for is what the program tells, and each alert
+//! has its section in the runbook.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -32,7 +33,8 @@ fn queries() -> Vec<(String, String)> {
     panels.iter().flat_map(of).collect()
 }
 
-/// The words of an expression that begin as metrics do, each with the labels that are asked of it in braces behind it.
+/// The words of an expression that begin as metrics do, each with the labels that are asked of it in braces
+/// behind it.
 fn metrics(expression: &str) -> Vec<(String, Vec<String>)> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut found = Vec::new();

@@ -13,11 +13,13 @@ use serde_json::{Value, json};
 use crate::broker::{Broker, Writer};
 use crate::place::Place;
 
-/// Of the input: its segments are closed after half a second, and cleaned at once. The ends of documents stay for the usual day.
+/// Of the input: its segments are closed after half a second, and cleaned at once. The ends of documents stay
+/// for the usual day.
 pub(crate) const SETTINGS: &[(&str, &str)] =
     &[("cleanup.policy", "compact"), ("segment.ms", "500"), ("min.cleanable.dirty.ratio", "0.01")];
 
-/// A feed in which documents are written several times: with a text of their own, with that of a neighbour, ended, and begun again.
+/// A feed in which documents are written several times: with a text of their own, with that of a neighbour,
+/// ended, and begun again.
 pub(crate) fn feed(place: &Place, seed: u64) -> std::path::PathBuf {
     place.done("generate --documents 1500 --seed 5 --near 0.4 --max-words 60 -o good.jsonl");
     let good = std::fs::read_to_string(place.path("good.jsonl")).unwrap();
@@ -42,8 +44,8 @@ pub(crate) fn feed(place: &Place, seed: u64) -> std::path::PathBuf {
     place.path("feed.jsonl")
 }
 
-/// Writes the feed at a rate. A document stays in the partition in which its first record is; the later ones have the partitions too that have been
-/// added since.
+/// Writes the feed at a rate. A document stays in the partition in which its first record is; the later ones
+/// have the partitions too that have been added since.
 pub(crate) fn write(
     broker: &Broker,
     topic: &str,
@@ -54,7 +56,8 @@ pub(crate) fn write(
     let (connection, topic) = (broker.connection(), topic.to_owned());
     let feed = std::fs::read_to_string(feed).unwrap();
     thread::spawn(move || {
-        // A writer knows the partitions that there are when it begins; and one that has to try again keeps the order.
+        // A writer knows the partitions that there are when it begins; and one that has to try again keeps
+        // the order.
         let own = [("linger.ms", "1"), ("enable.idempotence", "true")];
         let begin = || Writer(connection.producer("writer", &own).unwrap());
         let (mut writer, mut known) = (begin(), 0);

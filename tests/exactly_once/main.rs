@@ -1,7 +1,9 @@
-//! Exactly once, by killing: a run is ended by SIGKILL again and again, at random moments or at every point between two steps that are durable;
-//! what its output holds in the end must be what a replay of the same feed gives, and hold nothing twice on the way.
+//! Exactly once, by killing: a run is ended by SIGKILL again and again, at random moments or at every point
+//! between two steps that are durable; what its output holds in the end must be what a replay of the same
+//! feed gives, and hold nothing twice on the way.
 //!
-//! `cargo test --release --test exactly_once -- [OPTIONS]`, one command that prints each kill and the verdict:
+//! `cargo test --release --test exactly_once -- [OPTIONS]`, one command that prints each kill and the
+//! verdict:
 //!
 //! | option | |
 //! |---|---|
@@ -16,8 +18,8 @@
 //! | `--compacted` | of topics: the input is compacted all the time, each document is written several times, and partitions are added on the way |
 //! | `--pipeline NAME` | default minhash |
 //!
-//! Without options it is what `cargo test` runs: a small feed into files, it and a table into tables of a file, and of a server if one is installed.
-//! Nothing else has to be there: what is not is told with SKIPPED.
+//! Without options it is what `cargo test` runs: a small feed into files, it and a table into tables of a
+//! file, and of a server if one is installed. Nothing else has to be there: what is not is told with SKIPPED.
 
 #![expect(
     clippy::unwrap_used,

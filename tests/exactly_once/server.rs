@@ -1,4 +1,5 @@
-//! A server of PostgreSQL of its own: of Debian's package or of the path, on a free port, in a folder that goes with it.
+//! A server of PostgreSQL of its own: of Debian's package or of the path, on a free port, in a folder that
+//! goes with it.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -94,7 +95,8 @@ impl Server {
     pub(crate) fn restart(&self) {
         let until = Instant::now() + BOUND;
         loop {
-            // What a kill has left of it may hold its memory for a moment: then it ends at once, and is started again.
+            // What a kill has left of it may hold its memory for a moment: then it ends at once, and is
+            // started again.
             let log =
                 std::fs::OpenOptions::new().create(true).append(true).open(self.folder.path().join("log"));
             let (data, port) = (self.data(), self.port.to_string());

@@ -17,7 +17,8 @@ pub(crate) trait Database: Sync {
     fn place(&self) -> String;
     /// Rows as texts; NULL is empty. `None` if a table is not there.
     fn rows(&self, sql: &str) -> Option<Vec<Vec<String>>>;
-    /// Changes of documents, in one transaction; with `late`, one that begins before another and ends after it.
+    /// Changes of documents, in one transaction; with `late`, one that begins before another and ends after
+    /// it.
     fn apply(&self, events: &[Event], late: &[Event]);
     /// Makes the table of documents, empty.
     fn make(&self);
@@ -306,7 +307,8 @@ pub(crate) fn run(options: &Options, database: &dyn Database) -> Verdict {
     scene.verdict
 }
 
-/// Two pieces of a feed as two transactions at once: an id that is in both is in the first one only, with its last event.
+/// Two pieces of a feed as two transactions at once: an id that is in both is in the first one only, with its
+/// last event.
 fn parted(first: &[Event], second: &[Event]) -> (Vec<Event>, Vec<Event>) {
     let ids: BTreeSet<&String> = first.iter().map(|event| &event.id).collect();
     let (both, late): (Vec<Event>, Vec<Event>) =

@@ -1,7 +1,7 @@
 //! Fuzzing without a fuzzer: every target on its kept corpus, and on some hundred changes of it.
 //!
-//! What a fuzzer has found is kept in `corpus/TARGET`, so that it is tried in every run. `libfuzzer/` has the coverage-guided fuzzer
-//! over the same targets. `DUPFLOW_SEED` draws other changes.
+//! What a fuzzer has found is kept in `corpus/TARGET`, so that it is tried in every run. `libfuzzer/` has the
+//! coverage-guided fuzzer over the same targets. `DUPFLOW_SEED` draws other changes.
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 

@@ -1,7 +1,7 @@
 //! What is fuzzed: bytes in, and what must hold whatever they are.
 //!
-//! Each target reads its bytes as a part of the program would that takes them from outside. None may panic, none may take more than its input
-//! deserves, and what each says must add up and be the same again.
+//! Each target reads its bytes as a part of the program would that takes them from outside. None may panic,
+//! none may take more than its input deserves, and what each says must add up and be the same again.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -42,7 +42,8 @@ impl Broker {
             return Ok(Self::at(&address));
         }
         let folder = tempfile::tempdir().unwrap();
-        // Not one that the system would give: while the broker is down, or has not opened it yet, somebody's connection may get it.
+        // Not one that the system would give: while the broker is down, or has not opened it yet, somebody's
+        // connection may get it.
         let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
         let port = std::iter::repeat_with(|| rand::random_range(20_000..32_000)).find(is_free).unwrap();
         let started = script(&["start", folder.path().to_str().unwrap(), &port.to_string()]);
@@ -84,7 +85,8 @@ impl Broker {
         })
     }
 
-    /// The address at which it speaks TLS, and the file of its certificate; `None` if the broker is not ours, or has none.
+    /// The address at which it speaks TLS, and the file of its certificate; `None` if the broker is not ours,
+    /// or has none.
     pub(crate) fn tls(&self) -> Option<(String, String)> {
         let (folder, _) = self.own.as_ref()?;
         let port = std::fs::read_to_string(folder.path().join("tls_port")).ok()?;
@@ -174,7 +176,8 @@ impl Broker {
         ClientConfig::new().set("bootstrap.servers", &self.address).create().unwrap()
     }
 
-    /// Waits until a partition ends at an offset: a broker puts the mark that ends a transaction after it has answered.
+    /// Waits until a partition ends at an offset: a broker puts the mark that ends a transaction after it has
+    /// answered.
     pub(crate) fn until_end(&self, topic: &str, partition: u32, end: u64) {
         let (admin, last) = (self.admin(), Instant::now() + BOUND);
         while admin.held(topic, partition).unwrap().1 != end {

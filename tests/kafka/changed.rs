@@ -1,4 +1,5 @@
-//! What changes under a run: compaction, topics that are made anew, partitions that are added, records that expire, marks that are lost.
+//! What changes under a run: compaction, topics that are made anew, partitions that are added, records that
+//! expire, marks that are lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -547,7 +548,8 @@ fn a_long_weekend(broker: &Broker) {
     run.stop();
 }
 
-/// A run that was told to reconcile has stored documents, and was killed before it wrote the first correction.
+/// A run that was told to reconcile has stored documents, and was killed before it wrote the first
+/// correction.
 fn a_correction_that_was_cut_off(broker: &Broker) {
     let mut scene = Scene::new(broker, 1);
     scene.more = format!("{STATE}state.commit_every = \"3600s\"\n");

@@ -148,7 +148,8 @@ fn the_broker_goes_for_longer_than_a_transaction(broker: &Broker) {
         );
         return;
     }
-    // Lines of one kind are a second apart, and the later one tells how many were left out: the transaction's time is over.
+    // Lines of one kind are a second apart, and the later one tells how many were left out: the transaction's
+    // time is over.
     run.says("left_out=");
     broker.restart();
     put(&scene, 1, &[("c", 1), ("x0", 2), ("y", 2)]);

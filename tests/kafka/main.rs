@@ -1,11 +1,12 @@
 //! Topics as source and as sink, against a real broker.
 //!
-//! The broker is that of `KAFKA_BOOTSTRAP`, or one that `broker.sh` starts for the time of the tests. Where there is none, all of them
-//! are skipped, and say so. What a broker alone can show is here: fencing, transactions that time out, aborted records, retention,
-//! topics that are deleted and made anew.
+//! The broker is that of `KAFKA_BOOTSTRAP`, or one that `broker.sh` starts for the time of the tests. Where
+//! there is none, all of them are skipped, and say so. What a broker alone can show is here: fencing,
+//! transactions that time out, aborted records, retention, topics that are deleted and made anew.
 //!
-//! Nothing waits for a time: each waits for what it waits for, with a bound that only a failure meets. Most of a test's time is such
-//! waiting, so several run at once, each with topics of its own; those that kill the broker run first, one by one.
+//! Nothing waits for a time: each waits for what it waits for, with a bound that only a failure meets. Most
+//! of a test's time is such waiting, so several run at once, each with topics of its own; those that kill the
+//! broker run first, one by one.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test panics where it fails, and tells")]
 #![expect(clippy::disallowed_methods, reason = "every wait has a bound, and measurements take the time")]

@@ -101,8 +101,8 @@ fn ids_move_when_partitions_are_added(broker: &Broker) {
     stop(run, 1);
 }
 
-/// Updates leave the `ts` of their rows as it is, and tombstones have Kafka's time: an update in a lower partition
-/// counts, as does an upsert behind a delete.
+/// Updates leave the `ts` of their rows as it is, and tombstones have Kafka's time: an update in a lower
+/// partition counts, as does an upsert behind a delete.
 fn times_in_rows_do_not_move_ids(broker: &Broker) {
     let mut scene = scene(broker, 3);
     let (one, two) = (Some(1), Some(2));

@@ -323,7 +323,8 @@ fn a_resumed_run_ends_and_its_successor_stays(broker: &Broker) {
     }
 }
 
-/// A run with a wrong topic, pipeline or topic of marks is refused, and the one that it would have replaced goes on.
+/// A run with a wrong topic, pipeline or topic of marks is refused, and the one that it would have replaced
+/// goes on.
 fn a_refused_run_ends_no_other(broker: &Broker) {
     let mut scene = Scene::new(broker, 1);
     let id = Broker::name("id");

@@ -188,7 +188,8 @@ impl Output {
         }
     }
 
-    /// Reads on until there are these pairs, written `a b`; no pair is ever there twice, or taken back that is not there.
+    /// Reads on until there are these pairs, written `a b`; no pair is ever there twice, or taken back that
+    /// is not there.
     pub(crate) fn until<S: AsRef<str>>(&mut self, run: &mut Run, expected: &[S]) {
         let is_there = |pairs: &BTreeMap<(String, String), i64>| {
             let there = pairs.iter().filter(|(_, times)| **times == 1);

@@ -265,8 +265,9 @@ fn what_was_not_committed_is_gone(broker: &Broker) {
     assert_eq!(committed(broker, &output.topic).len(), 2);
 }
 
-/// The broker aborts a transaction that takes too long, which raises the producer's epoch, and tells only at the next step: the commit is
-/// found not to be there, and is written again. Another program that takes the id and writes no mark looks the same to the sink.
+/// The broker aborts a transaction that takes too long, which raises the producer's epoch, and tells only at
+/// the next step: the commit is found not to be there, and is written again. Another program that takes the
+/// id and writes no mark looks the same to the sink.
 fn a_transaction_that_times_out_is_written_again(broker: &Broker) {
     let output = output(broker);
     let mut sink = KafkaSink::new(output.clone(), None);

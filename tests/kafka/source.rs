@@ -186,8 +186,8 @@ fn a_line_behind_what_is_never_seen(broker: &Broker) {
     writer.begin();
     writer.put(&topic, 0, Some("k"), Some(b"never"));
     writer.abort();
-    // An earlier run has read to the end: marks of transactions and an aborted record are all that lies before it. Nothing follows, and the
-    // run comes to be live.
+    // An earlier run has read to the end: marks of transactions and an aborted record are all that lies
+    // before it. Nothing follows, and the run comes to be live.
     let ahead = vec![Line::Offsets(offsets(&[(0, 4), (1, 0)]))];
     let mut reading = Reading::start(kafka(broker, &topic, Start::Earliest), None, ahead.clone(), ROOM);
     // The line is reached by what is handed over, which may be before it is taken.
@@ -285,7 +285,8 @@ fn new_partitions(broker: &Broker) {
     let mut reading = Reading::of(kafka(broker, &topic, Start::Latest));
     reading.until("a position", |reading| reading.next.contains_key(&0));
     broker.admin().grow(&topic, 3).unwrap();
-    // Even those that are written before the partition is found: it is read from its first record on, whatever `start` says.
+    // Even those that are written before the partition is found: it is read from its first record on,
+    // whatever `start` says.
     let late = broker.writer();
     late.texts(&topic, 2, &[("c", "t")]);
     late.texts(&topic, 1, &[("b", "t")]);

@@ -1,7 +1,7 @@
 //! Causes: each by a small history, and that they decide nothing.
 //!
-//! Bug classes: a delta that blames a block although its document has changed, or a document although a block has; a cause that depends on
-//! which worker had the document.
+//! Bug classes: a delta that blames a block although its document has changed, or a document although a block
+//! has; a cause that depends on which worker had the document.
 
 use std::time::Duration;
 
@@ -96,7 +96,8 @@ fn documents_that_expire() {
     );
 }
 
-/// A group of copies becomes a star and is none any more, of which neither `b` nor `c` has an event; then it gets another centre, `0`.
+/// A group of copies becomes a star and is none any more, of which neither `b` nor `c` has an event; then it
+/// gets another centre, `0`.
 #[test]
 fn groups_that_pass_the_limit() {
     let plan = Plan::load("exact", &["output.expand_limit=3".to_owned()]).unwrap();
@@ -125,7 +126,8 @@ fn groups_that_pass_the_limit() {
     );
 }
 
-/// Members that no longer stand for their group lose their pairs with other texts; the document of such a text has no event.
+/// Members that no longer stand for their group lose their pairs with other texts; the document of such a
+/// text has no event.
 #[test]
 fn pairs_of_a_group_with_others() {
     let settings = ["threshold=0.3", "output.expand_limit=2"].map(str::to_owned);

@@ -1,7 +1,8 @@
 //! The promise of a distance: no pair of fingerprints within it is missed, whatever the texts have in common.
 //!
-//! The judge is brute force over all fingerprints. Texts are of a few templates, so that most bits of their fingerprints are alike and blocks
-//! are large: under the rule of leaders pairs are missed here, which is checked too.
+//! The judge is brute force over all fingerprints. Texts are of a few templates, so that most bits of their
+//! fingerprints are alike and blocks are large: under the rule of leaders pairs are missed here, which is
+//! checked too.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

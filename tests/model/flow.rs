@@ -1,7 +1,8 @@
-//! Where a run waits, and how it fails: limits that hold the readers back, and failures after which no epoch closes.
+//! Where a run waits, and how it fails: limits that hold the readers back, and failures after which no epoch
+//! closes.
 //!
-//! Bug classes: memory that grows with a slow worker or a slow sink; a failure that makes a part of an epoch look like all of
-//! it, or leaves somebody waiting for ever.
+//! Bug classes: memory that grows with a slow worker or a slow sink; a failure that makes a part of an epoch
+//! look like all of it, or leaves somebody waiting for ever.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,9 +1,9 @@
-//! Random histories in which near-duplicates, copies, repeats and deletes of unknown ids are common; and how properties of them are
-//! checked.
+//! Random histories in which near-duplicates, copies, repeats and deletes of unknown ids are common; and how
+//! properties of them are checked.
 //!
-//! The seed is fixed, so that a test gives the same answer each time. `DUPFLOW_SEED=7 cargo test --test model` draws other histories.
-//! A failure prints its seed and the smallest history found; its case is added to `regressions.txt` beside this file, which is
-//! committed with the fix and checked first from then on.
+//! The seed is fixed, so that a test gives the same answer each time. `DUPFLOW_SEED=7 cargo test --test
+//! model` draws other histories. A failure prints its seed and the smallest history found; its case is added
+//! to `regressions.txt` beside this file, which is committed with the fix and checked first from then on.
 
 use std::collections::BTreeMap;
 
@@ -129,7 +129,8 @@ fn seed() -> u64 {
     typed.map_or(0xd0_d0, |typed| typed.parse().expect("DUPFLOW_SEED is a whole number from 0 to 2^64 - 1"))
 }
 
-/// Runs a property, which panics where it does not hold, on so many cases and on those that it once did not hold for.
+/// Runs a property, which panics where it does not hold, on so many cases and on those that it once did not
+/// hold for.
 pub(crate) fn check<S: Strategy>(cases: u32, strategy: S, property: impl Fn(S::Value)) {
     let seed = seed();
     println!("DUPFLOW_SEED={seed}");

@@ -1,8 +1,9 @@
-//! Keep lists: after any history, what is kept and what is removed is what a fresh run on the surviving documents says, and what the
-//! definitions say of the pairs present.
+//! Keep lists: after any history, what is kept and what is removed is what a fresh run on the surviving
+//! documents says, and what the definitions say of the pairs present.
 //!
-//! Bug classes: a list that depends on the order of arrival or on positions; a document in both lists or in none; a cluster of which two are kept,
-//! or nobody is; a document that has ended and is listed; a large cluster that is told by its size only and so not told apart.
+//! Bug classes: a list that depends on the order of arrival or on positions; a document in both lists or in
+//! none; a cluster of which two are kept, or nobody is; a document that has ended and is listed; a large
+//! cluster that is told by its size only and so not told apart.
 
 use std::collections::{BTreeMap, BTreeSet};
 

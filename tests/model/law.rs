@@ -53,7 +53,8 @@ impl Accumulated {
     /// Takes the deltas of one epoch, which must be sorted and keep every pair at 0 or 1.
     pub(crate) fn advance(&mut self, epoch: Epoch) {
         let mut last: Option<(Pair<DocId>, isize)> = None;
-        // Retractions sort before the additions of the same pair, so at no line is a pair there twice or less than never.
+        // Retractions sort before the additions of the same pair, so at no line is a pair there twice or less
+        // than never.
         while let Some((_, pair, diff)) = self.deltas.next_if(|(e, ..)| *e == epoch) {
             assert!(diff == 1 || diff == -1, "{pair:?} changes by {diff}");
             assert!(last < Some((pair.pair.clone(), diff)), "epoch {epoch} is not sorted");

@@ -1,5 +1,5 @@
-//! The law under live weights: after every epoch, the accumulated deltas are what a fresh run finds with the table in force
-//! frozen, and which table that is follows from the number of documents at the ends of epochs.
+//! The law under live weights: after every epoch, the accumulated deltas are what a fresh run finds with the
+//! table in force frozen, and which table that is follows from the number of documents at the ends of epochs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -45,7 +45,8 @@ impl Corpus {
         }
     }
 
-    /// Applies an epoch. At its end a table is due or not, by the number of documents that the one in force counted.
+    /// Applies an epoch. At its end a table is due or not, by the number of documents that the one in force
+    /// counted.
     pub(crate) fn apply(&mut self, events: &[Event]) {
         for (id, text) in events {
             match text {

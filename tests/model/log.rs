@@ -23,8 +23,8 @@ pub(crate) struct Partition {
     pub(crate) rows: bool,
 }
 
-/// What the row of a partition at an offset has for a `ts`, if it has one; `written` is the time of its record. It is not after that,
-/// and mostly says nothing of the order in which events happened.
+/// What the row of a partition at an offset has for a `ts`, if it has one; `written` is the time of its
+/// record. It is not after that, and mostly says nothing of the order in which events happened.
 pub(crate) fn row_ts(partition: u32, offset: u64, written: Option<f64>) -> Option<f64> {
     let random = hash::mix(u64::from(partition) << 40 | offset ^ 7);
     let Some(written) = written else { return random.is_multiple_of(2).then_some(980.0) };
@@ -36,7 +36,8 @@ pub(crate) fn row_ts(partition: u32, offset: u64, written: Option<f64>) -> Optio
     }
 }
 
-/// A log in memory: partitions dealt out to readers, and one more reader that has nothing to read and never ends by itself.
+/// A log in memory: partitions dealt out to readers, and one more reader that has nothing to read and never
+/// ends by itself.
 #[derive(Debug)]
 pub(crate) struct Log {
     pub(crate) partitions: BTreeMap<u32, Partition>,

@@ -64,7 +64,8 @@ fn no_end_of_a_run_and_no_order_of_partitions_shows() {
     );
 }
 
-/// Rows that have a `ts` of their own, old or unchanged by updates: between partitions the record's time decides.
+/// Rows that have a `ts` of their own, old or unchanged by updates: between partitions the record's time
+/// decides.
 #[test]
 fn no_order_of_partitions_shows_where_rows_have_times_of_their_own() {
     let rules = prop_oneof![

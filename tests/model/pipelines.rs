@@ -1,4 +1,5 @@
-//! The law, for each kind of stage: small pipelines at T = 0.5, with caps of a few sketches and of three copies.
+//! The law, for each kind of stage: small pipelines at T = 0.5, with caps of a few sketches and of three
+//! copies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -200,7 +201,8 @@ pub(crate) fn each_admitted(mut each: impl FnMut(&Plan)) {
             }
         }
     }
-    // All but: five sketches of more than one bit within a distance, seven ways; three without components, in bands of their own, two ways.
+    // All but: five sketches of more than one bit within a distance, seven ways; three without components, in
+    // bands of their own, two ways.
     assert_eq!(admitted, sketches.len() * blockings.len() - 7 * 5 - 2 * 3);
 }
 
@@ -217,7 +219,8 @@ pub(crate) fn small(pipeline: &str) -> Vec<String> {
     ["output.expand_limit=3"].into_iter().chain(cap).map(str::to_owned).collect()
 }
 
-/// The pipelines that come with the program, with small caps; those of live weights are in [`live`](crate::live).
+/// The pipelines that come with the program, with small caps; those of live weights are in
+/// [`live`](crate::live).
 #[test]
 fn every_shipped_pipeline() {
     let mut frozen = 0;
@@ -263,7 +266,8 @@ fn histories_are_eventful() {
         unchanged += stages.metrics.get(Counter::Unchanged);
         vain += stages.metrics.get(Counter::UnknownDeletes);
     }
-    // Per history: blocks get hot, and cool by the dozen, leaders change, and the rest comes at least once in two.
+    // Per history: blocks get hot, and cool by the dozen, leaders change, and the rest comes at least once in
+    // two.
     assert!(heated > 50 * 12 && cooled > 50, "{heated} times hot, {cooled} times no longer");
     assert!(led > 50, "{led} changes of a leader");
     let least = [starred, empty, unchanged, vain].into_iter().min();

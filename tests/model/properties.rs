@@ -1,4 +1,5 @@
-//! What follows from the law, tested without an oracle: the result is a function of the corpus, and nothing else.
+//! What follows from the law, tested without an oracle: the result is a function of the corpus, and nothing
+//! else.
 
 use std::collections::{BTreeMap, BTreeSet};
 

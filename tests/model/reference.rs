@@ -1,6 +1,6 @@
-//! The plain formulation: one arrangement of (block key, sketch) joined with itself, then thresholded, filtered and joined
-//! with the members. A few lines of differential dataflow that the operators written by hand must equal, delta by
-//! delta; the oracle, by contrast, only knows what deltas accumulate to.
+//! The plain formulation: one arrangement of (block key, sketch) joined with itself, then thresholded,
+//! filtered and joined with the members. A few lines of differential dataflow that the operators written by
+//! hand must equal, delta by delta; the oracle, by contrast, only knows what deltas accumulate to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

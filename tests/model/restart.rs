@@ -1,10 +1,11 @@
-//! The law through ends and restarts: whatever ended the runs before, wherever in a commit, the deltas that are durable accumulate to the
-//! pairs of what their marks say has been read.
+//! The law through ends and restarts: whatever ended the runs before, wherever in a commit, the deltas that
+//! are durable accumulate to the pairs of what their marks say has been read.
 //!
-//! A run ends as a crash ends it: its sink fails before a commit or behind it, and what was not committed is gone; what was kept of
-//! documents may be lost too, or be older than the output. Bug classes: a delta twice, or never; a document that comes back with another sketch,
-//! or not at all; a table of document frequencies that a restart decides anew; an input that is read beyond the mark before all this side of it
-//! has been; an output that is corrected by half.
+//! A run ends as a crash ends it: its sink fails before a commit or behind it, and what was not committed is
+//! gone; what was kept of documents may be lost too, or be older than the output. Bug classes: a delta twice,
+//! or never; a document that comes back with another sketch, or not at all; a table of document frequencies
+//! that a restart decides anew; an input that is read beyond the mark before all this side of it has been; an
+//! output that is corrected by half.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -193,7 +194,8 @@ pub(crate) fn read_up_to(
     events
 }
 
-/// Holds what the last run was told of documents against the definition: all that are alive, as if it had read all by itself.
+/// Holds what the last run was told of documents against the definition: all that are alive, as if it had
+/// read all by itself.
 pub(crate) fn assert_documents(
     place: &Place,
     plan: &Plan,

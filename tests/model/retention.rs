@@ -1,9 +1,11 @@
-//! The law with documents that expire ([`restart`](crate::restart) has it through ends and restarts): after every epoch, the accumulated deltas are the pairs of the documents that are alive by the
-//! definition of `src/retention.rs`, evaluated on all events so far.
+//! The law with documents that expire ([`restart`](crate::restart) has it through ends and restarts): after
+//! every epoch, the accumulated deltas are the pairs of the documents that are alive by the definition of
+//! `src/retention.rs`, evaluated on all events so far.
 //!
-//! Bug classes: a document that expires with the cut and not with the clock; a late event that is alive for an epoch; a slot that a delete
-//! or an expiry frees too early, so that a document should come back that has been forgotten; what is kept of a slot and lost in a restart;
-//! a worker that gives up slots by the keys of another epoch.
+//! Bug classes: a document that expires with the cut and not with the clock; a late event that is alive for
+//! an epoch; a slot that a delete or an expiry frees too early, so that a document should come back that has
+//! been forgotten; what is kept of a slot and lost in a restart; a worker that gives up slots by the keys of
+//! another epoch.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -400,7 +402,8 @@ fn a_clock_does_not_take_the_time_of_another() {
     assert_eq!(counts(&stages)[..4], [1, 0, 0, 0]);
 }
 
-/// A hundred thousand documents expire in one epoch; each is touched once, and all memory of them is given up.
+/// A hundred thousand documents expire in one epoch; each is touched once, and all memory of them is given
+/// up.
 #[test]
 fn a_hundred_thousand_documents_expire_in_one_epoch() {
     const COUNT: u32 = 100_000;

@@ -27,8 +27,8 @@ pub(crate) struct Run {
     pub(crate) seed: u64,
 }
 
-/// The deltas of a history that is cut into epochs 1, 2, …; the events of an epoch are dealt out to the workers at
-/// random.
+/// The deltas of a history that is cut into epochs 1, 2, …; the events of an epoch are dealt out to the
+/// workers at random.
 pub(crate) fn deltas(stages: &Stages, epochs: &[Vec<Event>], run: Run) -> Vec<Delta> {
     deltas_through(stages, epochs, run, |_, script| script)
 }

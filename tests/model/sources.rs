@@ -1,8 +1,9 @@
-//! The law for sources: however many readers and partitions, wherever offsets have gaps and epochs are cut, the deltas up to an epoch
-//! accumulate to the pairs of what its progress says has been read.
+//! The law for sources: however many readers and partitions, wherever offsets have gaps and epochs are cut,
+//! the deltas up to an epoch accumulate to the pairs of what its progress says has been read.
 //!
-//! Bug classes: an epoch that closes before all that is in it has come, or reports more or less than it holds; a reader that is idle
-//! and holds epochs open; an order between partitions that is taken for one in time; progress that goes back or is left out.
+//! Bug classes: an epoch that closes before all that is in it has come, or reports more or less than it
+//! holds; a reader that is idle and holds epochs open; an order between partitions that is taken for one in
+//! time; progress that goes back or is left out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,8 +27,8 @@ use crate::law::{Accumulated, Corpus, assert_same};
 use crate::log::{Log, Partition};
 use crate::script::Run;
 
-/// Deals events out to partitions by their ids, with gaps between the offsets; a text that is empty would end its document, so it is
-/// left out.
+/// Deals events out to partitions by their ids, with gaps between the offsets; a text that is empty would end
+/// its document, so it is left out.
 pub(crate) fn partitions(history: &[Event], count: u32, seed: u64) -> BTreeMap<u32, Partition> {
     let mut parts: BTreeMap<u32, Partition> = BTreeMap::new();
     for (n, (id, text)) in (0..).zip(history) {

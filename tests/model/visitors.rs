@@ -1,8 +1,10 @@
-//! Visitors: what a text is told is what it would be paired with, were it that of a new document whose id sorts after all others, at
-//! the end of the epoch that the answer names; what is told of a document is where it stands and the pairs that it is in.
+//! Visitors: what a text is told is what it would be paired with, were it that of a new document whose id
+//! sorts after all others, at the end of the epoch that the answer names; what is told of a document is where
+//! it stands and the pairs that it is in.
 //!
-//! Bug classes: an answer that mixes two epochs; a visitor that leaves a trace in the deltas; one that a hot block, a star of copies or a new
-//! table of document frequencies treats in another way than a document; one that is never told, or twice.
+//! Bug classes: an answer that mixes two epochs; a visitor that leaves a trace in the deltas; one that a hot
+//! block, a star of copies or a new table of document frequencies treats in another way than a document; one
+//! that is never told, or twice.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -197,7 +199,8 @@ struct Seen {
     not_alive: AtomicUsize,
 }
 
-/// Runs a history with questions, and compares answers with brute force and deltas with those of a run that nobody asks.
+/// Runs a history with questions, and compares answers with brute force and deltas with those of a run that
+/// nobody asks.
 fn answers_are_right(
     plan: &Plan,
     epochs: &[Vec<Event>],
@@ -327,8 +330,8 @@ enum End {
     Sink,
 }
 
-/// Many ask all the time, more than there is room for, each again once it has been told; then the run ends. Each question is replied to
-/// once, and whoever is not answered by then is refused.
+/// Many ask all the time, more than there is room for, each again once it has been told; then the run ends.
+/// Each question is replied to once, and whoever is not answered by then is refused.
 #[test]
 fn each_who_asks_is_told_once_however_the_run_ends() {
     for end in [End::Input, End::Reader, End::Panic, End::Sink] {

@@ -1,7 +1,7 @@
 //! What is answered, against its description.
 //!
-//! Bug classes: an answer that is not as described, whatever ids and texts hold; a page that loses or repeats what stands between two;
-//! a question that is answered otherwise than the output says.
+//! Bug classes: an answer that is not as described, whatever ids and texts hold; a page that loses or repeats
+//! what stands between two; a question that is answered otherwise than the output says.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -24,7 +24,8 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Reads until so many events have had an id, or the stream ends; connects again while the run is not live.
+    /// Reads until so many events have had an id, or the stream ends; connects again while the run is not
+    /// live.
     fn read(&mut self, address: SocketAddr, ids: usize) -> TcpStream {
         loop {
             match self.begin(address, ids) {
@@ -141,7 +142,8 @@ fn feed(events: usize) -> String {
     feed
 }
 
-/// Kill -9 and restart under a reader: what it adds up is what the output holds, and what a run without any of that finds.
+/// Kill -9 and restart under a reader: what it adds up is what the output holds, and what a run without any
+/// of that finds.
 #[test]
 fn a_reader_loses_and_doubles_nothing_through_kills() {
     let place = Place::new();

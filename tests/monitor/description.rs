@@ -1,6 +1,7 @@
 //! `/openapi.json` by a public validator, and what the routes refuse.
 //!
-//! Bug classes: a description that no other tool can read; a word that is mistyped and done without; an error that is not JSON.
+//! Bug classes: a description that no other tool can read; a word that is mistyped and done without; an error
+//! that is not JSON.
 
 use std::path::Path;
 use std::process::Command;

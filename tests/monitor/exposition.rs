@@ -1,4 +1,5 @@
-//! A strict reader of the text format of OpenMetrics 1.0, of what is used of it: it panics where anything is not as it must be.
+//! A strict reader of the text format of OpenMetrics 1.0, of what is used of it: it panics where anything is
+//! not as it must be.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,7 @@
 //! Floods: the run goes on and ends right, whatever comes.
 //!
-//! Bug classes: memory or files that clients use up; a run that waits for a client; a server that answers nobody after a flood.
+//! Bug classes: memory or files that clients use up; a run that waits for a client; a server that answers
+//! nobody after a flood.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,7 +12,8 @@ use super::run::{Place, Process};
 /// Connections at the same time.
 const CONNECTIONS: usize = 10_000;
 
-/// The most memory that a run of a small feed may have held under any flood, in bytes: bodies of 1 GB have passed by.
+/// The most memory that a run of a small feed may have held under any flood, in bytes: bodies of 1 GB have
+/// passed by.
 const MEMORY: u64 = 256 << 20;
 
 /// A body of 1 GB.

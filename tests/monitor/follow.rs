@@ -1,7 +1,8 @@
-//! A file that is followed: its deltas are written while it grows, its texts are shown, a restart goes on behind its mark.
+//! A file that is followed: its deltas are written while it grows, its texts are shown, a restart goes on
+//! behind its mark.
 //!
-//! Bug classes: a record that is read twice, in half, or not at all, where the file ends for a moment or the run is killed; a file that is cut
-//! or replaced and read on as if it were the same.
+//! Bug classes: a record that is read twice, in half, or not at all, where the file ends for a moment or the
+//! run is killed; a file that is cut or replaced and read on as if it were the same.
 
 use std::fmt::Write as _;
 use std::fs::OpenOptions;

@@ -1,7 +1,8 @@
 //! The monitor as its clients see it, over real sockets.
 //!
-//! Bug classes: text that a scraper refuses; a metric that the docs do not have; a client that stalls, in any phase of a request, and
-//! holds a connection for ever; so many clients that nobody is answered any more; an end that a client holds up.
+//! Bug classes: text that a scraper refuses; a metric that the docs do not have; a client that stalls, in any
+//! phase of a request, and holds a connection for ever; so many clients that nobody is answered any more; an
+//! end that a client holds up.
 //!
 //! Nothing here is timed: that something ends is waited for, with a bound that only a defect reaches.
 

@@ -1,7 +1,9 @@
-//! Every route, asked from the first accept on, through kills and restarts of a run: what is answered with 200 is of the epoch that it names.
+//! Every route, asked from the first accept on, through kills and restarts of a run: what is answered with
+//! 200 is of the epoch that it names.
 //!
-//! Bug classes: a view that is empty or half filled after a restart and is shown all the same; a document that is alive and cannot be found
-//! while the state is read; two routes that name epochs differently; a run that says it is ready before its answers are right.
+//! Bug classes: a view that is empty or half filled after a restart and is shown all the same; a document
+//! that is alive and cannot be found while the state is read; two routes that name epochs differently; a run
+//! that says it is ready before its answers are right.
 //!
 //! `DUPFLOW_RESTARTS` sets how often the run is killed (3 unless it is set).
 
@@ -273,7 +275,8 @@ fn through_restarts(state: &str) {
 
     let mut checked = 0;
     for said in runs {
-        // What is computed and never became durable is not in the output: another run has used its number again.
+        // What is computed and never became durable is not in the output: another run has used its number
+        // again.
         let durable = said.iter().map(Said::epoch).filter(|(_, is_durable)| *is_durable);
         let durable = durable.map(|(epoch, _)| epoch).max().expect("each run has answered");
         let held = said.iter().filter(|one| one.epoch().0 <= durable);

@@ -91,7 +91,8 @@ fn a_client_that_reads_nothing_is_closed() {
     let mut stuck = connect(watched.address());
     stuck.set_write_timeout(Some(Duration::from_millis(50))).unwrap();
     let requests = b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(1000);
-    // Answers fill the buffers on the way to the client, then requests those on the way to the server, then it is closed.
+    // Answers fill the buffers on the way to the client, then requests those on the way to the server, then
+    // it is closed.
     let mut waits = BOUND.as_millis() / 50;
     let closed = loop {
         match stuck.write(&requests) {

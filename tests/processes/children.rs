@@ -1,6 +1,7 @@
 //! Several processes as users run them: children of the binary.
 //!
-//! What they write together is what one writes; whatever happens to one of them, all end, and what is written is whole epochs.
+//! What they write together is what one writes; whatever happens to one of them, all end, and what is written
+//! is whole epochs.
 
 #![cfg(unix)]
 
@@ -129,7 +130,8 @@ fn a_signal_ends_a_process_that_waits_for_the_others() {
 
 #[test]
 fn a_bad_record_that_is_not_to_be_ends_all_and_no_epoch_is_written_in_part() {
-    // Lines 128 to 383 are the second and the third batch of the first epoch, of processes 1 and 2; the next epoch begins a batch with line 500.
+    // Lines 128 to 383 are the second and the third batch of the first epoch, of processes 1 and 2; the next
+    // epoch begins a batch with line 500.
     for (line, epoch) in [(200, 1), (300, 1), (510, 2), (1010, 3)] {
         let place = Place::new(1000);
         place.done("replay --epoch events:500 -o expected feed.jsonl");

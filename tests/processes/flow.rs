@@ -1,4 +1,5 @@
-//! The dataflow over several processes: the same closed epochs as one, and none that is not whole once a process is cut off.
+//! The dataflow over several processes: the same closed epochs as one, and none that is not whole once a
+//! process is cut off.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};

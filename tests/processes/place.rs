@@ -29,7 +29,8 @@ pub(crate) struct Process {
 /// A folder.
 pub(crate) struct Place(tempfile::TempDir);
 
-/// Addresses that nobody else uses: where the system has a whole network of its own, each process of each test has a host there.
+/// Addresses that nobody else uses: where the system has a whole network of its own, each process of each
+/// test has a host there.
 pub(crate) fn addresses(count: usize) -> Vec<String> {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     let host = || {

@@ -128,7 +128,8 @@ fn another_list_of_hosts_differs() {
 #[test]
 fn hosts_in_another_order_are_told() {
     let ((one, a), (two, b)) = (listener(), listener());
-    // It is process 1 for itself, where the other one looks for process 0; what it takes for process 0 says nothing.
+    // It is process 1 for itself, where the other one looks for process 0; what it takes for process 0 says
+    // nothing.
     let (_silent, c) = listener();
     let first = settings(&[c, a.clone()], limits()).remove(1);
     let _first = start((one, first));

@@ -1,4 +1,5 @@
-//! Whatever else connects while processes gather is refused, with a line of the log, and they come together all the same.
+//! Whatever else connects while processes gather is refused, with a line of the log, and they come together
+//! all the same.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

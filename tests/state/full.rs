@@ -133,8 +133,8 @@ fn a_publish_on_a_full_disk_fails_and_the_next_one_does_not() {
 #[test]
 fn a_disk_that_is_full_of_deltas_is_compacted() {
     let folder = tempfile::tempdir().unwrap();
-    // About 80,000 bytes are alive, a publish has half of that: without a compaction eight of them fill it, but for the 16,000
-    // that a new base of one group takes, and manifests.
+    // About 80,000 bytes are alive, a publish has half of that: without a compaction eight of them fill it,
+    // but for the 16,000 that a new base of one group takes, and manifests.
     let room = Arc::new(AtomicI64::new(420_000));
     let disk = Disk { folder: Folder::new(folder.path()), room };
     let never = CompactionRule { least_bytes: 1 << 30, most_deltas: 1 << 20 };

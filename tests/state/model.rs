@@ -107,8 +107,8 @@ fn run(store: &Broken, steps: &[Step], is_patient: bool) -> Outcome {
     Outcome { acknowledged: history.pop().unwrap(), attempted }
 }
 
-/// The state is that of the last publish that was acknowledged, or of the one that was cut off; it is whole, and goes on
-/// without a file that nobody needs.
+/// The state is that of the last publish that was acknowledged, or of the one that was cut off; it is whole,
+/// and goes on without a file that nobody needs.
 fn holds(memory: &Memory, outcome: &Outcome) {
     let (mut state, epoch, found) = restart(memory.clone());
     let found = (epoch, found);
@@ -221,7 +221,8 @@ fn a_table_is_there_from_before_its_epoch_until_it_is_superseded() {
     assert_eq!(error.to_string(), "no table 0000000000000005 in \"memory\", which the saved progress names");
     earlier.put_table(5, b"five").unwrap();
     publish(&mut earlier, 1, 5).unwrap();
-    // Decided for, and cut off before a publish names it: the next owner finds it, and an epoch before it keeps it.
+    // Decided for, and cut off before a publish names it: the next owner finds it, and an epoch before it
+    // keeps it.
     earlier.put_table(6, b"six").unwrap();
     drop(earlier);
     let (mut state, ..) = restart(memory.clone());

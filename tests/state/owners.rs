@@ -29,7 +29,8 @@ fn an_owner_before_writes_no_more() {
 /// Operations of opening; whoever comes between them is the one before.
 const OPENING: u64 = 3;
 
-/// Another one opens, publishes and compacts before any operation of an owner's publishes, deletions included.
+/// Another one opens, publishes and compacts before any operation of an owner's publishes, deletions
+/// included.
 #[test]
 fn taken_over_between_any_two_operations() {
     let run = |store: &Broken| {

@@ -39,8 +39,8 @@ fn minhash_follows_the_curve() {
     }
 }
 
-/// The design of the default pipeline. Dependent components only help where it counts: they spread matches more evenly over
-/// the bands, so that fewer pairs of a high similarity go without a common band.
+/// The design of the default pipeline. Dependent components only help where it counts: they spread matches
+/// more evenly over the bands, so that fewer pairs of a high similarity go without a common band.
 #[test]
 fn the_default_design_follows_the_curve() {
     let plan = Plan::load("minhash", &[]).unwrap_or_else(|error| panic!("{error}"));

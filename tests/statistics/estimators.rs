@@ -40,8 +40,8 @@ fn measure(kind: SketchKind, size: usize, union: usize, similarity: f64, trials:
     std::array::from_fn(|_| measured.next().unwrap())
 }
 
-/// Asserts the theory: no bias, and the variance `(alpha J (1 - J) + (1 - J) / (2^b - 1)) / K`, where `alpha` is 1 for
-/// independent components and less for those that share out the features. Prints the ratios.
+/// Asserts the theory: no bias, and the variance `(alpha J (1 - J) + (1 - J) / (2^b - 1)) / K`, where `alpha`
+/// is 1 for independent components and less for those that share out the features. Prints the ratios.
 fn check(kind: SketchKind, size: usize, trials: usize, alpha: impl Fn(usize) -> f64) {
     println!("{kind:?}, K = {size}: mean square error / variance of independent components, b = 1, 4, 64");
     for union in UNIONS {
@@ -71,9 +71,9 @@ fn minhash_has_no_bias_and_the_variance_of_independent_components() {
     check(SketchKind::MinHash, 64, 1000, |_| 1.0);
 }
 
-/// Fast similarity sketching has, for texts of 20 features and more, the variance that is known of SuperMinHash (O. Ertl,
-/// *SuperMinHash*, 2017, theorem 1): half of MinHash's while the features are fewer than the components, and never more
-/// than it.
+/// Fast similarity sketching has, for texts of 20 features and more, the variance that is known of
+/// SuperMinHash (O. Ertl, *SuperMinHash*, 2017, theorem 1): half of MinHash's while the features are fewer
+/// than the components, and never more than it.
 #[test]
 fn fss_has_no_bias_and_less_variance_than_minhash() {
     const SIZE: usize = 448;
@@ -83,8 +83,9 @@ fn fss_has_no_bias_and_less_variance_than_minhash() {
     check(SketchKind::Fss, SIZE, 1000, alpha);
 }
 
-/// The staged filter counts on it that, given the matches of all K components, those of the first k are hypergeometric:
-/// their variance is `k M/K (1 - M/K) (K - k) / (K - 1)` about `k M / K`. So it is of any k components.
+/// The staged filter counts on it that, given the matches of all K components, those of the first k are
+/// hypergeometric: their variance is `k M/K (1 - M/K) (K - k) / (K - 1)` about `k M / K`. So it is of any k
+/// components.
 #[test]
 fn components_are_exchangeable() {
     const SIZE: usize = 448;

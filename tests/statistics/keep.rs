@@ -17,8 +17,9 @@ use serde_json::Value;
 use crate::corpus::{Corpus, FLOOR};
 use crate::data;
 
-/// The least similarity of which no pair may be left: three standard errors of the estimate above T, so that a pair right there is missed with a chance of
-/// about 1 in 1,000, and few pairs are right there. Seeds are pinned.
+/// The least similarity of which no pair may be left: three standard errors of the estimate above T, so that
+/// a pair right there is missed with a chance of about 1 in 1,000, and few pairs are right there. Seeds are
+/// pinned.
 const CLEAR: f64 = 0.85;
 
 /// The ids of a list.

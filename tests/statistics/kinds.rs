@@ -1,7 +1,8 @@
-//! Every kind of sketch against its own theory: no bias, the variance that is stated for it, places that are exchangeable.
+//! Every kind of sketch against its own theory: no bias, the variance that is stated for it, places that are
+//! exchangeable.
 //!
-//! The intervals: a mean of n estimates is within `SIGMAS` times `sqrt(variance / n)` of the truth, a mean square error within
-//! [`bounds::of_mean_square`] of the variance.
+//! The intervals: a mean of n estimates is within `SIGMAS` times `sqrt(variance / n)` of the truth, a mean
+//! square error within [`bounds::of_mean_square`] of the variance.
 
 use dupflow::sketch::kernel::Kernel;
 use dupflow::sketch::{SectionBase, SectionMode, SketchKind, SketchParams};
@@ -114,7 +115,8 @@ fn bits_between_one_and_two() {
     check_stated(mixed, &grid, 1.0 / 160.0);
 }
 
-/// Two texts of 270 words each, 240 of them in common, J = 0.8; `moved` of the common ones change places between the halves.
+/// Two texts of 270 words each, 240 of them in common, J = 0.8; `moved` of the common ones change places
+/// between the halves.
 fn moved(moved: usize) -> [Vec<usize>; 2] {
     let a: Vec<usize> = (0..270).collect();
     let mut b: Vec<usize> = (0..240).chain(300..330).collect();

@@ -1,6 +1,7 @@
 //! Bands at low thresholds: as many pairs are found as the plan says, with what hot blocks lose.
 //!
-//! Documents are few here, and the cap is as small: 20,000 documents at a cap of 24 fill blocks as 80,000 do at 96.
+//! Documents are few here, and the cap is as small: 20,000 documents at a cap of 24 fill blocks as 80,000 do
+//! at 96.
 
 use std::collections::BTreeSet;
 
@@ -97,6 +98,7 @@ fn what_hot_blocks_lose_is_said() {
     let feed = Generated::write(folder.path(), &plan);
     let (recall, said) = feed.recall(&plan);
     println!("{recall:.4} found, {said:.4} said");
-    // Short texts of a site have more of its frame in common than the plan takes them to: more is lost than it says.
+    // Short texts of a site have more of its frame in common than the plan takes them to: more is lost than
+    // it says.
     assert!(said < 0.6 && recall < said && said - recall < 0.25, "{recall}, said {said}");
 }

@@ -1,8 +1,9 @@
-//! The approximation against the truth: estimators against their theory, blocking against its curve, whole pipelines
-//! against the exact similarities of real texts.
+//! The approximation against the truth: estimators against their theory, blocking against its curve, whole
+//! pipelines against the exact similarities of real texts.
 //!
-//! Never mixed with the law, which knows no probability. Seeds are pinned, so a test passes or fails for good; a
-//! bound is what chance exceeds with the small probability that [`bounds`] states, and nothing tuned to what was seen.
+//! Never mixed with the law, which knows no probability. Seeds are pinned, so a test passes or fails for
+//! good; a bound is what chance exceeds with the small probability that [`bounds`] states, and nothing tuned
+//! to what was seen.
 #![cfg(test)]
 
 mod blocking;

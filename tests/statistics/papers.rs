@@ -1,6 +1,8 @@
-//! The pages of the papers (`docs/papers`) against what comes out: every item is answered, and what takes moments is made again.
+//! The pages of the papers (`docs/papers`) against what comes out: every item is answered, and what takes
+//! moments is made again.
 //!
-//! `cargo test --release --test statistics papers -- --ignored` makes again all that is the same on every machine, which takes minutes.
+//! `cargo test --release --test statistics papers -- --ignored` makes again all that is the same on every
+//! machine, which takes minutes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -26,7 +26,8 @@ use crate::data;
 /// Events of an epoch; cuts are multiples of it.
 const EPOCH: NonZeroU64 = NonZeroU64::new(1000).unwrap();
 
-/// Bands of similarity, each from its start (inclusive) to the next one's (exclusive); the last one is 1 alone.
+/// Bands of similarity, each from its start (inclusive) to the next one's (exclusive); the last one is 1
+/// alone.
 const BANDS: [f64; 5] = [0.8, 0.85, 0.9, 0.95, 1.0];
 
 /// All deltas of a feed.
@@ -105,8 +106,8 @@ impl Outcome {
         found as f64 / all as f64
     }
 
-    /// Whether no more than the planned 1 % of all pairs is missed; of fewer than 100 pairs, of which a single one is more
-    /// than that, no more than chance may leave out.
+    /// Whether no more than the planned 1 % of all pairs is missed; of fewer than 100 pairs, of which a
+    /// single one is more than that, no more than chance may leave out.
     fn reaches_plan(&self) -> bool {
         let (found, all) = self.bands.iter().fold((0, 0), |sum, band| (sum.0 + band.0, sum.1 + band.1));
         all - found <= if all < 100 { bounds::of_misses(all, 0.01) } else { all / 100 }

@@ -4,8 +4,9 @@ use dupflow::sketch::agreement::Shape;
 use dupflow::sketch::{Scheme, Sketch, SketchKind, SketchMaker, SketchParams, VERSION};
 use dupflow::text::{Shingle, TextRules};
 
-/// Two sketches of texts with `union` words together, of which the share `similarity` is common: `size` components of all
-/// 64 bits, of which [`narrow`] makes those of fewer. Trials differ in the words and in the seed.
+/// Two sketches of texts with `union` words together, of which the share `similarity` is common: `size`
+/// components of all 64 bits, of which [`narrow`] makes those of fewer. Trials differ in the words and in the
+/// seed.
 pub(crate) fn sketches(
     kind: SketchKind,
     size: usize,

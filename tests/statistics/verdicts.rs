@@ -1,7 +1,8 @@
 //! Verdicts of the papers' items: none can be written by hand, none is constant.
 //!
-//! Every section is run at a small part of its size. Each claim is then perturbed: one measured number after the other is moved just beyond its
-//! tolerance, in the direction that the relation forbids, or, where the claim fails, all of them to where it holds; and the verdict has to turn.
+//! Every section is run at a small part of its size. Each claim is then perturbed: one measured number after
+//! the other is moved just beyond its tolerance, in the direction that the relation forbids, or, where the
+//! claim fails, all of them to where it holds; and the verdict has to turn.
 
 use std::path::PathBuf;
 
@@ -35,7 +36,8 @@ fn is_loose(claim: &Claim) -> bool {
     }
 }
 
-/// At full size tolerances are narrower than here, where there are few trials; those that do not depend on trials are held to it.
+/// At full size tolerances are narrower than here, where there are few trials; those that do not depend on
+/// trials are held to it.
 fn hold(line: &Line) {
     if let Basis::Exact(claim) | Basis::Measured(claim) = &line.basis {
         let is_statistical =

@@ -1,5 +1,5 @@
-//! Sketches of weighted features: `P[component equal] = J_w` for darts and both ways of consistent sampling, with independent components;
-//! `P[bit equal] = 1 - θ / π` for SimHash.
+//! Sketches of weighted features: `P[component equal] = J_w` for darts and both ways of consistent sampling,
+//! with independent components; `P[bit equal] = 1 - θ / π` for SimHash.
 
 use dupflow::hash::mix;
 use dupflow::sketch::{Cws, Dart, Icws, Sampler, SimHash, Sketcher};
@@ -58,8 +58,9 @@ impl Pair {
     }
 }
 
-/// Asserts that the share of equal components has the mean J_w and, about it, the variance `J_w (1 - J_w) / K` of independent
-/// components: the mean of n shares is within 4.5 of its standard deviations, and so is that of their squared errors.
+/// Asserts that the share of equal components has the mean J_w and, about it, the variance `J_w (1 - J_w) /
+/// K` of independent components: the mean of n shares is within 4.5 of its standard deviations, and so is
+/// that of their squared errors.
 fn check(name: &str, trials: usize, make: impl Fn(usize, u64) -> Box<dyn Sampler>) {
     const SIZE: usize = 64;
     for pair in pairs() {
@@ -122,8 +123,8 @@ fn the_ends_are_exact() {
     }
 }
 
-/// Bits are independent under random hashing, each by hash bits of its own. The law of the angle is that of sums with a normal
-/// distribution, so of many features of like weight: pairs of a few features are left out.
+/// Bits are independent under random hashing, each by hash bits of its own. The law of the angle is that of
+/// sums with a normal distribution, so of many features of like weight: pairs of a few features are left out.
 #[test]
 fn simhash_bits_agree_by_the_angle() {
     const TRIALS: u64 = 1000;
@@ -142,7 +143,8 @@ fn simhash_bits_agree_by_the_angle() {
         let bits = (128 * TRIALS) as f64;
         let share = f64::from(equal) / bits;
         println!("simhash, {}: {share:.4} for {expected:.4}", pair.name);
-        // What a binomial share may deviate, and 0.003 for what sums of 40 and more weights are not normal (about 1 / n).
+        // What a binomial share may deviate, and 0.003 for what sums of 40 and more weights are not normal
+        // (about 1 / n).
         let deviation = (expected * (1.0 - expected) / bits).sqrt();
         assert!((share - expected).abs() <= SIGMAS * deviation + 0.003, "{}: {share} {expected}", pair.name);
     }

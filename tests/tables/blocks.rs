@@ -61,8 +61,8 @@ impl Table {
         Some(&row[column])
     }
 
-    /// What this table, of a page, says otherwise than the computed one; rows of pipelines at thresholds that are `skipped` are not looked at, nor is
-    /// what depends on time and on the machine.
+    /// What this table, of a page, says otherwise than the computed one; rows of pipelines at thresholds that
+    /// are `skipped` are not looked at, nor is what depends on time and on the machine.
     pub(crate) fn differences(&self, now: &Self, skipped: impl Fn(&str, &str) -> bool) -> Vec<String> {
         if self.columns != now.columns {
             return vec![format!("the page has the columns {:?}, computed {:?}", self.columns, now.columns)];

@@ -10,7 +10,8 @@ use super::runs::Computed;
 const LANGUAGES: [(&str, &str); 4] =
     [("Tamil", "pages.ta/"), ("Malayalam", "pages.ml/"), ("Bengali", "pages.bn/"), ("Hindi", "pages.hi/")];
 
-/// How many pairs the last pages of a feed have under each value of `text.marks`, and their English originals.
+/// How many pairs the last pages of a feed have under each value of `text.marks`, and their English
+/// originals.
 pub(crate) fn marks(computed: &Computed) -> Option<Table> {
     let alive = last_pages(&computed.feed()?);
     let mut table = Table::new([

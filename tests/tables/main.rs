@@ -1,8 +1,11 @@
-//! The tables that are written into pages by a command: what of them depends on no time is what the program computes now.
+//! The tables that are written into pages by a command: what of them depends on no time is what the program
+//! computes now.
 //!
-//! A page holds them between `<!-- table: NAME -->` and `<!-- end -->`. With `DUPFLOW_TABLES=write` the test `pages_say_what_is_computed`
-//! writes all of them instead of comparing; `docs/evaluation.md` has the command. [`runs`] computes what names stand for, [`views`] makes
-//! tables of it, [`languages`] has those of texts, and [`blocks`] finds them in pages. `DUPFLOW_PROGRAM` is another program to ask, such as a release build.
+//! A page holds them between `<!-- table: NAME -->` and `<!-- end -->`. With `DUPFLOW_TABLES=write` the test
+//! `pages_say_what_is_computed` writes all of them instead of comparing; `docs/evaluation.md` has the
+//! command. [`runs`] computes what names stand for, [`views`] makes tables of it, [`languages`] has those of
+//! texts, and [`blocks`] finds them in pages. `DUPFLOW_PROGRAM` is another program to ask, such as a release
+//! build.
 #![cfg(test)]
 
 mod blocks;
@@ -20,8 +23,8 @@ use runs::{Computed, Wanted};
 /// What is compared, or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// What takes little time: `minhash` and `exact`, the others at their thresholds, but neither `weighted` nor `paper`, nor the large
-    /// generated corpus.
+    /// What takes little time: `minhash` and `exact`, the others at their thresholds, but neither `weighted`
+    /// nor `paper`, nor the large generated corpus.
     Compare,
     All,
     Write,

@@ -1,7 +1,7 @@
 //! Tables as pages show them, of what was computed.
 //!
-//! `quality`, `bands`, `cost` and `own` are those of `dupflow evaluate pipelines`; `summary` and `sweep` are of several; `marks` is of the feed's
-//! pages in some languages.
+//! `quality`, `bands`, `cost` and `own` are those of `dupflow evaluate pipelines`; `summary` and `sweep` are
+//! of several; `marks` is of the feed's pages in some languages.
 
 use super::Mode;
 use super::blocks::Table;
@@ -76,7 +76,8 @@ fn summary(computed: &mut Computed, corpus: &'static Corpus, mode: Mode) -> Opti
     Some(table)
 }
 
-/// What each pipeline that has a threshold finds of its own measure at each, beside what `plan` says of pairs at the threshold.
+/// What each pipeline that has a threshold finds of its own measure at each, beside what `plan` says of pairs
+/// at the threshold.
 fn sweep(computed: &mut Computed, corpus: &'static Corpus, mode: Mode) -> Option<Table> {
     let all = computed.tables(corpus, mode)?.clone();
     let mut table = Table::new([

@@ -1,5 +1,5 @@
-//! The golden vectors of blocking and of the filters. Each file says what it holds and its tolerance. The vectors write bounds as "reject if <= m" with -1 for never; ours are "reject below
-//! m + 1".
+//! The golden vectors of blocking and of the filters. Each file says what it holds and its tolerance. The
+//! vectors write bounds as "reject if <= m" with -1 for never; ours are "reject below m + 1".
 
 use dupflow::block::BlockingParams;
 use dupflow::block::design::{Curve, areas, design};

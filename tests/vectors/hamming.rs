@@ -1,5 +1,5 @@
-//! The golden vectors of blocking by Hamming distance: thresholds, designs, their choice, and searches. Each file says what it
-//! holds; counts are exact, expectations within 1e-12.
+//! The golden vectors of blocking by Hamming distance: thresholds, designs, their choice, and searches. Each
+//! file says what it holds; counts are exact, expectations within 1e-12.
 
 use std::collections::{BTreeMap, BTreeSet};
 

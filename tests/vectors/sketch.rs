@@ -1,5 +1,5 @@
-//! The golden vectors of the sketches: estimators, sections and their expectations, the Cantor pairing. Each file says what it
-//! holds and its tolerance.
+//! The golden vectors of the sketches: estimators, sections and their expectations, the Cantor pairing. Each
+//! file says what it holds and its tolerance.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! The golden vectors of tokens and of exact similarities, under the plain rule for scripts without spaces; of words with marks, and
-//! of shingles under the default rule for these scripts.
+//! The golden vectors of tokens and of exact similarities, under the plain rule for scripts without spaces;
+//! of words with marks, and of shingles under the default rule for these scripts.
 
 use std::collections::{BTreeMap, BTreeSet};
 

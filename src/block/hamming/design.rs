@@ -10,8 +10,8 @@
 //! | groups (alg.H), m = k + c | m, one for each group | c groups at least |
 //! | conjunctions (alg.G), m = k + c | m groups, C(m, c) choices of c of them | some choice |
 //!
-//! Conjunctions of c out of k + c groups lead the same bits as one level of k + c blocks. They differ in what is
-//! stored: one list a group, intersected at each query, in place of one table a choice.
+//! Conjunctions of c out of k + c groups lead the same bits as one level of k + c blocks. They differ in what
+//! is stored: one list a group, intersected at each query, in place of one table a choice.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,8 +19,8 @@ use std::ops::Range;
 
 use super::{binomial, widths};
 
-/// Most keys of one sketch in the stream, and most tables of an index of equal prefixes; inclusive. Beyond it a
-/// comparison with all sketches costs less than the look-ups.
+/// Most keys of one sketch in the stream, and most tables of an index of equal prefixes; inclusive. Beyond it
+/// a comparison with all sketches costs less than the look-ups.
 pub const MOST_KEYS: u64 = 4096;
 
 /// Most groups that must agree, inclusive: they are counted in bytes.
@@ -118,7 +118,8 @@ pub enum DesignError {
 }
 
 impl Design {
-    /// Checks and makes a design for fingerprints of `bits` bits, at least 1, and a radius below `bits`, inclusive.
+    /// Checks and makes a design for fingerprints of `bits` bits, at least 1, and a radius below `bits`,
+    /// inclusive.
     ///
     /// # Errors
     /// If the radius or the number of blocks is outside its range.
@@ -202,7 +203,8 @@ impl Design {
         self.key_widths().values().fold(0, saturating_sum)
     }
 
-    /// How many tables lead how many bits: permuted tables by all bits of their prefix, the others by block or group.
+    /// How many tables lead how many bits: permuted tables by all bits of their prefix, the others by block
+    /// or group.
     pub fn prefixes(&self) -> BTreeMap<usize, u64> {
         match self.kind {
             Kind::OneLevel { blocks } => prefixes(self.bits, blocks, blocks - self.radius),

@@ -73,8 +73,8 @@ impl Design {
             }
             Kind::Conjunctions { surplus } => {
                 let groups = self.radius() + surplus;
-                // Choices that begin alike share their first intersections. An entry is found in another list by about
-                // five looks where both are equally long, as at the second group, which dominates.
+                // Choices that begin alike share their first intersections. An entry is found in another list
+                // by about five looks where both are equally long, as at the second group, which dominates.
                 let mean = share(1).powf(self.bits() as f64 / groups as f64);
                 let steps = (2..=surplus)
                     .map(|i| 5.0 * binomial(groups, i) as f64 * n * mean.powf((i - 1) as f64))
@@ -87,7 +87,8 @@ impl Design {
         }
     }
 
-    /// How many of `documents` uniform fingerprints are in a block of the stream, in the table on the fewest bits.
+    /// How many of `documents` uniform fingerprints are in a block of the stream, in the table on the fewest
+    /// bits.
     pub fn largest_block(&self, documents: u64) -> f64 {
         self.key_widths().first_key_value().map_or(0.0, |(width, _)| documents as f64 * share(*width))
     }
@@ -103,8 +104,8 @@ fn ball(width: usize, radius: usize) -> f64 {
     (0..=radius).map(|i| binomial(width, i) as f64).sum()
 }
 
-/// The probability that `count` or more of independent events of these chances happen. Sums of positive terms only,
-/// so that a tail of 1e-12 has all its digits.
+/// The probability that `count` or more of independent events of these chances happen. Sums of positive terms
+/// only, so that a tail of 1e-12 has all its digits.
 fn at_least(count: usize, chances: &[f64]) -> f64 {
     let mut exactly = vec![0.0; count];
     exactly[0] = 1.0;

@@ -1,19 +1,21 @@
 //! Blocking and search by Hamming distance: all fingerprints within a radius, none missed.
 //!
-//! In: fingerprints of f bits, the lowest bit of the first word first (a SimHash, or the one-bit plane of a set
-//! sketch), and a radius k, inclusive. Out: for the stream, block keys such that two fingerprints within the radius
-//! share one ([`Tables`]). Static indexes of a whole corpus are in the laboratory, `evaluate/search`.
+//! In: fingerprints of f bits, the lowest bit of the first word first (a SimHash, or the one-bit plane of a
+//! set sketch), and a radius k, inclusive. Out: for the stream, block keys such that two fingerprints within
+//! the radius share one ([`Tables`]). Static indexes of a whole corpus are in the laboratory,
+//! `evaluate/search`.
 //!
-//! The rule behind all of it is the pigeonhole's. Two fingerprints within distance k, cut into m > k blocks, agree in
-//! m - k blocks at least; cut into m <= k blocks, they differ in some block by at most ⌊k / m⌋. Which blocks
-//! are looked up, and how many at once, is a [`Design`]; [`optimiser`] ranks the designs by what they cost.
+//! The rule behind all of it is the pigeonhole's. Two fingerprints within distance k, cut into m > k blocks,
+//! agree in m - k blocks at least; cut into m <= k blocks, they differ in some block by at most ⌊k / m⌋.
+//! Which blocks are looked up, and how many at once, is a [`Design`]; [`optimiser`] ranks the designs by what
+//! they cost.
 //!
 //! Invariant: recall is exactly 1 in every design. What a design trades is memory, look-ups and candidates.
 //!
-//! References: G. S. Manku, A. Jain and A. Das Sarma, *Detecting near-duplicates for web crawling* (WWW 2007),
-//! section 3, for permuted tables. M. Norouzi, A. Punjani and D. J. Fleet, *Fast search in Hamming space with
-//! multi-index hashing* (CVPR 2012). Yuan et al. (2012), sections 3.1 and 4, for alg.G and alg.H and for
-//! the threshold of one-bit minwise fingerprints, equation 10.
+//! References: G. S. Manku, A. Jain and A. Das Sarma, *Detecting near-duplicates for web crawling* (WWW
+//! 2007), section 3, for permuted tables. M. Norouzi, A. Punjani and D. J. Fleet, *Fast search in Hamming
+//! space with multi-index hashing* (CVPR 2012). Yuan et al. (2012), sections 3.1 and 4, for alg.G and alg.H
+//! and for the threshold of one-bit minwise fingerprints, equation 10.
 
 mod design;
 mod estimate;
@@ -26,12 +28,12 @@ pub use estimate::{Estimate, Form};
 pub use selection::Selection;
 pub use tables::Tables;
 
-/// The greatest distance, inclusive, at which two one-bit fingerprints of `components` components estimate a similarity of
-/// at least `similarity`: `⌊components (1 - similarity) / 2⌋`, since unequal components agree by chance in half of
-/// the cases.
+/// The greatest distance, inclusive, at which two one-bit fingerprints of `components` components estimate a
+/// similarity of at least `similarity`: `⌊components (1 - similarity) / 2⌋`, since unequal components agree
+/// by chance in half of the cases.
 ///
-/// The product is meant as an exact decimal: a guard of 1e-9 keeps `100 (1 - 0.8) / 2` at 10, where plain floating
-/// point gives 9.
+/// The product is meant as an exact decimal: a guard of 1e-9 keeps `100 (1 - 0.8) / 2` at 10, where plain
+/// floating point gives 9.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

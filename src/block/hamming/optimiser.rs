@@ -1,11 +1,11 @@
 //! Which design: all of them by what they cost, and when none beats a scan.
 //!
-//! In: f, k, the number of documents, a budget of memory, and what a probe and an entry cost. Out: every design of
-//! moderate size with its [`Estimate`], the cheapest first, those beyond the budget last.
+//! In: f, k, the number of documents, a budget of memory, and what a probe and an entry cost. Out: every
+//! design of moderate size with its [`Estimate`], the cheapest first, those beyond the budget last.
 //!
-//! Rule: `cost = c_probe probes + c_entry entries`. A probe is a cache miss or two, an entry a few instructions. What a run
-//! chooses is part of what a pipeline means, so the stream has one pair of constants on every machine ([`Costs::default`]);
-//! `STUDY=1000000:64:3 cargo bench --bench hamming` measures them.
+//! Rule: `cost = c_probe probes + c_entry entries`. A probe is a cache miss or two, an entry a few
+//! instructions. What a run chooses is part of what a pipeline means, so the stream has one pair of constants
+//! on every machine ([`Costs::default`]); `STUDY=1000000:64:3 cargo bench --bench hamming` measures them.
 //!
 //! Reference: Manku, Jain and Das Sarma (2007), section 3.2, leave this choice to the reader.
 
@@ -63,7 +63,8 @@ pub struct Ranked {
 const MOST_TABLES: u64 = 4000;
 
 impl Workload {
-    /// Blocks of at most `cap` sketches (inclusive) in a stream of so many documents: what a run chooses by and a plan tells.
+    /// Blocks of at most `cap` sketches (inclusive) in a stream of so many documents: what a run chooses by
+    /// and a plan tells.
     pub fn stream(bits: usize, radius: usize, documents: u64, cap: usize) -> Self {
         let (form, costs) = (Form::Stream { cap }, Costs::default());
         Self { bits, radius, documents, budget_bytes: u64::MAX, form, costs }
@@ -71,8 +72,8 @@ impl Workload {
 
     /// All designs: those that fit first, then by cost; the simpler one first where two cost the same.
     ///
-    /// One level of up to 20 blocks, two levels of up to 8 sub-blocks, multi-index of up to 8 blocks, groups and conjunctions
-    /// of up to 4 groups beyond the radius, and the scan.
+    /// One level of up to 20 blocks, two levels of up to 8 sub-blocks, multi-index of up to 8 blocks, groups
+    /// and conjunctions of up to 4 groups beyond the radius, and the scan.
     pub fn designs(&self) -> Vec<Ranked> {
         let k = self.radius;
         let kinds = (k + 1..=20)
@@ -121,7 +122,8 @@ impl Design {
     /// # Errors
     /// If no design has this number of tables.
     pub fn permuted(bits: usize, radius: usize, tables: u64) -> Result<Self, DesignError> {
-        // The numbers of a family ascend; the first beyond what is asked for is named as possible, no more are needed.
+        // The numbers of a family ascend; the first beyond what is asked for is named as possible, no more
+        // are needed.
         let family = |kind: fn(usize) -> Kind| {
             let mut beyond = false;
             (radius + 1..=bits)
@@ -158,7 +160,8 @@ pub enum Advice {
     },
     /// The corpus is so small that a scan is as fast.
     FewDocuments,
-    /// The blocks of a stream are so large that they are hot, and of what shares only hot blocks most is missed.
+    /// The blocks of a stream are so large that they are hot, and of what shares only hot blocks most is
+    /// missed.
     FullBlocks {
         /// Sketches in a block of the table on the fewest bits, expected.
         sketches: f64,

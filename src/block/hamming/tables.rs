@@ -1,15 +1,18 @@
 //! Block keys by Hamming distance: two fingerprints within the radius share a block.
 //!
-//! In: the first plane of a sketch, f bits. Out: one [`BlockKey`] for each [selection](Design::selections) of the design: its
-//! number, and 32 bits of a hash of the bits that it selects. So whatever the design, a key is a table and a look-up is
-//! for equality. (Multi-index hashing probes a block at distance s by all values near it; in a stream, where
-//! a sketch is stored and looked up by the same keys, a block has one table for each choice of s bits that it leaves out.)
+//! In: the first plane of a sketch, f bits. Out: one [`BlockKey`] for each [selection](Design::selections) of
+//! the design: its number, and 32 bits of a hash of the bits that it selects. So whatever the design, a key
+//! is a table and a look-up is for equality. (Multi-index hashing probes a block at distance s by all values
+//! near it; in a stream, where a sketch is stored and looked up by the same keys, a block has one table for
+//! each choice of s bits that it leaves out.)
 //!
-//! A design without tables ([`Kind::Scan`](super::Kind::Scan)) gives one block to all: a scan of the stream is [`crate::block::Scan`].
+//! A design without tables ([`Kind::Scan`](super::Kind::Scan)) gives one block to all: a scan of the stream
+//! is [`crate::block::Scan`].
 //!
-//! Recall is 1 where no block is ever hot. Then two of a block meet whose first words are within the radius ([`Near`]), as all are that
-//! are within it; which is why large blocks, those of a table on few bits, can be searched. Where blocks may be hot, a design needs
-//! prefixes of about log2(n / cap) bits or more, and promises nothing.
+//! Recall is 1 where no block is ever hot. Then two of a block meet whose first words are within the radius
+//! ([`Near`]), as all are that are within it; which is why large blocks, those of a table on few bits, can be
+//! searched. Where blocks may be hot, a design needs prefixes of about log2(n / cap) bits or more, and
+//! promises nothing.
 
 use std::ops::Range;
 
@@ -79,7 +82,8 @@ impl Blocking for Tables {
     }
 }
 
-/// Who meets in the blocks of a selection. All of a block have the selected bits in common, and all fingerprints those beyond their length.
+/// Who meets in the blocks of a selection. All of a block have the selected bits in common, and all
+/// fingerprints those beyond their length.
 fn near(design: &Design, selection: &Selection) -> Near {
     let is_common =
         |bit: &usize| *bit >= design.bits() || selection.ranges().iter().any(|bits| bits.contains(bit));

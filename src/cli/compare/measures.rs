@@ -1,7 +1,7 @@
 //! Every measure of two texts.
 //!
-//! The similarities of [`measures`] from the features of two texts, by counts, by shares (tf), and by the pipeline's own weights where
-//! these are others -> an aligned table, a row for each.
+//! The similarities of [`measures`] from the features of two texts, by counts, by shares (tf), and by the
+//! pipeline's own weights where these are others -> an aligned table, a row for each.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
-//! `dupflow compare`: two texts side by side, exact beside estimated: first what the pipeline says of them, then every measure and
-//! every sketch.
+//! `dupflow compare`: two texts side by side, exact beside estimated: first what the pipeline says of them,
+//! then every measure and every sketch.
 
 mod measures;
 mod sketches;

@@ -1,11 +1,12 @@
 //! Every sketch of two texts.
 //!
-//! Both texts, sketched by every kind -> an aligned table: what the sketch is of, that similarity from the texts, the estimate from
-//! the sketches, and the standard error of estimates at the exact value, as theory has it.
+//! Both texts, sketched by every kind -> an aligned table: what the sketch is of, that similarity from the
+//! texts, the estimate from the sketches, and the standard error of estimates at the exact value, as theory
+//! has it.
 //!
-//! Sizes, bits and seed are the pipeline's where a kind can have them, so that errors can be compared; otherwise 448 components of
-//! 4 bits, and 64 bits for simhash. The pipeline's own sketch is made as the pipeline makes it. Weighted kinds and simhash take the
-//! pipeline's weights, or tf where it has none.
+//! Sizes, bits and seed are the pipeline's where a kind can have them, so that errors can be compared;
+//! otherwise 448 components of 4 bits, and 64 bits for simhash. The pipeline's own sketch is made as the
+//! pipeline makes it. Weighted kinds and simhash take the pipeline's weights, or tf where it has none.
 
 use std::fmt::Write as _;
 use std::mem::discriminant;
@@ -19,10 +20,12 @@ use crate::text::{Features, Weigher, Weights};
 /// Standard errors from here on (inclusive) say that the estimate says nothing.
 const USELESS: f64 = 1.0;
 
-/// Hashes that a sketch may take which is not the pipeline's own, 2^28: a second or less. Of 448 places these are 600,000 shingles.
+/// Hashes that a sketch may take which is not the pipeline's own, 2^28: a second or less. Of 448 places these
+/// are 600,000 shingles.
 const MOST_HASHES: usize = 1 << 28;
 
-/// Hashes that are computed for a text of so many shingles, by the kinds that compute one for each of them and each place.
+/// Hashes that are computed for a text of so many shingles, by the kinds that compute one for each of them
+/// and each place.
 fn hashes(params: &SketchParams, shingles: usize) -> usize {
     match params.kind {
         SketchKind::MinHash
@@ -185,8 +188,8 @@ mod tests {
         assert_eq!(params(SketchKind::SimHash, &own).words(), 1);
     }
 
-    /// Of 600,000 shingles a hash for each of 448 places takes long: such kinds are left out, by name, and all others are there. The
-    /// pipeline's own is made in any case.
+    /// Of 600,000 shingles a hash for each of 448 places takes long: such kinds are left out, by name, and
+    /// all others are there. The pipeline's own is made in any case.
     #[test]
     fn long_texts_leave_out_what_takes_long() {
         for (pipeline, settings, left_out) in [

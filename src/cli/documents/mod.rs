@@ -1,7 +1,8 @@
 //! Generated documents as files of the formats that are read.
 //!
-//! JSON Lines, CSV, TSV and Parquet hold the feed, event by event. WARC, WET and HTML have no deletes: they hold the documents that are alive
-//! at the end, in the order of their ids. The id of a document is that of its record; a page is read back with `.html` behind it.
+//! JSON Lines, CSV, TSV and Parquet hold the feed, event by event. WARC, WET and HTML have no deletes: they
+//! hold the documents that are alive at the end, in the order of their ids. The id of a document is that of
+//! its record; a page is read back with `.html` behind it.
 
 #[cfg(feature = "parquet")]
 mod columns;

@@ -1,4 +1,5 @@
-//! What a banding does among so many documents: how full its blocks are, what hot ones lose, and what would help.
+//! What a banding does among so many documents: how full its blocks are, what hot ones lose, and what would
+//! help.
 
 use std::fmt::{self, Formatter};
 
@@ -38,8 +39,8 @@ pub(super) struct Banding {
     /// The share of a document's blocks that are hot, and how many are of all.
     pub(super) hot_share: f64,
     pub(super) hot_blocks: f64,
-    /// Of each document: those that it meets by chance, in all bands; bytes of postings; what it costs by which bands are chosen, a
-    /// posting being 20.
+    /// Of each document: those that it meets by chance, in all bands; bytes of postings; what it costs by
+    /// which bands are chosen, a posting being 20.
     pub(super) meetings_by_chance: f64,
     pub(super) posting_bytes: f64,
     pub(super) cost: f64,
@@ -108,7 +109,8 @@ impl Banding {
     }
 }
 
-/// What speaks against bands for so many documents: that hot blocks lose more than [`LOSS`] of the recall asked for.
+/// What speaks against bands for so many documents: that hot blocks lose more than [`LOSS`] of the recall
+/// asked for.
 pub(super) fn advice(plan: &Plan, bands: &Bands, rule: HotRule, documents: u64) -> Option<String> {
     let other = Other { plan, bands, rule, documents };
     let crowd = Crowd::new(&bands.curve, documents, rule);
@@ -224,7 +226,8 @@ impl Other<'_> {
         (found > self.bands.wanted - LOSS).then_some(bands.curve)
     }
 
-    /// Whether the recall is reached under another rule or with other documents, by these bands if they are fixed.
+    /// Whether the recall is reached under another rule or with other documents, by these bands if they are
+    /// fixed.
     fn reaches(self, rule: HotRule, documents: u64) -> bool {
         if !self.is_fixed() {
             return self.derived(self.shape(), rule, documents).is_some();

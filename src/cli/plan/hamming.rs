@@ -1,4 +1,5 @@
-//! Blocking by Hamming distance in a plan: the design in force among the others, ranked as a run ranks them where it has to choose.
+//! Blocking by Hamming distance in a plan: the design in force among the others, ranked as a run ranks them
+//! where it has to choose.
 
 use std::fmt::{self, Formatter};
 
@@ -21,7 +22,8 @@ pub(super) struct Hamming {
     pub(super) distance: usize,
     #[serde(flatten)]
     pub(super) rule: HotRule,
-    /// The share of the pairs within the distance that is compared; nothing where that depends on how many of them share hot blocks only.
+    /// The share of the pairs within the distance that is compared; nothing where that depends on how many of
+    /// them share hot blocks only.
     pub(super) recall_within_distance: Option<f64>,
     /// Keys of a document.
     pub(super) keys: u64,
@@ -96,8 +98,8 @@ impl Hamming {
         }
     }
 
-    /// The least probability with which a pair of this similarity shares a block: that of lying within the distance. In a block that is
-    /// hot it may not be compared all the same.
+    /// The least probability with which a pair of this similarity shares a block: that of lying within the
+    /// distance. In a block that is hot it may not be compared all the same.
     pub(super) fn probability(&self, similarity: f64) -> f64 {
         let agree = self.shape.agreement.probability(similarity);
         Binomial::new(self.shape.size, agree).at_least(self.shape.size - self.distance)
@@ -184,7 +186,8 @@ mod tests {
         }
     }
 
-    /// Where a user asks for hot blocks, the promise is taken back in words and in the value that programs read.
+    /// Where a user asks for hot blocks, the promise is taken back in words and in the value that programs
+    /// read.
     #[test]
     fn what_may_be_missed_is_said() {
         for (pipeline, hot) in [("simhash", "leaders"), ("simhash", "skip"), ("onebit", "leaders")] {

@@ -1,10 +1,10 @@
 //! What a document costs: an estimate from the layout of the state, for documents that are all different.
 //!
-//! In: a plan and the number of workers. Out: bytes for each kind of state, per document, not counting its id's own bytes. Copies
-//! of one text share all but the document.
+//! In: a plan and the number of workers. Out: bytes for each kind of state, per document, not counting its
+//! id's own bytes. Copies of one text share all but the document.
 //!
-//! The rule is the size of an entry and of its place in an index; nothing doubles but under live weights, whose vectors have room to
-//! grow ([`SLACK`]).
+//! The rule is the size of an entry and of its place in an index; nothing doubles but under live weights,
+//! whose vectors have room to grow ([`SLACK`]).
 
 use serde::Serialize;
 
@@ -33,7 +33,8 @@ const AGE_BYTES: f64 = 8.0;
 const SLOT_KEY_BYTES: f64 = 32.0;
 /// Vectors that have room to grow, on average.
 const SLACK: f64 = 1.25;
-/// Distinct shingles of a text, where they are kept and none says how many they are: a page of some 500 words.
+/// Distinct shingles of a text, where they are kept and none says how many they are: a page of some 500
+/// words.
 pub(super) const ASSUMED_FEATURES: usize = 500;
 
 /// The bytes of one kind of state, for one document.
@@ -43,11 +44,12 @@ pub(super) struct Part {
     pub(super) bytes: f64,
 }
 
-/// What a document of a topic takes more whose rows have a time of their own: an entry of 12 bytes in nodes of 11, which are half full where
-/// places ascend. Nothing where slots have it.
+/// What a document of a topic takes more whose rows have a time of their own: an entry of 12 bytes in nodes
+/// of 11, which are half full where places ascend. Nothing where slots have it.
 pub(super) const OWN_TIME_BYTES: f64 = 26.0;
 
-/// What a deleted id of a topic takes while it is remembered, its own bytes not counted; 0 where slots remember it.
+/// What a deleted id of a topic takes while it is remembered, its own bytes not counted; 0 where slots
+/// remember it.
 pub(super) fn per_deleted_id(plan: &Plan) -> f64 {
     let age = if plan.retention.max_age.is_some() { AGE_BYTES } else { 0.0 };
     let terms = if plan.scheme.live().is_some() { SLACK * TERMS_ENTRY_BYTES } else { 0.0 };

@@ -29,7 +29,8 @@ pub struct Args {
     #[command(flatten)]
     pub pipeline: PipelineArgs,
 
-    /// Say what this plan does with so many documents, all different: how full blocks get, what is found, what it costs [default: blocking.documents].
+    /// Say what this plan does with so many documents, all different: how full blocks get, what is found,
+    /// what it costs [default: blocking.documents].
     #[arg(long, value_name = "N")]
     pub documents: Option<u64>,
 

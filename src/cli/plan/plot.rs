@@ -11,7 +11,8 @@ const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇'
 /// What is compared and not reported.
 const SHADE: char = '░';
 
-/// A probability: four places, or its order of magnitude where they would all be 0. What is not certain does not read as 1.
+/// A probability: four places, or its order of magnitude where they would all be 0. What is not certain does
+/// not read as 1.
 pub(super) struct Probability(pub(super) f64);
 
 impl Display for Probability {
@@ -41,7 +42,8 @@ pub(super) fn similarities() -> impl Iterator<Item = f64> {
     (0..WIDTH).map(|column| (column as f64 + 0.5) / WIDTH as f64)
 }
 
-/// Draws two probabilities for each column, the greater one as shade, the smaller one as a bar, and marks the threshold.
+/// Draws two probabilities for each column, the greater one as shade, the smaller one as a bar, and marks the
+/// threshold.
 pub(super) fn plot(threshold: f64, columns: impl IntoIterator<Item = (f64, f64)>) -> String {
     let rows = |(shade, bar): (f64, f64)| (shade * HEIGHT as f64, bar * HEIGHT as f64);
     let columns: Vec<(f64, f64)> = columns.into_iter().map(rows).collect();

@@ -1,11 +1,11 @@
 //! The numbers of a plan.
 //!
-//! A pair of similarity s is *compared* if it meets in a block, with the probability of the blocking's curve less what hot blocks lose among so many
-//! documents, and *reported* if the
-//! filter then accepts it, by the binomial model of its looks or, of sketches that are compared as a whole, by the normal spread of
-//! their estimates. The two are taken as independent: the filter looks from the
-//! first component on, bands are cut from the last. Blocking by Hamming distance reads all that the filter does. Of two blockings
-//! either one will do.
+//! A pair of similarity s is *compared* if it meets in a block, with the probability of the blocking's curve
+//! less what hot blocks lose among so many documents, and *reported* if the filter then accepts it, by the
+//! binomial model of its looks or, of sketches that are compared as a whole, by the normal spread of their
+//! estimates. The two are taken as independent: the filter looks from the first component on, bands are cut
+//! from the last. Blocking by Hamming distance reads all that the filter does. Of two blockings either one
+//! will do.
 
 use serde::Serialize;
 
@@ -224,8 +224,8 @@ impl Point {
                 (if similarity < plan.threshold { 0.0 } else { operation.accepted }, operation.components)
             }
         };
-        // Tables by distance and the filter count the same places that differ, so that the strictest one decides; others are taken as
-        // independent of these and of each other.
+        // Tables by distance and the filter count the same places that differ, so that the strictest one
+        // decides; others are taken as independent of these and of each other.
         let (mut near, mut apart) = (0.0_f64, 1.0);
         for one in blocks {
             match one {

@@ -1,7 +1,8 @@
 //! What a retention comes to: the rule in words, and how many documents are alive at a rate of events.
 //!
-//! Documents alive = rate × age, at most the limit of their number: of events that each bring a document of their own, and that come as
-//! fast as their times say. State on disk: what is [kept](crate::dataflow) of a document, before it is compressed.
+//! Documents alive = rate × age, at most the limit of their number: of events that each bring a document of
+//! their own, and that come as fast as their times say. State on disk: what is [kept](crate::dataflow) of a
+//! document, before it is compressed.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -14,7 +15,8 @@ use crate::config::Plan;
 use crate::retention::{Retention, RetentionClock};
 use crate::text::measures::Measure;
 
-/// Bytes that are kept of a document beside its content: lengths, where its event stands, when, of which kind.
+/// Bytes that are kept of a document beside its content: lengths, where its event stands, when, of which
+/// kind.
 const KEPT_BYTES: u64 = 27;
 /// A term with its count, as it is kept.
 const KEPT_TERM_BYTES: usize = 12;

@@ -12,7 +12,8 @@ pub(in crate::cli) struct Told {
     pub(in crate::cli) sketch: String,
     pub(in crate::cli) blocking: String,
     pub(in crate::cli) filter: String,
-    /// The similarity and the probability of being a candidate, at so many steps from 0 to 1 and one more point.
+    /// The similarity and the probability of being a candidate, at so many steps from 0 to 1 and one more
+    /// point.
     pub(in crate::cli) curve: Vec<(f64, f64)>,
 }
 

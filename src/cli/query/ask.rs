@@ -1,7 +1,8 @@
 //! `dupflow query --url`: asks a run that is under way.
 //!
-//! Texts go to the run's monitor (`POST /similar`), a question on each line, and come back as documents, best first, each of the epoch that
-//! the run has closed last. Many go in several requests, one after the other. Only HTTP: a run that is to be asked from elsewhere by HTTPS stands behind something that speaks it.
+//! Texts go to the run's monitor (`POST /similar`), a question on each line, and come back as documents, best
+//! first, each of the epoch that the run has closed last. Many go in several requests, one after the other.
+//! Only HTTP: a run that is to be asked from elsewhere by HTTPS stands behind something that speaks it.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -19,7 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The most documents that a run tells at once.
 const MOST: usize = 1000;
 
-/// Most questions of a request, and the bytes that it is not to reach with more than one: far within what a monitor takes.
+/// Most questions of a request, and the bytes that it is not to reach with more than one: far within what a
+/// monitor takes.
 const MOST_QUESTIONS: usize = 256;
 const BODY_BYTES: usize = 1 << 20;
 
@@ -73,8 +75,9 @@ pub(super) fn token(path: Option<&Path>) -> anyhow::Result<Option<Secret>> {
     path.map(read).transpose()
 }
 
-/// Asks the run at `url`, as in `http://127.0.0.1:9600`, which documents are similar to each text: all that it tells, or the `top` best.
-/// `note` is told the answers in the order of the questions, or why there is none.
+/// Asks the run at `url`, as in `http://127.0.0.1:9600`, which documents are similar to each text: all that
+/// it tells, or the `top` best. `note` is told the answers in the order of the questions, or why there is
+/// none.
 ///
 /// # Errors
 /// If nobody answers there, or the run refuses, with what it says; and what `note` fails with.

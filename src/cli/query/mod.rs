@@ -1,9 +1,10 @@
 //! `dupflow query`: the documents of a corpus that texts would be paired with, best first.
 //!
-//! The corpus is read as `replay` reads it, and at its end visitors ask: so the answer is what the pipeline finds, blocking included, and
-//! nothing is compared that shares no block with a text. Under live weights the corpus is one epoch, weighed by its own frequencies.
-//! Or a run that is under way is asked (`--url`, see `ask`), by its own pipeline. One text or many, here or there: questions are read
-//! first, answered in their order, and written as they are answered.
+//! The corpus is read as `replay` reads it, and at its end visitors ask: so the answer is what the pipeline
+//! finds, blocking included, and nothing is compared that shares no block with a text. Under live weights the
+//! corpus is one epoch, weighed by its own frequencies. Or a run that is under way is asked (`--url`, see
+//! `ask`), by its own pipeline. One text or many, here or there: questions are read first, answered in their
+//! order, and written as they are answered.
 
 mod ask;
 mod questions;
@@ -63,8 +64,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE", requires = "url")]
     pub token_file: Option<PathBuf>,
 
-    /// In place of a text: a file, or "-" for standard input, with a question on each line, as `POST /similar` takes them:
-    /// {"text":"…","top":20,"id":"…"}; top and id may be absent.
+    /// In place of a text: a file, or "-" for standard input, with a question on each line, as `POST
+    /// /similar` takes them: {"text":"…","top":20,"id":"…"}; top and id may be absent.
     #[arg(long, value_name = "FILE")]
     pub lines: Option<PathBuf>,
 
@@ -147,8 +148,8 @@ impl<'a> Answers<'a> {
 /// Prints the answers, and on standard error what they are of.
 ///
 /// # Errors
-/// Everything that is wrong with the pipeline, and inputs that cannot be read; texts that have nothing to look for, after the others have
-/// been answered.
+/// Everything that is wrong with the pipeline, and inputs that cannot be read; texts that have nothing to
+/// look for, after the others have been answered.
 pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Result<ExitCode> {
     if let Some(url) = &args.url {
         return ask_run(url, args, problems, voice);

@@ -1,6 +1,8 @@
-//! `dupflow trace`: one document through every stop of the main path, with values, and its pairs at the end of the input.
+//! `dupflow trace`: one document through every stop of the main path, with values, and its pairs at the end
+//! of the input.
 //!
-//! Reads the whole input into memory, without the dataflow: what a document's pairs are is a function of the corpus.
+//! Reads the whole input into memory, without the dataflow: what a document's pairs are is a function of the
+//! corpus.
 
 mod neighbourhood;
 
@@ -44,7 +46,8 @@ const SHOWN: usize = 12;
 /// Prints the trace.
 ///
 /// # Errors
-/// Everything that is wrong with the pipeline, an input that cannot be read, and a document that the input does not name.
+/// Everything that is wrong with the pipeline, an input that cannot be read, and a document that the input
+/// does not name.
 pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
     let plan = problems.take(args.pipeline.load());
     let id = DocId::new(&args.doc);
@@ -234,7 +237,8 @@ fn verdict_line(neighbour: &Neighbour, traced: SketchId, exact: f64, looks: usiz
     )
 }
 
-/// The change of each event, as if it were the only one of its epoch: of several in one epoch the last one counts.
+/// The change of each event, as if it were the only one of its epoch: of several in one epoch the last one
+/// counts.
 fn upsert_lines(examiner: &mut Examiner, events: &[Event]) -> Vec<String> {
     let mut in_force: Option<Option<SketchId>> = None;
     let line = |(Position { offset: at, .. }, text): &Event| {
@@ -319,8 +323,8 @@ mod tests {
         assert!(said("d").ends_with("not alive at the end of the input, so in no pair\n"));
     }
 
-    /// Vowel signs are marks that join what is before them: an id with them is written as it reads, and so is a text. What a terminal would
-    /// obey is not.
+    /// Vowel signs are marks that join what is before them: an id with them is written as it reads, and so is
+    /// a text. What a terminal would obey is not.
     #[test]
     fn ids_and_texts_are_written_as_they_read() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
 //! The documents that share a block with one, and which of them are its pairs.
 //!
-//! The pairs are what the [oracle](crate::oracle) finds in the neighbourhood. It has all sketches of the document's own blocks, so
-//! that these are as large, and its pairs the same, as in the whole corpus.
+//! The pairs are what the [oracle](crate::oracle) finds in the neighbourhood. It has all sketches of the
+//! document's own blocks, so that these are as large, and its pairs the same, as in the whole corpus.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,8 @@ pub(super) struct Neighbour {
     pub(super) id: DocId,
     pub(super) sketch: SketchId,
     pub(super) compared: Comparison,
-    /// Shared blocks in which the two meet: those that are not hot, or of which one is a leader; by distance, those of near ones.
+    /// Shared blocks in which the two meet: those that are not hot, or of which one is a leader; by distance,
+    /// those of near ones.
     pub(super) live: usize,
     /// Whether both are members of one sketch.
     pub(super) is_copy: bool,

@@ -1,15 +1,19 @@
 //! Which cluster goes on as which: the clusters that an epoch touches, before it and after it.
 //!
-//! The *flow* from a cluster before to a cluster after is the number of documents that were told in the one and are told in the other.
-//! Of a giant its smallest member is told, which names it, and no other. From the flows follow
-//! - the *heir* of a cluster before: where the flow from it is greatest; the *origin* of a cluster after: whence the flow to it is
-//!   greatest. Of equal flows that to the same name wins, then that of the smaller name;
+//! The *flow* from a cluster before to a cluster after is the number of documents that were told in the one
+//! and are told in the other. Of a giant its smallest member is told, which names it, and no other. From the
+//! flows follow
+//! - the *heir* of a cluster before: where the flow from it is greatest; the *origin* of a cluster after:
+//!   whence the flow to it is greatest. Of equal flows that to the same name wins, then that of the smaller
+//!   name;
 //! - a cluster *goes on* as another one if each is the other's heir and origin. At most one goes on as one.
 //!
-//! Of a giant whose smallest member is told nowhere afterwards no flow is known. Such giants, largest first, are given the largest
-//! clusters after to which no flow is known either, one each, as long as these have at least half of their size.
+//! Of a giant whose smallest member is told nowhere afterwards no flow is known. Such giants, largest first,
+//! are given the largest clusters after to which no flow is known either, one each, as long as these have at
+//! least half of their size.
 //!
-//! All of it is a function of the reports before and after the epoch: not of how the clusters came to be, nor of the order of changes.
+//! All of it is a function of the reports before and after the epoch: not of how the clusters came to be, nor
+//! of the order of changes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,7 +40,8 @@ impl<'a> Changed<'a> {
     /// Of changes as [`Clusters::advance`](super::super::Clusters::advance) returns them.
     pub(super) fn of(changes: &'a [(Report, isize)]) -> Self {
         let mut changed = Self::default();
-        // Of the documents that name giants: the cluster that told of them before, and the one that does after.
+        // Of the documents that name giants: the cluster that told of them before, and the one that does
+        // after.
         let told = |name: &DocId| {
             let from = changes.partition_point(|(report, _)| report.subject() < (false, name));
             let own = changes[from..].iter().take_while(move |(report, _)| report.subject() == (false, name));
@@ -158,12 +163,14 @@ impl<'a> Lineage<'a> {
         self.origin(after).filter(|origin| self.heir(origin) == Some(after))
     }
 
-    /// The clusters before whose heir is this one, and which do not go on as it; the greatest flow first, then by name.
+    /// The clusters before whose heir is this one, and which do not go on as it; the greatest flow first,
+    /// then by name.
     pub(super) fn merged(&self, after: &DocId) -> &[(Reverse<usize>, &'a DocId)] {
         self.merged.get(after).map_or(&[], Vec::as_slice)
     }
 
-    /// The clusters after whose origin is this one, and as which it does not go on; the greatest flow first, then by name.
+    /// The clusters after whose origin is this one, and as which it does not go on; the greatest flow first,
+    /// then by name.
     pub(super) fn parts(&self, before: &DocId) -> &[(Reverse<usize>, &'a DocId)] {
         self.parts.get(before).map_or(&[], Vec::as_slice)
     }

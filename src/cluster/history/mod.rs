@@ -1,9 +1,10 @@
 //! What has become of clusters over time: when each was born, when it changed, and how.
 //!
-//! The changes of reports that [`Clusters::advance`](super::Clusters::advance) returns come in, epoch by epoch; kept are the clusters
-//! alive with their members, and of each its latest [`Event`]s. What an event is follows from the reports before and after
-//! the epoch and nothing else. A cluster goes on as the one that most of its documents are in, if most of the documents there come from it
-//! (`lineage` has the rule for ties, and for giants, of which only the smallest member is known). So, of a cluster after the epoch:
+//! The changes of reports that [`Clusters::advance`](super::Clusters::advance) returns come in, epoch by
+//! epoch; kept are the clusters alive with their members, and of each its latest [`Event`]s. What an event is
+//! follows from the reports before and after the epoch and nothing else. A cluster goes on as the one that
+//! most of its documents are in, if most of the documents there come from it (`lineage` has the rule for
+//! ties, and for giants, of which only the smallest member is known). So, of a cluster after the epoch:
 //!
 //! | event | when | others |
 //! |---|---|---|
@@ -14,15 +15,18 @@
 //! | split, with born | it is such a part | the cluster that it was a part of, by its name before |
 //! | grew, shrank | its size is another one, and it neither merged nor split | none |
 //!
-//! In an epoch a cluster has them in this order. One whose size stays, while a document comes for another one, has changed without an event.
+//! In an epoch a cluster has them in this order. One whose size stays, while a document comes for another
+//! one, has changed without an event.
 //!
 //! Of a cluster that ends, what became of it is remembered: the last [`History::ENDED`] of them.
 //!
-//! Costs of an epoch: O(m log m) for the m documents whose reports change, and O(n) for the n members of the clusters that they leave or
-//! join, about 1.5 times what `advance` takes. Memory: in clusters of five about 210 bytes a document, half of what the graph takes; at most
-//! [`History::EVENTS`] events a cluster, each with [`History::OTHERS`] names at most. (Of 100,000 pairs and of 1,000,000, November 2026.)
+//! Costs of an epoch: O(m log m) for the m documents whose reports change, and O(n) for the n members of the
+//! clusters that they leave or join, about 1.5 times what `advance` takes. Memory: in clusters of five about
+//! 210 bytes a document, half of what the graph takes; at most [`History::EVENTS`] events a cluster, each
+//! with [`History::OTHERS`] names at most. (Of 100,000 pairs and of 1,000,000, November 2026.)
 //!
-//! What it does not do: outlive the run. A run that restores an earlier one's documents has all clusters born in the epoch that restores them.
+//! What it does not do: outlive the run. A run that restores an earlier one's documents has all clusters born
+//! in the epoch that restores them.
 
 mod event;
 mod lineage;
@@ -78,7 +82,8 @@ pub struct History {
     by_change: BTreeSet<(Reverse<u64>, DocId)>,
     giants: usize,
     ended: BTreeMap<DocId, Ended>,
-    /// In the order in which they ended, each with its epoch; one that has been reborn, or has ended again since, is not in `ended` so.
+    /// In the order in which they ended, each with its epoch; one that has been reborn, or has ended again
+    /// since, is not in `ended` so.
     ends: VecDeque<(DocId, Epoch)>,
 }
 
@@ -92,7 +97,8 @@ impl History {
     /// How many clusters that have ended are remembered.
     pub const ENDED: usize = 10_000;
 
-    /// Takes the changes of an epoch, as [`Clusters::advance`](super::Clusters::advance) returns them. Epochs do not descend.
+    /// Takes the changes of an epoch, as [`Clusters::advance`](super::Clusters::advance) returns them. Epochs
+    /// do not descend.
     pub fn advance(&mut self, epoch: Epoch, changes: &[(Report, isize)]) {
         let changed = Changed::of(changes);
         let names = changed.names();
@@ -226,12 +232,14 @@ impl History {
         self.clusters.get_key_value(name).map(|(name, cluster)| alive(name, cluster))
     }
 
-    /// What has happened to a cluster alive, its birth first; between that and the next some may have been dropped.
+    /// What has happened to a cluster alive, its birth first; between that and the next some may have been
+    /// dropped.
     pub fn events(&self, name: &DocId) -> &[Event] {
         self.clusters.get(name).map_or(&[], |cluster| &cluster.events)
     }
 
-    /// Members of a cluster alive in order, after one and at most so many; none of a giant. And whether there are more.
+    /// Members of a cluster alive in order, after one and at most so many; none of a giant. And whether there
+    /// are more.
     pub fn members(&self, name: &DocId, after: Option<&DocId>, limit: usize) -> (&[DocId], bool) {
         let all = self.clusters.get(name).map_or(&[][..], |cluster| &cluster.members);
         let rest = &all[after.map_or(0, |after| all.partition_point(|member| member <= after))..];
@@ -244,8 +252,8 @@ impl History {
         self.ended.get(name)
     }
 
-    /// Clusters alive in an order, after a cursor and at most so many; and the cursor for those that follow, if there are more.
-    /// A cluster that changes between two pages may be on both or on none.
+    /// Clusters alive in an order, after a cursor and at most so many; and the cursor for those that follow,
+    /// if there are more. A cluster that changes between two pages may be on both or on none.
     pub fn page(
         &self,
         order: Order,

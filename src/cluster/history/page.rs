@@ -14,7 +14,8 @@ pub enum Order {
     Recent,
 }
 
-/// Where a page of a list ends: the size or the epoch of the last cluster on it, and its name. Written as `SIZE-NAME`.
+/// Where a page of a list ends: the size or the epoch of the last cluster on it, and its name. Written as
+/// `SIZE-NAME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor {
     pub(super) key: u64,

@@ -32,7 +32,8 @@ pub(super) fn look(place: u32, text: Text) -> Look {
 /// Documents by place, with every event, since terms are compared where they are kept.
 pub(in crate::dataflow) enum Updates {}
 
-/// Finds each event's document, which are partitioned by the hash of their ids. Updates of a document are in the order of its events.
+/// Finds each event's document, which are partitioned by the hash of their ids. Updates of a document are in
+/// the order of its events.
 pub(super) fn documents<'scope>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     ticks: Stream<'scope, Epoch, Vec<Tick>>,

@@ -7,20 +7,23 @@
 //!                                       visitors' terms ─┘         └─ visitors, sketched
 //! ```
 //!
-//! Weights come from a numbered **table**: how many documents there are, and how many of them hold each feature. The rule: when
-//! an epoch closes and the number of documents alive [is due](Growth::is_due) for another table than the one in force, that
-//! corpus, as of the end of the epoch, makes the next table, and all documents are sketched by it in the same epoch. So which table is in
-//! force after an epoch follows from the table before and from the corpus at its end; the order of events within the epoch, the
-//! number of partitions that they come from and the number of workers have no part in it. What leaves is D(C) *under the
-//! table in force*: the pairs that a fresh run finds with that table frozen.
+//! Weights come from a numbered **table**: how many documents there are, and how many of them hold each
+//! feature. The rule: when an epoch closes and the number of documents alive [is due](Growth::is_due) for
+//! another table than the one in force, that corpus, as of the end of the epoch, makes the next table, and
+//! all documents are sketched by it in the same epoch. So which table is in force after an epoch follows from
+//! the table before and from the corpus at its end; the order of events within the epoch, the number of
+//! partitions that they come from and the number of workers have no part in it. What leaves is D(C) *under
+//! the table in force*: the pairs that a fresh run finds with that table frozen.
 //!
-//! The rule looks at ends of epochs, and not at each event, because events of several partitions have no common order, and because
-//! a decision must be a part of what is committed: [`TableInForce`](crate::time::TableInForce) arrives at the time of the epoch that made it, on
-//! worker 0, to be written with the progress of that epoch. The price: the cut into epochs has a part in which table is in force. As one
-//! epoch, a corpus is weighed by its own frequencies.
+//! The rule looks at ends of epochs, and not at each event, because events of several partitions have no
+//! common order, and because a decision must be a part of what is committed:
+//! [`TableInForce`](crate::time::TableInForce) arrives at the time of the epoch that made it, on worker 0, to
+//! be written with the progress of that epoch. The price: the cut into epochs has a part in which table is in
+//! force. As one epoch, a corpus is weighed by its own frequencies.
 //!
-//! A table costs a sketch of every document. Between two tables, documents come or go in proportion to their number, so that is
-//! a constant for each event, amortised: at a factor of 2, two sketches for a document that comes, one for one that goes.
+//! A table costs a sketch of every document. Between two tables, documents come or go in proportion to their
+//! number, so that is a constant for each event, amortised: at a factor of 2, two sketches for a document
+//! that comes, one for one that goes.
 
 mod documents;
 mod tables;
@@ -60,14 +63,16 @@ enum NewText {
 pub(super) struct Live<'scope> {
     /// Of documents in sketches; the counterpart of [`upsert`](super::upsert::upsert).
     pub(super) memberships: Stream<'scope, Epoch, Vec<Membership>>,
-    /// As [`upsert`](super::upsert::upsert)'s; with which documents are weighed otherwise, and on worker 0, in each epoch that makes one, the table
-    /// that is in force from its end on. Before the first there is none.
+    /// As [`upsert`](super::upsert::upsert)'s; with which documents are weighed otherwise, and on worker 0,
+    /// in each epoch that makes one, the table that is in force from its end on. Before the first there is
+    /// none.
     pub(super) reached: Stream<'scope, Epoch, Vec<Reached>>,
     /// Visitors, with their sketches.
     pub(super) callers: Stream<'scope, Epoch, Vec<Caller>>,
 }
 
-/// Sketches documents by live weights, and visitors, by the table that they find in force; `seekers` ask about documents.
+/// Sketches documents by live weights, and visitors, by the table that they find in force; `seekers` ask
+/// about documents.
 pub(super) fn live<'scope>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     ticks: Stream<'scope, Epoch, Vec<Tick>>,
@@ -197,7 +202,8 @@ mod tests {
         receiver.into_iter().collect()
     }
 
-    /// Whoever writes the progress of an epoch is told which table is in force after it, once, from one place.
+    /// Whoever writes the progress of an epoch is told which table is in force after it, once, from one
+    /// place.
     #[test]
     fn the_table_in_force_is_told_with_the_epoch_that_makes_it() {
         let mut featurizer = Featurizer::new(scheme().text);

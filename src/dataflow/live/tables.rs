@@ -23,8 +23,8 @@ pub(super) struct TableDue {
     pub(super) documents: u64,
 }
 
-/// Adds up the documents with terms, on one worker, and tells all workers of each epoch whose end makes a table. `changes` are how
-/// many more there are at the end of an epoch than before.
+/// Adds up the documents with terms, on one worker, and tells all workers of each epoch whose end makes a
+/// table. `changes` are how many more there are at the end of an epoch than before.
 pub(super) fn tables<'scope>(
     changes: Stream<'scope, Epoch, Vec<i64>>,
     growth: Growth,

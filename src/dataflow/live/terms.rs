@@ -1,8 +1,8 @@
 //! The terms of the documents alive on one worker, compact, and how many documents hold each.
 //!
-//! A vocabulary gives each feature a number; a document is the ascending numbers of its features, as differences, and
-//! their counts, both in LEB128: two to four bytes a term, where features and counts as they are take twelve. A feature
-//! that nobody holds any more gives its number back.
+//! A vocabulary gives each feature a number; a document is the ascending numbers of its features, as
+//! differences, and their counts, both in LEB128: two to four bytes a term, where features and counts as they
+//! are take twelve. A feature that nobody holds any more gives its number back.
 
 use hashbrown::HashTable;
 
@@ -149,7 +149,8 @@ mod tests {
         Terms { ids: text.keys().copied().collect(), counts: text.values().copied().collect() }
     }
 
-    /// Documents come and go: terms are read back as they were written, holders are counted, and numbers are used again.
+    /// Documents come and go: terms are read back as they were written, holders are counted, and numbers are
+    /// used again.
     #[test]
     fn terms_are_kept_and_holders_counted() {
         let mut vocabulary = Vocabulary::default();

@@ -1,8 +1,8 @@
 //! Terms: what the documents alive hold, and their sketches by the table in force.
 //!
-//! An epoch without a new table sketches the documents that it touched, at once. At the end of one with a new table, each worker sends
-//! the frequencies in its documents to all ([`apply`]); with those of all, each makes the table and sketches all its documents
-//! ([`weigh`]). Until then later epochs wait.
+//! An epoch without a new table sketches the documents that it touched, at once. At the end of one with a new
+//! table, each worker sends the frequencies in its documents to all ([`apply`]); with those of all, each
+//! makes the table and sketches all its documents ([`weigh`]). Until then later epochs wait.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -94,8 +94,8 @@ pub(super) struct Applied<'scope> {
     pub(super) documents: Rc<RefCell<WeighedDocuments>>,
 }
 
-/// Applies the updates of each epoch, and sketches what they touched or, in an epoch with a new table, counts. A visitor is sketched by
-/// the table in force after the epoch before the one at whose time it comes.
+/// Applies the updates of each epoch, and sketches what they touched or, in an epoch with a new table,
+/// counts. A visitor is sketched by the table in force after the epoch before the one at whose time it comes.
 pub(super) fn apply<'scope>(
     updates: Stream<'scope, Epoch, Vec<Update>>,
     due: Stream<'scope, Epoch, Vec<TableDue>>,
@@ -127,7 +127,8 @@ pub(super) fn apply<'scope>(
             callers.for_each_time(|time, data| visiting.keep(&time, 3, data));
             let mut documents = documents.borrow_mut();
             while !documents.waits {
-                // What is about the corpus is of the two first; visitors only hold back what comes after them.
+                // What is about the corpus is of the two first; visitors only hold back what comes after
+                // them.
                 while let Some((capabilities, present)) = visiting.next_begun(&frontiers[..2], &stash) {
                     let mut sketched = sketched.activate();
                     let mut session = sketched.session(&capabilities[2]);
@@ -167,7 +168,8 @@ pub(super) fn apply<'scope>(
     }
 }
 
-/// Makes the tables, and sketches all documents by each; worker 0 tells which table it is, each worker which of its documents that changes.
+/// Makes the tables, and sketches all documents by each; worker 0 tells which table it is, each worker which
+/// of its documents that changes.
 pub(super) fn weigh<'scope>(
     frequencies: Stream<'scope, Epoch, Vec<LocalFrequencies>>,
     documents: Rc<RefCell<WeighedDocuments>>,
@@ -282,8 +284,9 @@ impl WeighedDocuments {
         self.touched = touched;
     }
 
-    /// Sketches all documents by a new table, tells what changed of them, and lets later epochs go on. What comes back: those that no
-    /// event of the epoch has touched, and that have another sketch; by the hash of their ids.
+    /// Sketches all documents by a new table, tells what changed of them, and lets later epochs go on. What
+    /// comes back: those that no event of the epoch has touched, and that have another sketch; by the hash of
+    /// their ids.
     fn sketch_all_by(&mut self, table: Arc<IdfTable>, mut tell: impl FnMut(Membership)) -> Vec<(u64, Cause)> {
         self.table = table;
         let all = 0..self.documents.len();

@@ -25,7 +25,8 @@ pub(in crate::dataflow) struct Lobby {
 struct Gathered {
     reply: Reply,
     top: usize,
-    /// Whether it has a sketch, how many workers' blocks say whom they have sent it to, and what is known of the document; once that is known.
+    /// Whether it has a sketch, how many workers' blocks say whom they have sent it to, and what is known of
+    /// the document; once that is known.
     entered: Option<(bool, usize, Option<Found>)>,
     /// How many have, to how many workers, and how many of these have said what they found.
     heard: (usize, usize, usize),

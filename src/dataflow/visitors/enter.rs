@@ -24,8 +24,9 @@ pub(in crate::dataflow) struct Entered<'scope> {
     pub(in crate::dataflow) notes: Stream<'scope, Epoch, Vec<Note>>,
 }
 
-/// Sends visitors, who have a sketch now if they have any, to the blocks. Those of documents take theirs from `sketches`, once all is held
-/// that the epoch before has brought: that is when `changed` has no record of it any more.
+/// Sends visitors, who have a sketch now if they have any, to the blocks. Those of documents take theirs from
+/// `sketches`, once all is held that the epoch before has brought: that is when `changed` has no record of it
+/// any more.
 pub(in crate::dataflow) fn enter<'scope, D: Clone + 'static>(
     callers: Stream<'scope, Epoch, Vec<Caller>>,
     changed: &Stream<'scope, Epoch, Vec<D>>,
@@ -89,7 +90,8 @@ pub(in crate::dataflow) fn enter<'scope, D: Clone + 'static>(
     Entered { guests: guests_stream, notes: notes_stream }
 }
 
-/// A visitor to all workers who own a block of its sketch, and to the one that owns the sketch, for its copies.
+/// A visitor to all workers who own a block of its sketch, and to the one that owns the sketch, for its
+/// copies.
 fn guests_of(presence: &Presence, blocking: &dyn Blocking, peers: usize, mut send: impl FnMut(Guest)) {
     let mut keys = Vec::new();
     blocking.keys(presence.sketch.view(), &mut keys);

@@ -12,8 +12,9 @@ use crate::dataflow::epochs::Stash;
 use crate::time::Epoch;
 use crate::visit::Found;
 
-/// Finds the documents that visitors ask about. `look` tells what to compare by, of a document's place and of what is in force of it;
-/// `changed` has no record of an epoch any more once all documents are as the epoch has left them.
+/// Finds the documents that visitors ask about. `look` tells what to compare by, of a document's place and of
+/// what is in force of it; `changed` has no record of an epoch any more once all documents are as the epoch
+/// has left them.
 pub(in crate::dataflow) fn find<'scope, V: InForce, D: Clone + 'static>(
     seekers: Stream<'scope, Epoch, Vec<Seeker>>,
     changed: &Stream<'scope, Epoch, Vec<D>>,
@@ -32,7 +33,8 @@ pub(in crate::dataflow) fn find<'scope, V: InForce, D: Clone + 'static>(
             // Only its frontier counts.
             behind.for_each_time(|_, _| ());
             let documents = documents.borrow();
-            // While an epoch is applied nobody is let in. That ends, for no epoch follows another for ever: it would wait for the visitor.
+            // While an epoch is applied nobody is let in. That ends, for no epoch follows another for ever:
+            // it would wait for the visitor.
             while let Some(epoch) = documents.epoch()
                 && let Some((capabilities, present)) = stash.next_begun(&frontiers[1..], &nothing)
             {

@@ -1,4 +1,5 @@
-//! Visitors: questions that go through the dataflow beside the documents, meet what is there, and leave no trace.
+//! Visitors: questions that go through the dataflow beside the documents, meet what is there, and leave no
+//! trace.
 //!
 //! ```text
 //!  ingest ── callers ──┬─ Enter ─ guests ─▶ Blocks ─ calls ─▶ Compare ─ notes ─┬─▶ Answer ─▶ who asked
@@ -7,20 +8,23 @@
 //!        (documents by id)
 //! ```
 //!
-//! A visitor comes in at the time e of an epoch that is open, and is of the corpus after e - 1. "Blocks" holds it until all of e - 1
-//! is in the blocks, and handles it before any of e: it asks whom the sketch *would* meet. From there it is called on those who
-//! own the sketches met, which compare, and read the members as of e - 1. As all records at e, it holds their epoch open for those behind it
-//! while it is on its way: what it names is held (see [`sketches`](super::sketches)), and its epoch, which lasts a hundred
+//! A visitor comes in at the time e of an epoch that is open, and is of the corpus after e - 1. "Blocks"
+//! holds it until all of e - 1 is in the blocks, and handles it before any of e: it asks whom the sketch
+//! *would* meet. From there it is called on those who own the sketches met, which compare, and read the
+//! members as of e - 1. As all records at e, it holds their epoch open for those behind it while it is on its
+//! way: what it names is held (see [`sketches`](super::sketches)), and its epoch, which lasts a hundred
 //! milliseconds, never waits for the few that a visitor takes.
 //!
-//! Nothing on its way waits for an epoch to close. "Answer" knows by counting that it has heard all: Enter says how many blocks are
-//! asked, each of them how many calls it has sent, and every call is answered by one note.
+//! Nothing on its way waits for an epoch to close. "Answer" knows by counting that it has heard all: Enter
+//! says how many blocks are asked, each of them how many calls it has sent, and every call is answered by one
+//! note.
 //!
-//! Who asks about a document first goes to where it is kept. "Find" reads it as the last epoch has left it that was applied there, and lets the
-//! visitor go on at the time of the next one; so the answer is of that epoch. What is told is the pairs that the document is in.
+//! Who asks about a document first goes to where it is kept. "Find" reads it as the last epoch has left it
+//! that was applied there, and lets the visitor go on at the time of the next one; so the answer is of that
+//! epoch. What is told is the pairs that the document is in.
 //!
-//! What is told of a text is what the text would be paired with, were it that of a new document whose id sorts after all others: also where
-//! blocks are hot, would become so, and where copies are a star.
+//! What is told of a text is what the text would be paired with, were it that of a new document whose id
+//! sorts after all others: also where blocks are hot, would become so, and where copies are a star.
 
 mod answer;
 mod enter;
@@ -123,14 +127,15 @@ pub(super) struct Note {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Said {
-    /// By "Enter": whether it has a sketch, how many workers' blocks will say whom they have sent it to, and what is known of the
-    /// document.
+    /// By "Enter": whether it has a sketch, how many workers' blocks will say whom they have sent it to, and
+    /// what is known of the document.
     Entered { sketched: bool, guests: usize, document: Option<Found> },
     /// By a worker's blocks: to how many workers.
     Sent(usize),
     /// By one of these: what it met there.
     Found(Vec<Met>),
-    /// By the one that owns its sketch: its copies are too many for it to stand for them, and it is in no pair but that with the copy that does.
+    /// By the one that owns its sketch: its copies are too many for it to stand for them, and it is in no
+    /// pair but that with the copy that does.
     Hidden(Met),
 }
 

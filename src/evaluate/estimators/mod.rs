@@ -1,14 +1,17 @@
-//! Estimators against theory: the mean square error of every sketch's estimate, beside the variance that is known of it.
+//! Estimators against theory: the mean square error of every sketch's estimate, beside the variance that is
+//! known of it.
 //!
-//! Two texts with `|A ∪ B|` features together and the share J of them in common are sketched and estimated from as the program
-//! does it, features on; trials differ in the hashes of the features and in the seed. What is estimated is known exactly: J; `q J`
-//! and its like for sectional sketches; the weighted Jaccard similarity; the cosine.
+//! Two texts with `|A ∪ B|` features together and the share J of them in common are sketched and estimated
+//! from as the program does it, features on; trials differ in the hashes of the features and in the seed.
+//! What is estimated is known exactly: J; `q J` and its like for sectional sketches; the weighted Jaccard
+//! similarity; the cosine.
 //!
-//! Theory is [`SketchParams::variance`](crate::sketch::SketchParams::variance), without bias; where the estimate is not linear in the
-//! number of places that agree, and places are independent, it is the exact sum over all numbers. The mean of n squared errors, in
-//! units of the variance σ², has the standard deviation `sqrt((κ - 1) / n)` with κ the kurtosis of the estimate, `3 + (1 - 6 p q) /
-//! (K p q)` for K independent places that agree with probability p; an interval is `SIGMAS` of these to each side. That of the
-//! bias is `SIGMAS` times `σ / sqrt(n)`.
+//! Theory is [`SketchParams::variance`](crate::sketch::SketchParams::variance), without bias; where the
+//! estimate is not linear in the number of places that agree, and places are independent, it is the exact sum
+//! over all numbers. The mean of n squared errors, in units of the variance σ², has the standard deviation
+//! `sqrt((κ - 1) / n)` with κ the kurtosis of the estimate, `3 + (1 - 6 p q) / (K p q)` for K independent
+//! places that agree with probability p; an interval is `SIGMAS` of these to each side. That of the bias is
+//! `SIGMAS` times `σ / sqrt(n)`.
 //!
 //! References: those of [`variance`](crate::sketch::variance).
 
@@ -75,8 +78,8 @@ impl Measured {
     }
 }
 
-/// The mean square error of a sketch's estimates, by the sketch's name here, and that which theory has, if it has any: K, |A ∪ B| and J
-/// are given.
+/// The mean square error of a sketch's estimates, by the sketch's name here, and that which theory has, if it
+/// has any: K, |A ∪ B| and J are given.
 ///
 /// # Panics
 /// If there is no such sketch.

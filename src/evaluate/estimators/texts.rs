@@ -1,7 +1,7 @@
 //! Pairs of texts, as features, of which it is known what a sketch should estimate.
 //!
-//! A pair has u features together, of which the share J is in both and the rest is divided evenly. Trials differ in the features'
-//! hashes and in nothing else.
+//! A pair has u features together, of which the share J is in both and the rest is divided evenly. Trials
+//! differ in the features' hashes and in nothing else.
 
 use crate::hash::mix;
 use crate::sketch::{SectionMode, SketchKind, sectional};

@@ -1,4 +1,5 @@
-//! What an estimate should come to: its bias and mean square error, and how far measured ones may be from that.
+//! What an estimate should come to: its bias and mean square error, and how far measured ones may be from
+//! that.
 
 use crate::filter::binomial::Binomial;
 use crate::sketch::SketchParams;
@@ -47,7 +48,8 @@ impl Theory {
     }
 }
 
-/// Bias and mean square error where places are independent and the estimate is not linear in their number: the sum over all numbers.
+/// Bias and mean square error where places are independent and the estimate is not linear in their number:
+/// the sum over all numbers.
 fn independent(shape: Shape, similarity: f64) -> (f64, f64) {
     let counts = Binomial::new(shape.size, shape.agreement.probability(similarity));
     (0..=shape.size).fold((0.0, 0.0), |(bias, square), matches| {
@@ -61,8 +63,8 @@ fn independent(shape: Shape, similarity: f64) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// Two places that agree with probability 1/4 if J = 0 and each is a run of two one-bit components; the estimates are
-    /// -1, 2 sqrt(1/2) - 1 and 1.
+    /// Two places that agree with probability 1/4 if J = 0 and each is a run of two one-bit components; the
+    /// estimates are -1, 2 sqrt(1/2) - 1 and 1.
     #[test]
     fn independent_by_hand() {
         let shape = Shape { size: 2, bits: 2, agreement: Agreement::Run { bits: 1, length: 2 } };

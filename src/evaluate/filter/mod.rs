@@ -1,10 +1,12 @@
 //! The staged filter on simulated pairs: what it reads, and how often it errs against the full comparison.
 //!
-//! Similarities of a [`Distribution`] in; every pair then has K components that match with that probability, independently, as those
-//! of MinHash do. The program's own [`Schedule`](crate::filter::Schedule) compares them. Rules on components of one width see the same
-//! pairs, at all thresholds. An error is a verdict that is not the full comparison's, which accepts iff at least `ceil(T K)` components match.
+//! Similarities of a [`Distribution`] in; every pair then has K components that match with that probability,
+//! independently, as those of MinHash do. The program's own [`Schedule`](crate::filter::Schedule) compares
+//! them. Rules on components of one width see the same pairs, at all thresholds. An error is a verdict that
+//! is not the full comparison's, which accepts iff at least `ceil(T K)` components match.
 //!
-//! References: Yuan et al., the staged CWS filter (2019), sections 5 and 6, for the paper's looks and what they save.
+//! References: Yuan et al., the staged CWS filter (2019), sections 5 and 6, for the paper's looks and what
+//! they save.
 
 pub(super) mod pair;
 pub(super) mod rules;
@@ -200,7 +202,8 @@ fn rates(cells: &[Cell]) -> Table {
     table
 }
 
-/// Stairs: what is so after a look stays so up to the next one. A rule of two looks is a line too, and not a dot.
+/// Stairs: what is so after a look stays so up to the next one. A rule of two looks is a line too, and not a
+/// dot.
 fn stairs(after: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let up_to_next = |two: &[(f64, f64)]| [two[0], (two[1].0, two[0].1)];
     after.windows(2).flat_map(up_to_next).chain(after.last().copied()).collect()

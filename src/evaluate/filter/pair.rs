@@ -20,8 +20,8 @@ pub(in crate::evaluate) struct Matches {
 }
 
 impl Matches {
-    /// Draws a pair whose components match with probability `p`, in `0.0..=1.0`, each independently of the others; the lowest bit of those
-    /// that differ agrees with probability `agree`.
+    /// Draws a pair whose components match with probability `p`, in `0.0..=1.0`, each independently of the
+    /// others; the lowest bit of those that differ agrees with probability `agree`.
     pub(in crate::evaluate) fn draw(rng: &mut impl Rng, p: f64, agree: f64) -> Self {
         let pair = Self::from_words(|_| coins(rng, p));
         Self { low: pair.low & !coins(rng, agree), ..pair }
@@ -54,7 +54,8 @@ impl Matches {
         (0, self.low)
     }
 
-    /// The pair as two sketches of one bit a component, which says of components of any width where they differ.
+    /// The pair as two sketches of one bit a component, which says of components of any width where they
+    /// differ.
     pub(in crate::evaluate) fn one_bit_sketches(&self) -> (&[u64], &[u64]) {
         (&[0; WORDS], &self.differing)
     }
@@ -75,8 +76,8 @@ impl Matches {
     }
 }
 
-/// 64 coins, each 1 with probability `p`: each compares a uniform number with p, bit by bit from the highest on, and all of them do
-/// so at once until the last is decided (after 7 random words on average).
+/// 64 coins, each 1 with probability `p`: each compares a uniform number with p, bit by bit from the highest
+/// on, and all of them do so at once until the last is decided (after 7 random words on average).
 pub(in crate::evaluate) fn coins(rng: &mut impl Rng, p: f64) -> u64 {
     if p >= 1.0 {
         return !0;

@@ -8,15 +8,15 @@ use crate::sketch::kernel::Kernel;
 /// K of the paper, and of all rules here.
 pub(in crate::evaluate) const SIZE: usize = 1000;
 
-/// The error probability, each way: for the paper's filter of each look, relative to the true similarity; for ours of all looks
-/// together, relative to the full comparison.
+/// The error probability, each way: for the paper's filter of each look, relative to the true similarity; for
+/// ours of all looks together, relative to the full comparison.
 pub(in crate::evaluate) const ERROR: f64 = 1e-5;
 
 /// Where the paper looks.
 pub(in crate::evaluate) const PAPER_LOOKS: [usize; 6] = [100, 200, 400, 600, 800, 1000];
 
-/// Looks that read the fewest components: 16, 24, 32, 48, 64, 96, 128, and then every 64. No shipped filter has them all, since a look costs
-/// something too.
+/// Looks that read the fewest components: 16, 24, 32, 48, 64, 96, 128, and then every 64. No shipped filter
+/// has them all, since a look costs something too.
 fn dense_looks() -> Vec<usize> {
     [16, 24, 32, 48, 64, 96].into_iter().chain((128..SIZE).step_by(64)).chain([SIZE]).collect()
 }
@@ -35,8 +35,8 @@ pub(in crate::evaluate) struct Rule {
 }
 
 impl Rule {
-    /// All of them, those on components of one width together, widest first: the paper's and the one that reads the fewest components on
-    /// full width, and the shipped filter on 4 bits and on 1 bit.
+    /// All of them, those on components of one width together, widest first: the paper's and the one that
+    /// reads the fewest components on full width, and the shipped filter on 4 bits and on 1 bit.
     ///
     /// # Errors
     /// If the threshold is outside its range.
@@ -107,7 +107,8 @@ mod tests {
         rules.try_into().unwrap()
     }
 
-    /// Bounds by exact whole-number arithmetic: at T = 0.8 the paper rejects up to 61 and accepts from 96 of 100.
+    /// Bounds by exact whole-number arithmetic: at T = 0.8 the paper rejects up to 61 and accepts from 96 of
+    /// 100.
     #[test]
     fn bounds_are_those_of_the_paper_corrected() {
         let [paper, dense, four, one] = all();

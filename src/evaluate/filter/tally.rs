@@ -84,7 +84,8 @@ impl Tally {
     }
 }
 
-/// Compares `pairs` pairs of one distribution by rules on components of one width, which see the same matches.
+/// Compares `pairs` pairs of one distribution by rules on components of one width, which see the same
+/// matches.
 pub(super) fn simulate(
     bench: &Bench<'_>,
     distribution: Distribution,

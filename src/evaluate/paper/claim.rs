@@ -1,11 +1,12 @@
 //! Claims: what a source says of a number, beside what was measured.
 //!
-//! A [`Claim`] is (printed, measured, tolerance) under a relation, and whether it [holds](Claim::holds) follows from these alone. Its `Display`
-//! is the relation with the tolerance, as the answers show it. Words of a source that have no number ("high", "grows little") are given one where
-//! the claim is made.
+//! A [`Claim`] is (printed, measured, tolerance) under a relation, and whether it [holds](Claim::holds)
+//! follows from these alone. Its `Display` is the relation with the tolerance, as the answers show it. Words
+//! of a source that have no number ("high", "grows little") are given one where the claim is made.
 //!
-//! [`Claim::perturbed`] is the claim once for each measured number, with that number moved just beyond what is allowed, or, where it does not hold,
-//! with all numbers moved to where it does: what a test expects to turn.
+//! [`Claim::perturbed`] is the claim once for each measured number, with that number moved just beyond what
+//! is allowed, or, where it does not hold, with all numbers moved to where it does: what a test expects to
+//! turn.
 
 use std::fmt;
 

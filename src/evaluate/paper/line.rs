@@ -29,22 +29,26 @@ pub struct Line {
 /// What the verdict of a [`Line`] follows from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Basis {
-    /// The source's own definitions decide, without its data: where the claim fails, the print is wrong in itself.
+    /// The source's own definitions decide, without its data: where the claim fails, the print is wrong in
+    /// itself.
     Exact(Claim),
     /// Measured on other data, or on a model that is not made to meet it.
     Measured(Claim),
-    /// Nothing is judged. What is measured may have to meet something else: a theory, an independent computation.
+    /// Nothing is judged. What is measured may have to meet something else: a theory, an independent
+    /// computation.
     Unjudged(Why, Option<Claim>),
 }
 
 /// Why a line is not judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Why {
-    /// It could not be otherwise: arithmetic, a model fitted to the very statement, one printed number beside another.
+    /// It could not be otherwise: arithmetic, a model fitted to the very statement, one printed number beside
+    /// another.
     Construction,
     /// A slip of notation, seen by reading.
     Reading,
-    /// The source says too little to compare: its data are private, or its text has lost the numbers. What stands in for them is measured.
+    /// The source says too little to compare: its data are private, or its text has lost the numbers. What
+    /// stands in for them is measured.
     StandIn,
     /// A drawing, an algorithm in words, or what the source leaves out: here is what the program does.
     Shown,

@@ -1,4 +1,5 @@
-//! The five sources, item by item: every table, figure, example and headline, what is printed beside what comes out here.
+//! The five sources, item by item: every table, figure, example and headline, what is printed beside what
+//! comes out here.
 //!
 //! | source | is | file |
 //! |---|---|---|
@@ -8,9 +9,10 @@
 //! | 003 | Yuan, Long, Zhang & Gui (2012): one-bit fingerprints, alg.G and alg.H | `groups` |
 //! | 004 | Hassanian-esfahani & Kargar (2018): sectional MinHash | `sectional` |
 //!
-//! A [`Source`] is [`Section`]s; a section is a piece of work that answers one or more items, each in [`Line`]s: what is printed, what was
-//! measured, and a [`Basis`]. No line is given a [`Verdict`]: it is computed from the [`Claim`] in the basis, which is (printed, measured,
-//! tolerance) under a relation. The items and their order are those of [`ITEMS`]; no section may leave one out.
+//! A [`Source`] is [`Section`]s; a section is a piece of work that answers one or more items, each in
+//! [`Line`]s: what is printed, what was measured, and a [`Basis`]. No line is given a [`Verdict`]: it is
+//! computed from the [`Claim`] in the basis, which is (printed, measured, tolerance) under a relation. The
+//! items and their order are those of [`ITEMS`]; no section may leave one out.
 //!
 //! A new item is a line of [`ITEMS`] and a section in the source's folder.
 

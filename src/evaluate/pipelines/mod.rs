@@ -1,13 +1,14 @@
 //! Whole pipelines on a corpus, held against the truth about it: precision, recall, and what it took.
 //!
-//! Each pipeline runs at each threshold for itself, since its blocks and its filter are made for the threshold, and as a process of
-//! its own (`dupflow replay`), so that its time and its memory are its own too. A pair is right iff its true similarity is at least
-//! the threshold: *precision* is the share of right pairs among those found, *recall* the share of those found among the right ones,
-//! F1 their harmonic mean.
+//! Each pipeline runs at each threshold for itself, since its blocks and its filter are made for the
+//! threshold, and as a process of its own (`dupflow replay`), so that its time and its memory are its own
+//! too. A pair is right iff its true similarity is at least the threshold: *precision* is the share of right
+//! pairs among those found, *recall* the share of those found among the right ones, F1 their harmonic mean.
 //!
-//! Beside that, each pipeline is judged by its own measure (weighted Jaccard, cosine, q J), by brute force over the features of all
-//! documents, where they are not too many. Sets and sections cost what [`oracle::pairs`](crate::oracle::pairs) does; weights cost as many
-//! additions as there are pairs of documents that share a term, summed over the terms.
+//! Beside that, each pipeline is judged by its own measure (weighted Jaccard, cosine, q J), by brute force
+//! over the features of all documents, where they are not too many. Sets and sections cost what
+//! [`oracle::pairs`](crate::oracle::pairs) does; weights cost as many additions as there are pairs of
+//! documents that share a term, summed over the terms.
 
 mod outcome;
 mod report;
@@ -63,7 +64,8 @@ struct Ran {
     threshold: f64,
     counts: Counts,
     outcome: Outcome,
-    /// Against the truth by its own measure, if there is one: the measure, the threshold by it, and the outcome.
+    /// Against the truth by its own measure, if there is one: the measure, the threshold by it, and the
+    /// outcome.
     own: Option<(String, f64, Outcome)>,
 }
 
@@ -152,7 +154,8 @@ impl Pipelines {
         Draft::load(pipeline, &self.overrides(pipeline, threshold))
     }
 
-    /// A pipeline that decides by Hamming distance has no threshold to set: it is judged at each of them as it is.
+    /// A pipeline that decides by Hamming distance has no threshold to set: it is judged at each of them as
+    /// it is.
     fn overrides(&self, pipeline: &str, threshold: f64) -> Vec<String> {
         let set = (!self.is_by_distance(pipeline)).then(|| format!("threshold={threshold}"));
         self.overrides.iter().cloned().chain(set).collect()
@@ -253,7 +256,8 @@ impl<'s> Truths<'s> {
         }
     }
 
-    /// The truth by the pipeline's own measure; `None` where a file says what is right, and there are too many documents.
+    /// The truth by the pipeline's own measure; `None` where a file says what is right, and there are too
+    /// many documents.
     fn own(&mut self, plan: &Plan, floor: f64) -> Result<Option<&Truth>, EvaluateError> {
         let has_file = self.read.is_some();
         match self.compute(&OwnMeasure::of(&plan.scheme), floor) {

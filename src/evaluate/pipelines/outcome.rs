@@ -4,7 +4,8 @@ use super::super::truth::Truth;
 use crate::doc::DocId;
 use crate::pair::Pair;
 
-/// Bands of true similarity, each from its start (inclusive) to the next one's (exclusive); the last one is 1 alone.
+/// Bands of true similarity, each from its start (inclusive) to the next one's (exclusive); the last one is 1
+/// alone.
 pub(super) const BANDS: [f64; 12] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0];
 
 /// Pairs found, held against the truth.

@@ -1,9 +1,10 @@
 //! Designs measured beside their estimates, on uniform fingerprints with planted neighbours.
 //!
 //! In: the shape of a [`Setting`], designs, a clock. Out: one [`Row`] a design. Work and time are of queries
-//! that are random, as the estimates assume; recall is of queries that are a fingerprint of the corpus with up to k bits
-//! flipped, k included. Either a whole index is asked query by query ([`Setting::run`]), or each of its tables is built, asked by all
-//! queries and dropped before the next one ([`Setting::batch`]): so a hundred million fingerprints fit where their tables do not.
+//! that are random, as the estimates assume; recall is of queries that are a fingerprint of the corpus with
+//! up to k bits flipped, k included. Either a whole index is asked query by query ([`Setting::run`]), or each
+//! of its tables is built, asked by all queries and dropped before the next one ([`Setting::batch`]): so a
+//! hundred million fingerprints fit where their tables do not.
 //!
 //! All random numbers come from the seed: equal settings have equal rows, but for the times.
 
@@ -68,8 +69,8 @@ impl Setting {
         designs.iter().map(|design| self.row(*design, &corpus, clock)).collect()
     }
 
-    /// As [`Self::run`], with the same results, but table by table; up to two at a time, each on one thread, and their times are summed
-    /// up. No more is in memory than the corpus and those tables.
+    /// As [`Self::run`], with the same results, but table by table; up to two at a time, each on one thread,
+    /// and their times are summed up. No more is in memory than the corpus and those tables.
     ///
     /// # Errors
     /// If an index cannot be built, see [`Batch::new`].

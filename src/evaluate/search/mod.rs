@@ -1,9 +1,11 @@
-//! Search by Hamming distance: what every design reads and takes, beside what was expected; and that all of them find the same.
+//! Search by Hamming distance: what every design reads and takes, beside what was expected; and that all of
+//! them find the same.
 //!
-//! Two settings. *SimHash*: random fingerprints of 64 bits within distance 3, by permuted tables, multi-index and scan. *One bit*:
-//! n = 300,000 fingerprints of k = 400 bits, similarity r = 0.7 and 0.9, by alg.G, alg.H and scan, as in Yuan et al. (2012), with a tenth of the queries. In
-//! both, half of the queries are at random, and half are planted: neighbours of a document at distance 0, 1, ... up to the
-//! radius, of which none may be missed.
+//! Two settings. *SimHash*: random fingerprints of 64 bits within distance 3, by permuted tables, multi-index
+//! and scan. *One bit*: n = 300,000 fingerprints of k = 400 bits, similarity r = 0.7 and 0.9, by alg.G, alg.H
+//! and scan, as in Yuan et al. (2012), with a tenth of the queries. In both, half of the queries are at
+//! random, and half are planted: neighbours of a document at distance 0, 1, ... up to the radius, of which
+//! none may be missed.
 
 pub mod indexes;
 pub mod measured;

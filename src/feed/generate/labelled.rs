@@ -1,6 +1,7 @@
 //! A corpus with labels: texts that come from one another in known ways, and texts that do not.
 //!
-//! [`Labelled`] comes in, [`Document`]s go out, the same ones for the same parameters. Documents of one label come from one original:
+//! [`Labelled`] comes in, [`Document`]s go out, the same ones for the same parameters. Documents of one label
+//! come from one original:
 //!
 //! | [`Level`] | what is done to the original |
 //! |---|---|
@@ -12,13 +13,15 @@
 //! | `mixed` | half of its paragraphs are there, lightly revised, the others are new |
 //! | `unrelated` | nothing is taken from it: a new text, with a label of its own |
 //!
-//! All texts are about one of [`Labelled::topics`]. A third of a text's words are its topic's, and now and then it has one of the topic's
-//! stock phrases; so unrelated texts of one topic have words and some shingles in common, as those of a newspaper have.
+//! All texts are about one of [`Labelled::topics`]. A third of a text's words are its topic's, and now and
+//! then it has one of the topic's stock phrases; so unrelated texts of one topic have words and some shingles
+//! in common, as those of a newspaper have.
 //!
-//! Words are numbers until they are written: the same parameters with another script give the same documents with the same edits, word
-//! by word, in other letters.
+//! Words are numbers until they are written: the same parameters with another script give the same documents
+//! with the same edits, word by word, in other letters.
 //!
-//! Reference: P. Clough and M. Stevenson, *Developing a corpus of plagiarised short answers* (2011), for the levels.
+//! Reference: P. Clough and M. Stevenson, *Developing a corpus of plagiarised short answers* (2011), for the
+//! levels.
 
 use std::fmt;
 
@@ -181,8 +184,8 @@ impl Labelled {
         (self.documents as f64 * self.unrelated.clamp(0.0, 1.0)) as usize
     }
 
-    /// The corpus, group by group, then the unrelated ones; each text is made when it is asked for. It may panic on parameters that
-    /// have [problems](Self::problems).
+    /// The corpus, group by group, then the unrelated ones; each text is made when it is asked for. It may
+    /// panic on parameters that have [problems](Self::problems).
     pub fn corpus(&self) -> impl Iterator<Item = Document> {
         let mut writer = Writer::new(self);
         let sizes = self.sizes(&mut writer.rng);
@@ -370,8 +373,8 @@ mod tests {
         assert!(documents.iter().all(|d| (groups[&d.label] > 1) == (d.level != Level::Unrelated)));
     }
 
-    /// The similarity to the original is what the strength of the edits makes it: of the shingles a share of about k = (1 - e)^2 (1 - 2 e / 3)
-    /// survives e edits a word, and J = k / (2 - k).
+    /// The similarity to the original is what the strength of the edits makes it: of the shingles a share of
+    /// about k = (1 - e)^2 (1 - 2 e / 3) survives e edits a word, and J = k / (2 - k).
     #[test]
     fn levels_are_as_strong_as_they_say() {
         let of =

@@ -1,20 +1,21 @@
 //! A synthetic feed with planted near-duplicates, for tests, benches and first steps.
 //!
-//! [`Params`] come in, [`Record`]s go out, the same ones for the same params. The feed is made as it is read: what is kept is
-//! a window of [`Params::window`] documents, from which copies, near-duplicates, updates and deletes are drawn, so that
-//! memory does not grow with the feed.
+//! [`Params`] come in, [`Record`]s go out, the same ones for the same params. The feed is made as it is read:
+//! what is kept is a window of [`Params::window`] documents, from which copies, near-duplicates, updates and
+//! deletes are drawn, so that memory does not grow with the feed.
 //!
-//! - A text is a header, a body and a footer. Header and footer belong to one of [`Params::sites`] and are the same on all
-//!   its pages: boilerplate. The words of the body follow Zipf's law in the vocabulary of the site's script (Latin,
-//!   Cyrillic, Greek, Devanagari, Arabic, or Han and Hiragana without spaces). Lengths are log-uniform.
-//! - A near-duplicate is a text of the window, each word of its body substituted, dropped, or followed by a new one, each
-//!   with a third of an *edit rate* e that is drawn uniformly from `0..max_edit_rate`; at least one word changes. Of the
-//!   3-word shingles of the body a share of about `k = (1 - e)^2 (1 - 2 e / 3)` survives, so that the similarity of the
-//!   two bodies is about `k / (2 - k)`: 1 at e = 0, 0.5 at e = 0.142.
+//! - A text is a header, a body and a footer. Header and footer belong to one of [`Params::sites`] and are
+//!   the same on all its pages: boilerplate. The words of the body follow Zipf's law in the vocabulary of the
+//!   site's script (Latin, Cyrillic, Greek, Devanagari, Arabic, or Han and Hiragana without spaces). Lengths
+//!   are log-uniform.
+//! - A near-duplicate is a text of the window, each word of its body substituted, dropped, or followed by a
+//!   new one, each with a third of an *edit rate* e that is drawn uniformly from `0..max_edit_rate`; at least
+//!   one word changes. Of the 3-word shingles of the body a share of about `k = (1 - e)^2 (1 - 2 e / 3)`
+//!   survives, so that the similarity of the two bodies is about `k / (2 - k)`: 1 at e = 0, 0.5 at e = 0.142.
 //! - An update edits a document in the same way and keeps its id; a repeat sends its text again, unchanged.
 //!
-//! What it does not do: say which pairs are similar. That follows from the texts, by exact comparison. [`labelled`] makes corpora
-//! that do say which texts come from which.
+//! What it does not do: say which pairs are similar. That follows from the texts, by exact comparison.
+//! [`labelled`] makes corpora that do say which texts come from which.
 
 pub mod labelled;
 mod rounds;

@@ -1,8 +1,10 @@
-//! A feed of one shape: texts of one template, copies of one text, documents that are all rewritten again and again.
+//! A feed of one shape: texts of one template, copies of one text, documents that are all rewritten again and
+//! again.
 //!
-//! [`Rounds`] in, records out, the same ones for the same values. In each round every document is sent once, in the order of the ids;
-//! then a share of them is deleted, in random order. A text is made of words by Zipf's law: of its own, or, in a *family*, the words of
-//! one template with so many of them, at random places, replaced by others. With no edit they are copies.
+//! [`Rounds`] in, records out, the same ones for the same values. In each round every document is sent once,
+//! in the order of the ids; then a share of them is deleted, in random order. A text is made of words by
+//! Zipf's law: of its own, or, in a *family*, the words of one template with so many of them, at random
+//! places, replaced by others. With no edit they are copies.
 
 use std::iter;
 

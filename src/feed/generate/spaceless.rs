@@ -1,9 +1,11 @@
-//! Words of languages that are written without spaces: as long as real ones, of letters that are met as unevenly.
+//! Words of languages that are written without spaces: as long as real ones, of letters that are met as
+//! unevenly.
 //!
-//! What a rule for such scripts does depends on how many characters a word has and on how often two words have the same one. So
-//! letters follow Zipf's law (the r-th is met in proportion to 1 / r), as Han characters and Thai letters do; a Chinese word has one
-//! to three characters, two for the most part; a Japanese one is Han with an ending, or Hiragana, or Katakana; a Thai one has one to
-//! three syllables of two to five characters. Nothing else of a language is in them.
+//! What a rule for such scripts does depends on how many characters a word has and on how often two words
+//! have the same one. So letters follow Zipf's law (the r-th is met in proportion to 1 / r), as Han
+//! characters and Thai letters do; a Chinese word has one to three characters, two for the most part; a
+//! Japanese one is Han with an ending, or Hiragana, or Katakana; a Thai one has one to three syllables of two
+//! to five characters. Nothing else of a language is in them.
 
 use rand::{Rng, RngCore};
 

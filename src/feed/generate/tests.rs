@@ -153,7 +153,8 @@ fn sites_write_in_the_scripts_that_were_asked_for() {
     assert!(ids.iter().any(|id| id.starts_with("han/")) && ids.iter().any(|id| id.starts_with("greek/")));
 }
 
-/// A family of 30 texts in three rounds, of which half leave: each text differs from each other in twice the edits at most.
+/// A family of 30 texts in three rounds, of which half leave: each text differs from each other in twice the
+/// edits at most.
 #[test]
 fn rounds_of_one_template() {
     let rounds = Rounds {

@@ -35,7 +35,8 @@ enum Letters {
     Syllables(&'static str, &'static str),
     /// Words are one or two Han characters, or some Hiragana, and nothing separates them.
     Ideographs,
-    /// Words are made by a function of their own, as long as those of the language, and nothing separates them.
+    /// Words are made by a function of their own, as long as those of the language, and nothing separates
+    /// them.
     Spaceless {
         /// Of how many syllables or parts.
         word: fn(usize, &mut dyn rand::RngCore) -> String,
@@ -163,7 +164,8 @@ impl Script {
         }
     }
 
-    /// The k-th word: what is said often is short, as in any language; one more syllable after every 64 tries.
+    /// The k-th word: what is said often is short, as in any language; one more syllable after every 64
+    /// tries.
     fn word_of_rank(self, k: usize, tries: usize, rng: &mut impl Rng) -> String {
         let syllables = if k < 32 { 1 } else { rng.random_range(2..5) };
         self.word(syllables + tries / 64, rng)
@@ -207,11 +209,11 @@ impl Arena {
     }
 }
 
-/// Zipf's law in constant time: every column of a table of equal columns holds two numbers, and where between them it is
-/// divided.
+/// Zipf's law in constant time: every column of a table of equal columns holds two numbers, and where between
+/// them it is divided.
 ///
-/// Reference: A. J. Walker, *An efficient method for generating discrete random variables with general distributions*
-/// (ACM TOMS 3, 1977).
+/// Reference: A. J. Walker, *An efficient method for generating discrete random variables with general
+/// distributions* (ACM TOMS 3, 1977).
 #[derive(Debug)]
 pub(super) struct Zipf {
     /// Below this share of 2^32 the column means itself, else its alias.
@@ -230,7 +232,8 @@ impl Zipf {
         let mean = weights.iter().sum::<f64>() / size as f64;
         let mut shares: Vec<f64> = weights.iter().map(|weight| weight / mean).collect();
         let mut columns: Vec<(u32, u32)> = (0..size as u32).map(|k| (u32::MAX, k)).collect();
-        // Weights descend: the small ones are at the end, and a large one that has become small joins them there.
+        // Weights descend: the small ones are at the end, and a large one that has become small joins them
+        // there.
         let (mut large, mut small): (Vec<usize>, Vec<usize>) = (0..size).partition(|&k| shares[k] >= 1.0);
         while let (Some(&l), Some(s)) = (large.last(), small.pop()) {
             columns[s] = ((shares[s] * 4_294_967_296.0) as u32, l as u32);

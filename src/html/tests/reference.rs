@@ -1,4 +1,5 @@
-//! The scanner against html5ever's tokenizer, which is several times slower and takes time by the square of a tag's attributes.
+//! The scanner against html5ever's tokenizer, which is several times slower and takes time by the square of a
+//! tag's attributes.
 
 use std::cell::RefCell;
 

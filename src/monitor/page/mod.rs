@@ -1,7 +1,8 @@
 //! The page at `/`: what a person sees of a run, in one answer.
 //!
-//! `page.html` with its style and its script put in -> one document, and the content security policy that goes with it. Nothing is
-//! fetched but the run's own routes, and there is no build step: what is here is what a browser gets.
+//! `page.html` with its style and its script put in -> one document, and the content security policy that
+//! goes with it. Nothing is fetched but the run's own routes, and there is no build step: what is here is
+//! what a browser gets.
 //!
 //! | script | holds |
 //! |---|---|
@@ -10,9 +11,10 @@
 //! | `overview` `deltas` `clusters` `documents` `pair` `pipeline` `similar` | one view each |
 //! | `main` | which view is shown, keys, theme |
 //!
-//! Invariants: whatever comes from a run is shown by text nodes; the policy has a browser refuse markup made of strings, scripts and
-//! styles other than these two (by their SHA-256), and any request to another host. Views are told by the address behind the
-//! `#`. Of the stream of deltas one frame an epoch is drawn at most, and once a frame of the screen.
+//! Invariants: whatever comes from a run is shown by text nodes; the policy has a browser refuse markup made
+//! of strings, scripts and styles other than these two (by their SHA-256), and any request to another host.
+//! Views are told by the address behind the `#`. Of the stream of deltas one frame an epoch is drawn at most,
+//! and once a frame of the screen.
 //!
 //! References: W3C, *Content Security Policy Level 3*, section 8.3 (hashes), and *Trusted Types*.
 

@@ -26,10 +26,11 @@ pub(super) struct From {
 
 /// The deltas as they become durable, as server-sent events.
 ///
-/// Without `after`, `Last-Event-ID` and `tail` it begins with a snapshot of all pairs. `epoch` events: add up `deltas`; where `more` is greater than 0 further ones of
-/// the same epoch follow, and only the last one has an id. `snapshot` events: one whose `first` is true makes all that was known void; until the one whose
-/// `last` is true, `epoch` events tell what has changed meanwhile of the pairs told so far. `dropped`: the reader was too slow; a snapshot follows,
-/// unless it asked for the tail. `bye`: the run ends.
+/// Without `after`, `Last-Event-ID` and `tail` it begins with a snapshot of all pairs. `epoch` events: add up
+/// `deltas`; where `more` is greater than 0 further ones of the same epoch follow, and only the last one has
+/// an id. `snapshot` events: one whose `first` is true makes all that was known void; until the one whose
+/// `last` is true, `epoch` events tell what has changed meanwhile of the pairs told so far. `dropped`: the
+/// reader was too slow; a snapshot follows, unless it asked for the tail. `bye`: the run ends.
 #[utoipa::path(get, path = "/deltas", params(From), responses((status = 200, description = "The stream.", content_type = "text/event-stream"),
     (status = 400, description = "The query is wrong.", body = Failure), (status = 501, description = "It would begin with a snapshot, and pairs are not kept.", body = Failure),
     (status = 503, description = "Too many streams are open, or the run is not live yet.", body = Failure)))]

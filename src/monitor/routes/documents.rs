@@ -44,7 +44,8 @@ pub(super) struct Document {
     position: At,
     /// Unix seconds, if its source says so.
     ts: Option<f64>,
-    /// `cluster`, and `since` and `cause` of pairs, are of the output after this epoch; null where they are not kept.
+    /// `cluster`, and `since` and `cause` of pairs, are of the output after this epoch; null where they are
+    /// not kept.
     output_epoch: Option<u64>,
     /// The cluster that it is in, if that is no giant.
     cluster: Option<String>,
@@ -65,7 +66,8 @@ struct At {
 struct Paired {
     id: String,
     similarity: f64,
-    /// The epoch that brought the pair with this similarity; null where that is not known, or not durable yet.
+    /// The epoch that brought the pair with this similarity; null where that is not known, or not durable
+    /// yet.
     since: Option<u64>,
     cause: Option<&'static str>,
     evidence: Weighed,
@@ -307,8 +309,9 @@ struct Both {
     held: Option<Held>,
 }
 
-/// Asks for both until neither has changed between the two answers. What holds of the second document at a later epoch held at the first
-/// answer's epoch too, if the document's last event is not later than that; in the same way what the output says of their pair.
+/// Asks for both until neither has changed between the two answers. What holds of the second document at a
+/// later epoch held at the first answer's epoch too, if the document's last event is not later than that; in
+/// the same way what the output says of their pair.
 async fn both(asked: &Arc<Asked>, a: &DocId, b: &DocId) -> Result<Both, Failure> {
     let mut top = PAIRS;
     for _ in 0..ATTEMPTS {

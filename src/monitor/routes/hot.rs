@@ -1,6 +1,7 @@
 //! What the members of a hot block have in common: the longest passage that the texts of its first two share.
 //!
-//! Texts are read again for it, so it is found once for two documents, beside the answers, and stands in the next one.
+//! Texts are read again for it, so it is found once for two documents, beside the answers, and stands in the
+//! next one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! What is answered at which path: one table, of which the router is made, and which the description (`/openapi.json`) has to agree with.
+//! What is answered at which path: one table, of which the router is made, and which the description
+//! (`/openapi.json`) has to agree with.
 
 mod clusters;
 mod deltas;
@@ -172,7 +173,8 @@ fn table() -> Vec<Row> {
     ]
 }
 
-/// Refuses a query that has a parameter which the path does not take: it would be done as if it were not there.
+/// Refuses a query that has a parameter which the path does not take: it would be done as if it were not
+/// there.
 async fn only(
     path: &'static str,
     names: &'static [&'static str],

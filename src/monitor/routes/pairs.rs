@@ -41,7 +41,8 @@ pub(super) struct Page {
     epoch: u64,
     /// By (a, b), in the order of bytes.
     pairs: Vec<Shown>,
-    /// Where the next page begins; null if this is the last one. A page may hold fewer pairs than its limit and not be the last one.
+    /// Where the next page begins; null if this is the last one. A page may hold fewer pairs than its limit
+    /// and not be the last one.
     next: Option<String>,
 }
 
@@ -53,7 +54,8 @@ pub(super) struct Shown {
     a: String,
     b: String,
     similarity: f64,
-    /// The epoch that brought it with this similarity. If that was before this run, the epoch at which the output stood when the run began.
+    /// The epoch that brought it with this similarity. If that was before this run, the epoch at which the
+    /// output stood when the run began.
     since: u64,
     /// What did.
     cause: &'static str,

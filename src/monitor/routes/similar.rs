@@ -108,7 +108,8 @@ enum Shape {
 
 /// What a text would be paired with, were it that of a new document.
 ///
-/// `application/x-ndjson`: one question on each line, one answer on each line, in their order; a question that cannot be answered has `error` in its place.
+/// `application/x-ndjson`: one question on each line, one answer on each line, in their order; a question
+/// that cannot be answered has `error` in its place.
 #[utoipa::path(post, path = "/similar", request_body(content((String = "text/plain"), (Asks = "application/json"), (String = "application/x-ndjson"))),
     responses((status = 200, description = "What it is similar to.", body = Answered), (status = 400, description = "The question is wrong.", body = Failure), (status = 408, description = "The body came too slowly.", body = Failure),
     (status = 413, description = "The body is too large.", body = Failure), (status = 415, description = "No text, and no question.", body = Failure),

@@ -44,9 +44,11 @@ pub(super) struct Standing {
     documents: u64,
     /// Distinct sketches alive; so many of them so far, before the run is live.
     sketches: u64,
-    /// Distinct sketches that the blocks are planned for, in this process: with more, blocks that get hot lose pairs.
+    /// Distinct sketches that the blocks are planned for, in this process: with more, blocks that get hot
+    /// lose pairs.
     planned_sketches: Option<u64>,
-    /// Pairs alive; null until the run is live. Where pairs are not kept, those that all workers have computed so far.
+    /// Pairs alive; null until the run is live. Where pairs are not kept, those that all workers have
+    /// computed so far.
     pairs: Option<u64>,
     /// Clusters alive, giants included; null where they are not kept, and until the run is live.
     clusters: Option<usize>,
@@ -62,7 +64,8 @@ pub(super) struct Standing {
     resident_bytes: u64,
     peak_resident_bytes: u64,
     state: Stored,
-    /// Pairs alive by their similarity: in [i/100, (i+1)/100), the last one includes 1. None where they are not kept, and until the run is live.
+    /// Pairs alive by their similarity: in [i/100, (i+1)/100), the last one includes 1. None where they are
+    /// not kept, and until the run is live.
     similarities: Vec<u64>,
     /// How many blocks are hot.
     hot_blocks_total: usize,
@@ -80,7 +83,8 @@ struct Epochs {
     in_flight: u64,
     /// Deltas of closed epochs that wait for the output.
     waiting_deltas: u64,
-    /// What `pairs`, `clusters` and `similarities` are of; null where they are not kept, and until the run is live.
+    /// What `pairs`, `clusters` and `similarities` are of; null where they are not kept, and until the run is
+    /// live.
     shown: Option<u64>,
 }
 
@@ -127,7 +131,8 @@ struct HotBlock {
     document: Option<String>,
     /// Another one, whose sketch is another.
     beside: Option<String>,
-    /// The beginning of the longest passage that these two have in common; null until it has been looked for, and where there is none or a text cannot be had.
+    /// The beginning of the longest passage that these two have in common; null until it has been looked for,
+    /// and where there is none or a text cannot be had.
     common: Option<String>,
 }
 

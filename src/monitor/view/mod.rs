@@ -5,16 +5,18 @@
 //!                                                  History    ◀── clusters ──
 //! ```
 //!
-//! In: what each commit made durable, and before that what the output held already. Out: pages of it, each of the end of one epoch.
-//! Until the run is live the view is not whole, and has no page.
+//! In: what each commit made durable, and before that what the output held already. Out: pages of it, each of
+//! the end of one epoch. Until the run is live the view is not whole, and has no page.
 //!
-//! The committer waits for no reader: it hands over lists of deltas, and a thread of the view's own takes them in, at most [`PIECE`] deltas
-//! under one lock. Only where more than [`WAITING`] deltas wait does the committer wait, for that thread. A reader holds a lock for as
-//! long as it takes to copy a page. A page waits for the end of the epoch that is being taken in, in turn with that thread
-//! ([`View::whole`]); nothing else does.
+//! The committer waits for no reader: it hands over lists of deltas, and a thread of the view's own takes
+//! them in, at most [`PIECE`] deltas under one lock. Only where more than [`WAITING`] deltas wait does the
+//! committer wait, for that thread. A reader holds a lock for as long as it takes to copy a page. A page
+//! waits for the end of the epoch that is being taken in, in turn with that thread ([`View::whole`]); nothing
+//! else does.
 //!
-//! Invariants: the pairs and the clusters of a page are those that all epochs up to the one that it names accumulate to. A pair's `since` and `cause` are those of the delta that brought it with its present similarity;
-//! of a pair that the output held before the run, `since` is the epoch at which the output stood.
+//! Invariants: the pairs and the clusters of a page are those that all epochs up to the one that it names
+//! accumulate to. A pair's `since` and `cause` are those of the delta that brought it with its present
+//! similarity; of a pair that the output held before the run, `since` is the epoch at which the output stood.
 //!
 //! Memory: see [`pairs`] and [`crate::cluster`]; 16 MiB of deltas.
 
@@ -45,7 +47,8 @@ use crate::pair::Delta;
 use crate::time::{Epoch, unix_seconds};
 use feed::{Feed, News};
 
-/// Deltas that are taken in under one lock, and pairs that are told under one, at most, inclusive: a millisecond.
+/// Deltas that are taken in under one lock, and pairs that are told under one, at most, inclusive: a
+/// millisecond.
 const PIECE: usize = 1000;
 
 /// Deltas that may wait to be taken in, exclusive; then the committer waits. About 100 bytes each.
@@ -65,7 +68,8 @@ pub struct View {
     keeps_pairs: bool,
     state: Mutex<State>,
     clusters: Mutex<History>,
-    /// Held for writing while something is taken in, for reading while a page is read: in turn, so that neither starves the other.
+    /// Held for writing while something is taken in, for reading while a page is read: in turn, so that
+    /// neither starves the other.
     gate: Arc<RwLock<()>>,
     /// What there is, as the last epoch has left it.
     sums: Mutex<Sums>,
@@ -134,7 +138,8 @@ pub enum Unseen {
 }
 
 impl View {
-    /// Of a run of this name, with its thread; without pairs it holds the last deltas only. `clusters` begins empty.
+    /// Of a run of this name, with its thread; without pairs it holds the last deltas only. `clusters` begins
+    /// empty.
     ///
     /// # Errors
     /// If no thread can be started.
@@ -202,7 +207,8 @@ impl View {
         }
     }
 
-    /// Waits for the end of the epoch that is being taken in, and lets no other be taken in before it is dropped.
+    /// Waits for the end of the epoch that is being taken in, and lets no other be taken in before it is
+    /// dropped.
     ///
     /// # Errors
     /// If it takes too long.
@@ -226,7 +232,8 @@ impl View {
         self.state.lock().epoch
     }
 
-    /// Reads pairs; `read` holds up the thread of the view while it lasts. Of the end of an epoch while a [`Whole`] is held.
+    /// Reads pairs; `read` holds up the thread of the view while it lasts. Of the end of an epoch while a
+    /// [`Whole`] is held.
     pub(super) fn pairs<T>(&self, read: impl FnOnce(Epoch, &Pairs) -> T) -> T {
         let state = self.state.lock();
         read(state.epoch, &state.pairs)

@@ -1,7 +1,8 @@
 //! The pairs that are there, by their documents.
 //!
-//! Each pair stands in two trees, as (a, b) with what is known of it and as (b, a): so the pairs of a document are two ranges, in the order
-//! in which they are told. Memory: 180 bytes a pair that come in any order, 235 that come in order (nodes of the trees are then half full; measured, November 2026); ids of
+//! Each pair stands in two trees, as (a, b) with what is known of it and as (b, a): so the pairs of a
+//! document are two ranges, in the order in which they are told. Memory: 180 bytes a pair that come in any
+//! order, 235 that come in order (nodes of the trees are then half full; measured, November 2026); ids of
 //! more than 22 bytes are shared with the deltas that brought them. A document without pairs takes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -96,7 +97,8 @@ impl Pairs {
         self.held.get(&key).copied()
     }
 
-    /// Some of the wanted ones, by (a, b). It looks at a bounded number: a page may hold fewer than wanted, or none, and still go on.
+    /// Some of the wanted ones, by (a, b). It looks at a bounded number: a page may hold fewer than wanted,
+    /// or none, and still go on.
     pub(crate) fn page(&self, wanted: &Wanted) -> Page {
         let mut found = Vec::new();
         let mut passed = None;

@@ -73,7 +73,8 @@ pub(crate) fn within<'d>(epoch: Epoch, deltas: impl Iterator<Item = &'d Delta>) 
     event(None, "epoch", &data)
 }
 
-/// Some of all pairs. `ends_at` is the epoch from which deltas follow, if these are the last ones and it is whole.
+/// Some of all pairs. `ends_at` is the epoch from which deltas follow, if these are the last ones and it is
+/// whole.
 pub(crate) fn snapshot(
     run: &str,
     epoch: Epoch,

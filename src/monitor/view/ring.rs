@@ -90,7 +90,8 @@ impl Ring {
         self.end
     }
 
-    /// The place behind an epoch. None if that, or something after it, is not held any more, or if there is no such epoch.
+    /// The place behind an epoch. None if that, or something after it, is not held any more, or if there is
+    /// no such epoch.
     pub(crate) fn after(&self, epoch: Epoch) -> Option<Place> {
         let at = self.pieces.partition_point(|piece| piece.epoch <= epoch);
         let ends_there = at
@@ -99,7 +100,8 @@ impl Ring {
         ends_there.then(|| self.pieces.iter().take(at).fold(self.begin, |place, piece| place.behind(piece)))
     }
 
-    /// Pieces from a place on, until they have about so many bytes of frames. None if the first of them is gone.
+    /// Pieces from a place on, until they have about so many bytes of frames. None if the first of them is
+    /// gone.
     pub(crate) fn since(&self, from: Place, bytes: usize) -> Option<Vec<Arc<Piece>>> {
         let skip = usize::try_from(from.piece.checked_sub(self.begin.piece)?).ok()?;
         let mut taken = 0;

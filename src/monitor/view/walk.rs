@@ -1,20 +1,24 @@
 //! All pairs of one moment, told piece by piece while the moment moves on: no copy of them is made.
 //!
-//! A walk goes through the pairs in their order, with a cursor. Each step is one look at the view, under its lock:
+//! A walk goes through the pairs in their order, with a cursor. Each step is one look at the view, under its
+//! lock:
 //! 1. of the deltas taken in since the last step, those of pairs at or before the cursor are told;
-//! 2. then the next pairs after the cursor as they are now, and the cursor moves behind them; after the last pair, behind everything.
+//! 2. then the next pairs after the cursor as they are now, and the cursor moves behind them; after the last
+//!    pair, behind everything.
 //!
-//! **What the reader holds after a step is {pairs now at or before the cursor}.** Before the first one both are empty. Let it be true of the state S
-//! that a step left, and let S' be the state now. S' comes of S by the deltas in between; restricted to the pairs at or
-//! before the cursor it comes of S so restricted by the deltas so restricted, since a delta changes one pair. That is 1. Then 2. adds those of S' in the
-//! next range, of which the reader holds none. After the step that moves the cursor behind everything the reader holds S' whole, and what
-//! follows are all deltas after it. So no pair is lost or doubled, however the state moves on during the walk; each pair is told at most once by
-//! 2., and the work of 1. is that of the deltas.
+//! **What the reader holds after a step is {pairs now at or before the cursor}.** Before the first one both
+//! are empty. Let it be true of the state S that a step left, and let S' be the state now. S' comes of S by
+//! the deltas in between; restricted to the pairs at or before the cursor it comes of S so restricted by the
+//! deltas so restricted, since a delta changes one pair. That is 1. Then 2. adds those of S' in the next
+//! range, of which the reader holds none. After the step that moves the cursor behind everything the reader
+//! holds S' whole, and what follows are all deltas after it. So no pair is lost or doubled, however the state
+//! moves on during the walk; each pair is told at most once by 2., and the work of 1. is that of the deltas.
 //!
 //! If the ring has lost deltas that 1. needs, the reader was too slow for this: the walk begins anew.
 //!
-//! Reference: A. Andreakis, I. Papapanagiotou, *DBLog: A Watermark Based Change-Data-Capture Framework* (2020), section 4: chunks between watermarks
-//! in one log. There the log's events win over the chunk's rows; here both are read under one lock.
+//! Reference: A. Andreakis, I. Papapanagiotou, *DBLog: A Watermark Based Change-Data-Capture Framework*
+//! (2020), section 4: chunks between watermarks in one log. There the log's events win over the chunk's rows;
+//! here both are read under one lock.
 
 use std::sync::Arc;
 
@@ -77,7 +81,8 @@ impl Walk {
     }
 }
 
-/// The deltas of a piece that the reader of a walk needs, whose cursor stands there: of pairs at or before it.
+/// The deltas of a piece that the reader of a walk needs, whose cursor stands there: of pairs at or before
+/// it.
 pub(crate) fn needed<'p>(
     piece: &'p Piece,
     cursor: Option<&(DocId, DocId)>,

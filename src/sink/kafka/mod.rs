@@ -7,31 +7,35 @@
 //!                                         └─▶ progress      key: the transactional id, value: the mark
 //! ```
 //!
-//! All of a commit is in one transaction, the [mark](Mark) too: whoever reads committed records (`isolation.level=read_committed`) finds both
-//! or neither. A reader of uncommitted records finds what was aborted as well.
+//! All of a commit is in one transaction, the [mark](Mark) too: whoever reads committed records
+//! (`isolation.level=read_committed`) finds both or neither. A reader of uncommitted records finds what was
+//! aborted as well.
 //!
-//! **Why no epoch is lost or doubled.** Invariant: *every transaction of a run is built on the last mark in the topic*, which the run has read, or
-//! written itself; its deltas are those that lead from there to its own mark. It holds whatever the race, for these reasons:
+//! **Why no epoch is lost or doubled.** Invariant: *every transaction of a run is built on the last mark in
+//! the topic*, which the run has read, or written itself; its deltas are those that lead from there to its
+//! own mark. It holds whatever the race, for these reasons:
 //!
-//! 1. A producer that has the transactional id ends all others that had it: at the moment of `init_transactions` their open transaction is
-//!    aborted, or, if its commit has begun, completed before the call returns. So what is read *after* that call is the last
-//!    mark, and it stays so until this producer commits or another one takes the id.
-//! 2. A commit ends in one of three ways. It succeeded: the mark is the last one. It failed before the broker was asked to commit, and was
-//!    aborted: nothing of it will ever be seen, and the same is written again, on the same mark. Or nobody knows (the answer is lost, the
-//!    transaction timed out, the id was taken): then the producer is given up, a new one takes the id (1), and the last mark is read.
-//!    It is the one that was being written: the commit had succeeded. It is the one before: nothing of it was written, and it is
-//!    written again. It is any other: another run writes here, and this one ends.
-//! 3. Marks of two runs differ, since each has the name of its run. A run that finds a mark writes it again under its own name before
-//!    anything else. So of two runs that take the id from each other in turn, the first that commits has won: the other one finds a mark that is neither
-//!    of its two, and ends.
+//! 1. A producer that has the transactional id ends all others that had it: at the moment of
+//!    `init_transactions` their open transaction is aborted, or, if its commit has begun, completed before
+//!    the call returns. So what is read *after* that call is the last mark, and it stays so until this
+//!    producer commits or another one takes the id.
+//! 2. A commit ends in one of three ways. It succeeded: the mark is the last one. It failed before the broker
+//!    was asked to commit, and was aborted: nothing of it will ever be seen, and the same is written again,
+//!    on the same mark. Or nobody knows (the answer is lost, the transaction timed out, the id was taken):
+//!    then the producer is given up, a new one takes the id (1), and the last mark is read. It is the one
+//!    that was being written: the commit had succeeded. It is the one before: nothing of it was written, and
+//!    it is written again. It is any other: another run writes here, and this one ends.
+//! 3. Marks of two runs differ, since each has the name of its run. A run that finds a mark writes it again
+//!    under its own name before anything else. So of two runs that take the id from each other in turn, the
+//!    first that commits has won: the other one finds a mark that is neither of its two, and ends.
 //!
 //! **Which of two runs stays.** The later one. A run [claims](claim) the id before it takes it. It reads
 //! the claims before it takes the id again and after it has, and ends behind a later one. A run that takes
 //! the id while its successor starts writes nothing: either it sees the claim before, or after; and its
 //! successor, whose producer is then fenced, finds its own claim to be the last and takes the id back.
 //!
-//! What waits: a broker that is away is waited for without end; what is being written is kept until it is durable. Memory is bounded by what the
-//! committer hands over for one commit.
+//! What waits: a broker that is away is waited for without end; what is being written is kept until it is
+//! durable. Memory is bounded by what the committer hands over for one commit.
 //!
 //! What it does not do: keep a transaction open between commits; clean the topics up.
 
@@ -78,7 +82,8 @@ pub struct KafkaOutput {
     pub envelope: Envelope,
     /// The topic of records that are no events, if they are kept.
     pub dead_letter: Option<String>,
-    /// How long a transaction may take before the broker aborts it, at most what the broker allows (15 minutes by default).
+    /// How long a transaction may take before the broker aborts it, at most what the broker allows (15
+    /// minutes by default).
     pub timeout: Duration,
     /// The name of the run, which no other one has.
     pub run: String,
@@ -234,8 +239,8 @@ impl KafkaSink {
 }
 
 impl Sink for KafkaSink {
-    /// Nothing is claimed, and no topic is made. A transaction that is still open (of a run that was killed, or of another program) may hold
-    /// a later mark: then nothing is known.
+    /// Nothing is claimed, and no topic is made. A transaction that is still open (of a run that was killed,
+    /// or of another program) may hold a later mark: then nothing is known.
     fn look(&mut self) -> io::Result<Option<Standing>> {
         let name = &self.output.topic;
         let found = Admin::new(&self.output.connection).and_then(|admin| admin.topic(name)).map_err(told)?;
@@ -275,7 +280,8 @@ impl Sink for KafkaSink {
         self.found.clone()
     }
 
-    /// Of clusters none: the topic holds reports of them, which are read, and corrected once all pairs are known.
+    /// Of clusters none: the topic holds reports of them, which are read, and corrected once all pairs are
+    /// known.
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
         self.whole()?;
         if self.clusters.is_some() {

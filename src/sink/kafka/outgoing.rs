@@ -15,7 +15,8 @@ use crate::time::Epoch;
 /// Between the two ids of a key.
 const NUL: u8 = 0;
 
-/// Bytes of a letter that are kept, 512 KiB; of a longer one, the beginning: a broker takes records of 1 MB, if it is not told otherwise.
+/// Bytes of a letter that are kept, 512 KiB; of a longer one, the beginning: a broker takes records of 1 MB,
+/// if it is not told otherwise.
 pub(super) const LETTER_BYTES: usize = 512 << 10;
 
 /// Records for the topic, and letters.
@@ -46,7 +47,8 @@ impl Outgoing {
         Ok(())
     }
 
-    /// The pairs that an epoch changes, as they are after it. The deltas are sorted: those of a pair are beside each other.
+    /// The pairs that an epoch changes, as they are after it. The deltas are sorted: those of a pair are
+    /// beside each other.
     pub(super) fn upserts(
         &mut self,
         epoch: Epoch,
@@ -82,8 +84,8 @@ impl Outgoing {
         Ok(())
     }
 
-    /// What the documents and the giants that an epoch changes are after it. A document that names a giant is not told of besides: so one
-    /// key has one value.
+    /// What the documents and the giants that an epoch changes are after it. A document that names a giant is
+    /// not told of besides: so one key has one value.
     pub(super) fn memberships(&mut self, epoch: Epoch, changes: &[Change]) -> io::Result<()> {
         let mut now: BTreeMap<&DocId, Option<&Report>> = BTreeMap::new();
         for (report, diff) in changes {
@@ -111,7 +113,8 @@ impl Outgoing {
         start..self.bytes.len()
     }
 
-    /// The two ids with a NUL between them. Where an id has one itself, both as an array of JSON, which has none: no two pairs have one key.
+    /// The two ids with a NUL between them. Where an id has one itself, both as an array of JSON, which has
+    /// none: no two pairs have one key.
     fn key(&mut self, pair: &DocPair) -> Range<usize> {
         let start = self.bytes.len();
         let ids = [pair.pair.lo(), pair.pair.hi()];

@@ -1,8 +1,9 @@
 //! A topic, read to its end: what has been committed when the reading begins.
 //!
-//! The end of a partition is the offset after its last record of any kind, and committed records are seen only up to the first
-//! transaction that is open. So the end is asked of a client that sees uncommitted records too, and the partition is read once all
-//! before it is decided: an earlier answer of "the end" would be that of an open transaction, maybe of another program.
+//! The end of a partition is the offset after its last record of any kind, and committed records are seen
+//! only up to the first transaction that is open. So the end is asked of a client that sees uncommitted
+//! records too, and the partition is read once all before it is decided: an earlier answer of "the end" would
+//! be that of an open transaction, maybe of another program.
 //!
 //! Where only the last record of a key is wanted, the reading begins at the end ([`last`]).
 
@@ -223,7 +224,8 @@ fn client(connection: &Connection, what: &str, isolation: &str) -> io::Result<Co
     connection.consumer(what, &own).map_err(io::Error::other)
 }
 
-/// Waits until every transaction that has records before this offset has been committed or aborted; no longer than this, if there is a bound.
+/// Waits until every transaction that has records before this offset has been committed or aborted; no longer
+/// than this, if there is a bound.
 fn decided(
     client: &Consumer,
     topic: &str,

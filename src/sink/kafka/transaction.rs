@@ -57,7 +57,8 @@ impl Transactions {
         self.last_mark()
     }
 
-    /// The last mark in the topic, where nothing is claimed; open transactions are waited for no longer than this.
+    /// The last mark in the topic, where nothing is claimed; open transactions are waited for no longer than
+    /// this.
     ///
     /// # Errors
     /// Those of the broker; [`io::ErrorKind::WouldBlock`] if a transaction is still open.
@@ -285,8 +286,9 @@ impl Transactions {
     }
 }
 
-/// Waits until the broker has answered for every record. The client's own way polls in steps of 100 ms, each to its end: that would be
-/// the least time of a commit (102 ms with 10 deltas, and 10 ms this way; November 2026).
+/// Waits until the broker has answered for every record. The client's own way polls in steps of 100 ms, each
+/// to its end: that would be the least time of a commit (102 ms with 10 deltas, and 10 ms this way; November
+/// 2026).
 fn drain(producer: &Producer) -> Result<(), KafkaError> {
     let clock = SystemClock::start();
     loop {

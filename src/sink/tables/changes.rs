@@ -24,14 +24,16 @@ pub(super) struct Changes {
     pub(super) pairs: BTreeMap<Pair<DocId>, Option<PairRow>>,
     pub(super) clusters: BTreeMap<DocId, Option<DocId>>,
     pub(super) documents: BTreeMap<DocId, Option<Facts>>,
-    /// Whether the table of deltas begins anew, before all else: with the pairs that are there, if deltas are kept, else with nothing.
+    /// Whether the table of deltas begins anew, before all else: with the pairs that are there, if deltas are
+    /// kept, else with nothing.
     pub(super) deltas_anew: bool,
     /// Every change of a pair, in order.
     pub(super) deltas: Vec<(Epoch, Delta)>,
 }
 
 impl Changes {
-    /// The changes of an epoch, sorted: of a pair whose similarity changes comes what goes, and then what comes.
+    /// The changes of an epoch, sorted: of a pair whose similarity changes comes what goes, and then what
+    /// comes.
     pub(super) fn pairs(
         &mut self,
         epoch: Epoch,

@@ -1,4 +1,5 @@
-//! Tables of a database as sink, exactly once: pairs, clusters and documents as they are, and with them how far they stand for the input.
+//! Tables of a database as sink, exactly once: pairs, clusters and documents as they are, and with them how
+//! far they stand for the input.
 //!
 //! ```text
 //!  epochs ─▶ Changes ─▶ one transaction ─┬─▶ pairs, clusters, documents   rows that come, change and go
@@ -6,17 +7,22 @@
 //!            each row                    └─▶ progress                     the mark
 //! ```
 //!
-//! **Why nothing is lost or doubled.** Every transaction first locks the one row of `progress`, and goes on only if it holds the run's own name and the
-//! number of the commit on which the run builds; it writes its mark there, and one more. So:
+//! **Why nothing is lost or doubled.** Every transaction first locks the one row of `progress`, and goes on
+//! only if it holds the run's own name and the number of the commit on which the run builds; it writes its
+//! mark there, and one more. So:
 //!
-//! 1. A run that takes the tables over writes its name there. Whoever had them before finds another name at its next commit, and ends.
-//! 2. A commit whose outcome nobody knows (the server was lost) is looked up in the same row, once the lock on it is free: the
-//!    number is one more, and all was written; it is as before, and nothing was, and it is written again.
+//! 1. A run that takes the tables over writes its name there. Whoever had them before finds another name at
+//!    its next commit, and ends.
+//! 2. A commit whose outcome nobody knows (the server was lost) is looked up in the same row, once the lock
+//!    on it is free: the number is one more, and all was written; it is as before, and nothing was, and it is
+//!    written again.
 //!
-//! **Deltas add up to pairs**, if they are kept. A run that begins to keep them, where another one has not, is refused as one of another pipeline; if it
-//! reconciles, the table begins anew with the pairs that are there, in the transaction of the first correction.
+//! **Deltas add up to pairs**, if they are kept. A run that begins to keep them, where another one has not,
+//! is refused as one of another pipeline; if it reconciles, the table begins anew with the pairs that are
+//! there, in the transaction of the first correction.
 //!
-//! Each cluster is told member by member, whatever its size: the views that tell who is kept need all of them.
+//! Each cluster is told member by member, whatever its size: the views that tell who is kept need all of
+//! them.
 
 #![cfg_attr(
     not(any(feature = "sqlite", feature = "postgres")),
@@ -105,7 +111,8 @@ trait Store: Send {
     /// Makes what is missing, writes the run's name, and tells what was there.
     fn take_over(&mut self) -> Result<Stand, Failure>;
 
-    /// Writes all this and the mark, behind so many commits, in one transaction; whatever happens meanwhile, once.
+    /// Writes all this and the mark, behind so many commits, in one transaction; whatever happens meanwhile,
+    /// once.
     fn write(&mut self, changes: &Changes, commits: i64, mark: &str) -> Result<(), Failure>;
 
     /// The pairs that are there.
@@ -118,10 +125,12 @@ trait Store: Send {
     fn documents(&mut self) -> Result<BTreeMap<DocId, Facts>, Failure>;
 }
 
-/// What the tables look like: 2 since rows say when they were written, and since the times of documents are times on a server.
+/// What the tables look like: 2 since rows say when they were written, and since the times of documents are
+/// times on a server.
 const LAYOUT: i64 = 2;
 
-/// Whether a program that knows this layout may write tables of the one that was found, which is not an older one.
+/// Whether a program that knows this layout may write tables of the one that was found, which is not an older
+/// one.
 ///
 /// # Errors
 /// That it is a later one.
@@ -161,7 +170,8 @@ pub struct TableSink {
 }
 
 impl TableSink {
-    /// A sink that has reached nothing yet; with evidence if there is a standard error to give. Clusters are of this kind.
+    /// A sink that has reached nothing yet; with evidence if there is a standard error to give. Clusters are
+    /// of this kind.
     ///
     /// # Panics
     /// If this program was built without the database.
@@ -260,7 +270,8 @@ impl Sink for TableSink {
         let there = self.store.clusters().map_err(told)?;
         self.clusters.correct(there);
         self.alive = Some(BTreeMap::new());
-        // Without what has changed meanwhile they would add up to something else. With the first correction, since its mark says what they are.
+        // Without what has changed meanwhile they would add up to something else. With the first correction,
+        // since its mark says what they are.
         self.changes.deltas_anew = self.keeps_deltas != self.kept_deltas;
         self.store.pairs().map_err(told)
     }
@@ -308,7 +319,8 @@ impl Sink for TableSink {
     }
 }
 
-/// Whether a run that builds on so many commits has to write what comes next; if not, it has, without knowing.
+/// Whether a run that builds on so many commits has to write what comes next; if not, it has, without
+/// knowing.
 ///
 /// # Errors
 /// That another run has the tables.

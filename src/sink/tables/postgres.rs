@@ -75,7 +75,8 @@ impl PostgresStore {
         )
     }
 
-    /// What makes tables of the layout before into those of this one. When old rows were written is not known.
+    /// What makes tables of the layout before into those of this one. When old rows were written is not
+    /// known.
     fn migration(&self) -> String {
         let [pairs, documents, deltas, progress] =
             ["pairs", "documents", "deltas", "progress"].map(|name| self.table(name));
@@ -104,7 +105,8 @@ impl PostgresStore {
         found.map(|row| row.try_get::<_, i32>(0).map(i64::from)).transpose()
     }
 
-    /// What a run would find, behind the name of the schema; or all that the role may not do. Nothing is written.
+    /// What a run would find, behind the name of the schema; or all that the role may not do. Nothing is
+    /// written.
     pub(super) fn examine(&self) -> Result<String, Failure> {
         let mut client = connect(&self.url, self.patience)?;
         let (found, missing) = self.rights(&mut client).map_err(|error| failure(&error))?;
@@ -399,7 +401,8 @@ impl PostgresStore {
     }
 }
 
-/// Unix seconds as a time of the server, to the microsecond; NULL where it has none: before the year 1 and from 10000 on.
+/// Unix seconds as a time of the server, to the microsecond; NULL where it has none: before the year 1 and
+/// from 10000 on.
 fn time_of(seconds: &str) -> String {
     format!("CASE WHEN {seconds} BETWEEN -62135596800 AND 253402300799 THEN to_timestamp({seconds}) END")
 }

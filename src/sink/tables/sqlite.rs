@@ -71,7 +71,8 @@ impl SqliteStore {
         )
     }
 
-    /// What makes tables of the layout before into those of this one. When old rows were written is not known.
+    /// What makes tables of the layout before into those of this one. When old rows were written is not
+    /// known.
     fn migration(&self) -> String {
         let [pairs, deltas, progress, index] =
             ["pairs", "deltas", "progress", "pairs_similarity"].map(|name| self.table(name));

@@ -1,9 +1,9 @@
-//! Inner loops that are compiled for certain processors; above all, comparison: how many components differ between two
-//! sketches.
+//! Inner loops that are compiled for certain processors; above all, comparison: how many components differ
+//! between two sketches.
 //!
-//! A component differs iff one of its b bits does, so 64 components differ where the OR over the planes of `a ^ b` has a
-//! one. Components of 64 bits are words, and differ where these do. The engine is chosen once, when a [`Kernel`] is made; every engine equals the
-//! portable one (tested on all lengths).
+//! A component differs iff one of its b bits does, so 64 components differ where the OR over the planes of `a
+//! ^ b` has a one. Components of 64 bits are words, and differ where these do. The engine is chosen once,
+//! when a [`Kernel`] is made; every engine equals the portable one (tested on all lengths).
 //!
 //! The loops know slices of words and nothing of the sketchers that call them.
 
@@ -80,8 +80,8 @@ pub(super) fn packs() -> impl Iterator<Item = Pack> {
 /// Components of so many bits are words by themselves, behind a first word; narrower ones are bit planes.
 pub(super) const WHOLE: usize = 64;
 
-/// Differing components among groups of 64, all of their planes: of `bits` words each. Of [`WHOLE`] components, among as many as there are
-/// words. Both slices are of one length.
+/// Differing components among groups of 64, all of their planes: of `bits` words each. Of [`WHOLE`]
+/// components, among as many as there are words. Both slices are of one length.
 type Engine = fn(a: &[u64], b: &[u64], bits: usize) -> u32;
 
 impl Kernel {
@@ -110,7 +110,8 @@ impl Kernel {
         Self { size, bits, engine: scalar::differing }
     }
 
-    /// How many of the components `from..to` (from 0, `to` exclusive and at most K) differ between `a` and `b`.
+    /// How many of the components `from..to` (from 0, `to` exclusive and at most K) differ between `a` and
+    /// `b`.
     #[inline]
     pub fn differing(&self, a: &[u64], b: &[u64], from: usize, to: usize) -> u32 {
         debug_assert!(from <= to && to <= self.size.next_multiple_of(64));
@@ -162,7 +163,8 @@ mod tests {
         planes.into_iter().any(|at| (a[at] ^ b[at]) >> (component % 64) & 1 == 1)
     }
 
-    /// The same, of which about a third of the words are equal too, as components of 64 bits must be to agree.
+    /// The same, of which about a third of the words are equal too, as components of 64 bits must be to
+    /// agree.
     fn pair(count: usize, salt: u64) -> (Vec<u64>, Vec<u64>) {
         let (a, other) = (words(count, salt), words(count, salt + 1));
         let both = (salt..).zip(a.iter().zip(other));

@@ -1,7 +1,8 @@
-//! Packs components into bit planes, each the re-hash of its value: the planes of 64 components, then those of the next 64.
+//! Packs components into bit planes, each the re-hash of its value: the planes of 64 components, then those
+//! of the next 64.
 //!
-//! A byte of the re-hash of 64 components is a matrix of 64 x 8 bits, whose columns are a word of eight planes. Vector units read a
-//! column in an instruction or two; the portable way turns 8 x 8 bits at a time.
+//! A byte of the re-hash of 64 components is a matrix of 64 x 8 bits, whose columns are a word of eight
+//! planes. Vector units read a column in an instruction or two; the portable way turns 8 x 8 bits at a time.
 
 use std::ops::Range;
 
@@ -10,8 +11,8 @@ use crate::hash::PI;
 /// Components side by side: a word of a plane.
 pub(super) const GROUP: usize = 64;
 
-/// Writes the planes of some bits of components, a word each of 64 components; the words of the next 64 are `stride` words behind. Unused
-/// bits of the last words are 0.
+/// Writes the planes of some bits of components, a word each of 64 components; the words of the next 64 are
+/// `stride` words behind. Unused bits of the last words are 0.
 pub(in crate::sketch) type Pack =
     fn(components: &[u64], bits: Range<usize>, stride: usize, planes: &mut [u64]);
 
@@ -20,14 +21,15 @@ pub(in crate::sketch) fn pack(components: &[u64], bits: Range<usize>, stride: us
     body(components, bits, stride, planes, columns);
 }
 
-/// The re-hash: the low bits of the result are the high bits of a product, which depend on all bits of the value.
+/// The re-hash: the low bits of the result are the high bits of a product, which depend on all bits of the
+/// value.
 #[inline(always)]
 pub(in crate::sketch) fn rehash(value: u64) -> u64 {
     value.wrapping_mul(PI[5]).swap_bytes()
 }
 
-/// The body of every [`Pack`], with its way to read the columns of a matrix, row i in byte i. Always inlined, so that the
-/// caller's target features hold for it.
+/// The body of every [`Pack`], with its way to read the columns of a matrix, row i in byte i. Always inlined,
+/// so that the caller's target features hold for it.
 #[inline(always)]
 pub(super) fn body(
     components: &[u64],

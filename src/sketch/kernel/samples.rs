@@ -21,8 +21,8 @@ pub(in crate::sketch) trait Law: Copy + fmt::Debug + Send + 'static {
     /// What the law knows of a weight.
     fn of(weight: f64) -> Self;
 
-    /// Whether the rank under this word, the hash of a feature and a component's number, may be below `least`: `false`
-    /// promises that it is not, but for rounding.
+    /// Whether the rank under this word, the hash of a feature and a component's number, may be below
+    /// `least`: `false` promises that it is not, but for rounding.
     fn may_be_below(&self, word: u64, least: f64) -> bool;
 
     /// The rank, and 64 bits that stand for the level.

@@ -9,8 +9,8 @@ pub(super) fn differing(a: &[u64], b: &[u64], bits: usize) -> u32 {
     body(a, b, bits)
 }
 
-/// One loop for each width that sketches have, so that the compiler knows how many words a group has. Always inlined, so that the caller's
-/// target features hold for it.
+/// One loop for each width that sketches have, so that the compiler knows how many words a group has. Always
+/// inlined, so that the caller's target features hold for it.
 #[inline(always)]
 pub(super) fn body(a: &[u64], b: &[u64], bits: usize) -> u32 {
     match bits {
@@ -25,7 +25,8 @@ pub(super) fn body(a: &[u64], b: &[u64], bits: usize) -> u32 {
     }
 }
 
-/// Components of one bit: eight groups side by side (one 512-bit register, or two of 256 bits), then four, then one by one.
+/// Components of one bit: eight groups side by side (one 512-bit register, or two of 256 bits), then four,
+/// then one by one.
 #[inline(always)]
 fn ones(a: &[u64], b: &[u64]) -> u32 {
     let (eights, rest) = some::<8>(a, b);
@@ -34,7 +35,8 @@ fn ones(a: &[u64], b: &[u64]) -> u32 {
     eights + fours + left.map(|(x, y)| (x ^ y).count_ones()).sum::<u32>()
 }
 
-/// Differing components of as many groups of one bit as there are `N` at a time, and how many groups these are.
+/// Differing components of as many groups of one bit as there are `N` at a time, and how many groups these
+/// are.
 #[inline(always)]
 fn some<const N: usize>(a: &[u64], b: &[u64]) -> (u32, usize) {
     let (chunks, others) = (a.as_chunks::<N>().0, b.as_chunks::<N>().0);
@@ -56,7 +58,8 @@ fn groups<const N: usize>(a: &[u64], b: &[u64]) -> u32 {
     let mut count = 0;
     for (x, y) in groups.iter().zip(others) {
         count += group(x, y);
-        // Else the compiler takes several groups at a time and gathers their words, which takes up to ten times as long.
+        // Else the compiler takes several groups at a time and gathers their words, which takes up to ten
+        // times as long.
         black_box(());
     }
     count

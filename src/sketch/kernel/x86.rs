@@ -1,15 +1,14 @@
 //! Engines for x86-64: the portable loop, compiled for processors that count bits in one instruction.
 //!
 //! The baseline of the architecture has neither a population count nor registers of more than two words. The
-//! compiler turns the same loop into `vpternlogq` and `vpopcntq` on eight words (AVX-512) or into table look-ups on
-//! four (AVX2), so there are no intrinsics and no loads to get wrong; the two loops
-//! of which it does not are in [`avx512`]. All 1024 one-bit components in one go: 13.4
-//! ns portable, 9.7 AVX2, 7.5 AVX-512 (AMD EPYC with AVX-512, `cargo bench --bench kernel`); a look at one or two
-//! words costs the same with each. Other architectures use the portable engine; AArch64 counts bits in vectors by
-//! default.
+//! compiler turns the same loop into `vpternlogq` and `vpopcntq` on eight words (AVX-512) or into table
+//! look-ups on four (AVX2), so there are no intrinsics and no loads to get wrong; the two loops of which it
+//! does not are in [`avx512`]. All 1024 one-bit components in one go: 13.4 ns portable, 9.7 AVX2, 7.5 AVX-512
+//! (AMD EPYC with AVX-512, `cargo bench --bench kernel`); a look at one or two words costs the same with
+//! each. Other architectures use the portable engine; AArch64 counts bits in vectors by default.
 //!
-//! Obligation: an engine runs only on a processor that has its features. [`engines`] and [`ways`] are the only ways
-//! to obtain one, and ask the processor first.
+//! Obligation: an engine runs only on a processor that has its features. [`engines`] and [`ways`] are the
+//! only ways to obtain one, and ask the processor first.
 
 #![expect(unsafe_code, reason = "calls of functions compiled for features that `detect` has found")]
 
@@ -44,7 +43,8 @@ macro_rules! compiled {
             fn inner $(<$law: Law>)? ($($arg: $type),*) $(-> $out)? {
                 $body($($arg),*)
             }
-            // SAFETY: this function is handed out only where the processor has the features: by `engines`, and by `ways`.
+            // SAFETY: this function is handed out only where the processor has the features: by `engines`,
+            // and by `ways`.
             unsafe { inner $(::<$law>)? ($($arg),*) }
         }
     };

@@ -1,10 +1,10 @@
 //! Parts of an input, read at once by several threads, that come out one after another.
 //!
-//! Parts -> their pieces, which are records for the most part: those of part 0, then those of part 1, and so on, whatever the number of
-//! threads. A thread takes the first part
-//! that no other has taken, and reads it into a queue of its own; so the part whose turn it is is always being read. A queue holds
-//! [`PART_BYTES`] at most, and all together as much as was said, of which the part whose turn it is may take what it needs. Nothing is held
-//! but that, and a batch for each thread.
+//! Parts -> their pieces, which are records for the most part: those of part 0, then those of part 1, and so
+//! on, whatever the number of threads. A thread takes the first part that no other has taken, and reads it
+//! into a queue of its own; so the part whose turn it is is always being read. A queue holds [`PART_BYTES`]
+//! at most, and all together as much as was said, of which the part whose turn it is may take what it needs.
+//! Nothing is held but that, and a batch for each thread.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -31,7 +31,8 @@ pub(in crate::source) trait Parts: Send + Sync + 'static {
     /// How many parts there are.
     fn count(&self) -> usize;
 
-    /// Gives the pieces of one part to `each`, in order, until there are no more or it says that nobody wants them.
+    /// Gives the pieces of one part to `each`, in order, until there are no more or it says that nobody wants
+    /// them.
     fn read(&self, part: usize, each: &mut dyn FnMut(Self::Piece) -> bool);
 }
 

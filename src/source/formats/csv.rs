@@ -1,13 +1,14 @@
 //! Tables as text: CSV and TSV.
 //!
-//! A file, decompressed -> its rows. The first row names the columns; a name is matched as a whole, with its dots. Fields are quoted with
-//! `"`, which is doubled inside; a quoted field may hold line ends; blank lines are no rows. An empty cell of the id, of the time and of the
-//! operation says nothing. The time is in unix seconds or a date of ISO 8601.
+//! A file, decompressed -> its rows. The first row names the columns; a name is matched as a whole, with its
+//! dots. Fields are quoted with `"`, which is doubled inside; a quoted field may hold line ends; blank lines
+//! are no rows. An empty cell of the id, of the time and of the operation says nothing. The time is in unix
+//! seconds or a date of ISO 8601.
 //!
 //! Of a bad row all is kept, as a row; but of one that is too long its beginning.
 //!
-//! A row of another length than the first is bad, and so is a row whose quoted field is still open at the end of the file. A file that ends
-//! behind a row is whole as far as can be told.
+//! A row of another length than the first is bad, and so is a row whose quoted field is still open at the end
+//! of the file. A file that ends behind a row is whole as far as can be told.
 
 use std::fmt;
 use std::io::{self, BufRead};
@@ -192,7 +193,8 @@ impl Csv {
         Damage { reason, cause: Some(cause.into()), place: Place::Line(self.line), head, ends: false }
     }
 
-    /// The row that was read last as it stands in a file, without its line end; of its fields and their bytes so many at most.
+    /// The row that was read last as it stands in a file, without its line end; of its fields and their bytes
+    /// so many at most.
     fn written(&self, most: usize) -> Vec<u8> {
         let mut row = csv::WriterBuilder::new().delimiter(self.delimiter).from_writer(Vec::new());
         let mut from = 0;

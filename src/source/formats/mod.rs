@@ -1,7 +1,7 @@
 //! The formats of inputs whose records are not lines: one file each.
 //!
-//! A file -> its records, in order: a [`Row`], or what is wrong with it. A reader of a format finds documents and no more: ids are
-//! checked, texts decoded and compared elsewhere.
+//! A file -> its records, in order: a [`Row`], or what is wrong with it. A reader of a format finds documents
+//! and no more: ids are checked, texts decoded and compared elsewhere.
 
 mod ahead;
 mod csv;
@@ -29,7 +29,8 @@ use crate::time::UnixTime;
 /// What of a record is wanted, by dotted paths: `meta.title` is the `title` of the object `meta`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Columns {
-    /// The document's id; `None` where none is to be read. A record without one is named by its file and its number there.
+    /// The document's id; `None` where none is to be read. A record without one is named by its file and its
+    /// number there.
     pub(super) id: Option<String>,
     /// Its text.
     pub(super) text: String,
@@ -55,7 +56,8 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Why it is no event, if its id or its time say so, and what was found: its reader can still tell all of it.
+    /// Why it is no event, if its id or its time say so, and what was found: its reader can still tell all of
+    /// it.
     fn flaw(&self) -> Option<(BadRecord, Option<String>)> {
         if let Some(id) = &self.id
             && std::str::from_utf8(id).ok().and_then(DocId::new).is_none()
@@ -128,8 +130,9 @@ pub(super) struct Damage {
 
 /// The records of one file, in order.
 ///
-/// The same bytes give the same records, however they come. After [`Next::End`] and after damage that [ends](Damage::ends) the file it is
-/// not called again. It holds one record at a time, within bounds that do not depend on what the file says of itself.
+/// The same bytes give the same records, however they come. After [`Next::End`] and after damage that
+/// [ends](Damage::ends) the file it is not called again. It holds one record at a time, within bounds that do
+/// not depend on what the file says of itself.
 pub(super) trait Rows: Send {
     /// Reads the next record into `row`, whose contents are of the last one, and are replaced.
     ///
@@ -165,8 +168,8 @@ pub(super) fn warc(bytes: Box<dyn BufRead + Send>, columns: &Columns, id: WarcId
     Box::new(warc::Warc::new(bytes, columns, id))
 }
 
-/// The same of a compressed archive that is read at any place: in parts, by as many threads as the machine has cores. `None` if it is too
-/// small to be parted.
+/// The same of a compressed archive that is read at any place: in parts, by as many threads as the machine
+/// has cores. `None` if it is too small to be parted.
 ///
 /// # Errors
 /// If they cannot be started.

@@ -79,7 +79,8 @@ impl Beginning<'_> {
         (0..self.partitions()?).map(|partition| Ok((partition, self.held(partition)?))).collect()
     }
 
-    /// The time of the first record of a partition from an offset on, in milliseconds since 1970, if there is one.
+    /// The time of the first record of a partition from an offset on, in milliseconds since 1970, if there is
+    /// one.
     fn time_of(&self, partition: u32, offset: u64) -> Result<Option<u64>, SourceError> {
         let what = self.kafka.what();
         let failed = |error| self.kafka.failed(&Failure::of(&error, &what));

@@ -5,26 +5,29 @@
 //!            bounded in bytes              128 KiB or 128 records, or what there is
 //! ```
 //!
-//! A partition's number and its records' offsets are those of the broker. Offsets have gaps: records of aborted transactions, those that
-//! compaction removed, and the marks of transactions are not seen. What has been read is remembered with
-//! the output: offsets that are committed to the client's group ([`announce`]) are for the eyes of others,
-//! and the group is in no rebalance.
+//! A partition's number and its records' offsets are those of the broker. Offsets have gaps: records of
+//! aborted transactions, those that compaction removed, and the marks of transactions are not seen. What has
+//! been read is remembered with the output: offsets that are committed to the client's group ([`announce`])
+//! are for the eyes of others, and the group is in no rebalance.
 //!
 //! Invariants:
-//! - The records of a partition are pushed in order, each once, whatever the broker does meanwhile: the client goes on where it was,
-//!   and what lies before [`Partition::next`] is not taken again.
-//! - Nothing is kept back while the reader waits: a batch is handed over as soon as the client has nothing more.
-//! - Nothing is read while a batch waits for room; a partition that waits for a line is paused, and the others go on. So what waits here
-//!   is one batch for each partition.
-//! - A gap between what is wanted and what is held ends the run ([`SourceError::Lost`]), and so does a topic that is gone: another topic of
-//!   its name has other records at the same offsets. Which topic it is [`Look::topic`] says, by an id that no other one has.
+//! - The records of a partition are pushed in order, each once, whatever the broker does meanwhile: the
+//!   client goes on where it was, and what lies before [`Partition::next`] is not taken again.
+//! - Nothing is kept back while the reader waits: a batch is handed over as soon as the client has nothing
+//!   more.
+//! - Nothing is read while a batch waits for room; a partition that waits for a line is paused, and the
+//!   others go on. So what waits here is one batch for each partition.
+//! - A gap between what is wanted and what is held ends the run ([`SourceError::Lost`]), and so does a topic
+//!   that is gone: another topic of its name has other records at the same offsets. Which topic it is
+//!   [`Look::topic`] says, by an id that no other one has.
 //!
-//! **Compaction.** A topic that is compacted does not repeat what it gave ([`Look::repeats`]): a run that has to repeat anything corrects its
-//! output. What is read of it is the last record of each document at least, if no tombstone is missed: the broker keeps one for
-//! `delete.retention.ms` after what it ends has been compacted away. So documents that have been read as of some time ([`AsOf`]) can be gone
-//! on with for as long; after that a tombstone may have gone that was never read, and they are read anew. The reader looks now and then
-//! where the partitions end, and has an epoch go out even where nothing is written, so that what is kept does not grow old in a run that
-//! reads along.
+//! **Compaction.** A topic that is compacted does not repeat what it gave ([`Look::repeats`]): a run that has
+//! to repeat anything corrects its output. What is read of it is the last record of each document at least,
+//! if no tombstone is missed: the broker keeps one for `delete.retention.ms` after what it ends has been
+//! compacted away. So documents that have been read as of some time ([`AsOf`]) can be gone on with for as
+//! long; after that a tombstone may have gone that was never read, and they are read anew. The reader looks
+//! now and then where the partitions end, and has an epoch go out even where nothing is written, so that what
+//! is kept does not grow old in a run that reads along.
 //!
 //! What waits: a broker that is away is waited for as long as the connection's patience says, which in a
 //! run has no end; with a line in the log. What waits to be read is watched beside the reading ([`watch`]).
@@ -60,7 +63,8 @@ pub struct Kafka {
     pub topic: String,
     /// Where reading begins if nothing is remembered.
     pub start: Start,
-    /// Which partitions are read here: `(index, count)` stands for those whose number leaves `index` when divided by `count`.
+    /// Which partitions are read here: `(index, count)` stands for those whose number leaves `index` when
+    /// divided by `count`.
     pub share: (u32, u32),
     /// In which shape its values hold documents.
     pub shape: Arc<Shape>,
@@ -100,10 +104,11 @@ impl Kafka {
         let defaults = [
             ("group.id", &*group),
             ("queued.max.messages.kbytes", FETCHED_KIB),
-            // How long a fetch waits at the broker where nothing is: records that come meanwhile end it at once, but a partition that
-            // is resumed waits for it.
+            // How long a fetch waits at the broker where nothing is: records that come meanwhile end it at
+            // once, but a partition that is resumed waits for it.
             ("fetch.wait.max.ms", "100"),
-            // How long the client fetches no more after its queue was full; a second is the library's default.
+            // How long the client fetches no more after its queue was full; a second is the library's
+            // default.
             ("fetch.queue.backoff.ms", "20"),
         ];
         own.extend(defaults.iter().filter(|(name, _)| !self.connection.settings.contains_key(*name)));

@@ -8,8 +8,8 @@ use crate::source::Tombstones;
 /// How long a tombstone stays if nothing else is set: the broker's own default.
 const USUAL_STAY: Duration = Duration::from_hours(24);
 
-/// What becomes of tombstones; `None` where nothing is compacted. Where that may not be known it is said: the topic may be compacted, and may
-/// not hold everything.
+/// What becomes of tombstones; `None` where nothing is compacted. Where that may not be known it is said: the
+/// topic may be compacted, and may not hold everything.
 ///
 /// # Errors
 /// If no broker answers.

@@ -22,8 +22,8 @@ use crate::time::{Clock, Offsets, SystemClock, unix_milliseconds};
 const BATCH_BYTES: usize = 128 << 10;
 const BATCH_RECORDS: usize = 128;
 
-/// How long a poll waits where nothing is, and how long a reader waits that may not poll: what it has to look after meanwhile (an end of
-/// the run, a line that is crossed) has no other way to wake it.
+/// How long a poll waits where nothing is, and how long a reader waits that may not poll: what it has to look
+/// after meanwhile (an end of the run, a line that is crossed) has no other way to wake it.
 const WAIT: Duration = Duration::from_millis(50);
 
 /// How often an epoch goes out, whether anything is written or not.
@@ -168,8 +168,8 @@ struct Reading<'r> {
 }
 
 impl Reading<'_> {
-    /// Begins to read partitions at these offsets; says of each that it is read, by a batch without records. That of one that
-    /// is new ends its epoch: so the progress of that epoch says where the partition began.
+    /// Begins to read partitions at these offsets; says of each that it is read, by a batch without records.
+    /// That of one that is new ends its epoch: so the progress of that epoch says where the partition began.
     fn add(&mut self, begin: &Offsets, is_new: bool) -> Result<(), SourceError> {
         if begin.is_empty() {
             return Ok(());
@@ -226,7 +226,8 @@ impl Reading<'_> {
         if new.is_empty() {
             return Ok(());
         }
-        // A client of its own: one that is asked is polled too, and what the reader's has fetched must not get lost.
+        // A client of its own: one that is asked is polled too, and what the reader's has fetched must not
+        // get lost.
         let client = self.kafka.client()?;
         let beginning = Beginning { kafka: self.kafka, client: client.get() };
         let mut begin = Offsets::new();
@@ -238,8 +239,8 @@ impl Reading<'_> {
         self.add(&begin, true)
     }
 
-    /// Whether it is the topic still that it was; and notes where all partitions end now, those of other processes too. Without an answer
-    /// it is done the next time.
+    /// Whether it is the topic still that it was; and notes where all partitions end now, those of other
+    /// processes too. Without an answer it is done the next time.
     fn look(&mut self) -> Result<(), SourceError> {
         let (at, client) = (unix_milliseconds(), self.client.get());
         if let Ok(Some(now)) = named(client, &self.kafka.topic, END) {
@@ -317,7 +318,8 @@ impl Reading<'_> {
         partition.open.bytes() >= BATCH_BYTES || partition.open.len() >= BATCH_RECORDS
     }
 
-    /// A partition has been read to its end: its position may be beyond its last record, behind what is never seen.
+    /// A partition has been read to its end: its position may be beyond its last record, behind what is never
+    /// seen.
     fn reach_end(&mut self, partition: i32) {
         let position = self.client.get().position().ok();
         let position = position
@@ -350,7 +352,8 @@ impl Reading<'_> {
         }
     }
 
-    /// A broker does not know of the topic, or of a partition. While it moves, one may not; if none does for a while, it is gone.
+    /// A broker does not know of the topic, or of a partition. While it moves, one may not; if none does for
+    /// a while, it is gone.
     fn find_topic(&self) -> Result<(), SourceError> {
         let clock = SystemClock::start();
         let client = self.kafka.client()?;
@@ -398,7 +401,8 @@ impl Reading<'_> {
         self.kafka.failed(&Failure::of(error, &self.kafka.what()))
     }
 
-    /// Hands over what waits; a partition that waits for a line is paused, and resumed once it has crossed it.
+    /// Hands over what waits; a partition that waits for a line is paused, and resumed once it has crossed
+    /// it.
     fn hand_over(&mut self) -> Result<Room, End> {
         let mut room = Room::Yes;
         let (mut pause, mut resume) = (TopicPartitionList::new(), TopicPartitionList::new());

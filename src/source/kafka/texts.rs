@@ -1,8 +1,8 @@
 //! Texts of a topic's records, read back by a client of its own.
 //!
-//! A call asks what the partition holds, and reads from the offset on until it sees a record or the end: the record itself, or what follows
-//! in its place where it was compacted away. The broker is asked for one record's bytes and little more, and is waited for no longer
-//! than the connection's patience.
+//! A call asks what the partition holds, and reads from the offset on until it sees a record or the end: the
+//! record itself, or what follows in its place where it was compacted away. The broker is asked for one
+//! record's bytes and little more, and is waited for no longer than the connection's patience.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -82,7 +82,8 @@ impl KafkaTexts {
                     let is_it = u64::try_from(message.offset()) == Ok(offset);
                     return is_it.then(|| self.of_message(&message, id, &place)).transpose();
                 }
-                // The end that it was told of may lie behind that of the broker: a record that is there follows at once.
+                // The end that it was told of may lie behind that of the broker: a record that is there
+                // follows at once.
                 Some(Err(KafkaError::PartitionEOF(ended))) if ended == number => {
                     last_poll = last_poll.min(clock.now() + AT_THE_END);
                     is_at_end = true;
@@ -147,7 +148,8 @@ impl KafkaTexts {
 
 impl Texts for KafkaTexts {
     fn text(&mut self, id: &DocId, position: Position) -> Result<FoundText, NoText> {
-        // A client that has read before may still tell of the end that it came to then: what it does not find, a new one looks for.
+        // A client that has read before may still tell of the end that it came to then: what it does not
+        // find, a new one looks for.
         if let Some(client) = self.client.take()
             && let Some(found) = self.read_with(client, id, position)?
         {

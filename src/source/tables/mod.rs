@@ -1,4 +1,5 @@
-//! A table of a database as source: its rows by a column that grows, page by page, and again what may have changed since.
+//! A table of a database as source: its rows by a column that grows, page by page, and again what may have
+//! changed since.
 //!
 //! ```text
 //!  round:   from (greatest order so far - overlap)      to the last row
@@ -6,18 +7,21 @@
 //!           a page is `ORDER BY order, id LIMIT page`, and the next one begins behind its last row
 //! ```
 //!
-//! A row is the document that it names, as it is now. Its offset in partition 0 is the value of its order column: a whole number from 0 on, or
-//! the microseconds since 1970. Rows of one offset are told apart by their ids.
+//! A row is the document that it names, as it is now. Its offset in partition 0 is the value of its order
+//! column: a whole number from 0 on, or the microseconds since 1970. Rows of one offset are told apart by
+//! their ids.
 //!
-//! **Why no row is lost.** A row whose transaction commits late has an order that lies before rows that have been read. Claim: a row that
-//! is committed while the greatest order in the table is M, with an order of M - overlap or later, is read. For the round that begins next begins at
-//! the greatest order of the round before, less the overlap, and that was M or less: rows that came while that round ran do not count. After a restart the first round begins at
-//! what had been [said](super::Batch::next) to be read, less the overlap: that is the greatest order of the rows before it, so
-//! it was M or less too, or the row lies further on and is still to come.
+//! **Why no row is lost.** A row whose transaction commits late has an order that lies before rows that have
+//! been read. Claim: a row that is committed while the greatest order in the table is M, with an order of M -
+//! overlap or later, is read. For the round that begins next begins at the greatest order of the round
+//! before, less the overlap, and that was M or less: rows that came while that round ran do not count. After
+//! a restart the first round begins at what had been [said](super::Batch::next) to be read, less the overlap:
+//! that is the greatest order of the rows before it, so it was M or less too, or the row lies further on and
+//! is still to come.
 //!
-//! **Why none is doubled.** An event of a later epoch replaces the document, whatever its offset; so a row that is read again changes nothing. A
-//! round ends its epoch, and has each row once. What was pushed of the rows of the overlap is remembered, as hashes: such a row is passed by while it
-//! is as it was.
+//! **Why none is doubled.** An event of a later epoch replaces the document, whatever its offset; so a row
+//! that is read again changes nothing. A round ends its epoch, and has each row once. What was pushed of the
+//! rows of the overlap is remembered, as hashes: such a row is passed by while it is as it was.
 //!
 //! A time that lies in the future does not count as the greatest order either: it is read with each round.
 //!
@@ -157,12 +161,13 @@ pub(super) trait Rows: Send {
     /// What the column that grows holds.
     fn order(&self) -> OrderKind;
 
-    /// The greatest order that counts: of times, the time by the clock of the database; of numbers, the greatest in the table, 0 if there is
-    /// none.
+    /// The greatest order that counts: of times, the time by the clock of the database; of numbers, the
+    /// greatest in the table, 0 if there is none.
     fn latest(&mut self) -> Result<u64, Failure>;
 
-    /// The next rows by (order, id), at most as many as a page has, and at most [`PAGE_BYTES`] but for the last of them; none where the table
-    /// has ended. With `from` those from there on, without those behind the last one that was given.
+    /// The next rows by (order, id), at most as many as a page has, and at most [`PAGE_BYTES`] but for the
+    /// last of them; none where the table has ended. With `from` those from there on, without those behind
+    /// the last one that was given.
     fn page(&mut self, from: Option<u64>) -> Result<Page, Failure>;
 
     /// The row of an id, if there is one.

@@ -1,7 +1,8 @@
 //! A table of a server of PostgreSQL.
 //!
-//! An order is a whole number (`smallint`, `integer`, `bigint`), or a time (`timestamptz`, or `timestamp`, which is taken for UTC). Ids and texts are
-//! of any type that the server writes as text: `text`, `integer`, `uuid`, ….
+//! An order is a whole number (`smallint`, `integer`, `bigint`), or a time (`timestamptz`, or `timestamp`,
+//! which is taken for UTC). Ids and texts are of any type that the server writes as text: `text`, `integer`,
+//! `uuid`, ….
 
 use std::time::{Duration, SystemTime};
 
@@ -84,8 +85,8 @@ impl PostgresRows {
         };
         let finite = if kind == OrderKind::Time { format!(" AND isfinite({order})") } else { String::new() };
         let cast = type_name(&id_type);
-        // Behind what is read, how many rows the page has. The server sends no row behind one that passes the bound: all others would have to be
-        // read to be thrown away.
+        // Behind what is read, how many rows the page has. The server sends no row behind one that passes the
+        // bound: all others would have to be read to be thrown away.
         let sql = |behind: &str| {
             let page = table.page;
             let named: Vec<String> = (0..selected.len()).map(|place| format!("c{place}")).collect();
@@ -148,7 +149,8 @@ fn offset(column: &str, kind: OrderKind) -> String {
     match kind {
         OrderKind::Number => format!("{column}::bigint"),
         OrderKind::Time => {
-            // Of two parts, since a float holds no microseconds of today's seconds exactly, which is what older servers make of the whole.
+            // Of two parts, since a float holds no microseconds of today's seconds exactly, which is what
+            // older servers make of the whole.
             let seconds =
                 format!("floor(extract(epoch FROM date_trunc('second', {column})))::bigint * 1000000");
             let rest = format!("(extract(microseconds FROM {column})::bigint % 1000000)");

@@ -116,7 +116,8 @@ impl Reader for TableReader {
                     is_away = true;
                 }
             }
-            // Rows of the overlap are read again by each round: where they are many, less often, for a tenth of the time.
+            // Rows of the overlap are read again by each round: where they are many, less often, for a tenth
+            // of the time.
             let took = clock.now().saturating_sub(begun);
             if queue.pause(poll.max(took.saturating_mul(9))).is_err() {
                 return Ok(());
@@ -135,7 +136,8 @@ impl Reading {
         if rows.has_changed().map_err(|failure| self.failed(failure))? {
             let ended = self.round(&mut *rows, queue, bad);
             if std::mem::take(&mut self.pushed) {
-                // No epoch has a row twice: what comes next may be read again, also after a round that broke off.
+                // No epoch has a row twice: what comes next may be read again, also after a round that broke
+                // off.
                 queue.cut();
             }
             ended?;

@@ -8,7 +8,8 @@ use crate::hash;
 /// Seeds of the two halves of a hash.
 const SEEDS: [u64; 2] = [0x7461_626c_6573, 0x726f_7773];
 
-/// Rows, by hash of their id: their order, and the hash of what they hold. 48 bytes a row and what the tree takes.
+/// Rows, by hash of their id: their order, and the hash of what they hold. 48 bytes a row and what the tree
+/// takes.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     rows: BTreeMap<[u64; 2], (u64, [u64; 2])>,

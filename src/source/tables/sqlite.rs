@@ -1,8 +1,8 @@
 //! A table of SQLite.
 //!
-//! SQLite has types by value and not by column. An order is a whole number, or a time as text in the way of SQLite's own functions
-//! (`CURRENT_TIMESTAMP`, `datetime('now', 'subsec')`, `strftime` in ISO 8601 with `T` and `Z`): UTC, four digits of a year first. An id is a
-//! text or a whole number, a text is a text.
+//! SQLite has types by value and not by column. An order is a whole number, or a time as text in the way of
+//! SQLite's own functions (`CURRENT_TIMESTAMP`, `datetime('now', 'subsec')`, `strftime` in ISO 8601 with `T`
+//! and `Z`): UTC, four digits of a year first. An id is a text or a whole number, a text is a text.
 
 use std::path::PathBuf;
 

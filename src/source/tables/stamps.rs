@@ -4,8 +4,8 @@
 //! 2026-01-31    2026-01-31 23:59    2026-01-31 23:59:59    2026-01-31T23:59:59.125Z
 //! ```
 //!
-//! -> microseconds since 1970, UTC. Digits beyond the microsecond are cut off. A time before 1970, of another zone, or of a day that is not in the
-//! calendar is none.
+//! -> microseconds since 1970, UTC. Digits beyond the microsecond are cut off. A time before 1970, of another
+//! zone, or of a day that is not in the calendar is none.
 
 use crate::instant;
 
@@ -14,7 +14,8 @@ pub(super) fn micros(text: &str) -> Option<u64> {
     instant::micros_of_utc(text)
 }
 
-/// A text that is at most that of this time, in whichever way that is written: without its fraction, and as a space comes before a T.
+/// A text that is at most that of this time, in whichever way that is written: without its fraction, and as a
+/// space comes before a T.
 pub(super) fn at_most(micros: u64) -> String {
     // Beyond the year 9999 no text is.
     instant::minute_of(micros).unwrap_or_else(|| "9999-12-31".to_owned())
@@ -49,7 +50,8 @@ mod tests {
         }
     }
 
-    /// Over 300 years, at every hour and a bit: the text is never greater than that of the time, and less than a minute before it.
+    /// Over 300 years, at every hour and a bit: the text is never greater than that of the time, and less
+    /// than a minute before it.
     #[test]
     fn a_lower_bound_is_close() {
         for step in 0..60_000_u64 {

@@ -133,8 +133,8 @@ fn rows_are_events_page_by_page() {
     assert!(bench.bad.counts().is_empty());
 }
 
-/// The traps: a row of the same order that changes, one that is committed late, one that is late by more than the overlap.
-/// Rows of 5 MB, as many as a page may have: one page of theirs was all of them.
+/// The traps: a row of the same order that changes, one that is committed late, one that is late by more than
+/// the overlap. Rows of 5 MB, as many as a page may have: one page of theirs was all of them.
 #[test]
 fn pages_are_bounded_in_bytes() {
     let place = Place::numbers();
@@ -175,7 +175,8 @@ fn what_comes_late_is_read() {
     // The next round begins where the greatest order was when the last one ended, less the overlap.
     place.put("('f', 'late', 490)");
     assert_eq!(bench.turn(), [event(5, 490, "f", "late")]);
-    // Another run, from what the last one has said: the overlap is read again, and with it what came meanwhile.
+    // Another run, from what the last one has said: the overlap is read again, and with it what came
+    // meanwhile.
     place.put("('g', 'late', 491)");
     let mut next = Bench::new(place.table(), bench.next);
     let ids: Vec<String> = next.turn().into_iter().map(|(_, _, id, _)| id).collect();

@@ -6,8 +6,9 @@
 //! footer  of each block: shard u8 | offset u64 | bytes u64 | records u32 | ended u32 | xxh3 u64 of the block
 //! ```
 //!
-//! All numbers are little-endian. Blocks are in ascending order of shards, with no gap between head, blocks and footer. Where the
-//! footer begins, how long the file is and the last checksum stand in the manifest, so that a file cannot stand in for another one.
+//! All numbers are little-endian. Blocks are in ascending order of shards, with no gap between head, blocks
+//! and footer. Where the footer begins, how long the file is and the last checksum stand in the manifest, so
+//! that a file cannot stand in for another one.
 
 mod read;
 mod write;

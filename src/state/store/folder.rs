@@ -1,8 +1,9 @@
 //! Files in a folder.
 //!
-//! A file is written beside its place, synced, and then renamed (or linked, where it must not replace another) to its name; then
-//! the folder is synced. So a name never stands for a part, and a file that was acknowledged outlives a power cut as far as the
-//! file system keeps what it has synced. The folder must be on a file system with hard links.
+//! A file is written beside its place, synced, and then renamed (or linked, where it must not replace
+//! another) to its name; then the folder is synced. So a name never stands for a part, and a file that was
+//! acknowledged outlives a power cut as far as the file system keeps what it has synced. The folder must be
+//! on a file system with hard links.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};

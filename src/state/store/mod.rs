@@ -21,9 +21,9 @@ use super::error::StateError;
 
 /// Named files.
 ///
-/// The contract: what [`Upload::finish`] or [`Self::put_if_absent`] has returned from is there after a crash of the process and,
-/// where the place can promise it, of the machine. Nobody ever sees a part of a file under its name. What one caller has
-/// written, all callers see from then on, in [`Self::list`] too.
+/// The contract: what [`Upload::finish`] or [`Self::put_if_absent`] has returned from is there after a crash
+/// of the process and, where the place can promise it, of the machine. Nobody ever sees a part of a file
+/// under its name. What one caller has written, all callers see from then on, in [`Self::list`] too.
 pub trait Store: Debug + Send + Sync {
     /// The folder or prefix, as messages name it.
     fn place(&self) -> &str;
@@ -44,7 +44,8 @@ pub trait Store: Debug + Send + Sync {
         upload.finish()
     }
 
-    /// Writes a file unless there is one of this name, which is decided at one instant for all callers; whether it was written.
+    /// Writes a file unless there is one of this name, which is decided at one instant for all callers;
+    /// whether it was written.
     ///
     /// # Errors
     /// What the system says. The file may be there nevertheless.
@@ -53,7 +54,8 @@ pub trait Store: Debug + Send + Sync {
     /// Exactly these bytes of a file.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] if there is no such file, [`io::ErrorKind::UnexpectedEof`] if it is shorter.
+    /// [`io::ErrorKind::NotFound`] if there is no such file, [`io::ErrorKind::UnexpectedEof`] if it is
+    /// shorter.
     fn get_range(&self, name: &str, range: Range<u64>) -> io::Result<Vec<u8>>;
 
     /// Bytes of a file.
@@ -115,8 +117,9 @@ pub enum Ownership {
     Unknown,
 }
 
-/// The store of a location: the path of a folder, a `file://` URL, or, with the feature `object-store`, a URL of `s3://`, `gs://`,
-/// `az://` or `memory://` with a prefix. Credentials of object stores come from their usual variables of the environment.
+/// The store of a location: the path of a folder, a `file://` URL, or, with the feature `object-store`, a URL
+/// of `s3://`, `gs://`, `az://` or `memory://` with a prefix. Credentials of object stores come from their
+/// usual variables of the environment.
 ///
 /// # Errors
 /// If it is a URL of another kind.

@@ -1,7 +1,8 @@
 //! Files in an object store, by the crate `object_store`.
 //!
-//! [`Store::put_if_absent`] is a conditional put (`If-None-Match: *`). An object store that takes such a put and ignores the
-//! condition does not keep a second owner out; those of Amazon, Google and Azure, R2 and MinIO keep it.
+//! [`Store::put_if_absent`] is a conditional put (`If-None-Match: *`). An object store that takes such a put
+//! and ignores the condition does not keep a second owner out; those of Amazon, Google and Azure, R2 and
+//! MinIO keep it.
 
 use std::env;
 use std::fmt;

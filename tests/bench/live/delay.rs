@@ -32,7 +32,8 @@ fn highest(place: &Place) -> f64 {
     took.per_second * size
 }
 
-/// Notes of each delta whose later document is an edit how long it took; until none has come for two seconds after the last.
+/// Notes of each delta whose later document is an edit how long it took; until none has come for two seconds
+/// after the last.
 fn read(reader: &Consumer, sent: &Sent, begun: Instant, is_over: &AtomicBool) -> Vec<u64> {
     let mut delays = Vec::new();
     loop {

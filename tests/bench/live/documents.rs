@@ -1,4 +1,5 @@
-//! Documents that are made as they are needed: words by Zipf's law, every fourth document an edit of the one before it.
+//! Documents that are made as they are needed: words by Zipf's law, every fourth document an edit of the one
+//! before it.
 
 use dupflow::hash::mix;
 

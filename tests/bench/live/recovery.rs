@@ -13,7 +13,8 @@ use serde_json::Value;
 use crate::documents::{Documents, id};
 use crate::place::{Options, Run, cpu_of_ended, written};
 
-/// Words of a document: 330 bytes, so that a million of them are made in a minute. What is stored of one does not depend on its length.
+/// Words of a document: 330 bytes, so that a million of them are made in a minute. What is stored of one does
+/// not depend on its length.
 const WORDS: u64 = 60;
 
 /// Rounds of updates.

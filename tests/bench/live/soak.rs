@@ -110,7 +110,8 @@ fn plots(folder: &Path, samples: &[Sample]) {
     }
 }
 
-/// Writes one event to the topic: of a document that is not alive an insert, of any other four updates for each delete.
+/// Writes one event to the topic: of a document that is not alive an insert, of any other four updates for
+/// each delete.
 fn step(place: &mut Writing<'_>, produced: u64) {
     let number = mix(produced) % place.documents;
     let version = &mut place.versions[usize::try_from(number).unwrap()];

@@ -1,6 +1,7 @@
 //! Parquet files made by hand, whose headers may say anything.
 //!
-//! Columns of byte arrays, one row group, one or more pages each. What is written is what is given: nothing is counted here.
+//! Columns of byte arrays, one row group, one or more pages each. What is written is what is given: nothing
+//! is counted here.
 
 #![expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "files of a few KB")]
 
@@ -116,7 +117,8 @@ pub(super) fn plain(values: &[impl AsRef<[u8]>]) -> Vec<u8> {
     values.iter().flat_map(|bytes| value(bytes.as_ref())).collect()
 }
 
-/// Lengths as differences: so many, the first of this size, and each other of `rest`, which says that it has another number.
+/// Lengths as differences: so many, the first of this size, and each other of `rest`, which says that it has
+/// another number.
 pub(super) fn lengths(says: u64, first: i64, rest: i64, blocks: usize) -> Vec<u8> {
     let head = [number(128), number(4), number(says), folded(first)].concat();
     // The second is another than the first, all behind it are as the second.
@@ -138,7 +140,8 @@ pub(super) fn lengths(says: u64, first: i64, rest: i64, blocks: usize) -> Vec<u8
     bytes
 }
 
-/// What zstd makes into these bytes and a run of others behind them: blocks of 128 KiB, which take four bytes each.
+/// What zstd makes into these bytes and a run of others behind them: blocks of 128 KiB, which take four bytes
+/// each.
 pub(super) fn zstd_run(begin: &[u8], run: usize) -> Vec<u8> {
     assert!(run.is_multiple_of(128 << 10));
     let blocks = run / (128 << 10);

@@ -1,5 +1,5 @@
-//! Parquet files of a few KB whose headers lie, or that are more than they look: each costs a bad record, in a process that
-//! may have 1 GiB, and the input behind it is read.
+//! Parquet files of a few KB whose headers lie, or that are more than they look: each costs a bad record, in
+//! a process that may have 1 GiB, and the input behind it is read.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -185,7 +185,8 @@ fn bytes_of_rows(rows: i64) -> Column {
     bytes("id", NONE, page(rows, PLAIN, &plain(&ids)))
 }
 
-/// Runs `replay` where a process may have so many KiB, and reads its stats; the peak of its memory in KiB too.
+/// Runs `replay` where a process may have so many KiB, and reads its stats; the peak of its memory in KiB
+/// too.
 fn replay_within(place: &Place, limit: u32, arguments: &str) -> (i32, String, Value, u64) {
     let program = command([""; 0]).get_program().to_owned();
     let script = format!("ulimit -v {limit}; exec \"$0\" replay --stats stats.json {arguments}");
@@ -271,8 +272,9 @@ fn long_pages_are_held_a_few_at_a_time() {
     assert!((1..600 << 10).contains(&peak), "{peak} KiB");
 }
 
-/// Nine columns of 160 MiB each, in pages of 1 MiB: the pages of all that has been read would be 1.4 GiB, and so would be those of 256 rows.
-/// What is resident is asked: how much address space an allocator takes for it changes from run to run.
+/// Nine columns of 160 MiB each, in pages of 1 MiB: the pages of all that has been read would be 1.4 GiB, and
+/// so would be those of 256 rows. What is resident is asked: how much address space an allocator takes for it
+/// changes from run to run.
 #[cfg(target_os = "linux")]
 #[test]
 fn wide_columns_are_held_a_few_pages_at_a_time() {

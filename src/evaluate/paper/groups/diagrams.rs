@@ -91,7 +91,8 @@ impl Algorithm {
     }
 }
 
-/// "Explodes" is a factor of this at each step of k and of r; "grows little" is less than this over all of them. The source has no numbers.
+/// "Explodes" is a factor of this at each step of k and of r; "grows little" is less than this over all of
+/// them. The source has no numbers.
 const EXPLODES: f64 = 2.0;
 const LITTLE: f64 = 2.0;
 

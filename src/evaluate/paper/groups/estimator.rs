@@ -1,8 +1,8 @@
 //! 003-F1, F6, H3 and H4: how good the one-bit estimate is by itself.
 //!
-//! A pair of similarity R agrees in each of k one-bit components with probability (1 + R) / 2, so that the chance to be reported, which is to
-//! estimate at least r, is a binomial tail. Of a law of R pairs are drawn, and their chances summed up; of generated texts, sketches are made
-//! and counted.
+//! A pair of similarity R agrees in each of k one-bit components with probability (1 + R) / 2, so that the
+//! chance to be reported, which is to estimate at least r, is a binomial tail. Of a law of R pairs are drawn,
+//! and their chances summed up; of generated texts, sketches are made and counted.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -36,7 +36,8 @@ const LAWS: [Distribution; 3] = [Distribution::Funds, Distribution::Gaussian, Di
 const PAIRS: usize = 2_000_000;
 const TEXTS: usize = 2500;
 
-/// Chances are computed for so many values of R in between 0 and 1; within such a step they change by less than 1 %.
+/// Chances are computed for so many values of R in between 0 and 1; within such a step they change by less
+/// than 1 %.
 const STEPS: usize = 2000;
 
 /// 003-F1.
@@ -200,7 +201,8 @@ pub(super) fn quality(work: &Work<'_>) -> Result<Made, EvaluateError> {
                 let counts = by_k[size][at];
                 format!("{name} {:.2}, {:.2}", counts.precision(), counts.recall())
             };
-            // More components err less, whatever the law; of the texts a hundred pairs or so are right, and few of them move.
+            // More components err less, whatever the law; of the texts a hundred pairs or so are right, and
+            // few of them move.
             let grown = all.iter().flat_map(|(_, by_k)| {
                 let [small, large] = [by_k[0][at], by_k[1][at]];
                 [large.precision() / small.precision(), large.recall() / small.recall()]

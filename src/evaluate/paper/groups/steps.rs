@@ -1,4 +1,5 @@
-//! Steps of a query by the source's formulas, its equations 16 and 17 as they can be read: verification left out.
+//! Steps of a query by the source's formulas, its equations 16 and 17 as they can be read: verification left
+//! out.
 
 use super::super::super::EvaluateError;
 use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};

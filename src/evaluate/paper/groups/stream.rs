@@ -1,4 +1,5 @@
-//! 003-X1 and X2: alg.G and alg.H in the stream, and groups that are added and dropped there, by runs of the program as processes.
+//! 003-X1 and X2: alg.G and alg.H in the stream, and groups that are added and dropped there, by runs of the
+//! program as processes.
 //!
 //! No block is hot in these runs, so that no pair within the radius may be missed, whatever the groups are.
 

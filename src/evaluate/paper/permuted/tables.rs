@@ -1,4 +1,5 @@
-//! 002-D1, D2 and A1: permuted tables of ten and a hundred million uniform fingerprints, and every radius up to 10.
+//! 002-D1, D2 and A1: permuted tables of ten and a hundred million uniform fingerprints, and every radius up
+//! to 10.
 
 use super::super::super::plot::{Axis, Series};
 use super::super::super::search::measured::{Row, Setting};

@@ -27,8 +27,8 @@ impl Text {
     }
 }
 
-/// Pages of the generator, half of them edits of an earlier one: each word of the body is changed with a probability that is drawn from
-/// 0 to `edits`.
+/// Pages of the generator, half of them edits of an earlier one: each word of the body is changed with a
+/// probability that is drawn from 0 to `edits`.
 pub(in super::super) fn generate(documents: usize, edits: f64, seed: u64) -> Vec<Text> {
     let params = Params {
         documents: documents as u64,

@@ -43,7 +43,8 @@ pub(super) const FRAMED: &str = "in frames";
 /// Sites of [`FRAMED`].
 const SITES: u64 = 16;
 
-/// A text as a page of a site: between what stands on all of its pages. Sites have 40 to 265 such words, two thirds of them above the text.
+/// A text as a page of a site: between what stands on all of its pages. Sites have 40 to 265 such words, two
+/// thirds of them above the text.
 fn page(text: &str, site: u64) -> String {
     let words = 40 + 15 * site;
     let frame = |range: std::ops::Range<u64>| -> String {
@@ -52,8 +53,9 @@ fn page(text: &str, site: u64) -> String {
     format!("{}\n\n{text}\n\n{}", frame(0..2 * words / 3), frame(2 * words / 3..words))
 }
 
-/// Articles of 100 to 2,000 words as pages of sites, a quarter of them unrelated to any other. One story is on several sites, and one site has
-/// many stories: what stands around them makes short pages of one site alike, and the same story on two sites less so.
+/// Articles of 100 to 2,000 words as pages of sites, a quarter of them unrelated to any other. One story is
+/// on several sites, and one site has many stories: what stands around them makes short pages of one site
+/// alike, and the same story on two sites less so.
 fn framed(work: &Work<'_>) -> Corpus {
     let seed = work.bench.seed;
     let articles = Labelled { unrelated: 0.25, min_words: 100, max_words: 2_000, ..shape(work) };

@@ -154,7 +154,8 @@ pub(super) fn mean_square(work: &Work<'_>) -> Result<Made, EvaluateError> {
 
 /// What is known of one estimate in one band of J.
 ///
-/// The mean, and the spread about q J of each pair's own: the estimates of a band differ by more, since their J do.
+/// The mean, and the spread about q J of each pair's own: the estimates of a band differ by more, since their
+/// J do.
 fn band(trials: &[&Trial], sections: usize) -> (f64, f64) {
     let last = SIZES.len() - 1;
     let apart = |trial: &&Trial| trial.of(0, sections, last) - trial.q[sections] * trial.jaccard;

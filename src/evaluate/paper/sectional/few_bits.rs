@@ -1,8 +1,8 @@
 //! 004-X1: the lowest b bits of each of k permutations, beside those of one permutation in k parts.
 //!
-//! Table 1 has b bits (Li & König) and one permutation (Li, Owen & Zhang) as sketches of their own; taken together they cost one hash for each
-//! feature and b bits for each component. An empty part takes the value of another one (Shrivastava 2017); the program's default fills it by a
-//! further round.
+//! Table 1 has b bits (Li & König) and one permutation (Li, Owen & Zhang) as sketches of their own; taken
+//! together they cost one hash for each feature and b bits for each component. An empty part takes the value
+//! of another one (Shrivastava 2017); the program's default fills it by a further round.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;

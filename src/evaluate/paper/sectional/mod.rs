@@ -1,5 +1,6 @@
-//! Items of 004, by theme: what is printed ([`printed`]), the sketches of its review ([`review`], [`odd`], [`few_bits`]), pairs of given J and q ([`model`],
-//! [`error`]), labelled corpora ([`corpora`], [`judged`]), formulas and examples ([`formulas`], [`algorithm`]), times ([`times`]).
+//! Items of 004, by theme: what is printed ([`printed`]), the sketches of its review ([`review`], [`odd`],
+//! [`few_bits`]), pairs of given J and q ([`model`], [`error`]), labelled corpora ([`corpora`], [`judged`]),
+//! formulas and examples ([`formulas`], [`algorithm`]), times ([`times`]).
 
 mod algorithm;
 mod corpora;

@@ -1,4 +1,5 @@
-//! Pairs of texts of a given J, of which a given share of the common features is aligned; and what sketches say of them.
+//! Pairs of texts of a given J, of which a given share of the common features is aligned; and what sketches
+//! say of them.
 
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -93,7 +94,8 @@ pub(super) fn trials(
     })
 }
 
-/// The mean of q, and the variance of the estimate over MinHash, of 500 short pairs with J = 0.8 and 64 components.
+/// The mean of q, and the variance of the estimate over MinHash, of 500 short pairs with J = 0.8 and 64
+/// components.
 pub(super) fn spread(seed: u64, sections: usize, order: Order) -> (f64, f64) {
     const PAIRS: usize = 500;
     const SIZE: usize = 64;

@@ -1,9 +1,11 @@
 //! The odd sketch of table 1 as its source has it, over MinHash; the program's own is over fss.
 //!
-//! Every component (place and value) turns one of n bits, so that the bits in which two texts differ are those that an odd number of their
-//! differing components turn. The printed variance is of their number z, for a given number m of turns.
+//! Every component (place and value) turns one of n bits, so that the bits in which two texts differ are
+//! those that an odd number of their differing components turn. The printed variance is of their number z,
+//! for a given number m of turns.
 //!
-//! Reference: M. Mitzenmacher, R. Pagh and N. Pham, *Efficient estimation for high similarities using odd sketches* (WWW 2014), section 3.
+//! Reference: M. Mitzenmacher, R. Pagh and N. Pham, *Efficient estimation for high similarities using odd
+//! sketches* (WWW 2014), section 3.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -82,7 +82,8 @@ pub(super) fn two_documents(work: &Work<'_>) -> Result<Made, EvaluateError> {
         found.push((cosine, share));
         furthest = furthest.max((share - expected(cosine)).abs());
     }
-    // Of sums of 400 votes the law is off by less than 0.002; the mean of n pairs by 4 of its deviations, at most 1/16 of a bit's each.
+    // Of sums of 400 votes the law is off by less than 0.002; the mean of n pairs by 4 of its deviations, at
+    // most 1/16 of a bit's each.
     let allowed = 0.002 + 4.0 * 0.5 / 8.0 / (pairs as f64).sqrt();
     let line = Line::new(
         "001-P1",
@@ -195,7 +196,8 @@ pub(super) fn example(_: &Work<'_>) -> Result<Made, EvaluateError> {
     Ok(Made { lines, ..Made::default() })
 }
 
-/// FNV-1a of 64 bits, finished as splitmix64 is: a hash that others can compute. The program's own fingerprints use [`crate::hash`].
+/// FNV-1a of 64 bits, finished as splitmix64 is: a hash that others can compute. The program's own
+/// fingerprints use [`crate::hash`].
 fn reference(token: &str) -> u64 {
     let fnv = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let mut z = token.bytes().fold(0xcbf2_9ce4_8422_2325, fnv);

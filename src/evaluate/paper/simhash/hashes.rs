@@ -1,8 +1,10 @@
-//! 001-X1: which hash SimHash is made with. The page names MD5, FNV and Murmur as if one were as good as another.
+//! 001-X1: which hash SimHash is made with. The page names MD5, FNV and Murmur as if one were as good as
+//! another.
 //!
-//! A word turns every bit up or down, so that each of the 64 bits of its hash has to be as good as a coin, and to fall apart from the others. Then
-//! the share of bits in which two texts agree is 1 - θ/π on average, and errs as the mean of 64 coins does. Hashes are taken as they are, without
-//! a seed; generated texts with other words in each corpus take its place.
+//! A word turns every bit up or down, so that each of the 64 bits of its hash has to be as good as a coin,
+//! and to fall apart from the others. Then the share of bits in which two texts agree is 1 - θ/π on average,
+//! and errs as the mean of 64 coins does. Hashes are taken as they are, without a seed; generated texts with
+//! other words in each corpus take its place.
 
 use std::collections::BTreeMap;
 

@@ -133,7 +133,8 @@ pub(super) fn tails(_: &Work<'_>) -> Result<Made, EvaluateError> {
     Ok(Made { lines, tables: vec![table], plots: Vec::new() })
 }
 
-/// Greatest rejecting and least accepting count at a look, each by itself; `None` where no count is unlikely enough.
+/// Greatest rejecting and least accepting count at a look, each by itself; `None` where no count is unlikely
+/// enough.
 fn bounds(k: usize, threshold: f64) -> (Option<usize>, Option<usize>) {
     let tails = Binomial::new(k, threshold);
     let from = tails.accept_from(ERROR);

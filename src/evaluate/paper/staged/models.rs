@@ -1,4 +1,5 @@
-//! Simulated pairs of the models: what the bounds and the filter do to them, and where their similarities lie.
+//! Simulated pairs of the models: what the bounds and the filter do to them, and where their similarities
+//! lie.
 
 use std::ops::AddAssign;
 
@@ -85,7 +86,8 @@ impl Seen {
         count as f64 / self.pairs as f64
     }
 
-    /// Pairs with more than `m` equal samples at the first look (`above`) or fewer, and how many of these are on that side of T too.
+    /// Pairs with more than `m` equal samples at the first look (`above`) or fewer, and how many of these are
+    /// on that side of T too.
     fn beyond(&self, m: usize, above: bool) -> (u64, u64) {
         let part = if above { &self.first[m + 1..] } else { &self.first[..m] };
         let right = part.iter().map(|both| both[usize::from(above)]).sum();
@@ -130,7 +132,8 @@ pub(super) fn simulate(work: &Work<'_>, law: Law, pairs: usize) -> Result<Vec<Se
                 Law::Set(set) => set.sample(&mut rng),
                 Law::At(similarity) => similarity,
             };
-            // Two different samples of full width have one bit in common by chance only, and none that counts.
+            // Two different samples of full width have one bit in common by chance only, and none that
+            // counts.
             let pair = Matches::draw(&mut rng, similarity, 0.0);
             let (a, b) = pair.one_bit_sketches();
             for (one, schedule) in seen.iter_mut().zip(&schedules) {

@@ -72,7 +72,8 @@ fn accuracy(sets: &[Vec<Seen>]) -> Result<Made, EvaluateError> {
     Ok(Made { lines: accuracy_lines(sets), tables: vec![table], plots })
 }
 
-/// Below this a share is "low", or "not high", and from the second on it is "high": the source has no number for these words.
+/// Below this a share is "low", or "not high", and from the second on it is "high": the source has no number
+/// for these words.
 const LOW: f64 = 0.7;
 const HIGH: f64 = 0.9;
 

@@ -35,7 +35,8 @@ pub(super) fn saved(work: &Work<'_>) -> Result<Made, EvaluateError> {
         .chain((0..3).flat_map(|set| (0..3).map(move |at| (set, at))))
         .map(|(set, at)| mean(set, at))
         .collect();
-    // By exact computation, apart from the program: findings for UNIFORM, GAUSSIAN and FUNDS-like pairs at T = 0.8.
+    // By exact computation, apart from the program: findings for UNIFORM, GAUSSIAN and FUNDS-like pairs at T
+    // = 0.8.
     let apart = [268.0, 188.0, 113.0].into_iter().zip((0..3).map(|set| mean(set, 0)));
     let uniform = [0, 1, 2].map(|at| mean(0, at));
     // What it reads of pairs of one similarity, by the binomial model of its looks.

@@ -1,7 +1,8 @@
 //! What comparing takes with the filter and without: on pairs of the models, and on a generated corpus.
 //!
-//! All forms are the program's own filter on its own sketches: of the full 64 bits of each sample, a word each, as the source has them, and
-//! of 4 bits, in planes. What is compared is always a query with many documents in memory.
+//! All forms are the program's own filter on its own sketches: of the full 64 bits of each sample, a word
+//! each, as the source has them, and of 4 bits, in planes. What is compared is always a query with many
+//! documents in memory.
 
 use std::borrow::Cow;
 use std::hint::black_box;
@@ -180,7 +181,8 @@ pub(super) fn by_set(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let mut series: Vec<Series> =
         SETS.iter().map(|set| Series { name: set.name().to_owned(), points: Vec::new() }).collect();
     let arenas = SETS.map(|set| sketches(work.bench.seed, set));
-    // Of each set and threshold: the share that the first look decides, and the samples read of a pair. Neither is a time.
+    // Of each set and threshold: the share that the first look decides, and the samples read of a pair.
+    // Neither is a time.
     let mut decided_and_read: Vec<(f64, f64)> = Vec::new();
     let mut told = Vec::new();
     for threshold in THRESHOLDS {

@@ -1,12 +1,15 @@
-//! Many queries at once: a table is built, asked by all queries in the order of its keys, and dropped before the next one.
+//! Many queries at once: a table is built, asked by all queries in the order of its keys, and dropped before
+//! the next one.
 //!
-//! In: one or two sets of [`Fingerprints`]. Out: every pair within the radius, once, with its distance. Only one table
-//! exists at a time, so that a design of many tables costs the time for its sorting but not its memory.
+//! In: one or two sets of [`Fingerprints`]. Out: every pair within the radius, once, with its distance. Only
+//! one table exists at a time, so that a design of many tables costs the time for its sorting but not its
+//! memory.
 //!
-//! A pair agrees in several tables as a rule. It is reported from the first one: a pair found within the radius
-//! is looked for in the earlier tables, and nothing has to be remembered.
+//! A pair agrees in several tables as a rule. It is reported from the first one: a pair found within the
+//! radius is looked for in the earlier tables, and nothing has to be remembered.
 //!
-//! Reference: Manku, Jain and Das Sarma (2007), section 4, who stream the sorted tables through a file of queries.
+//! Reference: Manku, Jain and Das Sarma (2007), section 4, who stream the sorted tables through a file of
+//! queries.
 
 use super::lead::Lead;
 use super::sorted::SortedTable;

@@ -1,7 +1,7 @@
 //! alg.G: for each choice of c of the k + c groups, the ids that agree in all of them.
 //!
-//! Choices that begin with the same groups share the intersection of those, and one that is empty ends all choices that begin
-//! with it. An id is compared in full once, however many choices find it.
+//! Choices that begin with the same groups share the intersection of those, and one that is empty ends all
+//! choices that begin with it. An id is compared in full once, however many choices find it.
 //!
 //! Reference: Yuan et al. (2012), section 3.1.
 
@@ -37,8 +37,8 @@ impl<'a> Conjunctions<'a> {
         }
     }
 
-    /// All choices that go on from `chosen` groups, of which the last is before `from`, and which the ids in `common` have
-    /// in common.
+    /// All choices that go on from `chosen` groups, of which the last is before `from`, and which the ids in
+    /// `common` have in common.
     fn choose(
         &mut self,
         query: &[u64],
@@ -99,7 +99,8 @@ impl HammingSearch for Conjunctions<'_> {
 
 /// Appends what two ascending lists have in common; how many entries were looked at.
 ///
-/// Each entry of the shorter list is searched in the longer one by strides that double, from where the last one was found.
+/// Each entry of the shorter list is searched in the longer one by strides that double, from where the last
+/// one was found.
 fn intersect(a: &[u32], b: &[u32], common: &mut Vec<u32>) -> u64 {
     let (short, mut long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     let mut looks = 0;

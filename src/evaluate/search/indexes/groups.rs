@@ -44,7 +44,8 @@ impl HammingSearch for Groups<'_> {
     }
 }
 
-/// How many lists each id is in. Counters are bytes, one for each id, and stop at 255; which ones to set back is kept in a list.
+/// How many lists each id is in. Counters are bytes, one for each id, and stop at 255; which ones to set back
+/// is kept in a list.
 #[derive(Debug)]
 pub(super) struct Counter {
     /// 0 between queries.

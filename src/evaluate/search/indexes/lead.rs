@@ -16,8 +16,8 @@ impl Lead {
         Self { selection, near: 0 }
     }
 
-    /// The tables that a query is looked up in: one for each block of multi-index hashing, looked up for nearness, and one for each
-    /// selection of any other design.
+    /// The tables that a query is looked up in: one for each block of multi-index hashing, looked up for
+    /// nearness, and one for each selection of any other design.
     ///
     /// # Errors
     /// If the design has more keys than [`MOST_KEYS`](crate::block::hamming::MOST_KEYS).

@@ -1,9 +1,12 @@
-//! alg.H over groups of bits that come and go: fingerprints that grow longer, or shorter, while they are searched.
+//! alg.H over groups of bits that come and go: fingerprints that grow longer, or shorter, while they are
+//! searched.
 //!
-//! A group is a column of values with its lists. Adding one makes these and touches nothing else; dropping one frees them. (In alg.G each
-//! choice of groups would change.) Fingerprints of m groups within distance k agree in m - k groups at least, whatever the widths.
+//! A group is a column of values with its lists. Adding one makes these and touches nothing else; dropping
+//! one frees them. (In alg.G each choice of groups would change.) Fingerprints of m groups within distance k
+//! agree in m - k groups at least, whatever the widths.
 //!
-//! Reference: Yuan et al. (2012), section 4, where groups are said to be added and dropped k / m bits at a time.
+//! Reference: Yuan et al. (2012), section 4, where groups are said to be added and dropped k / m bits at a
+//! time.
 
 use super::Work;
 use super::groups::Counter;
@@ -64,7 +67,8 @@ impl LiveGroups {
         self.groups.remove(group);
     }
 
-    /// How many fingerprints have this value in a group; some more are counted where lists are by the value's first bits.
+    /// How many fingerprints have this value in a group; some more are counted where lists are by the value's
+    /// first bits.
     ///
     /// # Panics
     /// If there is no group of this number.
@@ -72,8 +76,8 @@ impl LiveGroups {
         self.groups[group].lists.list(value).len()
     }
 
-    /// The ids within `radius` of a query, inclusive, ascending; `query` has a value for each group. All are compared where no group
-    /// has to agree.
+    /// The ids within `radius` of a query, inclusive, ascending; `query` has a value for each group. All are
+    /// compared where no group has to agree.
     ///
     /// # Panics
     /// If the query has a value too many or too few.

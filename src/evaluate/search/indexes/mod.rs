@@ -1,9 +1,10 @@
 //! Static indexes of a whole corpus: the ids within the radius of a query, by every design, and in batches.
 //!
-//! In: [`Fingerprints`] and a [`Design`]. Out: ids, which are positions in the corpus, with the [`Work`] that it
-//! took. All indexes find the same ids; the scan is what the others are held against.
+//! In: [`Fingerprints`] and a [`Design`]. Out: ids, which are positions in the corpus, with the [`Work`] that
+//! it took. All indexes find the same ids; the scan is what the others are held against.
 //!
-//! An index is built once; but groups of bits can be added to [alg.H's](live) and dropped. Fingerprints that come later belong into a stream ([`Tables`](crate::block::hamming::Tables)).
+//! An index is built once; but groups of bits can be added to [alg.H's](live) and dropped. Fingerprints that
+//! come later belong into a stream ([`Tables`](crate::block::hamming::Tables)).
 
 pub mod batch;
 mod conjunctions;
@@ -44,8 +45,9 @@ impl AddAssign for Work {
 
 /// Finds what lies within the radius of a query.
 ///
-/// Contract: `query` has the words of a fingerprint of the corpus. After the call `found` holds, instead of what was in it, the
-/// ids within the radius, inclusive: all of them, ascending, each once. Only buffers change.
+/// Contract: `query` has the words of a fingerprint of the corpus. After the call `found` holds, instead of
+/// what was in it, the ids within the radius, inclusive: all of them, ascending, each once. Only buffers
+/// change.
 pub trait HammingSearch: fmt::Debug {
     /// The ids within the radius of `query`.
     fn within(&mut self, query: &[u64], found: &mut Vec<u32>) -> Work;

@@ -1,8 +1,9 @@
 //! For each group of bits, the ids by the group's value: what alg.G intersects and alg.H counts.
 //!
-//! The lists of a group stand in one array, value after value, ids ascending; those of all groups one after the other are the index
-//! over `y = (i - 1) C + value` of the paper, with C by the width of each group. A group of more bits than the corpus
-//! needs is indexed by its first ⌈log2 n⌉: equal values have equal first bits, and lists are no longer than an entry or two.
+//! The lists of a group stand in one array, value after value, ids ascending; those of all groups one after
+//! the other are the index over `y = (i - 1) C + value` of the paper, with C by the width of each group. A
+//! group of more bits than the corpus needs is indexed by its first ⌈log2 n⌉: equal values have equal first
+//! bits, and lists are no longer than an entry or two.
 //!
 //! Reference: Yuan et al. (2012), section 4.
 

@@ -1,9 +1,9 @@
 //! The linear scan: every fingerprint, in the order of the corpus.
 //!
-//! The first words of all fingerprints stand in one column, the second words maybe in another, the rest of each
-//! fingerprint apart. There are as many columns as two random fingerprints need to be beyond the radius on average (they
-//! differ in 32 bits a word), so most are done with after a few bytes: one column for k = 3, two for k = 60. Columns are
-//! read [`STEP`] fingerprints at a time, in loops without a branch.
+//! The first words of all fingerprints stand in one column, the second words maybe in another, the rest of
+//! each fingerprint apart. There are as many columns as two random fingerprints need to be beyond the radius
+//! on average (they differ in 32 bits a word), so most are done with after a few bytes: one column for k = 3,
+//! two for k = 60. Columns are read [`STEP`] fingerprints at a time, in loops without a branch.
 
 use super::{Fingerprints, HammingSearch, Work};
 use crate::block::hamming::distance;
@@ -33,7 +33,8 @@ impl Scan {
         }
     }
 
-    /// The distance in the words of the columns, from fingerprint `start` on; what is beyond the corpus stays 0.
+    /// The distance in the words of the columns, from fingerprint `start` on; what is beyond the corpus stays
+    /// 0.
     fn leading_distances(&self, query: &[u64], start: usize) -> [u64; STEP] {
         let mut distances = [0; STEP];
         for (column, word) in self.columns.iter().zip(query) {

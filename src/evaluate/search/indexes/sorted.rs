@@ -1,12 +1,14 @@
-//! A sorted table: a copy of the corpus in the order of some selected bits, with a directory of their first values.
+//! A sorted table: a copy of the corpus in the order of some selected bits, with a directory of their first
+//! values.
 //!
-//! The rows themselves are not permuted: `a ^ b` then serves every table, and the selected bits are compared by
-//! extracting them. The directory cuts the order into about a quarter as many pieces as there are rows, by the
-//! highest bits of the key (4 bytes each, 1 byte a row); within a piece a binary search finds the range, so that a corpus of
-//! many equal keys costs a few steps more and not a walk.
+//! The rows themselves are not permuted: `a ^ b` then serves every table, and the selected bits are compared
+//! by extracting them. The directory cuts the order into about a quarter as many pieces as there are rows, by
+//! the highest bits of the key (4 bytes each, 1 byte a row); within a piece a binary search finds the range,
+//! so that a corpus of many equal keys costs a few steps more and not a walk.
 //!
-//! Rows are sorted in two steps, since a hundred million of them are far beyond any cache: they are counted and moved into parts by
-//! the highest bits of their keys, and each part is sorted by itself, digit by digit. Nothing is needed beside the table but one part.
+//! Rows are sorted in two steps, since a hundred million of them are far beyond any cache: they are counted
+//! and moved into parts by the highest bits of their keys, and each part is sorted by itself, digit by digit.
+//! Nothing is needed beside the table but one part.
 
 use std::ops::Range;
 
@@ -60,7 +62,8 @@ impl SortedTable {
         table
     }
 
-    /// Rows and ids by the bits of their keys above `shift`, in the order of the corpus; where each part begins, and one more.
+    /// Rows and ids by the bits of their keys above `shift`, in the order of the corpus; where each part
+    /// begins, and one more.
     fn move_into_parts(&mut self, corpus: &Fingerprints, shift: u32) -> Vec<usize> {
         // Counts, moved on by two: then starts, moved on by one, which the moving makes the starts.
         let parts = high(!0 >> (64 - self.lead.width().max(1)), shift) + 1;
@@ -105,7 +108,8 @@ impl SortedTable {
         }
     }
 
-    /// Reads the rows that are looked up for a query, and has `found` told those within the radius: id and distance, each once.
+    /// Reads the rows that are looked up for a query, and has `found` told those within the radius: id and
+    /// distance, each once.
     pub(super) fn near(&self, query: &[u64], radius: usize, mut found: impl FnMut(u32, usize)) -> Work {
         let mut work = Work::default();
         self.lead.each(self.lead.key(query), &mut |key| {

@@ -9,7 +9,8 @@ use super::*;
 use crate::block::hamming::Selection;
 use crate::hash::mix;
 
-/// Random fingerprints, every other one a neighbour of an earlier one at a distance of up to twice the radius; some equal.
+/// Random fingerprints, every other one a neighbour of an earlier one at a distance of up to twice the
+/// radius; some equal.
 fn corpus(bits: usize, radius: usize, n: usize, seed: u64) -> Fingerprints {
     let fresh = random(bits, n, seed);
     let mut corpus = Fingerprints::new(bits);
@@ -145,8 +146,9 @@ fn crowded_prefixes_are_found() {
     }
 }
 
-/// Groups are added at the end and dropped anywhere; after each change what is found is what an index built anew of the groups that are
-/// there finds, a static one of the fingerprints that they make up, and brute force.
+/// Groups are added at the end and dropped anywhere; after each change what is found is what an index built
+/// anew of the groups that are there finds, a static one of the fingerprints that they make up, and brute
+/// force.
 #[test]
 fn groups_come_and_go() {
     let (widths, n) = ([7, 11, 1, 64, 6, 9, 13, 5, 8], 300);

@@ -99,7 +99,8 @@ fn raw(packed: &[u8], bytes: usize) -> Result<Vec<u8>> {
     Ok(page)
 }
 
-/// Blocks with the sizes before them: what they hold, and what they take, each of four bytes with the highest first.
+/// Blocks with the sizes before them: what they hold, and what they take, each of four bytes with the highest
+/// first.
 fn hadoop(mut packed: &[u8], bytes: usize) -> Result<Vec<u8>> {
     let mut page = vec![0; bytes];
     let mut at = 0;

@@ -1,7 +1,7 @@
 //! What stands at the end of a file, held against its own bytes before the crate allocates what it says.
 //!
-//! The crate makes room for as many children of a group, and as many row groups, as are said; it goes down a schema by calling itself; and
-//! each leaf gets a copy of the names above it.
+//! The crate makes room for as many children of a group, and as many row groups, as are said; it goes down a
+//! schema by calling itself; and each leaf gets a copy of the names above it.
 
 use parquet::errors::Result;
 use parquet::file::metadata::{FooterTail, ParquetMetaData, ParquetMetaDataReader};

@@ -1,7 +1,9 @@
-//! Lengths that stand in a page as differences (`DELTA_BINARY_PACKED`): how many a page says, and what the values behind them take.
+//! Lengths that stand in a page as differences (`DELTA_BINARY_PACKED`): how many a page says, and what the
+//! values behind them take.
 //!
-//! Apache Parquet, *Encodings*, "Delta Encoding": a block size, miniblocks in a block, a count, the first value; then blocks of a least
-//! difference, a width for each miniblock, and the differences above the least, packed.
+//! Apache Parquet, *Encodings*, "Delta Encoding": a block size, miniblocks in a block, a count, the first
+//! value; then blocks of a least difference, a width for each miniblock, and the differences above the least,
+//! packed.
 
 use parquet::errors::Result;
 
@@ -25,8 +27,8 @@ pub(super) fn count(data: &[u8], values: usize) -> Result<usize> {
     head(data, values).map(|head| head.count)
 }
 
-/// Bytes that values with shared beginnings (`DELTA_BYTE_ARRAY`) take when they are written out: of all of a page, or of the most that are
-/// read at once.
+/// Bytes that values with shared beginnings (`DELTA_BYTE_ARRAY`) take when they are written out: of all of a
+/// page, or of the most that are read at once.
 pub(super) fn written_out(data: &[u8], values: usize, all: bool) -> Result<u64> {
     let mut shared = Vec::new();
     let end = each(data, values, |length| shared.push(length))?;

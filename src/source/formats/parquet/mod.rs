@@ -1,17 +1,18 @@
 //! Parquet, read column by column.
 //!
-//! A file -> its row groups, each read by itself, so that several threads may, and damage in one costs that group only. Columns are leaves,
-//! by their dotted paths; the `list` and `element` between a list and its elements may be left out, and the elements of a list are joined
-//! by line ends.
+//! A file -> its row groups, each read by itself, so that several threads may, and damage in one costs that
+//! group only. Columns are leaves, by their dotted paths; the `list` and `element` between a list and its
+//! elements may be left out, and the elements of a list are joined by line ends.
 //!
-//! What is kept of a bad row is a JSON object: its number in the file, what could be read of it, and what is wrong.
+//! What is kept of a bad row is a JSON object: its number in the file, what could be read of it, and what is
+//! wrong.
 //!
-//! A page of text that is damaged is not noticed, unless what it is compressed with does: files seldom have checksums. A panic of the
-//! crate is damage that ends the group.
+//! A page of text that is damaged is not noticed, unless what it is compressed with does: files seldom have
+//! checksums. A panic of the crate is damage that ends the group.
 //!
-//! The crate allocates what a file says. So what a file says is held against its bytes before the crate sees it: `footer` what stands at
-//! its end, `pages` the headers of pages and the counts inside them (`lengths`), over `thrift`, and `codec` decompresses no more than
-//! was said.
+//! The crate allocates what a file says. So what a file says is held against its bytes before the crate sees
+//! it: `footer` what stands at its end, `pages` the headers of pages and the counts inside them (`lengths`),
+//! over `thrift`, and `codec` decompresses no more than was said.
 
 mod codec;
 mod column;

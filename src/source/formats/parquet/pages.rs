@@ -1,11 +1,12 @@
-//! The pages of one column of a row group, each held against the bytes that are there before anything is allocated for it.
+//! The pages of one column of a row group, each held against the bytes that are there before anything is
+//! allocated for it.
 //!
-//! A header -> counts and sizes that hold -> the page, decompressed to no more than was said -> the counts inside it -> the crate, which
-//! makes room for what its pages say.
+//! A header -> counts and sizes that hold -> the page, decompressed to no more than was said -> the counts
+//! inside it -> the crate, which makes room for what its pages say.
 //!
-//! What the columns of a group hold together is at most [`MAX_HELD`]. A step lets go of the pages of the steps before it. Where a row is one
-//! value, a step ends before it would hold more pages than its column has a share of; so long texts, each a page, are read a few at a time,
-//! and many columns of them fit together.
+//! What the columns of a group hold together is at most [`MAX_HELD`]. A step lets go of the pages of the
+//! steps before it. Where a row is one value, a step ends before it would hold more pages than its column has
+//! a share of; so long texts, each a page, are read a few at a time, and many columns of them fit together.
 
 use std::io::{BufReader, Read};
 use std::sync::Arc;
@@ -21,7 +22,8 @@ use super::codec::Codec;
 use super::thrift::{Compact, Kind, wrong};
 use super::{Chunks, Piece, STEP, lengths};
 
-/// Bytes of pages, and of what the crate makes of them, that the columns of a row group hold together, at most.
+/// Bytes of pages, and of what the crate makes of them, that the columns of a row group hold together, at
+/// most.
 pub(super) const MAX_HELD: usize = 256 << 20;
 
 /// Bytes of pages that one step of a column holds, at most, but for a page that is longer.
@@ -46,7 +48,8 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Nothing, of so many columns. Their shares leave half of [`MAX_HELD`] to pages that are longer, and to dictionaries.
+    /// Nothing, of so many columns. Their shares leave half of [`MAX_HELD`] to pages that are longer, and to
+    /// dictionaries.
     pub(super) fn among(columns: usize) -> Self {
         Self { bytes: Arc::default(), share: STEP_BYTES.min(MAX_HELD / 2 / columns.max(1)) }
     }
@@ -202,7 +205,8 @@ impl Pages {
     /// Whether another page would make a step hold too much. What the steps before it have read is let go.
     fn is_enough(&mut self, header: &Header) -> bool {
         if self.step.is_new.swap(false, Ordering::Relaxed) {
-            // Values of this step may stand in the last page, but not where the step before has ended for want of another.
+            // Values of this step may stand in the last page, but not where the step before has ended for
+            // want of another.
             self.release(if self.is_paused || self.is_list() { 0 } else { self.last });
         }
         let is_more = self.pages > 0 && self.pages.saturating_add(header.bytes) > self.held.share;
@@ -307,7 +311,8 @@ impl Pages {
         Ok(at)
     }
 
-    /// What the crate makes of the values of a page before it gives one of them, or while it gives a step of them.
+    /// What the crate makes of the values of a page before it gives one of them, or while it gives a step of
+    /// them.
     fn hold_inside(&mut self, encoding: Encoding, data: &[u8], values: usize) -> Result<()> {
         let fixed = self.about.physical_type() == Type::FIXED_LEN_BYTE_ARRAY;
         match encoding {
@@ -368,8 +373,8 @@ fn header(fields: &mut Compact<impl Read>) -> Result<Header> {
     Ok(Header { bytes, stored, ..header })
 }
 
-/// Reads what is said of a page of one kind, of which values, nulls, rows, the encoding and the two levels are the fields of these
-/// numbers; true.
+/// Reads what is said of a page of one kind, of which values, nulls, rows, the encoding and the two levels
+/// are the fields of these numbers; true.
 fn inside(fields: &mut Compact<impl Read>, header: &mut Header, numbers: [i64; 6]) -> Result<bool> {
     let mut last = 0;
     while let Some((field, kind)) = fields.field(last)? {

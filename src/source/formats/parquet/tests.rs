@@ -304,7 +304,8 @@ fn a_file_without_texts_is_one_error() {
     }
 }
 
-/// A thousand harmed files of each codec: no panic comes out, what was not met comes back, and a file that lacks rows says so.
+/// A thousand harmed files of each codec: no panic comes out, what was not met comes back, and a file that
+/// lacks rows says so.
 #[test]
 fn harm_costs_what_it_meets() {
     let texts = texts(100, 3);

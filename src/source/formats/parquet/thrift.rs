@@ -1,7 +1,8 @@
-//! Thrift's compact protocol, as far as Parquet's headers need it: fields are read or passed over, and nothing is allocated.
+//! Thrift's compact protocol, as far as Parquet's headers need it: fields are read or passed over, and
+//! nothing is allocated.
 //!
-//! Lengths and counts are held against the bytes that are left before anything is done with them. In a list every element takes at
-//! least a byte.
+//! Lengths and counts are held against the bytes that are left before anything is done with them. In a list
+//! every element takes at least a byte.
 
 use std::io::{self, Read};
 

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// The lines of one head. Names are compared without case; lines end in CRLF or LF; a line that begins with a space goes on with the one
-/// before. What is no such line is passed over.
+/// The lines of one head. Names are compared without case; lines end in CRLF or LF; a line that begins with a
+/// space goes on with the one before. What is no such line is passed over.
 #[derive(Debug, Default)]
 pub(super) struct Fields<'a>(Vec<(&'a [u8], Cow<'a, [u8]>)>);
 

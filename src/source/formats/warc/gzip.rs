@@ -9,7 +9,8 @@ use crate::feed::BadRecord;
 /// The longest name, and the longest comment, of a member, in bytes, inclusive.
 pub(super) const MAX_NAME: usize = 1 << 20;
 
-/// The same of a member that is searched for. What looks like one may stand every four bytes, each with a name that does not end.
+/// The same of a member that is searched for. What looks like one may stand every four bytes, each with a
+/// name that does not end.
 pub(super) const MAX_FOUND_NAME: usize = 512;
 
 /// Takes a member's header, in which a name has at most `longest` bytes.

@@ -1,7 +1,7 @@
 //! The HTTP message of a `response` record: its status, its head, and its body as it was meant.
 //!
-//! Archives differ in whether they keep a body as it was sent or as it was meant, with the head as it was sent in both cases. So a body that
-//! does not begin as its head says is taken as it stands.
+//! Archives differ in whether they keep a body as it was sent or as it was meant, with the head as it was
+//! sent in both cases. So a body that does not begin as its head says is taken as it stands.
 
 use std::io::{self, BufRead, Read};
 

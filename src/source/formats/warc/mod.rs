@@ -1,12 +1,13 @@
 //! Web archives: WARC, and the WET files made of them.
 //!
-//! A file, plain or compressed record by record (gzip members; zstd frames, with a dictionary at its beginning or without) -> its documents:
-//! pages of `response` records with status 200, `resource` records, and the texts of `conversion` records.
+//! A file, plain or compressed record by record (gzip members; zstd frames, with a dictionary at its
+//! beginning or without) -> its documents: pages of `response` records with status 200, `resource` records,
+//! and the texts of `conversion` records.
 //!
-//! A record is taken only once its unit has been decompressed to the end and found sound, unless further records follow in it. Behind a
-//! record that cannot be read the search is for the next `WARC/` with a version and a header; behind a unit that cannot be
-//! decompressed for the next unit that begins with `WARC/`. So a record that is longer than 64 MiB and holds a WARC file is not passed
-//! over as a whole.
+//! A record is taken only once its unit has been decompressed to the end and found sound, unless further
+//! records follow in it. Behind a record that cannot be read the search is for the next `WARC/` with a
+//! version and a header; behind a unit that cannot be decompressed for the next unit that begins with
+//! `WARC/`. So a record that is longer than 64 MiB and holds a WARC file is not passed over as a whole.
 //!
 //! References: ISO 28500:2017 (WARC 1.1); IIPC, Zstandard compression for WARC files, version 1.0.
 
@@ -217,7 +218,8 @@ impl Warc {
         Ok(next)
     }
 
-    /// The lengths of the head and of the block of the record that begins here, once all of it is there and something that may follow it.
+    /// The lengths of the head and of the block of the record that begins here, once all of it is there and
+    /// something that may follow it.
     fn measured(&mut self) -> Result<(usize, usize), Broken> {
         let unreadable = |cause: &str| Broken::new(BadRecord::Unreadable, cause);
         let mut seen = 0;
@@ -288,7 +290,8 @@ fn is_head(bytes: &[u8]) -> bool {
     })
 }
 
-/// Whether the line that begins at `at` is the second one of a record that the search would find, and that does not begin these bytes.
+/// Whether the line that begins at `at` is the second one of a record that the search would find, and that
+/// does not begin these bytes.
 fn is_second_line(bytes: &[u8], at: usize) -> bool {
     // From `WARC/1.0` and LF to `WARC/0.17` and CRLF.
     (RECORD.len() + 4..=RECORD.len() + 6).any(|line| at > line && is_head(&bytes[at - line..]))

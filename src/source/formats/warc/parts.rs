@@ -1,9 +1,10 @@
 //! A large archive, read by several threads at once.
 //!
-//! The file is cut every [`PART_BYTES`]. The units that begin in a part are read by one thread. Where the first of them begins is found as it
-//! is behind damage: by the magic bytes of the codec that lead to `WARC/`. That may be wrong, since a document of an archive may be an
-//! archive. So each part tells where it began and where the next one has to begin, and a part that did not begin there is read again, by
-//! whoever takes the records. They are those that one thread reads, to the byte, whatever the file holds.
+//! The file is cut every [`PART_BYTES`]. The units that begin in a part are read by one thread. Where the
+//! first of them begins is found as it is behind damage: by the magic bytes of the codec that lead to
+//! `WARC/`. That may be wrong, since a document of an archive may be an archive. So each part tells where it
+//! began and where the next one has to begin, and a part that did not begin there is read again, by whoever
+//! takes the records. They are those that one thread reads, to the byte, whatever the file holds.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};

@@ -86,7 +86,8 @@ fn an_archive_in_an_archive_is_a_document() {
     }
 }
 
-/// Damage at the end of a unit of several records, one of which is an archive: the search for the next unit begins behind what was read.
+/// Damage at the end of a unit of several records, one of which is an archive: the search for the next unit
+/// begins behind what was read.
 #[test]
 fn what_was_read_before_damage_is_not_searched() {
     let inner: Vec<u8> = (0..50).flat_map(|number| gzip_at(9, &conversion(number, "inner"))).collect();

@@ -221,7 +221,8 @@ fn heads_within_lines_cost_themselves() {
     assert_eq!((both.texts(), both.damages.len()), (vec!["good", "says so"], 0), "{both:?}");
 }
 
-/// Members that begin in stored blocks of one another, and so all go on to the same damage, behind a megabyte of zeros.
+/// Members that begin in stored blocks of one another, and so all go on to the same damage, behind a megabyte
+/// of zeros.
 pub(super) fn nested_members(bytes: usize) -> Vec<u8> {
     let header = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
     let block = |length: usize| {
@@ -368,7 +369,8 @@ fn pages_are_the_bodies_of_responses() {
 
 /// A brotli stream of one stored block (RFC 7932, 9.2).
 fn brotli_stored(bytes: &[u8]) -> Vec<u8> {
-    // A window of 16 bits: 0. Not the last: 0. Four nibbles of length: 00. The length less one: 16 bits. Stored: 1. Then whole bytes.
+    // A window of 16 bits: 0. Not the last: 0. Four nibbles of length: 00. The length less one: 16 bits.
+    // Stored: 1. Then whole bytes.
     let header = ((bytes.len() - 1) << 4) | (1 << 20);
     let mut stream = header.to_le_bytes()[..3].to_vec();
     stream.extend_from_slice(bytes);
@@ -449,8 +451,9 @@ fn other_records_are_told() {
     }
 }
 
-/// A thousand files of each container, each harmed in one place: what comes back is as it was but where nothing is checked, what is behind
-/// the harm comes back where units are small, and a truncated file is told.
+/// A thousand files of each container, each harmed in one place: what comes back is as it was but where
+/// nothing is checked, what is behind the harm comes back where units are small, and a truncated file is
+/// told.
 #[test]
 fn harm_costs_what_it_meets() {
     let texts = texts(60, 3);

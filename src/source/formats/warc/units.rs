@@ -1,8 +1,9 @@
-//! A file's units: the members of gzip, the frames of zstd; a plain file is one. Each is decompressed by itself, so that a damaged one
-//! costs itself only: the next one is where the magic bytes of the codec stand and lead to `WARC/`.
+//! A file's units: the members of gzip, the frames of zstd; a plain file is one. Each is decompressed by
+//! itself, so that a damaged one costs itself only: the next one is where the magic bytes of the codec stand
+//! and lead to `WARC/`.
 //!
-//! How far a damaged unit is decompressed, and so where the search begins behind it, follows from its bytes alone, and not from the pieces
-//! in which they come: each step is given as much as the steps before it say.
+//! How far a damaged unit is decompressed, and so where the search begins behind it, follows from its bytes
+//! alone, and not from the pieces in which they come: each step is given as much as the steps before it say.
 
 use std::io::{self, BufRead};
 use std::ops::Range;
@@ -19,14 +20,16 @@ use crate::source::MAX_RECORD_BYTES;
 /// What one step takes, and what it gives, in bytes, at most.
 const PIECE: usize = 64 << 10;
 
-/// The same of the first step. Later ones are as long as all before them, so that what is no unit costs little.
+/// The same of the first step. Later ones are as long as all before them, so that what is no unit costs
+/// little.
 const FIRST_PIECE: usize = 4 << 10;
 
 /// What is kept of a file to be searched again, in bytes.
 const MAX_KEPT: usize = 64 << 20;
 
-/// How many bytes of a damaged unit, taken and given, cost one byte of what is searched again. Else units that begin in one another, and
-/// end in the same damage, are each decompressed up to it; and a unit that is sound is not within so small a part of a damaged one.
+/// How many bytes of a damaged unit, taken and given, cost one byte of what is searched again. Else units
+/// that begin in one another, and end in the same damage, are each decompressed up to it; and a unit that is
+/// sound is not within so small a part of a damaged one.
 const AGAIN: u64 = 256;
 
 /// What every record begins with.
@@ -34,7 +37,8 @@ pub(super) const RECORD: &[u8] = b"WARC/";
 
 const GZIP: &[u8] = &[0x1f, 0x8b, 0x08];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
-/// What a skippable frame begins with, but for the lower half of its first byte, and the frame that holds a dictionary.
+/// What a skippable frame begins with, but for the lower half of its first byte, and the frame that holds a
+/// dictionary.
 const SKIPPABLE: &[u8] = &[0x2a, 0x4d, 0x18];
 const DICTIONARY: u8 = 0x5d;
 
@@ -53,7 +57,8 @@ enum Codec {
 pub(super) struct Units {
     raw: Window,
     codec: Codec,
-    /// What a step gives. flate2 fills all that a vector has to spare with zeros before each step: half of the time of short members.
+    /// What a step gives. flate2 fills all that a vector has to spare with zeros before each step: half of
+    /// the time of short members.
     piece: Box<[u8]>,
     /// What has been decompressed; from `at` on it has not been taken.
     out: Vec<u8>,
@@ -86,7 +91,8 @@ impl Units {
         }
     }
 
-    /// The units that begin in a range of the file, given the file from its beginning and from that of the range.
+    /// The units that begin in a range of the file, given the file from its beginning and from that of the
+    /// range.
     pub(super) fn between(
         file: Box<dyn BufRead + Send>,
         from: Box<dyn BufRead + Send>,
@@ -392,7 +398,8 @@ fn step(before: u64) -> usize {
     usize::try_from(before).unwrap_or(PIECE).clamp(FIRST_PIECE, PIECE)
 }
 
-/// One step, of so many bytes if the file has them: how many it gives, and whether the member has ended, and is sound.
+/// One step, of so many bytes if the file has them: how many it gives, and whether the member has ended, and
+/// is sound.
 fn gunzip(
     inflate: &mut Decompress,
     crc: &mut Crc,
