@@ -1,4 +1,4 @@
-//! Arrivals: what travels of an event once it is sketched.
+//! Arrivals: the records that events become once they are sketched.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,45 +8,45 @@ use crate::hash::SketchId;
 use crate::sketch::Sketch;
 use crate::text::Terms;
 
-/// What an event asks for.
+/// What an event does to its document.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Content {
-    /// The document ends.
+    /// Ends the document.
     Delete,
-    /// The text in force has no token.
+    /// The new text has no token.
     Empty,
-    /// The text in force has this sketch.
+    /// The new text has this sketch.
     Sketch(SketchId, Box<Sketch>),
-    /// The text in force has these terms, and is sketched once they are weighed.
+    /// The new text has these terms. It is sketched once the terms are weighted.
     Terms(Box<Terms>),
 }
 
 /// A sketched event.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Arrival {
-    /// Hash of the id: routes the record, finds the document.
+    /// Hash of the id: selects the worker and finds the document.
     pub(super) hash: u64,
     pub(super) id: DocId,
     pub(super) position: Position,
     /// In unix seconds, if the source has it.
     pub(super) ts: Option<f64>,
     pub(super) content: Content,
-    /// The length of its text, as [`Facts::bytes`].
+    /// The length of the text, as [`Facts::bytes`].
     pub(super) bytes: u32,
-    /// It was kept by an earlier run.
+    /// Whether the event was restored from an earlier run.
     pub(super) is_restored: bool,
-    /// The key that it gives its document, if that is not of its `ts` and position: of a record that was
-    /// written at another time, or kept.
+    /// The key that the event gives its document, if it differs from the key of `ts` and `position`: the
+    /// record was written at another time, or the key was kept.
     pub(super) key: Option<Box<Key>>,
 }
 
 impl Arrival {
-    /// What it tells of its document.
+    /// The facts of its document.
     pub(super) fn facts(&self) -> Facts {
         Facts { ts: self.ts, bytes: self.bytes, position: self.position }
     }
 
-    /// The key that it gives its document.
+    /// The key that the event gives its document.
     pub(super) fn key(&self) -> Key {
         self.key.as_ref().map_or_else(|| Key::of(self.ts, self.position), |key| **key)
     }

@@ -21,23 +21,23 @@ use crate::metrics::Counter;
 use crate::pair::Pair;
 use crate::time::Epoch;
 
-/// A candidate pair: two sketches that meet in this many more blocks, or fewer.
+/// A candidate pair: two sketches, and by how much the number of their shared blocks changes.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Candidate {
     pub(super) pair: Pair<SketchId>,
     pub(super) diff: isize,
 }
 
-/// What the blocks say.
+/// The outputs of [`blocks`].
 pub(super) struct Met<'scope> {
-    /// Who is a candidate from an epoch on, or no longer.
+    /// Changes of candidates, at their epochs.
     pub(super) candidates: Stream<'scope, Epoch, Vec<Candidate>>,
-    /// Visitors, on their way to whom they would meet.
+    /// Comparisons that queries ask for, on the way to the owners of the candidates' sketches.
     pub(super) calls: Stream<'scope, Epoch, Vec<Call>>,
     pub(super) notes: Stream<'scope, Epoch, Vec<Note>>,
 }
 
-/// Keeps the blocks, tells what becomes a candidate or ceases to be one, and shows visitors who is there.
+/// Keeps the blocks, emits changes of candidates, and answers the probes of queries.
 pub(super) fn blocks<'scope>(
     postings: Stream<'scope, Epoch, Vec<Parcel>>,
     guests: Stream<'scope, Epoch, Vec<Guest>>,
@@ -64,8 +64,8 @@ pub(super) fn blocks<'scope>(
             postings.for_each_time(|time, data| stash.keep(&time, 1, data));
             guests.for_each_time(|time, data| visiting.keep(&time, 3, data));
             loop {
-                // Before an epoch is applied, those are let in who come at its time: they find what the one
-                // before has left.
+                // Before an epoch is applied, the probes of its time are answered: they read the blocks as
+                // the epoch before has left them.
                 while let Some((capabilities, present)) = visiting.next_begun(&frontiers[..1], &stash) {
                     let (mut calls, mut notes) = (calls.activate(), notes.activate());
                     let (mut calls, mut notes) =
@@ -87,7 +87,7 @@ pub(super) fn blocks<'scope>(
     Met { candidates: candidates_stream, calls: calls_stream, notes: notes_stream }
 }
 
-/// Applies an epoch.
+/// Applies the postings of an epoch to the blocks.
 fn apply(index: &mut BlockIndex, parcels: Vec<Parcel>, stages: &Stages, mut emit: impl FnMut(Candidate)) {
     let (mut candidates, mut rejected) = (0, 0);
     let worth = |x, y, diff| {
@@ -117,7 +117,7 @@ fn apply(index: &mut BlockIndex, parcels: Vec<Parcel>, stages: &Stages, mut emit
     stages.metrics.add(Counter::RejectedAtFirstWord, rejected);
 }
 
-/// Shows a visitor the blocks of this worker: where it has to go from here.
+/// Answers a probe from the blocks of this worker: the comparisons to be made, by owner of the candidates.
 fn show(index: &BlockIndex, filter: &dyn PairFilter, guest: Guest, worker: u64, peers: u64) -> Vec<Call> {
     let Guest { presence, keys, .. } = guest;
     let owner = |id: SketchId| id.low() % peers;

@@ -1,5 +1,5 @@
-//! Collapse: what is indexed is the distinct sketch, not the document. m copies of a page cost m memberships
-//! and one set of postings; their pairs with other pages come from the members.
+//! Collapse: the index holds distinct sketches, not documents. m copies of a page cost m memberships and one
+//! set of postings; the pairs of the copies with other pages are made from the members.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -23,23 +23,23 @@ use crate::metrics::Counter;
 use crate::pair::{Cause, DocPair, Evidence, Pair, Similarity};
 use crate::time::Epoch;
 
-/// What the memberships of an epoch come to.
+/// The outputs of [`collapse`].
 pub(super) struct Collapsed<'scope> {
-    /// Blocks that sketches come into or leave.
+    /// Changes of blocks: sketches that enter or leave them.
     pub(super) postings: Stream<'scope, Epoch, Vec<Parcel>>,
-    /// Of which epochs there are changes of members among the sketches.
+    /// One record for each epoch in which members of the sketches change.
     pub(super) changed: Stream<'scope, Epoch, Vec<MembersChanged>>,
     /// Pairs of documents of one sketch.
     pub(super) copies: Deltas<'scope, DocPair>,
-    /// Which documents begin or cease to stand for their copies.
+    /// Causes: documents that begin or stop representing their copies.
     pub(super) reached: Stream<'scope, Epoch, Vec<Reached>>,
 }
 
-/// The sketches of this worker have kept changes of members, those of this record's epoch.
+/// The sketches of this worker hold changes of members, those of this record's epoch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MembersChanged;
 
-/// Keeps the sketches with their members, partitioned by sketch id, and shares them with `verify` and
+/// Stores the sketches with their members, partitioned by sketch id, and shares them with `verify` and
 /// `pairs`.
 pub(super) fn collapse<'scope>(
     memberships: Stream<'scope, Epoch, Vec<Membership>>,
@@ -150,8 +150,8 @@ pub(super) fn collapse<'scope>(
     (shared, collapsed)
 }
 
-/// Notes the documents of a group that stand for it and did not, or did and do not, by what was told of its
-/// members. Those that leave or join have a cause of their own, which is before this one.
+/// Adds a cause for each document of a group whose visibility changes, from the changes of the group's
+/// members. Documents that leave or join have a cause of their own, which takes precedence.
 fn regrouped(changes: &[MemberChange], causes: &mut Vec<(u64, Cause)>) {
     let mut changes: Vec<_> =
         changes.iter().map(|change| (&change.document, isize::from(change.diff))).collect();
@@ -159,7 +159,7 @@ fn regrouped(changes: &[MemberChange], causes: &mut Vec<(u64, Cause)>) {
     causes.extend(changes.into_iter().map(|(id, _)| (hash::bytes(0, id.as_bytes()), Cause::Regrouped)));
 }
 
-/// Two documents of one sketch: alike in everything that is compared.
+/// Two documents of one sketch: equal in everything that is compared.
 fn copy(pair: Pair<DocId>) -> DocPair {
     DocPair { pair, similarity: Similarity::ONE, evidence: Evidence::default() }
 }

@@ -1,4 +1,4 @@
-//! Epochs inside an operator: the records of an open epoch are kept, and handled together when it closes.
+//! Epochs inside an operator: the records of an open epoch are stored, and handled together when it closes.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use timely::progress::frontier::MutableAntichain;
 
 use crate::time::Epoch;
 
-/// The records of epochs that are still open, with the right to answer at their times.
+/// The records of open epochs, with the capabilities to send at their times.
 pub(super) struct Stash<D> {
     open: BTreeMap<Epoch, (Vec<Capability<Epoch>>, Vec<D>)>,
 }
@@ -20,7 +20,7 @@ impl<D> Stash<D> {
         Self { open: BTreeMap::new() }
     }
 
-    /// Keeps records, with the capability for each of `outputs` outputs.
+    /// Stores records, with the capability for each of `outputs` outputs.
     pub(super) fn keep<'a, R: Into<D> + 'a>(
         &mut self,
         time: &InputCapability<Epoch>,
@@ -34,12 +34,12 @@ impl<D> Stash<D> {
         }
     }
 
-    /// The first epoch of which there are records.
+    /// The first epoch with records.
     pub(super) fn first(&self) -> Option<Epoch> {
         self.open.first_key_value().map(|(epoch, _)| *epoch)
     }
 
-    /// The next epoch, in order, of which no input can bring more records.
+    /// Takes the first epoch out, if no input can receive more records of it.
     pub(super) fn next_closed(
         &mut self,
         frontiers: &[MutableAntichain<Epoch>],
@@ -48,9 +48,9 @@ impl<D> Stash<D> {
         frontiers.iter().all(|frontier| !frontier.less_equal(first.key())).then(|| first.remove())
     }
 
-    /// The next epoch, in order, that may begin: no input with these frontiers brings records of one before
-    /// it, and `before` keeps none. For records that are to find what an operator holds as the epochs before
-    /// theirs leave it.
+    /// Takes the first epoch out, if it may begin: no input with these frontiers can receive records of an
+    /// earlier epoch, and `before` has none. For records that must read the state of an operator as the
+    /// earlier epochs leave it.
     pub(super) fn next_begun<D2>(
         &mut self,
         frontiers: &[MutableAntichain<Epoch>],
@@ -63,8 +63,8 @@ impl<D> Stash<D> {
     }
 }
 
-/// Handles the records of each epoch together, in order of epochs, once no more can come: the shape of the
-/// operators written by hand. `logic` gets the epoch, its records and where to put its output.
+/// Handles the records of each epoch together, in order of epochs, once the epoch is closed. `logic` receives
+/// the epoch, its records and a function that emits.
 pub(super) fn by_epoch<'scope, D: 'static, D2: 'static, P, L>(
     stream: Stream<'scope, Epoch, Vec<D>>,
     pact: P,
@@ -101,11 +101,11 @@ mod tests {
 
     use super::*;
 
-    /// What an operator by epochs was given, and what left it: each with its epoch.
+    /// The input or the output of an operator, by epoch.
     type Seen = Rc<RefCell<Vec<(Epoch, Vec<u32>)>>>;
 
-    /// Runs `script` on the input of an operator that sorts each epoch's records, and tells what it has
-    /// handled so far.
+    /// Runs `script` on the input of an operator that sorts each epoch's records. Each step returns what has
+    /// been handled so far.
     fn handled(script: impl Fn(&mut dyn FnMut(Step) -> Vec<(Epoch, Vec<u32>)>) + Send + Sync + 'static) {
         timely::execute_directly(move |worker| {
             let (given, left) = (Seen::default(), Seen::default());
@@ -130,7 +130,7 @@ mod tests {
                     Step::Advance(epoch) => input.advance_to(epoch),
                 }
                 input.flush();
-                // Enough for everything to come through: one operator, one worker.
+                // Enough steps for one operator on one worker to process everything.
                 (0..10).for_each(|_| {
                     worker.step();
                 });

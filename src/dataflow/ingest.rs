@@ -1,5 +1,5 @@
-//! Ingest: each worker pulls its share of the events and sketches them before anything travels: sketches, not
-//! texts, leave this operator.
+//! Ingest: each worker pulls its share of the events and sketches them before they are sent on. Sketches
+//! leave this operator, texts do not.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -26,53 +26,53 @@ use crate::sketch::SketchMaker;
 use crate::time::{Epoch, UnixTime};
 use crate::visit::{Question, Visitor};
 
-/// Epochs that may be open at once: enough to keep every stage busy, few enough to bound what is held.
+/// Epochs that may be open at once: enough to keep every stage busy, few enough to bound memory.
 const EPOCHS_IN_FLIGHT: Epoch = 4;
 
-/// Visitors that are let in between two batches of events: enough that they wait for few, few enough that
-/// they cost the events little.
+/// Queries that are admitted between two batches of events: enough to keep their waiting time short, few
+/// enough to hardly delay the events.
 const LET_IN: usize = 4;
 
-/// What a worker finds when it asks for events.
+/// The answer of [`Intake::pull`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pull {
     /// Events of this epoch are ready to be read.
     Batch(Epoch),
-    /// None for now; none of an epoch before this one will come. 0 says nothing new.
+    /// No events now, and none of an epoch before this one will follow. 0 adds no information.
     Idle(Epoch),
-    /// None will come.
+    /// No more events will follow.
     Done,
 }
 
-/// What a batch holds.
+/// One record of a batch.
 #[derive(Debug)]
 pub enum Given<'a> {
-    /// An event, and where it stands.
+    /// An event and its position.
     Event(Position, DocEvent<'a>),
-    /// A document alive, by its id and the value that an earlier run kept.
+    /// A live document: its id, and the value that an earlier run kept.
     Kept(&'a [u8], &'a [u8]),
 }
 
-/// What a batch has come to, beside its events.
+/// What a batch holds except its events.
 #[derive(Debug, Default)]
 pub struct Taken {
-    /// The position after it: of its partition, where to go on; none if it stands in no partition.
+    /// The position after the batch, where its partition continues; `None` if the batch has no partition.
     pub end: Option<Position>,
-    /// Its records that are no events, if they are kept with their epoch.
+    /// Invalid records of the batch, if they are kept with their epoch.
     pub letters: Vec<Letter>,
-    /// Where each of several processes reads all: the process, and a hash of what the batch was for all of
-    /// them.
+    /// Where each of several processes reads the whole input: the index of the process, and a hash of the
+    /// batch as all processes must see it.
     pub seen: Option<(usize, u64)>,
-    /// When it was read, in unix seconds, where documents expire by the time of day: told by one process of
-    /// several.
+    /// When the batch was read, in unix seconds, where documents expire by wall-clock time. With several
+    /// processes, one of them sets it.
     pub at: Option<f64>,
 }
 
-/// Where a worker's events come from.
+/// The source of a worker's events.
 ///
-/// Contract: epochs never go back; each `Batch` is followed by one `read`; whoever has events or an end to
-/// tell after an `Idle` calls what `wake_with` was given. `pull` never blocks. After a failure it is `Idle`
-/// for ever: an epoch that was not read to its end must not close.
+/// Contract: epochs never decrease. Each `Batch` is followed by one `read`. When events or the end of the
+/// input follow an `Idle`, the intake calls the function passed to `wake_with`. `pull` never blocks. After a
+/// failure it returns `Idle` forever: an epoch that was not read to its end must not close.
 pub trait Intake {
     /// Asks for events of an epoch up to `limit`, inclusive.
     fn pull(&mut self, limit: Epoch) -> Pull;
@@ -80,27 +80,28 @@ pub trait Intake {
     /// Reads the batch just pulled.
     fn read(&mut self, each: &mut dyn FnMut(Given<'_>)) -> Taken;
 
-    /// Hands over what wakes this worker.
+    /// Sets the function that wakes this worker.
     fn wake_with(&mut self, wake: Box<dyn Fn() + Send>);
 }
 
-/// What leaves: the events, and of every batch the position after it.
+/// The outputs of the ingest: sketched events, and for every batch the position after it.
 pub(super) struct Ingested<'scope> {
     pub(super) arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     pub(super) read: Stream<'scope, Epoch, Vec<Reached>>,
-    /// Who has come to ask about a text, at the time of an epoch that is open.
+    /// Text queries, at the time of an epoch that is open.
     pub(super) callers: Stream<'scope, Epoch, Vec<Caller>>,
-    /// Who has come to ask about a document.
+    /// Id queries, at the time of an epoch that is open.
     pub(super) seekers: Stream<'scope, Epoch, Vec<Seeker>>,
-    /// Of every batch its time, to all workers, where documents expire by age; and the inputs that have
-    /// begun, where other processes need them.
+    /// For every batch a tick to all workers: its time, where documents expire by age, and the inputs that
+    /// have begun, where other processes need them.
     pub(super) ticks: Stream<'scope, Epoch, Vec<Tick>>,
-    /// Gives the operator a new look at how far the others are.
+    /// Schedules the operator again, so that it reads the first open epoch.
     pub(super) wake: Activator,
 }
 
-/// Sketches the events of this worker. `open` is the first epoch that is not closed everywhere, kept by the
-/// output. Visitors are let into `lobby`, a few at a time: they and the events go by turns.
+/// Sketches the events of this worker. `open` is the first epoch that is not closed on all workers, set by
+/// the output. Queries are admitted a few at a time, alternating with batches of events, and recorded in
+/// `lobby`.
 pub(super) fn ingest<'scope>(
     scope: Scope<'scope, Epoch>,
     stages: &Stages,
@@ -123,7 +124,7 @@ pub(super) fn ingest<'scope>(
     let activator = scope.activator_for(Rc::clone(&address));
     let waker = || -> Box<dyn Fn() + Send> {
         let wake = scope.worker().sync_activator_for(address.to_vec());
-        // A worker that is gone needs no waking.
+        // A worker that has ended need not be woken.
         Box::new(move || wake.activate().unwrap_or(()))
     };
     intake.wake_with(waker());
@@ -136,7 +137,8 @@ pub(super) fn ingest<'scope>(
     let metrics = Arc::clone(&stages.metrics);
     let (retention, live) = (stages.retention, Arc::clone(&stages.live));
     let peers = scope.peers() as u64;
-    // Each worker sends all of them with its own batches: no epoch of those closes before they are there.
+    // Each worker sends the beginnings to all workers with its own batches: no epoch with these batches
+    // closes before they have arrived.
     let (origins, mut sent) = (stages.origins.clone(), 0);
     let again = scope.activator_for(address);
     builder.build(move |capabilities| {
@@ -186,7 +188,7 @@ pub(super) fn ingest<'scope>(
                         let DocEvent { id, ts, written, .. } = event;
                         newest = newest.max(ts.and_then(UnixTime::new));
                         let is_restored = false;
-                        // Between partitions the time of the record decides, and not what its payload says.
+                        // Between partitions the time of the record decides, not the `ts` of its payload.
                         let key = ids_move.then(|| Key::of(written, position));
                         let key = key.filter(|key| *key != Key::of(ts, position)).map(Box::new);
                         let bytes = u32::try_from(length).unwrap_or(u32::MAX);
@@ -197,7 +199,8 @@ pub(super) fn ingest<'scope>(
                     let seen = taken.seen.map(|(process, hash)| Reached::Seen(process, hash)).into_iter();
                     let at = match retention.clock {
                         RetentionClock::Event => newest,
-                        // What is repeated is compared with the time of then, as the output stands.
+                        // A repeated batch is compared with the clock stored in its progress, as the output
+                        // has it.
                         RetentionClock::Wall => {
                             taken.at.filter(|_| live.holds(epoch)).and_then(UnixTime::new)
                         }
@@ -245,7 +248,7 @@ pub(super) fn ingest<'scope>(
                     }
                 }
             }
-            // There may be more.
+            // More batches or queries may be waiting.
             again.activate();
         }
     });
@@ -259,7 +262,7 @@ pub(super) fn ingest<'scope>(
     }
 }
 
-/// Gives up the epochs before this one; one that has been given up stays so.
+/// Drops the right to send at epochs before this one.
 fn advance(held: &mut [Capability<Epoch>], epoch: Epoch) {
     held.iter_mut()
         .filter(|capability| *capability.time() < epoch)

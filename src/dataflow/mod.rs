@@ -1,16 +1,18 @@
-//! The dataflow: events in, pair deltas out. This is the one folder that sees timely and differential.
+//! The dataflow: events in, pair deltas out. Only this folder uses timely and differential.
 //!
 //! ```text
-//! events ─ ingest ─ upsert ─ collapse ─┬─ postings ─ blocks ─ verify ─ accepted pairs of sketches ─┐
-//!          (sketch)  (by id)  (by       ├─ members ────────────────────────────────────── pairs ───┴─┬─ output
-//!                             sketch)   └─ pairs of copies ───────────────────────────────────────────┘
+//! queries ──────────┬─ text, id ── find ─ enter ───────── probes ────── comparisons ─── partial answers ── answer
+//! events ─ ingest ──┼─ upsert ── collapse ─┬─ postings ── blocks ────── visit, compare ── accepted ─┐
+//!          (sketch) │  (by id)   (by       ├─ members ──────────────────────────────────── pairs ───┴─┬─ output
+//!                   ├─ ticks ──▲  sketch)  └─ pairs of copies ────────────────────────────────────────┤
+//!                   └─ progress ──────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
 //! Time is the epoch. Operators are written by hand over totally ordered time: each keeps the records of an
 //! open epoch and handles them together when the epoch closes (`by_epoch`), so that its output is a function
-//! of the corpus before and after the epoch. What is indexed is the distinct sketch, named by its content;
-//! documents are its members. Of differential, only the consolidation of changes is used; its plain self-join
-//! is the reference in the tests.
+//! of the corpus before and after the epoch. The index holds distinct sketches, named by their content;
+//! documents are members of sketches. Of differential, only the consolidation of changes is used; its plain
+//! self-join is the reference in the tests.
 
 mod arrival;
 mod blocks;
@@ -57,18 +59,18 @@ pub use workers::{Cancellation, Data, Workers};
 use crate::pair::{Evidence, Similarity};
 use crate::time::Epoch;
 
-/// An accepted pair of sketches: the similarity and its evidence, pure functions of the two.
+/// The similarity and the evidence of an accepted pair of sketches: pure functions of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 struct Accepted {
     similarity: Similarity,
     evidence: Evidence,
 }
 
-/// A collection's changes: what, when, how often.
+/// Changes of a collection: the record, its epoch, and the change of its multiplicity.
 type Deltas<'scope, D> = Stream<'scope, Epoch, Vec<(D, Epoch, isize)>>;
 
-/// Builds one worker's share of the dataflow. `intake` gives this worker events of epoch `first` and later
-/// ones; `emit` takes every closed epoch, on worker 0 only.
+/// Builds one worker's share of the dataflow. `intake` supplies this worker's events, of epoch `first` and
+/// later ones; `emit` receives every closed epoch, on worker 0 only.
 pub fn build(
     scope: Scope<'_, Epoch>,
     stages: &Stages,

@@ -1,22 +1,28 @@
 //! Pairs: accepted pairs of sketches become pairs of documents.
 //!
-//! With A the accepted pairs (x, y) of sketches, x < y, and M the members that stand for a sketch, the pairs
-//! of documents are D = A ⋈ M(x) ⋈ M(y). It is made in two steps, each where the members are:
+//! With A the accepted pairs (x, y) of sketches, x < y, and M(s) the visible members of a sketch s, the pairs
+//! of documents are D = A ⋈ M(x) ⋈ M(y). They are computed in two steps, each where the members are:
 //!
 //! ```text
 //! accepted ─▶ Pairs by x: P = A ⋈ M(x) ─▶ Pairs by y: D = P ⋈ M(y) ─▶ output
 //! ```
 //!
 //! The first step holds A by x, the second P by y; the members of both are read from the [`Sketches`]. Each
-//! handles an epoch once it is closed. From the state before to the state after it, a join changes by A' ⋈ M'
-//! - A ⋈ M = A ⋈ (M' - M) + (A' - A) ⋈ M': what changed of the members meets the pairs of before, then what
-//! changed of the pairs meets the members of after, which are read as of the epoch.
+//! step handles an epoch once it is closed. From the state before an epoch to the state after it (A', M'), a
+//! join changes by
 //!
-//! A pair is accepted once for every live block that its sketches share and that survives; it is in A while
-//! that count is above 0.
+//! ```text
+//! A' ⋈ M' - A ⋈ M = A ⋈ (M' - M) + (A' - A) ⋈ M'
+//! ```
 //!
-//! Time is totally ordered here, so differential's arrangements (a time in each record, their merging, and
-//! the members held a second time) are not needed.
+//! so each step joins the changes of members with the old pairs, then the changes of pairs with the new
+//! members. The new members are read as of the epoch.
+//!
+//! A pair of sketches is accepted once for every live block that they share and that passes the filter. It is
+//! in A while that count is above 0.
+//!
+//! Time is totally ordered here, so differential's arrangements (a time in each record, merging, and a second
+//! copy of the members) are not needed.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -40,8 +46,8 @@ use crate::pair::{DocPair, Pair};
 use crate::slab::Slab;
 use crate::time::Epoch;
 
-/// An accepted pair of sketches shares so many more live blocks, or fewer; at most one for each pair and
-/// epoch.
+/// The number of live blocks that an accepted pair of sketches shares changes by `diff`. At most one for each
+/// pair and epoch.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Acceptance {
     pub(super) pair: Pair<SketchId>,
@@ -49,7 +55,7 @@ pub(super) struct Acceptance {
     pub(super) diff: isize,
 }
 
-/// A document of x is paired with y, or no longer is: a change of P.
+/// A change of P: a document of x is paired with y, or no longer is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct HalfPair {
     y: SketchId,
@@ -58,8 +64,8 @@ struct HalfPair {
     diff: isize,
 }
 
-/// Turns accepted pairs of sketches into pairs of documents. `changed` tells in which epochs members have
-/// changed.
+/// Turns accepted pairs of sketches into pairs of documents. `changed` has a record for each epoch in which
+/// members have changed.
 pub(super) fn expand<'scope>(
     acceptances: Stream<'scope, Epoch, Vec<Acceptance>>,
     changed: &Stream<'scope, Epoch, Vec<MembersChanged>>,
@@ -107,8 +113,8 @@ pub(super) fn expand<'scope>(
     let mut half_pairs_of = Partners::<DocId, Accepted>::default();
     let by_y = Exchange::new(|p: &HalfPair| p.y.low());
     step("Pairs by y", half_pairs, by_y, changed, move |epoch, changes, emit| {
-        // A document has one sketch at a time, so it never meets itself in what is accumulated; changes of
-        // one epoch in which it goes from y to x cancel, and may be left out.
+        // A document has one sketch at a time, so it is never paired with itself in the accumulated result.
+        // Changes of one epoch in which it moves from y to x cancel out, and may be skipped.
         let mut emit = |a: &DocId, b: &DocId, Accepted { similarity, evidence }: Accepted, diff| {
             if let Some(pair) = Pair::new(a.clone(), b.clone()) {
                 emit((DocPair { pair, similarity, evidence }, epoch, diff));
@@ -130,7 +136,7 @@ pub(super) fn expand<'scope>(
             for ((_, document, accepted), diff) in &*of_y {
                 documents.iter().for_each(|other| emit(document, other, *accepted, *diff));
             }
-            // A document that changes its sketch goes before it comes.
+            // Retractions first: a document that changes its sketch is removed before it is added.
             of_y.sort_unstable_by_key(|(_, diff)| *diff);
             half_pairs_of.change(y, |partners| {
                 for ((_, document, accepted), diff) in of_y {
@@ -152,7 +158,7 @@ pub(super) fn expand<'scope>(
     })
 }
 
-/// What each sketch of this worker is paired with.
+/// By sketch of this worker, its partners.
 struct Partners<K, V> {
     by_sketch: Slab<(SketchId, SmallMap<K, V>)>,
 }
@@ -168,13 +174,13 @@ impl<K: Ord, V> Partners<K, V> {
         self.by_sketch.find(id.low(), |(other, _)| *other == id)
     }
 
-    /// What a sketch is paired with.
+    /// The partners of a sketch.
     fn of(&self, id: SketchId) -> impl Iterator<Item = (&K, &V)> {
         let found = self.find(id).and_then(|place| self.by_sketch.get(place));
         found.into_iter().flat_map(|(_, partners)| partners.iter())
     }
 
-    /// Changes what a sketch is paired with.
+    /// Changes the partners of a sketch.
     fn change(&mut self, id: SketchId, change: impl FnOnce(&mut SmallMap<K, V>)) {
         let place = self.find(id);
         if let Some(place) = place
@@ -194,8 +200,8 @@ impl<K: Ord, V> Partners<K, V> {
     }
 }
 
-/// An operator that handles the changes of each epoch in which there are any, or members have changed on this
-/// worker.
+/// An operator that calls `logic` for each epoch in which `changes` has records or members of this worker
+/// have changed.
 fn step<'scope, D, D2>(
     name: &str,
     changes: Stream<'scope, Epoch, Vec<D>>,

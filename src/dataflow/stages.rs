@@ -1,4 +1,4 @@
-//! What the stages of a dataflow are made of.
+//! The settings that every operator of the dataflow is built from.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Once};
@@ -28,43 +28,43 @@ pub struct Stages {
     pub expand_limit: usize,
     /// Whether pairs carry their evidence; if not, it is zero, and no part of a pair's identity.
     pub evidence: bool,
-    /// Which documents stay alive.
+    /// The rules by which documents expire.
     pub retention: Retention,
-    /// Whether an id may have events in several partitions: then its home decides which of them is the last
-    /// one, and deleted ids are remembered.
+    /// Whether an id may have events in several partitions. If so, the id's home decides which event is its
+    /// last one, and deleted ids are remembered.
     pub ids_move: bool,
-    /// That ids do move is logged once in a run.
+    /// Limits the log message about moving ids to one in a run.
     pub moves_logged: Arc<Once>,
-    /// Whether documents are kept for a later run: then each epoch leaves with what changed of them.
+    /// Whether documents are kept for a later run. If so, each closed epoch carries the changes of the kept
+    /// documents.
     pub keeps: bool,
-    /// Whether each epoch leaves with its [changes of documents](crate::doc::DocChange).
+    /// Whether each closed epoch carries its [changes of documents](crate::doc::DocChange).
     pub tells_documents: bool,
-    /// From which epoch on no earlier run has been here before. Tables of document frequencies are made from
-    /// there on.
+    /// The first epoch that no earlier run has processed. Tables of document frequencies are made from this
+    /// epoch on.
     pub live: Arc<LiveFrom>,
-    /// How far an earlier run had come: where reading begins, and the table of document frequencies in force.
+    /// The progress of an earlier run: where reading begins, and the table of document frequencies in force.
     pub past: Progress,
-    /// That table.
+    /// The table named by `past`.
     pub table: Option<Arc<IdfTable>>,
-    /// Tables that have been made, until whoever stores them takes them out; by fingerprint. Only where
-    /// documents are kept.
+    /// New tables of document frequencies, by fingerprint, until the state stores them and takes them out.
+    /// Only used where documents are kept.
     pub tables: Arc<Mutex<BTreeMap<u64, Arc<IdfTable>>>>,
-    /// Who asks about the corpus while it changes.
+    /// Queries about the corpus while it changes.
     pub visitors: Arc<Visitors>,
-    /// Which input each record is of, where that is known.
+    /// The input of each record, where that is known.
     pub origins: Option<Arc<Origins>>,
-    /// Where it is counted.
+    /// The counters of this process.
     pub metrics: Arc<Metrics>,
-    /// The hot blocks of all workers, kept current; their documents are named now and then, and when the
-    /// input has ended.
+    /// The hot blocks of all workers, kept current. Their example documents are renewed from time to time,
+    /// and at the end of the input.
     pub hot_blocks: Arc<Mutex<HotBlocks>>,
-    /// Distinct sketches that the blocks are planned for, of all processes.
+    /// Distinct sketches of all processes that the blocks are planned for.
     pub planned: u64,
 }
 
 impl Stages {
-    /// Stages of a run that begins, with everything counted from zero; without evidence, every document stays
-    /// alive, nothing kept.
+    /// Stages of a new run: counters at zero, no evidence, no retention, nothing kept.
     pub fn new(
         scheme: Scheme,
         blocking: Arc<dyn Blocking>,

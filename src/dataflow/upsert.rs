@@ -1,4 +1,4 @@
-//! Upsert: of each document's events in an epoch the last one wins; out come the changes of sketches'
+//! Upsert: of each document's events in an epoch the last one wins. The output is the changes of sketch
 //! memberships.
 
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use crate::hash::SketchId;
 use crate::sketch::Sketch;
 use crate::time::Epoch;
 
-/// A document becomes a member of a sketch (with the sketch itself) or ceases to be one (without).
+/// A document becomes a member of a sketch (`joins` has the sketch) or stops being one (`joins` is `None`).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Membership {
     pub(super) sketch: SketchId,
@@ -23,22 +23,22 @@ pub(super) struct Membership {
     pub(super) joins: Option<Box<Sketch>>,
 }
 
-/// A document stands for its sketch, or for [`no_sketch`] if its text has no token.
+/// The value of a document is the id of its sketch, or [`no_sketch`] if its text has no token.
 impl InForce for SketchId {
     const ENDED: Self = Self::NONE;
 }
 
-/// The id of no words at all, which no sketch has.
+/// The id of zero words. No sketch has this id.
 fn no_sketch() -> SketchId {
     SketchId::of(0, &[])
 }
 
-/// By what a document is compared, of what is in force of it.
+/// What a document is compared by, from the value in force.
 pub(super) fn look(_: u32, sketch: SketchId) -> Look {
     if sketch == no_sketch() { Look::Nothing } else { Look::Held(sketch) }
 }
 
-/// Documents as members of sketches.
+/// [`Follow`] for documents as members of sketches.
 pub(super) enum Memberships {}
 
 /// Applies the events of each epoch to the documents, which are partitioned by the hash of their ids.
@@ -71,7 +71,7 @@ impl Follow for Memberships {
     }
 
     fn counts(_: SketchId) -> bool {
-        // Nobody asks how many there are.
+        // This count is not used.
         false
     }
 

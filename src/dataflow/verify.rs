@@ -1,9 +1,9 @@
-//! Verify: the rest of the filter, for candidates that survived their first words. A candidate (x, y) travels
-//! to the owner of x, which sends the sketch of x on to the owner of y, where the two are compared: no worker
-//! needs all sketches.
+//! Verify: the rest of the filter, for candidates that passed the test of their first words. A candidate (x,
+//! y) is sent to the owner of x, which sends the sketch of x on to the owner of y, where the two are
+//! compared. No worker needs all sketches.
 //!
 //! The verdict is a pure function of the two sketches, and a sketch id names its content. So a retraction is
-//! judged anew, with the same outcome, and nothing about past verdicts is kept.
+//! judged again, with the same outcome, and no verdict is stored.
 
 use std::cell::RefCell;
 use std::hint::black_box;
@@ -31,29 +31,29 @@ use crate::pair::{Evidence, Pair, Similarity};
 use crate::sketch::{Sketch, SketchRef};
 use crate::time::Epoch;
 
-/// Epochs after which all hot blocks are named anew, since members change. Those without a name are named
-/// when an epoch ends.
+/// Epochs after which the example documents of all hot blocks are renewed, since members change. Blocks
+/// without examples get them at the end of each epoch.
 const NAMED_EVERY: Epoch = 32;
 
 /// A sketch on its way to the partners that one worker owns.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Visit {
-    /// The worker.
+    /// The index of that worker.
     to: u64,
     x: SketchId,
     sketch: Sketch,
     partners: Vec<(SketchId, isize)>,
 }
 
-/// What has been compared.
+/// The outputs of [`verify`].
 pub(super) struct Verified<'scope> {
     pub(super) acceptances: Stream<'scope, Epoch, Vec<Acceptance>>,
-    /// What visitors have found.
+    /// Partial answers to queries.
     pub(super) notes: Stream<'scope, Epoch, Vec<Note>>,
 }
 
-/// Compares the candidates, and visitors with whom they are called on; `sketches` holds those that this
-/// worker owns.
+/// Compares the candidates, and queries with their candidates. `sketches` holds the sketches that this worker
+/// owns.
 pub(super) fn verify<'scope>(
     meetings: Stream<'scope, Epoch, Vec<Candidate>>,
     calls: Stream<'scope, Epoch, Vec<Call>>,
@@ -67,14 +67,15 @@ pub(super) fn verify<'scope>(
     let least = stages.blocking.least();
     let to_x = Exchange::new(|m: &Candidate| m.pair.lo().low());
     let visits = by_epoch(meetings, to_x, "Visit", move |_, meetings, emit| {
-        // Workers report the blocks that they own; what is left after adding up is a candidate that came or
-        // went.
+        // Each worker reports changes of the blocks that it owns; only their sum says whether the pair gained
+        // or lost blocks.
         let mut changes: Vec<_> = meetings
             .into_iter()
             .map(|m| ((*m.pair.lo(), owner(*m.pair.hi()), *m.pair.hi()), m.diff))
             .collect();
         consolidate(&mut changes);
-        // A sketch comes or goes once in an epoch, so where no block is ever hot this is what the two share.
+        // A sketch is added or removed at most once in an epoch. So where no block is ever hot, the sum is
+        // the number of blocks that the two share.
         changes.retain(|(_, diff)| diff.unsigned_abs() >= least);
         for group in changes.chunk_by(|((x, to, _), _), ((x2, to2, _), _)| (x, to) == (x2, to2)) {
             let (x, to, _) = group[0].0;
@@ -107,7 +108,7 @@ pub(super) fn verify<'scope>(
             });
             calls.for_each_time(|time, data| {
                 let capability = time.retain(1);
-                // It came at the time of the epoch that follows the one that it is of.
+                // A query arrives at the time of the epoch after the one that its answer describes.
                 let epoch = time.time() - 1;
                 let mut notes = notes.activate();
                 let mut session = notes.session(&capability);
@@ -128,7 +129,7 @@ pub(super) fn verify<'scope>(
                         sketches.borrow().name_examples(&mut stages.hot_blocks.lock(), all);
                     }
                 }
-                // No worker has a change of its blocks left to tell.
+                // All workers have reported all changes of their blocks.
                 None => sketches.borrow().name_examples(&mut stages.hot_blocks.lock(), true),
             }
         }
@@ -136,7 +137,7 @@ pub(super) fn verify<'scope>(
     Verified { acceptances: acceptances_stream, notes: notes_stream }
 }
 
-/// Compares a sketch with its partners here.
+/// Compares a sketch with its partners on this worker.
 fn compare(
     visit: Visit,
     sketches: &Sketches,
@@ -145,11 +146,12 @@ fn compare(
     mut emit: impl FnMut(Acceptance),
 ) {
     let a = visit.sketch.view();
-    // All partners are fetched before any is decided on: they are cold, and their misses overlap.
+    // Reads all partners before the first decision: they are not in the cache, and their cache misses
+    // overlap.
     let partners: Vec<_> = visit.partners.iter().map(|(y, _)| sketches.get(*y)).collect();
     black_box(partners.iter().fold(0, |all, b| all ^ b.words[0]));
     for ((y, diff), b) in visit.partners.into_iter().zip(partners) {
-        // Where they met, their first words have passed.
+        // The first words have passed in the blocks already.
         let verdict = stages.filter.decide_passed(a, b);
         if diff > 0 {
             stages.metrics.add(Counter::Compared, 1);
@@ -171,7 +173,7 @@ fn compare(
     }
 }
 
-/// Receives a visitor, as of an epoch: what it is paired with here, or would be.
+/// Compares a query as of an epoch: the documents on this worker that it is, or would be, paired with.
 fn receive(call: &Call, epoch: Epoch, sketches: &Sketches, stages: &Stages, shared: &mut Shared) -> Said {
     let Presence { id, sketch, top, .. } = &call.presence;
     let mut found = Vec::new();
@@ -203,8 +205,8 @@ fn receive(call: &Call, epoch: Epoch, sketches: &Sketches, stages: &Stages, shar
     Said::Found(found)
 }
 
-/// The copies that a visitor is paired with, as of an epoch; whether they are so many that it does not stand
-/// for its sketch itself.
+/// Collects the copies that a query is paired with, as of an epoch. Returns true if they are so many that the
+/// query does not represent its sketch itself.
 fn is_hidden<'a>(
     visitor: &Presence,
     epoch: Epoch,
@@ -215,7 +217,7 @@ fn is_hidden<'a>(
     sketches.visible_at(visitor.id, epoch, copies);
     let is_star = sketches.is_star_at(visitor.id, epoch);
     match &visitor.document {
-        // It would be one more, and behind all others.
+        // A text would be one more document, and sorted after all others.
         None => {
             let is_hidden = is_star || (!copies.is_empty() && copies.len() >= expand_limit);
             if is_hidden {
@@ -239,11 +241,11 @@ fn is_hidden<'a>(
     }
 }
 
-/// Documents of one sketch, which nobody compares.
+/// The value of a pair of copies, which are not compared.
 const COPIES: Accepted =
     Accepted { similarity: Similarity::ONE, evidence: Evidence { blocks: 0, look: 0, components: 0 } };
 
-/// Counts the block keys that two sketches have in common.
+/// Counts the block keys that two sketches share.
 #[derive(Default)]
 struct Shared {
     keys: Vec<crate::block::BlockKey>,
