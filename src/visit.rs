@@ -1,12 +1,12 @@
-//! Visitors: questions to a run about its corpus, which meet what is there and leave no trace.
+//! Queries to a run about its corpus, and the queue in which they wait for a worker. Queries change nothing.
 //!
-//! In: a [`Question`], from any thread, with whom to [reply](Reply) to. Out: an [`Answer`] of one epoch, from
-//! the worker that took the question, or a [`Refusal`]. [`Visitors`] is the queue between the two: those who
-//! ask never wait, nor do the workers.
+//! In: a [`Question`], from any thread, with a function to [reply](Reply) to. Out: an [`Answer`] of one
+//! epoch, from the worker that took the question, or a [`Refusal`]. [`Visitors`] is the queue between the
+//! two; neither the callers nor the workers block.
 //!
-//! Invariants: at most so many visitors wait or are under way at a time, others are refused at once. Each is
-//! replied to exactly once: one that is dropped on its way, because the run ends or fails, is refused. After
-//! [`Visitors::close`], or once no worker has a [`Door`] any more, nobody waits.
+//! Invariants: at most a fixed number of queries wait or are in progress, further ones are refused at once.
+//! Each query gets exactly one reply: a query that is dropped, because the run ends or fails, is refused. No
+//! query waits after [`Visitors::close`], or after all workers have dropped their [`Door`].
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -21,27 +21,27 @@ use crate::doc::{DocId, Position};
 use crate::pair::{Evidence, Similarity};
 use crate::time::Epoch;
 
-/// What a visitor asks.
+/// A question about the corpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// Which documents a text would be paired with, were it that of a new document whose id sorts after all
-    /// others.
+    /// Which documents would a text be paired with, if it were that of a new document whose id sorts after
+    /// all others?
     Text {
         /// The text.
         text: String,
-        /// Most documents to be told, the best ones.
+        /// Most documents in the answer, the most similar ones.
         top: usize,
     },
-    /// What is known of a document, and which documents it is paired with.
+    /// What is known of a document, and which documents is it paired with?
     Document {
         /// The document.
         id: DocId,
-        /// Most documents to be told, the best ones.
+        /// Most documents in the answer, the most similar ones.
         top: usize,
     },
 }
 
-/// What a visitor is told.
+/// The answer to a query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     /// The answer is of the corpus at the end of this epoch; 0 before the first one.
@@ -49,114 +49,113 @@ pub struct Answer {
     /// Whether there is a sketch to compare by: a text without a token, or without a feature of any weight,
     /// has none.
     pub sketched: bool,
-    /// What was asked about, if it is a document alive; `None` for a text too.
+    /// The document that was asked about, if it is alive; `None` for a text.
     pub document: Option<Found>,
-    /// What it is paired with: the most similar ones first, those of equal similarity by their ids.
+    /// The paired documents: in descending order of similarity, then in ascending order of ids.
     pub similar: Vec<Similar>,
-    /// Further ones that are left out.
+    /// The number of further paired documents.
     pub more: usize,
 }
 
-/// A document alive.
+/// The last event of a live document.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Found {
-    /// Where its last event stands, which brought the text in force.
+    /// The position of the event, which brought the text in force.
     pub position: Position,
-    /// When it is from, in unix seconds, if its source says so.
+    /// The time of the event, in unix seconds, if its source gives one.
     pub ts: Option<f64>,
-    /// The epoch of that event; `None` if it was before this run.
+    /// The epoch of the event; `None` if it was before this run.
     pub changed: Option<Epoch>,
 }
 
-/// A document that is paired with what was asked about.
+/// A document that is paired with the subject of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Similar {
     /// The document.
     pub id: DocId,
-    /// By the pipeline.
+    /// The similarity that the pipeline computes.
     pub similarity: Similarity,
     /// Why they are a pair.
     pub evidence: Evidence,
 }
 
-/// Why a visitor gets no answer.
+/// Why a query gets no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
-    /// Too many are there already.
+    /// Too many queries wait or are in progress.
     #[error("too many questions are under way")]
     Full,
     /// The run ends, or has ended.
     #[error("the run has ended")]
     Ended,
-    /// The corpus is not whole yet: the run takes up what was there before it.
+    /// The run still restores the corpus of an earlier run.
     #[error("the run is not live yet")]
     NotLive,
 }
 
-/// Takes the answer. It is called on a worker's thread, or on that of whoever asks or ends the run: it must
-/// neither wait nor panic.
+/// Receives the reply. Called on a worker's thread, or on the thread that asks or that ends the run: it must
+/// neither block nor panic.
 type ReplyTo = Box<dyn FnOnce(Result<Answer, Refusal>) + Send>;
 
-/// The visitors of one process: those that wait to be let in, and how many are under way.
+/// The queries of one process: the waiting ones, and the number of those in progress.
 pub struct Visitors {
-    /// Whole between any two statements, so that it is good even if a holder panicked.
     waiting: Mutex<Waiting>,
-    /// Those that wait: a look that takes no lock.
+    /// The number of waiting queries: can be read without a lock.
     count: AtomicUsize,
-    /// Those that wait or are under way.
+    /// The number of queries that wait or are in progress.
     present: Arc<AtomicUsize>,
     most: usize,
-    /// Whether the corpus is whole: before, all are refused.
+    /// Whether the corpus is complete: until then, all queries are refused.
     is_live: AtomicBool,
     wakers: Mutex<Wakers>,
 }
 
 #[derive(Default)]
 struct Waiting {
-    /// In the order of their coming, with the epoch that their answer is to be of at least.
+    /// In order of arrival, each with the least epoch that its answer may be of.
     line: VecDeque<(Epoch, Visitor)>,
     is_closed: bool,
 }
 
-/// What wakes the workers, who are woken in turn.
+/// What wakes the workers, which are woken in turn.
 #[derive(Default)]
 struct Wakers {
     wakers: Vec<Box<dyn Fn() + Send>>,
     next: usize,
-    /// Doors that are open.
+    /// The number of receivers that have not been dropped.
     doors: usize,
 }
 
-/// Where a worker lets visitors in, for as long as it has it. When all workers have dropped theirs, because
-/// they have ended in whatever way, nobody is left to answer.
+/// A worker's end of the queue. When all workers have dropped theirs, because they have ended for any reason,
+/// the queue is closed.
 #[derive(Debug)]
 #[must_use = "a door that is dropped is closed"]
 pub struct Door(Arc<Visitors>);
 
-/// Somebody who asks.
+/// A query taken from the queue.
 #[derive(Debug)]
 pub struct Visitor {
-    /// What it asks.
+    /// The question.
     pub question: Question,
-    /// To whom.
+    /// Where the answer goes.
     pub reply: Reply,
 }
 
-/// Whom to reply to. Dropped without an answer, it is a [refusal](Refusal::Ended).
+/// Sends the reply. Dropped without an answer, it sends a [refusal](Refusal::Ended).
 pub struct Reply {
     to: Option<ReplyTo>,
     present: Arc<AtomicUsize>,
 }
 
 impl Default for Visitors {
-    /// Up to 1,024: some megabytes of texts, and a second's work of a worker.
+    /// Up to 1,024 queries: some megabytes of texts, and a second's work of a worker.
     fn default() -> Self {
         Self::new(1024)
     }
 }
 
 impl Visitors {
-    /// Up to `most` that wait or are under way.
+    /// A queue for up to `most` queries that wait or are in progress.
     pub fn new(most: usize) -> Self {
         Self {
             waiting: Mutex::default(),
@@ -168,26 +167,26 @@ impl Visitors {
         }
     }
 
-    /// Those of a run that has a past to take up: all are refused until a worker [says](Door::live) that it
-    /// is live.
+    /// The queue of a run that restores an earlier one: all queries are refused until a worker calls
+    /// [`Door::live`].
     pub fn before_live() -> Self {
         let visitors = Self::default();
         visitors.is_live.store(false, Ordering::Release);
         visitors
     }
 
-    /// Whether a worker has said that the run is live.
+    /// Whether a worker has called [`Door::live`].
     pub fn is_live(&self) -> bool {
         self.is_live.load(Ordering::Acquire)
     }
 
-    /// Asks, and has `reply` called, exactly once: with the answer or why there is none. It may be called
-    /// before this returns, and must neither wait nor panic.
+    /// Asks a question. `reply` is called exactly once, with the answer or with the reason why there is none.
+    /// It may be called before this function returns, and must neither block nor panic.
     pub fn ask(&self, question: Question, reply: impl FnOnce(Result<Answer, Refusal>) + Send + 'static) {
         self.ask_after(0, question, reply);
     }
 
-    /// As [`Self::ask`], but the answer is of this epoch or a later one: the visitor waits for that.
+    /// As [`Self::ask`], but the answer is of this epoch or a later one: the query waits for that.
     pub fn ask_after(
         &self,
         epoch: Epoch,
@@ -204,7 +203,7 @@ impl Visitors {
         let reply = Reply { to: Some(Box::new(reply)), present: Arc::clone(&self.present) };
         let mut waiting = self.waiting.lock();
         if waiting.is_closed {
-            // It is dropped, and so refused, without the lock: whoever is told may ask again.
+            // Dropped, and so refused, after the lock is released: the reply function may ask again.
             drop(waiting);
             return drop(reply);
         }
@@ -214,7 +213,7 @@ impl Visitors {
         self.wake();
     }
 
-    /// Refuses all who wait, and all who come later. Those under way are replied to by the workers.
+    /// Refuses all waiting queries and all later ones. The workers reply to those in progress.
     pub fn close(&self) {
         let mut waiting = self.waiting.lock();
         waiting.is_closed = true;
@@ -224,12 +223,12 @@ impl Visitors {
         drop(refused);
     }
 
-    /// Those that wait or are under way.
+    /// The number of queries that wait or are in progress.
     pub fn present(&self) -> usize {
         self.present.load(Ordering::Acquire)
     }
 
-    /// Worker: lets in the next one whose answer may be of the epoch before `open`. Never waits.
+    /// For workers: takes the next query whose answer may be of the epoch before `open`. Never blocks.
     pub fn take(&self, open: Epoch) -> Option<Visitor> {
         if self.count.load(Ordering::Acquire) == 0 {
             return None;
@@ -241,7 +240,7 @@ impl Visitors {
         taken.map(|(_, visitor)| visitor)
     }
 
-    /// Opens a worker's door; `waker` wakes it after somebody has come, and must not use the queue.
+    /// Adds a worker. `waker` wakes it after a query has arrived, and must not use the queue.
     pub fn register(self: &Arc<Self>, waker: Box<dyn Fn() + Send>) -> Door {
         let mut wakers = self.wakers.lock();
         wakers.wakers.push(waker);
@@ -249,7 +248,7 @@ impl Visitors {
         Door(Arc::clone(self))
     }
 
-    /// A door is closed; with the last one, all are refused who wait or come later.
+    /// A receiver was dropped. After the last one, all waiting and later queries are refused.
     fn leave(&self) {
         let mut wakers = self.wakers.lock();
         wakers.doors -= 1;
@@ -260,7 +259,7 @@ impl Visitors {
         }
     }
 
-    /// Wakes the next worker; each of them looks for visitors whenever it is awake.
+    /// Wakes the next worker. Each worker polls the queue whenever it runs.
     fn wake(&self) {
         let mut wakers = self.wakers.lock();
         let Wakers { wakers, next, .. } = &mut *wakers;
@@ -272,7 +271,7 @@ impl Visitors {
 }
 
 impl Door {
-    /// The run is live here: visitors are let in.
+    /// The run is live on this worker: queries are accepted from now on.
     pub fn live(&self) {
         self.0.is_live.store(true, Ordering::Release);
     }
@@ -290,14 +289,14 @@ impl Drop for Door {
 }
 
 impl Reply {
-    /// Replies.
+    /// Sends the answer.
     pub fn answer(mut self, answer: Answer) {
         self.reply(Ok(answer));
     }
 
     fn reply(&mut self, answer: Result<Answer, Refusal>) {
         if let Some(to) = self.to.take() {
-            // First, so that whoever is told has room to ask again.
+            // First, so that the reply function can ask again.
             self.present.fetch_sub(1, Ordering::AcqRel);
             to(answer);
         }
@@ -343,10 +342,10 @@ mod tests {
 
     type Told = Receiver<Result<Answer, Refusal>>;
 
-    /// Asks; what is replied comes out of the channel, which then ends.
+    /// Asks. The reply arrives in the channel, which then ends.
     fn ask(visitors: &Visitors, after: Epoch, text: &str) -> Told {
         let (sender, told): (Sender<_>, _) = channel();
-        // Some tests end before they have heard.
+        // Some tests end before the reply.
         visitors.ask_after(after, question(text), move |reply| sender.send(reply).unwrap_or(()));
         told
     }
@@ -377,7 +376,7 @@ mod tests {
         let (one, two) = (ask(&visitors, 0, "1"), ask(&visitors, 0, "2"));
         let under_way = visitors.take(1).unwrap();
         assert_eq!(all(&ask(&visitors, 0, "3")), [Err(Refusal::Full)]);
-        // Dropped on its way.
+        // Dropped while in progress.
         drop(under_way);
         assert_eq!((all(&one), all(&two)), (vec![Err(Refusal::Ended)], vec![]));
         assert_eq!(all(&ask(&visitors, 0, "4")), []);
@@ -396,7 +395,7 @@ mod tests {
         assert_eq!(all(&told), [Ok(answer(0))]);
     }
 
-    /// Who asks for a later epoch waits for it, and lets others go first.
+    /// A query for a later epoch waits for it, and does not delay others.
     #[test]
     fn an_answer_is_of_the_epoch_asked_for_or_later() {
         let visitors = Visitors::default();
@@ -419,7 +418,7 @@ mod tests {
         assert_eq!(all(&ask(&visitors, 0, "3")), [Err(Refusal::Ended)]);
         under_way.reply.answer(answer(0));
         assert_eq!(all(&one), [Ok(answer(0))]);
-        // Whoever is refused may ask again at once.
+        // The reply function of a refused query may ask again at once.
         let again = Arc::clone(&visitors);
         let (sender, told) = channel();
         visitors
@@ -448,7 +447,8 @@ mod tests {
         assert_eq!(all(&ask(&visitors, 0, "")), [Err(Refusal::Ended)]);
     }
 
-    /// Many ask, some workers take, answer or drop, the run ends in between: each is replied to once.
+    /// Several threads ask, some workers take, answer or drop queries, and the run ends in between: each
+    /// query gets one reply.
     #[test]
     fn each_is_replied_to_once_whatever_happens() {
         let visitors = Arc::new(Visitors::new(40));

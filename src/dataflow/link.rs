@@ -1,21 +1,23 @@
-//! Links: the sockets between the workers of several processes, so that a lost peer ends a run and not this
+//! Links: the sockets between the workers of several processes. A lost peer ends the run, but not this
 //! process.
 //!
-//! timely's threads read and write a socket through a [`Link`]. Left alone they panic when it fails, which
-//! takes down the process with a heap of messages. A link instead tells once which process is lost, and why,
-//! and shows timely an end in good order: what is written from then on goes nowhere; what is read, once no
-//! worker of this process is at work any more, is the rest of the message that was cut off, in zeros, and
-//! timely's mark of the end.
+//! timely's threads read and write a socket through a [`Link`]. On a plain socket that fails they panic,
+//! which ends the process with many messages. A link instead reports once which process is lost, and why, and
+//! then shows timely an orderly end:
 //!
-//! So that no peer takes a failure for an end, a process that is cancelled says nothing more over its links,
-//! not even that mark: its peers know every change of progress that it has told them, a whole number of them
-//! from the first on, hence never believe an epoch to be closed of which it still held a share. Its sockets
-//! are shut down when its workers are gone.
+//! - writes are discarded;
+//! - reads wait until all workers of this process have ended, then return the rest of the message that was
+//!   cut off, as zeros, and timely's mark of the end.
 //!
-//! What comes from a peer is checked before timely sees it, as timely trusts its framing: a header must name
-//! workers of this process and of the peer, and a length of at most [`MESSAGE_BYTES`]. A header is 48 bytes,
-//! six big-endian `u64`: channel, source, first target, end of targets, length, number; of length 0, it is
-//! the last one (`timely_communication::networking::MessageHeader`).
+//! A peer must not take a failure for an end. So a process that is cancelled sends nothing more over its
+//! links, not even that mark. Its peers have received a prefix of its progress updates, and hence never
+//! consider an epoch closed while it still holds a share of it. Its sockets are shut down when its workers
+//! have ended.
+//!
+//! Incoming bytes are checked before timely reads them, since timely trusts its framing. A header must name
+//! workers of this process and of the peer, and a length of at most [`MESSAGE_BYTES`]. A header has 48 bytes,
+//! six big-endian `u64`: channel, source, first target, end of targets, length, number. A header of length 0
+//! is the last one (`timely_communication::networking::MessageHeader`).
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
@@ -26,14 +28,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::{Condvar, Mutex};
 use timely::communication::allocator::zero_copy::stream::Stream;
 
-/// Of a header.
+/// Length of a header, in bytes.
 const HEADER_BYTES: usize = 48;
 
 /// The longest message, in bytes, inclusive: a message is one buffer of records.
 const MESSAGE_BYTES: u64 = 1 << 30;
 
-/// Takes the index of a process whose link is lost, and why it is; once for each. Called by a thread that
-/// serves this link only.
+/// Callback with the index of a process whose link is lost, and the reason; called once for each process. It
+/// runs on a thread that serves only this link.
 pub type Lost = Box<dyn Fn(usize, &str) + Send + Sync>;
 
 /// The links of this process.
@@ -44,30 +46,30 @@ pub(super) struct Links {
     index: usize,
     lost: Lost,
     is_lost: Vec<AtomicBool>,
-    /// Nothing more is said.
+    /// Whether sending has stopped.
     muted: AtomicBool,
-    /// Workers of this process at work.
+    /// Workers of this process that have not ended.
     at_work: Mutex<usize>,
     all_left: Condvar,
     sockets: Vec<TcpStream>,
 }
 
-/// One side of timely on a socket: what reads, or what writes.
+/// One side of timely on a socket: the reading or the writing one.
 #[derive(Debug)]
 pub(super) struct Link {
     stream: TcpStream,
     remote: usize,
     links: Arc<Links>,
-    /// Nothing more can be written.
+    /// Whether writing has failed.
     broken: bool,
     incoming: Incoming,
 }
 
-/// Where in the incoming messages the reader is.
+/// The reader's position in the incoming messages.
 #[derive(Debug)]
 struct Incoming {
-    /// A header of which only `held` bytes have come, or, at [`HEADER_BYTES`], that has been given up to
-    /// `given`.
+    /// A header of which `held` bytes have been received; once complete ([`HEADER_BYTES`]), `given` of them
+    /// have been passed on.
     header: [u8; HEADER_BYTES],
     held: usize,
     given: usize,
@@ -79,16 +81,16 @@ struct Incoming {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     NotYet,
-    /// So many zeros, then the end.
+    /// This many zeros follow, then the end.
     MadeUp(u64),
     Reached,
 }
 
 impl Links {
-    /// Of process `index`, with `workers` threads in each process.
+    /// The links of process `index`, with `workers` threads in each process.
     ///
     /// # Errors
-    /// If the system has no more of something.
+    /// If the system cannot clone or configure a socket.
     pub(super) fn new(
         index: usize,
         workers: usize,
@@ -96,7 +98,7 @@ impl Links {
         lost: Lost,
     ) -> io::Result<Arc<Self>> {
         let clones = sockets.iter().flatten().map(TcpStream::try_clone).collect::<io::Result<Vec<_>>>()?;
-        // A system that waits for more to send adds 40 ms to each round of progress.
+        // Without this option (Nagle's algorithm) each round of progress takes 40 ms longer.
         clones.iter().try_for_each(|socket| socket.set_nodelay(true))?;
         Ok(Arc::new(Self {
             workers: workers as u64,
@@ -110,20 +112,20 @@ impl Links {
         }))
     }
 
-    /// One for each socket.
+    /// One link for each socket.
     pub(super) fn over(self: &Arc<Self>, sockets: Vec<Option<TcpStream>>) -> Vec<Option<Link>> {
         let link = |(remote, stream)| Link::new(stream, remote, Arc::clone(self));
         sockets.into_iter().enumerate().map(|(i, stream)| stream.map(|stream| link((i, stream)))).collect()
     }
 
-    /// Says nothing more.
+    /// Stops sending on every link, so that peers do not take a failure for progress.
     pub(super) fn mute(&self) {
         let at_work = self.at_work.lock();
         self.muted.store(true, Ordering::SeqCst);
         self.shut_down_if_left(*at_work);
     }
 
-    /// A worker is no longer at work, and reads nothing any more.
+    /// A worker has ended, and reads nothing any more.
     pub(super) fn leave(&self) {
         let mut at_work = self.at_work.lock();
         *at_work -= 1;
@@ -133,10 +135,10 @@ impl Links {
         }
     }
 
-    /// Ends what waits for a peer, where nobody waits for what it would say.
+    /// Shuts the sockets down once no worker reads and sending has stopped.
     fn shut_down_if_left(&self, at_work: usize) {
         if at_work == 0 && self.is_muted() {
-            // One that has ended is shut down.
+            // An error means that the socket is closed already.
             self.sockets.iter().for_each(|socket| socket.shutdown(Shutdown::Both).unwrap_or(()));
         }
     }
@@ -155,7 +157,7 @@ impl Links {
         self.all_left.wait_while(&mut self.at_work.lock(), |at_work| *at_work > 0);
     }
 
-    /// The length of a message, from its header.
+    /// The length of a message, from its header; or why the header is invalid.
     fn check(&self, remote: usize, header: &[u8; HEADER_BYTES]) -> Result<u64, String> {
         let field = |at: usize| {
             let (_, from) = header.split_at(8 * at);
@@ -185,7 +187,7 @@ impl Link {
         Self { stream, remote, links, broken: false, incoming }
     }
 
-    /// Reads from the socket: something, or why there is no more.
+    /// Reads from the socket: 1 byte or more, or the reason why there are none.
     fn receive(stream: &mut TcpStream, buffer: &mut [u8]) -> Result<usize, String> {
         loop {
             match stream.read(buffer) {
@@ -197,7 +199,8 @@ impl Link {
         }
     }
 
-    /// Whole headers and parts of messages. 0: the header in which it stops is held back.
+    /// Reads complete headers and parts of messages. 0: only a part of a header was received, and is held
+    /// back.
     fn next(&mut self, buffer: &mut [u8]) -> Result<usize, String> {
         let Self { stream, remote, links, incoming, .. } = self;
         if incoming.held == 0 {
@@ -227,7 +230,8 @@ impl Link {
 }
 
 impl Incoming {
-    /// How many of these bytes can be given. What is behind a last header is no message, and dropped.
+    /// Returns how many of these bytes can be passed on. Bytes behind a last header belong to no message, and
+    /// are dropped.
     fn advance(
         &mut self,
         bytes: &[u8],
@@ -253,7 +257,7 @@ impl Incoming {
                     return Ok(at + HEADER_BYTES);
                 }
                 Ok(length) => self.rest = length,
-                // First what is before it.
+                // The bytes before the invalid header are passed on first.
                 Err(_) if at > 0 => {
                     (self.header, self.held) = (*header, HEADER_BYTES);
                     return Ok(at);
@@ -321,7 +325,7 @@ impl Stream for Link {
         self.stream.set_nonblocking(nonblocking)
     }
 
-    /// Never fails: a peer that has ended too has nothing left to be told.
+    /// Never fails: a peer whose connection has ended needs no shutdown.
     fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.stream.shutdown(how).or(Ok(()))
     }

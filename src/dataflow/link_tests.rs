@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-/// A link that no worker is behind, the other end of its socket, and what is told of it.
+/// A link without workers, the other end of its socket, and the reports of lost processes.
 fn link() -> (Link, TcpStream, Receiver<(usize, String)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -26,7 +26,7 @@ fn message(length: u64) -> Vec<u8> {
     header(length).chain((0..length).map(|n| n.to_le_bytes()[0] | 1)).collect()
 }
 
-/// All that a link gives, read with buffers of this size.
+/// All bytes that a link returns, read with buffers of this size.
 fn read_all(link: &mut Link, size: usize) -> Vec<u8> {
     let (mut all, mut buffer) = (Vec::new(), vec![0; size]);
     loop {
@@ -63,7 +63,7 @@ fn what_is_cut_off_ends_in_good_order_for_the_reader() {
         drop(peer);
         let read = read_all(&mut link, 64);
         assert_eq!(told.recv().unwrap(), (1, "the connection has ended".to_owned()));
-        // Whole messages, then the mark of the end.
+        // Complete messages, then the mark of the end.
         let mut at = 0;
         while read[at..at + 48] != [0; 48] {
             let length = u64::from_be_bytes(read[at + 32..at + 40].try_into().unwrap());

@@ -7,7 +7,7 @@ fn id(n: u64) -> DocId {
     DocId::new(&format!("{n:02}")).unwrap()
 }
 
-/// What stands for a group, by definition.
+/// The visible members of a group, by definition.
 fn visible(group: &BTreeSet<u64>, limit: usize) -> BTreeSet<u64> {
     group.iter().copied().take(if group.len() <= limit { usize::MAX } else { 1 }).collect()
 }
@@ -18,8 +18,8 @@ fn copies(group: &BTreeSet<u64>, limit: usize) -> BTreeSet<(u64, u64)> {
     pairs.filter(|(a, _)| group.len() <= limit || Some(a) == group.first()).collect()
 }
 
-/// Random changes, across the limit in both directions and with every change of centre: what is told of them
-/// accumulates to the visible members and the pairs of the group that there is.
+/// Random changes, across the limit in both directions and with every change of centre: the emitted changes
+/// accumulate to the visible members and the pairs of the present group.
 #[test]
 fn changes_accumulate_to_the_group_that_there_is() {
     for limit in [0, 1, 2, 3, 5, 100] {

@@ -1,27 +1,27 @@
-//! Places in order of age: which of many things is the oldest, while they come, change and go.
+//! Places in order of age: finds the oldest of many entries while entries are added, changed and removed.
 //!
-//! A heap of four children that knows where each place stands in it: 8 bytes a place, and what changes or
-//! goes is found and moved at once, so that nothing stale is kept. What is older is told by the caller, by
-//! place, and must be a total order.
+//! A heap with four children a node, and by place the position in the heap: 8 bytes a place. A changed or
+//! removed entry is found and moved at once, so no stale entries are kept. The caller passes the comparison
+//! by age, which must be a total order of places.
 //!
 //! References: D. B. Johnson, *Priority queues with update and finding minimum spanning trees* (1975), for
 //! the heap of several children whose entries can be changed.
 
 use crate::slab::Rows;
 
-/// Children of a node: half the levels of a binary heap, in one line of cache each.
+/// Children of a node: half the levels of a binary heap, and siblings share a cache line.
 const CHILDREN: usize = 4;
 
-/// Where a place stands that has no part in the order.
+/// The heap position of a place that is not in the order.
 const NOWHERE: u32 = u32::MAX;
 
 /// See the [module](self).
 #[derive(Debug)]
 pub(super) struct Order {
-    /// Places, none older than its parent; as many as `len`, and then what was left of others.
+    /// Places, none older than its parent: the first `len` entries. Those behind are unused.
     heap: Rows<u32>,
     len: usize,
-    /// By place, where it stands in the heap.
+    /// By place, its position in the heap, or [`NOWHERE`].
     stands: Rows<u32>,
 }
 
@@ -32,22 +32,22 @@ impl Default for Order {
 }
 
 impl Order {
-    /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// The oldest one.
+    /// The oldest place.
     pub(super) fn first(&self) -> Option<u32> {
         (self.len > 0).then(|| self.heap.row(0)[0])
     }
 
-    /// Whether a place has a part in it.
+    /// Whether a place is in the order.
     pub(super) fn holds(&self, place: u32) -> bool {
         self.stands(place).is_some()
     }
 
-    /// A place has come, or has another age. `older` tells whether the first one is older than the second.
+    /// Adds a place, or updates it after its age has changed. `older(a, b)` returns whether a is older than
+    /// b.
     pub(super) fn put(&mut self, place: u32, older: impl Fn(u32, u32) -> bool) {
         let at = match self.stands(place) {
             Some(at) => at,
@@ -65,7 +65,7 @@ impl Order {
         self.settle(at, place, older);
     }
 
-    /// A place goes, if it is there; its age is still that of before.
+    /// Removes a place if it is there. Its age must still be the one it was added with.
     pub(super) fn remove(&mut self, place: u32, older: impl Fn(u32, u32) -> bool) {
         let Some(at) = self.stands(place) else { return };
         self.stands.row_mut(place as usize)[0] = NOWHERE;
@@ -82,7 +82,7 @@ impl Order {
         Some(at).filter(|at| *at != NOWHERE).map(|at| at as usize)
     }
 
-    /// Puts a place where it belongs, starting from a node that is free.
+    /// Moves a place to its position, starting from the free node `at`.
     fn settle(&mut self, mut at: usize, place: u32, older: impl Fn(u32, u32) -> bool) {
         while at > 0 {
             let parent = (at - 1) / CHILDREN;
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::hash::mix;
 
-    /// Random changes against a sorted set, with ages of which many are equal but for the place.
+    /// Random changes against a sorted set; many ages are equal, so that the place decides.
     #[test]
     fn the_first_is_the_oldest_at_any_time() {
         let mut order = Order::default();
@@ -142,7 +142,8 @@ mod tests {
         assert!(set.len() > 200);
     }
 
-    /// Documents come in order of age and go in order of age: what that costs is counted, not timed.
+    /// Documents are added in order of age and removed in order of age. The comparisons are counted, not
+    /// timed.
     #[test]
     fn whoever_comes_last_costs_one_comparison_and_whoever_goes_first_few() {
         let compared = Cell::new(0_u64);
@@ -158,7 +159,7 @@ mod tests {
             assert_eq!(order.first(), Some(place));
             order.remove(place, older);
         }
-        // Of nine levels, four comparisons each.
+        // Nine levels, four comparisons each.
         assert!(compared.take() <= 36 * u64::from(count), "{}", compared.take());
         assert_eq!(order.first(), None);
     }

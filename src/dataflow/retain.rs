@@ -1,24 +1,26 @@
-//! Retain: what the events of an epoch, and the [retention](crate::retention), make of the documents.
+//! Retain: applies the events of an epoch and the [retention](crate::retention) to the documents.
 //!
 //! ```text
-//! arrivals ─ Upsert ───────────────────────────────── what is told of documents     without a limit of their number
-//!   clock ──┘
-//! arrivals ─ Upsert ─ slots ─ Surplus ─ oldest keys ─ Retire ─ what is told         with one
-//!   clock ──┘  ▲      (all)             (all)            │
-//!              └───────────── the epoch is settled ──────┘
+//! arrivals ─ Upsert ───────────────────────────────── changes of documents     without a limit of their number
+//!    ticks ──┘
+//! arrivals ─ Upsert ─ slots ─ Surplus ─ oldest keys ─ Retire ─ changes         with a limit
+//!    ticks ──┘  ▲      (all)             (all)            │
+//!               └───────────── the epoch is settled ──────┘
 //! ```
 //!
-//! Of each document's events in an epoch the last one wins. The clock of the epoch has come from all workers
-//! when the epoch closes, so what is too old is known without a further round: late arrivals end what was in
-//! force, and the oldest documents expire.
+//! Of each document's events in an epoch the last one wins. When an epoch closes, its ticks have arrived from
+//! all workers, so its clock is known without another round: late arrivals end their documents, and the
+//! oldest documents expire.
 //!
-//! Where slots are limited, each worker tells all how many more it has; if they are too many by X, each tells
-//! all its X oldest keys, and gives up those of its own that are among the X oldest of all. The documents are
-//! shared by the three operators. "Upsert" applies no epoch, and "Surplus" tells no keys of one, before
-//! "Retire" of this worker has settled all earlier ones: keys are those of the epoch that asks for them. The
-//! frontier of "Retire" says that no worker has keys of an earlier epoch still to tell.
+//! Where slots are limited, each worker sends all workers the number of slots it has gained. If the total is
+//! X too many, each worker sends all its X oldest keys, and gives up those of its own slots that are among
+//! the X oldest of all. The three operators share the documents. "Upsert" applies an epoch, and "Surplus"
+//! sends its keys, only after "Retire" of this worker has settled all earlier epochs: the keys are always
+//! those of the epoch that needs them. When the frontier of "Retire" passes an epoch, no worker has keys of
+//! it left to send.
 //!
-//! What is told leaves when the epoch is settled, net: a document that comes and goes in it leaves no trace.
+//! The changes are emitted when the epoch is settled, net: a document that is added and removed in one epoch
+//! leaves no trace.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -44,24 +46,24 @@ use super::retaining::{Follow, Outputs, Retaining};
 use crate::origins::{Beginning, Origins};
 use crate::time::{Epoch, UnixTime};
 
-/// What all workers have to know of a batch, on its way to one.
+/// What one worker must know of a batch that another has read.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Tick {
     pub(super) to: u64,
-    /// Its time, where documents expire by age.
+    /// The time of the batch, where documents expire by age.
     pub(super) at: Option<UnixTime>,
     /// The inputs that have begun, where one process reads for others.
     pub(super) begins: Vec<Beginning>,
 }
 
-/// How many more slots a worker has, on the way to another.
+/// The number of slots that a worker has gained, sent to another.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct MoreSlots {
     to: u64,
     more: i64,
 }
 
-/// The oldest keys of a worker, on the way to another; there are `surplus` too many slots.
+/// The oldest keys of a worker, sent to another, when there are `surplus` slots too many.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Oldest {
     to: u64,
@@ -69,20 +71,19 @@ struct Oldest {
     keys: Vec<Key>,
 }
 
-/// What the events of an epoch come to.
+/// The outputs of [`retain`].
 pub(super) struct Retained<'scope, F: Follow> {
-    /// What is told of documents.
+    /// Changes of documents.
     pub(super) records: Stream<'scope, Epoch, Vec<F::Record>>,
-    /// How many more documents count, where that has changed.
+    /// Changes of the number of documents that count, where not 0.
     pub(super) more: Stream<'scope, Epoch, Vec<i64>>,
-    /// What a later run needs to go on from here, if documents are kept; and what was done to which document.
+    /// What a later run needs to continue from here, if documents are kept; and the causes.
     pub(super) reached: Stream<'scope, Epoch, Vec<Reached>>,
     /// The documents of this worker.
     pub(super) documents: SharedDocuments<F::Value>,
 }
 
-/// Applies the events of each epoch to the documents, which are partitioned by the hash of their ids. `ticks`
-/// are the times of batches.
+/// Applies the events of each epoch to the documents, which are partitioned by the hash of their ids.
 pub(super) fn retain<'scope, F: Follow>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     ticks: Stream<'scope, Epoch, Vec<Tick>>,
@@ -98,14 +99,14 @@ pub(super) fn retain<'scope, F: Follow>(
     Retained { records, more, reached, documents }
 }
 
-/// What leaves, as streams.
+/// The outputs, as streams.
 type Leaving<'scope, F> = (
     Stream<'scope, Epoch, Vec<<F as Follow>::Record>>,
     Stream<'scope, Epoch, Vec<i64>>,
     Stream<'scope, Epoch, Vec<Reached>>,
 );
 
-/// The three outputs of an operator that settles epochs.
+/// Adds the three outputs of an operator that settles epochs.
 macro_rules! leaving {
     ($builder:ident => $give:ident, $streams:ident) => {
         let (records, records_stream) = $builder.new_output();
@@ -130,7 +131,7 @@ macro_rules! leaving {
     };
 }
 
-/// Without a limit of slots: an epoch is settled when it is applied.
+/// Without a limit of slots: an epoch is settled as soon as it is applied.
 fn at_once<'scope, F: Follow>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     ticks: Stream<'scope, Epoch, Vec<Tick>>,
@@ -156,10 +157,11 @@ fn at_once<'scope, F: Follow>(
     streams
 }
 
-/// The documents of a worker, as the three operators of [`in_rounds`] share them.
+/// The documents of a worker, shared by the three operators of [`in_rounds`].
 struct Shared<F: Follow> {
     retaining: Rc<RefCell<Retaining<F>>>,
-    /// Epochs before this one are settled: on this worker, and all have told their oldest keys of them.
+    /// Epochs before this one are settled on this worker, and all workers have sent their oldest keys of
+    /// them.
     settled: Rc<Cell<Epoch>>,
 }
 
@@ -169,7 +171,7 @@ impl<F: Follow> Clone for Shared<F> {
     }
 }
 
-/// With at most `most` slots, of all workers.
+/// With at most `most` slots over all workers: an epoch is settled in two rounds.
 fn in_rounds<'scope, F: Follow>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     ticks: Stream<'scope, Epoch, Vec<Tick>>,
@@ -183,7 +185,7 @@ fn in_rounds<'scope, F: Follow>(
     retire(oldest, shared, [first, second])
 }
 
-/// Applies each epoch once all before it are settled, and tells how many more slots there are.
+/// Applies each epoch once all earlier ones are settled, and sends how many slots were gained.
 fn apply<'scope, F: Follow>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     ticks: Stream<'scope, Epoch, Vec<Tick>>,
@@ -209,7 +211,7 @@ fn apply<'scope, F: Follow>(
                 let epoch = *capabilities[0].time();
                 let clock = epochs.clock_of(epoch);
                 let more = shared.retaining.borrow_mut().apply(epoch, events, clock);
-                // Oneself always, so that the epoch is settled.
+                // Always to itself, so that the epoch is settled.
                 let to = (0..peers).filter(|to| *to == this || more != 0);
                 slots.activate().session(&capabilities[0]).give_iterator(to.map(|to| MoreSlots { to, more }));
             }
@@ -218,10 +220,11 @@ fn apply<'scope, F: Follow>(
     (slots_stream, again)
 }
 
-/// Adds up the slots of all workers, and tells the oldest keys of this one if there are too many.
+/// Adds up the slots of all workers, and sends the oldest keys of this worker if there are too many.
 ///
-/// As "Upsert" it waits until this worker has settled all before: a worker without events of an epoch does
-/// not hold back the others, which may ask for its keys before it has given up those of the epoch before.
+/// Like "Upsert" it waits until this worker has settled all earlier epochs. A worker without events in an
+/// epoch does not delay the others, which may ask for its keys before it has given up those of the epoch
+/// before.
 fn surplus<'scope, F: Follow>(
     slots: Stream<'scope, Epoch, Vec<MoreSlots>>,
     shared: Shared<F>,
@@ -244,7 +247,7 @@ fn surplus<'scope, F: Follow>(
             {
                 let more = told.iter().map(|one| one.more).sum();
                 all = all.checked_add_signed(more).expect("no more slots go than came");
-                // All workers come to the same number.
+                // All workers compute the same number.
                 let surplus = usize::try_from(all.saturating_sub(most)).expect("slots fit in memory");
                 all = all.min(most);
                 let keys = shared.retaining.borrow().documents.borrow_mut().oldest(surplus);
@@ -289,7 +292,7 @@ fn retire<'scope, F: Follow>(
     streams
 }
 
-/// The open epochs of an operator that takes arrivals, and their clocks.
+/// The open epochs of an operator that receives arrivals, and their clocks.
 struct Epochs {
     stash: Stash<Arrival>,
     clocks: BTreeMap<Epoch, Option<UnixTime>>,
@@ -301,8 +304,8 @@ impl Epochs {
         Self { stash: Stash::new(), clocks: BTreeMap::new(), origins }
     }
 
-    /// Batches of an epoch have these times, and begin these inputs: it is handled, also without events. With
-    /// the capability for each of `outputs` outputs.
+    /// Stores the ticks of an epoch, which is then handled even without events, and the inputs that have
+    /// begun. Keeps the capability for each of `outputs` outputs.
     fn tick<'a>(
         &mut self,
         time: &InputCapability<Epoch>,
@@ -319,7 +322,7 @@ impl Epochs {
         }
     }
 
-    /// The greatest time of the batches of an epoch, which is closed.
+    /// The greatest time of the batches of a closed epoch.
     fn clock_of(&mut self, epoch: Epoch) -> Option<UnixTime> {
         self.clocks.remove(&epoch).flatten()
     }

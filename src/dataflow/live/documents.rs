@@ -1,4 +1,4 @@
-//! Documents: which are alive, where each is kept, and how their number changes.
+//! Documents: which are alive, their places, and how their number changes.
 
 use timely::dataflow::Stream;
 
@@ -12,7 +12,7 @@ use crate::dataflow::visitors::Look;
 use crate::text::Terms;
 use crate::time::Epoch;
 
-/// What is in force of a document, for the number of those that are weighed.
+/// The state of a document's text, from which the documents with terms are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::dataflow) enum Text {
     Ended,
@@ -24,16 +24,16 @@ impl InForce for Text {
     const ENDED: Self = Self::Ended;
 }
 
-/// By what a document is compared, of what is in force of it.
+/// What a document is compared by, from its place and the value in force.
 pub(super) fn look(place: u32, text: Text) -> Look {
     if text == Text::WithTokens { Look::Weighed(place) } else { Look::Nothing }
 }
 
-/// Documents by place, with every event, since terms are compared where they are kept.
+/// [`Follow`] for documents by place. Reports every event, since terms are compared where they are stored.
 pub(in crate::dataflow) enum Updates {}
 
-/// Finds each event's document, which are partitioned by the hash of their ids. Updates of a document are in
-/// the order of its events.
+/// Finds the document of each event; documents are partitioned by the hash of their ids. Updates of a
+/// document are in the order of its events.
 pub(super) fn documents<'scope>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     ticks: Stream<'scope, Epoch, Vec<Tick>>,
@@ -44,7 +44,7 @@ pub(super) fn documents<'scope>(
 
 impl Follow for Updates {
     type Value = Text;
-    /// None without a token.
+    /// `None` without a token.
     type Text = Option<Box<Terms>>;
     type Record = Update;
 

@@ -4,26 +4,26 @@
 //! arrivals ─ Documents ─┬─ updates ──────────────────────┬─ Terms ─┬─ local frequencies ─ Weigh ─┬─ memberships
 //!            (by id)    └─ more, fewer ─ Tables ─ is due ┤         │                             └─ table in force
 //!                                        (one)           │         ├─ memberships
-//!                                       visitors' terms ─┘         └─ visitors, sketched
+//!                                        queries' terms ─┘         └─ queries, sketched
 //! ```
 //!
-//! Weights come from a numbered **table**: how many documents there are, and how many of them hold each
-//! feature. The rule: when an epoch closes and the number of documents alive [is due](Growth::is_due) for
-//! another table than the one in force, that corpus, as of the end of the epoch, makes the next table, and
-//! all documents are sketched by it in the same epoch. So which table is in force after an epoch follows from
-//! the table before and from the corpus at its end; the order of events within the epoch, the number of
-//! partitions that they come from and the number of workers have no part in it. What leaves is D(C) *under
-//! the table in force*: the pairs that a fresh run finds with that table frozen.
+//! Weights come from a numbered **table**: the number of documents, and for each feature how many of them
+//! hold it. The rule: when an epoch closes and the number of live documents [is due](Growth::is_due) for
+//! another table than the one in force, the corpus at the end of that epoch makes the next table. All
+//! documents are sketched by it in the same epoch. So the table in force after an epoch follows from the
+//! table before and from the corpus at its end. The order of events within the epoch, the number of
+//! partitions and the number of workers do not matter. The output is D(C) *under the table in force*: the
+//! pairs that a fresh run finds with that table frozen.
 //!
-//! The rule looks at ends of epochs, and not at each event, because events of several partitions have no
-//! common order, and because a decision must be a part of what is committed:
-//! [`TableInForce`](crate::time::TableInForce) arrives at the time of the epoch that made it, on worker 0, to
-//! be written with the progress of that epoch. The price: the cut into epochs has a part in which table is in
-//! force. As one epoch, a corpus is weighed by its own frequencies.
+//! The rule is applied at ends of epochs, not at each event, for two reasons. Events of several partitions
+//! have no common order. And the decision must be a part of what is committed:
+//! [`TableInForce`](crate::time::TableInForce) arrives on worker 0 at the time of the epoch that made it, and
+//! is written with the progress of that epoch. The price: the cut into epochs affects which table is in
+//! force. A corpus that arrives as one epoch is weighted by its own frequencies.
 //!
-//! A table costs a sketch of every document. Between two tables, documents come or go in proportion to their
-//! number, so that is a constant for each event, amortised: at a factor of 2, two sketches for a document
-//! that comes, one for one that goes.
+//! A new table costs one sketch of every document. Between two tables, a number of documents proportional to
+//! the corpus is added or removed, so the cost is a constant for each event, amortised: at a factor of 2, two
+//! sketches for an added document, one for a removed one.
 
 mod documents;
 mod tables;
@@ -46,33 +46,32 @@ use crate::time::Epoch;
 /// What an event does to a document of this worker.
 #[derive(Clone, Debug)]
 pub(super) struct Update {
-    /// Where the document is kept; of one document within an epoch.
+    /// The document's place in its worker's store; valid within the epoch.
     place: u32,
     text: NewText,
 }
 
 #[derive(Clone, Debug)]
 enum NewText {
-    /// This text is in force, by its terms; none if it has no token.
+    /// The terms of the text that is in force now; `None` if it has no token.
     InForce(DocId, Option<Box<Terms>>),
-    /// The document ends.
+    /// The document has ended.
     Ended,
 }
 
-/// What live weights give.
+/// The outputs of [`live`].
 pub(super) struct Live<'scope> {
     /// Of documents in sketches; the counterpart of [`upsert`](super::upsert::upsert).
     pub(super) memberships: Stream<'scope, Epoch, Vec<Membership>>,
-    /// As [`upsert`](super::upsert::upsert)'s; with which documents are weighed otherwise, and on worker 0,
-    /// in each epoch that makes one, the table that is in force from its end on. Before the first there is
+    /// The reports of [`upsert`](super::upsert::upsert), the documents whose weights changed, and, from
+    /// worker 0, the table that is in force from the end of its epoch on. Before the first table there is
     /// none.
     pub(super) reached: Stream<'scope, Epoch, Vec<Reached>>,
-    /// Visitors, with their sketches.
+    /// Queries with their sketches.
     pub(super) callers: Stream<'scope, Epoch, Vec<Caller>>,
 }
 
-/// Sketches documents by live weights, and visitors, by the table that they find in force; `seekers` ask
-/// about documents.
+/// Sketches documents by live weights, and queries by the table in force when they are handled.
 pub(super) fn live<'scope>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     ticks: Stream<'scope, Epoch, Vec<Tick>>,
@@ -91,14 +90,14 @@ pub(super) fn live<'scope>(
     }
 }
 
-/// What comes of updates.
+/// The outputs of [`weighed`].
 struct Weighed<'scope> {
     memberships: Stream<'scope, Epoch, Vec<Membership>>,
     reached: Stream<'scope, Epoch, Vec<Reached>>,
     callers: Stream<'scope, Epoch, Vec<Caller>>,
 }
 
-/// Sketches documents from their updates and from how their number changes.
+/// Sketches documents from their updates and from the changes of their number.
 fn weighed<'scope>(
     updates: Stream<'scope, Epoch, Vec<Update>>,
     changes: Stream<'scope, Epoch, Vec<i64>>,
@@ -132,7 +131,7 @@ mod tests {
 
     const EPOCHS: u64 = 12;
 
-    /// The documents alive after an epoch: 2, 4 … 8, the same again, then two fewer each time.
+    /// The live documents after an epoch: 2, 4 … 8, then 8 until their number falls by two in each epoch.
     fn alive(epoch: u64) -> std::ops::Range<u64> {
         0..2 * epoch.min(4).min(EPOCHS - epoch)
     }
@@ -148,7 +147,7 @@ mod tests {
         Scheme { version: VERSION, text: rules, sketch, blocks: None, exact: false }
     }
 
-    /// The tables that a run tells of, with the epochs that make them.
+    /// The tables that a run reports, with the epochs that make them.
     fn told(workers: usize) -> Vec<(Epoch, TableInForce)> {
         let (sender, receiver) = channel();
         let sender = Mutex::new(sender);
@@ -202,8 +201,7 @@ mod tests {
         receiver.into_iter().collect()
     }
 
-    /// Whoever writes the progress of an epoch is told which table is in force after it, once, from one
-    /// place.
+    /// Each table is reported once, at the time of the epoch that makes it, for the progress of that epoch.
     #[test]
     fn the_table_in_force_is_told_with_the_epoch_that_makes_it() {
         let mut featurizer = Featurizer::new(scheme().text);

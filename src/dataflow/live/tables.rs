@@ -1,4 +1,4 @@
-//! Tables: whether the end of an epoch makes the next one.
+//! Tables: decides whether the end of an epoch makes the next table.
 
 use std::sync::Arc;
 
@@ -15,16 +15,16 @@ use crate::time::Epoch;
 /// The corpus at the end of this epoch makes a table.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct TableDue {
-    /// The worker that is told.
+    /// The worker that receives this record.
     pub(super) to: u64,
-    /// From 1.
+    /// The number of the table, from 1.
     pub(super) number: u64,
     /// Documents with terms, of all workers.
     pub(super) documents: u64,
 }
 
-/// Adds up the documents with terms, on one worker, and tells all workers of each epoch whose end makes a
-/// table. `changes` are how many more there are at the end of an epoch than before.
+/// Adds up the documents with terms, on one worker, and sends a record to all workers for each epoch whose
+/// end makes a table. `changes` are the changes of the number of documents in an epoch.
 pub(super) fn tables<'scope>(
     changes: Stream<'scope, Epoch, Vec<i64>>,
     growth: Growth,
@@ -38,7 +38,7 @@ pub(super) fn tables<'scope>(
     by_epoch(changes, Exchange::new(|_: &i64| 0), "Tables", move |epoch, changes, emit| {
         let change = changes.iter().sum();
         documents = documents.checked_add_signed(change).expect("no more documents go than came");
-        // An earlier run has decided what is due before.
+        // In earlier epochs an earlier run has decided.
         if live.holds(epoch) && growth.is_due(in_force, documents) {
             (in_force, number) = (documents, number + 1);
             metrics.add(Counter::IdfTables, 1);

@@ -1,14 +1,14 @@
-//! The terms of the documents alive on one worker, compact, and how many documents hold each.
+//! The terms of the live documents on one worker, stored compactly, and how many documents hold each feature.
 //!
-//! A vocabulary gives each feature a number; a document is the ascending numbers of its features, as
-//! differences, and their counts, both in LEB128: two to four bytes a term, where features and counts as they
-//! are take twelve. A feature that nobody holds any more gives its number back.
+//! A vocabulary gives each feature a number. A document is the ascending numbers of its features, as
+//! differences, and their counts, both in LEB128: two to four bytes a term, where uncoded features and counts
+//! take twelve. The number of a feature without holders is reused.
 
 use hashbrown::HashTable;
 
 use crate::text::Terms;
 
-/// The vocabulary.
+/// Numbers of features.
 #[derive(Debug, Default)]
 pub(super) struct Vocabulary {
     entries: Vec<Entry>,
@@ -19,7 +19,7 @@ pub(super) struct Vocabulary {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     feature: u64,
-    /// Documents that have it.
+    /// Documents that have the feature.
     holders: u32,
 }
 
@@ -28,7 +28,7 @@ struct Entry {
 pub(super) struct Coded(Box<[u8]>);
 
 impl Vocabulary {
-    /// A document with these terms comes.
+    /// Adds a document with these terms.
     pub(super) fn insert(&mut self, terms: &Terms) -> Coded {
         let mut numbered: Vec<(u32, u32)> = terms
             .ids
@@ -47,7 +47,7 @@ impl Vocabulary {
         Coded(bytes.into())
     }
 
-    /// A document with these terms goes.
+    /// Removes a document with these terms.
     pub(super) fn remove(&mut self, coded: &Coded) {
         for (number, _) in coded.iter() {
             let entry = &mut self.entries[number as usize];
@@ -61,7 +61,7 @@ impl Vocabulary {
         }
     }
 
-    /// The terms that a document came with.
+    /// Decodes the terms of a document.
     pub(super) fn terms(&self, coded: &Coded) -> Terms {
         let mut terms: Vec<(u64, u32)> =
             coded.iter().map(|(number, count)| (self.entries[number as usize].feature, count)).collect();
@@ -114,7 +114,7 @@ impl Coded {
     }
 }
 
-/// LEB128: seven bits a byte, the lowest first, the high bit set on all but the last.
+/// Appends a number in LEB128: seven bits a byte, the lowest first, the high bit set on all but the last.
 #[expect(clippy::cast_possible_truncation, reason = "seven bits are meant")]
 fn write(mut value: u32, bytes: &mut Vec<u8>) {
     while value >= 0x80 {
@@ -124,7 +124,7 @@ fn write(mut value: u32, bytes: &mut Vec<u8>) {
     bytes.push(value as u8);
 }
 
-/// Takes what [`write`] wrote off the front.
+/// Removes a number that [`write`] wrote from the front.
 fn read(bytes: &mut &[u8]) -> u32 {
     let mut value = 0;
     for shift in (0..).step_by(7) {
@@ -149,8 +149,8 @@ mod tests {
         Terms { ids: text.keys().copied().collect(), counts: text.values().copied().collect() }
     }
 
-    /// Documents come and go: terms are read back as they were written, holders are counted, and numbers are
-    /// used again.
+    /// Documents are added and removed: terms are read back as they were written, holders are counted, and
+    /// numbers are reused.
     #[test]
     fn terms_are_kept_and_holders_counted() {
         let mut vocabulary = Vocabulary::default();

@@ -1,8 +1,9 @@
-//! Terms: what the documents alive hold, and their sketches by the table in force.
+//! Terms: the terms of the live documents, and their sketches by the table in force.
 //!
-//! An epoch without a new table sketches the documents that it touched, at once. At the end of one with a new
-//! table, each worker sends the frequencies in its documents to all ([`apply`]); with those of all, each
-//! makes the table and sketches all its documents ([`weigh`]). Until then later epochs wait.
+//! In an epoch without a new table, the documents that it touched are sketched at once. At the end of an
+//! epoch with a new table, each worker sends the frequencies in its documents to all workers ([`apply`]).
+//! From those of all workers, each makes the table and sketches all its documents ([`weigh`]). Until then
+//! later epochs wait.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -36,11 +37,11 @@ use crate::time::{Epoch, TableInForce};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct LocalFrequencies {
     table: TableDue,
-    /// Features, and how many documents of this worker hold them.
+    /// Features, and how many documents of this worker hold each.
     holders: Vec<(u64, u32)>,
 }
 
-/// The documents alive on one worker, with the table in force.
+/// The live documents of one worker, with the table in force.
 pub(super) struct WeighedDocuments {
     vocabulary: Vocabulary,
     /// By place.
@@ -50,13 +51,13 @@ pub(super) struct WeighedDocuments {
     table: Arc<IdfTable>,
     maker: SketchMaker,
     metrics: Arc<Metrics>,
-    /// A table is being made: later epochs wait.
+    /// Whether a table is being made: later epochs wait.
     waits: bool,
-    /// Who is to be woken when it has been made.
+    /// The operator to activate when the table has been made.
     waiting: Activator,
 }
 
-/// What an epoch brings.
+/// A record of an epoch.
 enum Record {
     Update(Update),
     Due(TableDue),
@@ -76,26 +77,27 @@ impl From<TableDue> for Record {
 
 struct Document {
     id: DocId,
-    /// None if the text has no token.
+    /// `None` if the text has no token.
     terms: Option<Coded>,
-    /// What has been told.
+    /// The sketch of the membership that was last emitted.
     sketch: Option<SketchId>,
     alive: bool,
 }
 
-/// What the updates of an epoch come to.
+/// The outputs of [`apply`].
 pub(super) struct Applied<'scope> {
-    /// Of what they touched, in an epoch without a new table.
+    /// Memberships of the touched documents, in an epoch without a new table.
     pub(super) memberships: Stream<'scope, Epoch, Vec<Membership>>,
-    /// In an epoch with a new table.
+    /// Parts of the table, in an epoch with a new table.
     pub(super) frequencies: Stream<'scope, Epoch, Vec<LocalFrequencies>>,
-    /// Visitors, with their sketches.
+    /// Queries with their sketches.
     pub(super) callers: Stream<'scope, Epoch, Vec<Caller>>,
     pub(super) documents: Rc<RefCell<WeighedDocuments>>,
 }
 
-/// Applies the updates of each epoch, and sketches what they touched or, in an epoch with a new table,
-/// counts. A visitor is sketched by the table in force after the epoch before the one at whose time it comes.
+/// Applies the updates of each epoch. Then it sketches the touched documents or, in an epoch with a new
+/// table, counts the holders of features. A query at the time of an epoch is sketched by the table in force
+/// after the epoch before.
 pub(super) fn apply<'scope>(
     updates: Stream<'scope, Epoch, Vec<Update>>,
     due: Stream<'scope, Epoch, Vec<TableDue>>,
@@ -127,19 +129,19 @@ pub(super) fn apply<'scope>(
             callers.for_each_time(|time, data| visiting.keep(&time, 3, data));
             let mut documents = documents.borrow_mut();
             while !documents.waits {
-                // What is about the corpus is of the two first; visitors only hold back what comes after
-                // them.
+                // Only the first two inputs bring changes of the corpus; queries only hold back the epochs
+                // after their own.
                 while let Some((capabilities, present)) = visiting.next_begun(&frontiers[..2], &stash) {
                     let mut sketched = sketched.activate();
                     let mut session = sketched.session(&capabilities[2]);
                     present.into_iter().for_each(|caller| session.give(documents.look(caller)));
                 }
-                // An epoch is closed when neither input can bring more of it.
+                // An epoch is closed when no input can receive more of it.
                 let Some((capabilities, records)) = stash.next_closed(frontiers) else { break };
                 let mut next = None;
                 for record in records {
                     match record {
-                        // One channel from one operator: they come in the order of their events.
+                        // One channel from one operator: updates arrive in the order of their events.
                         Record::Update(update) => documents.apply(update),
                         Record::Due(table) => next = Some(table),
                     }
@@ -168,8 +170,8 @@ pub(super) fn apply<'scope>(
     }
 }
 
-/// Makes the tables, and sketches all documents by each; worker 0 tells which table it is, each worker which
-/// of its documents that changes.
+/// Makes the tables, and sketches all documents by each. Worker 0 reports the table, each worker reports
+/// which of its documents the table changes.
 pub(super) fn weigh<'scope>(
     frequencies: Stream<'scope, Epoch, Vec<LocalFrequencies>>,
     documents: Rc<RefCell<WeighedDocuments>>,
@@ -257,7 +259,7 @@ impl WeighedDocuments {
         }
     }
 
-    /// Sketches a visitor by the table in force.
+    /// Sketches a query by the table in force.
     fn look(&mut self, caller: Caller) -> Caller {
         let look = match caller.look {
             Look::Terms(terms) => match self.maker.sketch_terms(&terms, &self.table) {
@@ -273,7 +275,7 @@ impl WeighedDocuments {
         Caller { look, ..caller }
     }
 
-    /// Sketches the documents that the epoch changed, and tells what changed of them.
+    /// Sketches the documents that the epoch changed, and emits the changes of memberships.
     fn sketch_touched(&mut self, mut tell: impl FnMut(Membership)) {
         let mut touched = std::mem::take(&mut self.touched);
         touched.sort_unstable();
@@ -284,13 +286,12 @@ impl WeighedDocuments {
         self.touched = touched;
     }
 
-    /// Sketches all documents by a new table, tells what changed of them, and lets later epochs go on. What
-    /// comes back: those that no event of the epoch has touched, and that have another sketch; by the hash of
-    /// their ids.
+    /// Sketches all documents by a new table, emits the changes of memberships, and unblocks later epochs.
+    /// Returns a cause for each document whose sketch changed although no event of the epoch touched it.
     fn sketch_all_by(&mut self, table: Arc<IdfTable>, mut tell: impl FnMut(Membership)) -> Vec<(u64, Cause)> {
         self.table = table;
         let all = 0..self.documents.len();
-        // Sketched before, so again.
+        // Documents that had a sketch are counted as sketched again.
         let anew = self.documents.iter().flatten().filter(|document| document.sketch.is_some()).count();
         self.metrics.add(Counter::Resketched, anew as u64);
         let mut by_events = vec![false; self.documents.len()];

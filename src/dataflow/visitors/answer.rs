@@ -1,4 +1,4 @@
-//! Answer: what a visitor has found, gathered where it was let in.
+//! Answer: collects the partial answers to a query on the worker that admitted it.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -14,35 +14,35 @@ use crate::hash::SketchId;
 use crate::time::Epoch;
 use crate::visit::{Answer, Found, Reply, Similar};
 
-/// The visitors that a worker has let in and that are under way.
+/// The queries that a worker has admitted and not yet answered.
 pub(in crate::dataflow) struct Lobby {
     worker: u64,
     next: u64,
     by_number: BTreeMap<u64, Gathered>,
 }
 
-/// What has been heard of a visitor.
+/// The partial answers to a query so far.
 struct Gathered {
     reply: Reply,
     top: usize,
-    /// Whether it has a sketch, how many workers' blocks say whom they have sent it to, and what is known of
-    /// the document; once that is known.
+    /// Set by "Enter": whether the query has a sketch, the number of probes, and what is known of the
+    /// document.
     entered: Option<(bool, usize, Option<Found>)>,
-    /// How many have, to how many workers, and how many of these have said what they found.
+    /// The number of answered probes, of comparisons that these announced, and of answered comparisons.
     heard: (usize, usize, usize),
-    /// Two workers' blocks may have sent it to the same sketch.
+    /// By sketch, since the blocks of two workers may have found the same candidate.
     met: BTreeMap<SketchId, Met>,
-    /// All that it is paired with, whatever else it has met: see [`Said::Hidden`].
+    /// The only match, instead of `met`: see [`Said::Hidden`].
     hidden_by: Option<Met>,
 }
 
 impl Lobby {
-    /// Nobody is there.
+    /// Without queries.
     pub(in crate::dataflow) fn new(worker: usize) -> Self {
         Self { worker: worker as u64, next: 0, by_number: BTreeMap::new() }
     }
 
-    /// Lets a visitor in, who is told the best `top`.
+    /// Adds a query that asks for the best `top` documents.
     pub(in crate::dataflow) fn let_in(&mut self, reply: Reply, top: usize) -> Name {
         let number = self.next;
         self.next += 1;
@@ -52,7 +52,7 @@ impl Lobby {
         Name { worker: self.worker, number }
     }
 
-    /// Takes a note; who has found all that there is, leaves.
+    /// Adds a partial answer. Returns the query if this was the last one, and removes it.
     fn take(&mut self, Note { name, said }: Note) -> Option<Gathered> {
         let gathered = self.by_number.get_mut(&name.number).expect("a visitor is there until all is said");
         gathered.hear(said);
@@ -82,13 +82,13 @@ impl Gathered {
         }
     }
 
-    /// Whether all has been said: then as many have been heard as were told of.
+    /// Whether all announced probes and comparisons have been answered.
     fn is_whole(&self) -> bool {
         let (blocks, calls, found) = self.heard;
         self.entered.is_some_and(|(_, guests, _)| guests == blocks) && calls == found
     }
 
-    /// The answer, of an epoch.
+    /// Sends the answer, of an epoch.
     fn answer(mut self, epoch: Epoch) {
         let (sketched, _, document) = self.entered.unwrap_or_default();
         let mut more = 0;
@@ -111,14 +111,14 @@ impl Gathered {
     }
 }
 
-/// Answers visitors, each where it was let in, once all that was announced has been said.
+/// Answers queries on the worker that admitted them, once all announced partial answers have arrived.
 pub(in crate::dataflow) fn answer(notes: Stream<'_, Epoch, Vec<Note>>, lobby: Rc<RefCell<Lobby>>) {
     let mut builder = OperatorBuilder::new("Answer".to_owned(), notes.scope());
     let mut notes = builder.new_input(notes, Exchange::new(|note: &Note| note.name.worker));
     builder.build(move |_| {
         move |_| {
             notes.for_each_time(|time, data| {
-                // They came at the time of the epoch that follows the one that they have seen.
+                // Partial answers are at the time of the epoch after the one that they describe.
                 let epoch = time.time() - 1;
                 for note in data.flat_map(|d| d.drain(..)) {
                     let whole = lobby.borrow_mut().take(note);

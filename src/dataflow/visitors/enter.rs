@@ -1,4 +1,4 @@
-//! Enter: a visitor's sketch to those workers who own a block of its.
+//! Enter: sends a query's sketch to the workers that own one of its blocks.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,15 +18,15 @@ use crate::dataflow::sketches::Sketches;
 use crate::dataflow::{Stages, parcels};
 use crate::time::Epoch;
 
-/// Visitors on their way.
+/// The outputs of [`enter`].
 pub(in crate::dataflow) struct Entered<'scope> {
     pub(in crate::dataflow) guests: Stream<'scope, Epoch, Vec<Guest>>,
     pub(in crate::dataflow) notes: Stream<'scope, Epoch, Vec<Note>>,
 }
 
-/// Sends visitors, who have a sketch now if they have any, to the blocks. Those of documents take theirs from
-/// `sketches`, once all is held that the epoch before has brought: that is when `changed` has no record of it
-/// any more.
+/// Sends queries, which have their sketch now if they have any, to the blocks. Id queries read theirs from
+/// `sketches`, once these hold all changes of the epoch before: that is when `changed` can receive no more
+/// records of it.
 pub(in crate::dataflow) fn enter<'scope, D: Clone + 'static>(
     callers: Stream<'scope, Epoch, Vec<Caller>>,
     changed: &Stream<'scope, Epoch, Vec<D>>,
@@ -80,7 +80,7 @@ pub(in crate::dataflow) fn enter<'scope, D: Clone + 'static>(
                     let_in(&[time.retain(0), time.retain(1)], &mut others.drain(..));
                 }
             });
-            // Only its frontier counts.
+            // Only the frontier is used.
             changed.for_each_time(|_, _| ());
             while let Some((capabilities, present)) = waiting.next_begun(&frontiers[1..], &nothing) {
                 let_in(&capabilities, &mut present.into_iter());
@@ -90,7 +90,7 @@ pub(in crate::dataflow) fn enter<'scope, D: Clone + 'static>(
     Entered { guests: guests_stream, notes: notes_stream }
 }
 
-/// A visitor to all workers who own a block of its sketch, and to the one that owns the sketch, for its
+/// Sends a query to all workers that own a block of its sketch, and to the one that owns the sketch, for its
 /// copies.
 fn guests_of(presence: &Presence, blocking: &dyn Blocking, peers: usize, mut send: impl FnMut(Guest)) {
     let mut keys = Vec::new();
@@ -102,7 +102,7 @@ fn guests_of(presence: &Presence, blocking: &dyn Blocking, peers: usize, mut sen
     }
 }
 
-/// Of each worker, the keys that it owns.
+/// By worker, the keys that it owns.
 fn by_owner(keys: &[BlockKey], peers: usize) -> impl Iterator<Item = (u64, Vec<BlockKey>)> {
     let mut owned = vec![Vec::new(); peers];
     keys.iter().for_each(|key| owned[parcels::owner(*key, peers)].push(*key));

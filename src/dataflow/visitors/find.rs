@@ -1,4 +1,4 @@
-//! Find: a document by its id, as the last epoch has left it that was applied where it is kept.
+//! Find: reads a document by its id, as of the last epoch that was applied on its worker.
 
 use timely::container::CapacityContainerBuilder;
 use timely::dataflow::Stream;
@@ -12,9 +12,9 @@ use crate::dataflow::epochs::Stash;
 use crate::time::Epoch;
 use crate::visit::Found;
 
-/// Finds the documents that visitors ask about. `look` tells what to compare by, of a document's place and of
-/// what is in force of it; `changed` has no record of an epoch any more once all documents are as the epoch
-/// has left them.
+/// Finds the documents of id queries. `look` returns what to compare by, from a document's place and the
+/// value in force. `changed` can receive no more records of an epoch once all documents are as of the end of
+/// the epoch.
 pub(in crate::dataflow) fn find<'scope, V: InForce, D: Clone + 'static>(
     seekers: Stream<'scope, Epoch, Vec<Seeker>>,
     changed: &Stream<'scope, Epoch, Vec<D>>,
@@ -30,15 +30,15 @@ pub(in crate::dataflow) fn find<'scope, V: InForce, D: Clone + 'static>(
         let (mut stash, nothing) = (Stash::<Seeker>::new(), Stash::<D>::new());
         move |frontiers| {
             seekers.for_each_time(|time, data| stash.keep(&time, 1, data));
-            // Only its frontier counts.
+            // Only the frontier is used.
             behind.for_each_time(|_, _| ());
             let documents = documents.borrow();
-            // While an epoch is applied nobody is let in. That ends, for no epoch follows another for ever:
-            // it would wait for the visitor.
+            // While an epoch is being applied no query is handled. That wait is bounded: the next epoch
+            // cannot begin before the query has been sent on.
             while let Some(epoch) = documents.epoch()
                 && let Some((capabilities, present)) = stash.next_begun(&frontiers[1..], &nothing)
             {
-                // Later epochs may have been applied here.
+                // Later epochs may have been applied on this worker.
                 let next = (*capabilities[0].time()).max(epoch + 1);
                 let capability = capabilities[0].delayed(&next);
                 let mut callers = callers.activate();

@@ -1,30 +1,29 @@
-//! Visitors: questions that go through the dataflow beside the documents, meet what is there, and leave no
-//! trace.
+//! Queries in the dataflow: they are compared with the documents, and change nothing.
 //!
 //! ```text
-//!  ingest ── callers ──┬─ Enter ─ guests ─▶ Blocks ─ calls ─▶ Compare ─ notes ─┬─▶ Answer ─▶ who asked
-//!  (text to sketch)    │    └ notes ──────────┴ notes ─────────────────────────┘
-//!     └── seekers ─ Find                                                    where it was let in
-//!        (documents by id)
+//!  ingest ── resolved ─┬─ Enter ─ probes ─▶ Blocks ─ comparisons ─▶ Compare ─┬─▶ Answer ─▶ reply
+//!  (text to sketch)    │    └───── partial answers ──┴───────────────────────┘
+//!     └── by id ─ Find ┘                                   on the worker that admitted the query
+//!          (documents)
 //! ```
 //!
-//! A visitor comes in at the time e of an epoch that is open, and is of the corpus after e - 1. "Blocks"
-//! holds it until all of e - 1 is in the blocks, and handles it before any of e: it asks whom the sketch
-//! *would* meet. From there it is called on those who own the sketches met, which compare, and read the
-//! members as of e - 1. As all records at e, it holds their epoch open for those behind it while it is on its
-//! way: what it names is held (see [`sketches`](super::sketches)), and its epoch, which lasts a hundred
-//! milliseconds, never waits for the few that a visitor takes.
+//! A query enters at the time e of an epoch that is open, and its answer is of the corpus after e - 1.
+//! "Blocks" holds its probes until all of e - 1 is in the blocks, and handles them before any record of e: it
+//! finds the sketches that the query *would* share a block with. Comparisons are sent to the owners of these
+//! sketches, which compare and read the members as of e - 1. Like all records at e, the query keeps epoch e
+//! open for the operators downstream of it. So the sketches that it names are still stored (see
+//! [`sketches`](super::sketches)). Epochs last about a hundred milliseconds, a query takes a few.
 //!
-//! Nothing on its way waits for an epoch to close. "Answer" knows by counting that it has heard all: Enter
-//! says how many blocks are asked, each of them how many calls it has sent, and every call is answered by one
-//! note.
+//! No step of a query waits for an epoch to close. "Answer" counts: "Enter" announces the number of probes,
+//! each answered probe announces its number of comparisons, and every comparison has one partial answer.
 //!
-//! Who asks about a document first goes to where it is kept. "Find" reads it as the last epoch has left it
-//! that was applied there, and lets the visitor go on at the time of the next one; so the answer is of that
-//! epoch. What is told is the pairs that the document is in.
+//! An id query first goes to the worker of the document. "Find" reads the document as of the last epoch that
+//! was applied there, and sends the query on at the time of the next epoch; so the answer is of that applied
+//! epoch. The answer holds the pairs that the document is in.
 //!
-//! What is told of a text is what the text would be paired with, were it that of a new document whose id
-//! sorts after all others: also where blocks are hot, would become so, and where copies are a star.
+//! The answer to a text query holds the pairs that a new document with this text would be in, if its id
+//! sorted after all others. This also holds where blocks are hot, or would become so, and where copies are a
+//! star.
 
 mod answer;
 mod enter;
@@ -44,81 +43,81 @@ use crate::sketch::Sketch;
 use crate::text::Terms;
 use crate::visit::Found;
 
-/// A visitor's name: the worker that let it in, and its number there.
+/// Identifies a query: the worker that admitted it, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Name {
     worker: u64,
     number: u64,
 }
 
-/// A visitor who asks about a document.
+/// A query about a document, on its way to the document.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Seeker {
     pub(super) name: Name,
     pub(super) top: usize,
-    /// Hash of the id: finds who keeps the document, and the document.
+    /// Hash of the id: selects the worker and finds the document.
     pub(super) hash: u64,
     pub(super) id: DocId,
 }
 
-/// A visitor that has been let in.
+/// A query whose subject is known.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Caller {
     pub(super) name: Name,
-    /// Most documents to be told.
+    /// Most documents in the answer.
     pub(super) top: usize,
-    /// Which document it asks about, and what is known of that, if it is alive.
+    /// The document that an id query is about, and what is known of it, if it is alive.
     pub(super) document: Option<(DocId, Found)>,
     pub(super) look: Look,
 }
 
-/// What a visitor is compared by.
+/// What a query is compared by.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Look {
-    /// A text without a token, or without a feature of any weight; no document.
+    /// Nothing: a text without a token, or without a feature of any weight; or no live document.
     Nothing,
     /// This sketch.
     Sketch(SketchId, Box<Sketch>),
-    /// Terms, which the table in force will weigh.
+    /// Terms, to be weighted by the table in force.
     Terms(Box<Terms>),
-    /// The sketch of a document, which is held by its owner.
+    /// The sketch of a document, stored by the sketch's owner.
     Held(SketchId),
-    /// That of the document that is kept here, by its place, among those that are weighed.
+    /// The sketch of the document at this place among the weighted documents of this worker.
     Weighed(u32),
 }
 
-/// A visitor with its sketch.
+/// A query with its sketch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Presence {
     pub(super) name: Name,
     pub(super) top: usize,
-    /// The document whose sketch it is: it is not told of itself.
+    /// The document whose sketch it is: the answer does not list it.
     pub(super) document: Option<DocId>,
     pub(super) id: SketchId,
     pub(super) sketch: Sketch,
 }
 
-/// A visitor on its way to the blocks of one worker.
+/// A query at the blocks of one worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Guest {
-    /// The worker.
+    /// The index of that worker.
     pub(super) to: u64,
     pub(super) presence: Presence,
-    /// Those of its keys that the worker owns.
+    /// The query's keys that the worker owns.
     pub(super) keys: Vec<BlockKey>,
 }
 
-/// A visitor on its way to the sketches that one worker owns.
+/// A query to be compared with sketches that one worker owns.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Call {
-    /// The worker.
+    /// The index of that worker.
     pub(super) to: u64,
     pub(super) presence: Presence,
-    /// Its own sketch is among them, at its owner: for its copies.
+    /// The candidates. For the owner of the query's own sketch, that sketch is one of them, for its copies.
     pub(super) partners: Vec<SketchId>,
 }
 
-/// What is told of a visitor to the worker that let it in.
+/// A part of an answer, sent to the worker that admitted the query.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Note {
     pub(super) name: Name,
@@ -127,31 +126,31 @@ pub(super) struct Note {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Said {
-    /// By "Enter": whether it has a sketch, how many workers' blocks will say whom they have sent it to, and
-    /// what is known of the document.
+    /// From "Enter": whether the query has a sketch, the number of probes, and what is known of the document.
     Entered { sketched: bool, guests: usize, document: Option<Found> },
-    /// By a worker's blocks: to how many workers.
+    /// From "Blocks", for one probe: the number of comparisons that follow.
     Sent(usize),
-    /// By one of these: what it met there.
+    /// From "Compare", for one comparison: the matches.
     Found(Vec<Met>),
-    /// By the one that owns its sketch: its copies are too many for it to stand for them, and it is in no
-    /// pair but that with the copy that does.
+    /// From the owner of the query's sketch: the sketch has so many copies that the query would not represent
+    /// it. The query's only pair is the one with the copy that does.
     Hidden(Met),
 }
 
-/// A sketch that a visitor is paired with.
+/// A sketch that a query is paired with.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Met {
     pub(super) sketch: SketchId,
     pub(super) accepted: Accepted,
-    /// Those who stand for it: those of the least ids, as many as are wanted.
+    /// Its visible documents: those of the least ids, at most `top`.
     pub(super) documents: Vec<DocId>,
-    /// Others who do.
+    /// The number of further visible documents.
     pub(super) more: usize,
 }
 
 impl Caller {
-    /// Where it is let in to the blocks: where the sketch is held or, if it brings its own, where it is.
+    /// The worker that sends the query to the blocks: the owner of the stored sketch or, if the query has its
+    /// own, the one that admitted it.
     fn owner(&self) -> u64 {
         match self.look {
             Look::Held(id) => id.low(),
@@ -161,7 +160,7 @@ impl Caller {
 }
 
 impl Met {
-    /// A sketch with those who stand for it.
+    /// A sketch with its visible documents.
     pub(super) fn new(sketch: SketchId, accepted: Accepted, documents: &mut Vec<&DocId>, top: usize) -> Self {
         let more = documents.len().saturating_sub(top);
         if more > 0 {
