@@ -1,20 +1,28 @@
-//! Kept: what a document needs to come back, as the value of its id among [`Changes`].
+//! Kept: the value from which a later run restores a document, stored by id in [`Changes`].
 //!
 //! ```text
-//! partition u32 | offset u64 | ts f64 (NaN: none) | kind u8 | length u32 | content
+//! partition u32 | offset u64 | ts f64 (NaN: none) | kind u8 | key | length u32 | content
 //! ```
 //!
-//! All little-endian. The length is that of the text, and stands there if 64 is added to the kind: by older
-//! versions it was not kept, and is taken for 0. A slot has none. Where slots are limited, 128 is added to
-//! the kind of a document whose [key](super::key) is that of an earlier event, and the key stands before the
-//! length: `when u64 | partition u32 | offset u64`. The content: of kind 0, a text without a token, nothing;
-//! of kind 1, a sketch, its words and then the features that are kept with it, 8 bytes each; of kind 2, terms
-//! (under live weights a document is sketched again with every table), for each the feature, 8 bytes, and its
-//! count, 4; of kind 3, a slot of a document that has ended, nothing. A sketch's id is a hash of its words
-//! under the scheme, and is made again.
+//! All little-endian. Two parts are optional, and a number added to the kind says that they are there:
 //!
-//! What a document was when its value was made is the last event of its epoch, so that a value is a function
-//! of the corpus too.
+//! | part | added | |
+//! |---|---|---|
+//! | key | 128 | `when u64`, `partition u32`, `offset u64`; where the document's [key](super::key) is that of an earlier event, and in slots |
+//! | length | 64 | of the text, in bytes; older versions did not store it, and it is then read as 0; slots have none |
+//!
+//! The content by kind:
+//!
+//! | kind | document | content |
+//! |---|---|---|
+//! | 0 | a text without a token | nothing |
+//! | 1 | a sketch | its words, then the features that are kept with it, 8 bytes each |
+//! | 2 | terms (under live weights, which sketch a document again with every table) | for each term the feature, 8 bytes, and its count, 4 |
+//! | 3 | a slot of a document that has ended | nothing |
+//!
+//! The id of a sketch is a hash of its words under the scheme, and is computed again.
+//!
+//! A value describes the last event of its document in an epoch, so it is a function of the corpus too.
 
 use super::arrival::{Arrival, Content};
 use super::key::Key;
@@ -24,7 +32,7 @@ use crate::hash;
 use crate::sketch::SketchMaker;
 use crate::text::Terms;
 
-/// Bytes after which changes are sent on: enough that what is sent with them does not count.
+/// Bytes after which changes are sent: enough to make the cost of each record negligible.
 pub(super) const PARCEL_BYTES: usize = 1 << 18;
 
 /// Added to the kind if a key follows.
@@ -36,8 +44,8 @@ const WITH_LENGTH: u8 = 64;
 /// The kind of a slot of a document that has ended.
 const SLOT: u8 = 3;
 
-/// Adds what an arrival, the last of its document in an epoch, leaves to come back from, with the key of a
-/// document that has another one than the arrival. Nothing if it comes from there.
+/// Adds the value of an arrival, the last one of its document in an epoch. `key` is the document's key if it
+/// differs from the arrival's. Adds nothing for a restored arrival.
 pub(super) fn keep(arrival: &Arrival, key: Option<Key>, changes: &mut Changes) {
     if arrival.is_restored {
         return;
@@ -82,8 +90,7 @@ pub(super) fn keep_slot(id: &DocId, key: Key, changes: &mut Changes) {
     });
 }
 
-/// The arrival that brings a document back; `None` if the bytes are not what [`keep`] wrote under this
-/// scheme.
+/// Decodes a document's arrival; `None` if the bytes are not what [`keep`] wrote under this scheme.
 pub(super) fn restore(id: &[u8], value: &[u8], maker: &SketchMaker) -> Option<Arrival> {
     let id = DocId::new(str::from_utf8(id).ok()?)?;
     let (partition, rest) = value.split_first_chunk()?;
@@ -141,7 +148,7 @@ mod tests {
         })
     }
 
-    /// Keeps an arrival and brings it back.
+    /// Keeps an arrival and restores it.
     fn again(content: Content, ts: Option<f64>, maker: &SketchMaker) -> Arrival {
         let id = DocId::new("頁/1").unwrap();
         let position = Position { partition: 7, offset: u64::MAX - 1 };
@@ -161,8 +168,8 @@ mod tests {
         assert_eq!(back.key(), Key::of(ts, position));
         assert_eq!((back.hash, back.is_restored), (hash::bytes(0, "頁/1".as_bytes()), true));
         for cut in 0..value.unwrap().len() {
-            // Fewer features or terms may be those of another text; a value is whole, its file says so.
-            // Nothing else comes of a part.
+            // A truncated value may decode as one with fewer features or terms; its file guarantees that
+            // values are complete. No other truncation decodes.
             let left = restore(key, &value.unwrap()[..cut], maker);
             assert!(left.is_none_or(|left| left.position == position), "{cut}");
         }

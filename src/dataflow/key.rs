@@ -1,13 +1,13 @@
-//! Keys: what the slots of a limited number of documents are ordered by, and what says in which partition an
-//! id [lives](super::homes). That of an id is the greatest of its events. Its time is the `ts` of the event;
-//! where ids move, the time of its record.
+//! Keys: the order of the slots where the number of documents is limited, and of events where an id's
+//! [home](super::homes) is decided. The key of an id is the greatest key of its events. The time in a key is
+//! the `ts` of the event; where ids move, the time of its record.
 
 use serde::{Deserialize, Serialize};
 
 use crate::doc::Position;
 use crate::time::UnixTime;
 
-/// A (`ts`, position), ordered by both; no `ts` is before any.
+/// A (`ts`, position), ordered by both; no `ts` sorts before any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Key {
     /// 0 without a `ts`, else one more than the bits of its f64, which ascend with it.
@@ -19,7 +19,7 @@ impl Key {
     /// Bytes of a key.
     pub(super) const BYTES: usize = 20;
 
-    /// Of an event at a time.
+    /// The key of an event at a time.
     pub(super) fn of(ts: Option<f64>, position: Position) -> Self {
         let time = ts.and_then(UnixTime::new);
         Self { when: time.map_or(0, |time| time.seconds().to_bits() + 1), position }
@@ -30,7 +30,7 @@ impl Key {
         self.when.checked_sub(1).map(f64::from_bits)
     }
 
-    /// Where the event stands.
+    /// The position of the event.
     pub(super) fn position(self) -> Position {
         self.position
     }
@@ -40,7 +40,7 @@ impl Key {
         self.position.partition
     }
 
-    /// As it is kept.
+    /// As it is stored, see [`kept`](super::kept).
     pub(super) fn to_bytes(self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[..8].copy_from_slice(&self.when.to_le_bytes());
@@ -49,7 +49,7 @@ impl Key {
         bytes
     }
 
-    /// Takes a key off the front.
+    /// Decodes a key, and returns the bytes behind it.
     pub(super) fn read(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (when, rest) = bytes.split_first_chunk()?;
         let (partition, rest) = rest.split_first_chunk()?;

@@ -1,8 +1,8 @@
-//! Retaining: the documents of a worker, and what the events and the retention do to them in an epoch.
+//! Retaining: the documents of a worker, and how the events and the retention change them in an epoch.
 //!
-//! Events of an epoch and its clock -> what is told of each document that is touched, once the epoch is
-//! settled: with what is in force before and after it, why, and what a later run needs to go on from. How
-//! workers agree on slots is told in [`retain`](super::retain).
+//! Events of an epoch and its clock -> for each touched document, once the epoch is settled, a report with
+//! the values before and after, its cause, and what a later run needs to continue. [`retain`](super::retain)
+//! describes how workers agree on slots.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -24,36 +24,35 @@ use crate::pair::Cause;
 use crate::retention::Retention;
 use crate::time::{Epoch, UnixTime};
 
-/// Changes of documents that are sent on together, at most: enough that what is sent with them does not
-/// count.
+/// Most changes of documents in one record: enough to make the cost of each record negligible.
 const PARCEL: usize = 4096;
 
-/// What is made of documents that come, change and go.
+/// What an operator derives from documents that are added, changed and removed.
 pub(super) trait Follow: 'static {
-    /// What a document stands for.
+    /// The value stored of a live document.
     type Value: InForce;
-    /// What is needed of an event to tell of its document.
+    /// What a report needs of an event.
     type Text: 'static;
-    /// What is told.
+    /// The record that is emitted.
     type Record: 'static;
 
-    /// Whether each event of a document is told, or the last one of an epoch.
+    /// Whether each event of a document is reported, or only the last one of an epoch.
     const TELLS_EACH: bool;
 
-    /// What is in force after an event that is not too late.
+    /// The value in force after an event that is not too late.
     fn value(content: &Content) -> Self::Value;
 
-    /// What is needed of it.
+    /// What a report needs of the event.
     fn text(content: Content) -> Option<Self::Text>;
 
-    /// Whether a document of this value counts among those that are weighed.
+    /// Whether a document of this value has terms, and so counts for the table.
     fn counts(value: Self::Value) -> bool;
 
-    /// Whether an event between these values repeats what is in force.
+    /// Whether an event between these values changes nothing.
     fn repeats(before: Self::Value, after: Self::Value) -> bool;
 
-    /// Tells of a document that is at a `place` within the epoch. `texts` are those of its events, `None` for
-    /// what ends it.
+    /// Reports a document that an epoch has touched. `texts` are those of its events, `None` for an event
+    /// that ends it.
     fn tell(
         told: Told<'_, Self::Value>,
         texts: impl Iterator<Item = Option<Self::Text>>,
@@ -75,35 +74,35 @@ struct Touch<F: Follow> {
     place: u32,
     before: F::Value,
     text: Option<F::Text>,
-    /// Why the document is not alive, if it is not.
+    /// The cause, if the document is not alive afterwards.
     ended: Cause,
 }
 
-/// The documents of a worker, and what an epoch has done to them so far.
+/// The documents of a worker, and the changes of the open epoch.
 pub(super) struct Retaining<F: Follow> {
     pub(super) documents: SharedDocuments<F::Value>,
     retention: Retention,
     ids_move: bool,
-    /// How many documents there were, alive or ended, when the last epoch was settled.
+    /// The number of documents, alive or ended, when the last epoch was settled.
     places: i64,
     clock: Option<UnixTime>,
-    /// In order of place after [`settle`](Self::settle) has sorted them; those of one place in the order of
-    /// what happened.
+    /// Unsorted until [`settle`](Self::settle) sorts by place; touches of one place stay in their order.
     touched: Vec<Touch<F>>,
-    /// What holds of the documents that have come or changed, by id, if that is told.
+    /// The facts of documents that were added or changed, by id, if changes of documents are emitted; `None`
+    /// for removed ones.
     told: Option<BTreeMap<DocId, Option<Facts>>>,
     keeps: bool,
     changes: Changes,
-    /// Those before them.
+    /// Full parcels of changes, older than `changes`.
     full: Vec<Changes>,
     pub(super) origins: Option<Arc<Origins>>,
     metrics: Arc<Metrics>,
-    /// That ids do move is logged once in a run.
+    /// Limits the log message about moving ids to one in a run.
     moves_logged: Arc<Once>,
     follow: PhantomData<F>,
 }
 
-/// Where what leaves an epoch goes.
+/// Functions that emit the records of an epoch.
 pub(super) struct Outputs<'a, F: Follow> {
     pub(super) record: &'a mut dyn FnMut(F::Record),
     pub(super) more: &'a mut dyn FnMut(i64),
@@ -111,7 +110,7 @@ pub(super) struct Outputs<'a, F: Follow> {
 }
 
 impl<F: Follow> Retaining<F> {
-    /// None yet; the clock stands where an earlier run has left it.
+    /// Without documents; the clock continues from that of an earlier run.
     pub(super) fn new(documents: SharedDocuments<F::Value>, stages: &Stages) -> Self {
         let clock = stages.past.clock.and_then(|time| stages.retention.clock.of(time));
         Self {
@@ -132,10 +131,10 @@ impl<F: Follow> Retaining<F> {
         }
     }
 
-    /// Applies the events of an epoch, whose batches have times up to `clock`, and expires what is too old
-    /// after it. How many more slots there are.
+    /// Applies the events of an epoch and expires what is too old after it. `clock` is the greatest time of
+    /// the epoch's batches. Returns how many slots were gained.
     pub(super) fn apply(&mut self, epoch: Epoch, mut arrivals: Vec<Arrival>, clock: Option<UnixTime>) -> i64 {
-        // None is before any.
+        // `None` is less than any time.
         self.clock = self.clock.max(clock);
         let oldest = self.retention.oldest(self.clock);
         let counts_undated = self.retention.max_age.is_some();
@@ -156,14 +155,14 @@ impl<F: Follow> Retaining<F> {
             let mut place = documents.find(last.hash, &last.id);
             let known = place.and_then(|place| documents.get(place)).filter(|known| known.is_alive());
             let before = known.map_or(F::Value::ENDED, |known| known.value);
-            // Where what is in force stands, of which the input follows.
+            // The offset of the event in force, which identifies its input.
             let mut stood = known.map(|known| known.position().offset);
             let mut in_force = before;
             let mut key = last.key();
             let mut is_late;
             loop {
-                // What each event of the epoch does is counted as if it stood alone: but for the clock,
-                // counts do not depend on the cut.
+                // Each event is counted as if the epoch held nothing else: except for the clock, counts do
+                // not depend on the cut into epochs.
                 let is_upsert = !matches!(last.content, Content::Delete);
                 is_late = is_upsert && last.ts.zip(oldest).is_some_and(|(ts, oldest)| ts < oldest);
                 let next = if is_late { F::Value::ENDED } else { F::value(&last.content) };
@@ -184,7 +183,7 @@ impl<F: Follow> Retaining<F> {
                 in_force = next;
                 let Some(later) = arrivals.next_if(|a| a.id == last.id) else { break };
                 if F::TELLS_EACH {
-                    // Where nothing was kept so far, there has to be a place to tell of.
+                    // A report needs a place, so a new document gets one even if a later event ends it.
                     let here = documents.put(place, &last, key, in_force, epoch);
                     place = Some(here);
                     let (hash, text) = (last.hash, F::text(last.content).filter(|_| !is_late));
@@ -217,7 +216,7 @@ impl<F: Follow> Retaining<F> {
                 kept::keep(&last, greater, &mut self.changes);
             }
             if last.is_restored && matches!(last.content, Content::Delete) {
-                // It is remembered, and kept already.
+                // The slot is in the documents and in the state already.
                 continue;
             }
             if F::TELLS_EACH || before != in_force || !is_alive {
@@ -246,7 +245,7 @@ impl<F: Follow> Retaining<F> {
         more(documents.slots()) - more(slots)
     }
 
-    /// Counts ids that move, and logs one once in a run.
+    /// Counts moving ids, and logs one once in a run.
     fn log_moves(&self, Moves { moved, overruled, example }: Moves) {
         self.metrics.add(Counter::MovedIds, moved);
         self.metrics.add(Counter::Overruled, overruled);
@@ -269,13 +268,12 @@ impl<F: Follow> Retaining<F> {
         }
     }
 
-    /// Tells what the epoch has done to each document that it touched, and forgets those that have ended and
-    /// have no slot.
+    /// Reports each touched document, and forgets those that have ended and have no slot.
     pub(super) fn settle(&mut self, outputs: Outputs<'_, F>) {
         let Outputs { record, more, reached } = outputs;
         let mut documents = self.documents.borrow_mut();
         let mut touched = std::mem::take(&mut self.touched);
-        // Stable: what happened to a document stays in order.
+        // A stable sort: touches of a document stay in order.
         touched.sort_by_key(|touch| touch.place);
         let mut causes = Vec::new();
         let (mut counting, mut more_alive) = (0, 0);
@@ -300,7 +298,7 @@ impl<F: Follow> Retaining<F> {
                 continue;
             }
             if let Some(changed) = &mut self.told {
-                // Who has come and gone within the epoch leaves no trace.
+                // A document that was added and removed in the epoch leaves no trace.
                 if was {
                     changed.insert(document.id.clone(), None);
                 } else {
@@ -349,13 +347,13 @@ impl<F: Follow> Retaining<F> {
     }
 }
 
-/// The retention ends a document, in which `before` was in force.
+/// The retention ends a document; `before` is the value that was in force.
 fn touch<F: Follow>(documents: &Documents<F::Value>, place: u32, before: F::Value) -> Touch<F> {
     let hash = documents.get(place).map_or(0, |document| hash::bytes(0, document.id.as_bytes()));
     Touch { hash, place, before, text: None, ended: Cause::Expire }
 }
 
-/// Why a document is not alive after an event, if it is not.
+/// The cause of an end by an event.
 fn ended(is_late: bool) -> Cause {
     if is_late { Cause::Expire } else { Cause::Delete }
 }

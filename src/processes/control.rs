@@ -1,14 +1,15 @@
-//! The control connections of a run: messages, and the news that a process is gone.
+//! The control connections of a run: messages between processes, and the detection of lost ones.
 //!
-//! Every process has one to process 0, the *hub*. What process i sends goes to the hub, what the hub sends to
+//! Every process has one connection, to process 0, the *hub*. Process i sends to the hub; the hub sends to
 //! one process or to all.
 //!
-//! What fails is told to all, once: a [`Message::Failed`] that reaches the hub goes on to every other process
-//! with the name of the one that has failed, and so does the news that a process is gone. After the first
-//! failure no other is told: whoever ends because of it leaves connections behind that look like one.
+//! A failure is reported to all processes, once. The hub forwards a [`Message::Failed`] with the name of the
+//! failed process to every other process, and reports a lost process in the same way. After the first failure
+//! no other is reported: processes that end because of it close connections, which would look like further
+//! failures.
 //!
-//! An end in good order: each process sends its measures, then [`Message::Done`]; the hub, once all have,
-//! sends `Done` to all. Only a connection that ends before that is a failure.
+//! In an orderly end each process sends its measures, then [`Message::Done`]; once all have, the hub sends
+//! `Done` to all. A connection that ends before that is a failure.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
@@ -23,16 +24,17 @@ use super::message::{Message, Said};
 use super::wire::{Heard, Wire};
 use crate::time::{Clock, SystemClock};
 
-/// What is heard of another process.
+/// What was received from, or detected of, another process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// It says this.
+    /// A message.
     Message(Message),
-    /// A process is gone. Told once, of the first one, unless a failure was told before: then that is why.
+    /// A process is lost. Reported once, for the first such process, unless a failure was reported before,
+    /// which is then the cause.
     Lost {
-        /// Which one.
+        /// The index of the process.
         process: usize,
-        /// How that is known.
+        /// How this was detected.
         why: String,
     },
 }
@@ -49,7 +51,7 @@ pub struct Control {
 struct Listening {
     notes: Receiver<Note>,
     lives: Vec<u64>,
-    /// How long the hub has to say why a process is suspected to be gone.
+    /// How long a message of the hub may take to give the reason of a suspected loss.
     grace: Duration,
 }
 
@@ -62,7 +64,7 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     wires: Vec<Option<Wire>>,
-    /// Connections may end: all is done, or a failure is known to all.
+    /// Connections may end: the run is done, or a failure has been sent to all.
     over: bool,
 }
 
@@ -79,12 +81,13 @@ impl Control {
         &self.shared.processes
     }
 
-    /// Tells process 0; on process 0, all others. Never waits: what cannot be sent is told as a loss.
+    /// Sends to process 0; on process 0, to all others. Never blocks: a message that cannot be sent is
+    /// reported as a loss.
     pub fn send(&self, message: Message) {
         self.shared.send(|_| true, message);
     }
 
-    /// Tells one process, from process 0.
+    /// Sends to one process, from process 0.
     ///
     /// # Panics
     /// On another process than 0: there is a connection to process 0 only.
@@ -93,11 +96,11 @@ impl Control {
         self.shared.send(|to| to == process, message);
     }
 
-    /// Tells all that this process has failed, and why. After a failure it tells nothing new. The others have
-    /// been told once the connections have ended, by [`Self::end`].
+    /// Sends to all that this process has failed, with the reason, unless a failure was sent before.
+    /// [`Self::end`] returns after the others have received it.
     pub fn fail(&self, why: &str) {
         let processes = &self.shared.processes;
-        // The hub puts the name of the process before what comes from others.
+        // The hub adds the names of other processes itself.
         let text = match processes.index() {
             0 => format!("{}: {why}", processes.name(0)),
             _ => why.to_owned(),
@@ -105,18 +108,17 @@ impl Control {
         self.shared.fail_all(|_| true, text);
     }
 
-    /// The data connection with a process has ended before its time. What the control connections say of it
-    /// within the time of a beat comes first: they know why. If they say nothing, the process is lost.
+    /// The data connection with a process has ended too early. If the control connections report a reason
+    /// within a beat, that reason is used; else the process is reported as lost.
     pub fn suspect(&self, process: usize, why: &str) {
-        // A full queue is read, and a run that hears nothing is over.
+        // The queue is read continuously; if its reader has ended, the run is over.
         self.tell.send(Note::Suspected { process, why: why.to_owned() }).unwrap_or(());
     }
 
-    /// Starts the thread that hears: `on` takes the process that an event is from, and the event. It must not
-    /// wait.
+    /// Starts the thread that receives. `on` gets the index of the process and the event. It must not block.
     ///
     /// # Errors
-    /// If the system has no more threads.
+    /// If the system cannot make another thread.
     ///
     /// # Panics
     /// If it has been called before.
@@ -128,9 +130,9 @@ impl Control {
         thread::Builder::new().name("control".to_owned()).spawn(listen).map(|_| ())
     }
 
-    /// Ends the connections, once all that was sent has been read on the other side, or does not get there
-    /// any more. What the other side has not said by then is not heard: in good order, the hub ends after it
-    /// has said [`Message::Done`], others after they have heard it. A second call does nothing.
+    /// Ends the connections, once everything sent has been read by the other side, or can no longer reach it.
+    /// Later messages of the other side are not received. In an orderly end, the hub calls this after it has
+    /// sent [`Message::Done`], others after they have received it. A second call does nothing.
     pub fn end(&self) {
         let mut state = self.shared.state.lock();
         state.over = true;
@@ -140,7 +142,7 @@ impl Control {
     }
 }
 
-/// Ends the connections. Whoever still needs them sees that this process is gone.
+/// Ends the connections. Processes that still need them are notified that this one is lost.
 impl Drop for Control {
     fn drop(&mut self) {
         self.end();
@@ -152,7 +154,7 @@ impl Shared {
         self.state.lock().send(to, message, self.processes.index() == 0);
     }
 
-    /// Tells a failure, if it is the first one. Whether it is.
+    /// Sends a failure if it is the first one; returns whether it is.
     fn fail_all(&self, to: impl Fn(usize) -> bool, text: String) -> bool {
         let mut state = self.state.lock();
         let is_first = !state.over;
@@ -165,7 +167,7 @@ impl Shared {
 
 impl State {
     fn send(&mut self, to: impl Fn(usize) -> bool, message: Message, hub: bool) {
-        // Once the hub has said that all is done, connections may end.
+        // After `Done` from the hub, connections may end.
         self.over |= matches!(message, Message::Failed(_)) || (hub && message == Message::Done);
         let frame = Said::Message(message).encode();
         let wires = self.wires.iter().enumerate().filter(|(process, _)| to(*process));
@@ -197,7 +199,7 @@ impl Listening {
                             }
                             continue;
                         }
-                        // What belongs to the start is none either.
+                        // Frames of the start are invalid here.
                         Some(Said::Ready | Said::Start) | None => {
                             (from, "what it says is no message".to_owned())
                         }
@@ -219,7 +221,7 @@ impl Listening {
 }
 
 impl Shared {
-    /// Takes note of a message; what is told of it here.
+    /// Handles a message; returns the message to be reported on this process.
     fn hear(&self, hub: bool, from: usize, message: Message) -> Option<Message> {
         match message {
             Message::Failed(text) if hub => {

@@ -1,15 +1,15 @@
-//! The start: every process gets its connections to all others, and goes on when all have theirs.
+//! The start: every process connects to all others, and continues when all have all their connections.
 //!
-//! Settings and a listener -> a data connection to each other process, and the control connections, at work.
-//! Process i connects to process 0 for control, and once that has taken it, so that no other process can be
-//! of its index, to all below it for data; it hears those above it. Who is not there yet is tried again, with
-//! pauses that grow from 50 ms to a second. One that has all its connections tells process 0 that it is
-//! *ready*; when all are, process 0 says *start*. So no process goes on while another one may still fail.
+//! Settings and a listener -> a data connection to each other process, and the running control connections.
+//! Process i first connects to process 0 for control, which makes its index unique. Then it connects to all
+//! processes below i for data, and accepts those above i. Failed attempts are repeated, with pauses that grow
+//! from 50 ms to a second. A process that has all its connections sends *ready* to process 0; when all are
+//! ready, process 0 sends *start*. So no process continues while another may still fail.
 //!
-//! Until a process is ready it may end and come again: its connections are taken for none once they have
-//! ended. Whatever is wrong with a newcomer is the newcomer's trouble: it is told, the log says so, and the
-//! others go on waiting. Process 0 is the measure: only who is refused by it gives up. At the limit, the
-//! error names who is missing, and what was last known of each.
+//! Until a process is ready it may end and start again: its ended connections are discarded. A new connection
+//! with a problem is refused: it gets the reason, the log has it too, and the other processes keep waiting.
+//! Only process 0 decides: a process gives up only if process 0 refuses it. At the time limit, the error
+//! names the missing processes with the last known reason of each.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -28,17 +28,17 @@ use super::{ConnectError, Missing, Processes, Settings};
 use crate::description::Value;
 use crate::time::{Clock, SystemClock};
 
-/// Notes that may wait to be read.
+/// Capacity of the queue of notes.
 const NOTES: usize = 4096;
 
-/// Before the first attempt to connect again; doubled from one to the next, up to the last.
+/// Before the first attempt to connect again; doubled each time, up to `LAST_PAUSE`.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
 
-/// What is told to the one that gathers, and later to the one that controls.
+/// Notes to the thread that gathers, and later to the thread of [`Control`](super::Control).
 #[derive(Debug)]
 pub(super) enum Note {
-    /// It waits to be welcomed.
+    /// A process has proved its identity, and waits to be accepted.
     Newcomer(Newcomer),
     /// A process was refused.
     Refused { from: usize, why: String },
@@ -46,18 +46,18 @@ pub(super) enum Note {
     Made { to: usize, purpose: Purpose, stream: TcpStream },
     /// A connection was not made; it is tried again if that may help.
     NotMade { to: usize, why: NotMade },
-    /// Over a control connection; `life` counts those with the process.
+    /// A frame or the end of a control connection; `life` numbers the connections with the process.
     Heard { from: usize, life: u64, heard: Heard },
-    /// Somebody believes that a process is gone.
+    /// The data connection with a process has ended.
     Suspected { process: usize, why: String },
 }
 
 /// All connections of a process.
 #[derive(Debug)]
 pub(super) struct Gathered {
-    /// To process 0, or from process 0 to all others.
+    /// On process 0, the control connections by process; on others, only the one to process 0.
     pub(super) wires: Vec<Option<Wire>>,
-    /// Which of the control connections with a process this is; what is heard of an earlier one is over.
+    /// By process, the number of its present control connection. Notes of earlier ones are ignored.
     pub(super) lives: Vec<u64>,
     pub(super) data: Vec<Option<TcpStream>>,
     pub(super) notes: Receiver<Note>,
@@ -74,18 +74,19 @@ struct Gathering<'a> {
     wires: Vec<Option<Wire>>,
     lives: Vec<u64>,
     data: Vec<Option<TcpStream>>,
-    /// Dropped, it ends the thread that connects.
+    /// Dropping the sender stops the thread that connects.
     connecting: BTreeMap<(usize, u8), Sender<()>>,
-    /// Of process 0: who is ready. Of others: whether this one has told so.
+    /// On process 0: by process, whether it is ready. On others: at its own index, whether it has sent
+    /// *ready*.
     ready: Vec<bool>,
-    /// What is last known of a process that is missing.
+    /// By process, the last known reason why it is missing.
     known: Vec<Option<String>>,
 }
 
-/// Gathers them.
+/// Connects to all processes.
 ///
 /// # Errors
-/// Why there is no run; those that have come are told.
+/// Why there is no run; the connected processes are notified.
 pub(super) fn gather(listener: TcpListener, settings: &Settings) -> Result<Gathered, ConnectError> {
     let Settings { processes, description, secret, limits } = settings;
     let count = processes.count();
@@ -118,7 +119,7 @@ pub(super) fn gather(listener: TcpListener, settings: &Settings) -> Result<Gathe
             Ok(newcomer) => Note::Newcomer(newcomer),
             Err((from, why)) => Note::Refused { from, why },
         };
-        // Once all have gathered, nobody asks.
+        // The receiver is dropped once all have gathered.
         heard.send(note).unwrap_or(());
     })
     .map_err(ConnectError::Io)?;
@@ -163,7 +164,7 @@ impl Gathering<'_> {
         }
     }
 
-    /// Takes a note. Whether the run starts.
+    /// Handles a note; returns whether the run starts.
     fn take(&mut self, note: Note) -> Result<bool, ConnectError> {
         match note {
             Note::Newcomer(newcomer) => self.welcome(newcomer)?,
@@ -201,7 +202,7 @@ impl Gathering<'_> {
                 }
             },
             Heard::Ended(why) => {
-                // Who is ready has given up waiting for others to come again.
+                // A ready process no longer waits for others to start again.
                 if self.ready[if me == 0 { from } else { me }] {
                     return Err(ConnectError::Gone { process: self.processes.name(from), why });
                 }
@@ -215,12 +216,12 @@ impl Gathering<'_> {
         Ok(false)
     }
 
-    /// Whether all connections are there. Those that have ended are not.
+    /// Whether all connections exist and have not ended.
     fn is_complete(&mut self) -> Result<bool, ConnectError> {
         if self.lacking().next().is_some() {
             return Ok(false);
         }
-        // Those of who is ready are looked after by the run.
+        // Once this process is ready, the run watches the connections.
         let me = self.processes.index();
         let mut complete = true;
         for process in 0..self.processes.count() {
@@ -261,7 +262,7 @@ impl Gathering<'_> {
         }
         self.lives[process] += 1;
         let (life, tell) = (self.lives[process], self.tell.clone());
-        // A run that has ended hears nothing.
+        // The receiver is dropped when the run has ended.
         let hear = move |heard| tell.send(Note::Heard { from: process, life, heard }).unwrap_or(());
         self.wires[process] = Some(Wire::start(stream, self.pace, hear).map_err(ConnectError::Io)?);
         tracing::info!("{} is there", self.processes.name(process));
@@ -273,19 +274,19 @@ impl Gathering<'_> {
         Ok(())
     }
 
-    /// Starts to connect, until a connection is made, or is refused, or this is over.
+    /// Starts a thread that connects, until a connection is made or refused, or gathering ends.
     fn connect(&mut self, to: usize, purpose: Purpose) -> Result<(), ConnectError> {
         let (stop, stopped) = channel();
         self.connecting.insert((to, purpose as u8), stop);
         let (identity, tell) = (Arc::clone(&self.identity), self.tell.clone());
-        // Whoever accepts may be busy; each of its answers is awaited as long as it awaits ours.
+        // The accepting side may be busy: wait for each of its answers as long as it waits for ours, twice.
         let (host, within) = (self.processes.hosts()[to].clone(), 2 * self.within);
         let attempts = move || {
             let mut pause = FIRST_PAUSE;
             loop {
                 let made = attempt(&host, &identity, to, purpose, within);
-                // Process 0 has taken this one: if they do not fit, it is the other one that will not be
-                // taken.
+                // Process 0 has accepted this process: if the two differ, process 0 will refuse the other
+                // one.
                 let made = made.map_err(|why| if purpose == Purpose::Data { why.for_now() } else { why });
                 let again = matches!(made, Err(NotMade::Yet(_)));
                 let note = match made {
@@ -328,7 +329,7 @@ impl Gathering<'_> {
             })
             .collect();
         if missing.is_empty() {
-            // This one has all; others have not.
+            // This process has all its connections; others do not.
             let waits = |process: usize| Missing {
                 process: self.processes.name(process),
                 why: "it is still waiting for others".to_owned(),
@@ -339,7 +340,7 @@ impl Gathering<'_> {
         missing
     }
 
-    /// Tells the others that there is no run.
+    /// Sends to the others that there is no run.
     fn give_up(&mut self, error: &ConnectError) {
         let name = self.processes.name(self.processes.index());
         let text = match error {
@@ -375,7 +376,7 @@ fn attempt(
     Err(last)
 }
 
-/// Whether a connection over which nothing has been said yet is still one.
+/// Whether a connection that has not been used yet is still open.
 fn is_alive(stream: &TcpStream) -> bool {
     let peek = || -> io::Result<bool> {
         stream.set_nonblocking(true)?;

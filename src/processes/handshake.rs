@@ -1,7 +1,8 @@
-//! How a connection begins: who is there, does it know the secret, does it mean the same run.
+//! The handshake of a new connection: the index of each side, a proof of the secret, and a comparison of
+//! descriptions.
 //!
-//! A stream -> who is on its other side and what it is for, or why it is refused. The one that connects
-//! speaks first:
+//! A stream -> the process on its other side and the purpose, or why it is refused. The connecting side sends
+//! first:
 //!
 //! ```text
 //! connects                                       accepts
@@ -13,9 +14,9 @@
 //!                                                  <- welcome | differs: its own description | refused
 //! ```
 //!
-//! So nothing is told to a stranger but an index, and a description to nobody who does not know the secret.
-//! Each side has a time for all of its part, however slowly bytes drip; what is read is bounded before it is
-//! kept.
+//! So a stranger learns only an index, and only a process that knows the secret learns the description. Each
+//! side limits the time for the whole of its part, however slowly bytes arrive, and checks lengths before it
+//! allocates.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -25,19 +26,19 @@ use super::secret::{self, PROOF_BYTES, Secret};
 use crate::description::{Description, Difference};
 use crate::time::{Clock, SystemClock};
 
-/// What every connection of this protocol begins with.
+/// The first bytes of every connection of this protocol.
 const MAGIC: [u8; 8] = *b"dupflow\n";
 
-/// Of this protocol; another one is refused.
+/// Version of this protocol; others are refused.
 const VERSION: u16 = 1;
 
-/// Of a hello: magic, version, purpose, from, to, nonce.
+/// Length of a hello: magic, version, purpose, from, to, nonce.
 const HELLO_BYTES: usize = 8 + 2 + 1 + 4 + 4 + PROOF_BYTES;
 
-/// The longest answer, in bytes, inclusive: descriptions have some thousand.
+/// The longest answer, in bytes, inclusive: descriptions have some thousand bytes.
 const ANSWER_BYTES: u32 = 1 << 20;
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// Records and progress, between each two processes.
@@ -46,7 +47,7 @@ pub(super) enum Purpose {
     Control = 1,
 }
 
-/// What one side of a handshake knows.
+/// What one side of a handshake needs.
 #[derive(Clone, Debug)]
 pub(super) struct Identity {
     pub(super) index: u32,
@@ -55,24 +56,24 @@ pub(super) struct Identity {
     pub(super) description: Description,
 }
 
-/// Why there is no connection, as the side that connects sees it.
+/// Why there is no connection, on the connecting side.
 #[derive(Debug)]
 pub(super) enum NotMade {
-    /// It may become one later.
+    /// A later attempt may succeed.
     Yet(String),
-    /// It was refused, and would be again.
+    /// Refused; a later attempt would be refused too.
     Refused(String),
-    /// It is for another run: where the descriptions differ.
+    /// The other side is of another run: where the descriptions differ.
     Differs(Vec<Difference>),
 }
 
 impl NotMade {
-    /// By the other side, which says why.
+    /// Refused by the other side, with its reason.
     fn refused(text: &[u8]) -> Self {
         Self::Refused(format!("it refused this one: {}", String::from_utf8_lossy(text)))
     }
 
-    /// What is not expected to last.
+    /// As a problem that may be temporary.
     pub(super) fn for_now(self) -> Self {
         match self {
             Self::Yet(why) | Self::Refused(why) => Self::Yet(why),
@@ -81,7 +82,7 @@ impl NotMade {
     }
 }
 
-/// A process that has shown who it is, and waits to be welcomed.
+/// A process that has proved its identity, and waits to be accepted.
 #[derive(Debug)]
 pub(super) struct Newcomer {
     pub(super) from: usize,
@@ -92,7 +93,7 @@ pub(super) struct Newcomer {
 /// Why a connection was not accepted.
 #[derive(Debug)]
 pub(super) struct Refusal {
-    /// Which process it is, if it has shown that.
+    /// The index of the process, if it has proved its identity.
     pub(super) from: Option<usize>,
     pub(super) why: String,
 }
@@ -105,10 +106,10 @@ struct Hello {
     bytes: [u8; HELLO_BYTES],
 }
 
-/// Says hello over a fresh connection to process `to`, within a time.
+/// The connecting side of a handshake with process `to`, within a time.
 ///
 /// # Errors
-/// Why the connection is none.
+/// Why there is no connection.
 pub(super) fn connect(
     stream: TcpStream,
     identity: &Identity,
@@ -149,10 +150,10 @@ pub(super) fn connect(
     Ok(stream)
 }
 
-/// Hears who has connected, within a time.
+/// The accepting side of a handshake, within a time.
 ///
 /// # Errors
-/// Why it is refused; it has been told if it is one of ours.
+/// Why the connection is refused. A side that speaks this protocol has received the reason.
 pub(super) fn accept(stream: TcpStream, identity: &Identity, within: Duration) -> Result<Newcomer, Refusal> {
     let stranger = |why: String| Refusal { from: None, why };
     let mut talk = Talk::new(&stream, within);
@@ -168,7 +169,7 @@ pub(super) fn accept(stream: TcpStream, identity: &Identity, within: Duration) -
     let (kind, proof) = talk.hear().map_err(stranger)?;
     let transcript = [hello.bytes, own.bytes].concat();
     let mut refuse = |from, why: String, told: String| {
-        // Whoever does not hear it sees that the connection ends.
+        // If this fails, the other side sees the connection end.
         talk.answer(b'r', told.as_bytes()).unwrap_or(());
         Err(Refusal { from, why })
     };
@@ -203,14 +204,14 @@ pub(super) fn accept(stream: TcpStream, identity: &Identity, within: Duration) -
 }
 
 impl Newcomer {
-    /// Tells it that it is welcome. `None` if it is gone.
+    /// Accepts it. `None` if the connection has ended.
     pub(super) fn welcome(self) -> Option<TcpStream> {
         write_answer(&self.stream, b'w', &[]).ok()?;
         ready(&self.stream).ok()?;
         Some(self.stream)
     }
 
-    /// Tells it why it is not.
+    /// Refuses it, with a reason.
     pub(super) fn refuse(&self, why: &str) {
         write_answer(&self.stream, b'r', why.as_bytes()).unwrap_or(());
     }
@@ -221,7 +222,7 @@ pub(super) fn list(differences: &[Difference]) -> String {
     differences.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// Ends the time limits of a handshake.
+/// Removes the time limits of a handshake.
 fn ready(stream: &TcpStream) -> io::Result<()> {
     stream.set_read_timeout(None)?;
     stream.set_write_timeout(None)?;
@@ -229,7 +230,7 @@ fn ready(stream: &TcpStream) -> io::Result<()> {
     watch(stream)
 }
 
-/// Has the system find a peer that is gone without a word: within 10 s, where it would take minutes.
+/// Lets the system detect a peer that is unreachable within 10 s; by default it takes minutes.
 #[cfg(target_os = "linux")]
 fn watch(stream: &TcpStream) -> io::Result<()> {
     use rustix::net::sockopt;
@@ -241,7 +242,7 @@ fn watch(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Beats find it, on the control connections.
+/// Beats detect it, on the control connections.
 #[cfg(not(target_os = "linux"))]
 fn watch(_: &TcpStream) -> io::Result<()> {
     Ok(())
@@ -277,7 +278,7 @@ impl Hello {
     }
 }
 
-/// One side of a handshake on its stream, which must end within a time.
+/// One side of a handshake on its stream, with a time limit.
 struct Talk<'a> {
     stream: &'a TcpStream,
     clock: SystemClock,
@@ -313,7 +314,7 @@ impl<'a> Talk<'a> {
         self.stream.write_all(bytes)
     }
 
-    /// An answer: its kind, its length, its bytes.
+    /// Sends an answer: kind, length, bytes.
     fn answer(&mut self, kind: u8, bytes: &[u8]) -> io::Result<()> {
         self.stream.set_write_timeout(Some(self.within))?;
         write_answer(self.stream, kind, bytes)
@@ -326,7 +327,7 @@ impl<'a> Talk<'a> {
         if length > ANSWER_BYTES {
             return Err(format!("it announces {length} bytes, expected at most {ANSWER_BYTES}"));
         }
-        // Grows with what comes, not with what is announced.
+        // The buffer grows with the bytes received, not with the announced length.
         let mut bytes = Vec::new();
         let mut part = [0; 4096];
         let mut left = length as usize;

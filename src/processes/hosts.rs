@@ -1,8 +1,9 @@
-//! The hosts file: where each process listens.
+//! The hosts file: the address of each process.
 //!
-//! Lines of text -> one `host:port` a process; line i that says something is process i, from 0. Blank lines
-//! and what follows a `#` say nothing. A host is a name, an IPv4 address, or an IPv6 address in brackets.
-//! Lines beyond the number of processes are read, and not used: a run of fewer processes needs no other file.
+//! Lines of text -> one `host:port` a process: line i, not counting blank lines and comments, is process i,
+//! from 0. A comment begins with `#`. A host is a name, an IPv4 address, or an IPv6 address in brackets.
+//! Lines beyond the number of processes are checked but not used: a run of fewer processes can use the same
+//! file.
 //!
 //! ```text
 //! # host:port
@@ -11,8 +12,8 @@
 //! [fd00::7]:7420
 //! ```
 //!
-//! Invariants of [`Processes`]: two or more of them, each with an address of its own; the index is of one of
-//! them.
+//! Invariants of [`Processes`]: two or more of them, each with its own address; the index is less than their
+//! number.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,25 +29,25 @@ pub struct Processes {
     hosts: Vec<String>,
 }
 
-/// What is wrong with the options and the hosts file: everything, a line for each.
+/// All problems of the options and the hosts file, a line for each.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct HostsError(pub Vec<HostsProblem>);
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostsProblem {
-    /// The file, and the line from 1 if it has one; `None`: the options themselves.
+    /// The file, and the line from 1 if the problem is in one; `None` if the problem is in the options.
     pub at: Option<(String, Option<usize>)>,
-    /// What, and what was expected.
+    /// What is wrong, and what was expected.
     pub what: String,
 }
 
 impl Processes {
-    /// What `--processes`, `--process` and `--hosts` say. `None`: one process, which needs no other.
+    /// From the options `--processes`, `--process` and `--hosts`. `None`: a single process.
     ///
     /// # Errors
-    /// All that is wrong with them, and with the file.
+    /// All problems of the options and of the file.
     pub fn of(
         count: Option<usize>,
         index: Option<usize>,
@@ -96,11 +97,11 @@ impl Processes {
         Ok(index.filter(|_| count > 1).map(|index| Self { index, hosts: found }))
     }
 
-    /// What the text of a hosts file says, for process `index` of `count`, 2 or more. `name` stands for the
-    /// file in problems.
+    /// From the text of a hosts file, for process `index` of `count`, 2 or more. `name` names the file in
+    /// problems.
     ///
     /// # Errors
-    /// All that is wrong with it.
+    /// All problems of the text.
     pub fn read(text: &str, name: &str, count: usize, index: usize) -> Result<Self, HostsError> {
         let mut problems = Vec::new();
         if index >= count || count < 2 {
@@ -111,28 +112,28 @@ impl Processes {
         if problems.is_empty() { Ok(Self { index, hosts }) } else { Err(HostsError(problems)) }
     }
 
-    /// Which process this is, from 0.
+    /// The index of this process, from 0.
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// How many there are, 2 or more.
+    /// The number of processes, 2 or more.
     pub fn count(&self) -> usize {
         self.hosts.len()
     }
 
-    /// Where each of them listens, `host:port`.
+    /// The address of each process, `host:port`.
     pub fn hosts(&self) -> &[String] {
         &self.hosts
     }
 
-    /// A process as it is called in messages: `process 1 (host:port)`.
+    /// The name of a process in messages: `process 1 (host:port)`.
     pub fn name(&self, process: usize) -> String {
         format!("process {process} ({})", self.hosts[process])
     }
 }
 
-/// The addresses in a text, in order; problems are added.
+/// The addresses in a text, in order; appends to `problems`.
 fn read(text: &str, name: &str, count: usize, problems: &mut Vec<HostsProblem>) -> Vec<String> {
     let mut hosts = Vec::new();
     let mut lines: BTreeMap<String, usize> = BTreeMap::new();
@@ -159,7 +160,7 @@ fn read(text: &str, name: &str, count: usize, problems: &mut Vec<HostsProblem>) 
     hosts
 }
 
-/// Whether this is a host and a port; otherwise what was expected.
+/// Checks a host and a port; the error is what was expected.
 fn check(said: &str) -> Result<(), &'static str> {
     let (host, port) = said.rsplit_once(':').ok_or("host:port")?;
     if port.parse::<u16>().map_or(true, |port| port == 0) || port.starts_with('+') {

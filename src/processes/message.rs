@@ -1,49 +1,49 @@
-//! What is said over a control connection, and how it is written.
+//! The messages of a control connection, and their encoding.
 //!
-//! Message <-> bytes: a letter, then what belongs to it; numbers are little-endian. On the wire each is a
-//! frame: its length in bytes as a `u32`, then the bytes. A frame of length 0 is a beat: it says that its
-//! sender is alive, and nothing else.
+//! Message <-> bytes: a letter, then the fields; numbers are little-endian. On the wire each message is a
+//! frame: its length in bytes as a `u32`, then the bytes. A frame of length 0 is a beat: it shows that its
+//! sender is alive.
 
 use crate::time::Epoch;
 
-/// The longest frame, in bytes, inclusive. The largest that is sent, a run's measures, is far below.
+/// The longest frame, in bytes, inclusive. The largest one sent, a run's measures, is far below.
 pub(super) const FRAME_BYTES: u32 = 64 << 20;
 
-/// What processes tell each other: each of them process 0, and process 0 all of them.
+/// Messages between each process and process 0, in both directions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// The run begins; what belongs to it is the caller's.
+    /// The run begins; the caller encodes what it needs.
     Go(Vec<u8>),
     /// An epoch is open.
     Opened(Epoch),
     /// A line has been reached in an epoch.
     Reached {
-        /// Which line.
+        /// The number of the line.
         line: u32,
-        /// In this epoch.
+        /// The epoch.
         epoch: Epoch,
     },
     /// A line has been crossed in an epoch.
     Crossed {
-        /// Which line.
+        /// The number of the line.
         line: u32,
-        /// In this epoch.
+        /// The epoch.
         epoch: Epoch,
     },
     /// Epochs up to this one are durable.
     Durable(Epoch),
-    /// The run is to end as if its input had ended.
+    /// The run should end as if its input had ended.
     Stop,
-    /// The run has failed, and why. Ends all.
+    /// The run has failed, for this reason. All processes end.
     Failed(String),
-    /// What a process has counted; the encoding is the caller's.
+    /// The counters of a process; the caller encodes them.
     Measures(Vec<u8>),
-    /// To process 0: this process has done its share, and said all. From process 0: all have, connections may
-    /// end.
+    /// To process 0: this process has finished and sends nothing more. From process 0: all have finished,
+    /// connections may end.
     Done,
 }
 
-/// What a frame says: a message, or what only the start of a run needs.
+/// The content of a frame: a message, or one of the two frames used only at the start of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Said {
     /// To process 0: this process has all its connections.
@@ -76,7 +76,7 @@ impl Said {
         }
     }
 
-    /// `None` if the bytes are nothing that [`Self::encode`] gives.
+    /// `None` if the bytes are not an output of [`Self::encode`].
     pub(super) fn decode(frame: &[u8]) -> Option<Self> {
         let (letter, rest) = frame.split_first()?;
         let line = || {

@@ -1,4 +1,4 @@
-//! Refused connections, as lines of the log: each line at most once a second, however often it would be said.
+//! Refused connections as lines of the log: equal lines at most once a second.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,13 +8,13 @@ use parking_lot::Mutex;
 
 use crate::time::{Clock, SystemClock};
 
-/// Between two lines that say the same.
+/// Time between two equal lines.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Different lines that are remembered.
 const LINES: usize = 256;
 
-/// What has been said of whom, and when.
+/// The lines logged, and when.
 #[derive(Debug)]
 pub(super) struct Refusals {
     clock: SystemClock,
@@ -24,7 +24,7 @@ pub(super) struct Refusals {
 #[derive(Debug)]
 struct Said {
     at: Duration,
-    /// Times that it was not said since.
+    /// Equal lines suppressed since.
     unsaid: u64,
 }
 
@@ -33,7 +33,7 @@ impl Refusals {
         Self { clock: SystemClock::start(), said: Mutex::default() }
     }
 
-    /// Logs that a connection is refused. `who` is its address, or the process that it is; `why` what it did.
+    /// Logs that a connection is refused. `who` is its address or its process, `why` the reason.
     pub(super) fn note(&self, address: IpAddr, who: &str, why: &str) {
         if let Some(again) = self.due(self.clock.now(), address, why) {
             let times = if again == 0 { String::new() } else { format!(" ({again} times more)") };
@@ -41,7 +41,7 @@ impl Refusals {
         }
     }
 
-    /// Whether to say it now, and how often it was not said since it last was.
+    /// Whether to log the line now: if so, how many equal lines were suppressed.
     fn due(&self, now: Duration, address: IpAddr, why: &str) -> Option<u64> {
         let mut lines = self.said.lock();
         if let Some(said) = lines.get_mut(&(address, why.to_owned())) {
