@@ -346,7 +346,7 @@ fn write_answer(mut stream: &TcpStream, kind: u8, bytes: &[u8]) -> io::Result<()
     stream.write_all(&[&[kind][..], &length.to_le_bytes(), bytes].concat())
 }
 
-/// Whether a time limit of the socket is over: systems say it in two ways.
+/// Whether a time limit of the socket has passed; systems use different error kinds for it.
 pub(super) fn is_late(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
