@@ -1,0 +1,53 @@
+//! Arrivals: the records that events become once they are sketched.
+
+use serde::{Deserialize, Serialize};
+
+use super::key::Key;
+use dupflow_core::doc::{DocId, Facts, Position};
+use dupflow_core::hash::SketchId;
+use dupflow_core::sketch::Sketch;
+use dupflow_core::text::Terms;
+
+/// What an event does to its document.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Content {
+    /// Ends the document.
+    Delete,
+    /// The new text has no token.
+    Empty,
+    /// The new text has this sketch.
+    Sketch(SketchId, Box<Sketch>),
+    /// The new text has these terms. It is sketched once the terms are weighted.
+    Terms(Box<Terms>),
+}
+
+/// A sketched event.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Arrival {
+    /// Hash of the id: selects the worker and finds the document.
+    pub(super) hash: u64,
+    pub(super) id: DocId,
+    pub(super) position: Position,
+    /// In unix seconds, if the source has it.
+    pub(super) ts: Option<f64>,
+    pub(super) content: Content,
+    /// The length of the text, as [`Facts::bytes`].
+    pub(super) bytes: u32,
+    /// Whether the event was restored from an earlier run.
+    pub(super) is_restored: bool,
+    /// The key that the event gives its document, if it differs from the key of `ts` and `position`: the
+    /// record was written at another time, or the key was kept.
+    pub(super) key: Option<Box<Key>>,
+}
+
+impl Arrival {
+    /// The facts of its document.
+    pub(super) fn facts(&self) -> Facts {
+        Facts { ts: self.ts, bytes: self.bytes, position: self.position }
+    }
+
+    /// The key that the event gives its document.
+    pub(super) fn key(&self) -> Key {
+        self.key.as_ref().map_or_else(|| Key::of(self.ts, self.position), |key| **key)
+    }
+}

@@ -1,0 +1,202 @@
+//! Output: worker 0 emits every closed epoch in order, with its deltas, consolidated and sorted, and how far
+//! the epoch has read the input.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::mem;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use differential_dataflow::consolidation::consolidate;
+use serde::{Deserialize, Serialize};
+use timely::dataflow::Stream;
+use timely::dataflow::channels::pact::Exchange;
+use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
+use timely::progress::frontier::MutableAntichain;
+use timely::scheduling::Activator;
+
+use super::causes::Causes;
+use super::{Deltas, Stages};
+use dupflow_core::codec::Changes;
+use dupflow_core::doc::{DocChange, Letter, Position};
+use dupflow_core::metrics::{Counter, Metrics};
+use dupflow_core::pair::{Cause, Delta, DocPair};
+use dupflow_core::time::{Epoch, Offsets, Progress, RetentionTime, TableInForce};
+
+/// The results of one epoch, from all workers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClosedEpoch {
+    /// The number of the epoch, and how far it has read the input.
+    pub progress: Progress,
+    /// Changes of pairs: sorted by (a, b, diff), distinct, each with diff 1 or -1.
+    pub deltas: Vec<Delta>,
+    /// Changes of live documents, if [requested](Stages::tells_documents): at most one for each document,
+    /// sorted by id.
+    pub documents: Vec<DocChange>,
+    /// What a later run needs of these changes, if documents are [kept](Stages::keeps). The changes of one
+    /// document are in order.
+    pub kept: Vec<Changes>,
+    /// Invalid records by position, if they are kept with their epoch.
+    pub letters: Vec<Letter>,
+    /// Where each of several processes reads the whole input: for each process, a hash of what it has read.
+    /// The hashes are equal unless the processes have read different inputs.
+    pub seen: BTreeMap<usize, u64>,
+}
+
+/// Receives the closed epochs from the dataflow.
+///
+/// Contract: called on worker 0 only. A call must not block: while worker 0 waits, all workers wait.
+pub trait Emit {
+    /// An epoch is closed on all workers, with or without deltas. Epochs are passed in order and without
+    /// gaps.
+    fn closed(&mut self, epoch: ClosedEpoch);
+
+    /// The input has ended, and every epoch of it has been passed to `closed`. The last call; not made if the
+    /// run ends in another way.
+    fn ended(&mut self);
+}
+
+/// What operators report of an epoch, except its deltas.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Reached {
+    /// A batch has been read up to this position.
+    Read(Position),
+    /// The epoch has made this table of document frequencies.
+    Table(TableInForce),
+    /// Changes of documents: all changes of one document in an epoch are in one record.
+    Documents(Vec<DocChange>),
+    /// What is kept of the changed documents.
+    Kept(Changes),
+    /// An invalid record.
+    Letter(Letter),
+    /// The time of the retention clock.
+    Clock(RetentionTime),
+    /// Causes by the hash of the document's id.
+    Causes(Vec<(u64, Cause)>),
+    /// A batch that all processes have read: the index of this process, and a hash of the batch.
+    Seen(usize, u64),
+}
+
+/// What has been reported of an epoch that is still open.
+#[derive(Default)]
+struct OpenEpoch {
+    deltas: Vec<(DocPair, isize)>,
+    documents: Vec<DocChange>,
+    kept: Vec<Changes>,
+    letters: Vec<Letter>,
+    seen: BTreeMap<usize, u64>,
+    /// By partition, the offset after the last record read.
+    next: Offsets,
+    table: Option<TableInForce>,
+    clock: Option<RetentionTime>,
+    causes: Causes,
+}
+
+/// The open epochs of one worker.
+struct Closing {
+    open: BTreeMap<Epoch, OpenEpoch>,
+    /// That of the last epoch emitted.
+    progress: Progress,
+    metrics: Arc<Metrics>,
+}
+
+/// Collects all deltas and reports at worker 0. On each worker, the operator sets `open` to the first epoch
+/// that is not closed, and activates `wake` so that the ingest reads it.
+pub(super) fn output(
+    deltas: Deltas<'_, DocPair>,
+    reached: Stream<'_, Epoch, Vec<Reached>>,
+    stages: &Stages,
+    mut emit: Box<dyn Emit>,
+    open: Rc<Cell<Epoch>>,
+    wake: Activator,
+) {
+    let scope = deltas.scope();
+    let is_first = scope.index() == 0;
+    let mut builder = OperatorBuilder::new("Output".to_owned(), scope);
+    let mut deltas = builder.new_input(deltas, Exchange::new(|_: &(DocPair, Epoch, isize)| 0));
+    let mut reached = builder.new_input(reached, Exchange::new(|_: &Reached| 0));
+    let mut closing = Closing {
+        open: BTreeMap::new(),
+        progress: Progress { epoch: open.get() - 1, ..stages.past.clone() },
+        metrics: Arc::clone(&stages.metrics),
+    };
+    let mut has_ended = false;
+    builder.build(move |_| {
+        move |frontiers| {
+            deltas.for_each_time(|_, data| {
+                for (pair, epoch, diff) in data.flat_map(|d| d.drain(..)) {
+                    closing.open.entry(epoch).or_default().deltas.push((pair, diff));
+                }
+            });
+            reached.for_each_time(|time, data| {
+                let epoch = closing.open.entry(*time.time()).or_default();
+                data.flat_map(|d| d.drain(..)).for_each(|one| match one {
+                    Reached::Read(Position { partition, offset }) => {
+                        let next = epoch.next.entry(partition).or_default();
+                        *next = offset.max(*next);
+                    }
+                    Reached::Table(table) => epoch.table = Some(table),
+                    Reached::Documents(mut changes) => epoch.documents.append(&mut changes),
+                    Reached::Kept(changes) => epoch.kept.push(changes),
+                    Reached::Clock(clock) => epoch.clock = epoch.clock.max(Some(clock)),
+                    Reached::Causes(causes) => epoch.causes.add(causes),
+                    Reached::Letter(letter) => epoch.letters.push(letter),
+                    Reached::Seen(process, hash) => {
+                        // Wrapping addition: the order of batches does not matter.
+                        let seen = epoch.seen.entry(process).or_default();
+                        *seen = seen.wrapping_add(hash);
+                    }
+                });
+            });
+            let first_open =
+                frontiers.iter().filter_map(|f: &MutableAntichain<_>| f.frontier().first().copied()).min();
+            if first_open.is_some_and(|epoch| epoch <= open.get())
+                || mem::replace(&mut has_ended, first_open.is_none())
+            {
+                return;
+            }
+            if is_first {
+                closing.close(first_open, &mut *emit);
+            }
+            open.set(first_open.unwrap_or(Epoch::MAX / 2));
+            wake.activate();
+        }
+    });
+}
+
+impl Closing {
+    /// Emits every epoch before `first_open`; at the end of the input, every epoch up to the last one with
+    /// records.
+    fn close(&mut self, first_open: Option<Epoch>, emit: &mut dyn Emit) {
+        let end = first_open.or_else(|| Some(self.open.last_key_value()?.0 + 1));
+        for epoch in self.progress.epoch + 1..end.unwrap_or(0) {
+            let OpenEpoch { mut deltas, mut documents, kept, mut letters, seen, next, table, clock, causes } =
+                self.open.remove(&epoch).unwrap_or_default();
+            documents.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+            letters.sort_by_key(|letter| letter.position);
+            consolidate(&mut deltas);
+            deltas.sort_unstable_by(|(a, i), (b, j)| (&a.pair, i, a).cmp(&(&b.pair, j, b)));
+            let causes = causes.sorted();
+            let deltas: Vec<_> = (deltas.into_iter())
+                .map(|(pair, diff)| Delta { cause: causes.of(&pair.pair, diff), pair, diff })
+                .collect();
+            self.metrics.add_causes(deltas.iter().map(|delta| delta.cause));
+            let added = deltas.iter().filter(|delta| delta.diff > 0).count();
+            self.metrics.add(Counter::Added, added as u64);
+            self.metrics.add(Counter::Removed, (deltas.len() - added) as u64);
+            self.metrics.add(Counter::Epochs, 1);
+            self.progress.epoch = epoch;
+            self.progress.table = table.or(self.progress.table);
+            self.progress.clock = clock.max(self.progress.clock);
+            for (partition, offset) in next {
+                let so_far = self.progress.next.entry(partition).or_default();
+                *so_far = offset.max(*so_far);
+            }
+            let progress = self.progress.clone();
+            emit.closed(ClosedEpoch { progress, deltas, documents, kept, letters, seen });
+        }
+        if first_open.is_none() {
+            emit.ended();
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The distinct sketches of one worker, each stored once, with the documents that are its members.
+//!
+//! Four operators of the worker share them, partitioned by sketch id. Only `collapse` writes: all changes of
+//! an epoch when it closes. `verify` reads sketches, that of x in "Visit" and that of y in "Compare"; `pairs`
+//! reads members. The readers may be some epochs behind `collapse`. So may a query: its comparisons for an
+//! epoch arrive in "Compare" at the time of the next epoch, and read both sketches and members. Three rules
+//! make these reads correct.
+//!
+//! 1. *A sketch is named by its content.* It never changes while it is stored, so it does not matter when it
+//!    is read.
+//! 2. *A sketch is stored as long as an operator may read it.* Candidates of an epoch name sketches that have
+//!    a member before the epoch or after it. So a sketch that lost its last member in epoch e is in no
+//!    candidate of a later epoch, unless a new member joins and brings the sketch along. "Compare" is
+//!    downstream of "Visit": once no record of an epoch before `open` can reach it, no operator of this
+//!    worker reads for these epochs any more, and [`release`](Sketches::release) frees the sketches that lost
+//!    their last member in one of them.
+//! 3. *Members are read as of an epoch.* The changes of each epoch are kept until `pairs` has processed it
+//!    ([`forget`](Sketches::forget)); [`visible_at`](Sketches::visible_at) undoes those of later epochs. At
+//!    most the changes of the epochs in flight are kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::members::Members;
+use dupflow_core::block::HotBlocks;
+use dupflow_core::doc::DocId;
+use dupflow_core::hash::SketchId;
+use dupflow_core::sketch::{Sketch, SketchRef};
+use dupflow_core::slab::{Rows, Slab};
+use dupflow_core::time::Epoch;
+
+/// Sketches by id, with their members.
+#[derive(Debug)]
+pub(super) struct Sketches {
+    entries: Slab<Entry>,
+    /// The words of each entry, by its place in `entries`.
+    words: Rows<u64>,
+    /// The features of each entry, by its place, if the scheme keeps them.
+    features: Option<Rows<Box<[u64]>>>,
+    /// See [`Members::visible`].
+    expand_limit: usize,
+    /// By epoch, the sketches that lost their last member in it.
+    dying: BTreeMap<Epoch, Vec<SketchId>>,
+    /// By epoch that `pairs` has not processed, the changes of members.
+    changes: BTreeMap<Epoch, Changed>,
+}
+
+/// Changes of members in an epoch.
+#[derive(Debug)]
+struct Changed {
+    /// Changes of visible members; ascending by sketch.
+    visible: Vec<MemberChange>,
+    /// Changes of each sketch that had too many members for all to be visible, before or after the epoch;
+    /// ascending.
+    stars: Vec<StarChange>,
+}
+
+/// The changes in an epoch of a sketch with too many members for all to be visible.
+#[derive(Clone, Debug)]
+pub(super) struct StarChange {
+    pub(super) sketch: SketchId,
+    /// Number of members before the epoch.
+    pub(super) before: usize,
+    pub(super) left: Vec<DocId>,
+    pub(super) joined: Vec<DocId>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    id: SketchId,
+    members: Members,
+}
+
+/// A document begins (`diff` 1) or stops (-1) to represent a sketch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct MemberChange {
+    pub(super) sketch: SketchId,
+    pub(super) document: DocId,
+    pub(super) diff: i8,
+}
+
+impl Sketches {
+    /// An empty store, for sketches of `words` words, with or without features.
+    pub(super) fn new(words: usize, keeps_features: bool, expand_limit: usize) -> Self {
+        Self {
+            entries: Slab::default(),
+            words: Rows::new(words),
+            features: keeps_features.then(|| Rows::new(1)),
+            expand_limit,
+            dying: BTreeMap::new(),
+            changes: BTreeMap::new(),
+        }
+    }
+
+    #[inline]
+    fn find(&self, id: SketchId) -> Option<u32> {
+        self.entries.find(id.low(), |entry| entry.id == id)
+    }
+
+    fn members_of(&self, id: SketchId) -> Option<&Members> {
+        self.entries.get(self.find(id)?).map(|entry| &entry.members)
+    }
+
+    /// A stored sketch.
+    ///
+    /// # Panics
+    /// If the sketch is not stored: a candidate outlived its sketch, a broken promise.
+    pub(super) fn get(&self, id: SketchId) -> SketchRef<'_> {
+        let place = self.find(id).expect("a candidate's sketches are held until its epoch is released");
+        read(&self.words, self.features.as_ref(), place)
+    }
+
+    /// The members of a sketch, to be changed, and the sketch. A new sketch is taken from `body`.
+    ///
+    /// # Panics
+    /// If the sketch is neither stored nor given.
+    pub(super) fn members(
+        &mut self,
+        id: SketchId,
+        body: Option<&mut Sketch>,
+    ) -> (&mut Members, SketchRef<'_>) {
+        let place = match self.find(id) {
+            Some(place) => place,
+            None => self.add(id, body.expect("the first member of a sketch brings it")),
+        };
+        let entry = self.entries.get_mut(place).expect("what was found or added is there");
+        (&mut entry.members, read(&self.words, self.features.as_ref(), place))
+    }
+
+    fn add(&mut self, id: SketchId, body: &mut Sketch) -> u32 {
+        let place = self.entries.insert(id.low(), Entry { id, members: Members::Nobody(0) });
+        let row = place as usize;
+        if row < self.words.len() {
+            self.words.row_mut(row).copy_from_slice(&body.words);
+        } else {
+            self.words.push(body.words.iter().copied());
+        }
+        if let Some(all) = &mut self.features {
+            let features = std::mem::take(&mut body.features);
+            if row < all.len() {
+                all.row_mut(row)[0] = features;
+            } else {
+                all.push(std::iter::once(features));
+            }
+        }
+        place
+    }
+
+    /// Keeps the changes of visible members in an epoch until it is [forgotten](Self::forget), and all
+    /// changes of each sketch that had more than `expand_limit` members before or after the epoch. Both
+    /// ascending by sketch.
+    pub(super) fn keep_changes(&mut self, epoch: Epoch, visible: Vec<MemberChange>, stars: Vec<StarChange>) {
+        debug_assert!(visible.is_sorted_by_key(|change| change.sketch));
+        debug_assert!(stars.is_sorted_by_key(|change| change.sketch));
+        self.changes.insert(epoch, Changed { visible, stars });
+    }
+
+    /// The changes of visible members in an epoch.
+    pub(super) fn changes(&self, epoch: Epoch) -> &[MemberChange] {
+        self.changes.get(&epoch).map_or(&[], |changed| &changed.visible)
+    }
+
+    /// Drops the changes of this epoch. Members as of earlier epochs can then no longer be read.
+    pub(super) fn forget(&mut self, epoch: Epoch) {
+        self.changes.remove(&epoch);
+    }
+
+    /// The documents that represent a sketch after an epoch, in any order. Requires the changes of all later
+    /// epochs.
+    ///
+    /// # Panics
+    /// If the changes kept are not those that were made.
+    pub(super) fn visible_at<'a>(&'a self, id: SketchId, epoch: Epoch, documents: &mut Vec<&'a DocId>) {
+        documents.clear();
+        if let Some(members) = self.members_of(id) {
+            documents.extend(members.visible(self.expand_limit));
+        }
+        for (_, changed) in self.changes.range(epoch + 1..).rev() {
+            for change in changed.of(id).iter().rev() {
+                if change.diff > 0 {
+                    let at = documents.iter().position(|document| **document == change.document);
+                    documents.swap_remove(at.expect("who came is there"));
+                } else {
+                    documents.push(&change.document);
+                }
+            }
+        }
+    }
+
+    /// Whether a sketch had too many members after an epoch for all to be visible. Requires the changes of
+    /// all later epochs.
+    pub(super) fn is_star_at(&self, id: SketchId, epoch: Epoch) -> bool {
+        for (_, changed) in self.changes.range(epoch + 1..) {
+            if let Some(star) = changed.star(id) {
+                return star.before > self.expand_limit;
+            }
+            if !changed.of(id).is_empty() {
+                return false;
+            }
+        }
+        self.members_of(id).is_some_and(|members| members.len() > self.expand_limit)
+    }
+
+    /// All members of a sketch after an epoch, visible or not. Requires the changes of all later epochs.
+    pub(super) fn members_at(&self, id: SketchId, epoch: Epoch) -> BTreeSet<&DocId> {
+        let mut all: BTreeSet<&DocId> = self.members_of(id).into_iter().flat_map(Members::iter).collect();
+        for (_, changed) in self.changes.range(epoch + 1..).rev() {
+            if let Some(StarChange { left, joined, .. }) = changed.star(id) {
+                all.retain(|document| !joined.contains(document));
+                all.extend(left);
+            } else {
+                for change in changed.of(id).iter().rev() {
+                    let _ = if change.diff > 0 {
+                        all.remove(&change.document)
+                    } else {
+                        all.insert(&change.document)
+                    };
+                }
+            }
+        }
+        all
+    }
+
+    /// Sets example documents for the hot blocks whose sketches are stored here: for all blocks, or only for
+    /// those without examples.
+    pub(super) fn name_examples(&self, blocks: &mut HotBlocks, all: bool) {
+        blocks.name(all, |sketch| self.members_of(sketch).map(|members| members.first().cloned()));
+    }
+
+    /// A sketch lost its last member in this epoch.
+    pub(super) fn dies(&mut self, id: SketchId, epoch: Epoch) {
+        self.dying.entry(epoch).or_default().push(id);
+    }
+
+    /// Frees the sketches that lost their last member before `open` and have none now. No candidate of an
+    /// epoch before `open` can arrive any more.
+    pub(super) fn release(&mut self, open: Epoch) {
+        while let Some(first) = self.dying.first_entry().filter(|e| *e.key() < open) {
+            let (epoch, ids) = first.remove_entry();
+            for id in ids {
+                let Some(place) = self.find(id) else { continue };
+                let members = self.entries.get(place).map(|entry| &entry.members);
+                if matches!(members, Some(Members::Nobody(since)) if *since == epoch) {
+                    self.entries.remove(id.low(), place);
+                    if let Some(features) = &mut self.features {
+                        features.row_mut(place as usize)[0] = Box::default();
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Changed {
+    /// The changes of visible members of a sketch.
+    fn of(&self, id: SketchId) -> &[MemberChange] {
+        let start = self.visible.partition_point(|change| change.sketch < id);
+        let count = self.visible[start..].iter().take_while(|change| change.sketch == id).count();
+        &self.visible[start..start + count]
+    }
+
+    /// The change of a sketch, if it had too many members.
+    fn star(&self, id: SketchId) -> Option<&StarChange> {
+        let at = self.stars.binary_search_by_key(&id, |star| star.sketch).ok()?;
+        Some(&self.stars[at])
+    }
+}
+
+fn read<'a>(words: &'a Rows<u64>, features: Option<&'a Rows<Box<[u64]>>>, place: u32) -> SketchRef<'a> {
+    SketchRef {
+        words: words.row(place as usize),
+        features: features.map_or(&[], |features| &features.row(place as usize)[0]),
+    }
+}
+
+#[cfg(test)]
+#[path = "sketches_tests.rs"]
+mod tests;

@@ -1,0 +1,96 @@
+//! The settings that every operator of the dataflow is built from.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Once};
+
+use parking_lot::Mutex;
+
+use dupflow_core::block::{Blocking, HotBlocks};
+use dupflow_core::filter::PairFilter;
+use dupflow_core::metrics::Metrics;
+use dupflow_core::origins::Origins;
+use dupflow_core::retention::Retention;
+use dupflow_core::sketch::Scheme;
+use dupflow_core::text::IdfTable;
+use dupflow_core::time::{LiveFrom, Progress};
+use dupflow_core::visit::Visitors;
+
+/// What the dataflow computes: everything that decides the result, and where it is counted.
+#[derive(Clone, Debug)]
+pub struct Stages {
+    /// Text to sketch.
+    pub scheme: Scheme,
+    /// Sketch to blocks.
+    pub blocking: Arc<dyn Blocking>,
+    /// Candidate pair to verdict.
+    pub filter: Arc<dyn PairFilter>,
+    /// Most copies of one sketch that are expanded to pairs, inclusive; larger groups become stars.
+    pub expand_limit: usize,
+    /// Whether pairs carry their evidence; if not, it is zero, and no part of a pair's identity.
+    pub evidence: bool,
+    /// The rules by which documents expire.
+    pub retention: Retention,
+    /// Whether an id may have events in several partitions. If so, the id's home decides which event is its
+    /// last one, and deleted ids are remembered.
+    pub ids_move: bool,
+    /// Limits the log message about moving ids to one in a run.
+    pub moves_logged: Arc<Once>,
+    /// Whether documents are kept for a later run. If so, each closed epoch carries the changes of the kept
+    /// documents.
+    pub keeps: bool,
+    /// Whether each closed epoch carries its [changes of documents](dupflow_core::doc::DocChange).
+    pub tells_documents: bool,
+    /// The first epoch that no earlier run has processed. Tables of document frequencies are made from this
+    /// epoch on.
+    pub live: Arc<LiveFrom>,
+    /// The progress of an earlier run: where reading begins, and the table of document frequencies in force.
+    pub past: Progress,
+    /// The table named by `past`.
+    pub table: Option<Arc<IdfTable>>,
+    /// New tables of document frequencies, by fingerprint, until the state stores them and takes them out.
+    /// Only used where documents are kept.
+    pub tables: Arc<Mutex<BTreeMap<u64, Arc<IdfTable>>>>,
+    /// Queries about the corpus while it changes.
+    pub visitors: Arc<Visitors>,
+    /// The input of each record, where that is known.
+    pub origins: Option<Arc<Origins>>,
+    /// The counters of this process.
+    pub metrics: Arc<Metrics>,
+    /// The hot blocks of all workers, kept current. Their example documents are renewed from time to time,
+    /// and at the end of the input.
+    pub hot_blocks: Arc<Mutex<HotBlocks>>,
+    /// Distinct sketches of all processes that the blocks are planned for.
+    pub planned: u64,
+}
+
+impl Stages {
+    /// Stages of a new run: counters at zero, no evidence, no retention, nothing kept.
+    pub fn new(
+        scheme: Scheme,
+        blocking: Arc<dyn Blocking>,
+        filter: Arc<dyn PairFilter>,
+        expand_limit: usize,
+    ) -> Self {
+        Self {
+            scheme,
+            blocking,
+            metrics: Arc::new(Metrics::new(filter.looks())),
+            filter,
+            expand_limit,
+            evidence: false,
+            retention: Retention::default(),
+            ids_move: false,
+            moves_logged: Arc::new(Once::new()),
+            keeps: false,
+            tells_documents: false,
+            live: Arc::new(LiveFrom::beginning()),
+            past: Progress::default(),
+            table: None,
+            tables: Arc::default(),
+            visitors: Arc::default(),
+            origins: None,
+            hot_blocks: Arc::default(),
+            planned: u64::MAX,
+        }
+    }
+}
