@@ -21,7 +21,7 @@ use dupflow::core::metrics::Counter;
 use dupflow::core::pair::Delta;
 use dupflow::core::time::{Clock, Epoch, Offsets, Progress, SystemClock};
 use dupflow::engine::dataflow::{
-    Cancellation, ClosedEpoch, Emit, Given, Intake, Pull, Stages, Taken, Workers,
+    BatchEnd, BatchRecord, Cancellation, ClosedEpoch, Emit, Intake, Pull, Stages, Workers,
 };
 use dupflow::pipeline::{self, Continuity, Demands, Job, RunError, Summary};
 
@@ -53,14 +53,14 @@ impl Intake for Fast {
         }
     }
 
-    fn read(&mut self, each: &mut dyn FnMut(Given<'_>)) -> Taken {
+    fn read(&mut self, each: &mut dyn FnMut(BatchRecord<'_>)) -> BatchEnd {
         let position = Position { partition: 0, offset: self.next };
         let id = DocId::new(&self.next.to_string()).unwrap();
         let text = Some("the same text for all of them".into());
-        each(Given::Event(position, DocEvent { id, ts: None, written: None, text }));
+        each(BatchRecord::Event(position, DocEvent { id, ts: None, written: None, text }));
         self.next += 1;
         let end = Some(Position { offset: position.offset + 1, ..position });
-        Taken { end, ..Taken::default() }
+        BatchEnd { end, ..BatchEnd::default() }
     }
 
     fn wake_with(&mut self, _: Box<dyn Fn() + Send>) {}
@@ -84,7 +84,7 @@ impl Intake for Slow {
         if self.released.load(Ordering::SeqCst) { Pull::Done } else { Pull::Idle(self.epoch) }
     }
 
-    fn read(&mut self, _: &mut dyn FnMut(Given<'_>)) -> Taken {
+    fn read(&mut self, _: &mut dyn FnMut(BatchRecord<'_>)) -> BatchEnd {
         unreachable!("it has nothing")
     }
 
@@ -101,7 +101,7 @@ impl Intake for Broken {
         Pull::Batch(1)
     }
 
-    fn read(&mut self, _: &mut dyn FnMut(Given<'_>)) -> Taken {
+    fn read(&mut self, _: &mut dyn FnMut(BatchRecord<'_>)) -> BatchEnd {
         panic!("broken on purpose")
     }
 

@@ -39,7 +39,7 @@ fn listed(told: &[ClosedEpoch], kind: ClusterKind, keep: Keep, listed: Listed) -
 }
 
 fn stages(plan: &Plan, retention: Retention) -> Stages {
-    Stages { retention, tells_documents: true, ..dupflow::pipeline::stages(plan, false) }
+    Stages { retention, emits_documents: true, ..dupflow::pipeline::stages(plan, false) }
 }
 
 /// By the definition: of each cluster of the pairs, the one that the rule names; with the cluster.

@@ -4,7 +4,7 @@
 //! filter. [`properties`]: what follows from the law without an oracle. [`reference`]: delta by delta against
 //! a plain differential dataflow.
 //! [`recorded`]: real history. [`clusters`] and [`keep`]: what is made of the pairs. [`truth`]: the oracle of true similarities against its
-//! definition. [`retention`]: documents that expire. [`causes`]: why deltas are. [`visitors`]: questions
+//! definition. [`retention`]: documents that expire. [`causes`]: why deltas are. [`queries`]: questions
 //! asked meanwhile. [`sources`]: partitions, readers and cuts of any kind.
 //! [`flow`]: where a run waits, and how it fails. [`distance`]: that no pair within a distance is missed. How seeds are
 //! set and found regressions kept is told in [`history`].
@@ -30,6 +30,7 @@ mod log;
 mod moving;
 mod pipelines;
 mod properties;
+mod queries;
 mod recorded;
 mod reference;
 mod restart;
@@ -37,4 +38,3 @@ mod retention;
 mod script;
 mod sources;
 mod truth;
-mod visitors;

@@ -154,7 +154,7 @@ pub(crate) fn pairs(stages: &Stages, alive: &BTreeMap<DocId, String>) -> BTreeSe
 fn stages(plan: &Plan, retention: Retention) -> Stages {
     let mut stages = dupflow::pipeline::stages(plan, false);
     stages.retention = retention;
-    stages.tells_documents = true;
+    stages.emits_documents = true;
     stages
 }
 

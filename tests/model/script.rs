@@ -9,7 +9,7 @@ use std::time::Duration;
 use dupflow::core::doc::{DocEvent, DocId, Position};
 use dupflow::core::pair::DocPair;
 use dupflow::core::time::Epoch;
-use dupflow::engine::dataflow::{ClosedEpoch, Emit, Given, Intake, Pull, Stages, Taken, build};
+use dupflow::engine::dataflow::{BatchEnd, BatchRecord, ClosedEpoch, Emit, Intake, Pull, Stages, build};
 use timely::CommunicationConfig;
 
 use crate::data::Event;
@@ -194,15 +194,15 @@ impl Intake for Script {
         }
     }
 
-    fn read(&mut self, each: &mut dyn FnMut(Given<'_>)) -> Taken {
+    fn read(&mut self, each: &mut dyn FnMut(BatchRecord<'_>)) -> BatchEnd {
         let Batch { events, at, kept, .. } = self.0.pop_front().unwrap();
         let last = events.iter().map(|(position, _)| *position).max();
-        kept.iter().for_each(|(id, value)| each(Given::Kept(id, value)));
+        kept.iter().for_each(|(id, value)| each(BatchRecord::Restored(id, value)));
         for (position, Stamped { id, text, ts, written }) in events {
-            each(Given::Event(position, DocEvent { id, ts, written, text: text.map(Into::into) }));
+            each(BatchRecord::Event(position, DocEvent { id, ts, written, text: text.map(Into::into) }));
         }
         let end = last.map(|last| Position { offset: last.offset + 1, ..last });
-        Taken { end, at, ..Taken::default() }
+        BatchEnd { end, at, ..BatchEnd::default() }
     }
 
     fn wake_with(&mut self, _: Box<dyn Fn() + Send>) {

@@ -3,16 +3,16 @@
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use dupflow::engine::processes::{Connected, Event, Limits, Message};
+use dupflow::engine::processes::{Connected, ControlEvent, Limits, Message};
 
 use crate::group::{Cable, PATIENCE, connected, limits, listen, listener, processes, settings, start};
 
-fn next(events: &Receiver<(usize, Event)>) -> (usize, Event) {
+fn next(events: &Receiver<(usize, ControlEvent)>) -> (usize, ControlEvent) {
     events.recv_timeout(PATIENCE).unwrap()
 }
 
 /// All that is heard, to the end.
-fn rest(events: &Receiver<(usize, Event)>) -> Vec<(usize, Event)> {
+fn rest(events: &Receiver<(usize, ControlEvent)>) -> Vec<(usize, ControlEvent)> {
     let mut heard = Vec::new();
     loop {
         match events.recv_timeout(PATIENCE) {
@@ -26,14 +26,14 @@ fn rest(events: &Receiver<(usize, Event)>) -> Vec<(usize, Event)> {
 }
 
 /// Some processes, and what each of them hears.
-fn group(count: usize, limits: Limits) -> (Vec<Connected>, Vec<Receiver<(usize, Event)>>) {
+fn group(count: usize, limits: Limits) -> (Vec<Connected>, Vec<Receiver<(usize, ControlEvent)>>) {
     let all = connected(processes(count, limits));
     let events = all.iter().map(listen).collect();
     (all, events)
 }
 
-fn failed(text: &str) -> Event {
-    Event::Message(Message::Failed(text.to_owned()))
+fn failed(text: &str) -> ControlEvent {
+    ControlEvent::Message(Message::Failed(text.to_owned()))
 }
 
 #[test]
@@ -52,11 +52,11 @@ fn messages_arrive_in_order() {
     }
     all[0].control.send_to(1, Message::Opened(8));
     for message in &said {
-        assert_eq!(next(&events[1]), (0, Event::Message(message.clone())));
-        assert_eq!(next(&events[2]), (0, Event::Message(message.clone())));
-        assert_eq!(next(&events[0]), (2, Event::Message(message.clone())));
+        assert_eq!(next(&events[1]), (0, ControlEvent::Message(message.clone())));
+        assert_eq!(next(&events[2]), (0, ControlEvent::Message(message.clone())));
+        assert_eq!(next(&events[0]), (2, ControlEvent::Message(message.clone())));
     }
-    assert_eq!(next(&events[1]), (0, Event::Message(Message::Opened(8))));
+    assert_eq!(next(&events[1]), (0, ControlEvent::Message(Message::Opened(8))));
 }
 
 #[test]
@@ -70,11 +70,14 @@ fn an_end_in_good_order_is_no_loss() {
     heard.sort_by_key(|(from, _)| *from);
     let expected =
         [1, 1, 2, 2].into_iter().zip([Message::Measures(vec![1]), Message::Done].into_iter().cycle());
-    assert_eq!(heard, expected.map(|(from, message)| (from, Event::Message(message))).collect::<Vec<_>>());
+    assert_eq!(
+        heard,
+        expected.map(|(from, message)| (from, ControlEvent::Message(message))).collect::<Vec<_>>()
+    );
     let first = all.remove(0);
     first.control.send(Message::Done);
     for of_one in &events[1..] {
-        assert_eq!(next(of_one), (0, Event::Message(Message::Done)));
+        assert_eq!(next(of_one), (0, ControlEvent::Message(Message::Done)));
     }
     // In any order, and at the same time: each waits until the others have read what it says.
     std::thread::scope(|scope| {
@@ -108,7 +111,7 @@ fn a_process_that_ends_without_a_word_is_lost() {
     let name = all[0].control.processes().name(2);
     drop(all.remove(2));
     let why = "the connection has ended".to_owned();
-    assert_eq!(next(&events[0]), (2, Event::Lost { process: 2, why: why.clone() }));
+    assert_eq!(next(&events[0]), (2, ControlEvent::Lost { process: 2, why: why.clone() }));
     assert_eq!(next(&events[1]), (0, failed(&format!("{name} is gone: {why}"))));
     drop(all);
     assert!(events.iter().all(|of_one| rest(of_one).is_empty()), "told once");
@@ -120,7 +123,7 @@ fn if_process_0_ends_each_other_one_notices() {
     drop(all.remove(0));
     for of_one in &events[1..] {
         let why = "the connection has ended".to_owned();
-        assert_eq!(next(of_one), (0, Event::Lost { process: 0, why }));
+        assert_eq!(next(of_one), (0, ControlEvent::Lost { process: 0, why }));
     }
     drop(all);
     assert!(events.iter().all(|of_one| rest(of_one).is_empty()));
@@ -146,11 +149,11 @@ fn a_process_that_says_nothing_is_lost() {
     let events: Vec<_> = all.iter().map(listen).collect();
     // Beats pass: nobody is lost as long as they do.
     all[1].control.send(Message::Opened(1));
-    assert_eq!(next(&events[0]), (1, Event::Message(Message::Opened(1))));
+    assert_eq!(next(&events[0]), (1, ControlEvent::Message(Message::Opened(1))));
     cable.freeze();
     for (at, gone) in [(0, [1, 2].as_slice()), (1, &[0]), (2, &[0])] {
         let (from, event) = next(&events[at]);
-        let Event::Lost { process, why } = event else { panic!("{event:?}") };
+        let ControlEvent::Lost { process, why } = event else { panic!("{event:?}") };
         assert!(process == from && gone.contains(&from), "{from} at {at}");
         assert_eq!(why, "it said nothing for 2 s");
     }
@@ -167,7 +170,7 @@ fn nobody_waits_for_one_that_takes_nothing() {
     // Far more than sockets and queues hold.
     let message = Message::Measures(vec![0; 1000]);
     (0..100_000).for_each(|_| all[0].control.send_to(1, message.clone()));
-    let (from, Event::Lost { process, why }) = next(&events[0]) else { panic!("a loss is told") };
+    let (from, ControlEvent::Lost { process, why }) = next(&events[0]) else { panic!("a loss is told") };
     assert_eq!((from, process, why.as_str()), (1, 1, "it took none of 4096 messages"));
     drop(cable);
 }
@@ -178,7 +181,7 @@ fn a_suspicion_becomes_a_loss_after_a_beat() {
     let name = |process| all[0].control.processes().name(process);
     all[1].control.suspect(2, "the connection has ended");
     let why = "the connection has ended".to_owned();
-    assert_eq!(next(&events[1]), (2, Event::Lost { process: 2, why }));
+    assert_eq!(next(&events[1]), (2, ControlEvent::Lost { process: 2, why }));
     let told = failed(&format!("{}: {} is gone: the connection has ended", name(1), name(2)));
     assert_eq!((next(&events[0]).1, next(&events[2]).1), (told.clone(), told));
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use dupflow::core::description::Description;
 use dupflow::engine::processes::{
-    ConnectError, Connected, Event, Limits, Processes, Secret, Settings, connect_on,
+    ConnectError, Connected, ControlEvent, Limits, Processes, Secret, Settings, connect_on,
 };
 
 /// As long as a test waits for what must come.
@@ -59,7 +59,7 @@ pub(crate) fn connected(processes: Vec<(TcpListener, Settings)>) -> Vec<Connecte
 }
 
 /// What a process hears.
-pub(crate) fn listen(connected: &Connected) -> Receiver<(usize, Event)> {
+pub(crate) fn listen(connected: &Connected) -> Receiver<(usize, ControlEvent)> {
     let (heard, events) = channel();
     // A test that has seen enough does not listen.
     connected.control.listen(move |from, event| heard.send((from, event)).unwrap_or(())).unwrap();

@@ -34,7 +34,7 @@ impl TogetherArgs {
 
     /// The processes; none if there is one only.
     pub(super) fn read(&self, problems: &mut Problems) -> Option<Option<Processes>> {
-        problems.take(Processes::of(self.processes, self.process, self.hosts.as_deref()))
+        problems.take(Processes::from_options(self.processes, self.process, self.hosts.as_deref()))
     }
 }
 

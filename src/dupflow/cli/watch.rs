@@ -60,7 +60,7 @@ pub(super) fn start(plan: &Plan, deployment: &Deployment, job: &mut Job) -> anyh
         subject.view = Some(view);
     }
     subject.pipeline = pipeline(plan, job);
-    subject.visitors = Some(Arc::clone(&job.stages.visitors));
+    subject.queries = Some(Arc::clone(&job.stages.queries));
     subject.compare = Some(compare(plan));
     subject.texts =
         job.source.texts(&plan.scheme.text.field_names()).map(|texts| -> Arc<dyn monitor::Texts> {

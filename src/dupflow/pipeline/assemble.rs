@@ -27,9 +27,9 @@ use dupflow_connectors::source::{
 };
 use dupflow_connectors::state::{self, State, StateError};
 use dupflow_core::cluster::Clusters;
+use dupflow_core::query::QueryQueue;
 use dupflow_core::status::Status;
 use dupflow_core::time::Clock;
-use dupflow_core::visit::Visitors;
 use dupflow_engine::dataflow::Stages;
 
 /// Bytes of output that are gathered before they are written.
@@ -90,7 +90,7 @@ impl Job {
     ) -> Result<Self, AssembleError> {
         let mut stages = stages(plan, deployment.evidence);
         if let Mode::Run { .. } = mode {
-            stages.visitors = Arc::new(Visitors::before_live());
+            stages.queries = Arc::new(QueryQueue::before_live());
         }
         let (index, count) = together.as_ref().map_or((0, 1), |t| (t.index(), t.count()));
         // Another process of a run may have a monitor, which shows similarities; a replay by several has

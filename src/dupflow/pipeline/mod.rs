@@ -59,7 +59,7 @@ use dupflow_core::metrics::{Counter, Counts, Metrics};
 use dupflow_core::retention::RetentionClock;
 use dupflow_core::status::{Phase, Status};
 use dupflow_core::time::{Clock, Epoch, LiveFrom};
-use dupflow_engine::dataflow::{Cancellation, Data, Stages, Workers};
+use dupflow_engine::dataflow::{Cancellation, PeerSockets, Stages, Workers};
 use failure::{Failure, Tell};
 use keeper::Keeper;
 use outgrown::Outgrown;
@@ -207,8 +207,8 @@ pub struct Stopper(Arc<Queue>, Option<Arc<Others>>, Arc<Status>);
 /// # Errors
 /// If its workers cannot be started. All that fails later is told when it is joined.
 pub fn start(job: Job) -> Result<Running, RunError> {
-    let visitors = Arc::clone(&job.stages.visitors);
-    launch(job).inspect_err(|_| visitors.close())
+    let queries = Arc::clone(&job.stages.queries);
+    launch(job).inspect_err(|_| queries.close())
 }
 
 fn launch(mut job: Job) -> Result<Running, RunError> {
@@ -255,7 +255,7 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
     let first_epoch = past.mark.progress.epoch + 1;
     stages.ids_move = source.ids_move();
     stages.keeps = past.keeps;
-    stages.tells_documents = past.tells_documents;
+    stages.emits_documents = past.emits_documents;
     stages.live = Arc::clone(&past.live);
     stages.past = past.mark.progress.clone();
     stages.table = past.table.take();
@@ -292,7 +292,7 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
     });
 
     // The workers first: without them, nothing else has been started.
-    let data = data.zip(others.clone()).map(|(sockets, others)| Data {
+    let data = data.zip(others.clone()).map(|(sockets, others)| PeerSockets {
         index,
         sockets,
         lost: Box::new(move |process, why| others.suspect(process, why)),
@@ -518,7 +518,7 @@ impl Running {
             shared.failure.fail(RunError::Worker(error));
         }
         // Those under way have been answered or refused by the workers.
-        stages.visitors.close();
+        stages.queries.close();
         let latencies = committer.and_then(|thread| thread.join().ok()).unwrap_or_default();
         let mut measures = Measures::collect(&stages, &shared.bad, latencies);
         if let Some(others) = &others

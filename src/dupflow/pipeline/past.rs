@@ -58,7 +58,7 @@ pub(super) struct Past {
     /// Whether documents are kept for a later run.
     pub(super) keeps: bool,
     /// Whether the output is to be told of documents.
-    pub(super) tells_documents: bool,
+    pub(super) emits_documents: bool,
     /// What was kept.
     pub(super) snapshot: Option<Snapshot>,
     /// The table of document frequencies in force.
@@ -322,7 +322,7 @@ impl Past {
             lines,
             live,
             keeps: state.is_some(),
-            tells_documents: sink.wants_documents(),
+            emits_documents: sink.wants_documents(),
             snapshot,
             table: table.map(|(_, table)| table),
             there,

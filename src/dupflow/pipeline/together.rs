@@ -34,7 +34,7 @@ use dupflow_connectors::mark::Mark;
 use dupflow_connectors::source::{Line, Peers};
 use dupflow_core::text::{IdfTable, TextRules};
 use dupflow_core::time::{Epoch, LiveFrom, Offsets};
-use dupflow_engine::processes::{Connected, Control, Event, Message};
+use dupflow_engine::processes::{Connected, Control, ControlEvent, Message};
 
 /// The other processes of a run, connected.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ pub struct Teller(Arc<Control>);
 /// What there is to do.
 #[derive(Debug)]
 enum Note {
-    Heard(usize, Event),
+    Heard(usize, ControlEvent),
     /// This process has reached a line.
     Reached(u32, Epoch),
     /// Nothing more.
@@ -70,7 +70,8 @@ struct Go {
     lines: Vec<Line>,
     table: Option<String>,
     keeps: bool,
-    tells_documents: bool,
+    #[serde(rename = "tells_documents")]
+    emits_documents: bool,
 }
 
 /// The others, while the run is under way.
@@ -135,8 +136,8 @@ impl Together {
         }
         let table = past.table.is_some().then(|| String::from_utf8_lossy(&table).into_owned());
         let (mark, begin, lines) = (past.mark.clone(), past.begin.clone(), past.lines.clone());
-        let Past { keeps, tells_documents, .. } = *past;
-        let go = serde_json::to_vec(&Go { mark, begin, lines, table, keeps, tells_documents });
+        let Past { keeps, emits_documents, .. } = *past;
+        let go = serde_json::to_vec(&Go { mark, begin, lines, table, keeps, emits_documents });
         self.control.send(Message::Go(go.map_err(|error| RunError::Process(error.to_string()))?));
         Ok(())
     }
@@ -148,8 +149,8 @@ impl Together {
         };
         loop {
             match self.notes.1.recv() {
-                Ok(Note::Heard(_, Event::Message(Message::Go(go)))) => {
-                    let Go { mark, begin, lines, table, keeps, tells_documents } =
+                Ok(Note::Heard(_, ControlEvent::Message(Message::Go(go)))) => {
+                    let Go { mark, begin, lines, table, keeps, emits_documents } =
                         serde_json::from_slice(&go).map_err(|error| unread(error.to_string()))?;
                     let read = |text: String| IdfTable::read(rules, text.as_bytes()).map(Arc::new);
                     let table = table.map(read).transpose().map_err(|error| unread(error.to_string()))?;
@@ -160,7 +161,7 @@ impl Together {
                         lines,
                         live,
                         keeps,
-                        tells_documents,
+                        emits_documents,
                         snapshot: None,
                         table,
                         there: None,
@@ -204,14 +205,14 @@ impl Teller {
 }
 
 /// The error that an event is.
-fn failure(control: &Control, event: Event) -> Option<RunError> {
+fn failure(control: &Control, event: ControlEvent) -> Option<RunError> {
     match event {
-        Event::Message(Message::Failed(text)) => Some(RunError::Process(text)),
-        Event::Lost { process, why } => {
+        ControlEvent::Message(Message::Failed(text)) => Some(RunError::Process(text)),
+        ControlEvent::Lost { process, why } => {
             let process = control.processes().name(process);
             Some(RunError::Process(format!("{process} is gone: {why}")))
         }
-        Event::Message(_) => None,
+        ControlEvent::Message(_) => None,
     }
 }
 
@@ -242,7 +243,7 @@ impl Others {
             match note {
                 Note::Ended => return,
                 Note::Reached(line, epoch) => self.reach(&mut reached, line, epoch, shared),
-                Note::Heard(from, Event::Message(message)) => match message {
+                Note::Heard(from, ControlEvent::Message(message)) => match message {
                     Message::Reached { line, epoch } => self.reach(&mut reached, line, epoch, shared),
                     Message::Crossed { epoch, .. } => shared.queue.cross(epoch),
                     Message::Opened(epoch) => {

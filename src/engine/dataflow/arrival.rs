@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::key::Key;
+use super::key::EventKey;
 use dupflow_core::doc::{DocId, Facts, Position};
 use dupflow_core::hash::SketchId;
 use dupflow_core::sketch::Sketch;
@@ -37,7 +37,7 @@ pub(super) struct Arrival {
     pub(super) is_restored: bool,
     /// The key that the event gives its document, if it differs from the key of `ts` and `position`: the
     /// record was written at another time, or the key was kept.
-    pub(super) key: Option<Box<Key>>,
+    pub(super) key: Option<Box<EventKey>>,
 }
 
 impl Arrival {
@@ -47,7 +47,7 @@ impl Arrival {
     }
 
     /// The key that the event gives its document.
-    pub(super) fn key(&self) -> Key {
-        self.key.as_ref().map_or_else(|| Key::of(self.ts, self.position), |key| **key)
+    pub(super) fn key(&self) -> EventKey {
+        self.key.as_ref().map_or_else(|| EventKey::new(self.ts, self.position), |key| **key)
     }
 }

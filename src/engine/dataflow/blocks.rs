@@ -13,7 +13,7 @@ use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use super::Stages;
 use super::epochs::Stash;
 use super::parcels::Parcel;
-use super::visitors::{Call, Guest, Note, Said};
+use super::queries::{AnswerPart, PartialAnswer, Probe, QueryComparison};
 use dupflow_core::block::index::BlockIndex;
 use dupflow_core::filter::PairFilter;
 use dupflow_core::hash::SketchId;
@@ -29,20 +29,20 @@ pub(super) struct Candidate {
 }
 
 /// The outputs of [`blocks`].
-pub(super) struct Met<'scope> {
+pub(super) struct BlocksOutputs<'scope> {
     /// Changes of candidates, at their epochs.
     pub(super) candidates: Stream<'scope, Epoch, Vec<Candidate>>,
     /// Comparisons that queries ask for, on the way to the owners of the candidates' sketches.
-    pub(super) calls: Stream<'scope, Epoch, Vec<Call>>,
-    pub(super) notes: Stream<'scope, Epoch, Vec<Note>>,
+    pub(super) comparisons: Stream<'scope, Epoch, Vec<QueryComparison>>,
+    pub(super) partial_answers: Stream<'scope, Epoch, Vec<PartialAnswer>>,
 }
 
 /// Keeps the blocks, emits changes of candidates, and answers the probes of queries.
 pub(super) fn blocks<'scope>(
     postings: Stream<'scope, Epoch, Vec<Parcel>>,
-    guests: Stream<'scope, Epoch, Vec<Guest>>,
+    probes: Stream<'scope, Epoch, Vec<Probe>>,
     stages: &Stages,
-) -> Met<'scope> {
+) -> BlocksOutputs<'scope> {
     let scope = postings.scope();
     let (worker, peers) = (scope.index() as u64, scope.peers() as u64);
     let mut index = BlockIndex::for_blocking(&*stages.blocking);
@@ -50,31 +50,33 @@ pub(super) fn blocks<'scope>(
 
     let mut builder = OperatorBuilder::new("Blocks".to_owned(), scope);
     let mut postings = builder.new_input(postings, Exchange::new(|p: &Parcel| p.to));
-    let mut guests = builder.new_input(guests, Exchange::new(|g: &Guest| g.to));
+    let mut probes = builder.new_input(probes, Exchange::new(|g: &Probe| g.to));
     let (candidates, candidates_stream) = builder.new_output();
-    let (calls, calls_stream) = builder.new_output();
-    let (notes, notes_stream) = builder.new_output();
+    let (comparisons, calls_stream) = builder.new_output();
+    let (partial_answers, notes_stream) = builder.new_output();
     let mut candidates = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(candidates);
-    let mut calls = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(calls);
-    let mut notes = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(notes);
+    let mut comparisons = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(comparisons);
+    let mut partial_answers = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(partial_answers);
     builder.build(move |_| {
         let mut stash = Stash::<Parcel>::new();
-        let mut visiting = Stash::<Guest>::new();
+        let mut probing = Stash::<Probe>::new();
         move |frontiers| {
             postings.for_each_time(|time, data| stash.keep(&time, 1, data));
-            guests.for_each_time(|time, data| visiting.keep(&time, 3, data));
+            probes.for_each_time(|time, data| probing.keep(&time, 3, data));
             loop {
                 // Before an epoch is applied, the probes of its time are answered: they read the blocks as
                 // the epoch before has left them.
-                while let Some((capabilities, present)) = visiting.next_begun(&frontiers[..1], &stash) {
-                    let (mut calls, mut notes) = (calls.activate(), notes.activate());
-                    let (mut calls, mut notes) =
-                        (calls.session(&capabilities[1]), notes.session(&capabilities[2]));
-                    for guest in present {
-                        let name = guest.presence.name;
-                        let sent = show(&index, &*stages.filter, guest, worker, peers);
-                        notes.give(Note { name, said: Said::Sent(sent.len()) });
-                        calls.give_iterator(sent.into_iter());
+                while let Some((capabilities, present)) = probing.next_begun(&frontiers[..1], &stash) {
+                    let (mut comparisons, mut partial_answers) =
+                        (comparisons.activate(), partial_answers.activate());
+                    let (mut comparisons, mut partial_answers) =
+                        (comparisons.session(&capabilities[1]), partial_answers.session(&capabilities[2]));
+                    for probe in present {
+                        let query_id = probe.query.query_id;
+                        let sent = answer_probe(&index, &*stages.filter, probe, worker, peers);
+                        partial_answers
+                            .give(PartialAnswer { query_id, part: AnswerPart::Compared(sent.len()) });
+                        comparisons.give_iterator(sent.into_iter());
                     }
                 }
                 let Some((capabilities, parcels)) = stash.next_closed(frontiers) else { break };
@@ -84,7 +86,7 @@ pub(super) fn blocks<'scope>(
             }
         }
     });
-    Met { candidates: candidates_stream, calls: calls_stream, notes: notes_stream }
+    BlocksOutputs { candidates: candidates_stream, comparisons: calls_stream, partial_answers: notes_stream }
 }
 
 /// Applies the postings of an epoch to the blocks.
@@ -118,16 +120,22 @@ fn apply(index: &mut BlockIndex, parcels: Vec<Parcel>, stages: &Stages, mut emit
 }
 
 /// Answers a probe from the blocks of this worker: the comparisons to be made, by owner of the candidates.
-fn show(index: &BlockIndex, filter: &dyn PairFilter, guest: Guest, worker: u64, peers: u64) -> Vec<Call> {
-    let Guest { presence, keys, .. } = guest;
+fn answer_probe(
+    index: &BlockIndex,
+    filter: &dyn PairFilter,
+    probe: Probe,
+    worker: u64,
+    peers: u64,
+) -> Vec<QueryComparison> {
+    let Probe { query, keys, .. } = probe;
     let owner = |id: SketchId| id.low() % peers;
     let mut by_owner: BTreeMap<u64, Vec<SketchId>> = BTreeMap::new();
     let mut add = |id: SketchId| by_owner.entry(owner(id)).or_default().push(id);
-    if owner(presence.id) == worker {
-        add(presence.id);
+    if owner(query.id) == worker {
+        add(query.id);
     }
     let worth = |a, b| filter.first_word(a, b);
-    index.visit(&keys, presence.id, presence.sketch.words[0], worth, add);
-    let call = |(to, partners)| Call { to, presence: presence.clone(), partners };
-    by_owner.into_iter().map(call).collect()
+    index.visit(&keys, query.id, query.sketch.words[0], worth, add);
+    let comparison = |(to, candidates)| QueryComparison { to, query: query.clone(), candidates };
+    by_owner.into_iter().map(comparison).collect()
 }

@@ -12,7 +12,7 @@ use timely::dataflow::operators::generic::OutputBuilder;
 use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use super::epochs::Stash;
-use super::output::Reached;
+use super::output::EpochReport;
 use super::parcels::{Parcel, Parcels};
 use super::sketches::{MemberChange, Sketches, StarChange};
 use super::upsert::Membership;
@@ -24,7 +24,7 @@ use dupflow_core::pair::{Cause, DocPair, Evidence, Pair, Similarity};
 use dupflow_core::time::Epoch;
 
 /// The outputs of [`collapse`].
-pub(super) struct Collapsed<'scope> {
+pub(super) struct CollapseOutputs<'scope> {
     /// Changes of blocks: sketches that enter or leave them.
     pub(super) postings: Stream<'scope, Epoch, Vec<Parcel>>,
     /// One record for each epoch in which members of the sketches change.
@@ -32,7 +32,7 @@ pub(super) struct Collapsed<'scope> {
     /// Pairs of documents of one sketch.
     pub(super) copies: Deltas<'scope, DocPair>,
     /// Causes: documents that begin or stop representing their copies.
-    pub(super) reached: Stream<'scope, Epoch, Vec<Reached>>,
+    pub(super) reports: Stream<'scope, Epoch, Vec<EpochReport>>,
 }
 
 /// The sketches of this worker hold changes of members, those of this record's epoch.
@@ -44,7 +44,7 @@ pub(super) struct MembersChanged;
 pub(super) fn collapse<'scope>(
     memberships: Stream<'scope, Epoch, Vec<Membership>>,
     stages: &Stages,
-) -> (Rc<RefCell<Sketches>>, Collapsed<'scope>) {
+) -> (Rc<RefCell<Sketches>>, CollapseOutputs<'scope>) {
     let scheme = &stages.scheme;
     let sketches = Rc::new(RefCell::new(Sketches::new(scheme.words(), scheme.exact, stages.expand_limit)));
     let shared = Rc::clone(&sketches);
@@ -56,11 +56,11 @@ pub(super) fn collapse<'scope>(
     let (postings, postings_stream) = builder.new_output();
     let (changed, changed_stream) = builder.new_output();
     let (copies, copies_stream) = builder.new_output();
-    let (reached, reached_stream) = builder.new_output();
+    let (reports, reached_stream) = builder.new_output();
     let mut postings = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(postings);
     let mut changed = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(changed);
     let mut copies = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(copies);
-    let mut reached = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(reached);
+    let mut reports = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(reports);
 
     builder.build(move |_| {
         let mut stash = Stash::<Membership>::new();
@@ -136,16 +136,16 @@ pub(super) fn collapse<'scope>(
                 sketches.keep_changes(epoch, member_changes, stars);
                 changed.session(&capabilities[1]).give(MembersChanged);
                 if !causes.is_empty() {
-                    reached.activate().session(&capabilities[3]).give(Reached::Causes(causes));
+                    reports.activate().session(&capabilities[3]).give(EpochReport::Causes(causes));
                 }
             }
         }
     });
-    let collapsed = Collapsed {
+    let collapsed = CollapseOutputs {
         postings: postings_stream,
         changed: changed_stream,
         copies: copies_stream,
-        reached: reached_stream,
+        reports: reached_stream,
     };
     (shared, collapsed)
 }

@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::arrival::Arrival;
-use super::key::Key;
-use super::order::Order;
+use super::key::EventKey;
+use super::order::AgeOrder;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::retention::Retention;
 use dupflow_core::slab::{Rows, Slab};
@@ -55,9 +55,9 @@ pub(super) struct Documents<V> {
     /// The last epoch that was applied, and whether it is settled.
     applied: (Epoch, bool),
     /// Live documents with a time, where documents expire by age.
-    by_ts: Option<Order>,
+    by_ts: Option<AgeOrder>,
     /// The slots, where their number is limited.
-    slots: Option<Slots>,
+    slots: Option<SlotOrder>,
     /// Whether ids move between partitions.
     ids_move: bool,
     /// By place, the time (NaN: none) of a live document's greatest key, if it is not the `ts` of its last
@@ -67,9 +67,9 @@ pub(super) struct Documents<V> {
 
 /// The order of slots, and by place the key of each.
 #[derive(Debug)]
-struct Slots {
-    order: Order,
-    keys: Rows<Key>,
+struct SlotOrder {
+    order: AgeOrder,
+    keys: Rows<EventKey>,
 }
 
 /// Documents that one operator writes and others read.
@@ -100,11 +100,11 @@ impl<V: InForce> Document<V> {
 impl<V: InForce> Documents<V> {
     /// An empty store, with the orders that a retention needs.
     pub(super) fn new(retention: &Retention, ids_move: bool) -> Self {
-        let slots = || Slots { order: Order::default(), keys: Rows::new(1) };
+        let slots = || SlotOrder { order: AgeOrder::default(), keys: Rows::new(1) };
         Self {
             by_id: Slab::default(),
             applied: (0, true),
-            by_ts: retention.max_age.map(|_| Order::default()),
+            by_ts: retention.max_age.map(|_| AgeOrder::default()),
             slots: retention.max_documents.map(|_| slots()),
             ids_move,
             newest: BTreeMap::new(),
@@ -151,7 +151,7 @@ impl<V: InForce> Documents<V> {
         &mut self,
         place: Option<u32>,
         last: &Arrival,
-        key: Key,
+        key: EventKey,
         value: V,
         epoch: Epoch,
     ) -> u32 {
@@ -170,7 +170,7 @@ impl<V: InForce> Documents<V> {
             None => {
                 let document = Document { id: last.id.clone(), partition, changed, offset, ts, value };
                 let new = self.by_id.insert(last.hash, document);
-                if let Some(Slots { keys, .. }) = &mut self.slots {
+                if let Some(SlotOrder { keys, .. }) = &mut self.slots {
                     if new as usize == keys.len() {
                         keys.push(std::iter::once(key));
                     } else {
@@ -185,7 +185,7 @@ impl<V: InForce> Documents<V> {
         }
         let has_ts = self.get(here).is_some_and(|document| !document.ts.is_nan());
         self.order_by_ts(here, has_ts && (value != V::ENDED || self.remembers_homes()));
-        if let Some(Slots { order, keys }) = &mut self.slots {
+        if let Some(SlotOrder { order, keys }) = &mut self.slots {
             let greatest = &mut keys.row_mut(here as usize)[0];
             *greatest = key.max(*greatest);
             order.put(here, |a, b| keys.row(a as usize) < keys.row(b as usize));
@@ -204,26 +204,26 @@ impl<V: InForce> Documents<V> {
     }
 
     /// Stores the greatest key of a document's events: in `newest` while it is alive, else in the document.
-    fn set_newest(&mut self, place: u32, greatest: Key) {
+    fn set_newest(&mut self, place: u32, greatest: EventKey) {
         let Some(document) = self.by_id.get_mut(place) else { return };
         let newest = greatest.ts().unwrap_or(f64::NAN);
         self.newest.remove(&place);
         if document.value == V::ENDED {
             (document.partition, document.ts) = (greatest.partition(), newest);
-        } else if greatest != Key::of(document.ts(), greatest.position()) {
+        } else if greatest != EventKey::new(document.ts(), greatest.position()) {
             self.newest.insert(place, newest);
         }
     }
 
     /// The greatest key of a document's events. Without slots: of the events in its home partition, at any
     /// offset. `None` if there is no document at this place.
-    pub(super) fn key(&self, place: u32) -> Option<Key> {
+    pub(super) fn key(&self, place: u32) -> Option<EventKey> {
         let document = self.get(place)?;
-        if let Some(Slots { keys, .. }) = &self.slots {
+        if let Some(SlotOrder { keys, .. }) = &self.slots {
             return Some(keys.row(place as usize)[0]);
         }
         let newest = self.newest.get(&place).copied().or(document.ts());
-        Some(Key::of(newest, document.position()))
+        Some(EventKey::new(newest, document.position()))
     }
 
     /// Inserts a document into the order by time, or updates it, if it `belongs` there; else removes it. An
@@ -268,8 +268,8 @@ impl<V: InForce> Documents<V> {
     }
 
     /// The keys of the `count` oldest slots, or of all if there are fewer, in ascending order.
-    pub(super) fn oldest(&mut self, count: usize) -> Vec<Key> {
-        let Some(Slots { order, keys }) = &mut self.slots else { return Vec::new() };
+    pub(super) fn oldest(&mut self, count: usize) -> Vec<EventKey> {
+        let Some(SlotOrder { order, keys }) = &mut self.slots else { return Vec::new() };
         let older = |a: u32, b: u32| keys.row(a as usize) < keys.row(b as usize);
         let mut places = Vec::new();
         while places.len() < count
@@ -284,22 +284,22 @@ impl<V: InForce> Documents<V> {
 
     /// Removes the slot with the oldest key, if that is at most `last`, and ends its document. Returns the
     /// place and the value that was in force.
-    pub(super) fn take_slot(&mut self, last: Key) -> Option<(u32, V)> {
-        let Slots { order, keys } = self.slots.as_mut()?;
+    pub(super) fn take_slot(&mut self, last: EventKey) -> Option<(u32, V)> {
+        let SlotOrder { order, keys } = self.slots.as_mut()?;
         let place = order.first().filter(|place| keys.row(*place as usize)[0] <= last)?;
         order.remove(place, |a, b| keys.row(a as usize) < keys.row(b as usize));
         Some((place, self.end(place)))
     }
 
     /// The key of a slot; `None` if there is no slot at this place.
-    pub(super) fn slot(&self, place: u32) -> Option<Key> {
-        let Slots { order, keys } = self.slots.as_ref()?;
+    pub(super) fn slot(&self, place: u32) -> Option<EventKey> {
+        let SlotOrder { order, keys } = self.slots.as_ref()?;
         order.holds(place).then(|| keys.row(place as usize)[0])
     }
 
     /// What must be remembered of an ended document: the key of its slot or, where ids move, the greatest key
     /// of its events until that is too old. `None` if nothing must be.
-    pub(super) fn remembered(&self, place: u32) -> Option<Key> {
+    pub(super) fn remembered(&self, place: u32) -> Option<EventKey> {
         if self.slots.is_some() {
             return self.slot(place);
         }
@@ -348,15 +348,15 @@ mod tests {
         for id in ["a", "\u{202e}א", &long] {
             let first = arrival(id, 1, None, true);
             assert!(documents.find(first.hash, &first.id).is_none());
-            let place = documents.put(None, &first, Key::default(), 3, 9);
+            let place = documents.put(None, &first, EventKey::default(), 3, 9);
             let (_, document) = documents.alive(first.hash, &first.id).unwrap();
             assert_eq!((document.changed(), document.ts(), document.position().offset), (None, None, 1));
             let later = arrival(id, u64::MAX, Some(-0.5), false);
-            assert_eq!(documents.put(Some(place), &later, Key::default(), 4, u64::MAX), place);
+            assert_eq!(documents.put(Some(place), &later, EventKey::default(), 4, u64::MAX), place);
             let (_, changed) = documents.alive(first.hash, &first.id).unwrap();
             assert_eq!((changed.position(), changed.ts()), (later.position, Some(-0.5)));
             assert_eq!(changed.changed(), Some(u64::from(u32::MAX)));
-            documents.put(Some(place), &later, Key::default(), 0, 10);
+            documents.put(Some(place), &later, EventKey::default(), 0, 10);
             assert!(documents.alive(first.hash, &first.id).is_none(), "it has ended");
             assert_eq!(documents.find(first.hash, &first.id), Some(place), "and has a slot");
             assert_eq!(documents.get(place).and_then(Document::changed), Some(10));

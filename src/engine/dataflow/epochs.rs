@@ -102,14 +102,16 @@ mod tests {
     use super::*;
 
     /// The input or the output of an operator, by epoch.
-    type Seen = Rc<RefCell<Vec<(Epoch, Vec<u32>)>>>;
+    type SeenEpochs = Rc<RefCell<Vec<(Epoch, Vec<u32>)>>>;
 
     /// Runs `script` on the input of an operator that sorts each epoch's records. Each step returns what has
     /// been handled so far.
-    fn handled(script: impl Fn(&mut dyn FnMut(Step) -> Vec<(Epoch, Vec<u32>)>) + Send + Sync + 'static) {
+    fn handled(
+        script: impl Fn(&mut dyn FnMut(ScriptStep) -> Vec<(Epoch, Vec<u32>)>) + Send + Sync + 'static,
+    ) {
         timely::execute_directly(move |worker| {
-            let (given, left) = (Seen::default(), Seen::default());
-            let (seen, out) = (Rc::clone(&given), Rc::clone(&left));
+            let (records_in, records_out) = (SeenEpochs::default(), SeenEpochs::default());
+            let (seen, out) = (Rc::clone(&records_in), Rc::clone(&records_out));
             let (mut input, probe) = worker.dataflow(|scope| {
                 let (input, stream) = scope.new_input::<u32>();
                 let sorted = by_epoch(stream, Pipeline, "Sort", move |epoch, mut records, emit| {
@@ -126,22 +128,26 @@ mod tests {
             });
             script(&mut |step| {
                 match step {
-                    Step::Send(records) => input.send_batch(&mut records.to_vec()),
-                    Step::Advance(epoch) => input.advance_to(epoch),
+                    ScriptStep::Send(records) => input.send_batch(&mut records.to_vec()),
+                    ScriptStep::Advance(epoch) => input.advance_to(epoch),
                 }
                 input.flush();
                 // Enough steps for one operator on one worker to process everything.
                 (0..10).for_each(|_| {
                     worker.step();
                 });
-                assert_eq!(*given.borrow(), *left.borrow(), "what leaves an epoch leaves at its time");
-                assert!(left.borrow().iter().all(|(epoch, _)| !probe.less_equal(epoch)));
-                given.borrow().clone()
+                assert_eq!(
+                    *records_in.borrow(),
+                    *records_out.borrow(),
+                    "the output of an epoch is at its time"
+                );
+                assert!(records_out.borrow().iter().all(|(epoch, _)| !probe.less_equal(epoch)));
+                records_in.borrow().clone()
             });
         });
     }
 
-    enum Step {
+    enum ScriptStep {
         Send(&'static [u32]),
         Advance(Epoch),
     }
@@ -149,23 +155,23 @@ mod tests {
     #[test]
     fn an_epoch_is_handled_once_and_whole_when_no_more_of_it_can_come() {
         handled(|step| {
-            assert_eq!(step(Step::Advance(1)), []);
-            assert_eq!(step(Step::Send(&[3, 1])), [], "epoch 1 is open");
-            assert_eq!(step(Step::Send(&[2])), []);
-            assert_eq!(step(Step::Advance(2)), [(1, vec![1, 2, 3])]);
-            assert_eq!(step(Step::Send(&[9])), [(1, vec![1, 2, 3])]);
-            assert_eq!(step(Step::Advance(1_000_000)), [(1, vec![1, 2, 3]), (2, vec![9])]);
+            assert_eq!(step(ScriptStep::Advance(1)), []);
+            assert_eq!(step(ScriptStep::Send(&[3, 1])), [], "epoch 1 is open");
+            assert_eq!(step(ScriptStep::Send(&[2])), []);
+            assert_eq!(step(ScriptStep::Advance(2)), [(1, vec![1, 2, 3])]);
+            assert_eq!(step(ScriptStep::Send(&[9])), [(1, vec![1, 2, 3])]);
+            assert_eq!(step(ScriptStep::Advance(1_000_000)), [(1, vec![1, 2, 3]), (2, vec![9])]);
         });
     }
 
     #[test]
     fn an_epoch_without_records_is_passed_over() {
         handled(|step| {
-            step(Step::Send(&[7]));
+            step(ScriptStep::Send(&[7]));
             let both = [(0, vec![7]), (5, vec![8])];
-            assert_eq!(step(Step::Advance(5)), both[..1]);
-            assert_eq!(step(Step::Send(&[8])), both[..1]);
-            assert_eq!(step(Step::Advance(6)), both);
+            assert_eq!(step(ScriptStep::Advance(5)), both[..1]);
+            assert_eq!(step(ScriptStep::Send(&[8])), both[..1]);
+            assert_eq!(step(ScriptStep::Advance(6)), both);
         });
     }
 

@@ -29,7 +29,7 @@
 
 use super::arrival::Arrival;
 use super::documents::{Documents, InForce};
-use super::key::Key;
+use super::key::EventKey;
 use dupflow_core::doc::DocId;
 
 /// Counts of moving ids.
@@ -57,14 +57,14 @@ pub(super) fn overrule<V: InForce>(arrivals: &mut Vec<Arrival>, documents: &Docu
     let mut out = Vec::new();
     let mut at: usize = 0;
     for events in arrivals.chunk_by(|a, b| a.id == b.id) {
-        let known = documents.find(events[0].hash, &events[0].id).and_then(|place| documents.key(place));
-        let mut home: Option<Key> = known;
+        let before = documents.find(events[0].hash, &events[0].id).and_then(|place| documents.key(place));
+        let mut home: Option<EventKey> = before;
         for event in events {
             let key = event.key();
-            if let Some(lives) = home.filter(|home| home.partition() != key.partition()) {
-                let partitions = [lives.partition(), key.partition()];
+            if let Some(current) = home.filter(|home| home.partition() != key.partition()) {
+                let partitions = [current.partition(), key.partition()];
                 moves.example.get_or_insert_with(|| Example { id: event.id.clone(), partitions });
-                if key < lives {
+                if key < current {
                     moves.overruled += 1;
                     out.push(at);
                 } else {

@@ -13,25 +13,25 @@ use timely::dataflow::{Scope, Stream};
 use timely::scheduling::Activator;
 
 use super::arrival::{Arrival, Content};
-use super::key::Key;
-use super::output::Reached;
+use super::key::EventKey;
+use super::output::EpochReport;
+use super::queries::{IdQuery, PendingQueries, QuerySubject, ResolvedQuery};
 use super::retain::Tick;
-use super::visitors::{Caller, Lobby, Look, Seeker};
 use super::{Stages, kept};
 use dupflow_core::doc::{DocEvent, Letter, Position, without_separators};
 use dupflow_core::hash;
 use dupflow_core::metrics::Counter;
+use dupflow_core::query::{Query, QueuedQuery};
 use dupflow_core::retention::RetentionClock;
 use dupflow_core::sketch::SketchMaker;
 use dupflow_core::time::{Epoch, UnixTime};
-use dupflow_core::visit::{Question, Visitor};
 
 /// Epochs that may be open at once: enough to keep every stage busy, few enough to bound memory.
 const EPOCHS_IN_FLIGHT: Epoch = 4;
 
 /// Queries that are admitted between two batches of events: enough to keep their waiting time short, few
 /// enough to hardly delay the events.
-const LET_IN: usize = 4;
+const QUERIES_AT_ONCE: usize = 4;
 
 /// The answer of [`Intake::pull`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,16 +46,16 @@ pub enum Pull {
 
 /// One record of a batch.
 #[derive(Debug)]
-pub enum Given<'a> {
+pub enum BatchRecord<'a> {
     /// An event and its position.
     Event(Position, DocEvent<'a>),
     /// A live document: its id, and the value that an earlier run kept.
-    Kept(&'a [u8], &'a [u8]),
+    Restored(&'a [u8], &'a [u8]),
 }
 
 /// What a batch holds except its events.
 #[derive(Debug, Default)]
-pub struct Taken {
+pub struct BatchEnd {
     /// The position after the batch, where its partition continues; `None` if the batch has no partition.
     pub end: Option<Position>,
     /// Invalid records of the batch, if they are kept with their epoch.
@@ -71,27 +71,27 @@ pub struct Taken {
 /// The source of a worker's events.
 ///
 /// Contract: epochs never decrease. Each `Batch` is followed by one `read`. When events or the end of the
-/// input follow an `Idle`, the intake calls the function passed to `wake_with`. `pull` never blocks. After a
+/// input follow an `Idle`, the intake comparisons the function passed to `wake_with`. `pull` never blocks. After a
 /// failure it returns `Idle` forever: an epoch that was not read to its end must not close.
 pub trait Intake {
     /// Asks for events of an epoch up to `limit`, inclusive.
     fn pull(&mut self, limit: Epoch) -> Pull;
 
     /// Reads the batch just pulled.
-    fn read(&mut self, each: &mut dyn FnMut(Given<'_>)) -> Taken;
+    fn read(&mut self, each: &mut dyn FnMut(BatchRecord<'_>)) -> BatchEnd;
 
     /// Sets the function that wakes this worker.
     fn wake_with(&mut self, wake: Box<dyn Fn() + Send>);
 }
 
 /// The outputs of the ingest: sketched events, and for every batch the position after it.
-pub(super) struct Ingested<'scope> {
+pub(super) struct IngestOutputs<'scope> {
     pub(super) arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
-    pub(super) read: Stream<'scope, Epoch, Vec<Reached>>,
+    pub(super) read: Stream<'scope, Epoch, Vec<EpochReport>>,
     /// Text queries, at the time of an epoch that is open.
-    pub(super) callers: Stream<'scope, Epoch, Vec<Caller>>,
+    pub(super) resolved: Stream<'scope, Epoch, Vec<ResolvedQuery>>,
     /// Id queries, at the time of an epoch that is open.
-    pub(super) seekers: Stream<'scope, Epoch, Vec<Seeker>>,
+    pub(super) id_queries: Stream<'scope, Epoch, Vec<IdQuery>>,
     /// For every batch a tick to all workers: its time, where documents expire by age, and the inputs that
     /// have begun, where other processes need them.
     pub(super) ticks: Stream<'scope, Epoch, Vec<Tick>>,
@@ -101,14 +101,14 @@ pub(super) struct Ingested<'scope> {
 
 /// Sketches the events of this worker. `open` is the first epoch that is not closed on all workers, set by
 /// the output. Queries are admitted a few at a time, alternating with batches of events, and recorded in
-/// `lobby`.
+/// `pending`.
 pub(super) fn ingest<'scope>(
     scope: Scope<'scope, Epoch>,
     stages: &Stages,
     mut intake: Box<dyn Intake>,
     open: Rc<Cell<Epoch>>,
-    lobby: Rc<RefCell<Lobby>>,
-) -> Ingested<'scope> {
+    pending: Rc<RefCell<PendingQueries>>,
+) -> IngestOutputs<'scope> {
     let mut builder = OperatorBuilder::new("Ingest".to_owned(), scope);
     let (output, arrivals) = builder.new_output();
     let (read, read_stream) = builder.new_output();
@@ -116,10 +116,10 @@ pub(super) fn ingest<'scope>(
     let mut ticks = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(ticks);
     let mut output = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(output);
     let mut read = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(read);
-    let (callers, callers_stream) = builder.new_output();
-    let mut callers = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(callers);
-    let (seekers, seekers_stream) = builder.new_output();
-    let mut seekers = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(seekers);
+    let (resolved, callers_stream) = builder.new_output();
+    let mut resolved = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(resolved);
+    let (id_queries, seekers_stream) = builder.new_output();
+    let mut id_queries = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(id_queries);
     let address = builder.operator_info().address;
     let activator = scope.activator_for(Rc::clone(&address));
     let waker = || -> Box<dyn Fn() + Send> {
@@ -128,7 +128,7 @@ pub(super) fn ingest<'scope>(
         Box::new(move || wake.activate().unwrap_or(()))
     };
     intake.wake_with(waker());
-    let door = stages.visitors.register(waker());
+    let receiver = stages.queries.register(waker());
 
     let mut maker = SketchMaker::new(&stages.scheme);
     let is_live = stages.scheme.live().is_some();
@@ -156,10 +156,10 @@ pub(super) fn ingest<'scope>(
                     let mut session = output.session(&held[0]);
                     let (mut events, mut all_bytes, mut empty, mut restored) = (0, 0, 0, 0);
                     let mut newest = None;
-                    let taken = intake.read(&mut |given| {
-                        let (position, event) = match given {
-                            Given::Event(position, event) => (position, event),
-                            Given::Kept(id, value) => {
+                    let taken = intake.read(&mut |record| {
+                        let (position, event) = match record {
+                            BatchRecord::Event(position, event) => (position, event),
+                            BatchRecord::Restored(id, value) => {
                                 let document = kept::restore(id, value, &maker);
                                 let document =
                                     document.expect("what is kept under a scheme is read under it");
@@ -178,7 +178,9 @@ pub(super) fn ingest<'scope>(
                                 let content = if is_live {
                                     maker.terms(&text).map(|terms| Content::Terms(Box::new(terms)))
                                 } else {
-                                    maker.sketch(&text).map(|(id, made)| Content::Sketch(id, Box::new(made)))
+                                    maker
+                                        .sketch(&text)
+                                        .map(|(id, sketch)| Content::Sketch(id, Box::new(sketch)))
                                 };
                                 empty += u64::from(content.is_none());
                                 content.unwrap_or(Content::Empty)
@@ -189,14 +191,14 @@ pub(super) fn ingest<'scope>(
                         newest = newest.max(ts.and_then(UnixTime::new));
                         let is_restored = false;
                         // Between partitions the time of the record decides, not the `ts` of its payload.
-                        let key = ids_move.then(|| Key::of(written, position));
-                        let key = key.filter(|key| *key != Key::of(ts, position)).map(Box::new);
+                        let key = ids_move.then(|| EventKey::new(written, position));
+                        let key = key.filter(|key| *key != EventKey::new(ts, position)).map(Box::new);
                         let bytes = u32::try_from(length).unwrap_or(u32::MAX);
                         session.give(Arrival { hash, id, position, ts, content, bytes, is_restored, key });
                     });
-                    let reached = taken.end.map(Reached::Read).into_iter();
-                    let letters = taken.letters.into_iter().map(Reached::Letter);
-                    let seen = taken.seen.map(|(process, hash)| Reached::Seen(process, hash)).into_iter();
+                    let reports = taken.end.map(EpochReport::Read).into_iter();
+                    let letters = taken.letters.into_iter().map(EpochReport::Letter);
+                    let seen = taken.seen.map(|(process, hash)| EpochReport::Seen(process, hash)).into_iter();
                     let at = match retention.clock {
                         RetentionClock::Event => newest,
                         // A repeated batch is compared with the clock stored in its progress, as the output
@@ -206,8 +208,8 @@ pub(super) fn ingest<'scope>(
                         }
                     };
                     let at = at.filter(|_| retention.max_age.is_some());
-                    let clock = at.map(|at| Reached::Clock(retention.clock.at(at)));
-                    let all = reached.chain(letters).chain(seen).chain(clock);
+                    let clock = at.map(|at| EpochReport::Clock(retention.clock.at(at)));
+                    let all = reports.chain(letters).chain(seen).chain(clock);
                     read.activate().session(&held[1]).give_iterator(all);
                     let begins = origins.as_ref().map_or_else(Vec::new, |origins| origins.noted(&mut sent));
                     if at.is_some() || !begins.is_empty() {
@@ -225,26 +227,26 @@ pub(super) fn ingest<'scope>(
             if !live.holds(now) {
                 return;
             }
-            door.live();
-            for _ in 0..LET_IN {
-                let Some(Visitor { question, reply }) = door.take(now) else { return };
-                match question {
-                    Question::Text { text, top } => {
-                        let name = lobby.borrow_mut().let_in(reply, top);
+            receiver.live();
+            for _ in 0..QUERIES_AT_ONCE {
+                let Some(QueuedQuery { query, reply }) = receiver.take(now) else { return };
+                match query {
+                    Query::Text { text, top } => {
+                        let query_id = pending.borrow_mut().admit(reply, top);
                         let text = if has_fields { without_separators(&text) } else { text.as_str().into() };
-                        let look = if is_live {
-                            maker.terms(&text).map(|terms| Look::Terms(Box::new(terms)))
+                        let subject = if is_live {
+                            maker.terms(&text).map(|terms| QuerySubject::Terms(Box::new(terms)))
                         } else {
-                            maker.sketch(&text).map(|(id, made)| Look::Sketch(id, Box::new(made)))
+                            maker.sketch(&text).map(|(id, sketch)| QuerySubject::Sketch(id, Box::new(sketch)))
                         };
-                        let look = look.unwrap_or(Look::Nothing);
-                        let caller = Caller { name, top, document: None, look };
-                        callers.activate().session(&held[3]).give(caller);
+                        let subject = subject.unwrap_or(QuerySubject::Nothing);
+                        let query = ResolvedQuery { query_id, top, document: None, subject };
+                        resolved.activate().session(&held[3]).give(query);
                     }
-                    Question::Document { id, top } => {
-                        let name = lobby.borrow_mut().let_in(reply, top);
+                    Query::Document { id, top } => {
+                        let query_id = pending.borrow_mut().admit(reply, top);
                         let hash = hash::bytes(0, id.as_bytes());
-                        seekers.activate().session(&held[4]).give(Seeker { name, top, hash, id });
+                        id_queries.activate().session(&held[4]).give(IdQuery { query_id, top, hash, id });
                     }
                 }
             }
@@ -252,11 +254,11 @@ pub(super) fn ingest<'scope>(
             again.activate();
         }
     });
-    Ingested {
+    IngestOutputs {
         arrivals,
         read: read_stream,
-        callers: callers_stream,
-        seekers: seekers_stream,
+        resolved: callers_stream,
+        id_queries: seekers_stream,
         ticks: ticks_stream,
         wake: activator,
     }

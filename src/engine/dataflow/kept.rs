@@ -25,7 +25,7 @@
 //! A value describes the last event of its document in an epoch, so it is a function of the corpus too.
 
 use super::arrival::{Arrival, Content};
-use super::key::Key;
+use super::key::EventKey;
 use dupflow_core::codec::Changes;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::hash;
@@ -46,7 +46,7 @@ const SLOT: u8 = 3;
 
 /// Adds the value of an arrival, the last one of its document in an epoch. `key` is the document's key if it
 /// differs from the arrival's. Adds nothing for a restored arrival.
-pub(super) fn keep(arrival: &Arrival, key: Option<Key>, changes: &mut Changes) {
+pub(super) fn keep(arrival: &Arrival, key: Option<EventKey>, changes: &mut Changes) {
     if arrival.is_restored {
         return;
     }
@@ -81,7 +81,7 @@ pub(super) fn keep(arrival: &Arrival, key: Option<Key>, changes: &mut Changes) {
 }
 
 /// Adds the slot of a document that has ended.
-pub(super) fn keep_slot(id: &DocId, key: Key, changes: &mut Changes) {
+pub(super) fn keep_slot(id: &DocId, key: EventKey, changes: &mut Changes) {
     changes.put_with(id.as_bytes(), |bytes| {
         bytes.extend_from_slice(&[0; 12]);
         bytes.extend_from_slice(&f64::NAN.to_le_bytes());
@@ -99,7 +99,7 @@ pub(super) fn restore(id: &[u8], value: &[u8], maker: &SketchMaker) -> Option<Ar
     let (kind, mut content) = rest.split_first()?;
     let mut key = None;
     if kind & WITH_KEY != 0 {
-        let (read, behind) = Key::read(content)?;
+        let (read, behind) = EventKey::read(content)?;
         (key, content) = (Some(Box::new(read)), behind);
     }
     let mut bytes = 0;
@@ -157,7 +157,7 @@ mod tests {
         let arrival = Arrival { hash: 0, id, position, ts, content, bytes, is_restored: false, key: None };
         keep(&arrival, None, &mut changes);
         let mut with_key = Changes::default();
-        let greater = Key::of(Some(9.0), position);
+        let greater = EventKey::new(Some(9.0), position);
         keep(&arrival, Some(greater), &mut with_key);
         let (of_both, both) = with_key.iter().next().unwrap();
         let back_with_key = restore(of_both, both.unwrap(), maker).unwrap();
@@ -165,7 +165,7 @@ mod tests {
         let (key, value) = changes.iter().next().unwrap();
         let back = restore(key, value.unwrap(), maker).unwrap();
         assert_eq!((back.id.as_str(), back.facts()), ("頁/1", arrival.facts()));
-        assert_eq!(back.key(), Key::of(ts, position));
+        assert_eq!(back.key(), EventKey::new(ts, position));
         assert_eq!((back.hash, back.is_restored), (hash::bytes(0, "頁/1".as_bytes()), true));
         for cut in 0..value.unwrap().len() {
             // A truncated value may decode as one with fewer features or terms; its file guarantees that
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn the_slot_of_an_ended_document_comes_back_as_a_delete_of_its_key() {
         let (mut changes, id) = (Changes::default(), DocId::new(&"י".repeat(512)).unwrap());
-        let key = Key::of(Some(1.25), Position { partition: 3, offset: 4 });
+        let key = EventKey::new(Some(1.25), Position { partition: 3, offset: 4 });
         keep_slot(&id, key, &mut changes);
         let (name, value) = changes.iter().next().unwrap();
         let back = restore(name, value.unwrap(), &maker(false)).unwrap();

@@ -9,18 +9,18 @@ use dupflow_core::time::UnixTime;
 
 /// A (`ts`, position), ordered by both; no `ts` sorts before any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Key {
+pub(super) struct EventKey {
     /// 0 without a `ts`, else one more than the bits of its f64, which ascend with it.
     when: u64,
     position: Position,
 }
 
-impl Key {
+impl EventKey {
     /// Bytes of a key.
     pub(super) const BYTES: usize = 20;
 
     /// The key of an event at a time.
-    pub(super) fn of(ts: Option<f64>, position: Position) -> Self {
+    pub(super) fn new(ts: Option<f64>, position: Position) -> Self {
         let time = ts.and_then(UnixTime::new);
         Self { when: time.map_or(0, |time| time.seconds().to_bits() + 1), position }
     }
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn keys_ascend_with_the_time_and_then_with_the_position_and_come_back_from_bytes() {
-        let at = |ts, partition, offset| Key::of(ts, Position { partition, offset });
+        let at = |ts, partition, offset| EventKey::new(ts, Position { partition, offset });
         let keys = [
             at(None, 0, 7),
             at(None, 3, 1),
@@ -77,12 +77,12 @@ mod tests {
             at(Some(1_700_000_001.0), 0, u64::MAX),
         ];
         assert!(keys.is_sorted_by(|a, b| a < b));
-        assert_eq!(keys.map(Key::ts)[1..5], [None, Some(0.0), Some(0.0), Some(0.5)]);
-        assert_eq!(keys.map(Key::partition), [0, 3, 0, 0, 0, 9, 0]);
+        assert_eq!(keys.map(EventKey::ts)[1..5], [None, Some(0.0), Some(0.0), Some(0.5)]);
+        assert_eq!(keys.map(EventKey::partition), [0, 3, 0, 0, 0, 9, 0]);
         for key in keys {
             let bytes = [&key.to_bytes()[..], b"rest"].concat();
-            assert_eq!(Key::read(&bytes), Some((key, &b"rest"[..])));
-            assert_eq!(Key::read(&bytes[..Key::BYTES - 1]), None);
+            assert_eq!(EventKey::read(&bytes), Some((key, &b"rest"[..])));
+            assert_eq!(EventKey::read(&bytes[..EventKey::BYTES - 1]), None);
         }
     }
 }

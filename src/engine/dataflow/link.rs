@@ -1,7 +1,7 @@
-//! Links: the sockets between the workers of several processes. A lost peer ends the run, but not this
+//! PeerLinks: the sockets between the workers of several processes. A lost peer ends the run, but not this
 //! process.
 //!
-//! timely's threads read and write a socket through a [`Link`]. On a plain socket that fails they panic,
+//! timely's threads read and write a socket through a [`PeerLink`]. On a plain socket that fails they panic,
 //! which ends the process with many messages. A link instead reports once which process is lost, and why, and
 //! then shows timely an orderly end:
 //!
@@ -36,18 +36,18 @@ const MESSAGE_BYTES: u64 = 1 << 30;
 
 /// Callback with the index of a process whose link is lost, and the reason; called once for each process. It
 /// runs on a thread that serves only this link.
-pub type Lost = Box<dyn Fn(usize, &str) + Send + Sync>;
+pub type OnLost = Box<dyn Fn(usize, &str) + Send + Sync>;
 
 /// The links of this process.
-pub(super) struct Links {
+pub(super) struct PeerLinks {
     /// Worker threads of each process.
     workers: u64,
     /// This process.
     index: usize,
-    lost: Lost,
+    lost: OnLost,
     is_lost: Vec<AtomicBool>,
     /// Whether sending has stopped.
-    muted: AtomicBool,
+    stopped_sending: AtomicBool,
     /// Workers of this process that have not ended.
     at_work: Mutex<usize>,
     all_left: Condvar,
@@ -56,10 +56,10 @@ pub(super) struct Links {
 
 /// One side of timely on a socket: the reading or the writing one.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct PeerLink {
     stream: TcpStream,
     remote: usize,
-    links: Arc<Links>,
+    links: Arc<PeerLinks>,
     /// Whether writing has failed.
     broken: bool,
     incoming: Incoming,
@@ -68,25 +68,25 @@ pub(super) struct Link {
 /// The reader's position in the incoming messages.
 #[derive(Debug)]
 struct Incoming {
-    /// A header of which `held` bytes have been received; once complete ([`HEADER_BYTES`]), `given` of them
+    /// A header of which `received` bytes have been received; once complete ([`HEADER_BYTES`]), `passed_on` of them
     /// have been passed on.
     header: [u8; HEADER_BYTES],
-    held: usize,
-    given: usize,
+    received: usize,
+    passed_on: usize,
     /// Bytes that are left of the present message.
     rest: u64,
-    end: End,
+    end: IncomingEnd,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    NotYet,
+enum IncomingEnd {
+    Open,
     /// This many zeros follow, then the end.
-    MadeUp(u64),
+    Zeros(u64),
     Reached,
 }
 
-impl Links {
+impl PeerLinks {
     /// The links of process `index`, with `workers` threads in each process.
     ///
     /// # Errors
@@ -95,7 +95,7 @@ impl Links {
         index: usize,
         workers: usize,
         sockets: &[Option<TcpStream>],
-        lost: Lost,
+        lost: OnLost,
     ) -> io::Result<Arc<Self>> {
         let clones = sockets.iter().flatten().map(TcpStream::try_clone).collect::<io::Result<Vec<_>>>()?;
         // Without this option (Nagle's algorithm) each round of progress takes 40 ms longer.
@@ -105,7 +105,7 @@ impl Links {
             index,
             lost,
             is_lost: sockets.iter().map(|_| AtomicBool::new(false)).collect(),
-            muted: AtomicBool::new(false),
+            stopped_sending: AtomicBool::new(false),
             at_work: Mutex::new(workers),
             all_left: Condvar::new(),
             sockets: clones,
@@ -113,15 +113,15 @@ impl Links {
     }
 
     /// One link for each socket.
-    pub(super) fn over(self: &Arc<Self>, sockets: Vec<Option<TcpStream>>) -> Vec<Option<Link>> {
-        let link = |(remote, stream)| Link::new(stream, remote, Arc::clone(self));
+    pub(super) fn over(self: &Arc<Self>, sockets: Vec<Option<TcpStream>>) -> Vec<Option<PeerLink>> {
+        let link = |(remote, stream)| PeerLink::new(stream, remote, Arc::clone(self));
         sockets.into_iter().enumerate().map(|(i, stream)| stream.map(|stream| link((i, stream)))).collect()
     }
 
     /// Stops sending on every link, so that peers do not take a failure for progress.
-    pub(super) fn mute(&self) {
+    pub(super) fn stop_sending(&self) {
         let at_work = self.at_work.lock();
-        self.muted.store(true, Ordering::SeqCst);
+        self.stopped_sending.store(true, Ordering::SeqCst);
         self.shut_down_if_left(*at_work);
     }
 
@@ -137,18 +137,18 @@ impl Links {
 
     /// Shuts the sockets down once no worker reads and sending has stopped.
     fn shut_down_if_left(&self, at_work: usize) {
-        if at_work == 0 && self.is_muted() {
+        if at_work == 0 && self.has_stopped_sending() {
             // An error means that the socket is closed already.
             self.sockets.iter().for_each(|socket| socket.shutdown(Shutdown::Both).unwrap_or(()));
         }
     }
 
-    fn is_muted(&self) -> bool {
-        self.muted.load(Ordering::SeqCst)
+    fn has_stopped_sending(&self) -> bool {
+        self.stopped_sending.load(Ordering::SeqCst)
     }
 
-    fn tell(&self, remote: usize, why: &str) {
-        if !self.is_muted() && !self.is_lost[remote].swap(true, Ordering::SeqCst) {
+    fn report_lost(&self, remote: usize, why: &str) {
+        if !self.has_stopped_sending() && !self.is_lost[remote].swap(true, Ordering::SeqCst) {
             (self.lost)(remote, why);
         }
     }
@@ -181,9 +181,15 @@ impl Links {
     }
 }
 
-impl Link {
-    fn new(stream: TcpStream, remote: usize, links: Arc<Links>) -> Self {
-        let incoming = Incoming { header: [0; HEADER_BYTES], held: 0, given: 0, rest: 0, end: End::NotYet };
+impl PeerLink {
+    fn new(stream: TcpStream, remote: usize, links: Arc<PeerLinks>) -> Self {
+        let incoming = Incoming {
+            header: [0; HEADER_BYTES],
+            received: 0,
+            passed_on: 0,
+            rest: 0,
+            end: IncomingEnd::Open,
+        };
         Self { stream, remote, links, broken: false, incoming }
     }
 
@@ -199,30 +205,30 @@ impl Link {
         }
     }
 
-    /// Reads complete headers and parts of messages. 0: only a part of a header was received, and is held
+    /// Reads complete headers and parts of messages. 0: only a part of a header was received, and is received
     /// back.
     fn next(&mut self, buffer: &mut [u8]) -> Result<usize, String> {
         let Self { stream, remote, links, incoming, .. } = self;
-        if incoming.held == 0 {
+        if incoming.received == 0 {
             let count = Self::receive(stream, buffer)?;
             return incoming.advance(&buffer[..count], |header| links.check(*remote, header));
         }
-        if incoming.held < HEADER_BYTES {
-            incoming.held += Self::receive(stream, &mut incoming.header[incoming.held..])?;
+        if incoming.received < HEADER_BYTES {
+            incoming.received += Self::receive(stream, &mut incoming.header[incoming.received..])?;
         }
-        if incoming.held < HEADER_BYTES {
+        if incoming.received < HEADER_BYTES {
             return Ok(0);
         }
-        if incoming.given == 0 {
+        if incoming.passed_on == 0 {
             incoming.rest = links.check(*remote, &incoming.header)?;
         }
-        let count = buffer.len().min(HEADER_BYTES - incoming.given);
-        buffer[..count].copy_from_slice(&incoming.header[incoming.given..][..count]);
-        incoming.given += count;
-        if incoming.given == HEADER_BYTES {
-            (incoming.held, incoming.given) = (0, 0);
+        let count = buffer.len().min(HEADER_BYTES - incoming.passed_on);
+        buffer[..count].copy_from_slice(&incoming.header[incoming.passed_on..][..count]);
+        incoming.passed_on += count;
+        if incoming.passed_on == HEADER_BYTES {
+            (incoming.received, incoming.passed_on) = (0, 0);
             if incoming.rest == 0 {
-                incoming.end = End::Reached;
+                incoming.end = IncomingEnd::Reached;
             }
         }
         Ok(count)
@@ -247,19 +253,19 @@ impl Incoming {
                 return Ok(at);
             }
             let Some(header) = bytes[at..].first_chunk::<HEADER_BYTES>() else {
-                self.held = bytes.len() - at;
-                self.header[..self.held].copy_from_slice(&bytes[at..]);
+                self.received = bytes.len() - at;
+                self.header[..self.received].copy_from_slice(&bytes[at..]);
                 return Ok(at);
             };
             match check(header) {
                 Ok(0) => {
-                    self.end = End::Reached;
+                    self.end = IncomingEnd::Reached;
                     return Ok(at + HEADER_BYTES);
                 }
                 Ok(length) => self.rest = length,
                 // The bytes before the invalid header are passed on first.
                 Err(_) if at > 0 => {
-                    (self.header, self.held) = (*header, HEADER_BYTES);
+                    (self.header, self.received) = (*header, HEADER_BYTES);
                     return Ok(at);
                 }
                 Err(why) => return Err(why),
@@ -269,25 +275,26 @@ impl Incoming {
     }
 }
 
-impl Read for Link {
+impl Read for PeerLink {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.incoming.end {
-                End::Reached => return Ok(0),
-                End::MadeUp(left) => {
+                IncomingEnd::Reached => return Ok(0),
+                IncomingEnd::Zeros(left) => {
                     let count = usize::try_from(left).map_or(buffer.len(), |left| left.min(buffer.len()));
                     buffer[..count].fill(0);
                     let left = left - count as u64;
-                    self.incoming.end = if left == 0 { End::Reached } else { End::MadeUp(left) };
+                    self.incoming.end =
+                        if left == 0 { IncomingEnd::Reached } else { IncomingEnd::Zeros(left) };
                     return Ok(count);
                 }
-                End::NotYet => match self.next(buffer) {
+                IncomingEnd::Open => match self.next(buffer) {
                     Ok(0) => {}
                     Ok(count) => return Ok(count),
                     Err(why) => {
-                        self.links.tell(self.remote, &why);
+                        self.links.report_lost(self.remote, &why);
                         self.links.wait_until_all_left();
-                        self.incoming.end = End::MadeUp(self.incoming.rest + HEADER_BYTES as u64);
+                        self.incoming.end = IncomingEnd::Zeros(self.incoming.rest + HEADER_BYTES as u64);
                     }
                 },
             }
@@ -295,9 +302,9 @@ impl Read for Link {
     }
 }
 
-impl Write for Link {
+impl Write for PeerLink {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        if self.broken || self.links.is_muted() {
+        if self.broken || self.links.has_stopped_sending() {
             return Ok(buffer.len());
         }
         let why = match self.stream.write(buffer) {
@@ -307,7 +314,7 @@ impl Write for Link {
             Err(error) => error.to_string(),
         };
         self.broken = true;
-        self.links.tell(self.remote, &why);
+        self.links.report_lost(self.remote, &why);
         Ok(buffer.len())
     }
 
@@ -316,7 +323,7 @@ impl Write for Link {
     }
 }
 
-impl Stream for Link {
+impl Stream for PeerLink {
     fn try_clone(&self) -> io::Result<Self> {
         Ok(Self::new(self.stream.try_clone()?, self.remote, Arc::clone(&self.links)))
     }
@@ -331,9 +338,9 @@ impl Stream for Link {
     }
 }
 
-impl fmt::Debug for Links {
+impl fmt::Debug for PeerLinks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Links").field("index", &self.index).finish_non_exhaustive()
+        f.debug_struct("PeerLinks").field("index", &self.index).finish_non_exhaustive()
     }
 }
 

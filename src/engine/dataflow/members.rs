@@ -11,18 +11,18 @@ use dupflow_core::time::Epoch;
 
 /// The documents of one sketch.
 #[derive(Debug)]
-pub(super) enum Members {
+pub(super) enum SketchMembers {
     /// No members since this epoch.
-    Nobody(Epoch),
+    Empty(Epoch),
     One(DocId),
     /// Two or more. Boxed, since groups are few and every sketch has an entry.
     Many(Box<SmallMap<DocId, ()>>),
 }
 
-impl Members {
+impl SketchMembers {
     pub(super) fn len(&self) -> usize {
         match self {
-            Self::Nobody(_) => 0,
+            Self::Empty(_) => 0,
             Self::One(_) => 1,
             Self::Many(documents) => documents.len(),
         }
@@ -36,7 +36,7 @@ impl Members {
     /// All members, in ascending order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &DocId> {
         let (one, many) = match self {
-            Self::Nobody(_) => (None, None),
+            Self::Empty(_) => (None, None),
             Self::One(document) => (Some(document), None),
             Self::Many(documents) => (None, Some(documents.iter().map(|(document, ())| document))),
         };
@@ -46,7 +46,7 @@ impl Members {
     /// Adds a document that is not a member.
     fn insert(&mut self, document: DocId) {
         match self {
-            Self::Nobody(_) => *self = Self::One(document),
+            Self::Empty(_) => *self = Self::One(document),
             Self::One(other) => {
                 let mut documents = Box::<SmallMap<DocId, ()>>::default();
                 documents.insert(other.clone(), ());
@@ -63,7 +63,7 @@ impl Members {
     /// If the document is not a member: a broken promise upstream.
     fn remove(&mut self, document: &DocId, epoch: Epoch) {
         let removed = match self {
-            Self::Nobody(_) => false,
+            Self::Empty(_) => false,
             Self::One(only) => only == document,
             Self::Many(documents) => documents.remove(document).is_some(),
         };
@@ -75,7 +75,7 @@ impl Members {
                     *self = Self::One(last);
                 }
             }
-            Self::One(_) | Self::Nobody(_) => *self = Self::Nobody(epoch),
+            Self::One(_) | Self::Empty(_) => *self = Self::Empty(epoch),
         }
     }
 

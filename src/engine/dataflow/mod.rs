@@ -31,6 +31,7 @@ mod order;
 mod output;
 mod pairs;
 mod parcels;
+mod queries;
 mod retain;
 mod retaining;
 mod sketches;
@@ -38,7 +39,6 @@ mod small_map;
 mod stages;
 mod upsert;
 mod verify;
-mod visitors;
 mod workers;
 
 use std::cell::{Cell, RefCell};
@@ -48,13 +48,13 @@ use serde::{Deserialize, Serialize};
 use timely::dataflow::operators::Concat;
 use timely::dataflow::{Scope, Stream};
 
-use ingest::Ingested;
-pub use ingest::{Given, Intake, Pull, Taken};
-pub use link::Lost;
+use ingest::IngestOutputs;
+pub use ingest::{BatchEnd, BatchRecord, Intake, Pull};
+pub use link::OnLost;
 pub use output::{ClosedEpoch, Emit};
+use queries::PendingQueries;
 pub use stages::Stages;
-use visitors::Lobby;
-pub use workers::{Cancellation, Data, Workers};
+pub use workers::{Cancellation, PeerSockets, Workers};
 
 use dupflow_core::pair::{Evidence, Similarity};
 use dupflow_core::time::Epoch;
@@ -79,33 +79,36 @@ pub fn build(
     emit: Box<dyn Emit>,
 ) {
     let open = Rc::new(Cell::new(first));
-    let lobby = Rc::new(RefCell::new(Lobby::new(scope.index())));
+    let pending = Rc::new(RefCell::new(PendingQueries::new(scope.index())));
 
-    let ingested = ingest::ingest(scope, stages, intake, Rc::clone(&open), Rc::clone(&lobby));
-    let Ingested { arrivals, ticks, read, callers, seekers, wake } = ingested;
-    let (memberships, callers, seekers, reached) = match stages.scheme.live() {
+    let ingested = ingest::ingest(scope, stages, intake, Rc::clone(&open), Rc::clone(&pending));
+    let IngestOutputs { arrivals, ticks, read, resolved, id_queries, wake } = ingested;
+    let (memberships, resolved, id_queries, reports) = match stages.scheme.live() {
         None => {
             let upserted = upsert::upsert(arrivals, ticks, stages);
-            (upserted.records, callers, Some((seekers, upserted.documents)), upserted.reached)
+            (upserted.records, resolved, Some((id_queries, upserted.documents)), upserted.reports)
         }
         Some(growth) => {
-            let live = live::live(arrivals, ticks, callers, seekers, growth, stages);
-            (live.memberships, live.callers, None, live.reached)
+            let live = live::live(arrivals, ticks, resolved, id_queries, growth, stages);
+            (live.memberships, live.resolved, None, live.reports)
         }
     };
-    let reached = read.concat(reached);
+    let reports = read.concat(reports);
     let (sketches, collapsed) = collapse::collapse(memberships, stages);
-    let callers = match seekers {
-        None => callers,
-        Some((seekers, documents)) => {
-            callers.concat(visitors::find(seekers, &collapsed.changed, documents, upsert::look))
+    let resolved = match id_queries {
+        None => resolved,
+        Some((id_queries, documents)) => {
+            resolved.concat(queries::find(id_queries, &collapsed.changed, documents, upsert::subject))
         }
     };
-    let entered = visitors::enter(callers, &collapsed.changed, Rc::clone(&sketches), stages);
-    let met = blocks::blocks(collapsed.postings, entered.guests, stages);
-    let verified = verify::verify(met.candidates, met.calls, Rc::clone(&sketches), stages);
+    let entered = queries::enter(resolved, &collapsed.changed, Rc::clone(&sketches), stages);
+    let met = blocks::blocks(collapsed.postings, entered.probes, stages);
+    let verified = verify::verify(met.candidates, met.comparisons, Rc::clone(&sketches), stages);
     let expanded = pairs::expand(verified.acceptances, &collapsed.changed, sketches);
-    visitors::answer(entered.notes.concat(met.notes).concat(verified.notes), lobby);
-    let reached = reached.concat(collapsed.reached);
-    output::output(expanded.concat(collapsed.copies), reached, stages, emit, open, wake);
+    queries::answer(
+        entered.partial_answers.concat(met.partial_answers).concat(verified.partial_answers),
+        pending,
+    );
+    let reports = reports.concat(collapsed.reports);
+    output::output(expanded.concat(collapsed.copies), reports, stages, emit, open, wake);
 }

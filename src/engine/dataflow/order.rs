@@ -1,7 +1,7 @@
 //! Places in order of age: finds the oldest of many entries while entries are added, changed and removed.
 //!
 //! A heap with four children a node, and by place the position in the heap: 8 bytes a place. A changed or
-//! removed entry is found and moved at once, so no stale entries are kept. The caller passes the comparison
+//! removed entry is found and moved at once, so no stale entries are kept. The query passes the comparison
 //! by age, which must be a total order of places.
 //!
 //! References: D. B. Johnson, *Priority queues with update and finding minimum spanning trees* (1975), for
@@ -17,21 +17,21 @@ const NOWHERE: u32 = u32::MAX;
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(super) struct Order {
+pub(super) struct AgeOrder {
     /// Places, none older than its parent: the first `len` entries. Those behind are unused.
     heap: Rows<u32>,
     len: usize,
     /// By place, its position in the heap, or [`NOWHERE`].
-    stands: Rows<u32>,
+    positions: Rows<u32>,
 }
 
-impl Default for Order {
+impl Default for AgeOrder {
     fn default() -> Self {
-        Self { heap: Rows::new(1), len: 0, stands: Rows::new(1) }
+        Self { heap: Rows::new(1), len: 0, positions: Rows::new(1) }
     }
 }
 
-impl Order {
+impl AgeOrder {
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -43,17 +43,17 @@ impl Order {
 
     /// Whether a place is in the order.
     pub(super) fn holds(&self, place: u32) -> bool {
-        self.stands(place).is_some()
+        self.positions(place).is_some()
     }
 
     /// Adds a place, or updates it after its age has changed. `older(a, b)` returns whether a is older than
     /// b.
     pub(super) fn put(&mut self, place: u32, older: impl Fn(u32, u32) -> bool) {
-        let at = match self.stands(place) {
+        let at = match self.positions(place) {
             Some(at) => at,
             None => {
-                while self.stands.len() <= place as usize {
-                    self.stands.push(std::iter::once(NOWHERE));
+                while self.positions.len() <= place as usize {
+                    self.positions.push(std::iter::once(NOWHERE));
                 }
                 if self.len == self.heap.len() {
                     self.heap.push(std::iter::once(place));
@@ -67,8 +67,8 @@ impl Order {
 
     /// Removes a place if it is there. Its age must still be the one it was added with.
     pub(super) fn remove(&mut self, place: u32, older: impl Fn(u32, u32) -> bool) {
-        let Some(at) = self.stands(place) else { return };
-        self.stands.row_mut(place as usize)[0] = NOWHERE;
+        let Some(at) = self.positions(place) else { return };
+        self.positions.row_mut(place as usize)[0] = NOWHERE;
         self.len -= 1;
         let last = self.heap.row(self.len)[0];
         if last != place {
@@ -76,9 +76,9 @@ impl Order {
         }
     }
 
-    fn stands(&self, place: u32) -> Option<usize> {
+    fn positions(&self, place: u32) -> Option<usize> {
         let place = place as usize;
-        let at = (place < self.stands.len()).then(|| self.stands.row(place)[0])?;
+        let at = (place < self.positions.len()).then(|| self.positions.row(place)[0])?;
         Some(at).filter(|at| *at != NOWHERE).map(|at| at as usize)
     }
 
@@ -107,7 +107,7 @@ impl Order {
     #[expect(clippy::cast_possible_truncation, reason = "there are fewer than 2^32 places")]
     fn set(&mut self, at: usize, place: u32) {
         self.heap.row_mut(at)[0] = place;
-        self.stands.row_mut(place as usize)[0] = at as u32;
+        self.positions.row_mut(place as usize)[0] = at as u32;
     }
 }
 
@@ -122,7 +122,7 @@ mod tests {
     /// Random changes against a sorted set; many ages are equal, so that the place decides.
     #[test]
     fn the_first_is_the_oldest_at_any_time() {
-        let mut order = Order::default();
+        let mut order = AgeOrder::default();
         let mut ages = vec![0; 500];
         let mut set = BTreeSet::new();
         for step in 0..20_000_u64 {
@@ -145,13 +145,13 @@ mod tests {
     /// Documents are added in order of age and removed in order of age. The comparisons are counted, not
     /// timed.
     #[test]
-    fn whoever_comes_last_costs_one_comparison_and_whoever_goes_first_few() {
+    fn push_newest_is_one_comparison_and_pop_oldest_is_few() {
         let compared = Cell::new(0_u64);
         let older = |a: u32, b: u32| {
             compared.set(compared.get() + 1);
             a < b
         };
-        let mut order = Order::default();
+        let mut order = AgeOrder::default();
         let count = 100_000;
         (0..count).for_each(|place| order.put(place, older));
         assert!(compared.take() <= u64::from(count), "one with its parent each");

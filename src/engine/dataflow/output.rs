@@ -30,7 +30,7 @@ pub struct ClosedEpoch {
     pub progress: Progress,
     /// Changes of pairs: sorted by (a, b, diff), distinct, each with diff 1 or -1.
     pub deltas: Vec<Delta>,
-    /// Changes of live documents, if [requested](Stages::tells_documents): at most one for each document,
+    /// Changes of live documents, if [requested](Stages::emits_documents): at most one for each document,
     /// sorted by id.
     pub documents: Vec<DocChange>,
     /// What a later run needs of these changes, if documents are [kept](Stages::keeps). The changes of one
@@ -45,20 +45,20 @@ pub struct ClosedEpoch {
 
 /// Receives the closed epochs from the dataflow.
 ///
-/// Contract: called on worker 0 only. A call must not block: while worker 0 waits, all workers wait.
+/// Contract: called on worker 0 only. A comparison must not block: while worker 0 waits, all workers wait.
 pub trait Emit {
     /// An epoch is closed on all workers, with or without deltas. Epochs are passed in order and without
     /// gaps.
     fn closed(&mut self, epoch: ClosedEpoch);
 
-    /// The input has ended, and every epoch of it has been passed to `closed`. The last call; not made if the
+    /// The input has ended, and every epoch of it has been passed to `closed`. The last comparison; not made if the
     /// run ends in another way.
     fn ended(&mut self);
 }
 
 /// What operators report of an epoch, except its deltas.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum Reached {
+pub(super) enum EpochReport {
     /// A batch has been read up to this position.
     Read(Position),
     /// The epoch has made this table of document frequencies.
@@ -104,7 +104,7 @@ struct Closing {
 /// that is not closed, and activates `wake` so that the ingest reads it.
 pub(super) fn output(
     deltas: Deltas<'_, DocPair>,
-    reached: Stream<'_, Epoch, Vec<Reached>>,
+    reports: Stream<'_, Epoch, Vec<EpochReport>>,
     stages: &Stages,
     mut emit: Box<dyn Emit>,
     open: Rc<Cell<Epoch>>,
@@ -114,7 +114,7 @@ pub(super) fn output(
     let is_first = scope.index() == 0;
     let mut builder = OperatorBuilder::new("Output".to_owned(), scope);
     let mut deltas = builder.new_input(deltas, Exchange::new(|_: &(DocPair, Epoch, isize)| 0));
-    let mut reached = builder.new_input(reached, Exchange::new(|_: &Reached| 0));
+    let mut reports = builder.new_input(reports, Exchange::new(|_: &EpochReport| 0));
     let mut closing = Closing {
         open: BTreeMap::new(),
         progress: Progress { epoch: open.get() - 1, ..stages.past.clone() },
@@ -128,20 +128,20 @@ pub(super) fn output(
                     closing.open.entry(epoch).or_default().deltas.push((pair, diff));
                 }
             });
-            reached.for_each_time(|time, data| {
+            reports.for_each_time(|time, data| {
                 let epoch = closing.open.entry(*time.time()).or_default();
                 data.flat_map(|d| d.drain(..)).for_each(|one| match one {
-                    Reached::Read(Position { partition, offset }) => {
+                    EpochReport::Read(Position { partition, offset }) => {
                         let next = epoch.next.entry(partition).or_default();
                         *next = offset.max(*next);
                     }
-                    Reached::Table(table) => epoch.table = Some(table),
-                    Reached::Documents(mut changes) => epoch.documents.append(&mut changes),
-                    Reached::Kept(changes) => epoch.kept.push(changes),
-                    Reached::Clock(clock) => epoch.clock = epoch.clock.max(Some(clock)),
-                    Reached::Causes(causes) => epoch.causes.add(causes),
-                    Reached::Letter(letter) => epoch.letters.push(letter),
-                    Reached::Seen(process, hash) => {
+                    EpochReport::Table(table) => epoch.table = Some(table),
+                    EpochReport::Documents(mut changes) => epoch.documents.append(&mut changes),
+                    EpochReport::Kept(changes) => epoch.kept.push(changes),
+                    EpochReport::Clock(clock) => epoch.clock = epoch.clock.max(Some(clock)),
+                    EpochReport::Causes(causes) => epoch.causes.add(causes),
+                    EpochReport::Letter(letter) => epoch.letters.push(letter),
+                    EpochReport::Seen(process, hash) => {
                         // Wrapping addition: the order of batches does not matter.
                         let seen = epoch.seen.entry(process).or_default();
                         *seen = seen.wrapping_add(hash);

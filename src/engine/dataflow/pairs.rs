@@ -200,7 +200,7 @@ impl<K: Ord, V> Partners<K, V> {
     }
 }
 
-/// An operator that calls `logic` for each epoch in which `changes` has records or members of this worker
+/// An operator that comparisons `logic` for each epoch in which `changes` has records or members of this worker
 /// have changed.
 fn step<'scope, D, D2>(
     name: &str,

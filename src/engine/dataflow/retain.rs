@@ -40,8 +40,8 @@ use super::Stages;
 use super::arrival::Arrival;
 use super::documents::{Documents, SharedDocuments};
 use super::epochs::Stash;
-use super::key::Key;
-use super::output::Reached;
+use super::key::EventKey;
+use super::output::EpochReport;
 use super::retaining::{Follow, Outputs, Retaining};
 use dupflow_core::origins::{Beginning, Origins};
 use dupflow_core::time::{Epoch, UnixTime};
@@ -68,19 +68,19 @@ struct MoreSlots {
 struct Oldest {
     to: u64,
     surplus: usize,
-    keys: Vec<Key>,
+    keys: Vec<EventKey>,
 }
 
 /// The outputs of [`retain`].
-pub(super) struct Retained<'scope, F: Follow> {
+pub(super) struct RetainOutputs<'scope, F: Follow> {
     /// Changes of documents.
-    pub(super) records: Stream<'scope, Epoch, Vec<F::Record>>,
+    pub(super) records: Stream<'scope, Epoch, Vec<F::Emitted>>,
     /// Changes of the number of documents that count, where not 0.
     pub(super) more: Stream<'scope, Epoch, Vec<i64>>,
     /// What a later run needs to continue from here, if documents are kept; and the causes.
-    pub(super) reached: Stream<'scope, Epoch, Vec<Reached>>,
+    pub(super) reports: Stream<'scope, Epoch, Vec<EpochReport>>,
     /// The documents of this worker.
-    pub(super) documents: SharedDocuments<F::Value>,
+    pub(super) documents: SharedDocuments<F::LiveValue>,
 }
 
 /// Applies the events of each epoch to the documents, which are partitioned by the hash of their ids.
@@ -89,21 +89,21 @@ pub(super) fn retain<'scope, F: Follow>(
     ticks: Stream<'scope, Epoch, Vec<Tick>>,
     name: &str,
     stages: &Stages,
-) -> Retained<'scope, F> {
+) -> RetainOutputs<'scope, F> {
     let documents = Rc::new(RefCell::new(Documents::new(&stages.retention, stages.ids_move)));
     let retaining = Retaining::<F>::new(Rc::clone(&documents), stages);
-    let (records, more, reached) = match stages.retention.max_documents {
+    let (records, more, reports) = match stages.retention.max_documents {
         None => at_once(arrivals, ticks, name, retaining),
         Some(most) => in_rounds(arrivals, ticks, name, retaining, most),
     };
-    Retained { records, more, reached, documents }
+    RetainOutputs { records, more, reports, documents }
 }
 
 /// The outputs, as streams.
 type Leaving<'scope, F> = (
-    Stream<'scope, Epoch, Vec<<F as Follow>::Record>>,
+    Stream<'scope, Epoch, Vec<<F as Follow>::Emitted>>,
     Stream<'scope, Epoch, Vec<i64>>,
-    Stream<'scope, Epoch, Vec<Reached>>,
+    Stream<'scope, Epoch, Vec<EpochReport>>,
 );
 
 /// Adds the three outputs of an operator that settles epochs.
@@ -111,20 +111,20 @@ macro_rules! leaving {
     ($builder:ident => $give:ident, $streams:ident) => {
         let (records, records_stream) = $builder.new_output();
         let (more, more_stream) = $builder.new_output();
-        let (reached, reached_stream) = $builder.new_output();
+        let (reports, reached_stream) = $builder.new_output();
         let mut records = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(records);
         let mut more = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(more);
-        let mut reached = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(reached);
+        let mut reports = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(reports);
         let mut $give = move |capabilities: &[Capability<Epoch>], retaining: &mut Retaining<F>| {
-            let (mut records, mut more, mut reached) =
-                (records.activate(), more.activate(), reached.activate());
+            let (mut records, mut more, mut reports) =
+                (records.activate(), more.activate(), reports.activate());
             let mut records = records.session(&capabilities[0]);
             let mut more = more.session(&capabilities[1]);
-            let mut reached = reached.session(&capabilities[2]);
+            let mut reports = reports.session(&capabilities[2]);
             retaining.settle(Outputs {
                 record: &mut |record| records.give(record),
                 more: &mut |n| more.give(n),
-                reached: &mut |one| reached.give(one),
+                reports: &mut |one| reports.give(one),
             });
         };
         let $streams = (records_stream, more_stream, reached_stream);
@@ -143,7 +143,7 @@ fn at_once<'scope, F: Follow>(
     let mut ticks = builder.new_input(ticks, Exchange::new(|tick: &Tick| tick.to));
     leaving!(builder => give, streams);
     builder.build(move |_| {
-        let mut epochs = Epochs::new(retaining.origins.clone());
+        let mut epochs = ArrivalEpochs::new(retaining.origins.clone());
         move |frontiers| {
             arrivals.for_each_time(|time, data| epochs.stash.keep(&time, 3, data));
             ticks.for_each_time(|time, data| epochs.tick(&time, 3, data));
@@ -158,14 +158,14 @@ fn at_once<'scope, F: Follow>(
 }
 
 /// The documents of a worker, shared by the three operators of [`in_rounds`].
-struct Shared<F: Follow> {
+struct SharedRetaining<F: Follow> {
     retaining: Rc<RefCell<Retaining<F>>>,
-    /// Epochs before this one are settled on this worker, and all workers have sent their oldest keys of
+    /// ArrivalEpochs before this one are settled on this worker, and all workers have sent their oldest keys of
     /// them.
     settled: Rc<Cell<Epoch>>,
 }
 
-impl<F: Follow> Clone for Shared<F> {
+impl<F: Follow> Clone for SharedRetaining<F> {
     fn clone(&self) -> Self {
         Self { retaining: Rc::clone(&self.retaining), settled: Rc::clone(&self.settled) }
     }
@@ -179,7 +179,7 @@ fn in_rounds<'scope, F: Follow>(
     retaining: Retaining<F>,
     most: u64,
 ) -> Leaving<'scope, F> {
-    let shared = Shared { retaining: Rc::new(RefCell::new(retaining)), settled: Rc::default() };
+    let shared = SharedRetaining { retaining: Rc::new(RefCell::new(retaining)), settled: Rc::default() };
     let (slots, first) = apply(arrivals, ticks, name, shared.clone());
     let (oldest, second) = surplus(slots, shared.clone(), most);
     retire(oldest, shared, [first, second])
@@ -190,7 +190,7 @@ fn apply<'scope, F: Follow>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     ticks: Stream<'scope, Epoch, Vec<Tick>>,
     name: &str,
-    shared: Shared<F>,
+    shared: SharedRetaining<F>,
 ) -> (Stream<'scope, Epoch, Vec<MoreSlots>>, Activator) {
     let scope = arrivals.scope();
     let (this, peers) = (scope.index() as u64, scope.peers() as u64);
@@ -201,7 +201,7 @@ fn apply<'scope, F: Follow>(
     let (slots, slots_stream) = builder.new_output();
     let mut slots = OutputBuilder::<_, CapacityContainerBuilder<Vec<MoreSlots>>>::from(slots);
     builder.build(move |_| {
-        let mut epochs = Epochs::new(shared.retaining.borrow().origins.clone());
+        let mut epochs = ArrivalEpochs::new(shared.retaining.borrow().origins.clone());
         move |frontiers| {
             arrivals.for_each_time(|time, data| epochs.stash.keep(&time, 1, data));
             ticks.for_each_time(|time, data| epochs.tick(&time, 1, data));
@@ -227,7 +227,7 @@ fn apply<'scope, F: Follow>(
 /// before.
 fn surplus<'scope, F: Follow>(
     slots: Stream<'scope, Epoch, Vec<MoreSlots>>,
-    shared: Shared<F>,
+    shared: SharedRetaining<F>,
     most: u64,
 ) -> (Stream<'scope, Epoch, Vec<Oldest>>, Activator) {
     let scope = slots.scope();
@@ -243,9 +243,9 @@ fn surplus<'scope, F: Follow>(
         move |frontiers| {
             slots.for_each_time(|time, data| stash.keep(&time, 1, data));
             while stash.first().is_some_and(|epoch| epoch <= shared.settled.get())
-                && let Some((capabilities, told)) = stash.next_closed(frontiers)
+                && let Some((capabilities, records)) = stash.next_closed(frontiers)
             {
-                let more = told.iter().map(|one| one.more).sum();
+                let more = records.iter().map(|one| one.more).sum();
                 all = all.checked_add_signed(more).expect("no more slots go than came");
                 // All workers compute the same number.
                 let surplus = usize::try_from(all.saturating_sub(most)).expect("slots fit in memory");
@@ -263,7 +263,7 @@ fn surplus<'scope, F: Follow>(
 /// Gives up the slots that are among the oldest of all, settles the epoch, and lets the next one be applied.
 fn retire<'scope, F: Follow>(
     oldest: Stream<'scope, Epoch, Vec<Oldest>>,
-    shared: Shared<F>,
+    shared: SharedRetaining<F>,
     waiting: [Activator; 2],
 ) -> Leaving<'scope, F> {
     let mut builder = OperatorBuilder::new("Retire".to_owned(), oldest.scope());
@@ -273,10 +273,10 @@ fn retire<'scope, F: Follow>(
         let mut stash = Stash::<Oldest>::new();
         move |frontiers| {
             oldest.for_each_time(|time, data| stash.keep(&time, 3, data));
-            while let Some((capabilities, told)) = stash.next_closed(frontiers) {
+            while let Some((capabilities, records)) = stash.next_closed(frontiers) {
                 let mut retaining = shared.retaining.borrow_mut();
-                let surplus = told.first().map_or(0, |first| first.surplus);
-                let mut keys: Vec<Key> = told.into_iter().flat_map(|one| one.keys).collect();
+                let surplus = records.first().map_or(0, |first| first.surplus);
+                let mut keys: Vec<EventKey> = records.into_iter().flat_map(|one| one.keys).collect();
                 if surplus > 0 {
                     let (_, last, _) = keys.select_nth_unstable(surplus - 1);
                     retaining.retire(*last);
@@ -293,13 +293,13 @@ fn retire<'scope, F: Follow>(
 }
 
 /// The open epochs of an operator that receives arrivals, and their clocks.
-struct Epochs {
+struct ArrivalEpochs {
     stash: Stash<Arrival>,
     clocks: BTreeMap<Epoch, Option<UnixTime>>,
     origins: Option<Arc<Origins>>,
 }
 
-impl Epochs {
+impl ArrivalEpochs {
     fn new(origins: Option<Arc<Origins>>) -> Self {
         Self { stash: Stash::new(), clocks: BTreeMap::new(), origins }
     }

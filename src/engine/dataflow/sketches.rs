@@ -14,13 +14,13 @@
 //!    downstream of "Visit": once no record of an epoch before `open` can reach it, no operator of this
 //!    worker reads for these epochs any more, and [`release`](Sketches::release) frees the sketches that lost
 //!    their last member in one of them.
-//! 3. *Members are read as of an epoch.* The changes of each epoch are kept until `pairs` has processed it
+//! 3. *SketchMembers are read as of an epoch.* The changes of each epoch are kept until `pairs` has processed it
 //!    ([`forget`](Sketches::forget)); [`visible_at`](Sketches::visible_at) undoes those of later epochs. At
 //!    most the changes of the epochs in flight are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::members::Members;
+use super::members::SketchMembers;
 use dupflow_core::block::HotBlocks;
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;
@@ -31,22 +31,22 @@ use dupflow_core::time::Epoch;
 /// Sketches by id, with their members.
 #[derive(Debug)]
 pub(super) struct Sketches {
-    entries: Slab<Entry>,
+    entries: Slab<SketchEntry>,
     /// The words of each entry, by its place in `entries`.
     words: Rows<u64>,
     /// The features of each entry, by its place, if the scheme keeps them.
     features: Option<Rows<Box<[u64]>>>,
-    /// See [`Members::visible`].
+    /// See [`SketchMembers::visible`].
     expand_limit: usize,
     /// By epoch, the sketches that lost their last member in it.
     dying: BTreeMap<Epoch, Vec<SketchId>>,
     /// By epoch that `pairs` has not processed, the changes of members.
-    changes: BTreeMap<Epoch, Changed>,
+    changes: BTreeMap<Epoch, ChangedMembers>,
 }
 
 /// Changes of members in an epoch.
 #[derive(Debug)]
-struct Changed {
+struct ChangedMembers {
     /// Changes of visible members; ascending by sketch.
     visible: Vec<MemberChange>,
     /// Changes of each sketch that had too many members for all to be visible, before or after the epoch;
@@ -65,9 +65,9 @@ pub(super) struct StarChange {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct SketchEntry {
     id: SketchId,
-    members: Members,
+    members: SketchMembers,
 }
 
 /// A document begins (`diff` 1) or stops (-1) to represent a sketch.
@@ -96,7 +96,7 @@ impl Sketches {
         self.entries.find(id.low(), |entry| entry.id == id)
     }
 
-    fn members_of(&self, id: SketchId) -> Option<&Members> {
+    fn members_of(&self, id: SketchId) -> Option<&SketchMembers> {
         self.entries.get(self.find(id)?).map(|entry| &entry.members)
     }
 
@@ -117,7 +117,7 @@ impl Sketches {
         &mut self,
         id: SketchId,
         body: Option<&mut Sketch>,
-    ) -> (&mut Members, SketchRef<'_>) {
+    ) -> (&mut SketchMembers, SketchRef<'_>) {
         let place = match self.find(id) {
             Some(place) => place,
             None => self.add(id, body.expect("the first member of a sketch brings it")),
@@ -127,7 +127,7 @@ impl Sketches {
     }
 
     fn add(&mut self, id: SketchId, body: &mut Sketch) -> u32 {
-        let place = self.entries.insert(id.low(), Entry { id, members: Members::Nobody(0) });
+        let place = self.entries.insert(id.low(), SketchEntry { id, members: SketchMembers::Empty(0) });
         let row = place as usize;
         if row < self.words.len() {
             self.words.row_mut(row).copy_from_slice(&body.words);
@@ -151,7 +151,7 @@ impl Sketches {
     pub(super) fn keep_changes(&mut self, epoch: Epoch, visible: Vec<MemberChange>, stars: Vec<StarChange>) {
         debug_assert!(visible.is_sorted_by_key(|change| change.sketch));
         debug_assert!(stars.is_sorted_by_key(|change| change.sketch));
-        self.changes.insert(epoch, Changed { visible, stars });
+        self.changes.insert(epoch, ChangedMembers { visible, stars });
     }
 
     /// The changes of visible members in an epoch.
@@ -159,7 +159,7 @@ impl Sketches {
         self.changes.get(&epoch).map_or(&[], |changed| &changed.visible)
     }
 
-    /// Drops the changes of this epoch. Members as of earlier epochs can then no longer be read.
+    /// Drops the changes of this epoch. SketchMembers as of earlier epochs can then no longer be read.
     pub(super) fn forget(&mut self, epoch: Epoch) {
         self.changes.remove(&epoch);
     }
@@ -178,7 +178,7 @@ impl Sketches {
             for change in changed.of(id).iter().rev() {
                 if change.diff > 0 {
                     let at = documents.iter().position(|document| **document == change.document);
-                    documents.swap_remove(at.expect("who came is there"));
+                    documents.swap_remove(at.expect("a document that joined is a member"));
                 } else {
                     documents.push(&change.document);
                 }
@@ -202,7 +202,8 @@ impl Sketches {
 
     /// All members of a sketch after an epoch, visible or not. Requires the changes of all later epochs.
     pub(super) fn members_at(&self, id: SketchId, epoch: Epoch) -> BTreeSet<&DocId> {
-        let mut all: BTreeSet<&DocId> = self.members_of(id).into_iter().flat_map(Members::iter).collect();
+        let mut all: BTreeSet<&DocId> =
+            self.members_of(id).into_iter().flat_map(SketchMembers::iter).collect();
         for (_, changed) in self.changes.range(epoch + 1..).rev() {
             if let Some(StarChange { left, joined, .. }) = changed.star(id) {
                 all.retain(|document| !joined.contains(document));
@@ -239,7 +240,7 @@ impl Sketches {
             for id in ids {
                 let Some(place) = self.find(id) else { continue };
                 let members = self.entries.get(place).map(|entry| &entry.members);
-                if matches!(members, Some(Members::Nobody(since)) if *since == epoch) {
+                if matches!(members, Some(SketchMembers::Empty(since)) if *since == epoch) {
                     self.entries.remove(id.low(), place);
                     if let Some(features) = &mut self.features {
                         features.row_mut(place as usize)[0] = Box::default();
@@ -250,7 +251,7 @@ impl Sketches {
     }
 }
 
-impl Changed {
+impl ChangedMembers {
     /// The changes of visible members of a sketch.
     fn of(&self, id: SketchId) -> &[MemberChange] {
         let start = self.visible.partition_point(|change| change.sketch < id);

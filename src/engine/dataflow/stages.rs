@@ -9,11 +9,11 @@ use dupflow_core::block::{Blocking, HotBlocks};
 use dupflow_core::filter::PairFilter;
 use dupflow_core::metrics::Metrics;
 use dupflow_core::origins::Origins;
+use dupflow_core::query::QueryQueue;
 use dupflow_core::retention::Retention;
 use dupflow_core::sketch::Scheme;
 use dupflow_core::text::IdfTable;
 use dupflow_core::time::{LiveFrom, Progress};
-use dupflow_core::visit::Visitors;
 
 /// What the dataflow computes: everything that decides the result, and where it is counted.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ pub struct Stages {
     /// documents.
     pub keeps: bool,
     /// Whether each closed epoch carries its [changes of documents](dupflow_core::doc::DocChange).
-    pub tells_documents: bool,
+    pub emits_documents: bool,
     /// The first epoch that no earlier run has processed. Tables of document frequencies are made from this
     /// epoch on.
     pub live: Arc<LiveFrom>,
@@ -51,7 +51,7 @@ pub struct Stages {
     /// Only used where documents are kept.
     pub tables: Arc<Mutex<BTreeMap<u64, Arc<IdfTable>>>>,
     /// Queries about the corpus while it changes.
-    pub visitors: Arc<Visitors>,
+    pub queries: Arc<QueryQueue>,
     /// The input of each record, where that is known.
     pub origins: Option<Arc<Origins>>,
     /// The counters of this process.
@@ -82,12 +82,12 @@ impl Stages {
             ids_move: false,
             moves_logged: Arc::new(Once::new()),
             keeps: false,
-            tells_documents: false,
+            emits_documents: false,
             live: Arc::new(LiveFrom::beginning()),
             past: Progress::default(),
             table: None,
             tables: Arc::default(),
-            visitors: Arc::default(),
+            queries: Arc::default(),
             origins: None,
             hot_blocks: Arc::default(),
             planned: u64::MAX,

@@ -7,9 +7,9 @@ use timely::dataflow::Stream;
 use super::Stages;
 use super::arrival::{Arrival, Content};
 use super::documents::InForce;
-use super::retain::{Retained, Tick, retain};
-use super::retaining::{Follow, Told};
-use super::visitors::Look;
+use super::queries::QuerySubject;
+use super::retain::{RetainOutputs, Tick, retain};
+use super::retaining::{Follow, TouchedDocument};
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;
 use dupflow_core::sketch::Sketch;
@@ -34,8 +34,8 @@ fn no_sketch() -> SketchId {
 }
 
 /// What a document is compared by, from the value in force.
-pub(super) fn look(_: u32, sketch: SketchId) -> Look {
-    if sketch == no_sketch() { Look::Nothing } else { Look::Held(sketch) }
+pub(super) fn subject(_: u32, sketch: SketchId) -> QuerySubject {
+    if sketch == no_sketch() { QuerySubject::Nothing } else { QuerySubject::Stored(sketch) }
 }
 
 /// [`Follow`] for documents as members of sketches.
@@ -46,16 +46,16 @@ pub(super) fn upsert<'scope>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     ticks: Stream<'scope, Epoch, Vec<Tick>>,
     stages: &Stages,
-) -> Retained<'scope, Memberships> {
+) -> RetainOutputs<'scope, Memberships> {
     retain(arrivals, ticks, "Upsert", stages)
 }
 
 impl Follow for Memberships {
-    type Value = SketchId;
-    type Text = Box<Sketch>;
-    type Record = Membership;
+    type LiveValue = SketchId;
+    type EventText = Box<Sketch>;
+    type Emitted = Membership;
 
-    const TELLS_EACH: bool = false;
+    const REPORTS_EACH: bool = false;
 
     fn value(content: &Content) -> SketchId {
         match content {
@@ -79,8 +79,8 @@ impl Follow for Memberships {
         before == after
     }
 
-    fn tell(
-        Told { id, before, after, .. }: Told<'_, SketchId>,
+    fn report(
+        TouchedDocument { id, before, after, .. }: TouchedDocument<'_, SketchId>,
         texts: impl Iterator<Item = Option<Box<Sketch>>>,
         emit: &mut dyn FnMut(Membership),
     ) {

@@ -20,8 +20,8 @@ use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use super::blocks::Candidate;
 use super::epochs::by_epoch;
 use super::pairs::Acceptance;
+use super::queries::{AnswerPart, PartialAnswer, QueryComparison, QueryMatch, SketchedQuery};
 use super::sketches::Sketches;
-use super::visitors::{Call, Met, Note, Presence, Said};
 use super::{Accepted, Stages};
 use dupflow_core::block::Blocking;
 use dupflow_core::doc::DocId;
@@ -46,20 +46,20 @@ struct Visit {
 }
 
 /// The outputs of [`verify`].
-pub(super) struct Verified<'scope> {
+pub(super) struct VerifyOutputs<'scope> {
     pub(super) acceptances: Stream<'scope, Epoch, Vec<Acceptance>>,
     /// Partial answers to queries.
-    pub(super) notes: Stream<'scope, Epoch, Vec<Note>>,
+    pub(super) partial_answers: Stream<'scope, Epoch, Vec<PartialAnswer>>,
 }
 
 /// Compares the candidates, and queries with their candidates. `sketches` holds the sketches that this worker
 /// owns.
 pub(super) fn verify<'scope>(
     meetings: Stream<'scope, Epoch, Vec<Candidate>>,
-    calls: Stream<'scope, Epoch, Vec<Call>>,
+    comparisons: Stream<'scope, Epoch, Vec<QueryComparison>>,
     sketches: Rc<RefCell<Sketches>>,
     stages: &Stages,
-) -> Verified<'scope> {
+) -> VerifyOutputs<'scope> {
     let peers = meetings.scope().peers() as u64;
     let owner = move |id: SketchId| id.low() % peers;
     let of_x = Rc::clone(&sketches);
@@ -88,13 +88,13 @@ pub(super) fn verify<'scope>(
     let stages = stages.clone();
     let mut builder = OperatorBuilder::new("Compare".to_owned(), visits.scope());
     let mut visits = builder.new_input(visits, Exchange::new(|v: &Visit| v.to));
-    let mut calls = builder.new_input(calls, Exchange::new(|c: &Call| c.to));
+    let mut comparisons = builder.new_input(comparisons, Exchange::new(|c: &QueryComparison| c.to));
     let (acceptances, acceptances_stream) = builder.new_output();
-    let (notes, notes_stream) = builder.new_output();
+    let (partial_answers, notes_stream) = builder.new_output();
     let mut acceptances = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(acceptances);
-    let mut notes = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(notes);
+    let mut partial_answers = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(partial_answers);
     builder.build(move |_| {
-        let mut shared = Shared::default();
+        let mut shared = SharedBlocks::default();
         let (mut named, mut names_at) = (0, 0);
         move |frontiers| {
             visits.for_each_time(|time, data| {
@@ -106,17 +106,17 @@ pub(super) fn verify<'scope>(
                     compare(visit, &sketches, &stages, &mut shared, |acceptance| session.give(acceptance));
                 }
             });
-            calls.for_each_time(|time, data| {
+            comparisons.for_each_time(|time, data| {
                 let capability = time.retain(1);
                 // A query arrives at the time of the epoch after the one that its answer describes.
                 let epoch = time.time() - 1;
-                let mut notes = notes.activate();
-                let mut session = notes.session(&capability);
+                let mut partial_answers = partial_answers.activate();
+                let mut session = partial_answers.session(&capability);
                 let sketches = sketches.borrow();
-                for call in data.flat_map(|d| d.drain(..)) {
-                    let name = call.presence.name;
-                    let said = receive(&call, epoch, &sketches, &stages, &mut shared);
-                    session.give(Note { name, said });
+                for comparison in data.flat_map(|d| d.drain(..)) {
+                    let query_id = comparison.query.query_id;
+                    let part = compare_query(&comparison, epoch, &sketches, &stages, &mut shared);
+                    session.give(PartialAnswer { query_id, part });
                 }
             });
             match frontiers.iter().filter_map(|frontier| frontier.frontier().first().copied()).min() {
@@ -134,7 +134,7 @@ pub(super) fn verify<'scope>(
             }
         }
     });
-    Verified { acceptances: acceptances_stream, notes: notes_stream }
+    VerifyOutputs { acceptances: acceptances_stream, partial_answers: notes_stream }
 }
 
 /// Compares a sketch with its partners on this worker.
@@ -142,7 +142,7 @@ fn compare(
     visit: Visit,
     sketches: &Sketches,
     stages: &Stages,
-    shared: &mut Shared,
+    shared: &mut SharedBlocks,
     mut emit: impl FnMut(Acceptance),
 ) {
     let a = visit.sketch.view();
@@ -174,15 +174,21 @@ fn compare(
 }
 
 /// Compares a query as of an epoch: the documents on this worker that it is, or would be, paired with.
-fn receive(call: &Call, epoch: Epoch, sketches: &Sketches, stages: &Stages, shared: &mut Shared) -> Said {
-    let Presence { id, sketch, top, .. } = &call.presence;
-    let mut found = Vec::new();
+fn compare_query(
+    comparison: &QueryComparison,
+    epoch: Epoch,
+    sketches: &Sketches,
+    stages: &Stages,
+    shared: &mut SharedBlocks,
+) -> AnswerPart {
+    let SketchedQuery { id, sketch, top, .. } = &comparison.query;
+    let mut matches = Vec::new();
     let mut documents = Vec::new();
     let least = stages.blocking.least();
-    for y in &call.partners {
+    for y in &comparison.candidates {
         let accepted = if y == id {
-            if is_hidden(&call.presence, epoch, sketches, stages.expand_limit, &mut documents) {
-                return Said::Hidden(Met::new(*y, COPIES, &mut documents, *top));
+            if is_hidden(&comparison.query, epoch, sketches, stages.expand_limit, &mut documents) {
+                return AnswerPart::Hidden(QueryMatch::new(*y, COPIES, &mut documents, *top));
             }
             COPIES
         } else {
@@ -199,24 +205,24 @@ fn receive(call: &Call, epoch: Epoch, sketches: &Sketches, stages: &Stages, shar
             Accepted { similarity, evidence }
         };
         if !documents.is_empty() {
-            found.push(Met::new(*y, accepted, &mut documents, *top));
+            matches.push(QueryMatch::new(*y, accepted, &mut documents, *top));
         }
     }
-    Said::Found(found)
+    AnswerPart::Matches(matches)
 }
 
 /// Collects the copies that a query is paired with, as of an epoch. Returns true if they are so many that the
 /// query does not represent its sketch itself.
 fn is_hidden<'a>(
-    visitor: &Presence,
+    query: &SketchedQuery,
     epoch: Epoch,
     sketches: &'a Sketches,
     expand_limit: usize,
     copies: &mut Vec<&'a DocId>,
 ) -> bool {
-    sketches.visible_at(visitor.id, epoch, copies);
-    let is_star = sketches.is_star_at(visitor.id, epoch);
-    match &visitor.document {
+    sketches.visible_at(query.id, epoch, copies);
+    let is_star = sketches.is_star_at(query.id, epoch);
+    match &query.document {
         // A text would be one more document, and sorted after all others.
         None => {
             let is_hidden = is_star || (!copies.is_empty() && copies.len() >= expand_limit);
@@ -229,7 +235,7 @@ fn is_hidden<'a>(
         Some(document) if is_star => {
             let is_hidden = !copies.contains(&document);
             if !is_hidden {
-                *copies = sketches.members_at(visitor.id, epoch).into_iter().collect();
+                *copies = sketches.members_at(query.id, epoch).into_iter().collect();
                 copies.retain(|copy| copy != &document);
             }
             is_hidden
@@ -247,11 +253,11 @@ const COPIES: Accepted =
 
 /// Counts the block keys that two sketches share.
 #[derive(Default)]
-struct Shared {
+struct SharedBlocks {
     keys: Vec<dupflow_core::block::BlockKey>,
 }
 
-impl Shared {
+impl SharedBlocks {
     fn blocks(&mut self, blocking: &dyn Blocking, a: SketchRef<'_>, b: SketchRef<'_>) -> u16 {
         self.keys.clear();
         blocking.keys(a, &mut self.keys);

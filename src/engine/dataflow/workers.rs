@@ -19,7 +19,7 @@ use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
 use timely::communication::{Hooks, WorkerGuards};
 use timely::{CommunicationConfig, WorkerConfig};
 
-use super::link::{Links, Lost};
+use super::link::{OnLost, PeerLinks};
 use super::{Emit, Intake, Stages, build};
 use dupflow_core::time::Epoch;
 
@@ -28,14 +28,14 @@ use dupflow_core::time::Epoch;
 pub struct Workers(WorkerGuards<Result<(), String>>);
 
 /// What connects the workers of this process to those of others.
-pub struct Data {
+pub struct PeerSockets {
     /// This process, from 0.
     pub index: usize,
     /// By process, a connected socket over which nothing has been sent; `None` for this process.
     pub sockets: Vec<Option<TcpStream>>,
     /// Called when another process can no longer be reached, or sends what cannot be decoded. The workers
     /// continue, but close no epoch in which that process has a share. The callback should cancel them.
-    pub lost: Lost,
+    pub lost: OnLost,
 }
 
 /// Stops the workers of a run before their input ends. They drop their dataflow as it is: no open epoch
@@ -45,7 +45,7 @@ pub struct Cancellation {
     cancelled: AtomicBool,
     workers: Mutex<Vec<Thread>>,
     /// The links, while a thread reads or writes them.
-    links: Mutex<Weak<Links>>,
+    links: Mutex<Weak<PeerLinks>>,
 }
 
 impl Cancellation {
@@ -55,15 +55,15 @@ impl Cancellation {
         // Muted first: records that a worker sends from here on may follow from capabilities that were
         // dropped.
         let links = self.links.lock().upgrade();
-        links.iter().for_each(|links| links.mute());
+        links.iter().for_each(|links| links.stop_sending());
         self.workers.lock().iter().for_each(Thread::unpark);
     }
 
     /// Sets the links of the workers.
-    fn attach(&self, links: &Arc<Links>) {
+    fn attach(&self, links: &Arc<PeerLinks>) {
         *self.links.lock() = Arc::downgrade(links);
         if self.is_cancelled() {
-            links.mute();
+            links.stop_sending();
         }
     }
 
@@ -106,15 +106,15 @@ impl Workers {
     /// # Errors
     /// If threads cannot be started, or sockets cannot be used.
     pub fn start_with(
-        data: Data,
+        data: PeerSockets,
         stages: &Stages,
         first: Epoch,
         count: usize,
         cancellation: &Arc<Cancellation>,
         parts: impl Fn(usize) -> (Box<dyn Intake>, Box<dyn Emit>) + Send + Sync + 'static,
     ) -> Result<Self, String> {
-        let Data { index, sockets, lost } = data;
-        let links = Links::new(index, count, &sockets, lost).map_err(|error| error.to_string())?;
+        let PeerSockets { index, sockets, lost } = data;
+        let links = PeerLinks::new(index, count, &sockets, lost).map_err(|error| error.to_string())?;
         let hooks = Hooks::default();
         let inside = ProcessBuilder::new_typed_vector(count, hooks.refill.clone(), None);
         let (builders, threads) =
@@ -127,7 +127,7 @@ impl Workers {
 
     fn execute(
         (builders, threads): (Vec<AllocatorBuilder>, Box<dyn Any + Send>),
-        links: Option<Arc<Links>>,
+        links: Option<Arc<PeerLinks>>,
         stages: &Stages,
         first: Epoch,
         cancellation: &Arc<Cancellation>,
@@ -167,8 +167,8 @@ impl Workers {
 
 /// The message of a panic.
 fn message(panic: &(dyn Any + Send)) -> String {
-    let said = panic.downcast_ref::<String>().map(String::as_str);
-    said.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked").to_owned()
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked").to_owned()
 }
 
 impl fmt::Debug for Workers {
@@ -177,9 +177,9 @@ impl fmt::Debug for Workers {
     }
 }
 
-impl fmt::Debug for Data {
+impl fmt::Debug for PeerSockets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Data")
+        f.debug_struct("PeerSockets")
             .field("index", &self.index)
             .field("sockets", &self.sockets)
             .finish_non_exhaustive()

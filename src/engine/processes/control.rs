@@ -19,14 +19,14 @@ use std::{io, thread};
 use parking_lot::Mutex;
 
 use super::Processes;
-use super::gather::{Gathered, Note};
-use super::message::{Message, Said};
-use super::wire::{Heard, Wire};
+use super::gather::{ControlNote, Gathered};
+use super::message::{Frame, Message};
+use super::wire::{Wire, WireEvent};
 use dupflow_core::time::{Clock, SystemClock};
 
 /// What was received from, or detected of, another process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum ControlEvent {
     /// A message.
     Message(Message),
     /// A process is lost. Reported once, for the first such process, unless a failure was reported before,
@@ -42,27 +42,27 @@ pub enum Event {
 /// The control connections of this process.
 #[derive(Debug)]
 pub struct Control {
-    shared: Arc<Shared>,
-    tell: SyncSender<Note>,
+    shared: Arc<ControlShared>,
+    sender: SyncSender<ControlNote>,
     listening: Mutex<Option<Listening>>,
 }
 
 #[derive(Debug)]
 struct Listening {
-    notes: Receiver<Note>,
-    lives: Vec<u64>,
+    notes: Receiver<ControlNote>,
+    generations: Vec<u64>,
     /// How long a message of the hub may take to give the reason of a suspected loss.
     grace: Duration,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ControlShared {
     processes: Processes,
-    state: Mutex<State>,
+    state: Mutex<ControlState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct ControlState {
     wires: Vec<Option<Wire>>,
     /// Connections may end: the run is done, or a failure has been sent to all.
     over: bool,
@@ -70,10 +70,10 @@ struct State {
 
 impl Control {
     pub(super) fn new(processes: &Processes, gathered: Gathered, grace: Duration) -> Self {
-        let Gathered { wires, lives, notes, tell, .. } = gathered;
-        let state = Mutex::new(State { wires, over: false });
-        let shared = Arc::new(Shared { processes: processes.clone(), state });
-        Self { shared, tell, listening: Mutex::new(Some(Listening { notes, lives, grace })) }
+        let Gathered { wires, generations, notes, sender, .. } = gathered;
+        let state = Mutex::new(ControlState { wires, over: false });
+        let shared = Arc::new(ControlShared { processes: processes.clone(), state });
+        Self { shared, sender, listening: Mutex::new(Some(Listening { notes, generations, grace })) }
     }
 
     /// The processes, and which of them this is.
@@ -112,7 +112,7 @@ impl Control {
     /// within a beat, that reason is used; else the process is reported as lost.
     pub fn suspect(&self, process: usize, why: &str) {
         // The queue is read continuously; if its reader has ended, the run is over.
-        self.tell.send(Note::Suspected { process, why: why.to_owned() }).unwrap_or(());
+        self.sender.send(ControlNote::Suspected { process, why: why.to_owned() }).unwrap_or(());
     }
 
     /// Starts the thread that receives. `on` gets the index of the process and the event. It must not block.
@@ -122,7 +122,7 @@ impl Control {
     ///
     /// # Panics
     /// If it has been called before.
-    pub fn listen(&self, on: impl FnMut(usize, Event) + Send + 'static) -> io::Result<()> {
+    pub fn listen(&self, on: impl FnMut(usize, ControlEvent) + Send + 'static) -> io::Result<()> {
         let mut listening = self.listening.lock();
         let listening = listening.take().expect("it listens once");
         let shared = Arc::clone(&self.shared);
@@ -149,7 +149,7 @@ impl Drop for Control {
     }
 }
 
-impl Shared {
+impl ControlShared {
     fn send(&self, to: impl Fn(usize) -> bool, message: Message) {
         self.state.lock().send(to, message, self.processes.index() == 0);
     }
@@ -165,18 +165,18 @@ impl Shared {
     }
 }
 
-impl State {
+impl ControlState {
     fn send(&mut self, to: impl Fn(usize) -> bool, message: Message, hub: bool) {
         // After `Done` from the hub, connections may end.
         self.over |= matches!(message, Message::Failed(_)) || (hub && message == Message::Done);
-        let frame = Said::Message(message).encode();
+        let frame = Frame::Message(message).encode();
         let wires = self.wires.iter().enumerate().filter(|(process, _)| to(*process));
         wires.filter_map(|(_, wire)| wire.as_ref()).for_each(|wire| wire.send(frame.clone()));
     }
 }
 
 impl Listening {
-    fn run(self, shared: &Shared, mut on: impl FnMut(usize, Event)) {
+    fn run(self, shared: &ControlShared, mut on: impl FnMut(usize, ControlEvent)) {
         let hub = shared.processes.index() == 0;
         let clock = SystemClock::start();
         let mut suspected: Option<(Duration, usize, String)> = None;
@@ -186,25 +186,27 @@ impl Listening {
                 Some((until, ..)) => self.notes.recv_timeout(until.saturating_sub(clock.now())),
             };
             let (from, gone) = match note {
-                Ok(Note::Suspected { process, why }) => {
+                Ok(ControlNote::Suspected { process, why }) => {
                     suspected.get_or_insert((clock.now() + self.grace, process, why));
                     continue;
                 }
-                Ok(Note::Heard { from, life, heard }) if life == self.lives[from] => match heard {
-                    Heard::Ended(why) => (from, why),
-                    Heard::Frame(frame) => match Said::decode(&frame) {
-                        Some(Said::Message(message)) => {
-                            if let Some(message) = shared.hear(hub, from, message) {
-                                on(from, Event::Message(message));
+                Ok(ControlNote::Wire { from, generation, event }) if generation == self.generations[from] => {
+                    match event {
+                        WireEvent::Ended(why) => (from, why),
+                        WireEvent::Frame(frame) => match Frame::decode(&frame) {
+                            Some(Frame::Message(message)) => {
+                                if let Some(message) = shared.filter(hub, from, message) {
+                                    on(from, ControlEvent::Message(message));
+                                }
+                                continue;
                             }
-                            continue;
-                        }
-                        // Frames of the start are invalid here.
-                        Some(Said::Ready | Said::Start) | None => {
-                            (from, "what it says is no message".to_owned())
-                        }
-                    },
-                },
+                            // Frames of the start are invalid here.
+                            Some(Frame::Ready | Frame::Start) | None => {
+                                (from, "what it says is no message".to_owned())
+                            }
+                        },
+                    }
+                }
                 Ok(_) => continue,
                 Err(RecvTimeoutError::Timeout) => match suspected.take() {
                     Some((_, process, why)) => (process, why),
@@ -214,15 +216,15 @@ impl Listening {
             };
             let text = format!("{} is gone: {gone}", shared.processes.name(from));
             if shared.fail_all(|to| to != from, text) {
-                on(from, Event::Lost { process: from, why: gone });
+                on(from, ControlEvent::Lost { process: from, why: gone });
             }
         }
     }
 }
 
-impl Shared {
+impl ControlShared {
     /// Handles a message; returns the message to be reported on this process.
-    fn hear(&self, hub: bool, from: usize, message: Message) -> Option<Message> {
+    fn filter(&self, hub: bool, from: usize, message: Message) -> Option<Message> {
         match message {
             Message::Failed(text) if hub => {
                 let text = format!("{}: {text}", self.processes.name(from));

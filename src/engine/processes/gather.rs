@@ -9,7 +9,7 @@
 //! Until a process is ready it may end and start again: its ended connections are discarded. A new connection
 //! with a problem is refused: it gets the reason, the log has it too, and the other processes keep waiting.
 //! Only process 0 decides: a process gives up only if process 0 refuses it. At the time limit, the error
-//! names the missing processes with the last known reason of each.
+//! names the missing processes with the last reasons reason of each.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -19,17 +19,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::thread;
 use std::time::Duration;
 
-use super::handshake::{self, Identity, Newcomer, NotMade, Purpose};
+use super::handshake::{self, ConnectFailure, Identity, NewPeer, Purpose};
 use super::listener::Listener;
-use super::message::{Message, Said};
+use super::message::{Frame, Message};
 use super::refusals::Refusals;
-use super::wire::{Heard, Pace, Wire};
+use super::wire::{Pace, Wire, WireEvent};
 use super::{ConnectError, Missing, Processes, Settings};
 use dupflow_core::description::Value;
 use dupflow_core::time::{Clock, SystemClock};
 
 /// Capacity of the queue of notes.
-const NOTES: usize = 4096;
+const NOTE_CAPACITY: usize = 4096;
 
 /// Before the first attempt to connect again; doubled each time, up to `LAST_PAUSE`.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -37,17 +37,17 @@ const LAST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Notes to the thread that gathers, and later to the thread of [`Control`](super::Control).
 #[derive(Debug)]
-pub(super) enum Note {
+pub(super) enum ControlNote {
     /// A process has proved its identity, and waits to be accepted.
-    Newcomer(Newcomer),
+    NewPeer(NewPeer),
     /// A process was refused.
     Refused { from: usize, why: String },
     /// A connection was made.
-    Made { to: usize, purpose: Purpose, stream: TcpStream },
+    Connected { to: usize, purpose: Purpose, stream: TcpStream },
     /// A connection was not made; it is tried again if that may help.
-    NotMade { to: usize, why: NotMade },
-    /// A frame or the end of a control connection; `life` numbers the connections with the process.
-    Heard { from: usize, life: u64, heard: Heard },
+    NotConnected { to: usize, why: ConnectFailure },
+    /// A frame or the end of a control connection; `generation` numbers the connections with the process.
+    Wire { from: usize, generation: u64, event: WireEvent },
     /// The data connection with a process has ended.
     Suspected { process: usize, why: String },
 }
@@ -58,10 +58,10 @@ pub(super) struct Gathered {
     /// On process 0, the control connections by process; on others, only the one to process 0.
     pub(super) wires: Vec<Option<Wire>>,
     /// By process, the number of its present control connection. Notes of earlier ones are ignored.
-    pub(super) lives: Vec<u64>,
+    pub(super) generations: Vec<u64>,
     pub(super) data: Vec<Option<TcpStream>>,
-    pub(super) notes: Receiver<Note>,
-    pub(super) tell: SyncSender<Note>,
+    pub(super) notes: Receiver<ControlNote>,
+    pub(super) sender: SyncSender<ControlNote>,
 }
 
 struct Gathering<'a> {
@@ -70,17 +70,17 @@ struct Gathering<'a> {
     within: Duration,
     identity: Arc<Identity>,
     refusals: Arc<Refusals>,
-    tell: SyncSender<Note>,
+    sender: SyncSender<ControlNote>,
     wires: Vec<Option<Wire>>,
-    lives: Vec<u64>,
+    generations: Vec<u64>,
     data: Vec<Option<TcpStream>>,
     /// Dropping the sender stops the thread that connects.
     connecting: BTreeMap<(usize, u8), Sender<()>>,
     /// On process 0: by process, whether it is ready. On others: at its own index, whether it has sent
     /// *ready*.
     ready: Vec<bool>,
-    /// By process, the last known reason why it is missing.
-    known: Vec<Option<String>>,
+    /// By process, the last reasons reason why it is missing.
+    reasons: Vec<Option<String>>,
 }
 
 /// Connects to all processes.
@@ -98,35 +98,39 @@ pub(super) fn gather(listener: TcpListener, settings: &Settings) -> Result<Gathe
         description: description.clone().with("processes.hosts", Value::list(processes.hosts())),
     });
     let refusals = Arc::new(Refusals::new());
-    let (tell, notes) = sync_channel(NOTES);
+    let (sender, notes) = sync_channel(NOTE_CAPACITY);
     let mut gathering = Gathering {
         processes,
         pace: Pace { beat: limits.beat, lost: limits.lost },
         within: limits.hello,
         identity: Arc::clone(&identity),
         refusals: Arc::clone(&refusals),
-        tell: tell.clone(),
+        sender: sender.clone(),
         wires: (0..count).map(|_| None).collect(),
-        lives: vec![0; count],
+        generations: vec![0; count],
         data: (0..count).map(|_| None).collect(),
         connecting: BTreeMap::new(),
         ready: vec![false; count],
-        known: vec![None; count],
+        reasons: vec![None; count],
     };
-    let heard = tell.clone();
-    let _listener = Listener::start(listener, &identity, &refusals, limits.hello, move |heard_of| {
-        let note = match heard_of {
-            Ok(newcomer) => Note::Newcomer(newcomer),
-            Err((from, why)) => Note::Refused { from, why },
+    let on_peer = sender.clone();
+    let _listener = Listener::start(listener, &identity, &refusals, limits.hello, move |accepted| {
+        let note = match accepted {
+            Ok(peer) => ControlNote::NewPeer(peer),
+            Err((from, why)) => ControlNote::Refused { from, why },
         };
         // The receiver is dropped once all have gathered.
-        heard.send(note).unwrap_or(());
+        on_peer.send(note).unwrap_or(());
     })
     .map_err(ConnectError::Io)?;
     match gathering.run(&notes, limits.connect) {
-        Ok(()) => {
-            Ok(Gathered { wires: gathering.wires, lives: gathering.lives, data: gathering.data, notes, tell })
-        }
+        Ok(()) => Ok(Gathered {
+            wires: gathering.wires,
+            generations: gathering.generations,
+            data: gathering.data,
+            notes,
+            sender,
+        }),
         Err(error) => {
             gathering.give_up(&error);
             Err(error)
@@ -135,7 +139,7 @@ pub(super) fn gather(listener: TcpListener, settings: &Settings) -> Result<Gathe
 }
 
 impl Gathering<'_> {
-    fn run(&mut self, notes: &Receiver<Note>, limit: Duration) -> Result<(), ConnectError> {
+    fn run(&mut self, notes: &Receiver<ControlNote>, limit: Duration) -> Result<(), ConnectError> {
         let clock = SystemClock::start();
         let me = self.processes.index();
         if me > 0 {
@@ -144,11 +148,11 @@ impl Gathering<'_> {
         loop {
             if self.is_complete()? {
                 if me == 0 && self.ready[1..].iter().all(|ready| *ready) {
-                    self.wires.iter().flatten().for_each(|wire| wire.send(Said::Start.encode()));
+                    self.wires.iter().flatten().for_each(|wire| wire.send(Frame::Start.encode()));
                     return Ok(());
                 }
                 if let Some(wire) = self.wires[0].as_ref().filter(|_| !self.ready[me]) {
-                    wire.send(Said::Ready.encode());
+                    wire.send(Frame::Ready.encode());
                     self.ready[me] = true;
                 }
             }
@@ -165,49 +169,51 @@ impl Gathering<'_> {
     }
 
     /// Handles a note; returns whether the run starts.
-    fn take(&mut self, note: Note) -> Result<bool, ConnectError> {
+    fn take(&mut self, note: ControlNote) -> Result<bool, ConnectError> {
         match note {
-            Note::Newcomer(newcomer) => self.welcome(newcomer)?,
-            Note::Refused { from, why } => self.known[from] = Some(format!("it was refused: {why}")),
-            Note::Made { to, purpose, stream } => {
+            ControlNote::NewPeer(peer) => self.welcome(peer)?,
+            ControlNote::Refused { from, why } => self.reasons[from] = Some(format!("it was refused: {why}")),
+            ControlNote::Connected { to, purpose, stream } => {
                 self.connecting.remove(&(to, purpose as u8));
                 self.place(to, purpose, stream)?;
             }
-            Note::NotMade { to, why } => {
+            ControlNote::NotConnected { to, why } => {
                 let process = self.processes.name(to);
                 match why {
-                    NotMade::Yet(why) => self.known[to] = Some(why),
-                    NotMade::Refused(why) => return Err(ConnectError::Refused { process, why }),
-                    NotMade::Differs(differences) => {
+                    ConnectFailure::Yet(why) => self.reasons[to] = Some(why),
+                    ConnectFailure::Refused(why) => return Err(ConnectError::Refused { process, why }),
+                    ConnectFailure::Differs(differences) => {
                         return Err(ConnectError::Differs { process, differences });
                     }
                 }
             }
-            Note::Heard { from, life, heard } if life == self.lives[from] => return self.hear(from, heard),
-            Note::Heard { .. } | Note::Suspected { .. } => {}
+            ControlNote::Wire { from, generation, event } if generation == self.generations[from] => {
+                return self.on_wire(from, event);
+            }
+            ControlNote::Wire { .. } | ControlNote::Suspected { .. } => {}
         }
         Ok(false)
     }
 
-    fn hear(&mut self, from: usize, heard: Heard) -> Result<bool, ConnectError> {
+    fn on_wire(&mut self, from: usize, event: WireEvent) -> Result<bool, ConnectError> {
         let me = self.processes.index();
-        match heard {
-            Heard::Frame(frame) => match Said::decode(&frame) {
-                Some(Said::Ready) if me == 0 => self.ready[from] = true,
-                Some(Said::Start) if me > 0 => return Ok(true),
-                Some(Said::Message(Message::Failed(text))) => return Err(ConnectError::Failed(text)),
+        match event {
+            WireEvent::Frame(frame) => match Frame::decode(&frame) {
+                Some(Frame::Ready) if me == 0 => self.ready[from] = true,
+                Some(Frame::Start) if me > 0 => return Ok(true),
+                Some(Frame::Message(Message::Failed(text))) => return Err(ConnectError::Failed(text)),
                 _ => {
                     let why = "it says what does not belong to the start".to_owned();
                     return Err(ConnectError::Gone { process: self.processes.name(from), why });
                 }
             },
-            Heard::Ended(why) => {
+            WireEvent::Ended(why) => {
                 // A ready process no longer waits for others to start again.
                 if self.ready[if me == 0 { from } else { me }] {
                     return Err(ConnectError::Gone { process: self.processes.name(from), why });
                 }
                 self.wires[from] = None;
-                self.known[from] = Some(why);
+                self.reasons[from] = Some(why);
                 if me > 0 {
                     self.connect(0, Purpose::Control)?;
                 }
@@ -227,7 +233,7 @@ impl Gathering<'_> {
         for process in 0..self.processes.count() {
             if process != me && !self.ready[me] && !self.data[process].as_ref().is_some_and(is_alive) {
                 self.data[process] = None;
-                self.known[process] = Some("the connection has ended".to_owned());
+                self.reasons[process] = Some("the connection has ended".to_owned());
                 complete = false;
                 if process < me {
                     self.connect(process, Purpose::Data)?;
@@ -237,19 +243,19 @@ impl Gathering<'_> {
         Ok(complete)
     }
 
-    fn welcome(&mut self, newcomer: Newcomer) -> Result<(), ConnectError> {
-        let (from, purpose) = (newcomer.from, newcomer.purpose);
+    fn welcome(&mut self, peer: NewPeer) -> Result<(), ConnectError> {
+        let (from, purpose) = (peer.from, peer.purpose);
         let is_there = match purpose {
             Purpose::Data => self.data[from].as_ref().is_some_and(is_alive),
             Purpose::Control => self.wires[from].as_ref().is_some_and(|wire| !wire.has_ended()),
         };
         if is_there {
-            newcomer.refuse(&format!("there is a {} already", self.processes.name(from)));
-            if let Ok(peer) = newcomer.stream.peer_addr() {
+            peer.refuse(&format!("there is a {} already", self.processes.name(from)));
+            if let Ok(peer) = peer.stream.peer_addr() {
                 let why = format!("there is a process {from} already");
                 self.refusals.note(peer.ip(), &format!("process {from} ({peer})"), &why);
             }
-        } else if let Some(stream) = newcomer.welcome() {
+        } else if let Some(stream) = peer.welcome() {
             self.place(from, purpose, stream)?;
         }
         Ok(())
@@ -260,11 +266,12 @@ impl Gathering<'_> {
             self.data[process] = Some(stream);
             return Ok(());
         }
-        self.lives[process] += 1;
-        let (life, tell) = (self.lives[process], self.tell.clone());
+        self.generations[process] += 1;
+        let (generation, sender) = (self.generations[process], self.sender.clone());
         // The receiver is dropped when the run has ended.
-        let hear = move |heard| tell.send(Note::Heard { from: process, life, heard }).unwrap_or(());
-        self.wires[process] = Some(Wire::start(stream, self.pace, hear).map_err(ConnectError::Io)?);
+        let on_event =
+            move |event| sender.send(ControlNote::Wire { from: process, generation, event }).unwrap_or(());
+        self.wires[process] = Some(Wire::start(stream, self.pace, on_event).map_err(ConnectError::Io)?);
         tracing::info!("{} is there", self.processes.name(process));
         for to in 0..self.processes.index() {
             if self.data[to].is_none() && !self.connecting.contains_key(&(to, Purpose::Data as u8)) {
@@ -274,26 +281,27 @@ impl Gathering<'_> {
         Ok(())
     }
 
-    /// Starts a thread that connects, until a connection is made or refused, or gathering ends.
+    /// Starts a thread that connects, until a connection is connected or refused, or gathering ends.
     fn connect(&mut self, to: usize, purpose: Purpose) -> Result<(), ConnectError> {
         let (stop, stopped) = channel();
         self.connecting.insert((to, purpose as u8), stop);
-        let (identity, tell) = (Arc::clone(&self.identity), self.tell.clone());
+        let (identity, sender) = (Arc::clone(&self.identity), self.sender.clone());
         // The accepting side may be busy: wait for each of its answers as long as it waits for ours, twice.
         let (host, within) = (self.processes.hosts()[to].clone(), 2 * self.within);
         let attempts = move || {
             let mut pause = FIRST_PAUSE;
             loop {
-                let made = attempt(&host, &identity, to, purpose, within);
+                let connected = attempt(&host, &identity, to, purpose, within);
                 // Process 0 has accepted this process: if the two differ, process 0 will refuse the other
                 // one.
-                let made = made.map_err(|why| if purpose == Purpose::Data { why.for_now() } else { why });
-                let again = matches!(made, Err(NotMade::Yet(_)));
-                let note = match made {
-                    Ok(stream) => Note::Made { to, purpose, stream },
-                    Err(why) => Note::NotMade { to, why },
+                let connected =
+                    connected.map_err(|why| if purpose == Purpose::Data { why.for_now() } else { why });
+                let again = matches!(connected, Err(ConnectFailure::Yet(_)));
+                let note = match connected {
+                    Ok(stream) => ControlNote::Connected { to, purpose, stream },
+                    Err(why) => ControlNote::NotConnected { to, why },
                 };
-                if tell.send(note).is_err()
+                if sender.send(note).is_err()
                     || !again
                     || stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout)
                 {
@@ -324,7 +332,7 @@ impl Gathering<'_> {
                 let silent = "it did not connect".to_owned();
                 Missing {
                     process: self.processes.name(process),
-                    why: self.known[process].clone().unwrap_or(silent),
+                    why: self.reasons[process].clone().unwrap_or(silent),
                 }
             })
             .collect();
@@ -347,7 +355,7 @@ impl Gathering<'_> {
             ConnectError::Failed(text) => text.clone(),
             error => format!("{name}: {error}"),
         };
-        let failed = Said::Message(Message::Failed(text)).encode();
+        let failed = Frame::Message(Message::Failed(text)).encode();
         let wires: Vec<Wire> = self.wires.iter_mut().filter_map(Option::take).collect();
         wires.iter().for_each(|wire| wire.send(failed.clone()));
         Wire::end(wires);
@@ -361,16 +369,16 @@ fn attempt(
     to: usize,
     purpose: Purpose,
     within: Duration,
-) -> Result<TcpStream, NotMade> {
-    let mut last = NotMade::Yet(format!("\"{host}\" has no address"));
-    for address in host.to_socket_addrs().map_err(|error| NotMade::Yet(error.to_string()))? {
+) -> Result<TcpStream, ConnectFailure> {
+    let mut last = ConnectFailure::Yet(format!("\"{host}\" has no address"));
+    for address in host.to_socket_addrs().map_err(|error| ConnectFailure::Yet(error.to_string()))? {
         let to = u32::try_from(to).expect("there are fewer than 2^32 processes");
         match TcpStream::connect_timeout(&address, within) {
             Ok(stream) => match handshake::connect(stream, identity, to, purpose, within) {
-                Err(NotMade::Yet(why)) => last = NotMade::Yet(why),
-                made => return made,
+                Err(ConnectFailure::Yet(why)) => last = ConnectFailure::Yet(why),
+                connected => return connected,
             },
-            Err(error) => last = NotMade::Yet(error.to_string()),
+            Err(error) => last = ConnectFailure::Yet(error.to_string()),
         }
     }
     Err(last)

@@ -58,7 +58,7 @@ pub(super) struct Identity {
 
 /// Why there is no connection, on the connecting side.
 #[derive(Debug)]
-pub(super) enum NotMade {
+pub(super) enum ConnectFailure {
     /// A later attempt may succeed.
     Yet(String),
     /// Refused; a later attempt would be refused too.
@@ -67,7 +67,7 @@ pub(super) enum NotMade {
     Differs(Vec<Difference>),
 }
 
-impl NotMade {
+impl ConnectFailure {
     /// Refused by the other side, with its reason.
     fn refused(text: &[u8]) -> Self {
         Self::Refused(format!("it refused this one: {}", String::from_utf8_lossy(text)))
@@ -84,7 +84,7 @@ impl NotMade {
 
 /// A process that has proved its identity, and waits to be accepted.
 #[derive(Debug)]
-pub(super) struct Newcomer {
+pub(super) struct NewPeer {
     pub(super) from: usize,
     pub(super) purpose: Purpose,
     pub(super) stream: TcpStream,
@@ -92,7 +92,7 @@ pub(super) struct Newcomer {
 
 /// Why a connection was not accepted.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct HandshakeRefusal {
     /// The index of the process, if it has proved its identity.
     pub(super) from: Option<usize>,
     pub(super) why: String,
@@ -116,37 +116,39 @@ pub(super) fn connect(
     to: u32,
     purpose: Purpose,
     within: Duration,
-) -> Result<TcpStream, NotMade> {
-    let mut talk = Talk::new(&stream, within);
-    let yet = |what: &str| NotMade::Yet(what.to_owned());
+) -> Result<TcpStream, ConnectFailure> {
+    let mut io = HandshakeIo::new(&stream, within);
+    let yet = |what: &str| ConnectFailure::Yet(what.to_owned());
     let hello = Hello::new(identity.index, to, purpose).ok_or(yet("there are no random numbers"))?;
-    talk.write(&hello.bytes).map_err(|error| NotMade::Yet(error.to_string()))?;
-    let other = Hello::read(&mut talk).map_err(NotMade::Yet)?;
+    io.write(&hello.bytes).map_err(|error| ConnectFailure::Yet(error.to_string()))?;
+    let other = Hello::read(&mut io).map_err(ConnectFailure::Yet)?;
     if other.version != VERSION {
         let why = format!("it speaks version {} of the protocol, this is version {VERSION}", other.version);
-        return Err(NotMade::Refused(why));
+        return Err(ConnectFailure::Refused(why));
     }
     if (other.from, other.to) != (to, identity.index) {
-        return Err(NotMade::Refused(format!("it says that it is process {}", other.from)));
+        return Err(ConnectFailure::Refused(format!("it says that it is process {}", other.from)));
     }
     let transcript = [hello.bytes, other.bytes].concat();
     let proof = identity.secret.proof("connects", &transcript);
-    talk.answer(b'p', &proof).map_err(|error| NotMade::Yet(error.to_string()))?;
-    match talk.hear().map_err(NotMade::Yet)? {
+    io.answer(b'p', &proof).map_err(|error| ConnectFailure::Yet(error.to_string()))?;
+    match io.read_answer().map_err(ConnectFailure::Yet)? {
         (b'p', theirs) if identity.secret.verifies("accepts", &transcript, &theirs) => {}
         (b'p', _) => return Err(yet("what listens there does not know the secret")),
-        (_, text) => return Err(NotMade::refused(&text)),
+        (_, text) => return Err(ConnectFailure::refused(&text)),
     }
-    talk.answer(b'd', &identity.description.encode()).map_err(|error| NotMade::Yet(error.to_string()))?;
-    match talk.hear().map_err(NotMade::Yet)? {
+    io.answer(b'd', &identity.description.encode())
+        .map_err(|error| ConnectFailure::Yet(error.to_string()))?;
+    match io.read_answer().map_err(ConnectFailure::Yet)? {
         (b'w', _) => {}
         (b'd', theirs) => {
             let differences = identity.description.differences(&theirs);
-            return Err(differences.map_or_else(|error| NotMade::Yet(error.to_string()), NotMade::Differs));
+            return Err(differences
+                .map_or_else(|error| ConnectFailure::Yet(error.to_string()), ConnectFailure::Differs));
         }
-        (_, text) => return Err(NotMade::refused(&text)),
+        (_, text) => return Err(ConnectFailure::refused(&text)),
     }
-    ready(&stream).map_err(|error| NotMade::Yet(error.to_string()))?;
+    ready(&stream).map_err(|error| ConnectFailure::Yet(error.to_string()))?;
     Ok(stream)
 }
 
@@ -154,28 +156,32 @@ pub(super) fn connect(
 ///
 /// # Errors
 /// Why the connection is refused. A side that speaks this protocol has received the reason.
-pub(super) fn accept(stream: TcpStream, identity: &Identity, within: Duration) -> Result<Newcomer, Refusal> {
-    let stranger = |why: String| Refusal { from: None, why };
-    let mut talk = Talk::new(&stream, within);
-    let hello = Hello::read(&mut talk).map_err(stranger)?;
+pub(super) fn accept(
+    stream: TcpStream,
+    identity: &Identity,
+    within: Duration,
+) -> Result<NewPeer, HandshakeRefusal> {
+    let stranger = |why: String| HandshakeRefusal { from: None, why };
+    let mut io = HandshakeIo::new(&stream, within);
+    let hello = Hello::read(&mut io).map_err(stranger)?;
     let purpose = if hello.purpose == Purpose::Control as u8 { Purpose::Control } else { Purpose::Data };
     let own = Hello::new(identity.index, hello.from, purpose)
         .ok_or_else(|| stranger("there are no random numbers".to_owned()))?;
-    talk.write(&own.bytes).map_err(|error| stranger(error.to_string()))?;
+    io.write(&own.bytes).map_err(|error| stranger(error.to_string()))?;
     if hello.version != VERSION {
         let why = format!("it speaks version {} of the protocol, this is version {VERSION}", hello.version);
         return Err(stranger(why));
     }
-    let (kind, proof) = talk.hear().map_err(stranger)?;
+    let (kind, proof) = io.read_answer().map_err(stranger)?;
     let transcript = [hello.bytes, own.bytes].concat();
-    let mut refuse = |from, why: String, told: String| {
+    let mut refuse = |from, why: String, text: String| {
         // If this fails, the other side sees the connection end.
-        talk.answer(b'r', told.as_bytes()).unwrap_or(());
-        Err(Refusal { from, why })
+        io.answer(b'r', text.as_bytes()).unwrap_or(());
+        Err(HandshakeRefusal { from, why })
     };
     if kind != b'p' || !identity.secret.verifies("connects", &transcript, &proof) {
-        let told = "its secret is another one, or only one of the two has one";
-        return refuse(None, "it does not know the secret".to_owned(), told.to_owned());
+        let text = "its secret is another one, or only one of the two has one";
+        return refuse(None, "it does not know the secret".to_owned(), text.to_owned());
     }
     if hello.to != identity.index {
         let why = format!("it looks for process {}, this is process {}", hello.to, identity.index);
@@ -190,20 +196,20 @@ pub(super) fn accept(stream: TcpStream, identity: &Identity, within: Duration) -
         return refuse(None, why.clone(), why);
     }
     let from = hello.from as usize;
-    let told = |why: String| Refusal { from: Some(from), why };
-    talk.answer(b'p', &identity.secret.proof("accepts", &transcript))
-        .map_err(|error| told(error.to_string()))?;
-    let (_, description) = talk.hear().map_err(told)?;
+    let refused = |why: String| HandshakeRefusal { from: Some(from), why };
+    io.answer(b'p', &identity.secret.proof("accepts", &transcript))
+        .map_err(|error| refused(error.to_string()))?;
+    let (_, description) = io.read_answer().map_err(refused)?;
     let differences =
-        identity.description.differences(&description).map_err(|error| told(error.to_string()))?;
+        identity.description.differences(&description).map_err(|error| refused(error.to_string()))?;
     if !differences.is_empty() {
-        talk.answer(b'd', &identity.description.encode()).unwrap_or(());
-        return Err(told(list(&differences)));
+        io.answer(b'd', &identity.description.encode()).unwrap_or(());
+        return Err(refused(list(&differences)));
     }
-    Ok(Newcomer { from, purpose, stream })
+    Ok(NewPeer { from, purpose, stream })
 }
 
-impl Newcomer {
+impl NewPeer {
     /// Accepts it. `None` if the connection has ended.
     pub(super) fn welcome(self) -> Option<TcpStream> {
         write_answer(&self.stream, b'w', &[]).ok()?;
@@ -260,13 +266,13 @@ impl Hello {
         Some(Self { version: VERSION, purpose: purpose as u8, from, to, bytes })
     }
 
-    fn read(talk: &mut Talk<'_>) -> Result<Self, String> {
+    fn read(io: &mut HandshakeIo<'_>) -> Result<Self, String> {
         let mut bytes = [0; HELLO_BYTES];
-        talk.read(&mut bytes[..8])?;
+        io.read(&mut bytes[..8])?;
         if bytes[..8] != MAGIC {
             return Err("it does not speak as dupflow does".to_owned());
         }
-        talk.read(&mut bytes[8..])?;
+        io.read(&mut bytes[8..])?;
         let number = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         Ok(Self {
             version: u16::from_le_bytes([bytes[8], bytes[9]]),
@@ -279,13 +285,13 @@ impl Hello {
 }
 
 /// One side of a handshake on its stream, with a time limit.
-struct Talk<'a> {
+struct HandshakeIo<'a> {
     stream: &'a TcpStream,
     clock: SystemClock,
     within: Duration,
 }
 
-impl<'a> Talk<'a> {
+impl<'a> HandshakeIo<'a> {
     fn new(stream: &'a TcpStream, within: Duration) -> Self {
         Self { stream, clock: SystemClock::start(), within }
     }
@@ -320,7 +326,7 @@ impl<'a> Talk<'a> {
         write_answer(self.stream, kind, bytes)
     }
 
-    fn hear(&mut self) -> Result<(u8, Vec<u8>), String> {
+    fn read_answer(&mut self) -> Result<(u8, Vec<u8>), String> {
         let mut head = [0; 5];
         self.read(&mut head)?;
         let length = u32::from_le_bytes([head[1], head[2], head[3], head[4]]);

@@ -48,7 +48,7 @@ impl Processes {
     ///
     /// # Errors
     /// All problems of the options and of the file.
-    pub fn of(
+    pub fn from_options(
         count: Option<usize>,
         index: Option<usize>,
         hosts: Option<&Path>,
@@ -137,21 +137,21 @@ impl Processes {
 fn read(text: &str, name: &str, count: usize, problems: &mut Vec<HostsProblem>) -> Vec<String> {
     let mut hosts = Vec::new();
     let mut lines: BTreeMap<String, usize> = BTreeMap::new();
-    for (line, whole) in (1..).zip(text.lines()) {
-        let said = whole.split('#').next().unwrap_or_default().trim();
-        if said.is_empty() {
+    for (line, text_line) in (1..).zip(text.lines()) {
+        let host = text_line.split('#').next().unwrap_or_default().trim();
+        if host.is_empty() {
             continue;
         }
         let at = |what| HostsProblem { at: Some((name.to_owned(), Some(line))), what };
-        if let Err(expected) = check(said) {
-            problems.push(at(format!("found \"{said}\", expected {expected}")));
+        if let Err(expected) = check(host) {
+            problems.push(at(format!("found \"{host}\", expected {expected}")));
         }
-        if let Some(first) = lines.get(&said.to_lowercase()) {
-            problems.push(at(format!("\"{said}\" stands in line {first} already")));
+        if let Some(first) = lines.get(&host.to_lowercase()) {
+            problems.push(at(format!("\"{host}\" stands in line {first} already")));
         } else {
-            lines.insert(said.to_lowercase(), line);
+            lines.insert(host.to_lowercase(), line);
         }
-        hosts.push(said.to_owned());
+        hosts.push(host.to_owned());
     }
     if hosts.len() < count {
         let what = format!("{} lines name a host, --processes {count} needs as many", hosts.len());
@@ -161,8 +161,8 @@ fn read(text: &str, name: &str, count: usize, problems: &mut Vec<HostsProblem>) 
 }
 
 /// Checks a host and a port; the error is what was expected.
-fn check(said: &str) -> Result<(), &'static str> {
-    let (host, port) = said.rsplit_once(':').ok_or("host:port")?;
+fn check(host: &str) -> Result<(), &'static str> {
+    let (host, port) = host.rsplit_once(':').ok_or("host:port")?;
     if port.parse::<u16>().map_or(true, |port| port == 0) || port.starts_with('+') {
         return Err("a port from 1 to 65535 after the last \":\"");
     }
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_say_something_are_processes() {
+    fn blank_lines_and_comments_are_skipped() {
         let text = "# the machines\r\n\r\n a:1 \r\n10.0.0.7:65535 # the other\n\t\n[::1]:2\nspare:9";
         let read = Processes::read(text, "hosts.txt", 3, 2).unwrap();
         assert_eq!(read.hosts(), ["a:1", "10.0.0.7:65535", "[::1]:2"]);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn every_problem_is_told() {
+    fn every_problem_is_reported() {
         let text = "a:1\nb\nA:1\nc:0\nd:70000\n::1:5\n[x]:5\n:5\ne f:5\ng:+5\n";
         let expected = [
             "hosts.txt:2: found \"b\", expected host:port",
@@ -236,10 +236,15 @@ mod tests {
     #[test]
     fn options_belong_together() {
         let none = Path::new("no/such/file");
-        let error = |count, index, hosts| Processes::of(count, index, hosts).unwrap_err().to_string();
-        assert_eq!(Processes::of(None, None, None), Ok(None));
-        assert_eq!(Processes::of(Some(1), None, None), Ok(None));
-        assert_eq!(Processes::of(Some(1), Some(0), Some(none)), Ok(None), "one process needs no file");
+        let error =
+            |count, index, hosts| Processes::from_options(count, index, hosts).unwrap_err().to_string();
+        assert_eq!(Processes::from_options(None, None, None), Ok(None));
+        assert_eq!(Processes::from_options(Some(1), None, None), Ok(None));
+        assert_eq!(
+            Processes::from_options(Some(1), Some(0), Some(none)),
+            Ok(None),
+            "one process needs no file"
+        );
         assert_eq!(
             error(None, Some(0), Some(none)),
             "--process needs --processes\n--hosts needs --processes"

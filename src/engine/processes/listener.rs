@@ -1,7 +1,7 @@
 //! The listener for new connections during the start. Each connection has a thread of its own, so that none
 //! delays another.
 //!
-//! Connections -> [`Newcomer`]s. Refusals are logged and then dropped. Dropping the listener closes its port:
+//! Connections -> [`NewPeer`]s. Refusals are logged and then dropped. Dropping the listener closes its port:
 //! after the start no process can connect.
 
 use std::io;
@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::handshake::{Identity, Newcomer, Refusal, accept};
+use super::handshake::{HandshakeRefusal, Identity, NewPeer, accept};
 use super::refusals::Refusals;
 
 /// Most handshakes at the same time, a few for each process that there may be; further connections are
 /// refused.
-const HEARD_AT_ONCE: usize = 256;
+const HANDSHAKES_AT_ONCE: usize = 256;
 
 /// A running listener.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// Starts the listener. `heard` receives each process that has proved its identity, or why such a process
+    /// Starts the listener. `on_peer` receives each process that has proved its identity, or why such a process
     /// was refused.
     ///
     /// # Errors
@@ -37,7 +37,7 @@ impl Listener {
         identity: &Arc<Identity>,
         refusals: &Arc<Refusals>,
         within: Duration,
-        heard: impl Fn(Result<Newcomer, (usize, String)>) + Clone + Send + 'static,
+        on_peer: impl Fn(Result<NewPeer, (usize, String)>) + Clone + Send + 'static,
     ) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let closed = Arc::new(AtomicBool::new(false));
@@ -52,25 +52,27 @@ impl Listener {
                 // Connections that end before they are accepted are ignored.
                 let Ok(stream) = stream else { continue };
                 let Ok(peer) = stream.peer_addr() else { continue };
-                if at_once.fetch_add(1, Ordering::SeqCst) >= HEARD_AT_ONCE {
+                if at_once.fetch_add(1, Ordering::SeqCst) >= HANDSHAKES_AT_ONCE {
                     at_once.fetch_sub(1, Ordering::SeqCst);
                     refusals.note(peer.ip(), &peer.to_string(), "too many connections at once");
                     continue;
                 }
-                let (identity, said) = (Arc::clone(&identity), Arc::clone(&refusals));
-                let (heard, counted) = (heard.clone(), Arc::clone(&at_once));
-                let hear = move || {
+                let (identity, log) = (Arc::clone(&identity), Arc::clone(&refusals));
+                let (on_peer, running) = (on_peer.clone(), Arc::clone(&at_once));
+                let handshake = move || {
                     match accept(stream, &identity, within) {
-                        Ok(newcomer) => heard(Ok(newcomer)),
-                        Err(Refusal { from: Some(from), why }) => {
-                            said.note(peer.ip(), &format!("process {from} ({peer})"), &why);
-                            heard(Err((from, why)));
+                        Ok(peer) => on_peer(Ok(peer)),
+                        Err(HandshakeRefusal { from: Some(from), why }) => {
+                            log.note(peer.ip(), &format!("process {from} ({peer})"), &why);
+                            on_peer(Err((from, why)));
                         }
-                        Err(Refusal { from: None, why }) => said.note(peer.ip(), &peer.to_string(), &why),
+                        Err(HandshakeRefusal { from: None, why }) => {
+                            log.note(peer.ip(), &peer.to_string(), &why)
+                        }
                     }
-                    counted.fetch_sub(1, Ordering::SeqCst);
+                    running.fetch_sub(1, Ordering::SeqCst);
                 };
-                if thread::Builder::new().name("hello".to_owned()).spawn(hear).is_err() {
+                if thread::Builder::new().name("hello".to_owned()).spawn(handshake).is_err() {
                     at_once.fetch_sub(1, Ordering::SeqCst);
                     refusals.note(peer.ip(), &peer.to_string(), "there are no more threads");
                 }

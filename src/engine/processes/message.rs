@@ -45,7 +45,7 @@ pub enum Message {
 
 /// The content of a frame: a message, or one of the two frames used only at the start of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum Frame {
     /// To process 0: this process has all its connections.
     Ready,
     /// From process 0: all have.
@@ -53,7 +53,7 @@ pub(super) enum Said {
     Message(Message),
 }
 
-impl Said {
+impl Frame {
     pub(super) fn encode(&self) -> Vec<u8> {
         let line = |letter, line: &u32, epoch: &Epoch| {
             [&[letter][..], &line.to_le_bytes(), &epoch.to_le_bytes()].concat()
@@ -106,33 +106,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
-        let said = [
-            Said::Ready,
-            Said::Start,
-            Said::Message(Message::Go(vec![])),
-            Said::Message(Message::Go(vec![0, 255])),
-            Said::Message(Message::Opened(Epoch::MAX)),
-            Said::Message(Message::Reached { line: 7, epoch: 1 << 40 }),
-            Said::Message(Message::Crossed { line: u32::MAX, epoch: 0 }),
-            Said::Message(Message::Durable(3)),
-            Said::Message(Message::Stop),
-            Said::Message(Message::Failed("bad record in \"ä\"".to_owned())),
-            Said::Message(Message::Measures(vec![1; 1000])),
-            Said::Message(Message::Done),
+    fn frames_are_decoded_as_encoded() {
+        let frames = [
+            Frame::Ready,
+            Frame::Start,
+            Frame::Message(Message::Go(vec![])),
+            Frame::Message(Message::Go(vec![0, 255])),
+            Frame::Message(Message::Opened(Epoch::MAX)),
+            Frame::Message(Message::Reached { line: 7, epoch: 1 << 40 }),
+            Frame::Message(Message::Crossed { line: u32::MAX, epoch: 0 }),
+            Frame::Message(Message::Durable(3)),
+            Frame::Message(Message::Stop),
+            Frame::Message(Message::Failed("bad record in \"ä\"".to_owned())),
+            Frame::Message(Message::Measures(vec![1; 1000])),
+            Frame::Message(Message::Done),
         ];
-        let encoded: Vec<_> = said.iter().map(Said::encode).collect();
-        for (one, bytes) in said.iter().zip(&encoded) {
-            assert_eq!(Said::decode(bytes).as_ref(), Some(one));
+        let encoded: Vec<_> = frames.iter().map(Frame::encode).collect();
+        for (one, bytes) in frames.iter().zip(&encoded) {
+            assert_eq!(Frame::decode(bytes).as_ref(), Some(one));
             assert_eq!(encoded.iter().filter(|other| *other == bytes).count(), 1);
         }
         assert_eq!(encoded[5], [b'r', 7, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0]);
     }
 
     #[test]
-    fn anything_else_is_refused() {
+    fn other_bytes_are_no_frame() {
         let wrong: [&[u8]; 8] =
             [b"", b"x", b"d ", b"y1", b"o1234567", b"o123456789", b"r12345678901", b"f\xff"];
-        assert_eq!(wrong.map(Said::decode), [const { None }; 8]);
+        assert_eq!(wrong.map(Frame::decode), [const { None }; 8]);
     }
 }

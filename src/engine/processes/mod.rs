@@ -40,7 +40,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-pub use control::{Control, Event};
+pub use control::{Control, ControlEvent};
 pub use hosts::{HostsError, HostsProblem, Processes};
 pub use message::Message;
 pub use secret::Secret;

@@ -18,19 +18,19 @@ const LINES: usize = 256;
 #[derive(Debug)]
 pub(super) struct Refusals {
     clock: SystemClock,
-    said: Mutex<BTreeMap<(IpAddr, String), Said>>,
+    lines: Mutex<BTreeMap<(IpAddr, String), LoggedLine>>,
 }
 
 #[derive(Debug)]
-struct Said {
+struct LoggedLine {
     at: Duration,
     /// Equal lines suppressed since.
-    unsaid: u64,
+    suppressed: u64,
 }
 
 impl Refusals {
     pub(super) fn new() -> Self {
-        Self { clock: SystemClock::start(), said: Mutex::default() }
+        Self { clock: SystemClock::start(), lines: Mutex::default() }
     }
 
     /// Logs that a connection is refused. `who` is its address or its process, `why` the reason.
@@ -43,21 +43,21 @@ impl Refusals {
 
     /// Whether to log the line now: if so, how many equal lines were suppressed.
     fn due(&self, now: Duration, address: IpAddr, why: &str) -> Option<u64> {
-        let mut lines = self.said.lock();
-        if let Some(said) = lines.get_mut(&(address, why.to_owned())) {
-            if now < said.at + PAUSE {
-                said.unsaid += 1;
+        let mut lines = self.lines.lock();
+        if let Some(lines) = lines.get_mut(&(address, why.to_owned())) {
+            if now < lines.at + PAUSE {
+                lines.suppressed += 1;
                 return None;
             }
-            let unsaid = std::mem::take(&mut said.unsaid);
-            said.at = now;
-            return Some(unsaid);
+            let suppressed = std::mem::take(&mut lines.suppressed);
+            lines.at = now;
+            return Some(suppressed);
         }
-        lines.retain(|_, said| now < said.at + PAUSE);
+        lines.retain(|_, lines| now < lines.at + PAUSE);
         if lines.len() == LINES {
             return None;
         }
-        lines.insert((address, why.to_owned()), Said { at: now, unsaid: 0 });
+        lines.insert((address, why.to_owned()), LoggedLine { at: now, suppressed: 0 });
         Some(0)
     }
 }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_line_is_said_once_a_second() {
+    fn equal_lines_are_logged_once_a_second() {
         let refusals = Refusals::new();
         let (a, b) = (IpAddr::from([127, 0, 0, 1]), IpAddr::from([127, 0, 0, 2]));
         let ms = Duration::from_millis;
@@ -81,15 +81,15 @@ mod tests {
     }
 
     #[test]
-    fn many_different_lines_are_not_all_said() {
+    fn the_number_of_remembered_lines_is_limited() {
         let refusals = Refusals::new();
-        let said = |at| {
+        let lines = |at| {
             let lines = (0..1000).filter(|n: &u32| {
                 let address = IpAddr::from(n.to_le_bytes());
                 refusals.due(Duration::from_secs(at), address, "x").is_some()
             });
             lines.count()
         };
-        assert_eq!((said(0), said(10)), (LINES, LINES));
+        assert_eq!((lines(0), lines(10)), (LINES, LINES));
     }
 }

@@ -37,7 +37,7 @@ pub(super) struct Pace {
 
 /// What the reader reports.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum WireEvent {
     Frame(Vec<u8>),
     /// The connection has ended, for this reason.
     Ended(String),
@@ -50,19 +50,19 @@ pub(super) struct Wire {
     writer: JoinHandle<()>,
     /// Disconnected when the reader ends.
     reading: Receiver<()>,
-    stream: Arc<Shared>,
+    stream: Arc<WireShared>,
     lost: Duration,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct WireShared {
     stream: TcpStream,
     /// Why the connection ends, if this side ends it.
     why: Mutex<Option<String>>,
     ended: AtomicBool,
 }
 
-impl Shared {
+impl WireShared {
     /// Ends the connection. Keeps the reason of an earlier call.
     fn end(&self, why: String) {
         self.why.lock().get_or_insert(why);
@@ -72,18 +72,18 @@ impl Shared {
 }
 
 impl Wire {
-    /// Starts the threads; the reader calls `hear`.
+    /// Starts the threads; the reader calls `on_event`.
     ///
     /// # Errors
     /// If the system cannot make another thread, or configure the socket.
     pub(super) fn start(
         stream: TcpStream,
         pace: Pace,
-        mut hear: impl FnMut(Heard) + Send + 'static,
+        mut on_event: impl FnMut(WireEvent) + Send + 'static,
     ) -> io::Result<Self> {
         stream.set_read_timeout(Some(pace.lost))?;
         stream.set_write_timeout(Some(pace.lost))?;
-        let shared = Arc::new(Shared { stream, why: Mutex::default(), ended: AtomicBool::new(false) });
+        let shared = Arc::new(WireShared { stream, why: Mutex::default(), ended: AtomicBool::new(false) });
         let (queue, queued) = sync_channel(QUEUED);
         let to_write = Arc::clone(&shared);
         let writer = thread::Builder::new().name("control-write".to_owned()).spawn(move || {
@@ -97,12 +97,12 @@ impl Wire {
         let to_read = Arc::clone(&shared);
         thread::Builder::new().name("control-read".to_owned()).spawn(move || {
             let _guard = guard;
-            let ended = read(&to_read.stream, pace.lost, &mut hear);
+            let ended = read(&to_read.stream, pace.lost, &mut on_event);
             to_read.ended.store(true, Ordering::SeqCst);
             let why = to_read.why.lock().take();
             // The other side sends no more, and waits only for this side to end.
             to_read.end(String::new());
-            hear(Heard::Ended(why.unwrap_or(ended)));
+            on_event(WireEvent::Ended(why.unwrap_or(ended)));
         })?;
         Ok(Self { queue, writer, reading, stream: shared, lost: pace.lost })
     }
@@ -155,7 +155,7 @@ fn write(mut stream: &TcpStream, queued: &Receiver<Vec<u8>>, beat: Duration) -> 
 }
 
 /// Reads frames until the end, and returns the reason of the end.
-fn read(stream: &TcpStream, lost: Duration, hear: &mut impl FnMut(Heard)) -> String {
+fn read(stream: &TcpStream, lost: Duration, on_event: &mut impl FnMut(WireEvent)) -> String {
     let mut reader = BufReader::new(stream);
     let ended = |error: io::Error| match error.kind() {
         io::ErrorKind::UnexpectedEof => "the connection has ended".to_owned(),
@@ -176,7 +176,7 @@ fn read(stream: &TcpStream, lost: Duration, hear: &mut impl FnMut(Heard)) -> Str
         }
         let mut frame = Vec::new();
         match reader.by_ref().take(u64::from(length)).read_to_end(&mut frame) {
-            Ok(count) if count == length as usize => hear(Heard::Frame(frame)),
+            Ok(count) if count == length as usize => on_event(WireEvent::Frame(frame)),
             Ok(_) => return ended(io::ErrorKind::UnexpectedEof.into()),
             Err(error) => return ended(error),
         }

@@ -6,27 +6,27 @@ use super::{NewText, Update};
 use crate::dataflow::Stages;
 use crate::dataflow::arrival::{Arrival, Content};
 use crate::dataflow::documents::InForce;
-use crate::dataflow::retain::{Retained, Tick, retain};
-use crate::dataflow::retaining::{Follow, Told};
-use crate::dataflow::visitors::Look;
+use crate::dataflow::queries::QuerySubject;
+use crate::dataflow::retain::{RetainOutputs, Tick, retain};
+use crate::dataflow::retaining::{Follow, TouchedDocument};
 use dupflow_core::text::Terms;
 use dupflow_core::time::Epoch;
 
 /// The state of a document's text, from which the documents with terms are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::dataflow) enum Text {
+pub(in crate::dataflow) enum TextState {
     Ended,
     WithoutToken,
     WithTokens,
 }
 
-impl InForce for Text {
+impl InForce for TextState {
     const ENDED: Self = Self::Ended;
 }
 
 /// What a document is compared by, from its place and the value in force.
-pub(super) fn look(place: u32, text: Text) -> Look {
-    if text == Text::WithTokens { Look::Weighed(place) } else { Look::Nothing }
+pub(super) fn subject(place: u32, text: TextState) -> QuerySubject {
+    if text == TextState::WithTokens { QuerySubject::Weighed(place) } else { QuerySubject::Nothing }
 }
 
 /// [`Follow`] for documents by place. Reports every event, since terms are compared where they are stored.
@@ -38,23 +38,23 @@ pub(super) fn documents<'scope>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     ticks: Stream<'scope, Epoch, Vec<Tick>>,
     stages: &Stages,
-) -> Retained<'scope, Updates> {
+) -> RetainOutputs<'scope, Updates> {
     retain(arrivals, ticks, "Documents", stages)
 }
 
 impl Follow for Updates {
-    type Value = Text;
+    type LiveValue = TextState;
     /// `None` without a token.
-    type Text = Option<Box<Terms>>;
-    type Record = Update;
+    type EventText = Option<Box<Terms>>;
+    type Emitted = Update;
 
-    const TELLS_EACH: bool = true;
+    const REPORTS_EACH: bool = true;
 
-    fn value(content: &Content) -> Text {
+    fn value(content: &Content) -> TextState {
         match content {
-            Content::Delete => Text::Ended,
-            Content::Empty => Text::WithoutToken,
-            Content::Terms(_) | Content::Sketch(..) => Text::WithTokens,
+            Content::Delete => TextState::Ended,
+            Content::Empty => TextState::WithoutToken,
+            Content::Terms(_) | Content::Sketch(..) => TextState::WithTokens,
         }
     }
 
@@ -67,17 +67,17 @@ impl Follow for Updates {
         }
     }
 
-    fn counts(value: Text) -> bool {
-        value == Text::WithTokens
+    fn counts(value: TextState) -> bool {
+        value == TextState::WithTokens
     }
 
-    fn repeats(_: Text, _: Text) -> bool {
+    fn repeats(_: TextState, _: TextState) -> bool {
         // Counted where terms are compared.
         false
     }
 
-    fn tell(
-        Told { place, id, .. }: Told<'_, Text>,
+    fn report(
+        TouchedDocument { place, id, .. }: TouchedDocument<'_, TextState>,
         texts: impl Iterator<Item = Option<Option<Box<Terms>>>>,
         emit: &mut dyn FnMut(Update),
     ) {

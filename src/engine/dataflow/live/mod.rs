@@ -35,10 +35,10 @@ use timely::dataflow::operators::Concat;
 
 use super::Stages;
 use super::arrival::Arrival;
-use super::output::Reached;
-use super::retain::{Retained, Tick};
+use super::output::EpochReport;
+use super::queries::{self, IdQuery, ResolvedQuery};
+use super::retain::{RetainOutputs, Tick};
 use super::upsert::Membership;
-use super::visitors::{self, Caller, Seeker};
 use dupflow_core::doc::DocId;
 use dupflow_core::text::{Growth, Terms};
 use dupflow_core::time::Epoch;
@@ -60,56 +60,56 @@ enum NewText {
 }
 
 /// The outputs of [`live`].
-pub(super) struct Live<'scope> {
+pub(super) struct LiveOutputs<'scope> {
     /// Of documents in sketches; the counterpart of [`upsert`](super::upsert::upsert).
     pub(super) memberships: Stream<'scope, Epoch, Vec<Membership>>,
     /// The reports of [`upsert`](super::upsert::upsert), the documents whose weights changed, and, from
     /// worker 0, the table that is in force from the end of its epoch on. Before the first table there is
     /// none.
-    pub(super) reached: Stream<'scope, Epoch, Vec<Reached>>,
+    pub(super) reports: Stream<'scope, Epoch, Vec<EpochReport>>,
     /// Queries with their sketches.
-    pub(super) callers: Stream<'scope, Epoch, Vec<Caller>>,
+    pub(super) resolved: Stream<'scope, Epoch, Vec<ResolvedQuery>>,
 }
 
 /// Sketches documents by live weights, and queries by the table in force when they are handled.
 pub(super) fn live<'scope>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     ticks: Stream<'scope, Epoch, Vec<Tick>>,
-    callers: Stream<'scope, Epoch, Vec<Caller>>,
-    seekers: Stream<'scope, Epoch, Vec<Seeker>>,
+    resolved: Stream<'scope, Epoch, Vec<ResolvedQuery>>,
+    id_queries: Stream<'scope, Epoch, Vec<IdQuery>>,
     growth: Growth,
     stages: &Stages,
-) -> Live<'scope> {
-    let Retained { records, more, reached, documents } = documents::documents(arrivals, ticks, stages);
-    let found = visitors::find(seekers, &more, documents, documents::look);
-    let weighed = weighed(records, more, callers.concat(found), growth, stages);
-    Live {
+) -> LiveOutputs<'scope> {
+    let RetainOutputs { records, more, reports, documents } = documents::documents(arrivals, ticks, stages);
+    let found = queries::find(id_queries, &more, documents, documents::subject);
+    let weighed = weighed(records, more, resolved.concat(found), growth, stages);
+    LiveOutputs {
         memberships: weighed.memberships,
-        reached: reached.concat(weighed.reached),
-        callers: weighed.callers,
+        reports: reports.concat(weighed.reports),
+        resolved: weighed.resolved,
     }
 }
 
 /// The outputs of [`weighed`].
-struct Weighed<'scope> {
+struct WeighOutputs<'scope> {
     memberships: Stream<'scope, Epoch, Vec<Membership>>,
-    reached: Stream<'scope, Epoch, Vec<Reached>>,
-    callers: Stream<'scope, Epoch, Vec<Caller>>,
+    reports: Stream<'scope, Epoch, Vec<EpochReport>>,
+    resolved: Stream<'scope, Epoch, Vec<ResolvedQuery>>,
 }
 
 /// Sketches documents from their updates and from the changes of their number.
 fn weighed<'scope>(
     updates: Stream<'scope, Epoch, Vec<Update>>,
     changes: Stream<'scope, Epoch, Vec<i64>>,
-    callers: Stream<'scope, Epoch, Vec<Caller>>,
+    resolved: Stream<'scope, Epoch, Vec<ResolvedQuery>>,
     growth: Growth,
     stages: &Stages,
-) -> Weighed<'scope> {
+) -> WeighOutputs<'scope> {
     let due = tables::tables(changes, growth, stages);
-    let applied = weigh::apply(updates, due, callers, stages);
-    let (memberships, reached) = weigh::weigh(applied.frequencies, applied.documents, stages);
+    let applied = weigh::apply(updates, due, resolved, stages);
+    let (memberships, reports) = weigh::weigh(applied.frequencies, applied.documents, stages);
     let memberships = applied.memberships.concat(memberships);
-    Weighed { memberships, reached, callers: applied.callers }
+    WeighOutputs { memberships, reports, resolved: applied.resolved }
 }
 
 #[cfg(test)]
@@ -148,7 +148,7 @@ mod tests {
     }
 
     /// The tables that a run reports, with the epochs that make them.
-    fn told(workers: usize) -> Vec<(Epoch, TableInForce)> {
+    fn reported(workers: usize) -> Vec<(Epoch, TableInForce)> {
         let (sender, receiver) = channel();
         let sender = Mutex::new(sender);
         let communication =
@@ -162,10 +162,10 @@ mod tests {
             let (mut updates, mut changes) = worker.dataflow::<Epoch, _, _>(|scope| {
                 let (updates, of_updates) = scope.new_input();
                 let (changes, of_changes) = scope.new_input();
-                let (_, nobody) = scope.new_input();
-                let weighed = weighed(of_updates, of_changes, nobody, Growth::default(), &stages);
-                weighed.reached.inspect_time(move |epoch, told| {
-                    if let Reached::Table(table) = told {
+                let (_, no_queries) = scope.new_input();
+                let weighed = weighed(of_updates, of_changes, no_queries, Growth::default(), &stages);
+                weighed.reports.inspect_time(move |epoch, report| {
+                    if let EpochReport::Table(table) = report {
                         sender.send((*epoch, *table)).unwrap();
                     }
                 });
@@ -203,7 +203,7 @@ mod tests {
 
     /// Each table is reported once, at the time of the epoch that makes it, for the progress of that epoch.
     #[test]
-    fn the_table_in_force_is_told_with_the_epoch_that_makes_it() {
+    fn a_table_is_reported_once_in_its_epoch() {
         let mut featurizer = Featurizer::new(scheme().text);
         let (mut expected, mut in_force) = (Vec::new(), 0);
         for epoch in 1..=EPOCHS {
@@ -218,7 +218,7 @@ mod tests {
         }
         assert_eq!(expected.iter().map(|(_, table)| table.documents).collect::<Vec<_>>(), [2, 4, 8, 4, 2, 0]);
         for workers in [1, 2] {
-            assert_eq!(told(workers), expected, "{workers} workers");
+            assert_eq!(reported(workers), expected, "{workers} workers");
         }
     }
 }

@@ -11,13 +11,13 @@ use dupflow_core::text::Terms;
 /// Numbers of features.
 #[derive(Debug, Default)]
 pub(super) struct Vocabulary {
-    entries: Vec<Entry>,
+    entries: Vec<FeatureEntry>,
     free: Vec<u32>,
     by_feature: HashTable<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct FeatureEntry {
     feature: u64,
     /// Documents that have the feature.
     holders: u32,
@@ -25,11 +25,11 @@ struct Entry {
 
 /// The terms of one document, by numbers of a [`Vocabulary`].
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Coded(Box<[u8]>);
+pub(super) struct CodedTerms(Box<[u8]>);
 
 impl Vocabulary {
     /// Adds a document with these terms.
-    pub(super) fn insert(&mut self, terms: &Terms) -> Coded {
+    pub(super) fn insert(&mut self, terms: &Terms) -> CodedTerms {
         let mut numbered: Vec<(u32, u32)> = terms
             .ids
             .iter()
@@ -44,11 +44,11 @@ impl Vocabulary {
             write(count, &mut bytes);
             last = number;
         }
-        Coded(bytes.into())
+        CodedTerms(bytes.into())
     }
 
     /// Removes a document with these terms.
-    pub(super) fn remove(&mut self, coded: &Coded) {
+    pub(super) fn remove(&mut self, coded: &CodedTerms) {
         for (number, _) in coded.iter() {
             let entry = &mut self.entries[number as usize];
             entry.holders -= 1;
@@ -62,7 +62,7 @@ impl Vocabulary {
     }
 
     /// Decodes the terms of a document.
-    pub(super) fn terms(&self, coded: &Coded) -> Terms {
+    pub(super) fn terms(&self, coded: &CodedTerms) -> Terms {
         let mut terms: Vec<(u64, u32)> =
             coded.iter().map(|(number, count)| (self.entries[number as usize].feature, count)).collect();
         terms.sort_unstable();
@@ -83,7 +83,7 @@ impl Vocabulary {
             entries[*number as usize].holders += 1;
             return *number;
         }
-        let entry = Entry { feature, holders: 1 };
+        let entry = FeatureEntry { feature, holders: 1 };
         let number = match self.free.pop() {
             Some(number) => {
                 entries[number as usize] = entry;
@@ -99,7 +99,7 @@ impl Vocabulary {
     }
 }
 
-impl Coded {
+impl CodedTerms {
     /// Numbers and counts, by ascending number.
     fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
         let mut rest = &*self.0;
@@ -128,7 +128,7 @@ fn write(mut value: u32, bytes: &mut Vec<u8>) {
 fn read(bytes: &mut &[u8]) -> u32 {
     let mut value = 0;
     for shift in (0..).step_by(7) {
-        let (byte, rest) = bytes.split_first().expect("written whole");
+        let (byte, rest) = bytes.split_first().expect("a coded number is complete");
         *bytes = rest;
         value |= u32::from(byte & 0x7f) << shift;
         if byte & 0x80 == 0 {
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn terms_are_kept_and_holders_counted() {
         let mut vocabulary = Vocabulary::default();
-        let mut alive: Vec<(BTreeMap<u64, u32>, Coded)> = Vec::new();
+        let mut alive: Vec<(BTreeMap<u64, u32>, CodedTerms)> = Vec::new();
         let mut most = 0;
         for step in 0..2000_u64 {
             if mix(step).is_multiple_of(3) && !alive.is_empty() {

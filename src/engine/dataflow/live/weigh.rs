@@ -18,13 +18,13 @@ use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::scheduling::Activator;
 
 use super::tables::TableDue;
-use super::terms::{Coded, Vocabulary};
+use super::terms::{CodedTerms, Vocabulary};
 use super::{NewText, Update};
 use crate::dataflow::Stages;
 use crate::dataflow::epochs::Stash;
-use crate::dataflow::output::Reached;
+use crate::dataflow::output::EpochReport;
+use crate::dataflow::queries::{QuerySubject, ResolvedQuery};
 use crate::dataflow::upsert::Membership;
-use crate::dataflow::visitors::{Caller, Look};
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::{self, SketchId};
 use dupflow_core::metrics::{Counter, Metrics};
@@ -45,7 +45,7 @@ pub(super) struct LocalFrequencies {
 pub(super) struct WeighedDocuments {
     vocabulary: Vocabulary,
     /// By place.
-    documents: Vec<Option<Document>>,
+    documents: Vec<Option<WeighedDocument>>,
     /// Places that the epoch changed.
     touched: Vec<u32>,
     table: Arc<IdfTable>,
@@ -58,40 +58,40 @@ pub(super) struct WeighedDocuments {
 }
 
 /// A record of an epoch.
-enum Record {
+enum TermsRecord {
     Update(Update),
     Due(TableDue),
 }
 
-impl From<Update> for Record {
+impl From<Update> for TermsRecord {
     fn from(update: Update) -> Self {
         Self::Update(update)
     }
 }
 
-impl From<TableDue> for Record {
+impl From<TableDue> for TermsRecord {
     fn from(due: TableDue) -> Self {
         Self::Due(due)
     }
 }
 
-struct Document {
+struct WeighedDocument {
     id: DocId,
     /// `None` if the text has no token.
-    terms: Option<Coded>,
+    terms: Option<CodedTerms>,
     /// The sketch of the membership that was last emitted.
     sketch: Option<SketchId>,
     alive: bool,
 }
 
 /// The outputs of [`apply`].
-pub(super) struct Applied<'scope> {
+pub(super) struct TermsOutputs<'scope> {
     /// Memberships of the touched documents, in an epoch without a new table.
     pub(super) memberships: Stream<'scope, Epoch, Vec<Membership>>,
     /// Parts of the table, in an epoch with a new table.
     pub(super) frequencies: Stream<'scope, Epoch, Vec<LocalFrequencies>>,
     /// Queries with their sketches.
-    pub(super) callers: Stream<'scope, Epoch, Vec<Caller>>,
+    pub(super) resolved: Stream<'scope, Epoch, Vec<ResolvedQuery>>,
     pub(super) documents: Rc<RefCell<WeighedDocuments>>,
 }
 
@@ -101,15 +101,15 @@ pub(super) struct Applied<'scope> {
 pub(super) fn apply<'scope>(
     updates: Stream<'scope, Epoch, Vec<Update>>,
     due: Stream<'scope, Epoch, Vec<TableDue>>,
-    callers: Stream<'scope, Epoch, Vec<Caller>>,
+    resolved: Stream<'scope, Epoch, Vec<ResolvedQuery>>,
     stages: &Stages,
-) -> Applied<'scope> {
+) -> TermsOutputs<'scope> {
     let scope = updates.scope();
     let peers = scope.peers() as u64;
     let mut builder = OperatorBuilder::new("Terms".to_owned(), scope);
     let mut updates = builder.new_input(updates, Pipeline);
     let mut due = builder.new_input(due, Exchange::new(|d: &TableDue| d.to));
-    let mut callers = builder.new_input(callers, Pipeline);
+    let mut resolved = builder.new_input(resolved, Pipeline);
     let (memberships, memberships_stream) = builder.new_output();
     let (frequencies, frequencies_stream) = builder.new_output();
     let (sketched, sketched_stream) = builder.new_output();
@@ -121,20 +121,20 @@ pub(super) fn apply<'scope>(
     let shared = Rc::clone(&documents);
 
     builder.build(move |_| {
-        let mut stash = Stash::<Record>::new();
-        let mut visiting = Stash::<Caller>::new();
+        let mut stash = Stash::<TermsRecord>::new();
+        let mut querying = Stash::<ResolvedQuery>::new();
         move |frontiers| {
             updates.for_each_time(|time, data| stash.keep(&time, 2, data));
             due.for_each_time(|time, data| stash.keep(&time, 2, data));
-            callers.for_each_time(|time, data| visiting.keep(&time, 3, data));
+            resolved.for_each_time(|time, data| querying.keep(&time, 3, data));
             let mut documents = documents.borrow_mut();
             while !documents.waits {
                 // Only the first two inputs bring changes of the corpus; queries only hold back the epochs
                 // after their own.
-                while let Some((capabilities, present)) = visiting.next_begun(&frontiers[..2], &stash) {
+                while let Some((capabilities, present)) = querying.next_begun(&frontiers[..2], &stash) {
                     let mut sketched = sketched.activate();
                     let mut session = sketched.session(&capabilities[2]);
-                    present.into_iter().for_each(|caller| session.give(documents.look(caller)));
+                    present.into_iter().for_each(|query| session.give(documents.subject(query)));
                 }
                 // An epoch is closed when no input can receive more of it.
                 let Some((capabilities, records)) = stash.next_closed(frontiers) else { break };
@@ -142,8 +142,8 @@ pub(super) fn apply<'scope>(
                 for record in records {
                     match record {
                         // One channel from one operator: updates arrive in the order of their events.
-                        Record::Update(update) => documents.apply(update),
-                        Record::Due(table) => next = Some(table),
+                        TermsRecord::Update(update) => documents.apply(update),
+                        TermsRecord::Due(table) => next = Some(table),
                     }
                 }
                 if let Some(table) = next {
@@ -162,10 +162,10 @@ pub(super) fn apply<'scope>(
             }
         }
     });
-    Applied {
+    TermsOutputs {
         memberships: memberships_stream,
         frequencies: frequencies_stream,
-        callers: sketched_stream,
+        resolved: sketched_stream,
         documents: shared,
     }
 }
@@ -176,16 +176,16 @@ pub(super) fn weigh<'scope>(
     frequencies: Stream<'scope, Epoch, Vec<LocalFrequencies>>,
     documents: Rc<RefCell<WeighedDocuments>>,
     stages: &Stages,
-) -> (Stream<'scope, Epoch, Vec<Membership>>, Stream<'scope, Epoch, Vec<Reached>>) {
+) -> (Stream<'scope, Epoch, Vec<Membership>>, Stream<'scope, Epoch, Vec<EpochReport>>) {
     let scope = frequencies.scope();
     let mut builder = OperatorBuilder::new("Weigh".to_owned(), scope);
     let mut input = builder.new_input(frequencies, Exchange::new(|f: &LocalFrequencies| f.table.to));
     let (memberships, memberships_stream) = builder.new_output();
-    let (reached, reached_stream) = builder.new_output();
+    let (reports, reached_stream) = builder.new_output();
     let mut memberships = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(memberships);
-    let mut reached = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(reached);
-    let tells = scope.index() == 0;
-    let made = stages.keeps.then(|| Arc::clone(&stages.tables));
+    let mut reports = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(reports);
+    let is_first = scope.index() == 0;
+    let tables = stages.keeps.then(|| Arc::clone(&stages.tables));
 
     builder.build(move |_| {
         let mut stash = Stash::<LocalFrequencies>::new();
@@ -197,21 +197,21 @@ pub(super) fn weigh<'scope>(
                     continue;
                 };
                 let table = Arc::new(IdfTable::new(count, parts.into_iter().flat_map(|part| part.holders)));
-                if tells {
+                if is_first {
                     let fingerprint = table.fingerprint();
-                    if let Some(made) = &made {
-                        let mut made = made.lock();
-                        made.insert(fingerprint, Arc::clone(&table));
+                    if let Some(tables) = &tables {
+                        let mut tables = tables.lock();
+                        tables.insert(fingerprint, Arc::clone(&table));
                     }
                     let in_force = TableInForce { number, documents: count, fingerprint };
-                    reached.activate().session(&capabilities[1]).give(Reached::Table(in_force));
+                    reports.activate().session(&capabilities[1]).give(EpochReport::Table(in_force));
                 }
                 let mut memberships = memberships.activate();
                 let mut session = memberships.session(&capabilities[0]);
                 let causes =
                     documents.borrow_mut().sketch_all_by(table, |membership| session.give(membership));
                 if !causes.is_empty() {
-                    reached.activate().session(&capabilities[1]).give(Reached::Causes(causes));
+                    reports.activate().session(&capabilities[1]).give(EpochReport::Causes(causes));
                 }
             }
         }
@@ -243,7 +243,7 @@ impl WeighedDocuments {
         let (terms, alive) = match update.text {
             NewText::Ended => (None, false),
             NewText::InForce(id, terms) => {
-                document.get_or_insert(Document { id, terms: None, sketch: None, alive: false });
+                document.get_or_insert(WeighedDocument { id, terms: None, sketch: None, alive: false });
                 (terms.map(|terms| self.vocabulary.insert(&terms)), true)
             }
         };
@@ -260,35 +260,37 @@ impl WeighedDocuments {
     }
 
     /// Sketches a query by the table in force.
-    fn look(&mut self, caller: Caller) -> Caller {
-        let look = match caller.look {
-            Look::Terms(terms) => match self.maker.sketch_terms(&terms, &self.table) {
-                Some((id, sketch)) => Look::Sketch(id, Box::new(sketch)),
-                None => Look::Nothing,
+    fn subject(&mut self, query: ResolvedQuery) -> ResolvedQuery {
+        let subject = match query.subject {
+            QuerySubject::Terms(terms) => match self.maker.sketch_terms(&terms, &self.table) {
+                Some((id, sketch)) => QuerySubject::Sketch(id, Box::new(sketch)),
+                None => QuerySubject::Nothing,
             },
-            Look::Weighed(place) => {
+            QuerySubject::Weighed(place) => {
                 let document = self.documents.get(place as usize).and_then(Option::as_ref);
-                document.and_then(|document| document.sketch).map_or(Look::Nothing, Look::Held)
+                document
+                    .and_then(|document| document.sketch)
+                    .map_or(QuerySubject::Nothing, QuerySubject::Stored)
             }
-            look => look,
+            subject => subject,
         };
-        Caller { look, ..caller }
+        ResolvedQuery { subject, ..query }
     }
 
     /// Sketches the documents that the epoch changed, and emits the changes of memberships.
-    fn sketch_touched(&mut self, mut tell: impl FnMut(Membership)) {
+    fn sketch_touched(&mut self, mut emit: impl FnMut(Membership)) {
         let mut touched = std::mem::take(&mut self.touched);
         touched.sort_unstable();
         touched.dedup();
         for place in touched.drain(..) {
-            self.sketch(place as usize, &mut tell);
+            self.sketch(place as usize, &mut emit);
         }
         self.touched = touched;
     }
 
     /// Sketches all documents by a new table, emits the changes of memberships, and unblocks later epochs.
     /// Returns a cause for each document whose sketch changed although no event of the epoch touched it.
-    fn sketch_all_by(&mut self, table: Arc<IdfTable>, mut tell: impl FnMut(Membership)) -> Vec<(u64, Cause)> {
+    fn sketch_all_by(&mut self, table: Arc<IdfTable>, mut emit: impl FnMut(Membership)) -> Vec<(u64, Cause)> {
         self.table = table;
         let all = 0..self.documents.len();
         // Documents that had a sketch are counted as sketched again.
@@ -302,7 +304,7 @@ impl WeighedDocuments {
                 if !by_events[place] && membership.joins.is_some() {
                     reweighed.push((hash::bytes(0, membership.document.as_bytes()), Cause::Reweighed));
                 }
-                tell(membership);
+                emit(membership);
             });
         }
         self.waits = false;
@@ -310,7 +312,7 @@ impl WeighedDocuments {
         reweighed
     }
 
-    fn sketch(&mut self, place: usize, mut tell: impl FnMut(Membership)) {
+    fn sketch(&mut self, place: usize, mut emit: impl FnMut(Membership)) {
         let Some(document) = &mut self.documents[place] else { return };
         let sketched = document
             .terms
@@ -319,10 +321,10 @@ impl WeighedDocuments {
         let id = sketched.as_ref().map(|(id, _)| *id);
         if id != document.sketch {
             if let Some(sketch) = std::mem::replace(&mut document.sketch, id) {
-                tell(Membership { sketch, document: document.id.clone(), joins: None });
+                emit(Membership { sketch, document: document.id.clone(), joins: None });
             }
             if let Some((sketch, body)) = sketched {
-                tell(Membership { sketch, document: document.id.clone(), joins: Some(Box::new(body)) });
+                emit(Membership { sketch, document: document.id.clone(), joins: Some(Box::new(body)) });
             }
         }
         if !document.alive {

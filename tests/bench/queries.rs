@@ -1,6 +1,6 @@
 //! How long a question takes while documents come in, and what questions cost the documents.
 //!
-//! `cargo bench --bench visitors -- [DOCUMENTS] [EVENTS] [QUESTIONS] [SECONDS] [WORKERS]`, by default 100,000
+//! `cargo bench --bench queries -- [DOCUMENTS] [EVENTS] [QUESTIONS] [SECONDS] [WORKERS]`, by default 100,000
 //! documents of the generator, then 1,000 events and 200 questions a second for 20 seconds, as many workers
 //! as cores. Epochs are cut every 100 ms. A question is a text of the corpus; it is timed from when it is
 //! due, whether the one before has been answered or not. Then come as many events as can be taken, by turns
@@ -30,8 +30,8 @@ use dupflow::connectors::source::{
 use dupflow::core::description::Description;
 use dupflow::core::doc::Letter;
 use dupflow::core::pair::Delta;
+use dupflow::core::query::{Query, QueryQueue};
 use dupflow::core::time::{Clock, Offsets, Progress, SystemClock};
-use dupflow::core::visit::{Question, Visitors};
 use dupflow::lab::generate::{Generator, Params};
 use dupflow::pipeline::{self, Continuity, Demands, Job};
 
@@ -59,7 +59,7 @@ struct Feed {
     load: Load,
     next: u64,
     written: Receiver<u64>,
-    visitors: Arc<Visitors>,
+    queries: Arc<QueryQueue>,
     texts: Arc<Mutex<Vec<String>>>,
 }
 
@@ -160,7 +160,7 @@ struct Asking {
 
 impl Asking {
     fn start(feed: &Feed) -> Self {
-        let (visitors, texts) = (Arc::clone(&feed.visitors), Arc::clone(&feed.texts));
+        let (queries, texts) = (Arc::clone(&feed.queries), Arc::clone(&feed.texts));
         let rate = feed.load.questions as f64;
         let ((end, ended), (time, times)) = (channel(), channel());
         let number = AtomicU64::new(0);
@@ -177,7 +177,7 @@ impl Asking {
                 let text = texts[usize::try_from(number).unwrap() * 7919 % texts.len()].clone();
                 drop(texts);
                 let time = time.clone();
-                visitors.ask(Question::Text { text, top: 20 }, move |answer| {
+                queries.ask(Query::Text { text, top: 20 }, move |answer| {
                     time.send(answer.ok().map(|_| due.elapsed())).unwrap_or(());
                 });
             }
@@ -246,7 +246,7 @@ fn main() {
         load,
         next: 0,
         written,
-        visitors: Arc::clone(&stages.visitors),
+        queries: Arc::clone(&stages.queries),
         texts: Arc::default(),
     };
     let job = Job {

@@ -31,7 +31,7 @@ mod find;
 
 use serde::{Deserialize, Serialize};
 
-pub(super) use answer::{Lobby, answer};
+pub(super) use answer::{PendingQueries, answer};
 pub(super) use enter::enter;
 pub(super) use find::find;
 
@@ -39,21 +39,21 @@ use super::Accepted;
 use dupflow_core::block::BlockKey;
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;
+use dupflow_core::query::LastEvent;
 use dupflow_core::sketch::Sketch;
 use dupflow_core::text::Terms;
-use dupflow_core::visit::Found;
 
 /// Identifies a query: the worker that admitted it, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Name {
+pub(super) struct QueryId {
     worker: u64,
     number: u64,
 }
 
 /// A query about a document, on its way to the document.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Seeker {
-    pub(super) name: Name,
+pub(super) struct IdQuery {
+    pub(super) query_id: QueryId,
     pub(super) top: usize,
     /// Hash of the id: selects the worker and finds the document.
     pub(super) hash: u64,
@@ -62,18 +62,18 @@ pub(super) struct Seeker {
 
 /// A query whose subject is known.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Caller {
-    pub(super) name: Name,
+pub(super) struct ResolvedQuery {
+    pub(super) query_id: QueryId,
     /// Most documents in the answer.
     pub(super) top: usize,
     /// The document that an id query is about, and what is known of it, if it is alive.
-    pub(super) document: Option<(DocId, Found)>,
-    pub(super) look: Look,
+    pub(super) document: Option<(DocId, LastEvent)>,
+    pub(super) subject: QuerySubject,
 }
 
 /// What a query is compared by.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum Look {
+pub(super) enum QuerySubject {
     /// Nothing: a text without a token, or without a feature of any weight; or no live document.
     Nothing,
     /// This sketch.
@@ -81,15 +81,15 @@ pub(super) enum Look {
     /// Terms, to be weighted by the table in force.
     Terms(Box<Terms>),
     /// The sketch of a document, stored by the sketch's owner.
-    Held(SketchId),
+    Stored(SketchId),
     /// The sketch of the document at this place among the weighted documents of this worker.
     Weighed(u32),
 }
 
 /// A query with its sketch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Presence {
-    pub(super) name: Name,
+pub(super) struct SketchedQuery {
+    pub(super) query_id: QueryId,
     pub(super) top: usize,
     /// The document whose sketch it is: the answer does not list it.
     pub(super) document: Option<DocId>,
@@ -99,47 +99,48 @@ pub(super) struct Presence {
 
 /// A query at the blocks of one worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Guest {
+pub(super) struct Probe {
     /// The index of that worker.
     pub(super) to: u64,
-    pub(super) presence: Presence,
+    pub(super) query: SketchedQuery,
     /// The query's keys that the worker owns.
     pub(super) keys: Vec<BlockKey>,
 }
 
 /// A query to be compared with sketches that one worker owns.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Call {
+pub(super) struct QueryComparison {
     /// The index of that worker.
     pub(super) to: u64,
-    pub(super) presence: Presence,
+    pub(super) query: SketchedQuery,
     /// The candidates. For the owner of the query's own sketch, that sketch is one of them, for its copies.
-    pub(super) partners: Vec<SketchId>,
+    pub(super) candidates: Vec<SketchId>,
 }
 
 /// A part of an answer, sent to the worker that admitted the query.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Note {
-    pub(super) name: Name,
-    pub(super) said: Said,
+pub(super) struct PartialAnswer {
+    pub(super) query_id: QueryId,
+    pub(super) part: AnswerPart,
 }
 
+/// What a [`PartialAnswer`] says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum Said {
+pub(super) enum AnswerPart {
     /// From "Enter": whether the query has a sketch, the number of probes, and what is known of the document.
-    Entered { sketched: bool, guests: usize, document: Option<Found> },
+    Entered { sketched: bool, probes: usize, document: Option<LastEvent> },
     /// From "Blocks", for one probe: the number of comparisons that follow.
-    Sent(usize),
+    Compared(usize),
     /// From "Compare", for one comparison: the matches.
-    Found(Vec<Met>),
+    Matches(Vec<QueryMatch>),
     /// From the owner of the query's sketch: the sketch has so many copies that the query would not represent
     /// it. The query's only pair is the one with the copy that does.
-    Hidden(Met),
+    Hidden(QueryMatch),
 }
 
 /// A sketch that a query is paired with.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Met {
+pub(super) struct QueryMatch {
     pub(super) sketch: SketchId,
     pub(super) accepted: Accepted,
     /// Its visible documents: those of the least ids, at most `top`.
@@ -148,18 +149,18 @@ pub(super) struct Met {
     pub(super) more: usize,
 }
 
-impl Caller {
+impl ResolvedQuery {
     /// The worker that sends the query to the blocks: the owner of the stored sketch or, if the query has its
     /// own, the one that admitted it.
     fn owner(&self) -> u64 {
-        match self.look {
-            Look::Held(id) => id.low(),
-            _ => self.name.worker,
+        match self.subject {
+            QuerySubject::Stored(id) => id.low(),
+            _ => self.query_id.worker,
         }
     }
 }
 
-impl Met {
+impl QueryMatch {
     /// A sketch with its visible documents.
     pub(super) fn new(sketch: SketchId, accepted: Accepted, documents: &mut Vec<&DocId>, top: usize) -> Self {
         let more = documents.len().saturating_sub(top);

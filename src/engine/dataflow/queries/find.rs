@@ -6,30 +6,30 @@ use timely::dataflow::channels::pact::{Exchange, Pipeline};
 use timely::dataflow::operators::generic::OutputBuilder;
 use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
-use super::{Caller, Look, Seeker};
+use super::{IdQuery, QuerySubject, ResolvedQuery};
 use crate::dataflow::documents::{InForce, SharedDocuments};
 use crate::dataflow::epochs::Stash;
+use dupflow_core::query::LastEvent;
 use dupflow_core::time::Epoch;
-use dupflow_core::visit::Found;
 
-/// Finds the documents of id queries. `look` returns what to compare by, from a document's place and the
+/// Finds the documents of id queries. `subject` returns what to compare by, from a document's place and the
 /// value in force. `changed` can receive no more records of an epoch once all documents are as of the end of
 /// the epoch.
 pub(in crate::dataflow) fn find<'scope, V: InForce, D: Clone + 'static>(
-    seekers: Stream<'scope, Epoch, Vec<Seeker>>,
+    id_queries: Stream<'scope, Epoch, Vec<IdQuery>>,
     changed: &Stream<'scope, Epoch, Vec<D>>,
     documents: SharedDocuments<V>,
-    look: impl Fn(u32, V) -> Look + 'static,
-) -> Stream<'scope, Epoch, Vec<Caller>> {
-    let mut builder = OperatorBuilder::new("Find".to_owned(), seekers.scope());
-    let mut seekers = builder.new_input(seekers, Exchange::new(|s: &Seeker| s.hash));
+    subject: impl Fn(u32, V) -> QuerySubject + 'static,
+) -> Stream<'scope, Epoch, Vec<ResolvedQuery>> {
+    let mut builder = OperatorBuilder::new("Find".to_owned(), id_queries.scope());
+    let mut id_queries = builder.new_input(id_queries, Exchange::new(|s: &IdQuery| s.hash));
     let mut behind = builder.new_input(changed.clone(), Pipeline);
-    let (callers, stream) = builder.new_output();
-    let mut callers = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(callers);
+    let (resolved, stream) = builder.new_output();
+    let mut resolved = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(resolved);
     builder.build(move |_| {
-        let (mut stash, nothing) = (Stash::<Seeker>::new(), Stash::<D>::new());
+        let (mut stash, nothing) = (Stash::<IdQuery>::new(), Stash::<D>::new());
         move |frontiers| {
-            seekers.for_each_time(|time, data| stash.keep(&time, 1, data));
+            id_queries.for_each_time(|time, data| stash.keep(&time, 1, data));
             // Only the frontier is used.
             behind.for_each_time(|_, _| ());
             let documents = documents.borrow();
@@ -41,26 +41,28 @@ pub(in crate::dataflow) fn find<'scope, V: InForce, D: Clone + 'static>(
                 // Later epochs may have been applied on this worker.
                 let next = (*capabilities[0].time()).max(epoch + 1);
                 let capability = capabilities[0].delayed(&next);
-                let mut callers = callers.activate();
-                let mut session = callers.session(&capability);
-                for Seeker { name, top, hash, id } in present {
-                    let caller = match documents.alive(hash, &id) {
+                let mut resolved = resolved.activate();
+                let mut session = resolved.session(&capability);
+                for IdQuery { query_id, top, hash, id } in present {
+                    let query = match documents.alive(hash, &id) {
                         Some((place, document)) => {
-                            let found = Found {
+                            let found = LastEvent {
                                 position: document.position(),
                                 ts: document.ts(),
                                 changed: document.changed(),
                             };
-                            Caller {
-                                name,
+                            ResolvedQuery {
+                                query_id,
                                 top,
                                 document: Some((id, found)),
-                                look: look(place, document.value),
+                                subject: subject(place, document.value),
                             }
                         }
-                        None => Caller { name, top, document: None, look: Look::Nothing },
+                        None => {
+                            ResolvedQuery { query_id, top, document: None, subject: QuerySubject::Nothing }
+                        }
                     };
-                    session.give(caller);
+                    session.give(query);
                 }
             }
         }

@@ -1,8 +1,8 @@
-//! Visitors: what a text is told is what it would be paired with, were it that of a new document whose id
+//! QueryQueue: what a text is told is what it would be paired with, were it that of a new document whose id
 //! sorts after all others, at the end of the epoch that the answer names; what is told of a document is where
 //! it stands and the pairs that it is in.
 //!
-//! Bug classes: an answer that mixes two epochs; a visitor that leaves a trace in the deltas; one that a hot
+//! Bug classes: an answer that mixes two epochs; a query that leaves a trace in the deltas; one that a hot
 //! block, a star of copies or a new table of document frequencies treats in another way than a document; one
 //! that is never told, or twice.
 
@@ -19,10 +19,10 @@ use dupflow::core::doc::{DocId, Position};
 use dupflow::core::hash::{SketchId, mix};
 use dupflow::core::oracle;
 use dupflow::core::pair::{DocPair, Evidence};
+use dupflow::core::query::{Answer, LastEvent, Query, QueryQueue, Refusal, SimilarDocument};
 use dupflow::core::sketch::{Scheme, Sketch, SketchMaker};
 use dupflow::core::time::Epoch;
-use dupflow::core::visit::{Answer, Found, Question, Refusal, Similar, Visitors};
-use dupflow::engine::dataflow::{Given, Intake, Pull, Stages, Taken};
+use dupflow::engine::dataflow::{BatchEnd, BatchRecord, Intake, Pull, Stages};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -35,13 +35,13 @@ use crate::retention;
 use crate::script::{Run, Stamped, deltas, deltas_through};
 
 /// A question, and of which epoch the answer is to be at least: a share of all epochs, of 8.
-type Asked = (Question, Epoch);
+type Asked = (Query, Epoch);
 
 fn questions() -> impl Strategy<Value = Vec<Asked>> {
     let top = || prop_oneof![3 => Just(usize::MAX), 1 => 0usize..4];
     let question = prop_oneof![
-        (text(), top()).prop_map(|(text, top)| Question::Text { text, top }),
-        (ids(), top()).prop_map(|(id, top)| Question::Document { id, top }),
+        (text(), top()).prop_map(|(text, top)| Query::Text { text, top }),
+        (ids(), top()).prop_map(|(id, top)| Query::Document { id, top }),
     ];
     let after = prop_oneof![6 => Just(0), 1 => 0..8_u64, 1 => Just(8)];
     vec((question, after), 1..32)
@@ -57,7 +57,7 @@ struct Told {
 /// An intake that asks between its batches, and at its end all that is left; it ends when all has been told.
 struct Asking {
     events: Box<dyn Intake>,
-    visitors: Arc<Visitors>,
+    queries: Arc<QueryQueue>,
     questions: VecDeque<(usize, Asked)>,
     last: Epoch,
     told: Arc<Told>,
@@ -69,7 +69,7 @@ impl Asking {
         for (number, (question, share)) in self.questions.drain(..count) {
             let told = Arc::clone(&self.told);
             let after = self.last * share / 8;
-            self.visitors.ask_after(after, question, move |answer| {
+            self.queries.ask_after(after, question, move |answer| {
                 told.answers.lock().unwrap().entry(number).or_default().push(answer);
                 told.wakers.lock().unwrap().iter().for_each(|wake| wake());
             });
@@ -85,7 +85,7 @@ impl Intake for Asking {
         match pulled {
             Pull::Done => {
                 self.ask(self.questions.len());
-                if self.visitors.present() == 0 { Pull::Done } else { Pull::Idle(self.last + 1) }
+                if self.queries.present() == 0 { Pull::Done } else { Pull::Idle(self.last + 1) }
             }
             Pull::Batch(_) | Pull::Idle(_) => {
                 self.ask(some.min(self.questions.len()));
@@ -94,7 +94,7 @@ impl Intake for Asking {
         }
     }
 
-    fn read(&mut self, each: &mut dyn FnMut(Given<'_>)) -> Taken {
+    fn read(&mut self, each: &mut dyn FnMut(BatchRecord<'_>)) -> BatchEnd {
         self.events.read(each)
     }
 
@@ -108,7 +108,7 @@ struct After {
     scheme: Scheme,
     alive: BTreeMap<DocId, (SketchId, Sketch)>,
     /// Where documents stand, those without a token too.
-    found: BTreeMap<DocId, Found>,
+    found: BTreeMap<DocId, LastEvent>,
 }
 
 /// After each epoch, from 0 on.
@@ -119,7 +119,7 @@ fn states(stages: &Stages, epochs: &[Vec<Event>]) -> Vec<After> {
     let mut after = |epoch: Epoch, events: &[Event]| {
         for (id, text) in events {
             let position = Position { partition: 0, offset: so_far.len() as u64 };
-            last.insert(id.clone(), Found { position, ts: None, changed: Some(epoch) });
+            last.insert(id.clone(), LastEvent { position, ts: None, changed: Some(epoch) });
             so_far.push((position, Stamped { id: id.clone(), text: text.clone(), ts: None, written: None }));
         }
         let texts = retention::alive(&so_far, None, &stages.retention);
@@ -144,15 +144,15 @@ fn new_one() -> DocId {
 }
 
 /// What is to be told, by brute force.
-fn expected(stages: &Stages, after: &After, question: &Question, epoch: Epoch) -> Answer {
+fn expected(stages: &Stages, after: &After, question: &Query, epoch: Epoch) -> Answer {
     let mut corpus = after.alive.clone();
     let (id, top, document) = match question {
-        Question::Text { text, top } => {
+        Query::Text { text, top } => {
             let new = SketchMaker::new(&after.scheme).sketch(text);
             corpus.extend(new.map(|new| (new_one(), new)));
             (new_one(), *top, None)
         }
-        Question::Document { id, top } => (id.clone(), *top, after.found.get(id).copied()),
+        Query::Document { id, top } => (id.clone(), *top, after.found.get(id).copied()),
     };
     let Some(its) = corpus.get(&id) else {
         return Answer { epoch, sketched: false, document, similar: Vec::new(), more: 0 };
@@ -166,7 +166,7 @@ fn expected(stages: &Stages, after: &After, question: &Question, epoch: Epoch) -
     let mut similar: Vec<_> = (pairs.into_iter().filter_map(other))
         .map(|(other, similarity)| {
             let evidence = evidence(stages, its, &corpus[&other]);
-            Similar { id: other, similarity, evidence }
+            SimilarDocument { id: other, similarity, evidence }
         })
         .collect();
     similar.sort_by(|a, b| b.similarity.cmp(&a.similarity).then_with(|| a.id.cmp(&b.id)));
@@ -217,11 +217,11 @@ fn answers_are_right(
         shares[usize::try_from(worker).unwrap()].push_back((number, asked.clone()));
     }
     let shares = Mutex::new(shares);
-    let (visitors, hears, last) = (Arc::clone(&stages.visitors), Arc::clone(&told), epochs.len() as Epoch);
+    let (queries, hears, last) = (Arc::clone(&stages.queries), Arc::clone(&told), epochs.len() as Epoch);
     let found = deltas_through(&stages, epochs, run, move |worker, events| {
         Box::new(Asking {
             events,
-            visitors: Arc::clone(&visitors),
+            queries: Arc::clone(&queries),
             questions: std::mem::take(&mut shares.lock().unwrap()[worker]),
             last,
             told: Arc::clone(&hears),
@@ -232,7 +232,7 @@ fn answers_are_right(
         assert_eq!(
             found,
             deltas(&dupflow::pipeline::stages(plan, false), epochs, run),
-            "visitors leave no trace"
+            "queries leave no trace"
         );
     }
     let states = states(&stages, epochs);
@@ -253,7 +253,7 @@ fn answers_are_right(
         count(&seen.left_out, answer.more > 0);
         count(&seen.empty, !answer.sketched);
         count(&seen.documents, answer.document.is_some() && !answer.similar.is_empty());
-        count(&seen.not_alive, matches!(question, Question::Document { .. }) && answer.document.is_none());
+        count(&seen.not_alive, matches!(question, Query::Document { .. }) && answer.document.is_none());
     }
 }
 
@@ -339,13 +339,13 @@ enum End {
 #[test]
 fn each_who_asks_is_told_once_however_the_run_ends() {
     for end in [End::Input, End::Reader, End::Panic, End::Sink] {
-        let stages = Stages { visitors: Arc::new(Visitors::new(3)), ..flow::stages() };
-        let visitors = Arc::clone(&stages.visitors);
+        let stages = Stages { queries: Arc::new(QueryQueue::new(3)), ..flow::stages() };
+        let queries = Arc::clone(&stages.queries);
         let (answered, answers) = channel();
         let askers: Vec<_> = (0..6_u64)
             .map(|asker| {
-                let (visitors, answered) = (Arc::clone(&visitors), answered.clone());
-                thread::spawn(move || ask_until_the_end(asker, &visitors, &answered))
+                let (queries, answered) = (Arc::clone(&queries), answered.clone());
+                thread::spawn(move || ask_until_the_end(asker, &queries, &answered))
             })
             .collect();
         drop(answered);
@@ -370,7 +370,7 @@ fn each_who_asks_is_told_once_however_the_run_ends() {
         });
         assert_eq!(ended.is_ok(), matches!(end, End::Input), "{end:?}");
         let told: Vec<_> = askers.into_iter().map(|asker| asker.join().unwrap()).collect();
-        assert_eq!(visitors.present(), 0);
+        assert_eq!(queries.present(), 0);
         let all: usize = told.iter().map(|(times, _)| times).sum();
         let full: usize = told.iter().map(|(_, full)| full).sum();
         assert!(all >= 100 && full > 0, "{end:?}: {all} answers, {full} times no room");
@@ -378,16 +378,16 @@ fn each_who_asks_is_told_once_however_the_run_ends() {
 }
 
 /// Asks until it is refused for good; how often it was answered, and how often there was no room.
-fn ask_until_the_end(asker: u64, visitors: &Visitors, answered: &Sender<()>) -> (usize, usize) {
+fn ask_until_the_end(asker: u64, queries: &QueryQueue, answered: &Sender<()>) -> (usize, usize) {
     let (mut answers, mut full) = (0, 0);
     loop {
         let (reply, replied) = channel();
         let question = if asker.is_multiple_of(2) {
-            Question::Text { text: "the same text for all of them".to_owned(), top: 5 }
+            Query::Text { text: "the same text for all of them".to_owned(), top: 5 }
         } else {
-            Question::Document { id: DocId::new("0").unwrap(), top: 5 }
+            Query::Document { id: DocId::new("0").unwrap(), top: 5 }
         };
-        visitors.ask(question, move |answer| reply.send(answer).unwrap());
+        queries.ask(question, move |answer| reply.send(answer).unwrap());
         let told: Vec<_> = replied.into_iter().collect();
         match &told[..] {
             [Ok(answer)] => {
