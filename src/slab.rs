@@ -1,35 +1,35 @@
-//! Memory for many things of one size, which stay where they are: it grows by a chunk at a time and is never
-//! copied, so that neither an epoch nor the peak of memory pays for its growth.
+//! Storage for many values of one size at fixed addresses. It grows by one chunk at a time and is never
+//! copied, so growth causes neither a long epoch nor a peak of memory.
 
 use crate::hash_index::HashIndex;
 
-/// Bytes of a chunk, about: large enough for few chunks, small enough for little that is not used yet.
+/// Approximate bytes of a chunk: few chunks, little unused memory.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// Rows of `width` values each, by place: 0 and up.
+/// Rows of `width` values each, by place: 0, 1, 2, …
 #[derive(Debug)]
 pub struct Rows<T> {
-    /// Each with room for the same number of rows, a power of two, which is never exceeded.
+    /// Chunks of the same capacity, a power of two of rows, which is never exceeded.
     chunks: Vec<Vec<T>>,
     width: usize,
-    /// log2 of the rows of a chunk.
+    /// log2 of the number of rows of a chunk.
     shift: u32,
     len: usize,
 }
 
 impl<T> Rows<T> {
-    /// None yet; `width` values to a row, 1 or more.
+    /// No rows; a row will have `width` values, 1 or more.
     pub fn new(width: usize) -> Self {
         let bytes = (width * size_of::<T>()).max(1);
         Self { chunks: Vec::new(), width, shift: (CHUNK_BYTES / bytes).max(1).ilog2(), len: 0 }
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -41,7 +41,7 @@ impl<T> Rows<T> {
         &self.chunks[place >> self.shift][at..][..self.width]
     }
 
-    /// The row at a place below `len`, to be changed.
+    /// The row at a place below `len`, mutable.
     #[inline]
     pub fn row_mut(&mut self, place: usize) -> &mut [T] {
         let at = (place & ((1 << self.shift) - 1)) * self.width;
@@ -64,7 +64,7 @@ impl<T> Rows<T> {
     }
 }
 
-/// Things by place, found by hash; places of what was removed are used again.
+/// Values by place, found by hash; places of removed values are used again.
 #[derive(Debug)]
 pub struct Slab<T> {
     things: Rows<Option<T>>,
@@ -79,29 +79,29 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// The place of the thing of this hash that `is` the one meant.
+    /// The place of the value with this hash for which `is` returns true.
     #[inline]
     pub fn find(&self, hash: u64, is: impl Fn(&T) -> bool) -> Option<u32> {
         self.index.places(hash).find(|place| self.get(*place).is_some_and(&is))
     }
 
-    /// The thing at a place, if there is one.
+    /// The value at a place, if there is one.
     #[inline]
     pub fn get(&self, place: u32) -> Option<&T> {
         self.things.row(place as usize)[0].as_ref()
     }
 
-    /// The thing at a place, if there is one, to be changed in what its hash does not depend on.
+    /// The value at a place, if there is one, mutable. Its hash must not change.
     #[inline]
     pub fn get_mut(&mut self, place: u32) -> Option<&mut T> {
         self.things.row_mut(place as usize)[0].as_mut()
     }
 
-    /// Keeps one more thing; tells its place. A place is less than 2^32 - 1, and at most the number of things
-    /// that there were at a time.
+    /// Adds a value; returns its place. A place is below the maximum number of values so far, and below 2^32
+    /// - 1.
     ///
     /// # Panics
-    /// If there are 2^32 - 1 things, more than fit in memory.
+    /// If there are 2^32 - 1 values, more than fit in memory.
     pub fn insert(&mut self, hash: u64, thing: T) -> u32 {
         let place = match self.free.pop() {
             Some(place) => {
@@ -118,22 +118,22 @@ impl<T> Slab<T> {
         place
     }
 
-    /// Gives back the thing at a place; `hash` is the one that it was kept under.
+    /// Removes and returns the value at a place; `hash` is the one that it was inserted with.
     ///
     /// # Panics
-    /// If there is none of that hash at the place.
+    /// If the place has no value with this hash.
     pub fn remove(&mut self, hash: u64, place: u32) -> T {
         self.index.remove(hash, place);
         self.free.push(place);
         self.things.row_mut(place as usize)[0].take().expect("what the index names is there")
     }
 
-    /// How many things there are.
+    /// Number of values.
     pub fn len(&self) -> usize {
         self.things.len() - self.free.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -173,7 +173,7 @@ mod tests {
         Rows::new(2).push([1, 2, 3].into_iter());
     }
 
-    /// Random inserts and removes against a map; the hashes of many things are equal.
+    /// Compared with a map: random inserts and removals; many values have equal hashes.
     #[test]
     fn a_slab_is_a_map_that_uses_places_again() {
         let (mut slab, mut map) = (Slab::default(), BTreeMap::new());
