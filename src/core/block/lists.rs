@@ -17,7 +17,7 @@ use super::near::Members;
 use super::slots::Slots;
 use super::{BlockKey, HotBlock, HotRule, Near};
 use crate::hash::SketchId;
-use crate::slab::Rows;
+use crate::memory::Rows;
 
 /// The members of blocks with two or more members. A table stores a block of one member as that member, other
 /// blocks as the number of their list: see [`Block`].

@@ -1,8 +1,8 @@
 //! The table of sketches that are in at least one block, each stored once.
 
 use crate::hash::SketchId;
-use crate::hash_index::HashIndex;
-use crate::slab::Rows;
+use crate::memory::HashIndex;
+use crate::memory::Rows;
 
 /// Sketches by slot number and by id. A slot number is below 2^31 and is used again after
 /// [`free`](Self::free).

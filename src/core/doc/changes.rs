@@ -10,7 +10,7 @@
 //! values are not interpreted here.
 //!
 //! ```
-//! use dupflow_core::codec::Changes;
+//! use dupflow_core::doc::changes::Changes;
 //!
 //! let mut changes = Changes::default();
 //! changes.put(b"a", b"first");
