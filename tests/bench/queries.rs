@@ -30,7 +30,7 @@ use dupflow::connectors::source::{
 use dupflow::core::description::Description;
 use dupflow::core::doc::Letter;
 use dupflow::core::pair::Delta;
-use dupflow::core::query::{Query, QueryQueue};
+use dupflow::core::run::query::{Query, QueryQueue};
 use dupflow::core::time::{Clock, Offsets, Progress, SystemClock};
 use dupflow::lab::generate::{Generator, Params};
 use dupflow::pipeline::{self, Continuity, Demands, Job};

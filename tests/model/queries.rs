@@ -19,7 +19,7 @@ use dupflow::core::doc::{DocId, Position};
 use dupflow::core::hash::{SketchId, mix};
 use dupflow::core::oracle;
 use dupflow::core::pair::{DocPair, Evidence};
-use dupflow::core::query::{Answer, LastEvent, Query, QueryQueue, Refusal, SimilarDocument};
+use dupflow::core::run::query::{Answer, LastEvent, Query, QueryQueue, Refusal, SimilarDocument};
 use dupflow::core::sketch::{Scheme, Sketch, SketchMaker};
 use dupflow::core::time::Epoch;
 use dupflow::engine::dataflow::{BatchEnd, BatchRecord, Intake, Pull, Stages};

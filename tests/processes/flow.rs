@@ -19,7 +19,7 @@ use dupflow::engine::dataflow::{
 use crate::group::PATIENCE;
 
 /// A document's text or its end, at an offset.
-type ControlEvent = (u64, String, Option<String>);
+type DocumentEvent = (u64, String, Option<String>);
 
 /// What is told of closed epochs; `None` is the end.
 type Told = Option<(Progress, Vec<Delta>, Vec<DocChange>)>;
@@ -30,7 +30,7 @@ fn stages(pipeline: &str) -> Stages {
 }
 
 /// Pages that are edited, copied and deleted, in epochs.
-fn history(epochs: u64) -> Vec<Vec<ControlEvent>> {
+fn history(epochs: u64) -> Vec<Vec<DocumentEvent>> {
     let mut offset = 0;
     let mut event = |epoch: u64, n: u64| {
         let random = hash::mix(epoch << 32 | n);
@@ -49,14 +49,14 @@ fn history(epochs: u64) -> Vec<Vec<ControlEvent>> {
 
 /// Reads its share of a history, in batches, then ends; or stays in the epoch after it.
 struct Script {
-    batches: VecDeque<(Epoch, Vec<ControlEvent>)>,
+    batches: VecDeque<(Epoch, Vec<DocumentEvent>)>,
     ends: bool,
     last: Epoch,
 }
 
 impl Script {
     /// The share of one worker among some.
-    fn share(history: &[Vec<ControlEvent>], worker: usize, workers: usize, ends: bool) -> Self {
+    fn share(history: &[Vec<DocumentEvent>], worker: usize, workers: usize, ends: bool) -> Self {
         let mut batches = VecDeque::new();
         for (epoch, events) in (1..).zip(history) {
             for batch in events.chunks(4) {
@@ -183,7 +183,7 @@ fn boxed(intake: impl Intake + Send + 'static) -> Box<dyn Intake + Send> {
 }
 
 /// What one process with this many workers tells.
-fn alone(pipeline: &str, history: &[Vec<ControlEvent>], workers: usize) -> Vec<Told> {
+fn alone(pipeline: &str, history: &[Vec<DocumentEvent>], workers: usize) -> Vec<Told> {
     let (tell, told) = channel();
     let (history, tell) = (history.to_vec(), Mutex::new(tell));
     let parts = move |worker| -> (Box<dyn Intake>, Box<dyn Emit>) {
@@ -195,7 +195,7 @@ fn alone(pipeline: &str, history: &[Vec<ControlEvent>], workers: usize) -> Vec<T
 }
 
 /// What several processes tell.
-fn together(pipeline: &str, history: &[Vec<ControlEvent>], processes: usize, workers: usize) -> Vec<Told> {
+fn together(pipeline: &str, history: &[Vec<DocumentEvent>], processes: usize, workers: usize) -> Vec<Told> {
     let all: Vec<Process> = mesh(processes)
         .into_iter()
         .enumerate()

@@ -27,8 +27,8 @@ use dupflow_connectors::source::{
 };
 use dupflow_connectors::state::{self, State, StateError};
 use dupflow_core::cluster::Clusters;
-use dupflow_core::query::QueryQueue;
-use dupflow_core::status::Status;
+use dupflow_core::run::query::QueryQueue;
+use dupflow_core::run::status::Status;
 use dupflow_core::time::Clock;
 use dupflow_engine::dataflow::Stages;
 

@@ -6,7 +6,7 @@
 //! two epochs the store holds the live documents and, where their number is limited, slots of documents that
 //! have ended.
 //!
-//! Position and time take 24 bytes of a document. [Retention](dupflow_core::retention) adds two orders: by
+//! Position and time take 24 bytes of a document. [Retention](dupflow_core::doc::retention) adds two orders: by
 //! time, 8 bytes a document, and by key, 8 and 24 bytes a slot. Without retention there is no order.
 //!
 //! Where [ids move](super::homes) an ended document is stored as its id and the greatest key of its events,
@@ -20,9 +20,9 @@ use std::rc::Rc;
 use super::arrival::Arrival;
 use super::key::EventKey;
 use super::order::AgeOrder;
+use dupflow_core::doc::retention::Retention;
 use dupflow_core::doc::{DocId, Position};
-use dupflow_core::retention::Retention;
-use dupflow_core::slab::{Rows, Slab};
+use dupflow_core::memory::{Rows, Slab};
 use dupflow_core::time::Epoch;
 
 /// What the store holds of a live document: a `Copy` value of few bytes, with one value that means "not

@@ -20,7 +20,7 @@
 //!
 //! - by age: with t the greatest time of an id and t < clock - max_age, every event that it could overrule is
 //!   of an older record, and so too late to be alive, unless its row's `ts` is after its record's time;
-//! - by number: the [slots](dupflow_core::retention) remember homes, and are ordered by the same keys. With
+//! - by number: the [slots](dupflow_core::doc::retention) remember homes, and are ordered by the same keys. With
 //!   another order, an event that a forgotten home overruled could take a slot again;
 //! - without retention: forever.
 //!
@@ -88,8 +88,8 @@ mod tests {
     use super::super::documents::Documents;
     use super::*;
     use dupflow_core::doc::Position;
+    use dupflow_core::doc::retention::Retention;
     use dupflow_core::hash;
-    use dupflow_core::retention::Retention;
 
     fn event(id: &str, partition: u32, offset: u64, ts: Option<f64>) -> Arrival {
         let hash = hash::bytes(0, id.as_bytes());

@@ -18,11 +18,11 @@ use super::output::EpochReport;
 use super::queries::{IdQuery, PendingQueries, QuerySubject, ResolvedQuery};
 use super::retain::Tick;
 use super::{Stages, kept};
+use dupflow_core::doc::retention::RetentionClock;
 use dupflow_core::doc::{DocEvent, Letter, Position, without_separators};
 use dupflow_core::hash;
-use dupflow_core::metrics::Counter;
-use dupflow_core::query::{Query, QueuedQuery};
-use dupflow_core::retention::RetentionClock;
+use dupflow_core::run::metrics::Counter;
+use dupflow_core::run::query::{Query, QueuedQuery};
 use dupflow_core::sketch::SketchMaker;
 use dupflow_core::time::{Epoch, UnixTime};
 

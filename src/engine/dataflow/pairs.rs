@@ -42,8 +42,8 @@ use super::small_map::SmallMap;
 use super::{Accepted, Deltas};
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;
+use dupflow_core::memory::Slab;
 use dupflow_core::pair::{DocPair, Pair};
-use dupflow_core::slab::Slab;
 use dupflow_core::time::Epoch;
 
 /// The number of live blocks that an accepted pair of sketches shares changes by `diff`. At most one for each

@@ -1,4 +1,4 @@
-//! Retain: applies the events of an epoch and the [retention](dupflow_core::retention) to the documents.
+//! Retain: applies the events of an epoch and the [retention](dupflow_core::doc::retention) to the documents.
 //!
 //! ```text
 //! arrivals ─ Upsert ───────────────────────────────── changes of documents     without a limit of their number
@@ -43,7 +43,7 @@ use super::epochs::Stash;
 use super::key::EventKey;
 use super::output::EpochReport;
 use super::retaining::{Follow, Outputs, Retaining};
-use dupflow_core::origins::{Beginning, Origins};
+use dupflow_core::run::origins::{Beginning, Origins};
 use dupflow_core::time::{Epoch, UnixTime};
 
 /// What one worker must know of a batch that another has read.

@@ -18,7 +18,7 @@ use crate::View;
 use crate::subject::NoText;
 use crate::view::Held;
 use dupflow_core::doc::{DocId, Position};
-use dupflow_core::query::{self, Answer, LastEvent, SimilarDocument};
+use dupflow_core::run::query::{self, Answer, LastEvent, SimilarDocument};
 use dupflow_core::time::Epoch;
 
 /// Pairs of a document that are told, the best ones.

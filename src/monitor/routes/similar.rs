@@ -20,7 +20,7 @@ use crate::stream::Flow;
 use crate::subject::Pipeline;
 use crate::view::Unseen;
 use dupflow_core::cluster::history::History;
-use dupflow_core::query::{Answer, Query, Refusal, SimilarDocument};
+use dupflow_core::run::query::{Answer, Query, Refusal, SimilarDocument};
 use dupflow_core::time::Epoch;
 
 /// Documents that are told, unless it is said how many, and the most.

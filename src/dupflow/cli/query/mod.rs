@@ -33,7 +33,7 @@ use super::{PipelineArgs, ReportFormat};
 use crate::config::Plan;
 use crate::pipeline::{self, Continuity, Demands, Job, Summary};
 use dupflow_connectors::source::{BadRecords, EpochRule, Files, Input, Staying};
-use dupflow_core::query::{Answer, Query, Refusal};
+use dupflow_core::run::query::{Answer, Query, Refusal};
 use dupflow_core::text;
 use dupflow_core::time::SystemClock;
 

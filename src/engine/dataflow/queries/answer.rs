@@ -11,7 +11,7 @@ use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use super::{AnswerPart, PartialAnswer, QueryId, QueryMatch};
 use dupflow_core::hash::SketchId;
-use dupflow_core::query::{Answer, LastEvent, Reply, SimilarDocument};
+use dupflow_core::run::query::{Answer, LastEvent, Reply, SimilarDocument};
 use dupflow_core::time::Epoch;
 
 /// The queries that a worker has admitted and not yet answered.

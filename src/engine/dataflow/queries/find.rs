@@ -9,7 +9,7 @@ use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use super::{IdQuery, QuerySubject, ResolvedQuery};
 use crate::dataflow::documents::{InForce, SharedDocuments};
 use crate::dataflow::epochs::Stash;
-use dupflow_core::query::LastEvent;
+use dupflow_core::run::query::LastEvent;
 use dupflow_core::time::Epoch;
 
 /// Finds the documents of id queries. `subject` returns what to compare by, from a document's place and the

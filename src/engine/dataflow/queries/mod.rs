@@ -39,7 +39,7 @@ use super::Accepted;
 use dupflow_core::block::BlockKey;
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;
-use dupflow_core::query::LastEvent;
+use dupflow_core::run::query::LastEvent;
 use dupflow_core::sketch::Sketch;
 use dupflow_core::text::Terms;
 
