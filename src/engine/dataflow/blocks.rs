@@ -4,14 +4,12 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use timely::container::CapacityContainerBuilder;
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Exchange;
-use timely::dataflow::operators::generic::OutputBuilder;
-use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use super::Stages;
 use super::epochs::Stash;
+use super::operator::Operator;
 use super::parcels::Parcel;
 use super::queries::{AnswerPart, PartialAnswer, Probe, QueryComparison};
 use dupflow_core::block::index::BlockIndex;
@@ -48,45 +46,41 @@ pub(super) fn blocks<'scope>(
     let mut index = BlockIndex::for_blocking(&*stages.blocking);
     let stages = stages.clone();
 
-    let mut builder = OperatorBuilder::new("Blocks".to_owned(), scope);
-    let mut postings = builder.new_input(postings, Exchange::new(|p: &Parcel| p.to));
-    let mut probes = builder.new_input(probes, Exchange::new(|g: &Probe| g.to));
-    let (candidates, candidates_stream) = builder.new_output();
-    let (comparisons, calls_stream) = builder.new_output();
-    let (partial_answers, notes_stream) = builder.new_output();
-    let mut candidates = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(candidates);
-    let mut comparisons = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(comparisons);
-    let mut partial_answers = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(partial_answers);
-    builder.build(move |_| {
-        let mut stash = Stash::<Parcel>::new();
-        let mut probing = Stash::<Probe>::new();
-        move |frontiers| {
-            postings.for_each_time(|time, data| stash.keep(&time, 1, data));
-            probes.for_each_time(|time, data| probing.keep(&time, 3, data));
-            loop {
-                // Before an epoch is applied, the probes of its time are answered: they read the blocks as
-                // the epoch before has left them.
-                while let Some((capabilities, present)) = probing.next_begun(&frontiers[..1], &stash) {
-                    let (mut comparisons, mut partial_answers) =
-                        (comparisons.activate(), partial_answers.activate());
-                    let (mut comparisons, mut partial_answers) =
-                        (comparisons.session(&capabilities[1]), partial_answers.session(&capabilities[2]));
-                    for probe in present {
-                        let query_id = probe.query.query_id;
-                        let sent = answer_probe(&index, &*stages.filter, probe, worker, peers);
-                        partial_answers
-                            .give(PartialAnswer { query_id, part: AnswerPart::Compared(sent.len()) });
-                        comparisons.give_iterator(sent.into_iter());
-                    }
+    let mut operator = Operator::new("Blocks", scope);
+    let mut postings = operator.input(postings, Exchange::new(|p: &Parcel| p.to));
+    let mut probes = operator.input(probes, Exchange::new(|g: &Probe| g.to));
+    let (mut candidates, candidates_stream) = operator.output();
+    let (mut comparisons, comparisons_stream) = operator.output();
+    let (mut partial_answers, partial_answers_stream) = operator.output();
+    let mut stash = Stash::<Parcel>::new();
+    let mut probing = Stash::<Probe>::new();
+    operator.build(move |frontiers| {
+        postings.for_each_time(|time, data| stash.keep(&time, 1, data));
+        probes.for_each_time(|time, data| probing.keep(&time, 3, data));
+        loop {
+            // Before an epoch is applied, the probes of its time are answered: they read the blocks as the
+            // epoch before has left them.
+            while let Some((capabilities, present)) = probing.next_begun(&frontiers[..1], &stash) {
+                let mut comparisons = comparisons.at(&capabilities);
+                let mut partial_answers = partial_answers.at(&capabilities);
+                for probe in present {
+                    let query_id = probe.query.query_id;
+                    let sent = answer_probe(&index, &*stages.filter, probe, worker, peers);
+                    let part = AnswerPart::Compared(sent.len());
+                    partial_answers.give(PartialAnswer { query_id, part });
+                    comparisons.give_all(sent);
                 }
-                let Some((capabilities, parcels)) = stash.next_closed(frontiers) else { break };
-                let mut candidates = candidates.activate();
-                let mut candidates = candidates.session(&capabilities[0]);
-                apply(&mut index, parcels, &stages, |candidate| candidates.give(candidate));
             }
+            let Some((capabilities, parcels)) = stash.next_closed(frontiers) else { break };
+            let mut candidates = candidates.at(&capabilities);
+            apply(&mut index, parcels, &stages, |candidate| candidates.give(candidate));
         }
     });
-    BlocksOutputs { candidates: candidates_stream, comparisons: calls_stream, partial_answers: notes_stream }
+    BlocksOutputs {
+        candidates: candidates_stream,
+        comparisons: comparisons_stream,
+        partial_answers: partial_answers_stream,
+    }
 }
 
 /// Applies the postings of an epoch to the blocks.

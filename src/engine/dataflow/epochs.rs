@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::ParallelizationContract;
-use timely::dataflow::operators::generic::operator::Operator;
 use timely::dataflow::operators::{Capability, InputCapability};
-use timely::progress::frontier::MutableAntichain;
 
+use super::operator::{Frontiers, Operator};
 use dupflow_core::time::Epoch;
 
 /// The records of open epochs, with the capabilities to send at their times.
@@ -40,10 +39,7 @@ impl<D> Stash<D> {
     }
 
     /// Takes the first epoch out, if no input can receive more records of it.
-    pub(super) fn next_closed(
-        &mut self,
-        frontiers: &[MutableAntichain<Epoch>],
-    ) -> Option<(Vec<Capability<Epoch>>, Vec<D>)> {
+    pub(super) fn next_closed(&mut self, frontiers: &Frontiers) -> Option<(Vec<Capability<Epoch>>, Vec<D>)> {
         let first = self.open.first_entry()?;
         frontiers.iter().all(|frontier| !frontier.less_equal(first.key())).then(|| first.remove())
     }
@@ -53,7 +49,7 @@ impl<D> Stash<D> {
     /// earlier epochs leave it.
     pub(super) fn next_begun<D2>(
         &mut self,
-        frontiers: &[MutableAntichain<Epoch>],
+        frontiers: &Frontiers,
         before: &Stash<D2>,
     ) -> Option<(Vec<Capability<Epoch>>, Vec<D>)> {
         let first = self.open.first_entry()?;
@@ -74,19 +70,19 @@ pub(super) fn by_epoch<'scope, D: 'static, D2: 'static, P, L>(
 where
     P: ParallelizationContract<Epoch, Vec<D>>,
     L: FnMut(Epoch, Vec<D>, &mut dyn FnMut(D2)) + 'static,
-    Vec<D>: timely::Container,
-    Vec<D2>: timely::Container,
 {
-    stream.unary_frontier(pact, name, move |_, _| {
-        let mut stash = Stash::<D>::new();
-        move |(input, frontier), output| {
-            input.for_each_time(|time, data| stash.keep(&time, 1, data));
-            while let Some((capabilities, records)) = stash.next_closed(std::slice::from_ref(frontier)) {
-                let mut session = output.session(&capabilities[0]);
-                logic(*capabilities[0].time(), records, &mut |record| session.give(record));
-            }
+    let mut operator = Operator::new(name, stream.scope());
+    let mut input = operator.input(stream, pact);
+    let (mut output, stream) = operator.output();
+    let mut stash = Stash::<D>::new();
+    operator.build(move |frontiers| {
+        input.for_each_time(|time, data| stash.keep(&time, 1, data));
+        while let Some((capabilities, records)) = stash.next_closed(frontiers) {
+            let mut output = output.at(&capabilities);
+            logic(*capabilities[0].time(), records, &mut |record| output.give(record));
         }
-    })
+    });
+    stream
 }
 
 #[cfg(test)]
@@ -94,7 +90,6 @@ mod tests {
     use std::cell::RefCell;
     use std::rc::Rc;
 
-    use timely::container::CapacityContainerBuilder;
     use timely::dataflow::channels::pact::Pipeline;
     use timely::dataflow::operators::vec::Input;
     use timely::dataflow::operators::{Inspect, Probe};
@@ -183,17 +178,17 @@ mod tests {
             let (mut one, mut two) = worker.dataflow::<Epoch, _, _>(|scope| {
                 let (one, first) = scope.new_input::<u32>();
                 let (two, second) = scope.new_input::<u32>();
-                type None = CapacityContainerBuilder<Vec<()>>;
-                first.binary_frontier::<_, None, _, _, _, _>(second, Pipeline, Pipeline, "Both", |_, _| {
-                    let mut stash = Stash::<u32>::new();
-                    move |(input, frontier), (other, other_frontier), _| {
-                        input.for_each_time(|time, data| stash.keep(&time, 1, data));
-                        other.for_each_time(|time, data| stash.keep(&time, 1, data));
-                        let frontiers = [frontier.clone(), other_frontier.clone()];
-                        while let Some((capabilities, mut records)) = stash.next_closed(&frontiers) {
-                            records.sort_unstable();
-                            seen.borrow_mut().push((*capabilities[0].time(), records));
-                        }
+                let mut operator = Operator::new("Both", scope);
+                let mut first = operator.input(first, Pipeline);
+                let mut second = operator.input(second, Pipeline);
+                let (_, _) = operator.output::<()>();
+                let mut stash = Stash::<u32>::new();
+                operator.build(move |frontiers| {
+                    first.for_each_time(|time, data| stash.keep(&time, 1, data));
+                    second.for_each_time(|time, data| stash.keep(&time, 1, data));
+                    while let Some((capabilities, mut records)) = stash.next_closed(frontiers) {
+                        records.sort_unstable();
+                        seen.borrow_mut().push((*capabilities[0].time(), records));
                     }
                 });
                 (one, two)

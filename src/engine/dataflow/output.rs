@@ -11,11 +11,10 @@ use differential_dataflow::consolidation::consolidate;
 use serde::{Deserialize, Serialize};
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Exchange;
-use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
-use timely::progress::frontier::MutableAntichain;
 use timely::scheduling::Activator;
 
 use super::causes::Causes;
+use super::operator::Operator;
 use super::{Deltas, Stages};
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::{DocChange, Letter, Position};
@@ -112,56 +111,59 @@ pub(super) fn output(
 ) {
     let scope = deltas.scope();
     let is_first = scope.index() == 0;
-    let mut builder = OperatorBuilder::new("Output".to_owned(), scope);
-    let mut deltas = builder.new_input(deltas, Exchange::new(|_: &(DocPair, Epoch, isize)| 0));
-    let mut reports = builder.new_input(reports, Exchange::new(|_: &EpochReport| 0));
+    let mut operator = Operator::new("Output", scope);
+    let mut deltas = operator.input(deltas, Exchange::new(|_: &(DocPair, Epoch, isize)| 0));
+    let mut reports = operator.input(reports, Exchange::new(|_: &EpochReport| 0));
     let mut closing = Closing {
         open: BTreeMap::new(),
         progress: Progress { epoch: open.get() - 1, ..stages.past.clone() },
         metrics: Arc::clone(&stages.metrics),
     };
     let mut has_ended = false;
-    builder.build(move |_| {
-        move |frontiers| {
-            deltas.for_each_time(|_, data| {
-                for (pair, epoch, diff) in data.flat_map(|d| d.drain(..)) {
-                    closing.open.entry(epoch).or_default().deltas.push((pair, diff));
-                }
-            });
-            reports.for_each_time(|time, data| {
-                let epoch = closing.open.entry(*time.time()).or_default();
-                data.flat_map(|d| d.drain(..)).for_each(|one| match one {
-                    EpochReport::Read(Position { partition, offset }) => {
-                        let next = epoch.next.entry(partition).or_default();
-                        *next = offset.max(*next);
-                    }
-                    EpochReport::Table(table) => epoch.table = Some(table),
-                    EpochReport::Documents(mut changes) => epoch.documents.append(&mut changes),
-                    EpochReport::Kept(changes) => epoch.kept.push(changes),
-                    EpochReport::Clock(clock) => epoch.clock = epoch.clock.max(Some(clock)),
-                    EpochReport::Causes(causes) => epoch.causes.add(causes),
-                    EpochReport::Letter(letter) => epoch.letters.push(letter),
-                    EpochReport::Seen(process, hash) => {
-                        // Wrapping addition: the order of batches does not matter.
-                        let seen = epoch.seen.entry(process).or_default();
-                        *seen = seen.wrapping_add(hash);
-                    }
-                });
-            });
-            let first_open =
-                frontiers.iter().filter_map(|f: &MutableAntichain<_>| f.frontier().first().copied()).min();
-            if first_open.is_some_and(|epoch| epoch <= open.get())
-                || mem::replace(&mut has_ended, first_open.is_none())
-            {
-                return;
+    operator.build(move |frontiers| {
+        deltas.for_each_time(|_, data| {
+            for (pair, epoch, diff) in data.flat_map(|d| d.drain(..)) {
+                closing.open.entry(epoch).or_default().deltas.push((pair, diff));
             }
-            if is_first {
-                closing.close(first_open, &mut *emit);
-            }
-            open.set(first_open.unwrap_or(Epoch::MAX / 2));
-            wake.activate();
+        });
+        reports.for_each_time(|time, data| {
+            let epoch = closing.open.entry(*time.time()).or_default();
+            data.flat_map(|d| d.drain(..)).for_each(|report| epoch.add(report));
+        });
+        let first_open = frontiers.iter().filter_map(|f| f.frontier().first().copied()).min();
+        if first_open.is_some_and(|epoch| epoch <= open.get())
+            || mem::replace(&mut has_ended, first_open.is_none())
+        {
+            return;
         }
+        if is_first {
+            closing.close(first_open, &mut *emit);
+        }
+        open.set(first_open.unwrap_or(Epoch::MAX / 2));
+        wake.activate();
     });
+}
+
+impl OpenEpoch {
+    fn add(&mut self, report: EpochReport) {
+        match report {
+            EpochReport::Read(Position { partition, offset }) => {
+                let next = self.next.entry(partition).or_default();
+                *next = offset.max(*next);
+            }
+            EpochReport::Table(table) => self.table = Some(table),
+            EpochReport::Documents(mut changes) => self.documents.append(&mut changes),
+            EpochReport::Kept(changes) => self.kept.push(changes),
+            EpochReport::Clock(clock) => self.clock = self.clock.max(Some(clock)),
+            EpochReport::Causes(causes) => self.causes.add(causes),
+            EpochReport::Letter(letter) => self.letters.push(letter),
+            EpochReport::Seen(process, hash) => {
+                // Wrapping addition: the order of batches does not matter.
+                let seen = self.seen.entry(process).or_default();
+                *seen = seen.wrapping_add(hash);
+            }
+        }
+    }
 }
 
 impl Closing {

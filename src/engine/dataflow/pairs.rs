@@ -29,14 +29,12 @@ use std::rc::Rc;
 
 use differential_dataflow::consolidation::consolidate;
 use serde::{Deserialize, Serialize};
-use timely::container::CapacityContainerBuilder;
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::{Exchange, Pipeline};
-use timely::dataflow::operators::generic::OutputBuilder;
-use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use super::collapse::MembersChanged;
 use super::epochs::Stash;
+use super::operator::Operator;
 use super::sketches::Sketches;
 use super::small_map::SmallMap;
 use super::{Accepted, Deltas};
@@ -213,21 +211,17 @@ where
     D: Clone + Send + Serialize + for<'de> Deserialize<'de> + 'static,
     D2: Clone + 'static,
 {
-    let mut builder = OperatorBuilder::new(name.to_owned(), changes.scope());
-    let mut changes = builder.new_input(changes, pact);
-    let mut changed = builder.new_input(changed.clone(), Pipeline);
-    let (output, stream) = builder.new_output();
-    let mut output = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(output);
-    builder.build(move |_| {
-        let mut stash = Stash::<D>::new();
-        move |frontiers| {
-            changes.for_each_time(|time, data| stash.keep(&time, 1, data));
-            changed.for_each_time(|time, _| stash.keep::<D>(&time, 1, std::iter::empty()));
-            while let Some((capabilities, records)) = stash.next_closed(frontiers) {
-                let mut output = output.activate();
-                let mut session = output.session(&capabilities[0]);
-                logic(*capabilities[0].time(), records, &mut |record| session.give(record));
-            }
+    let mut operator = Operator::new(name, changes.scope());
+    let mut changes = operator.input(changes, pact);
+    let mut changed = operator.input(changed.clone(), Pipeline);
+    let (mut output, stream) = operator.output();
+    let mut stash = Stash::<D>::new();
+    operator.build(move |frontiers| {
+        changes.for_each_time(|time, data| stash.keep(&time, 1, data));
+        changed.for_each_time(|time, _| stash.keep::<D>(&time, 1, std::iter::empty()));
+        while let Some((capabilities, records)) = stash.next_closed(frontiers) {
+            let mut output = output.at(&capabilities);
+            logic(*capabilities[0].time(), records, &mut |record| output.give(record));
         }
     });
     stream

@@ -28,11 +28,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use timely::container::CapacityContainerBuilder;
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Exchange;
-use timely::dataflow::operators::generic::OutputBuilder;
-use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::dataflow::operators::{Capability, InputCapability};
 use timely::scheduling::Activator;
 
@@ -41,6 +38,7 @@ use super::arrival::Arrival;
 use super::documents::{Documents, SharedDocuments};
 use super::epochs::Stash;
 use super::key::EventKey;
+use super::operator::{Operator, Output};
 use super::output::EpochReport;
 use super::retaining::{Follow, Outputs, Retaining};
 use dupflow_core::run::origins::{Beginning, Origins};
@@ -106,29 +104,31 @@ type Leaving<'scope, F> = (
     Stream<'scope, Epoch, Vec<EpochReport>>,
 );
 
-/// Adds the three outputs of an operator that settles epochs.
-macro_rules! leaving {
-    ($builder:ident => $give:ident, $streams:ident) => {
-        let (records, records_stream) = $builder.new_output();
-        let (more, more_stream) = $builder.new_output();
-        let (reports, reached_stream) = $builder.new_output();
-        let mut records = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(records);
-        let mut more = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(more);
-        let mut reports = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(reports);
-        let mut $give = move |capabilities: &[Capability<Epoch>], retaining: &mut Retaining<F>| {
-            let (mut records, mut more, mut reports) =
-                (records.activate(), more.activate(), reports.activate());
-            let mut records = records.session(&capabilities[0]);
-            let mut more = more.session(&capabilities[1]);
-            let mut reports = reports.session(&capabilities[2]);
-            retaining.settle(Outputs {
-                record: &mut |record| records.give(record),
-                more: &mut |n| more.give(n),
-                reports: &mut |one| reports.give(one),
-            });
-        };
-        let $streams = (records_stream, more_stream, reached_stream);
-    };
+/// The three outputs of an operator that settles epochs.
+struct SettlePorts<F: Follow> {
+    records: Output<F::Emitted>,
+    more: Output<i64>,
+    reports: Output<EpochReport>,
+}
+
+impl<F: Follow> SettlePorts<F> {
+    fn new<'scope>(operator: &mut Operator<'scope>) -> (Self, Leaving<'scope, F>) {
+        let (records, records_stream) = operator.output();
+        let (more, more_stream) = operator.output();
+        let (reports, reports_stream) = operator.output();
+        (Self { records, more, reports }, (records_stream, more_stream, reports_stream))
+    }
+
+    /// Settles the epoch of these capabilities.
+    fn settle(&mut self, capabilities: &[Capability<Epoch>], retaining: &mut Retaining<F>) {
+        let (mut records, mut more) = (self.records.at(capabilities), self.more.at(capabilities));
+        let mut reports = self.reports.at(capabilities);
+        retaining.settle(Outputs {
+            record: &mut |record| records.give(record),
+            more: &mut |n| more.give(n),
+            reports: &mut |report| reports.give(report),
+        });
+    }
 }
 
 /// Without a limit of slots: an epoch is settled as soon as it is applied.
@@ -138,20 +138,18 @@ fn at_once<'scope, F: Follow>(
     name: &str,
     mut retaining: Retaining<F>,
 ) -> Leaving<'scope, F> {
-    let mut builder = OperatorBuilder::new(name.to_owned(), arrivals.scope());
-    let mut arrivals = builder.new_input(arrivals, Exchange::new(|a: &Arrival| a.hash));
-    let mut ticks = builder.new_input(ticks, Exchange::new(|tick: &Tick| tick.to));
-    leaving!(builder => give, streams);
-    builder.build(move |_| {
-        let mut epochs = ArrivalEpochs::new(retaining.origins.clone());
-        move |frontiers| {
-            arrivals.for_each_time(|time, data| epochs.stash.keep(&time, 3, data));
-            ticks.for_each_time(|time, data| epochs.tick(&time, 3, data));
-            while let Some((capabilities, events)) = epochs.stash.next_closed(frontiers) {
-                let epoch = *capabilities[0].time();
-                retaining.apply(epoch, events, epochs.clock_of(epoch));
-                give(&capabilities, &mut retaining);
-            }
+    let mut operator = Operator::new(name, arrivals.scope());
+    let mut arrivals = operator.input(arrivals, Exchange::new(|a: &Arrival| a.hash));
+    let mut ticks = operator.input(ticks, Exchange::new(|tick: &Tick| tick.to));
+    let (mut ports, streams) = SettlePorts::new(&mut operator);
+    let mut epochs = ArrivalEpochs::new(retaining.origins.clone());
+    operator.build(move |frontiers| {
+        arrivals.for_each_time(|time, data| epochs.stash.keep(&time, 3, data));
+        ticks.for_each_time(|time, data| epochs.tick(&time, 3, data));
+        while let Some((capabilities, events)) = epochs.stash.next_closed(frontiers) {
+            let epoch = *capabilities[0].time();
+            retaining.apply(epoch, events, epochs.clock_of(epoch));
+            ports.settle(&capabilities, &mut retaining);
         }
     });
     streams
@@ -160,7 +158,7 @@ fn at_once<'scope, F: Follow>(
 /// The documents of a worker, shared by the three operators of [`in_rounds`].
 struct SharedRetaining<F: Follow> {
     retaining: Rc<RefCell<Retaining<F>>>,
-    /// ArrivalEpochs before this one are settled on this worker, and all workers have sent their oldest keys of
+    /// Epochs before this one are settled on this worker, and all workers have sent their oldest keys of
     /// them.
     settled: Rc<Cell<Epoch>>,
 }
@@ -194,27 +192,24 @@ fn apply<'scope, F: Follow>(
 ) -> (Stream<'scope, Epoch, Vec<MoreSlots>>, Activator) {
     let scope = arrivals.scope();
     let (this, peers) = (scope.index() as u64, scope.peers() as u64);
-    let mut builder = OperatorBuilder::new(name.to_owned(), scope);
-    let again = scope.activator_for(builder.operator_info().address);
-    let mut arrivals = builder.new_input(arrivals, Exchange::new(|a: &Arrival| a.hash));
-    let mut ticks = builder.new_input(ticks, Exchange::new(|tick: &Tick| tick.to));
-    let (slots, slots_stream) = builder.new_output();
-    let mut slots = OutputBuilder::<_, CapacityContainerBuilder<Vec<MoreSlots>>>::from(slots);
-    builder.build(move |_| {
-        let mut epochs = ArrivalEpochs::new(shared.retaining.borrow().origins.clone());
-        move |frontiers| {
-            arrivals.for_each_time(|time, data| epochs.stash.keep(&time, 1, data));
-            ticks.for_each_time(|time, data| epochs.tick(&time, 1, data));
-            while epochs.stash.first().is_some_and(|epoch| epoch <= shared.settled.get())
-                && let Some((capabilities, events)) = epochs.stash.next_closed(frontiers)
-            {
-                let epoch = *capabilities[0].time();
-                let clock = epochs.clock_of(epoch);
-                let more = shared.retaining.borrow_mut().apply(epoch, events, clock);
-                // Always to itself, so that the epoch is settled.
-                let to = (0..peers).filter(|to| *to == this || more != 0);
-                slots.activate().session(&capabilities[0]).give_iterator(to.map(|to| MoreSlots { to, more }));
-            }
+    let mut operator = Operator::new(name, scope);
+    let again = operator.activator();
+    let mut arrivals = operator.input(arrivals, Exchange::new(|a: &Arrival| a.hash));
+    let mut ticks = operator.input(ticks, Exchange::new(|tick: &Tick| tick.to));
+    let (mut slots, slots_stream) = operator.output();
+    let mut epochs = ArrivalEpochs::new(shared.retaining.borrow().origins.clone());
+    operator.build(move |frontiers| {
+        arrivals.for_each_time(|time, data| epochs.stash.keep(&time, 1, data));
+        ticks.for_each_time(|time, data| epochs.tick(&time, 1, data));
+        while epochs.stash.first().is_some_and(|epoch| epoch <= shared.settled.get())
+            && let Some((capabilities, events)) = epochs.stash.next_closed(frontiers)
+        {
+            let epoch = *capabilities[0].time();
+            let clock = epochs.clock_of(epoch);
+            let more = shared.retaining.borrow_mut().apply(epoch, events, clock);
+            // Always to itself, so that the epoch is settled.
+            let to = (0..peers).filter(|to| *to == this || more != 0);
+            slots.at(&capabilities).give_all(to.map(|to| MoreSlots { to, more }));
         }
     });
     (slots_stream, again)
@@ -232,29 +227,25 @@ fn surplus<'scope, F: Follow>(
 ) -> (Stream<'scope, Epoch, Vec<Oldest>>, Activator) {
     let scope = slots.scope();
     let (this, peers) = (scope.index() as u64, scope.peers() as u64);
-    let mut builder = OperatorBuilder::new("Surplus".to_owned(), scope);
-    let again = scope.activator_for(builder.operator_info().address);
-    let mut slots = builder.new_input(slots, Exchange::new(|more: &MoreSlots| more.to));
-    let (oldest, oldest_stream) = builder.new_output();
-    let mut oldest = OutputBuilder::<_, CapacityContainerBuilder<Vec<Oldest>>>::from(oldest);
-    builder.build(move |_| {
-        let mut stash = Stash::<MoreSlots>::new();
-        let mut all = 0_u64;
-        move |frontiers| {
-            slots.for_each_time(|time, data| stash.keep(&time, 1, data));
-            while stash.first().is_some_and(|epoch| epoch <= shared.settled.get())
-                && let Some((capabilities, records)) = stash.next_closed(frontiers)
-            {
-                let more = records.iter().map(|one| one.more).sum();
-                all = all.checked_add_signed(more).expect("no more slots go than came");
-                // All workers compute the same number.
-                let surplus = usize::try_from(all.saturating_sub(most)).expect("slots fit in memory");
-                all = all.min(most);
-                let keys = shared.retaining.borrow().documents.borrow_mut().oldest(surplus);
-                let to = (0..peers).filter(|to| *to == this || surplus > 0);
-                let to_each = to.map(|to| Oldest { to, surplus, keys: keys.clone() });
-                oldest.activate().session(&capabilities[0]).give_iterator(to_each);
-            }
+    let mut operator = Operator::new("Surplus", scope);
+    let again = operator.activator();
+    let mut slots = operator.input(slots, Exchange::new(|more: &MoreSlots| more.to));
+    let (mut oldest, oldest_stream) = operator.output();
+    let mut stash = Stash::<MoreSlots>::new();
+    let mut all = 0_u64;
+    operator.build(move |frontiers| {
+        slots.for_each_time(|time, data| stash.keep(&time, 1, data));
+        while stash.first().is_some_and(|epoch| epoch <= shared.settled.get())
+            && let Some((capabilities, records)) = stash.next_closed(frontiers)
+        {
+            let more = records.iter().map(|one| one.more).sum();
+            all = all.checked_add_signed(more).expect("no more slots are given up than were gained");
+            // All workers compute the same number.
+            let surplus = usize::try_from(all.saturating_sub(most)).expect("slots fit in memory");
+            all = all.min(most);
+            let keys = shared.retaining.borrow().documents.borrow_mut().oldest(surplus);
+            let to = (0..peers).filter(|to| *to == this || surplus > 0);
+            oldest.at(&capabilities).give_all(to.map(|to| Oldest { to, surplus, keys: keys.clone() }));
         }
     });
     (oldest_stream, again)
@@ -266,27 +257,25 @@ fn retire<'scope, F: Follow>(
     shared: SharedRetaining<F>,
     waiting: [Activator; 2],
 ) -> Leaving<'scope, F> {
-    let mut builder = OperatorBuilder::new("Retire".to_owned(), oldest.scope());
-    let mut oldest = builder.new_input(oldest, Exchange::new(|one: &Oldest| one.to));
-    leaving!(builder => give, streams);
-    builder.build(move |_| {
-        let mut stash = Stash::<Oldest>::new();
-        move |frontiers| {
-            oldest.for_each_time(|time, data| stash.keep(&time, 3, data));
-            while let Some((capabilities, records)) = stash.next_closed(frontiers) {
-                let mut retaining = shared.retaining.borrow_mut();
-                let surplus = records.first().map_or(0, |first| first.surplus);
-                let mut keys: Vec<EventKey> = records.into_iter().flat_map(|one| one.keys).collect();
-                if surplus > 0 {
-                    let (_, last, _) = keys.select_nth_unstable(surplus - 1);
-                    retaining.retire(*last);
-                }
-                give(&capabilities, &mut retaining);
+    let mut operator = Operator::new("Retire", oldest.scope());
+    let mut oldest = operator.input(oldest, Exchange::new(|one: &Oldest| one.to));
+    let (mut ports, streams) = SettlePorts::new(&mut operator);
+    let mut stash = Stash::<Oldest>::new();
+    operator.build(move |frontiers| {
+        oldest.for_each_time(|time, data| stash.keep(&time, 3, data));
+        while let Some((capabilities, records)) = stash.next_closed(frontiers) {
+            let mut retaining = shared.retaining.borrow_mut();
+            let surplus = records.first().map_or(0, |first| first.surplus);
+            let mut keys: Vec<EventKey> = records.into_iter().flat_map(|one| one.keys).collect();
+            if surplus > 0 {
+                let (_, last, _) = keys.select_nth_unstable(surplus - 1);
+                retaining.retire(*last);
             }
-            let open = frontiers[0].frontier().first().copied().unwrap_or(Epoch::MAX);
-            if shared.settled.replace(open) != open {
-                waiting.iter().for_each(Activator::activate);
-            }
+            ports.settle(&capabilities, &mut retaining);
+        }
+        let open = frontiers[0].frontier().first().copied().unwrap_or(Epoch::MAX);
+        if shared.settled.replace(open) != open {
+            waiting.iter().for_each(Activator::activate);
         }
     });
     streams

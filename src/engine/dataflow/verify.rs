@@ -11,14 +11,12 @@ use std::rc::Rc;
 
 use differential_dataflow::consolidation::consolidate;
 use serde::{Deserialize, Serialize};
-use timely::container::CapacityContainerBuilder;
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Exchange;
-use timely::dataflow::operators::generic::OutputBuilder;
-use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use super::blocks::Candidate;
 use super::epochs::by_epoch;
+use super::operator::Operator;
 use super::pairs::Acceptance;
 use super::queries::{AnswerPart, PartialAnswer, QueryComparison, QueryMatch, SketchedQuery};
 use super::sketches::Sketches;
@@ -33,7 +31,7 @@ use dupflow_core::time::Epoch;
 
 /// Epochs after which the example documents of all hot blocks are renewed, since members change. Blocks
 /// without examples get them at the end of each epoch.
-const NAMED_EVERY: Epoch = 32;
+const EXAMPLES_EVERY: Epoch = 32;
 
 /// A sketch on its way to the partners that one worker owns.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -86,55 +84,65 @@ pub(super) fn verify<'scope>(
     });
 
     let stages = stages.clone();
-    let mut builder = OperatorBuilder::new("Compare".to_owned(), visits.scope());
-    let mut visits = builder.new_input(visits, Exchange::new(|v: &Visit| v.to));
-    let mut comparisons = builder.new_input(comparisons, Exchange::new(|c: &QueryComparison| c.to));
-    let (acceptances, acceptances_stream) = builder.new_output();
-    let (partial_answers, notes_stream) = builder.new_output();
-    let mut acceptances = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(acceptances);
-    let mut partial_answers = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(partial_answers);
-    builder.build(move |_| {
-        let mut shared = SharedBlocks::default();
-        let (mut named, mut names_at) = (0, 0);
-        move |frontiers| {
-            visits.for_each_time(|time, data| {
-                let capability = time.retain(0);
-                let mut acceptances = acceptances.activate();
-                let mut session = acceptances.session(&capability);
-                let sketches = sketches.borrow();
-                for visit in data.flat_map(|d| d.drain(..)) {
-                    compare(visit, &sketches, &stages, &mut shared, |acceptance| session.give(acceptance));
-                }
-            });
-            comparisons.for_each_time(|time, data| {
-                let capability = time.retain(1);
-                // A query arrives at the time of the epoch after the one that its answer describes.
-                let epoch = time.time() - 1;
-                let mut partial_answers = partial_answers.activate();
-                let mut session = partial_answers.session(&capability);
-                let sketches = sketches.borrow();
-                for comparison in data.flat_map(|d| d.drain(..)) {
-                    let query_id = comparison.query.query_id;
-                    let part = compare_query(&comparison, epoch, &sketches, &stages, &mut shared);
-                    session.give(PartialAnswer { query_id, part });
-                }
-            });
-            match frontiers.iter().filter_map(|frontier| frontier.frontier().first().copied()).min() {
-                Some(open) => {
-                    sketches.borrow_mut().release(open);
-                    if open > named {
-                        named = open;
-                        let all = open >= names_at;
-                        names_at = if all { open + NAMED_EVERY } else { names_at };
-                        sketches.borrow().name_examples(&mut stages.hot_blocks.lock(), all);
-                    }
-                }
-                // All workers have reported all changes of their blocks.
-                None => sketches.borrow().name_examples(&mut stages.hot_blocks.lock(), true),
+    let mut operator = Operator::new("Compare", visits.scope());
+    let mut visits = operator.input(visits, Exchange::new(|v: &Visit| v.to));
+    let mut comparisons = operator.input(comparisons, Exchange::new(|c: &QueryComparison| c.to));
+    let (mut acceptances, acceptances_stream) = operator.output();
+    let (mut partial_answers, partial_answers_stream) = operator.output();
+    let mut shared = SharedBlocks::default();
+    let mut examples = Examples::default();
+    operator.build(move |frontiers| {
+        visits.for_each_time(|time, data| {
+            let mut acceptances = acceptances.at_time(&time);
+            let sketches = sketches.borrow();
+            for visit in data.flat_map(|d| d.drain(..)) {
+                compare(visit, &sketches, &stages, &mut shared, |acceptance| acceptances.give(acceptance));
             }
+        });
+        comparisons.for_each_time(|time, data| {
+            // A query arrives at the time of the epoch after the one that its answer describes.
+            let epoch = time.time() - 1;
+            let mut partial_answers = partial_answers.at_time(&time);
+            let sketches = sketches.borrow();
+            for comparison in data.flat_map(|d| d.drain(..)) {
+                let query_id = comparison.query.query_id;
+                let part = compare_query(&comparison, epoch, &sketches, &stages, &mut shared);
+                partial_answers.give(PartialAnswer { query_id, part });
+            }
+        });
+        let open = frontiers.iter().filter_map(|frontier| frontier.frontier().first().copied()).min();
+        if let Some(open) = open {
+            sketches.borrow_mut().release(open);
         }
+        examples.renew(open, &sketches.borrow(), &stages);
     });
-    VerifyOutputs { acceptances: acceptances_stream, partial_answers: notes_stream }
+    VerifyOutputs { acceptances: acceptances_stream, partial_answers: partial_answers_stream }
+}
+
+/// When the example documents of hot blocks are renewed.
+#[derive(Default)]
+struct Examples {
+    /// The first open epoch at the last renewal.
+    renewed: Epoch,
+    /// The first open epoch from which on all blocks are renewed.
+    all_at: Epoch,
+}
+
+impl Examples {
+    /// Renews the examples if an epoch has closed since the last renewal. `open` is the first open epoch;
+    /// `None` at the end of the input, when all workers have reported all changes of their blocks.
+    fn renew(&mut self, open: Option<Epoch>, sketches: &Sketches, stages: &Stages) {
+        let open = open.unwrap_or(Epoch::MAX);
+        if open < Epoch::MAX && open <= self.renewed {
+            return;
+        }
+        self.renewed = open;
+        let all = open >= self.all_at;
+        if all {
+            self.all_at = open.saturating_add(EXAMPLES_EVERY);
+        }
+        sketches.name_examples(&mut stages.hot_blocks.lock(), all);
+    }
 }
 
 /// Compares a sketch with its partners on this worker.

@@ -10,11 +10,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use timely::container::CapacityContainerBuilder;
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::{Exchange, Pipeline};
-use timely::dataflow::operators::generic::OutputBuilder;
-use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::scheduling::Activator;
 
 use super::tables::TableDue;
@@ -22,6 +19,7 @@ use super::terms::{CodedTerms, Vocabulary};
 use super::{NewText, Update};
 use crate::dataflow::Stages;
 use crate::dataflow::epochs::Stash;
+use crate::dataflow::operator::Operator;
 use crate::dataflow::output::EpochReport;
 use crate::dataflow::queries::{QuerySubject, ResolvedQuery};
 use crate::dataflow::upsert::Membership;
@@ -106,59 +104,42 @@ pub(super) fn apply<'scope>(
 ) -> TermsOutputs<'scope> {
     let scope = updates.scope();
     let peers = scope.peers() as u64;
-    let mut builder = OperatorBuilder::new("Terms".to_owned(), scope);
-    let mut updates = builder.new_input(updates, Pipeline);
-    let mut due = builder.new_input(due, Exchange::new(|d: &TableDue| d.to));
-    let mut resolved = builder.new_input(resolved, Pipeline);
-    let (memberships, memberships_stream) = builder.new_output();
-    let (frequencies, frequencies_stream) = builder.new_output();
-    let (sketched, sketched_stream) = builder.new_output();
-    let mut sketched = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(sketched);
-    let mut memberships = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(memberships);
-    let mut frequencies = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(frequencies);
-    let waiting = scope.activator_for(builder.operator_info().address);
-    let documents = Rc::new(RefCell::new(WeighedDocuments::new(stages, waiting)));
+    let mut operator = Operator::new("Terms", scope);
+    let mut updates = operator.input(updates, Pipeline);
+    let mut due = operator.input(due, Exchange::new(|d: &TableDue| d.to));
+    let mut resolved = operator.input(resolved, Pipeline);
+    let (mut memberships, memberships_stream) = operator.output();
+    let (mut frequencies, frequencies_stream) = operator.output();
+    let (mut sketched, sketched_stream) = operator.output();
+    let documents = Rc::new(RefCell::new(WeighedDocuments::new(stages, operator.activator())));
     let shared = Rc::clone(&documents);
 
-    builder.build(move |_| {
-        let mut stash = Stash::<TermsRecord>::new();
-        let mut querying = Stash::<ResolvedQuery>::new();
-        move |frontiers| {
-            updates.for_each_time(|time, data| stash.keep(&time, 2, data));
-            due.for_each_time(|time, data| stash.keep(&time, 2, data));
-            resolved.for_each_time(|time, data| querying.keep(&time, 3, data));
-            let mut documents = documents.borrow_mut();
-            while !documents.waits {
-                // Only the first two inputs bring changes of the corpus; queries only hold back the epochs
-                // after their own.
-                while let Some((capabilities, present)) = querying.next_begun(&frontiers[..2], &stash) {
-                    let mut sketched = sketched.activate();
-                    let mut session = sketched.session(&capabilities[2]);
-                    present.into_iter().for_each(|query| session.give(documents.subject(query)));
-                }
-                // An epoch is closed when no input can receive more of it.
-                let Some((capabilities, records)) = stash.next_closed(frontiers) else { break };
-                let mut next = None;
-                for record in records {
-                    match record {
-                        // One channel from one operator: updates arrive in the order of their events.
-                        TermsRecord::Update(update) => documents.apply(update),
-                        TermsRecord::Due(table) => next = Some(table),
-                    }
-                }
-                if let Some(table) = next {
-                    let holders: Vec<_> = documents.vocabulary.holders().collect();
-                    let to_each = (0..peers).map(|to| LocalFrequencies {
-                        table: TableDue { to, ..table },
-                        holders: holders.clone(),
-                    });
-                    frequencies.activate().session(&capabilities[1]).give_iterator(to_each);
-                    documents.waits = true;
-                } else {
-                    let mut memberships = memberships.activate();
-                    let mut session = memberships.session(&capabilities[0]);
-                    documents.sketch_touched(|membership| session.give(membership));
-                }
+    let mut stash = Stash::<TermsRecord>::new();
+    let mut querying = Stash::<ResolvedQuery>::new();
+    operator.build(move |frontiers| {
+        updates.for_each_time(|time, data| stash.keep(&time, 2, data));
+        due.for_each_time(|time, data| stash.keep(&time, 2, data));
+        resolved.for_each_time(|time, data| querying.keep(&time, 3, data));
+        let mut documents = documents.borrow_mut();
+        while !documents.waits {
+            // Only the first two inputs bring changes of the corpus; queries only hold back the epochs after
+            // their own.
+            while let Some((capabilities, queries)) = querying.next_begun(&frontiers[..2], &stash) {
+                sketched
+                    .at(&capabilities)
+                    .give_all(queries.into_iter().map(|query| documents.subject(query)));
+            }
+            // An epoch is closed when no input can receive more of it.
+            let Some((capabilities, records)) = stash.next_closed(frontiers) else { break };
+            if let Some(table) = documents.apply_all(records) {
+                let holders: Vec<_> = documents.vocabulary.holders().collect();
+                let to_each = (0..peers)
+                    .map(|to| LocalFrequencies { table: TableDue { to, ..table }, holders: holders.clone() });
+                frequencies.at(&capabilities).give_all(to_each);
+                documents.waits = true;
+            } else {
+                let mut memberships = memberships.at(&capabilities);
+                documents.sketch_touched(|membership| memberships.give(membership));
             }
         }
     });
@@ -178,45 +159,39 @@ pub(super) fn weigh<'scope>(
     stages: &Stages,
 ) -> (Stream<'scope, Epoch, Vec<Membership>>, Stream<'scope, Epoch, Vec<EpochReport>>) {
     let scope = frequencies.scope();
-    let mut builder = OperatorBuilder::new("Weigh".to_owned(), scope);
-    let mut input = builder.new_input(frequencies, Exchange::new(|f: &LocalFrequencies| f.table.to));
-    let (memberships, memberships_stream) = builder.new_output();
-    let (reports, reached_stream) = builder.new_output();
-    let mut memberships = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(memberships);
-    let mut reports = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(reports);
+    let mut operator = Operator::new("Weigh", scope);
+    let mut input = operator.input(frequencies, Exchange::new(|f: &LocalFrequencies| f.table.to));
+    let (mut memberships, memberships_stream) = operator.output();
+    let (mut reports, reports_stream) = operator.output();
     let is_first = scope.index() == 0;
     let tables = stages.keeps.then(|| Arc::clone(&stages.tables));
 
-    builder.build(move |_| {
-        let mut stash = Stash::<LocalFrequencies>::new();
-        move |frontiers| {
-            input.for_each_time(|time, data| stash.keep(&time, 2, data));
-            while let Some((capabilities, parts)) = stash.next_closed(frontiers) {
-                let Some(TableDue { number, documents: count, .. }) = parts.first().map(|part| part.table)
-                else {
-                    continue;
-                };
-                let table = Arc::new(IdfTable::new(count, parts.into_iter().flat_map(|part| part.holders)));
-                if is_first {
-                    let fingerprint = table.fingerprint();
-                    if let Some(tables) = &tables {
-                        let mut tables = tables.lock();
-                        tables.insert(fingerprint, Arc::clone(&table));
-                    }
-                    let in_force = TableInForce { number, documents: count, fingerprint };
-                    reports.activate().session(&capabilities[1]).give(EpochReport::Table(in_force));
+    let mut stash = Stash::<LocalFrequencies>::new();
+    operator.build(move |frontiers| {
+        input.for_each_time(|time, data| stash.keep(&time, 2, data));
+        while let Some((capabilities, parts)) = stash.next_closed(frontiers) {
+            let Some(TableDue { number, documents: count, .. }) = parts.first().map(|part| part.table) else {
+                continue;
+            };
+            let table = Arc::new(IdfTable::new(count, parts.into_iter().flat_map(|part| part.holders)));
+            let mut reports = reports.at(&capabilities);
+            if is_first {
+                let fingerprint = table.fingerprint();
+                if let Some(tables) = &tables {
+                    tables.lock().insert(fingerprint, Arc::clone(&table));
                 }
-                let mut memberships = memberships.activate();
-                let mut session = memberships.session(&capabilities[0]);
-                let causes =
-                    documents.borrow_mut().sketch_all_by(table, |membership| session.give(membership));
-                if !causes.is_empty() {
-                    reports.activate().session(&capabilities[1]).give(EpochReport::Causes(causes));
-                }
+                let in_force = TableInForce { number, documents: count, fingerprint };
+                reports.give(EpochReport::Table(in_force));
+            }
+            let mut memberships = memberships.at(&capabilities);
+            let causes =
+                documents.borrow_mut().sketch_all_by(table, |membership| memberships.give(membership));
+            if !causes.is_empty() {
+                reports.give(EpochReport::Causes(causes));
             }
         }
     });
-    (memberships_stream, reached_stream)
+    (memberships_stream, reports_stream)
 }
 
 impl WeighedDocuments {
@@ -231,6 +206,19 @@ impl WeighedDocuments {
             waits: false,
             waiting,
         }
+    }
+
+    /// Applies the records of an epoch; returns the table that the epoch makes, if any. Updates are in the
+    /// order of their events, since they come over one channel from one operator.
+    fn apply_all(&mut self, records: Vec<TermsRecord>) -> Option<TableDue> {
+        let mut due = None;
+        for record in records {
+            match record {
+                TermsRecord::Update(update) => self.apply(update),
+                TermsRecord::Due(table) => due = Some(table),
+            }
+        }
+        due
     }
 
     /// Applies an event to the terms; its document is sketched later.

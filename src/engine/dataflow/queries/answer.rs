@@ -7,9 +7,9 @@ use std::rc::Rc;
 
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Exchange;
-use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use super::{AnswerPart, PartialAnswer, QueryId, QueryMatch};
+use crate::dataflow::operator::Operator;
 use dupflow_core::hash::SketchId;
 use dupflow_core::run::query::{Answer, LastEvent, Reply, SimilarDocument};
 use dupflow_core::time::Epoch;
@@ -130,21 +130,19 @@ pub(in crate::dataflow) fn answer(
     partial_answers: Stream<'_, Epoch, Vec<PartialAnswer>>,
     pending: Rc<RefCell<PendingQueries>>,
 ) {
-    let mut builder = OperatorBuilder::new("Answer".to_owned(), partial_answers.scope());
-    let mut partial_answers = builder.new_input(
+    let mut operator = Operator::new("Answer", partial_answers.scope());
+    let mut partial_answers = operator.input(
         partial_answers,
         Exchange::new(|partial_answer: &PartialAnswer| partial_answer.query_id.worker),
     );
-    builder.build(move |_| {
-        move |_| {
-            partial_answers.for_each_time(|time, data| {
-                // Partial answers are at the time of the epoch after the one that they describe.
-                let epoch = time.time() - 1;
-                for partial_answer in data.flat_map(|d| d.drain(..)) {
-                    let complete = pending.borrow_mut().add(partial_answer);
-                    complete.into_iter().for_each(|query| query.answer(epoch));
-                }
-            });
-        }
+    operator.build(move |_| {
+        partial_answers.for_each_time(|time, data| {
+            // Partial answers are at the time of the epoch after the one that they describe.
+            let epoch = time.time() - 1;
+            for partial_answer in data.flat_map(|d| d.drain(..)) {
+                let complete = pending.borrow_mut().add(partial_answer);
+                complete.into_iter().for_each(|query| query.answer(epoch));
+            }
+        });
     });
 }

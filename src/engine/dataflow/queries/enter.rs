@@ -4,15 +4,13 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use timely::container::CapacityContainerBuilder;
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::{Exchange, Pipeline};
 use timely::dataflow::operators::Capability;
-use timely::dataflow::operators::generic::OutputBuilder;
-use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use super::{AnswerPart, PartialAnswer, Probe, QuerySubject, ResolvedQuery, SketchedQuery};
 use crate::dataflow::epochs::Stash;
+use crate::dataflow::operator::Operator;
 use crate::dataflow::sketches::Sketches;
 use crate::dataflow::{Stages, parcels};
 use dupflow_core::block::{BlockKey, Blocking};
@@ -35,61 +33,54 @@ pub(in crate::dataflow) fn enter<'scope, D: Clone + 'static>(
 ) -> EnterOutputs<'scope> {
     let peers = resolved.scope().peers();
     let blocking = Arc::clone(&stages.blocking);
-    let mut builder = OperatorBuilder::new("Enter".to_owned(), resolved.scope());
-    let mut resolved = builder.new_input(resolved, Exchange::new(ResolvedQuery::owner));
-    let mut changed = builder.new_input(changed.clone(), Pipeline);
-    let (probes, guests_stream) = builder.new_output();
-    let (partial_answers, notes_stream) = builder.new_output();
-    let mut probes = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(probes);
-    let mut partial_answers = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(partial_answers);
+    let mut operator = Operator::new("Enter", resolved.scope());
+    let mut resolved = operator.input(resolved, Exchange::new(ResolvedQuery::owner));
+    let mut changed = operator.input(changed.clone(), Pipeline);
+    let (mut probes, probes_stream) = operator.output();
+    let (mut partial_answers, partial_answers_stream) = operator.output();
 
-    builder.build(move |_| {
-        let (mut waiting, nothing) = (Stash::<ResolvedQuery>::new(), Stash::<D>::new());
-        move |frontiers| {
-            let mut admit = |capabilities: &[Capability<Epoch>],
-                             present: &mut dyn Iterator<Item = ResolvedQuery>| {
-                let (mut probes, mut partial_answers) = (probes.activate(), partial_answers.activate());
-                let (mut probes, mut partial_answers) =
-                    (probes.session(&capabilities[0]), partial_answers.session(&capabilities[1]));
-                for ResolvedQuery { query_id, top, document, subject } in present {
-                    let sketched = match subject {
-                        QuerySubject::Sketch(id, sketch) => Some((id, *sketch)),
-                        QuerySubject::Stored(id) => Some((id, sketches.borrow().get(id).to_owned())),
-                        QuerySubject::Nothing | QuerySubject::Terms(_) | QuerySubject::Weighed(_) => None,
-                    };
-                    let (document, last_event) = document.unzip();
-                    let (is_sketched, mut sent) = (sketched.is_some(), 0);
-                    if let Some((id, sketch)) = sketched {
-                        let query = SketchedQuery { query_id, top, document, id, sketch };
-                        probes_of(&query, &*blocking, peers, |probe| {
-                            probes.give(probe);
-                            sent += 1;
-                        });
-                    }
-                    let part =
-                        AnswerPart::Entered { sketched: is_sketched, probes: sent, document: last_event };
-                    partial_answers.give(PartialAnswer { query_id, part });
+    let (mut waiting, nothing) = (Stash::<ResolvedQuery>::new(), Stash::<D>::new());
+    operator.build(move |frontiers| {
+        let mut send = |capabilities: &[Capability<Epoch>], queries: Vec<ResolvedQuery>| {
+            let (mut probes, mut partial_answers) =
+                (probes.at(capabilities), partial_answers.at(capabilities));
+            for ResolvedQuery { query_id, top, document, subject } in queries {
+                let sketched = match subject {
+                    QuerySubject::Sketch(id, sketch) => Some((id, *sketch)),
+                    QuerySubject::Stored(id) => Some((id, sketches.borrow().get(id).to_owned())),
+                    QuerySubject::Nothing | QuerySubject::Terms(_) | QuerySubject::Weighed(_) => None,
+                };
+                let (document, last_event) = document.unzip();
+                let (is_sketched, mut sent) = (sketched.is_some(), 0);
+                if let Some((id, sketch)) = sketched {
+                    let query = SketchedQuery { query_id, top, document, id, sketch };
+                    probes_of(&query, &*blocking, peers, |probe| {
+                        probes.give(probe);
+                        sent += 1;
+                    });
                 }
-            };
-            resolved.for_each_time(|time, data| {
-                let (mut held, mut others): (Vec<_>, Vec<_>) = data
-                    .flat_map(|d| d.drain(..))
-                    .partition(|query| matches!(query.subject, QuerySubject::Stored(_)));
-                if !held.is_empty() {
-                    waiting.keep(&time, 2, std::iter::once(&mut held));
-                }
-                if !others.is_empty() {
-                    admit(&[time.retain(0), time.retain(1)], &mut others.drain(..));
-                }
-            });
-            // Only the frontier is used.
-            changed.for_each_time(|_, _| ());
-            while let Some((capabilities, present)) = waiting.next_begun(&frontiers[1..], &nothing) {
-                admit(&capabilities, &mut present.into_iter());
+                let part = AnswerPart::Entered { sketched: is_sketched, probes: sent, document: last_event };
+                partial_answers.give(PartialAnswer { query_id, part });
             }
+        };
+        resolved.for_each_time(|time, data| {
+            let (mut stored, others): (Vec<_>, Vec<_>) = data
+                .flat_map(|d| d.drain(..))
+                .partition(|query| matches!(query.subject, QuerySubject::Stored(_)));
+            if !stored.is_empty() {
+                waiting.keep(&time, 2, std::iter::once(&mut stored));
+            }
+            if !others.is_empty() {
+                send(&[time.retain(0), time.retain(1)], others);
+            }
+        });
+        // Only the frontier is used.
+        changed.for_each_time(|_, _| ());
+        while let Some((capabilities, queries)) = waiting.next_begun(&frontiers[1..], &nothing) {
+            send(&capabilities, queries);
         }
     });
-    EnterOutputs { probes: guests_stream, partial_answers: notes_stream }
+    EnterOutputs { probes: probes_stream, partial_answers: partial_answers_stream }
 }
 
 /// Sends a query to all workers that own a block of its sketch, and to the one that owns the sketch, for its

@@ -25,12 +25,14 @@
 //! sorted after all others. This also holds where blocks are hot, or would become so, and where copies are a
 //! star.
 
+mod admit;
 mod answer;
 mod enter;
 mod find;
 
 use serde::{Deserialize, Serialize};
 
+pub(super) use admit::Admission;
 pub(super) use answer::{PendingQueries, answer};
 pub(super) use enter::enter;
 pub(super) use find::find;
