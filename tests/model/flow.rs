@@ -1,8 +1,7 @@
-//! Where a run waits, and how it fails: limits that hold the readers back, and failures after which no epoch
-//! closes.
+//! Backpressure and failures: limits that hold the readers back, and failures after which no epoch closes.
 //!
 //! Bug classes: memory that grows with a slow worker or a slow sink; a failure that makes a part of an epoch
-//! look like all of it, or leaves somebody waiting for ever.
+//! look complete, or leaves a thread waiting forever.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,7 +34,7 @@ struct Fast {
     last: Epoch,
     /// The greatest epoch that was ever asked for.
     asked: Arc<Mutex<Epoch>>,
-    /// Told when no more is asked for.
+    /// Signals that no more epochs are asked for.
     held_back: Sender<Epoch>,
 }
 
@@ -66,7 +65,7 @@ impl Intake for Fast {
     fn wake_with(&mut self, _: Box<dyn Fn() + Send>) {}
 }
 
-/// Has nothing, and stays in its epoch until it is released.
+/// Has no events, and stays in its epoch until it is released.
 struct Slow {
     epoch: Epoch,
     released: Arc<AtomicBool>,
@@ -76,7 +75,7 @@ struct Slow {
 /// What wakes a worker.
 type Wake = Box<dyn Fn() + Send>;
 
-/// An epoch that has been told, with the number of its deltas; `None` is the end.
+/// An emitted epoch, with the number of its deltas; `None` is the end.
 type Epochs = Receiver<Option<(Progress, usize)>>;
 
 impl Intake for Slow {
@@ -190,7 +189,7 @@ fn cancelled_workers_end_without_closing_what_is_open() {
 /// What a reader does.
 pub(crate) type Script = Box<dyn FnMut(&Queue) -> Result<(), SourceError> + Send>;
 
-/// Readers that do as they are told.
+/// Readers that follow a script.
 struct Scripts(Vec<Script>);
 
 impl std::fmt::Debug for Scripts {
@@ -217,7 +216,7 @@ impl Reader for Scripted {
     }
 }
 
-/// One document, all of one text.
+/// One document for each event, all with the same text.
 pub(crate) fn batch(offset: u64) -> Batch {
     let mut records = Records::default();
     let key = offset.to_string();
@@ -239,7 +238,7 @@ pub(crate) fn batch(offset: u64) -> Batch {
     }
 }
 
-/// A sink that does with each epoch as it is told, and keeps those that are written.
+/// A sink that follows a script, and keeps the epochs that are written.
 struct Watched<F> {
     memory: Arc<Mutex<Memory>>,
     first: F,
@@ -260,7 +259,7 @@ impl<F: FnMut(Epoch) -> io::Result<()>> Sink for Watched<F> {
     }
 }
 
-/// Runs readers to their end; what came of it, and what was written.
+/// Runs readers to their end; returns the result and the written epochs.
 pub(crate) fn run(
     stages: &Stages,
     readers: Vec<Script>,
@@ -287,7 +286,7 @@ pub(crate) fn run(
     (ended, written)
 }
 
-/// The epochs that are written: how many, and whether they are whole and in order.
+/// Checks that the written epochs are complete and in order; returns their number.
 fn whole(memory: &Memory) -> usize {
     for (epoch, progress) in (1..).zip(&memory.progress) {
         assert_eq!((progress.epoch, progress.next[&0]), (epoch, 2 * epoch), "two documents each");
@@ -315,7 +314,7 @@ fn a_slow_sink_holds_back_the_readers_and_no_worker() {
                     held_back.send(()).unwrap_or(());
                     return queue.push(*batch).map(|()| queue.cut()).or(Ok(()));
                 }
-                // The workers are on their way.
+                // Time for the workers to start.
                 queue.wait_for_room(std::time::Duration::MAX).unwrap();
                 refused = queue.try_push(*batch);
             }

@@ -1,5 +1,4 @@
-//! What follows from the law, tested without an oracle: the result is a function of the corpus, and nothing
-//! else.
+//! What follows from the law, tested without an oracle: the result is a function of the corpus alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -75,7 +74,7 @@ fn what_is_inserted_and_deleted_leaves_nothing() {
     });
 }
 
-/// Only a star looks at the ids, for its smallest one; so without stars a document may have any name.
+/// Only a star uses the ids, for its smallest one; so without stars a document may have any name.
 #[test]
 fn names_do_not_matter() {
     let mut plan = plan(CROWDED);
@@ -100,7 +99,7 @@ fn names_do_not_matter() {
     });
 }
 
-/// Retractions carry evidence too, so it must be the same at any time; and it decides nothing.
+/// Retractions carry evidence too, so it must not change with time; and it affects no result.
 #[test]
 fn evidence_changes_no_pair() {
     let plan = plan(CROWDED);

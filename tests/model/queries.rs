@@ -1,10 +1,10 @@
-//! QueryQueue: what a text is told is what it would be paired with, were it that of a new document whose id
-//! sorts after all others, at the end of the epoch that the answer names; what is told of a document is where
-//! it stands and the pairs that it is in.
+//! Queries: the answer to a text holds the pairs that a new document with this text would be in, if its id
+//! sorted after all others, at the end of the epoch that the answer names. The answer to an id holds the
+//! document's last event and the pairs that it is in.
 //!
-//! Bug classes: an answer that mixes two epochs; a query that leaves a trace in the deltas; one that a hot
-//! block, a star of copies or a new table of document frequencies treats in another way than a document; one
-//! that is never told, or twice.
+//! Bug classes: an answer that mixes two epochs; a query that changes the deltas; a query that a hot block, a
+//! star of copies or a new table of document frequencies treats differently from a document; a query with no
+//! reply, or with two.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -34,7 +34,7 @@ use crate::pipelines::{CROWDED, each_admitted, plan, small};
 use crate::retention;
 use crate::script::{Run, Stamped, deltas, deltas_through};
 
-/// A question, and of which epoch the answer is to be at least: a share of all epochs, of 8.
+/// A query, and the least epoch of its answer: a share of all epochs, of 8.
 type Asked = (Query, Epoch);
 
 fn questions() -> impl Strategy<Value = Vec<Asked>> {
@@ -47,14 +47,15 @@ fn questions() -> impl Strategy<Value = Vec<Asked>> {
     vec((question, after), 1..32)
 }
 
-/// What has been told, by question.
+/// The replies so far, by query.
 #[derive(Default)]
 struct Told {
     answers: Mutex<BTreeMap<usize, Vec<Result<Answer, Refusal>>>>,
     wakers: Mutex<Vec<Box<dyn Fn() + Send>>>,
 }
 
-/// An intake that asks between its batches, and at its end all that is left; it ends when all has been told.
+/// An intake that asks between its batches, and asks the remaining queries at its end; it ends when all have
+/// a reply.
 struct Asking {
     events: Box<dyn Intake>,
     queries: Arc<QueryQueue>,
@@ -103,11 +104,11 @@ impl Intake for Asking {
     }
 }
 
-/// The documents alive after an epoch, and the scheme in force.
+/// The live documents after an epoch, and the scheme in force.
 struct After {
     scheme: Scheme,
     alive: BTreeMap<DocId, (SketchId, Sketch)>,
-    /// Where documents stand, those without a token too.
+    /// The last events of documents, also of those without a token.
     found: BTreeMap<DocId, LastEvent>,
 }
 
@@ -143,7 +144,7 @@ fn new_one() -> DocId {
     DocId::new("\u{10ffff}").unwrap()
 }
 
-/// What is to be told, by brute force.
+/// The expected answer, by brute force.
 fn expected(stages: &Stages, after: &After, question: &Query, epoch: Epoch) -> Answer {
     let mut corpus = after.alive.clone();
     let (id, top, document) = match question {
@@ -187,7 +188,7 @@ fn evidence(stages: &Stages, (id, a): &(SketchId, Sketch), (other, b): &(SketchI
     Evidence { blocks: u16::try_from(blocks).unwrap(), look: verdict.look, components: verdict.components }
 }
 
-/// What answers were about, counted.
+/// Counts of the kinds of answers.
 #[derive(Default, Debug)]
 struct Seen {
     paired: AtomicUsize,
@@ -199,8 +200,8 @@ struct Seen {
     not_alive: AtomicUsize,
 }
 
-/// Runs a history with questions, and compares answers with brute force and deltas with those of a run that
-/// nobody asks.
+/// Runs a history with queries. Compares answers with brute force, and deltas with those of a run without
+/// queries.
 fn answers_are_right(
     plan: &Plan,
     epochs: &[Vec<Event>],
@@ -296,7 +297,7 @@ fn live_weights_with_exact_verification() {
     right(60, &plan(&format!("{LIVE}\nfilter = {{ verify = \"exact\" }}")));
 }
 
-/// Histories and questions are worth something.
+/// Histories and queries contain the interesting cases.
 #[test]
 fn crowded_blocks() {
     let seen = right(150, &plan(CROWDED));
@@ -313,7 +314,7 @@ fn every_sketch_with_every_blocking() {
     });
 }
 
-/// The pipelines that come with the program, with small caps.
+/// The shipped pipelines, with small caps.
 #[test]
 fn every_shipped_pipeline() {
     for (name, _) in dupflow::config::BUILT_IN {
@@ -325,7 +326,7 @@ fn every_shipped_pipeline() {
     }
 }
 
-/// How a run ends, in the tests of what becomes of those who ask.
+/// How a run ends, in the tests of pending queries.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Input,
@@ -334,8 +335,8 @@ enum End {
     Sink,
 }
 
-/// Many ask all the time, more than there is room for, each again once it has been told; then the run ends.
-/// Each question is replied to once, and whoever is not answered by then is refused.
+/// Several threads ask continuously, more than the queue has room for, each again once it has a reply; then
+/// the run ends. Each query gets one reply, and a query that is not answered by then is refused.
 #[test]
 fn each_who_asks_is_told_once_however_the_run_ends() {
     for end in [End::Input, End::Reader, End::Panic, End::Sink] {
@@ -349,7 +350,7 @@ fn each_who_asks_is_told_once_however_the_run_ends() {
             })
             .collect();
         drop(answered);
-        // One document for each answer, so that questions and documents go on together.
+        // One document for each answer, so that queries and documents alternate.
         let reader: flow::Script = Box::new(move |queue| {
             for offset in 0..200 {
                 answers.recv().unwrap();
@@ -377,7 +378,7 @@ fn each_who_asks_is_told_once_however_the_run_ends() {
     }
 }
 
-/// Asks until it is refused for good; how often it was answered, and how often there was no room.
+/// Asks until the queue is closed; returns how often it was answered, and how often the queue was full.
 fn ask_until_the_end(asker: u64, queries: &QueryQueue, answered: &Sender<()>) -> (usize, usize) {
     let (mut answers, mut full) = (0, 0);
     loop {

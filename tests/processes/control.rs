@@ -1,4 +1,4 @@
-//! What processes tell each other, and how they know that one is gone.
+//! Messages between processes, and the detection of lost processes.
 
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
@@ -11,7 +11,7 @@ fn next(events: &Receiver<(usize, ControlEvent)>) -> (usize, ControlEvent) {
     events.recv_timeout(PATIENCE).unwrap()
 }
 
-/// All that is heard, to the end.
+/// All events, to the end.
 fn rest(events: &Receiver<(usize, ControlEvent)>) -> Vec<(usize, ControlEvent)> {
     let mut heard = Vec::new();
     loop {
@@ -25,7 +25,7 @@ fn rest(events: &Receiver<(usize, ControlEvent)>) -> Vec<(usize, ControlEvent)> 
     }
 }
 
-/// Some processes, and what each of them hears.
+/// Some processes, and the events of each.
 fn group(count: usize, limits: Limits) -> (Vec<Connected>, Vec<Receiver<(usize, ControlEvent)>>) {
     let all = connected(processes(count, limits));
     let events = all.iter().map(listen).collect();
@@ -79,7 +79,7 @@ fn an_end_in_good_order_is_no_loss() {
     for of_one in &events[1..] {
         assert_eq!(next(of_one), (0, ControlEvent::Message(Message::Done)));
     }
-    // In any order, and at the same time: each waits until the others have read what it says.
+    // In any order, and at the same time: each waits until the others have read what it has sent.
     std::thread::scope(|scope| {
         scope.spawn(move || first.control.end());
         all.into_iter().for_each(|process| drop(scope.spawn(move || process.control.end())));
@@ -100,7 +100,7 @@ fn a_failure_reaches_all_with_its_reason() {
             assert_eq!(event, failed(&text), "at {index}");
         }
         drop(all);
-        // Whatever ends because of it is no news.
+        // Consequences of a failure are not reported again.
         assert!(events.iter().all(|of_one| rest(of_one).is_empty()));
     }
 }
@@ -129,7 +129,7 @@ fn if_process_0_ends_each_other_one_notices() {
     assert!(events.iter().all(|of_one| rest(of_one).is_empty()));
 }
 
-/// Three processes; what passes between process 1 and process 0 can be frozen.
+/// Three processes; the connection between process 1 and process 0 can be frozen.
 fn on_a_cable(limits: Limits) -> (Cable, Vec<Connected>) {
     let (behind, address) = listener();
     let (listeners, hosts): (Vec<_>, Vec<_>) = (0..3).map(|_| listener()).unzip();
@@ -147,7 +147,7 @@ fn a_process_that_says_nothing_is_lost() {
     let limits = Limits { beat: Duration::from_millis(50), lost: Duration::from_secs(2), ..limits() };
     let (cable, all) = on_a_cable(limits);
     let events: Vec<_> = all.iter().map(listen).collect();
-    // Beats pass: nobody is lost as long as they do.
+    // Beats pass: no process is lost while they do.
     all[1].control.send(Message::Opened(1));
     assert_eq!(next(&events[0]), (1, ControlEvent::Message(Message::Opened(1))));
     cable.freeze();

@@ -1,4 +1,4 @@
-//! The dataflow over several processes: the same closed epochs as one, and none that is not whole once a
+//! The dataflow over several processes: the same closed epochs as in one, and only complete ones after a
 //! process is cut off.
 
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ use crate::group::PATIENCE;
 /// A document's text or its end, at an offset.
 type DocumentEvent = (u64, String, Option<String>);
 
-/// What is told of closed epochs; `None` is the end.
+/// The closed epochs; `None` is the end.
 type Told = Option<(Progress, Vec<Delta>, Vec<DocChange>)>;
 
 fn stages(pipeline: &str) -> Stages {
@@ -36,7 +36,7 @@ fn history(epochs: u64) -> Vec<Vec<DocumentEvent>> {
         let random = hash::mix(epoch << 32 | n);
         let (id, page) = (random % 60, (random >> 8) % 7);
         let words = (0..60).map(|word| match (random >> 16) % 400 {
-            // One word is another one.
+            // One word is replaced.
             other if other == word => format!("edited{other}"),
             _ => format!("page{page}word{word}"),
         });
@@ -144,7 +144,7 @@ fn mesh(processes: usize) -> Vec<Vec<Option<TcpStream>>> {
     all
 }
 
-/// A process at work.
+/// A running process.
 struct Process {
     workers: Workers,
     cancellation: Arc<Cancellation>,
@@ -182,7 +182,7 @@ fn boxed(intake: impl Intake + Send + 'static) -> Box<dyn Intake + Send> {
     Box::new(intake)
 }
 
-/// What one process with this many workers tells.
+/// The closed epochs of one process with this many workers.
 fn alone(pipeline: &str, history: &[Vec<DocumentEvent>], workers: usize) -> Vec<Told> {
     let (tell, told) = channel();
     let (history, tell) = (history.to_vec(), Mutex::new(tell));
@@ -194,7 +194,7 @@ fn alone(pipeline: &str, history: &[Vec<DocumentEvent>], workers: usize) -> Vec<
     told.iter().collect()
 }
 
-/// What several processes tell.
+/// The closed epochs of several processes.
 fn together(pipeline: &str, history: &[Vec<DocumentEvent>], processes: usize, workers: usize) -> Vec<Told> {
     let all: Vec<Process> = mesh(processes)
         .into_iter()
@@ -242,7 +242,7 @@ fn several_processes_tell_what_one_tells() {
     }
 }
 
-/// The epochs that are told from here on, and whether the end is.
+/// The epochs that close from here on, and whether the end is reached.
 fn epochs(told: &Receiver<Told>) -> (Vec<Epoch>, bool) {
     let all: Vec<Told> = told.iter().collect();
     let ended = all.iter().any(Option::is_none);
@@ -343,7 +343,7 @@ fn what_is_no_message_is_a_loss() {
         process.cancellation.cancel();
         process.workers.join().unwrap();
         assert_eq!(epochs(&process.told), (vec![], false));
-        // It says no more, and no end in good order either.
+        // It sends no more, and no orderly end either.
         let mut said = Vec::new();
         let read = peer.read_to_end(&mut said);
         assert!(read.is_err() || !said.ends_with(&[0; 48]));

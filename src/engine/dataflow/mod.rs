@@ -1,11 +1,16 @@
 //! The dataflow: events in, pair deltas out. Only this folder uses timely and differential.
 //!
 //! ```text
-//! queries ──────────┬─ text, id ── find ─ enter ───────── probes ────── comparisons ─── partial answers ── answer
-//! events ─ ingest ──┼─ upsert ── collapse ─┬─ postings ── blocks ────── visit, compare ── accepted ─┐
-//!          (sketch) │  (by id)   (by       ├─ members ──────────────────────────────────── pairs ───┴─┬─ output
-//!                   ├─ ticks ──▲  sketch)  └─ pairs of copies ────────────────────────────────────────┤
-//!                   └─ progress ──────────────────────────────────────────────────────────────────────┘
+//! events   ingest ── upsert ── collapse ┬─── blocks ─ visit ── compare ── pairs ─┬─ output ───▶ emit
+//!          decode,   last      members  │    candi-   sketch   filter     of docu│  closed
+//!          sketch    event     of each  │    dates    is sent             ments  │  epochs
+//!                    of an id  sketch   ├─ members ──────────────────────────┘   │
+//!                       ▲               └─ pairs of copies ──────────────────────┤
+//! ticks    ingest ──────┘ clock, to all workers
+//! progress ingest ───────────────────────────────────────────────────────────────┘
+//! queries  ingest ── find ──── enter ─────── blocks ────────── compare ──────────── answer ───▶ reply
+//!          sketch    document  sketch        candidates        as of an epoch      counts
+//! by       batch     id        sketch        block    x        y          x, y      worker 0
 //! ```
 //!
 //! Time is the epoch. Operators are written by hand over totally ordered time: each keeps the records of an
