@@ -1,9 +1,9 @@
-//! What a run has to read before it is live: its own past.
+//! What a restarted run has to read before it is live: lines.
 //!
-//! A run that goes on where another one ended first takes the documents that were kept, then repeats the
-//! input from there up to where the output stands. Each is a **line**: no record from beyond it is read
-//! before everything this side of it has been, in all partitions and all processes; and it lies between two
-//! epochs. Behind the last one the run is live.
+//! A run that continues an earlier one first restores the stored documents, then repeats the input from there
+//! up to the mark of the output. The end of each step is a **line**: no record beyond it is read before
+//! everything before it has been, in all partitions and all processes. A line lies between two epochs. After
+//! the last line the run is live.
 
 use std::collections::VecDeque;
 
@@ -14,30 +14,30 @@ use crate::time::{Epoch, Offsets};
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Line {
-    /// Behind all documents that are restored.
+    /// After all restored documents.
     Restored,
-    /// Behind these offsets: each partition is read up to there, exclusive. One that is not named has nothing
-    /// this side of it.
+    /// At these offsets, exclusive: each partition is read up to there. A partition that is not named has
+    /// nothing before the line.
     Offsets(Offsets),
 }
 
-/// The lines that are ahead, with what is still missing this side of the next one.
+/// The lines that have not been crossed, and what is still missing before the next one.
 #[derive(Clone, Debug, Default)]
 pub struct Ahead {
     lines: VecDeque<Line>,
-    /// Lines crossed.
+    /// Number of lines crossed.
     crossed: u32,
-    /// The next line has been reached here, and others are waited for.
+    /// This process has reached the next line and waits for the others.
     waits: bool,
 }
 
 impl Ahead {
-    /// These, in this order.
+    /// These lines, in this order.
     pub fn of(lines: impl IntoIterator<Item = Line>) -> Self {
         Self { lines: lines.into_iter().collect(), crossed: 0, waits: false }
     }
 
-    /// Of these lines what concerns partitions that are read here.
+    /// The same lines, restricted to partitions that this process reads.
     #[must_use]
     pub fn here(mut self, is_here: impl Fn(u32) -> bool) -> Self {
         for line in &mut self.lines {
@@ -48,7 +48,7 @@ impl Ahead {
         self
     }
 
-    /// Whether no line is ahead.
+    /// Whether there is no line left.
     pub fn is_live(&self) -> bool {
         self.lines.is_empty()
     }
@@ -58,7 +58,7 @@ impl Ahead {
         self.crossed
     }
 
-    /// Whether a record of this partition, the one before the offset `next`, lies beyond the next line.
+    /// Whether the record before the offset `next` in this partition is beyond the next line.
     pub(super) fn holds(&self, partition: u32, next: u64) -> bool {
         match self.lines.front() {
             None => false,
@@ -67,8 +67,8 @@ impl Ahead {
         }
     }
 
-    /// The offset of the line in this partition, exclusive, if one is ahead; 0 if nothing of it lies this
-    /// side.
+    /// The offset of the next line in this partition, exclusive, if there is one; 0 if the partition has
+    /// nothing before it.
     pub(super) fn of_partition(&self, partition: u32) -> Option<u64> {
         let offsets = self.lines.iter().find_map(|line| match line {
             Line::Restored => None,
@@ -77,7 +77,7 @@ impl Ahead {
         offsets.map(|left| left.get(&partition).copied().unwrap_or(0))
     }
 
-    /// A partition has been read up to `next`, exclusive.
+    /// Notes that a partition has been read up to `next`, exclusive.
     pub(super) fn read(&mut self, partition: u32, next: u64) {
         if let Some(Line::Offsets(left)) = self.lines.front_mut()
             && left.get(&partition).is_some_and(|line| *line <= next)
@@ -86,20 +86,20 @@ impl Ahead {
         }
     }
 
-    /// All documents have been restored.
+    /// Notes that all documents have been restored.
     pub(super) fn restored(&mut self) {
         if let Some(line @ Line::Restored) = self.lines.front_mut() {
             *line = Line::Offsets(Offsets::new());
         }
     }
 
-    /// Whether the next line has just been reached here; true once for each.
+    /// Whether this process has just reached the next line; true once for each line.
     pub(super) fn reaches(&mut self) -> bool {
         let reached = matches!(self.lines.front(), Some(Line::Offsets(left)) if left.is_empty());
         reached && !std::mem::replace(&mut self.waits, true)
     }
 
-    /// Everybody has reached it.
+    /// Removes the next line, which all processes have reached.
     pub(super) fn cross(&mut self) {
         self.lines.pop_front();
         self.crossed += 1;
@@ -107,13 +107,13 @@ impl Ahead {
     }
 }
 
-/// Who else takes part in a run: other processes. Called under the queue's lock: it must not wait, nor use
+/// The other processes of a run. Called under the lock of the queue: an implementation must not wait, nor use
 /// the queue.
 pub trait Peers: Send + Sync {
-    /// An epoch has been opened here: the others are to follow, by [`Queue::follow`](super::Queue::follow).
+    /// This process has opened an epoch: the others follow by [`Queue::follow`](super::Queue::follow).
     fn opened(&self, epoch: Epoch);
 
-    /// Here all this side of a line has been read, with this epoch open. Once all have, all are told to
-    /// [cross](super::Queue::cross) it, at one epoch.
+    /// This process has read everything before a line, with this epoch open. Once all processes have, each
+    /// one [crosses](super::Queue::cross) the line at the same epoch.
     fn reached(&self, line: u32, epoch: Epoch);
 }

@@ -1,4 +1,4 @@
-//! What becomes of bad records: counted by reason, logged once per reason, kept on request.
+//! Handles bad records: counted by reason, logged once per reason, and kept on request.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,31 +27,31 @@ pub enum OnError {
     Fail,
 }
 
-/// A bad record and where it stands.
+/// A bad record, its place and its reason.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub struct BadRecordAt {
-    /// What is wrong.
+    /// The reason.
     pub reason: BadRecord,
     /// The input as the user named it, or the file of a folder.
     pub input: Arc<str>,
-    /// Where in it.
+    /// Its place in the input.
     pub place: Place,
-    /// What the system or the decompressor says, if it was asked.
+    /// The message of the system or the decompressor, if there is one.
     pub cause: Option<String>,
 }
 
-/// Where in its input a bad record stands.
+/// The place of a bad record in its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In this line, from 1.
+    /// The line with this number, from 1.
     Line(u64),
-    /// At this offset.
+    /// The record at this offset.
     Offset(u64),
-    /// It is this record of its file, from 0.
+    /// The record with this number in its file, from 0.
     Record(u64),
-    /// It begins at this byte of its file, from 0.
+    /// The record that begins at this byte of its file, from 0.
     Byte(u64),
-    /// The record is the input itself, or the file.
+    /// The whole input or file.
     Whole,
 }
 
@@ -73,19 +73,19 @@ impl fmt::Display for BadRecordAt {
     }
 }
 
-/// What has become of the records of one input.
+/// Counts of the records of one input.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// Those that are documents; a delete is none.
+    /// Records that are documents; a delete is not counted.
     pub documents: u64,
-    /// Those that are none.
+    /// Bad records.
     pub bad: u64,
-    /// What is wrong with the first bad one that was met.
+    /// The reason of the first bad record.
     pub first: Option<String>,
 }
 
 impl Tally {
-    /// What is wrong with an input of this name if it holds records, and none of them is a document.
+    /// An error message for an input of this name, if it has records and none of them is a document.
     pub fn no_document(&self, name: &str) -> Option<String> {
         let Self { documents: 0, bad: bad @ 1.., first } = self else { return None };
         let records = if *bad == 1 { "record" } else { "records" };
@@ -104,61 +104,63 @@ impl AddAssign<&Self> for Tally {
     }
 }
 
-/// Tallies by input. Files of a folder belong to it, and have none of their own.
+/// Counts by input. Files of a folder count for the folder.
 #[derive(Debug, Default)]
 struct Tallies {
     by_input: BTreeMap<Arc<str>, Tally>,
     folder_of: BTreeMap<Arc<str>, Arc<str>>,
 }
 
-/// The run's one place for bad records, shared by the reader and the workers.
+/// Collects the bad records of a run; shared by the readers and the workers.
 #[derive(Debug, Default)]
 pub struct BadRecords {
     on_error: OnError,
     dead_letter: Option<DeadLetter>,
-    /// Whether they are kept with their epoch.
+    /// Whether bad records are kept with their epoch.
     with_epoch: bool,
     counts: Mutex<BTreeMap<BadRecord, u64>>,
-    /// Sound records that hold no document.
+    /// Valid records without a document, by reason.
     skipped: Mutex<BTreeMap<&'static str, u64>>,
-    /// By input, where all of each is read; none where a run continues in the middle.
+    /// Counts by input, if all inputs are read from their beginnings; `None` if a run continues in the
+    /// middle.
     tallies: Mutex<Option<Tallies>>,
 }
 
 impl BadRecords {
-    /// Counts from zero.
+    /// No records so far.
     pub fn new(on_error: OnError, dead_letter: Option<DeadLetter>) -> Self {
         Self { on_error, dead_letter, ..Self::default() }
     }
 
-    /// Counts from zero; whoever reports a record keeps it with its epoch, as a [`Letter`].
+    /// No records so far; the reader or worker that reports a record keeps it with its epoch, as a
+    /// [`Letter`].
     pub fn with_epochs(on_error: OnError) -> Self {
         Self { on_error, with_epoch: true, ..Self::default() }
     }
 
-    /// Counts a sound record that holds no document, by why, in one word.
+    /// Counts a valid record without a document; `why` is one word.
     pub(super) fn skip(&self, why: &'static str) {
         *self.skipped.lock().entry(why).or_default() += 1;
     }
 
-    /// How many sound records held no document, by why.
+    /// The numbers of valid records without a document, by reason.
     pub fn skipped(&self) -> BTreeMap<&'static str, u64> {
         self.skipped.lock().clone()
     }
 
-    /// From now on the records of each input are counted: all inputs are read from their beginnings.
+    /// Counts the records of each input from now on: all inputs are read from their beginnings.
     pub(super) fn count_inputs(&self) {
         self.tallies.lock().get_or_insert_default();
     }
 
-    /// What is counted of this file is counted for the folder that it is in.
+    /// Counts the records of this file for the folder that has it.
     pub(super) fn belongs(&self, file: &Arc<str>, folder: &Arc<str>) {
         if let Some(tallies) = &mut *self.tallies.lock() {
             tallies.folder_of.insert(Arc::clone(file), Arc::clone(folder));
         }
     }
 
-    /// Counts records of an input, where they are counted.
+    /// Adds to the counts of an input, if they are kept.
     pub(super) fn tally(&self, input: &Arc<str>, of: &Tally) {
         if let Some(Tallies { by_input, folder_of }) = &mut *self.tallies.lock() {
             let input = folder_of.get(input).unwrap_or(input);
@@ -170,12 +172,13 @@ impl BadRecords {
         }
     }
 
-    /// Counts a bad record of an input, where they are counted.
+    /// Counts a bad record of an input, if counts by input are kept.
     pub(super) fn tally_bad(&self, input: &Arc<str>, at: &BadRecordAt) {
         self.tally(input, &Tally { documents: 0, bad: 1, first: Some(at.to_string()) });
     }
 
-    /// Whether no bad record of an input has been met, so that what is wrong with one is worth finding out.
+    /// Whether this is the first bad record of its input or its reason, so that the exact cause is worth
+    /// computing.
     pub(super) fn is_first(&self, input: &Arc<str>, reason: BadRecord) -> bool {
         let counts = self.counts.lock();
         if !counts.contains_key(&reason) {
@@ -189,33 +192,35 @@ impl BadRecords {
         })
     }
 
-    /// What has become of the records of each input, by name; nothing where a run continues in the middle.
+    /// The counts of each input, by name; empty where a run continues in the middle.
     pub fn tallies(&self) -> BTreeMap<Arc<str>, Tally> {
         let tallies = self.tallies.lock();
         tallies.as_ref().map(|tallies| tallies.by_input.clone()).unwrap_or_default()
     }
 
-    /// The inputs that hold records and no document, a line each, once all has been read.
+    /// The inputs that have records and no document, one message for each. Call it after everything has been
+    /// read.
     pub fn without_document(&self) -> Vec<String> {
         self.tallies().iter().filter_map(|(name, tally)| tally.no_document(name)).collect()
     }
 
-    /// Whether they are kept with their epoch.
+    /// Whether bad records are kept with their epoch.
     pub fn with_letters(&self) -> bool {
         self.with_epoch
     }
 
-    /// The letter of a record that has been reported, if it is kept with its epoch. It holds the beginning of
-    /// a very long one.
+    /// The letter of a reported record, if bad records are kept with their epoch. Of a very long record it
+    /// has the beginning.
     pub fn letter(&self, letter: impl FnOnce() -> Letter) -> Option<Letter> {
         self.with_epoch.then(letter)
     }
 
-    /// Counts a record, logs the first one of its reason, and keeps it: `head`, then all of `tail`, without
-    /// the end of its line. `tail` is read to its end in any case, and must not fail.
+    /// Counts a record, logs the first one of its reason, and writes it to the dead-letter file. Its bytes
+    /// are `head` and then all of `tail`, without the line end. `tail` is always read to its end, and must
+    /// not fail.
     ///
     /// # Errors
-    /// The record itself under [`OnError::Fail`], and a dead-letter file that cannot be written.
+    /// The record itself under [`OnError::Fail`], or a dead-letter file that cannot be written.
     pub fn report(&self, at: BadRecordAt, head: &[u8], tail: &mut dyn Read) -> Result<(), SourceError> {
         let first = {
             let mut counts = self.counts.lock();
@@ -233,20 +238,21 @@ impl BadRecords {
         }
         match &self.dead_letter {
             Some(letter) => letter.keep(head, tail)?,
-            // From memory or from an input that holds back its errors, to nowhere.
+            // Neither side can fail: `tail` is memory or an input that holds back its errors.
             None => drop(io::copy(tail, &mut io::sink())),
         }
         match self.on_error {
             OnError::Count => Ok(()),
             OnError::Fail => {
-                // The run ends here, and no epoch that would flush it comes.
+                // The run ends here, so no later epoch would flush the file.
                 self.flush()?;
                 Err(at.into())
             }
         }
     }
 
-    /// As [`Self::report`], for a record that is a file or an input: `{"file":…,"reason":…}` stands for it.
+    /// Like [`Self::report`], for a record that is a file or an input; it is written as
+    /// `{"file":…,"reason":…}`.
     ///
     /// # Errors
     /// As [`Self::report`].
@@ -255,23 +261,23 @@ impl BadRecords {
         self.report(at, line.to_string().as_bytes(), &mut io::empty())
     }
 
-    /// Bad records so far, by reason.
+    /// Numbers of bad records so far, by reason.
     pub fn counts(&self) -> BTreeMap<&'static str, u64> {
         let counts = self.counts.lock();
         counts.iter().map(|(bad, &count)| (bad.reason(), count)).collect()
     }
 
-    /// Writes out what the dead-letter file still buffers: the bad records of an epoch are kept before its
-    /// deltas are written.
+    /// Flushes the dead-letter file. Called before the deltas of an epoch are written, so that its bad
+    /// records are kept first.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub fn flush(&self) -> Result<(), SourceError> {
         self.dead_letter.as_ref().map_or(Ok(()), |letter| letter.writing(|out| out.flush()))
     }
 }
 
-/// The file that keeps bad records whole, one a line.
+/// A file of complete bad records, one per line.
 #[derive(Debug)]
 pub struct DeadLetter {
     path: PathBuf,
@@ -279,7 +285,7 @@ pub struct DeadLetter {
 }
 
 impl DeadLetter {
-    /// Creates or empties the file.
+    /// Creates the file, or truncates it.
     ///
     /// # Errors
     /// If that is not possible.
@@ -304,9 +310,9 @@ impl DeadLetter {
     }
 }
 
-/// The first bytes for a log line: at most 80 characters. The log escapes what has to be.
+/// The first bytes for a log line, at most 80 characters; the log escapes them.
 fn beginning(record: &[u8]) -> String {
-    // 80 characters are at most 320 bytes, so that a character cut at the end is not shown.
+    // 80 characters have at most 320 bytes, so a character that is cut there is not shown.
     let start = &record[..record.len().min(4 * 80)];
     String::from_utf8_lossy(start).chars().take(80).collect()
 }

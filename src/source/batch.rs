@@ -1,4 +1,4 @@
-//! What a reader hands to the workers.
+//! Batches of raw records, which readers give to workers.
 
 use std::io::BufRead;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use super::{LineRules, Place, Shape};
 use crate::codec::Changes;
 use crate::doc::{DocId, Letter, Position};
 
-/// Records of one input and one partition, in order of offset, not yet looked into.
+/// Records of one input and one partition, in order of offset, not yet decoded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
     /// The input as the user named it, for messages.
@@ -18,57 +18,58 @@ pub struct Batch {
     pub partition: u32,
     /// Number of records.
     pub records: u64,
-    /// The offset after its last record: whoever goes on from there misses nothing and repeats nothing. A
-    /// batch without records says only this, where a partition was read on and nothing is to be handed over.
+    /// The offset after its last record: a reader that continues there misses and repeats nothing. A batch
+    /// without records reports only this: the partition was read, and there was nothing to push.
     pub next: u64,
     /// The records.
     pub payload: Payload,
-    /// Records before [`Self::next`] that the reader found to be bad, if they are kept with their epoch.
+    /// Bad records before [`Self::next`] that the reader found, if they are kept with their epoch.
     pub letters: Vec<Letter>,
-    /// Where each of several processes reads all: a hash of what the batch was for all of them.
+    /// Where every process reads everything: a hash of the whole batch, the same in all processes.
     pub seen: Option<u64>,
 }
 
 /// The records of a [`Batch`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Payload {
-    /// Lines of a feed, whole as they were read, with their ends (the last line of an input may have none);
-    /// some may be blank, which are no records.
+    /// Lines of a feed with their line ends (the last line of an input may have none). Blank lines are not
+    /// records.
     Lines {
         /// The lines.
         bytes: Vec<u8>,
-        /// The number of the first one in the input, from 1, blank lines included.
+        /// The number of the first line in the input, from 1, counting blank lines.
         first_line: u64,
         /// The offset of the first record; the others follow without gaps.
         first: u64,
-        /// How they are understood.
+        /// The rules for the lines.
         rules: Arc<LineRules>,
     },
-    /// Files that each hold one document.
+    /// Files that are one document each.
     Files {
         /// The files.
         files: Vec<FileDocument>,
         /// The offset of the first one; the others follow without gaps.
         first: u64,
     },
-    /// Records with keys, as a log holds them.
+    /// Records with keys, as in a Kafka topic.
     Records(Records),
-    /// Documents as an earlier run kept them: they stand in no partition.
+    /// Documents that an earlier run stored. They have no position in this source.
     Kept(Changes),
 }
 
-/// Records with keys, and the [`Shape`] in which their values hold documents; by default the key is the
-/// document's id, the value its text, and no value or an empty one ends the document.
+/// Records with keys, and the [`Shape`] of their values. By default the key is the document's id, the value
+/// is its text, and a missing or empty value deletes the document.
 ///
-/// All bytes lie in one buffer, so that a batch is two or three allocations however many records it has.
+/// All bytes are in one buffer, so a batch takes two or three allocations for any number of records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Records {
     shape: Arc<Shape>,
-    /// The offset of the first record of their file, if they are of one.
+    /// If the records are from a file: the offset of its first record.
     file: Option<u64>,
     bytes: Vec<u8>,
     entries: Vec<Entry>,
-    /// Headers: the record's place in `entries`, which of the shape's headers, the value; in order of record.
+    /// Headers: the index of the record in `entries`, the index of the header in the shape, and the value; in
+    /// order of record.
     headers: Vec<(usize, usize, Range<usize>)>,
 }
 
@@ -81,10 +82,10 @@ struct Entry {
     value: Option<Range<usize>>,
 }
 
-/// One record with a key, borrowed from where it lies.
+/// One record with a key, borrowed from its buffer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KeyedRecord<'a> {
-    /// Its offset in its partition; offsets ascend and may have gaps. Records of several documents may share
+    /// Its offset in its partition. Offsets ascend and may have gaps; records of several documents may share
     /// one.
     pub offset: u64,
     /// When it was written, in unix seconds, if that is known.
@@ -96,27 +97,27 @@ pub struct KeyedRecord<'a> {
 }
 
 impl Records {
-    /// No records, of this shape.
+    /// An empty list with this shape.
     pub fn of(shape: Arc<Shape>) -> Self {
         Self { shape, ..Self::default() }
     }
 
-    /// No records, of a file whose first record has this offset.
+    /// An empty list for a file whose first record has the offset `first`.
     pub(super) fn of_file(shape: Arc<Shape>, first: u64) -> Self {
         Self { shape, file: Some(first), ..Self::default() }
     }
 
-    /// Where the record at an offset stands, for messages.
+    /// Where the record at an offset is, for messages.
     pub(super) fn place(&self, offset: u64) -> Place {
         self.file.map_or(Place::Offset(offset), |first| Place::Record(offset - first))
     }
 
-    /// In which shape their values are.
+    /// The shape of the values.
     pub fn shape(&self) -> &Arc<Shape> {
         &self.shape
     }
 
-    /// Appends a record, whose offset must not be less than those before.
+    /// Appends a record, whose offset must not be less than the last one.
     pub fn push(&mut self, record: KeyedRecord<'_>) {
         debug_assert!(self.entries.last().is_none_or(|last| last.offset <= record.offset), "offsets ascend");
         let mut append = |part: &[u8]| {
@@ -128,7 +129,7 @@ impl Records {
         self.entries.push(Entry { offset: record.offset, ts: record.ts, key, value });
     }
 
-    /// Gives the last record a header: `which` of those that the shape names.
+    /// Adds a header to the last record; `which` is its index in the shape.
     pub fn push_header(&mut self, which: usize, value: &[u8]) {
         debug_assert!(!self.entries.is_empty(), "a header belongs to a record");
         let start = self.bytes.len();
@@ -145,14 +146,14 @@ impl Records {
         })
     }
 
-    /// The headers of the record at this place, from 0: which of those that the shape names, and its value.
+    /// The headers of the record at index `place`: the index of each in the shape, and its value.
     pub fn headers(&self, place: usize) -> impl Iterator<Item = (usize, &[u8])> + Clone {
         let from = self.headers.partition_point(|(entry, ..)| *entry < place);
         let own = self.headers[from..].iter().take_while(move |(entry, ..)| *entry == place);
         own.map(|(_, which, value)| (*which, &self.bytes[value.clone()]))
     }
 
-    /// Parts them: those before an offset, and the rest.
+    /// Splits the list: the records before an offset, and the rest.
     #[cfg(any(feature = "kafka", test))]
     pub(super) fn part(&self, offset: u64) -> (Self, Self) {
         let (mut before, mut rest) = (self.emptied(), self.emptied());
@@ -164,12 +165,12 @@ impl Records {
         (before, rest)
     }
 
-    /// None, of the same shape and file.
+    /// An empty list with the same shape and file.
     pub(super) fn emptied(&self) -> Self {
         Self { shape: Arc::clone(&self.shape), file: self.file, ..Self::default() }
     }
 
-    /// Forgets them.
+    /// Removes all records.
     pub(super) fn clear(&mut self) {
         *self = self.emptied();
     }
@@ -179,40 +180,40 @@ impl Records {
         self.bytes.len()
     }
 
-    /// How many there are.
+    /// Number of records.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no records.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 }
 
-/// A file that holds one document's text.
+/// A file that is one document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileDocument {
     /// The document.
     pub id: DocId,
-    /// Where its text is.
+    /// The file.
     pub path: PathBuf,
     /// The file's size in bytes when it was listed.
     pub bytes: u64,
 }
 
-/// One record's line.
+/// The line of one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line<'a> {
     pub(super) offset: u64,
     /// From 1.
     pub(super) number: u64,
-    /// With its end, if it has one.
+    /// With its line end, if it has one.
     pub(super) bytes: &'a [u8],
 }
 
 impl Batch {
-    /// What the batch weighs in the queue: bytes of lines and records, or of the files that it names.
+    /// Size for the limits of the queue, in bytes: of the lines and records, or of the named files.
     pub fn bytes(&self) -> u64 {
         match &self.payload {
             Payload::Lines { bytes, .. } => bytes.len() as u64,
@@ -222,13 +223,13 @@ impl Batch {
         }
     }
 
-    /// The position after its last record; none if its documents are those of an earlier run.
+    /// The position after its last record; `None` for documents of an earlier run.
     pub fn end(&self) -> Option<Position> {
         let is_read = !matches!(self.payload, Payload::Kept(_));
         is_read.then_some(Position { partition: self.partition, offset: self.next })
     }
 
-    /// Documents of an earlier run.
+    /// A batch of documents of an earlier run.
     pub fn kept(documents: Changes) -> Self {
         let records = documents.iter().count() as u64;
         let payload = Payload::Kept(documents);
@@ -244,8 +245,8 @@ impl Batch {
     }
 }
 
-/// The records among the lines of a batch whose first line has the number `first_line`, and its first record
-/// the offset `first`.
+/// The records in the lines of a batch. The first line has the number `first_line`, the first record the
+/// offset `first`.
 pub(super) fn records(bytes: &[u8], first_line: u64, first: u64) -> impl Iterator<Item = Line<'_>> {
     let (mut offset, mut number) = (first, first_line);
     split(bytes).filter_map(move |bytes| {
@@ -257,16 +258,16 @@ pub(super) fn records(bytes: &[u8], first_line: u64, first: u64) -> impl Iterato
     })
 }
 
-/// A line without a record; it has a number but no position.
+/// Whether a line is blank: it has a number but no offset.
 pub(super) fn is_blank(line: &[u8]) -> bool {
     line.trim_ascii_start().is_empty()
 }
 
-/// The lines of a buffer, each with its end.
+/// The lines of a buffer, each with its line end.
 fn split(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let from = rest;
-        // A slice as a reader: it finds the newline with the platform's `memchr`, and cannot fail.
+        // `skip_until` on a slice finds the newline with the platform's `memchr`, and cannot fail.
         let length = rest.skip_until(b'\n').unwrap_or(0);
         (length > 0).then(|| &from[..length])
     })

@@ -1,7 +1,7 @@
-//! Cuts a run of records into batches and epochs.
+//! Cuts a stream of records into batches and epochs.
 //!
-//! Records come in one by one, in order; [`Batch`]es go to the [`Queue`]. A batch ends with its input, with
-//! its epoch, at a bad record, before the reader waits for more input, and as soon as it has
+//! The reader adds records one by one, in order; [`Batch`]es are pushed to the [`Queue`]. A batch ends when
+//! its input or its epoch ends, at a bad record, before the reader waits for input, and when it has
 //! [`BATCH_RECORDS`] records or [`BATCH_BYTES`] bytes.
 
 use std::mem;
@@ -16,7 +16,7 @@ use crate::doc::{Letter, Position};
 use crate::hash;
 use crate::time::Clock;
 
-/// Why reading ends before the input does.
+/// Why reading stops before the end of the input.
 #[derive(Debug)]
 pub(super) enum Ended {
     Closed,
@@ -35,18 +35,18 @@ impl From<SourceError> for Ended {
     }
 }
 
-/// The partition of all recorded inputs together.
+/// The partition number of all recorded inputs.
 pub(super) const PARTITION: u32 = 0;
 
-/// Records after which a batch is full, inclusive: an epoch of 1,000 short records makes 8 batches, so that 2
-/// to 4 workers share it evenly.
+/// Records in a full batch, inclusive. An epoch of 1,000 short records is 8 batches, which 2 to 4 workers
+/// share evenly.
 const BATCH_RECORDS: u64 = 128;
 
-/// Bytes after which a batch is full, inclusive: the same for long records, and a batch stays within a core's
-/// second-level cache between the reader and the worker.
+/// Bytes in a full batch, inclusive: the limit for long records. A batch stays within a core's second-level
+/// cache between the reader and the worker.
 const BATCH_BYTES: usize = 128 << 10;
 
-/// See the [module](self).
+/// Cuts records into batches and epochs; see the [module](self).
 pub(super) struct Cutter<'q> {
     queue: &'q Queue,
     clock: &'q dyn Clock,
@@ -54,34 +54,34 @@ pub(super) struct Cutter<'q> {
     pace: Option<Pace>,
 
     share: Share,
-    /// Batches that have been made.
+    /// Batches made so far, including those of other processes.
     batches: u64,
-    /// The offset of the first record that is handed over; those before it are passed by.
+    /// The offset of the first record that is pushed; earlier ones are skipped.
     begin: u64,
-    /// Where the partition has a line: a batch ends there.
+    /// The line that this partition has to reach; a batch ends there.
     line_at: Option<u64>,
     /// The offset of the next record.
     next: u64,
-    /// [`Batch::next`] of the last batch that was handed over.
+    /// [`Batch::next`] of the last batch that was pushed.
     told: u64,
-    /// Records in the open epoch so far, bad ones included.
+    /// Records in the open epoch, including bad ones.
     in_epoch: u64,
-    /// The bits of the last `ts`.
+    /// The bits of the last record time.
     last_ts: Option<u64>,
 
     input: Arc<str>,
-    /// How its lines are understood.
+    /// The rules for its lines.
     rules: Arc<LineRules>,
-    /// The next line's number.
+    /// The number of the next line.
     line: u64,
-    /// The open batch: its first line, its records so far, and one of the three payloads.
+    /// The open batch: its first line, its number of records, and one of the three payloads below.
     first_line: u64,
     records: u64,
     lines: Vec<u8>,
     files: Vec<FileDocument>,
     file_bytes: u64,
     rows: Records,
-    /// Of bad records since the last batch.
+    /// Bad records since the last batch.
     letters: Vec<Letter>,
 }
 
@@ -120,17 +120,17 @@ impl<'q> Cutter<'q> {
         }
     }
 
-    /// Whether it is told if the next record is bad.
+    /// Whether this process reports the next record if it is bad.
     pub(super) fn tells(&self) -> bool {
         self.is_wanted() && self.share.tells()
     }
 
-    /// Whether the next record is handed over, or passed by.
+    /// Whether the next record is pushed; otherwise it is skipped.
     fn is_wanted(&self) -> bool {
         self.next >= self.begin
     }
 
-    /// What follows belongs to this input.
+    /// Begins the next input.
     pub(super) fn begin(&mut self, input: Arc<str>) -> Result<(), Closed> {
         self.flush()?;
         self.input = input;
@@ -140,32 +140,32 @@ impl<'q> Cutter<'q> {
         Ok(())
     }
 
-    /// The lines of the input are understood so. Before the first one that is a record.
+    /// Sets the rules of the input's lines, before the first line that is a record.
     pub(super) fn understand(&mut self, rules: LineRules) {
         self.rules = Arc::new(rules);
     }
 
-    /// What follows are rows of a file, in this shape; the first one has this offset.
+    /// Begins the rows of a file in this shape; the first one has the offset `first`.
     pub(super) fn rows_of(&mut self, shape: &Arc<Shape>, first: u64) {
         self.rows = Records::of_file(Arc::clone(shape), first);
     }
 
-    /// The number of the line that is read next, from 1.
+    /// The number of the next line, from 1.
     pub(super) fn line_number(&self) -> u64 {
         self.line
     }
 
-    /// Where the next line is to be appended. Only [`Self::line`] or [`Self::take_line`] may follow.
+    /// The buffer to which the reader appends the next line, before [`Self::line`] or [`Self::take_line`].
     pub(super) fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.lines
     }
 
-    /// Takes back what was appended to the buffer from `start`.
+    /// Removes the bytes from `start` on from the buffer.
     pub(super) fn take_line(&mut self, start: usize) -> Vec<u8> {
         self.lines.split_off(start)
     }
 
-    /// The buffer holds one more line, from `start`.
+    /// Completes the line in the buffer from `start` on.
     pub(super) fn line(&mut self, start: usize) -> Result<(), Closed> {
         let blank = is_blank(&self.lines[start..]);
         if !blank && self.is_wanted() && (self.pace.is_some() || self.rule == EpochRule::Ts) {
@@ -182,14 +182,14 @@ impl<'q> Cutter<'q> {
         self.flush_if_full()
     }
 
-    /// One more file of a folder.
+    /// Adds a file that is one document.
     pub(super) fn file(&mut self, file: FileDocument) -> Result<(), Closed> {
         self.file_bytes += file.bytes;
         self.files.push(file);
         self.record()
     }
 
-    /// One more row of a file, of the document of this id.
+    /// Adds a row of a file, for the document of this id.
     pub(super) fn row(&mut self, id: &[u8], row: &Row) -> Result<(), Closed> {
         if let Some(ts) =
             row.ts.filter(|_| self.is_wanted() && (self.pace.is_some() || self.rule == EpochRule::Ts))
@@ -205,7 +205,8 @@ impl<'q> Cutter<'q> {
         self.record()
     }
 
-    /// The next record is sound, and holds no document: it has a position, and is none of an epoch's events.
+    /// Skips a valid record without a document: it takes an offset, and does not count as an event of the
+    /// epoch.
     pub(super) fn passed_over(&mut self) -> Result<(), Closed> {
         self.next += 1;
         if self.next <= self.begin {
@@ -215,23 +216,22 @@ impl<'q> Cutter<'q> {
         if self.line_at == Some(self.next) { self.flush() } else { self.flush_if_full() }
     }
 
-    /// The reader is about to wait for input, with no line begun.
+    /// Pushes the open batch, since the reader is about to wait for input between two records.
     pub(super) fn wait(&mut self) -> Result<(), Closed> {
         self.flush()
     }
 
-    /// The queue that it hands over to.
+    /// The queue to which batches are pushed.
     pub(super) fn queue(&self) -> &'q Queue {
         self.queue
     }
 
-    /// Whether all has been read that was read before: where the run begins, and up to the line that is
-    /// ahead.
+    /// Whether reading has passed the offset where the run begins and the line ahead of this partition.
     pub(super) fn is_past_line(&self) -> bool {
         self.next >= self.begin && self.queue.line(PARTITION).is_none_or(|line| line <= self.next)
     }
 
-    /// The next record is bad, and this is kept of it with its epoch; what came before is handed over.
+    /// Keeps the next record, which is bad, with its epoch; records before it are pushed first.
     pub(super) fn keep(&mut self, letter: Letter) -> Result<(), Closed> {
         if self.records > 0 {
             self.flush()?;
@@ -240,12 +240,12 @@ impl<'q> Cutter<'q> {
         Ok(())
     }
 
-    /// Where the next record stands.
+    /// The position of the next record.
     pub(super) fn position(&self) -> Position {
         Position { partition: PARTITION, offset: self.next }
     }
 
-    /// One record that was reported as bad: it has a position, and is in no batch. It took `lines` lines.
+    /// Counts a bad record: it takes an offset and `lines` lines, and is in no batch.
     pub(super) fn bad(&mut self, lines: u64) -> Result<(), Closed> {
         if self.records > 0 {
             self.flush()?;
@@ -255,8 +255,8 @@ impl<'q> Cutter<'q> {
         self.count()
     }
 
-    /// Hands over what is whole, since the reader is about to wait for input; keeps the line that has begun
-    /// at `start`, and says where it begins now.
+    /// Pushes the complete records, since the reader is about to wait for input. Keeps the line that begins
+    /// at `start` in the buffer, and returns where it begins now.
     pub(super) fn hand_over(&mut self, start: usize) -> Result<usize, Closed> {
         if self.told == self.next {
             return Ok(start);
@@ -267,19 +267,19 @@ impl<'q> Cutter<'q> {
         Ok(0)
     }
 
-    /// Hands over the rest; the offset after the last record.
+    /// Pushes the rest; returns the offset after the last record.
     pub(super) fn finish(mut self) -> Result<u64, Closed> {
         self.flush()?;
         Ok(self.next)
     }
 
-    /// The open batch has one more record.
+    /// Counts a record of the open batch.
     fn record(&mut self) -> Result<(), Closed> {
         self.records += 1;
         self.count()
     }
 
-    /// The open epoch has one more record, which may close it.
+    /// Counts a record of the open epoch, and ends the epoch if it is full.
     fn count(&mut self) -> Result<(), Closed> {
         self.next += 1;
         if self.next <= self.begin {
@@ -290,7 +290,7 @@ impl<'q> Cutter<'q> {
         if self.line_at == Some(self.next) {
             self.flush()?;
         }
-        // An epoch that the clock has ended has no more of them than this.
+        // If the clock cut the epoch, `in_epoch` has not been reset: it is an upper bound.
         if self.rule.events().is_some_and(|events| self.in_epoch == events.get()) {
             self.flush()?;
             self.close_epoch();
@@ -299,14 +299,15 @@ impl<'q> Cutter<'q> {
         self.flush_if_full()
     }
 
-    /// The same for the line at `start`, if it has a time.
+    /// Applies [`Self::heed`] to the line at `start`, if it has a time.
     fn heed_line(&mut self, start: usize) -> Result<(), Closed> {
         let Some(ts) = self.rules.timestamp(&self.lines[start..]) else { return Ok(()) };
         self.heed(ts, |all| all.take_line(start), |all, line| all.lines = line)
     }
 
-    /// Opens an epoch before the next record if its `ts` is new, and waits until it is due. What has been
-    /// read of it is taken out of the open batch, and put into the next one.
+    /// Opens an epoch before the next record if its time `ts` is new, and waits until the record is due.
+    /// `take` removes from the open batch what has been read of the record, and `put` adds that to the next
+    /// batch.
     fn heed<T>(
         &mut self,
         ts: f64,
@@ -317,7 +318,7 @@ impl<'q> Cutter<'q> {
         let opens = self.rule == EpochRule::Ts && before.is_some_and(|before| before != ts.to_bits());
         let wait = self.pace.as_mut().and_then(|pace| pace.wait(ts, self.clock.now()));
         if opens || wait.is_some() {
-            // What came before must not wait with this record.
+            // The records before must not wait with this one.
             let taken = take(self);
             self.flush()?;
             put(self, taken);
@@ -328,7 +329,7 @@ impl<'q> Cutter<'q> {
         wait.map_or(Ok(()), |wait| self.queue.pause(wait))
     }
 
-    /// Drops the open batch, which has been read before.
+    /// Drops the open batch: an earlier run has read it.
     fn pass_by(&mut self) {
         self.told = self.next;
         self.records = 0;
@@ -349,8 +350,8 @@ impl<'q> Cutter<'q> {
         if self.records >= BATCH_RECORDS || bytes >= BATCH_BYTES as u64 { self.flush() } else { Ok(()) }
     }
 
-    /// Hands over the open batch, if it has a record or one was bad, and opens the next one at the current
-    /// line.
+    /// Pushes the open batch if it has a record or a bad record was counted. The next batch begins at the
+    /// current line.
     fn flush(&mut self) -> Result<(), Closed> {
         let records = mem::take(&mut self.records);
         let first_line = mem::replace(&mut self.first_line, self.line);
@@ -366,7 +367,8 @@ impl<'q> Cutter<'q> {
             let empty = self.rows.emptied();
             Payload::Records(mem::replace(&mut self.rows, empty))
         } else if records > 0 {
-            // The next batch is probably as large; but one huge line does not make them all so.
+            // The next batch is probably as large, so it reuses a buffer of the queue. A buffer that one huge
+            // line has grown is not reused.
             let bytes = mem::replace(&mut self.lines, self.queue.buffer());
             Payload::Lines { bytes, first_line, first, rules: Arc::clone(&self.rules) }
         } else {
@@ -381,7 +383,7 @@ impl<'q> Cutter<'q> {
             let is_here = self.batches % count as u64 == index as u64;
             self.batches += 1;
             if !is_here {
-                // Others read it; what it was is told all the same.
+                // Another process pushes this batch; here only its digest and end remain.
                 batch.records = 0;
                 batch.payload = nothing(first_line, first);
             }
@@ -390,12 +392,12 @@ impl<'q> Cutter<'q> {
     }
 }
 
-/// No records.
+/// A payload without records.
 fn nothing(first_line: u64, first: u64) -> Payload {
     Payload::Lines { bytes: Vec::new(), first_line, first, rules: Arc::default() }
 }
 
-/// A hash of what a batch holds and where.
+/// A hash of the contents and the end of a batch.
 fn digest(batch: &Batch) -> u64 {
     let mut digest = hash::mix(batch.next);
     let mut add = |bytes: &[u8]| digest = hash::bytes(digest, bytes);

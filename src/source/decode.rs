@@ -1,4 +1,4 @@
-//! The workers' half of reading: batches in, events out.
+//! Decodes batches into events, on the workers.
 
 use std::io;
 use std::sync::Arc;
@@ -11,28 +11,30 @@ use super::{BadRecordAt, BadRecords, Place, SourceError, Tally};
 use crate::doc::{DocEvent, Letter, Position, without_separators};
 use crate::feed::BadRecord;
 
-/// Turns batches into events; keeps its buffers between them.
+/// Decodes batches into events. Its buffers are reused.
 #[derive(Debug)]
 pub struct Decoder {
     lines: LineReader,
     file: Vec<u8>,
     fields: Vec<String>,
-    /// Of the shape that was last met: a source has one.
+    /// The shape of the last keyed records; a source has only one.
     shape: Option<ShapeReader>,
 }
 
 impl Decoder {
-    /// A decoder with empty buffers that reads further fields of these names with the text of a line and of a
-    /// record with a key; a file has none.
+    /// A decoder with empty buffers. It reads further fields of these names with the text of a line or of a
+    /// keyed record; a file has no fields.
     pub fn new(fields: &[String]) -> Self {
         Self { lines: LineReader::new(fields), file: Vec::new(), fields: fields.to_vec(), shape: None }
     }
 
-    /// Hands every event of the batch to `each`, in order of position, and every other record to `bad`, and
-    /// to `letters` if they are kept with their epoch. Of documents that are kept there is nothing to decode.
+    /// Calls `each` with every event of the batch, in order of position. Every other record is reported to
+    /// `bad`, and added to `letters` if bad records are kept with their epoch. A batch of restored documents
+    /// has nothing to decode.
     ///
     /// # Errors
-    /// What [`BadRecords`] makes of a bad record; the events before it have been handed on.
+    /// A bad record under [`OnError::Fail`](super::OnError::Fail), or a dead-letter file that cannot be
+    /// written. The events before that record have been passed on.
     pub fn decode(
         &mut self,
         batch: &Batch,

@@ -1,38 +1,38 @@
-//! Where the input is cut into epochs.
+//! Rules that cut the input into epochs.
 
 use std::fmt;
 use std::num::NonZeroU64;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The rule by which a record opens or closes an epoch.
+/// Decides which record ends an epoch.
 ///
-/// Written `events:N`, `every:T` (with T as in `100ms` or `5s`), `events:N,every:T`, `ts` or `all`.
+/// Written `events:N`, `every:T` (T as in `100ms` or `5s`), `events:N,every:T`, `ts` or `all`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EpochRule {
-    /// A new epoch after every so many records, bad ones included.
+    /// A new epoch after this number of records, counting bad ones.
     Events(NonZeroU64),
-    /// A new epoch so long after the first records of the one before. This rule's cuts, and those of
-    /// [`Self::Within`], depend on the time of reading; the pairs at the end do not.
+    /// A new epoch at this time after the first records of the previous one. The cuts of this rule and of
+    /// [`Self::Within`] depend on reading speed; the pairs at the end do not.
     Every(Duration),
-    /// The first two rules at once: whichever ends the epoch first.
+    /// Both rules above: the one that applies first ends the epoch.
     Within(NonZeroU64, Duration),
-    /// A new epoch with every record whose `ts` differs from the one before. Records without a `ts` that can
-    /// be read stay in the epoch that is open. Files of a folder have none.
+    /// A new epoch with every record whose `ts` differs from the one before. Records without a readable `ts`,
+    /// and files of a folder, stay in the open epoch.
     Ts,
     /// All input is one epoch.
     All,
 }
 
 impl EpochRule {
-    /// How a rule is written.
+    /// How rules are written.
     pub const EXPECTED: &str =
         "\"events:N\", \"every:T\" with T as in \"100ms\", \"events:N,every:T\", \"ts\" or \"all\"";
 
-    /// `events:1000,every:1s`: what a run that goes on cuts by, so that slow input is answered too.
+    /// `events:1000,every:1s`: the rule of a run that goes on, so that slow input is answered too.
     pub const LIVE: Self = Self::Within(NonZeroU64::MIN.saturating_add(999), Duration::from_secs(1));
 
-    /// The time after which an epoch ends, however few its records are.
+    /// The time after which an epoch ends, with any number of records.
     pub fn interval(self) -> Option<Duration> {
         match self {
             Self::Every(time) | Self::Within(_, time) => Some(time),
@@ -40,7 +40,7 @@ impl EpochRule {
         }
     }
 
-    /// The records after which an epoch ends.
+    /// The number of records after which an epoch ends.
     pub fn events(self) -> Option<NonZeroU64> {
         match self {
             Self::Events(events) | Self::Within(events, _) => Some(events),
@@ -49,7 +49,7 @@ impl EpochRule {
     }
 }
 
-/// A time as it is written: a whole number of milliseconds or seconds, 1 or more, as in `100ms` or `5s`.
+/// Parses a time: a whole number of milliseconds or seconds, at least 1, as in `100ms` or `5s`.
 pub fn interval(written: &str) -> Option<Duration> {
     let (number, unit) = match written.strip_suffix("ms") {
         Some(number) => (number, 1),

@@ -1,9 +1,9 @@
-//! The text of a file that is one document.
+//! Reads the text of a file that is one document.
 //!
-//! A file's name and bytes -> its text, or none if it is no text. A file is compressed if its first bytes say
-//! so. One named `.html`, `.htm` or `.xhtml`, in any case, is a page: its bytes are read by [its
-//! encoding](crate::html::marked), and its text says that it is one. Any other is UTF-8, or UTF-16 behind a
-//! byte order mark, as it stands and without that mark; or a page by what is in it.
+//! A file's name and bytes -> its text, or `None` if it is no text. Compression is detected by the first
+//! bytes. A file named `.html`, `.htm` or `.xhtml` (in any case) is a page: its bytes are
+//! [decoded](crate::html::marked) by its own encoding, and its text begins with a doctype. Any other file is
+//! UTF-8, or UTF-16 with a byte order mark, which is removed; or a page, if its content is one.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -20,12 +20,12 @@ use crate::html;
 /// Reads the text of a file into a buffer.
 ///
 /// # Errors
-/// Why there is none, and what the system or the decompressor says.
+/// The reason, and the message of the system or the decompressor.
 pub(super) fn read_text<'b>(
     path: &Path,
     buffer: &'b mut Vec<u8>,
 ) -> Result<Cow<'b, str>, (BadRecord, Option<String>)> {
-    // One byte more, to notice that it is longer.
+    // One byte more than the limit, to detect a longer file.
     let limit = MAX_RECORD_BYTES as u64 + 1;
     let because = |reason| move |error: io::Error| (reason, Some(error.to_string()));
     buffer.clear();
@@ -56,7 +56,7 @@ pub(super) fn read_text<'b>(
     text_of_file(&name, buffer).ok_or((BadRecord::NotUtf8, what))
 }
 
-/// The text of a file.
+/// The text of a file with this name and these bytes.
 pub fn text_of_file<'b>(path: &Path, bytes: &'b [u8]) -> Option<Cow<'b, str>> {
     let is_page = path.extension().is_some_and(|extension| {
         ["html", "htm", "xhtml"].iter().any(|page| extension.eq_ignore_ascii_case(page))

@@ -1,9 +1,9 @@
-//! Texts of recorded inputs, read back.
+//! Reads texts back from recorded inputs.
 //!
-//! Plain lines are read from the nearest point of the [index](super::places) on. A compressed file, and one
-//! of rows, has no points: it is read from its beginning, up to [`MOST_BYTES`] of what it holds, which takes
-//! some seconds; what lies beyond is not given. Of a folder a document's file is read: its path is the id,
-//! and its text that of this moment, since only its name tells that it is the same. Standard input and pipes
+//! Plain lines are read from the nearest point of the [index](super::places) on. A compressed file or a file
+//! of rows has no points: it is read from its beginning, up to [`MOST_BYTES`] of its decompressed content,
+//! which takes some seconds; texts beyond that are refused. For a folder the document's file is read, whose
+//! path is the id. Its text is the present one, since only the name identifies it. Standard input and pipes
 //! cannot be read twice.
 
 use std::fs::File;
@@ -26,25 +26,25 @@ use super::{IdRule, Input, MAX_RECORD_BYTES};
 use crate::doc::{DocId, FIELD_SEPARATOR, Position, without_separators};
 use crate::feed::BadRecord;
 
-/// The most bytes of a compressed input that are read to find a record, once decompressed: 1 GiB.
+/// The maximum of decompressed bytes that are read to find a record: 1 GiB.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Reads texts of these inputs.
+/// Reads texts back from the inputs of an index.
 pub(super) struct FileTexts {
     places: Arc<Places>,
     fields: Vec<String>,
     reader: LineReader,
     line: Vec<u8>,
-    /// [`MOST_BYTES`], but in tests.
+    /// [`MOST_BYTES`], except in tests.
     most: u64,
 }
 
-/// What looking for a record comes to.
+/// The result of looking for a record.
 enum Sought {
     Found,
-    /// The input ends before it.
+    /// The input ends before the record.
     Ended,
-    /// It has more bytes than may be read.
+    /// The record is beyond the bytes that may be read.
     TooFar,
 }
 
@@ -54,7 +54,7 @@ impl FileTexts {
         Self { places, fields: fields.to_vec(), reader, line: Vec::new(), most: MOST_BYTES }
     }
 
-    /// A record of a file.
+    /// The text of a record of a file.
     fn of_file(&mut self, path: &Path, from: &From, id: &DocId, record: u64) -> Result<FoundText, NoText> {
         let name = path.display();
         let gone = |error: io::Error| NoText::Gone(format!("\"{name}\" cannot be read: {error}"));
@@ -75,7 +75,7 @@ impl FileTexts {
         }
     }
 
-    /// How the lines of an input are understood.
+    /// The rules for the lines of an input.
     fn rules(&mut self, mut bytes: impl BufRead, from: &From) -> io::Result<LineRules> {
         loop {
             self.line.clear();
@@ -93,7 +93,7 @@ impl FileTexts {
         }
     }
 
-    /// A row of a file.
+    /// The text of a row of a file.
     fn of_rows(
         &self,
         path: &Path,
@@ -153,7 +153,7 @@ impl FileTexts {
         ))
     }
 
-    /// A record of a feed.
+    /// The text of a record of a feed.
     fn of_feed(&mut self, path: &Path, from: &From, id: &DocId, record: u64) -> Result<FoundText, NoText> {
         let name = path.display();
         let gone = |error: io::Error| NoText::Gone(format!("\"{name}\" cannot be read: {error}"));
@@ -170,18 +170,18 @@ impl FileTexts {
             }
         }
         let place = format!("record {record} of \"{name}\"");
-        // Some longer line stands there now.
+        // The index points to a longer line now: the file has changed.
         let whole = if self.line.len() > MAX_RECORD_BYTES + 1 { &[][..] } else { &self.line };
         of_event(id, &place, self.reader.read(whole, record))
     }
 
-    /// Reads up to a record, which is in `line` then.
+    /// Reads up to a record, which is then in `self.line`.
     fn seek(&mut self, bytes: &mut dyn BufRead, from: &From, record: u64, most: u64) -> io::Result<Sought> {
         let mut next = from.record;
         let mut read = 0;
         loop {
             self.line.clear();
-            // One byte more than the longest line with its end, to notice that it is longer.
+            // One byte more than the longest line and its end, to detect a longer one.
             let length = bytes.take(MAX_RECORD_BYTES as u64 + 2).read_until(b'\n', &mut self.line)?;
             let is_longer = length > MAX_RECORD_BYTES && !self.line.ends_with(b"\n");
             let rest = if is_longer { bytes.skip_until(b'\n')? } else { 0 };
@@ -204,21 +204,21 @@ impl FileTexts {
         }
     }
 
-    /// A file of a folder.
+    /// The text of a file of a folder.
     fn of_folder(&self, root: &Path, id: &DocId) -> Result<FoundText, NoText> {
         let Some(path) = below(root, id) else {
             return Err(NoText::Gone(format!("no file of \"{}\" has this name", root.display())));
         };
         let gone = |what: &str| NoText::Gone(format!("\"{}\" {what}", path.display()));
         let unread = |error: io::Error| gone(&format!("cannot be read: {error}"));
-        // Links are not followed, as they are not when a folder is read.
+        // Links are not followed, as when the folder was read.
         if !path.symlink_metadata().map_err(unread)?.is_file() {
             return Err(gone("is no file any more"));
         }
         self.of_document(&path)
     }
 
-    /// A file that is a document.
+    /// The text of a file that is one document.
     fn of_document(&self, path: &Path) -> Result<FoundText, NoText> {
         let gone = |what: &str| NoText::Gone(format!("\"{}\" {what}", path.display()));
         let mut bytes = Vec::new();
@@ -250,7 +250,7 @@ impl Texts for FileTexts {
     }
 }
 
-/// A file's bytes from one of them on, decompressed; and whether they were compressed.
+/// The bytes of a file from `byte` on, decompressed, and whether they were compressed.
 fn opened(path: &Path, byte: u64) -> io::Result<(Box<dyn BufRead + Send>, bool)> {
     let mut file = File::open(path)?;
     if byte == 0 {
@@ -260,7 +260,7 @@ fn opened(path: &Path, byte: u64) -> io::Result<(Box<dyn BufRead + Send>, bool)>
     Ok((Box::new(BufReader::with_capacity(READ_BYTES, file)), false))
 }
 
-/// The path of a file below a folder; `None` if an id leads elsewhere.
+/// The path of a file below a folder; `None` if the id leads outside of it.
 fn below(root: &Path, id: &DocId) -> Option<PathBuf> {
     let path = Path::new(id.as_str());
     let mut parts = path.components();

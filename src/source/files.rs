@@ -1,15 +1,15 @@
 //! Reads recorded inputs: feeds (plain, zstd, gzip; files, pipes, standard input) and folders of documents.
 //!
-//! Inputs are read in order. A feed is recognised as compressed by its first bytes. A folder's documents are
-//! all regular files below it, in the order of their paths' bytes, but those that are hidden, or below what
-//! is: their names begin with a point or `_`; links are not followed; a document's id is its path below the
-//! folder, with `/`. Files whose names say that they hold records ([`opened`](super::opened)) are read as
-//! such, as if they were named.
+//! Inputs are read in order. Compression is detected by the first bytes. The documents of a folder are all
+//! regular files below it, in the order of the bytes of their paths. Hidden files and everything below hidden
+//! folders (names that begin with a point or `_`) are skipped, and symbolic links are not followed. A
+//! document's id is its path below the folder, with `/`. A file whose name says that it has records
+//! ([`opened`](super::opened)) is read as if it had been named itself.
 //!
-//! A feed may start with a UTF-8 byte order mark, its lines may end in CRLF, its last line may have no end. A
-//! line longer than [`MAX_RECORD_BYTES`] is one bad record and never held whole. Where a compressed feed ends
-//! early or is damaged, and where reading fails, what came before counts, the broken-off line is one bad
-//! record, and the next input follows.
+//! A feed may start with a UTF-8 byte order mark, its lines may end in CRLF, and its last line may have no
+//! line end. A line longer than [`MAX_RECORD_BYTES`] is one bad record and never in memory as a whole. If a
+//! compressed feed ends early or is damaged, or if reading fails, the records before count, the broken line
+//! is one bad record, and the next input follows.
 
 use std::sync::Arc;
 
@@ -26,31 +26,31 @@ use super::{
 use crate::origins::Origins;
 use crate::time::{Clock, Offsets};
 
-/// The reader of recorded inputs.
+/// A source of recorded inputs.
 #[derive(Clone, Debug)]
 pub struct Files {
-    /// What to read, in this order.
+    /// The inputs, in reading order.
     pub inputs: Vec<Input>,
-    /// Where to cut.
+    /// Where epochs are cut.
     pub epochs: EpochRule,
-    /// How fast.
+    /// How fast records are handed to the queue.
     pub speed: Speed,
-    /// What of it is read here.
+    /// Which part of the input this process reads.
     pub share: Share,
-    /// Whether the last of them is read on as it grows.
+    /// Whether the last input is read on as it grows.
     pub follow: bool,
-    /// Further fields that are read with texts.
+    /// Names of further fields that are read with texts.
     pub fields: Vec<String>,
-    /// Where records stand, once they have been read.
+    /// The index of records, filled while they are read.
     pub places: Arc<Places>,
-    /// Which of them each record is of.
+    /// Which input each record belongs to.
     pub origins: Arc<Origins>,
-    /// How far they have been read.
+    /// How many bytes have been read.
     pub progress: Arc<InputProgress>,
 }
 
 impl Files {
-    /// Inputs read as fast as possible, all of them here, their texts with these further fields.
+    /// Inputs that this process reads alone, at maximum speed, with further fields of these names.
     pub fn of(inputs: Vec<Input>, epochs: EpochRule, fields: Vec<String>) -> Self {
         let sizes = inputs.iter().map(Input::bytes);
         let total = sizes.sum::<Option<u64>>().unwrap_or(0);
@@ -68,10 +68,10 @@ impl Files {
         }
     }
 
-    /// The same, of which this share is read here.
+    /// The same inputs, of which this process reads `share`.
     pub fn shared(self, share: Share) -> Self {
         let warns = self.inputs.iter().all(|input| input.layout.ids == IdRule::Once);
-        // Where one process reads for all, the others find the documents.
+        // If one process reads for all, the workers of the other processes report documents to it.
         let are_sent = share.count > 1 && !share.reads_all;
         Self { share, origins: Arc::new(Origins::new(warns, are_sent)), ..self }
     }
@@ -79,7 +79,7 @@ impl Files {
 
 impl Source for Files {
     fn epochs(&self) -> EpochLimits {
-        // By their number they are cut exactly, by the reader.
+        // [`EpochRule::events`] is exact, so the reader cuts by it; the queue only cuts by time.
         EpochLimits { interval: self.epochs.interval(), ..EpochLimits::default() }
     }
 
@@ -113,11 +113,11 @@ impl Source for Files {
     }
 }
 
-/// Reads them from an offset on.
+/// Reads the inputs from an offset on.
 struct FilesReader {
     files: Files,
     begin: u64,
-    /// [`MAX_RECORD_BYTES`], but in tests.
+    /// [`MAX_RECORD_BYTES`], except in tests.
     longest: usize,
 }
 
@@ -155,7 +155,7 @@ impl Reader for FilesReader {
 }
 
 impl FilesReader {
-    /// The input has ended here; it must not end before what was read of it earlier.
+    /// Called at the end of the input, which must not be before the offsets that an earlier run has read.
     fn ended(&self, end: u64, queue: &Queue) -> Result<(), SourceError> {
         let wanted = queue.line(PARTITION).unwrap_or(0).max(self.begin);
         if wanted <= end {

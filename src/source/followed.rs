@@ -1,10 +1,9 @@
-//! A file that is followed: read on as it grows, until the run is stopped.
+//! Follows a file: reads on as it grows, until the run is stopped.
 //!
-//! It is looked at again and again, by the waits of the queue: a look costs one call of the system. A
-//! position in a followed file is a record's number, as in every file; so its records have to stay where they
-//! are. One that is cut shorter or written anew, or that another file takes the place of, ends the run once
-//! all has been read that can be: a restart could not find its place in the other file, and would leave out
-//! records in silence.
+//! The file is polled with one system call each time, between waits on the queue. A position in a followed
+//! file is the number of a record, as in every file. So the file must only grow. If it is truncated,
+//! rewritten, or replaced by another file, the run ends with an error after everything readable has been
+//! read. Otherwise a restart could not find its position in the other file, and would silently skip records.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -16,51 +15,51 @@ use super::SourceError;
 use super::cutter::Ended;
 use super::queue::{Closed, Queue};
 
-/// How long it is not looked at.
+/// Time between two polls of the file.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Bytes before the position that have to be those that were read.
+/// Bytes before the position that must equal those that were read.
 const KEPT_BYTES: usize = 4096;
 
-/// See the [module](self).
+/// A followed file; see the [module](self).
 pub(super) struct Followed {
     path: PathBuf,
     name: Arc<str>,
-    /// Which file it is, where the system says so.
+    /// Device and inode, where the system has them.
     file: Option<(u64, u64)>,
-    /// Another file has its name, and what was written before has been read once more.
+    /// Whether another file has taken the name, and the previous one has been read once more to its end.
     is_replaced: bool,
-    /// The last bytes that were read, at least [`KEPT_BYTES`] if there were so many.
+    /// The last bytes that were read: at least [`KEPT_BYTES`], if so many have been read.
     tail: Vec<u8>,
-    /// How long it was, and when it was written to, when the bytes before the position were compared last.
+    /// Length and modification time of the file when [`Self::tail`] was last compared with it.
     compared: Option<(u64, Option<SystemTime>)>,
 }
 
 impl Followed {
-    /// The file at this path, which has just been opened.
+    /// Follows the file at this path, which has just been opened.
     ///
     /// # Errors
-    /// If nothing is known of it.
+    /// If its metadata cannot be read.
     pub(super) fn at(path: PathBuf, name: Arc<str>) -> io::Result<Self> {
         let found = fs::metadata(&path)?;
         Ok(Self { path, name, file: which(&found), is_replaced: false, tail: Vec::new(), compared: None })
     }
 
-    /// These bytes have been read, behind those before.
+    /// Records that these bytes have been read, after all earlier ones.
     pub(super) fn took(&mut self, bytes: &[u8]) {
         self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(KEPT_BYTES)..]);
-        // Not for each line.
+        // Not at each line, since draining moves bytes.
         if self.tail.len() > 4 * KEPT_BYTES {
             self.tail.drain(..self.tail.len() - KEPT_BYTES);
         }
     }
 
-    /// Bytes have been read that it was not shown.
+    /// Records that bytes have been read without a call of [`Self::took`].
     pub(super) fn missed(&mut self) {
         self.tail.clear();
     }
 
-    /// Waits until there may be more than the `read` bytes that have been read, up to its end.
+    /// Waits until there may be more than the first `read` bytes, all of which have been read.
     pub(super) fn more(&mut self, read: u64, queue: &Queue) -> Result<(), Ended> {
         loop {
             match fs::metadata(&self.path) {
@@ -84,12 +83,12 @@ impl Followed {
                 Ok(_) if self.is_replaced => {
                     return Err(self.lost("is another file now, and the one before has been read to its end"));
                 }
-                // What has been written to the one before is still read.
+                // The rest of the previous file is read first.
                 Ok(_) => {
                     self.is_replaced = true;
                     return Ok(());
                 }
-                // It has no name any more, and may still be written to.
+                // The file has been unlinked; it may still be open in its writer.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     queue.pause(LOOK_EVERY)?;
                     return Ok(());
@@ -100,13 +99,13 @@ impl Followed {
         }
     }
 
-    /// Whether the last of the `read` bytes stand in the file as they were read.
+    /// Whether the file still has the last of its first `read` bytes as they were read.
     fn holds_what_was_read(&self, read: u64) -> Result<bool, Ended> {
         let tail = &self.tail[self.tail.len().saturating_sub(KEPT_BYTES)..];
         let compare = || -> io::Result<bool> {
             let mut file = File::open(&self.path)?;
             if which(&file.metadata()?) != self.file {
-                // Another one has its name since; the next look finds that.
+                // Replaced in the meantime; the next poll finds that.
                 return Ok(true);
             }
             file.seek(SeekFrom::Start(read.saturating_sub(tail.len() as u64)))?;
@@ -115,7 +114,7 @@ impl Followed {
             Ok(found == tail)
         };
         match compare() {
-            // The next look finds that too.
+            // Unlinked in the meantime; the next poll finds that.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
             told => told.map_err(|error| self.lost(&format!("cannot be looked at: {error}"))),
         }
@@ -132,7 +131,7 @@ impl Followed {
     }
 }
 
-/// What distinguishes a file from another one of its name.
+/// Identifies a file independently of its name.
 #[cfg(unix)]
 fn which(found: &Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
@@ -140,7 +139,7 @@ fn which(found: &Metadata) -> Option<(u64, u64)> {
     Some((found.dev(), found.ino()))
 }
 
-/// Here only its length does.
+/// Without inodes, only the length of a file shows that it was replaced.
 #[cfg(not(unix))]
 fn which(_: &Metadata) -> Option<(u64, u64)> {
     None

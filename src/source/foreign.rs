@@ -1,10 +1,10 @@
-//! Bytes of formats that are not read, recognised before anything runs.
+//! Recognises unsupported formats before a run begins.
 //!
-//! How an input begins -> why it is not read, and the command that helps; `None` for what may be read. Two
-//! kinds of signs: *magic*, the first bytes of other containers, and *shape*, JSON that is not one object a
-//! line, and text that is not UTF-8. What neither shows is left to the reader of the format. Magic of
-//! printable letters may begin a text or the header of a table too: it counts where bytes follow that no text
-//! has.
+//! The first bytes of an input -> why it is not read, and a command that converts it; `None` if it may be
+//! readable. There are two kinds of signs. *Magic* is the first bytes of other containers. *Shape* is JSON
+//! that is not one object per line, or text that is not UTF-8. Anything else is left to the reader of the
+//! format. Magic of printable letters may also begin a text or a table header: it counts only if bytes follow
+//! that no text has.
 
 use std::borrow::Cow;
 
@@ -13,11 +13,11 @@ use serde::de::IgnoredAny;
 use super::FileFormat;
 use super::layout::by_name;
 
-/// What to do with a file of a format that is not read.
+/// How to convert a file in an unsupported format.
 enum Help {
-    /// A command that takes the file, and writes what can be read.
+    /// A command that reads the file and writes a supported format to standard output.
     Pipe(&'static str),
-    /// In words, in which `FILE` stands for the name.
+    /// A sentence, in which `FILE` stands for the name.
     Say(&'static str),
 }
 
@@ -37,7 +37,7 @@ const FROM_BZIP2: Help = Pipe("bzip2 -dc");
 const AS_TABLE: Help = Say("write it as Parquet or as JSON Lines");
 const NO_RECORDS: Help = Say("name files that hold texts or records");
 
-/// First bytes, what begins with them, and what to do with it.
+/// First bytes, the format that begins with them, and how to convert it.
 static MAGIC: [(&[u8], &str, Help); 24] = [
     (b"\xfd7zXZ\0", "compressed with xz", Pipe("xz -dc")),
     (b"\x04\x22\x4d\x18", "compressed with lz4", Pipe("lz4 -dc")),
@@ -77,7 +77,7 @@ static MAGIC: [(&[u8], &str, Help); 24] = [
     (b"\0asm", "a program", NO_RECORDS),
 ];
 
-/// The same of first bytes that are letters: where bytes are with them that no text has.
+/// The same for first bytes that are letters; they count only if the input also has bytes that no text has.
 static LETTERS: [(&[u8], &str, Help); 6] = [
     (b"ARROW1", "an Arrow file (Feather)", FROM_FEATHER),
     (b"FEA1", "a Feather file", FROM_FEATHER),
@@ -87,13 +87,12 @@ static LETTERS: [(&[u8], &str, Help); 6] = [
     (b"OggS", "a sound", NO_RECORDS),
 ];
 
-/// Endings of names that a decompressor takes away, besides those of formats that are read.
+/// Endings of names that a decompressor removes, in addition to those that are supported.
 const PACKED: [&str; 12] =
     [".xz", ".bz2", ".lz4", ".zip", ".7z", ".lz", ".z", ".sz", ".rar", ".br", ".gz", ".zst"];
 
-/// Why an input is not read that begins so, decompressed, and is to be read in this format; with the
-/// command that helps. `is_packed`: it is compressed in a way that is read. `name` is that of the input,
-/// `-` for standard input.
+/// Why an input with this (decompressed) beginning cannot be read in `format`, with a command that helps.
+/// `is_packed`: it is compressed in a supported way. `name`: the name of the input, `-` for standard input.
 pub(super) fn refused(beginning: &[u8], is_packed: bool, name: &str, format: FileFormat) -> Option<String> {
     let file = if name == "-" { Cow::Borrowed("FILE") } else { quoted(name) };
     let inner = inner_format(name, format);
@@ -156,29 +155,28 @@ pub(super) fn refused(beginning: &[u8], is_packed: bool, name: &str, format: Fil
     }
 }
 
-/// What a file is that holds no text, by how it begins.
+/// What a file without text is, by its first bytes.
 pub(super) fn binary(beginning: &[u8]) -> Option<String> {
     let (what, _) = container(beginning)?;
     Some(format!("it is {what}"))
 }
 
-/// Whether it is the pointer that stands for a file until that is fetched: a text, and not the one that is
-/// meant.
+/// Whether it is a Git LFS pointer: a small text that replaces the real file until that is fetched.
 pub(super) fn is_pointer(bytes: &[u8]) -> bool {
     bytes.starts_with(b"version https://git-lfs.github.com/spec/")
 }
 
-/// Whether it begins as a Parquet file does: with four letters, and with bytes of a header behind them.
+/// Whether it begins as a Parquet file does: four letters, and then header bytes that no text has.
 pub(super) fn is_parquet(beginning: &[u8]) -> bool {
     beginning.starts_with(b"PAR1") && (beginning.len() == 4 || !is_text(beginning))
 }
 
-/// Whether these bytes may be of a text: none of them is a control character that no text has.
+/// Whether these bytes may be text: none of them is a control character that texts do not have.
 fn is_text(bytes: &[u8]) -> bool {
     !bytes.iter().any(|byte| matches!(byte, 0..=8 | 14..=26 | 28..=31))
 }
 
-/// What begins so, and what to do with it.
+/// The container with this beginning, and how to convert it.
 fn container(beginning: &[u8]) -> Option<(&'static str, &'static Help)> {
     let letters = if is_text(beginning) { &[][..] } else { &LETTERS };
     let named = MAGIC.iter().chain(letters).find(|(magic, ..)| beginning.starts_with(magic));
@@ -189,7 +187,7 @@ fn container(beginning: &[u8]) -> Option<(&'static str, &'static Help)> {
         [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..] => {
             Some(("compressed with bzip2", &FROM_BZIP2))
         }
-        // A message of a stream: this mark, and a length of four bytes that is not absurd.
+        // A message of a stream: a continuation mark, and a length of four bytes below 16 MiB.
         [0xff, 0xff, 0xff, 0xff, _, _, _, 0, ..] => Some(("an Arrow stream", &FROM_STREAM)),
         _ if beginning.get(257..262) == Some(b"ustar") => Some(("a tar archive", &FROM_TAR)),
         _ => None,
@@ -205,13 +203,14 @@ fn not_parquet(beginning: &[u8]) -> Option<String> {
         Some(b'{') => ": it begins as JSON Lines do, leave --format out",
         _ => "",
     };
-    // As much of it as there is.
+    // The input may have fewer than four bytes.
     let length = beginning.len().min(4);
     (beginning[..length] != b"PAR1"[..length] || length < 4)
         .then(|| format!("it is no Parquet file, which begins with PAR1{like}"))
 }
 
-/// The encoding of a text of two or four bytes a character: by its mark, or by the zeros between ASCII.
+/// The encoding of a text with two or four bytes per character: by its byte order mark, or by the zeros
+/// between ASCII characters.
 fn wide(beginning: &[u8]) -> Option<&'static str> {
     match beginning {
         [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => Some("UTF-32"),
@@ -232,7 +231,7 @@ fn is_page(text: &[u8]) -> bool {
     ["<!doctype html", "<html", "<?xml"].into_iter().any(begins)
 }
 
-/// JSON that is not one object a line, and the filter of jq that makes it so.
+/// Whether it is JSON other than one object per line: what it is, and the jq filter that converts it.
 fn shape(text: &[u8]) -> Option<(&'static str, &'static str)> {
     const ARRAY: (&str, &str) = ("a JSON array, not an object a line", ".[]");
     const PRETTY: (&str, &str) = ("JSON over several lines, not an object a line", ".");
@@ -258,8 +257,8 @@ fn shape(text: &[u8]) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// The format of what is packed in a file of this name, as an option says it; nothing where it is
-/// recognised without.
+/// The format inside a compressed file of this name, as the value of `--format`; empty if it is detected
+/// without the option.
 fn inner_format(name: &str, format: FileFormat) -> &'static str {
     let lower = name.to_ascii_lowercase();
     let bare = PACKED.iter().find_map(|end| lower.strip_suffix(end)).unwrap_or(&lower);
@@ -269,7 +268,7 @@ fn inner_format(name: &str, format: FileFormat) -> &'static str {
     }
 }
 
-/// As a shell takes it.
+/// The name, quoted for a shell.
 fn quoted(name: &str) -> Cow<'_, str> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'/' | b'-');
     if name.bytes().all(is_plain) { name.into() } else { format!("'{}'", name.replace('\'', "'\\''")).into() }
@@ -324,8 +323,8 @@ mod tests {
         assert_eq!(told("\u{4100}".as_bytes(), "a", FileFormat::Csv), None);
     }
 
-    /// The letters of a magic begin a table or a text: it is read. Before the bytes of the real thing they
-    /// count.
+    /// A table or a text that begins with the letters of a magic is read. Only with the bytes of the real
+    /// format do they count.
     #[test]
     fn letters_of_a_magic_begin_texts_too() {
         for magic in ["ARROW1", "FEA1", "PARE", "GIF8", "OggS", "ORC", "PAR1"] {

@@ -1,24 +1,25 @@
-//! Patterns of paths, and lists of them.
+//! Patterns of paths (globs), and lists of paths.
 //!
 //! ```text
 //! *   any characters of one name      **  any names, or none        ?  one character
 //! [a-z] [!a-z]  one of these, or none of them                      {a,b}  one of these patterns
 //! ```
 //!
-//! What exists under the very name is that, whatever characters it has. A name that begins with a point is
-//! matched by a pattern that says the point, and nothing below such a folder otherwise; so `_SUCCESS` and
-//! `.part-0.crc` beside the files of a dataset are left out by `*.parquet`. Links are followed as far as they
-//! lead to files.
+//! A path that exists under exactly the typed name is that file, whatever characters it has. A name that
+//! begins with a point is matched only by a pattern that has the point, and so is everything below such a
+//! folder. `_SUCCESS` and `.part-0.crc` beside the files of a dataset are not matched by `*.parquet`.
+//! Symbolic links are followed if they lead to files.
 
 use std::path::{Component, Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
 use walkdir::WalkDir;
 
-/// The files that a pattern matches, in the order of their paths' bytes; `None` for what is no pattern.
+/// The files that a pattern matches, in the order of the bytes of their paths; `None` if `path` is no
+/// pattern.
 ///
 /// # Errors
-/// What is wrong with it, in one line; that nothing matches.
+/// What is wrong with the pattern, in one line; or that it matches no file.
 pub(super) fn expand(path: &Path) -> Result<Option<Vec<PathBuf>>, String> {
     let Some(pattern) = path.to_str().filter(|typed| is_pattern(typed) && !path.exists()) else {
         return Ok(None);
@@ -38,7 +39,7 @@ pub(super) fn expand(path: &Path) -> Result<Option<Vec<PathBuf>>, String> {
     }
     for entry in WalkDir::new(from).into_iter().filter_entry(is_wanted) {
         let entry = entry.map_err(|error| format!("cannot read \"{pattern}\": {error}"))?;
-        // A pattern without a folder before it is below none.
+        // Without a base folder, `WalkDir` starts at ".", which is no part of the pattern.
         let own = entry.path();
         let own = if base.as_os_str().is_empty() { own.strip_prefix(from).unwrap_or(own) } else { own };
         if own.is_file() && matcher.is_match(own) {
@@ -52,29 +53,29 @@ pub(super) fn expand(path: &Path) -> Result<Option<Vec<PathBuf>>, String> {
     Ok(Some(found))
 }
 
-/// Whether a name has a character of patterns.
+/// Whether a name has a special character of patterns.
 pub(super) fn is_pattern(typed: &str) -> bool {
     typed.contains(['*', '?', '[', '{'])
 }
 
-/// What a pattern matches; `*` no more than one name.
+/// Compiles a pattern; `*` does not match `/`.
 ///
 /// # Errors
-/// What is wrong with it, in one line.
+/// What is wrong with the pattern, in one line.
 pub(super) fn matcher(pattern: &str) -> Result<GlobMatcher, String> {
     let glob = GlobBuilder::new(pattern.trim_start_matches("./")).literal_separator(true).build();
     glob.map(|glob| glob.compile_matcher())
         .map_err(|error| format!("\"{pattern}\" is no pattern: {}", error.kind()))
 }
 
-/// The folder that all that a pattern matches is in.
+/// The folder above the first name that is a pattern; every match is below it.
 fn base(pattern: &Path) -> PathBuf {
     let plain = |part: &Component<'_>| part.as_os_str().to_str().is_some_and(|part| !is_pattern(part));
     let plain = pattern.components().skip_while(|part| *part == Component::CurDir).take_while(plain);
     plain.collect()
 }
 
-/// The inputs that a list names: one a line, blank lines left out.
+/// The inputs that a list names: one per line, blank lines are ignored.
 pub fn listed(list: &str) -> impl Iterator<Item = PathBuf> {
     list.lines()
         .map(|line| line.trim_end_matches('\r'))

@@ -1,4 +1,4 @@
-//! The inputs of a replay: what they are, and how they are opened.
+//! One input of a replay: where it is, how its records are read, and decompression.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -12,7 +12,7 @@ use super::metered::READ_BYTES;
 #[cfg(feature = "object-store")]
 use super::remote::Object;
 
-/// One input, in the order of the command line, and how its records are to be understood.
+/// One input, and how its records are to be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
     pub(super) place: InputPlace,
@@ -28,15 +28,15 @@ pub(super) enum InputPlace {
     File(PathBuf),
     /// A folder.
     Folder(PathBuf),
-    /// A file's bytes, under a name.
+    /// The bytes of a file, and its name.
     Memory(Arc<str>, Arc<[u8]>),
-    /// An object of a store, or a file behind an address.
+    /// An object in an object store, or a file behind an address.
     #[cfg(feature = "object-store")]
     Object(Arc<Object>),
 }
 
 impl Input {
-    /// A file of records, in JSON Lines unless it says otherwise, or a folder.
+    /// A file of records or a folder; a file whose name suggests a document is read as JSON Lines.
     pub fn of_records(path: &Path) -> Self {
         let is_document =
             matches!(by_name(&path.to_string_lossy()), Some(FileFormat::Text | FileFormat::Html));
@@ -44,12 +44,12 @@ impl Input {
         Self { layout: Arc::new(Layout { format, ..Layout::default() }), ..Self::at(path) }
     }
 
-    /// The bytes of a file of this name.
+    /// The bytes of a file with this name.
     pub fn of_bytes(name: &str, bytes: impl Into<Arc<[u8]>>, layout: Layout) -> Self {
         Self { place: InputPlace::Memory(name.into(), bytes.into()), layout: Arc::new(layout) }
     }
 
-    /// A file or a folder, read as it asks for by itself.
+    /// A file or a folder, in the format that its name and first bytes suggest.
     pub fn at(path: &Path) -> Self {
         let place = if path.is_dir() {
             InputPlace::Folder(path.to_owned())
@@ -69,7 +69,7 @@ impl Input {
         matches!(self.place, InputPlace::Folder(_))
     }
 
-    /// The file or folder that it is.
+    /// The path, if the input is a local file or folder.
     pub fn path(&self) -> Option<&Path> {
         match &self.place {
             InputPlace::File(path) | InputPlace::Folder(path) => Some(path),
@@ -79,7 +79,7 @@ impl Input {
         }
     }
 
-    /// Its name in messages, and the first part of the ids of its records that have none.
+    /// Its name in messages, which is also the prefix of the ids of records that have none.
     pub fn name(&self) -> Arc<str> {
         match &self.place {
             InputPlace::Stdin => "-".into(),
@@ -90,7 +90,7 @@ impl Input {
         }
     }
 
-    /// Its size in bytes as it is stored, if that can be told.
+    /// Its stored size in bytes, where it is known.
     pub fn bytes(&self) -> Option<u64> {
         match &self.place {
             InputPlace::File(path) => {
@@ -104,7 +104,7 @@ impl Input {
     }
 }
 
-/// A path as a name: bytes that are no UTF-8 as `%FF`, so that different paths have different names.
+/// A path as text: bytes that are not UTF-8 become `%FF`, so that different paths have different names.
 fn name_of(path: &Path) -> String {
     let mut name = String::new();
     for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
@@ -114,7 +114,7 @@ fn name_of(path: &Path) -> String {
     name
 }
 
-/// Opens a file that may be compressed with zstd or gzip, as a feed may.
+/// Opens a file that may be compressed with zstd or gzip.
 ///
 /// # Errors
 /// If it cannot be opened or read.
@@ -125,11 +125,12 @@ pub fn open(path: &Path) -> io::Result<impl BufRead + use<>> {
 /// A feed's bytes, decompressed.
 pub(super) struct FeedReader {
     pub(super) bytes: Box<dyn BufRead + Send>,
-    /// Then an error in the middle means that the input is damaged, else that it cannot be read.
+    /// Whether it is compressed: then a read error in the middle means damage, otherwise that the input
+    /// cannot be read.
     pub(super) compressed: bool,
 }
 
-/// How a file is compressed, by its first bytes: its name may be missing, or wrong.
+/// How a file is compressed. Detected by its first bytes, since the name may be missing or wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Compression {
     None,
@@ -138,10 +139,10 @@ pub(super) enum Compression {
 }
 
 impl Compression {
-    /// That of a file which begins so.
+    /// The compression of a file with these first bytes.
     pub(super) fn of(head: &[u8]) -> Self {
         match head {
-            // A frame, or a skippable frame before it, as parallel compressors write.
+            // A zstd frame, or the skippable frame that parallel compressors write before it.
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
             [0x1f, 0x8b, ..] => Self::Gzip,
             _ => Self::None,
@@ -162,7 +163,8 @@ impl Compression {
 }
 
 impl FeedReader {
-    /// Opens a feed by its first bytes, not by its name: a compressed feed may come through a pipe.
+    /// Detects the compression by the first bytes, not by the name: a compressed feed may arrive through a
+    /// pipe.
     pub(super) fn new(mut stored: impl Read + Send + 'static) -> io::Result<Self> {
         let mut head = Vec::new();
         stored.by_ref().take(4).read_to_end(&mut head)?;
@@ -176,14 +178,14 @@ impl FeedReader {
 pub(super) struct RestOfLine<'r, R> {
     reader: &'r mut R,
     ended: bool,
-    /// Bytes that it has consumed.
+    /// Bytes consumed so far.
     pub(super) taken: u64,
-    /// What ended the reader in the middle of the line, held back for the one who reads on.
+    /// The read error in the middle of the line, if there was one. The caller handles it after the line.
     pub(super) error: Option<io::Error>,
 }
 
 impl<'r, R: BufRead> RestOfLine<'r, R> {
-    /// What `reader` still holds of its current line.
+    /// The part of the current line that `reader` has not consumed.
     pub(super) fn of(reader: &'r mut R) -> Self {
         Self { reader, ended: false, taken: 0, error: None }
     }

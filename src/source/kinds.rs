@@ -1,4 +1,4 @@
-//! Which kinds of files a folder holds: for a look at it before it is read.
+//! Which kinds of files a folder has; shown before the folder is read.
 
 use std::sync::Arc;
 
@@ -7,26 +7,26 @@ use super::layout::by_name;
 use super::reading::{holds_records, in_order, is_hidden};
 use super::{FileFormat, Input, Layout};
 
-/// Files of a folder that are read alike.
+/// The files of a folder that have the same format.
 #[derive(Clone, Debug)]
 pub struct FolderKind {
-    /// In which format.
+    /// Their format.
     pub format: FileFormat,
-    /// How many there are.
+    /// Number of files.
     pub files: u64,
-    /// The first of them, as an input of its own.
+    /// The first of them, as an input.
     pub first: Input,
 }
 
 impl FolderKind {
-    /// Whether each of them is a document, whose id is its path below the folder.
+    /// Whether each file is a document, with its path below the folder as its id.
     pub fn is_document(&self) -> bool {
         matches!(self.format, FileFormat::Text | FileFormat::Html)
     }
 }
 
-/// The kinds of files of a folder, in the order in which the first of each is read. What cannot be looked
-/// at is left out.
+/// The kinds of files of a folder, in the order in which the first file of each is read. Entries that cannot
+/// be read are left out.
 pub fn folder_kinds(folder: &Input) -> Vec<FolderKind> {
     let InputPlace::Folder(root) = &folder.place else { return Vec::new() };
     let mut kinds: Vec<FolderKind> = Vec::new();
@@ -62,7 +62,7 @@ mod tests {
     fn kinds_are_in_the_order_in_which_files_are_read() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("a")).unwrap();
-        // By its path "a.csv" stands before "a/b.tsv", by its name the folder before the file.
+        // By path "a.csv" is before "a/b.tsv"; by name the folder "a" would be before the file.
         for name in ["a/b.tsv", "a.csv", "a.html", ".a.txt"] {
             std::fs::write(folder.path().join(name), "id\n").unwrap();
         }

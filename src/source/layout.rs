@@ -1,25 +1,25 @@
-//! How the records of inputs are to be understood.
+//! How the records of inputs are to be read: names, formats, ids.
 
 use std::path::Path;
 
-/// How records are to be understood, where the inputs do not say it themselves.
+/// Settings for what inputs do not say themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// The format of all inputs; `None`: each is asked for its own.
+    /// The format of all inputs; `None`: detected for each input.
     pub format: Option<FileFormat>,
-    /// Where a record has its id: names with points between them.
+    /// The path to the id in a record: names with points between them.
     pub id: String,
-    /// Where it has its text.
+    /// The path to the text.
     pub text: String,
-    /// Where it has its time.
+    /// The path to the time.
     pub ts: String,
-    /// What stands between the columns of CSV and of TSV; `None`: a comma, and a tab.
+    /// The separator of columns; `None`: a comma for CSV, a tab for TSV.
     pub csv_delimiter: Option<u8>,
-    /// What may stand before a quote inside quotes, besides another quote.
+    /// A byte that escapes a quote inside quotes, in addition to a doubled quote.
     pub csv_escape: Option<u8>,
-    /// What the id of an archived page is.
+    /// Which id an archived page gets.
     pub warc_id: WarcId,
-    /// What an id is that several files hold.
+    /// What it means if several files have the same id.
     pub ids: IdRule,
 }
 
@@ -39,8 +39,7 @@ impl Default for Layout {
 }
 
 impl Layout {
-    /// A byte that may stand between columns, or escape a quote, as it is typed: one character of ASCII,
-    /// `tab` or `\t`.
+    /// Parses a column separator or an escape byte: one ASCII character, `tab` or `\t`.
     ///
     /// # Errors
     /// What is expected instead.
@@ -53,10 +52,10 @@ impl Layout {
         byte.ok_or_else(|| format!("expected {}", Self::SEPARATOR))
     }
 
-    /// What [`Self::separator`] takes.
+    /// What [`Self::separator`] accepts.
     pub const SEPARATOR: &str = "one character of ASCII that is no quote, or \"tab\"";
 
-    /// Whether the id was asked for by another name than the usual one.
+    /// Whether the user set the name of the id field.
     pub(super) fn names_id(&self) -> bool {
         self.id != Self::default().id && self.ids != IdRule::File
     }
@@ -65,50 +64,50 @@ impl Layout {
 /// The format of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum FileFormat {
-    /// JSON Lines: an object a line.
+    /// JSON Lines: one object per line.
     Jsonl,
     /// Comma-separated values, with a header.
     Csv,
-    /// The same with tabs.
+    /// Tab-separated values, with a header.
     Tsv,
     /// A web archive, or the texts of one (WET).
     #[value(alias = "wet")]
     Warc,
     /// Apache Parquet.
     Parquet,
-    /// A text, which is one document.
+    /// A text that is one document.
     Text,
-    /// A web page, which is one document.
+    /// A web page that is one document.
     Html,
 }
 
-/// What it means that an id is in several files.
+/// What it means if several files have the same id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum IdRule {
-    /// A mistake: it is counted and warned about, and lists are refused.
+    /// A mistake: it is counted and logged, and lists are refused.
     #[default]
     Once,
-    /// Nothing: each record is named by its file and its number there, whatever id it has.
+    /// Ids are ignored: each record is named by its file and its number there.
     File,
-    /// The later document is the one that is meant: the files are one feed.
+    /// The files are one feed: a later document replaces an earlier one.
     Last,
 }
 
-/// What the id of an archived page is.
+/// Which id an archived page gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum WarcId {
-    /// That of its record, another one at each fetch.
+    /// The id of its WARC record, which differs at each fetch.
     #[default]
     Record,
-    /// Its address: a page that is fetched again is an update.
+    /// Its address: fetching a page again is an update.
     Uri,
 }
 
 impl FileFormat {
-    /// What a setting takes.
+    /// The accepted names of formats.
     pub const EXPECTED: &str = "\"jsonl\", \"csv\", \"tsv\", \"warc\", \"parquet\", \"text\" or \"html\"";
 
-    /// The name in a setting.
+    /// The name of the format in settings.
     pub fn name(self) -> &'static str {
         match self {
             Self::Jsonl => "jsonl",
@@ -122,7 +121,7 @@ impl FileFormat {
     }
 }
 
-/// The format that a name tells.
+/// The format that a file name implies.
 pub(super) fn by_name(name: &str) -> Option<FileFormat> {
     let name = name.to_ascii_lowercase();
     let name = [".gz", ".zst", ".zstd"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);

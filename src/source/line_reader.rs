@@ -1,4 +1,4 @@
-//! Lines of feeds and datasets, as events.
+//! Parses the lines of feeds and datasets into events.
 
 use std::sync::Arc;
 
@@ -8,20 +8,20 @@ use super::shapes::ShapeReader;
 use crate::doc::DocEvent;
 use crate::feed::{BadRecord, Parser};
 
-/// Reads lines by the rules of their input; keeps its buffers between them.
+/// Parses lines by the rules of their input. Its buffers are reused.
 #[derive(Debug)]
 pub(super) struct LineReader {
     fields: Vec<String>,
     rules: Arc<LineRules>,
     parser: Parser,
-    /// For records whose fields are not at the top.
+    /// For records with nested fields.
     shape: Option<ShapeReader>,
-    /// The name of a record without an id.
+    /// Buffer for the id of a record without one.
     id: String,
 }
 
 impl LineReader {
-    /// A reader that reads further fields of these names.
+    /// A parser with further fields of these names.
     pub(super) fn new(fields: &[String]) -> Self {
         Self {
             fields: fields.to_vec(),
@@ -32,7 +32,7 @@ impl LineReader {
         }
     }
 
-    /// What follows is understood so.
+    /// Sets the rules for the lines that follow.
     pub(super) fn understand(&mut self, rules: &Arc<LineRules>) {
         if Arc::ptr_eq(&self.rules, rules) {
             return;
@@ -46,7 +46,7 @@ impl LineReader {
         self.rules = Arc::clone(rules);
     }
 
-    /// Which field a record lacks, if that is what is wrong with it, and which it has.
+    /// For a record that lacks a field: the name of that field, and the names that the record has.
     pub(super) fn missing(&self, reason: BadRecord, line: &[u8]) -> Option<String> {
         let names = &self.rules.names;
         let name = match reason {
@@ -59,10 +59,10 @@ impl LineReader {
         Some(format!("no field {name:?}{among}"))
     }
 
-    /// The event of the line of a record.
+    /// The event of a record's line.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The reason why the record is a bad one.
     pub(super) fn read<'a>(&'a mut self, line: &'a [u8], offset: u64) -> Result<DocEvent<'a>, BadRecord> {
         let Self { rules, parser, shape, id, .. } = self;
         let Some(shape) = shape else {
@@ -73,12 +73,12 @@ impl LineReader {
         let key = Some(id.as_bytes()).filter(|id| !id.is_empty());
         let record = KeyedRecord { offset, ts: None, key, value: Some(line) };
         let event = shape.read(&record, &std::iter::empty())?;
-        // The number is that of the delete itself.
+        // The generated id would be the number of the delete itself.
         if rules.all_numbered && event.text.is_none() { Err(BadRecord::MissingId) } else { Ok(event) }
     }
 }
 
-/// The names of an object's fields, in quotes: the first ones.
+/// The first 20 names of an object's fields, in quotes.
 fn names_in(line: &[u8]) -> Vec<String> {
     const MOST: usize = 20;
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);

@@ -1,16 +1,16 @@
-//! How the lines of an input are understood: what their fields are called, and what their ids are.
+//! Rules for the lines of an input: the names of their fields, and how documents get their ids.
 //!
-//! The first record of an input that is an object says what ids are in it, all of them alike:
+//! The first line that is an object decides how all records of the input get their ids:
 //!
 //! ```text
-//! {"id":"…",…}     strings
-//! {"id":7,…}       whole numbers, taken for their digits
-//! {"text":"…",…}   none: each is named by the input and its number there, from 0, as in pages.jsonl#0; where one has an id, by that
+//! {"id":"…",…}     ids are strings
+//! {"id":7,…}       ids are whole numbers, used as their decimal digits
+//! {"text":"…",…}   no ids: each record is named by the input and its number there, from 0, as in pages.jsonl#0; a record with an id keeps it
 //! ```
 //!
-//! So a feed in which a line lacks its id has a bad record, and a dataset without ids has documents. Where
-//! the field of the id was asked for by a name of its own, a record without it is bad in any case: the name
-//! is probably another one.
+//! So in a feed with ids a line without one is a bad record, while every record of a dataset without ids is a
+//! document. If the user set the name of the id field, a record without it is always bad: the name is
+//! probably wrong.
 
 use std::sync::Arc;
 
@@ -20,21 +20,22 @@ use super::{IdRule, Layout, Shape};
 use crate::doc::DocId;
 use crate::feed::{self, Names};
 
-/// How the lines of one input are understood.
+/// How the lines of one input are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LineRules {
     pub(super) names: Names,
-    /// Where a field is not at the top of its record: in which shape records are.
+    /// If a field is nested: the shape of the records.
     pub(super) shape: Option<Arc<Shape>>,
-    /// Records without an id are named by this, and their number from this record on.
+    /// Records without an id are named by this input and their number, which counts from this offset.
     pub(super) numbered: Option<(Arc<str>, u64)>,
-    /// All records are, whatever id they have; a delete names none.
+    /// All records are numbered, even those with an id. A delete is then a bad record, since it names no
+    /// document.
     pub(super) all_numbered: bool,
 }
 
 impl LineRules {
-    /// The rules of an input whose first record has the offset `first`, by this line of it; `None` if it says
-    /// nothing: it is no object, or a delete without an id.
+    /// The rules of an input whose first record has the offset `first`, from one of its lines. `None` if the
+    /// line decides nothing: it is not an object, or a delete without an id.
     pub(super) fn of(
         layout: &Layout,
         fields: &[String],
@@ -75,7 +76,7 @@ impl LineRules {
         })
     }
 
-    /// The time of a line without reading the rest; `None` if it has none, or is no record.
+    /// The time of a line, without parsing the rest; `None` if it has none or is no record.
     pub(super) fn timestamp(&self, line: &[u8]) -> Option<f64> {
         if self.names.ts == Names::default().ts {
             return feed::timestamp(line);
@@ -85,20 +86,20 @@ impl LineRules {
         picks.read(std::str::from_utf8(line).ok()?)?[place].seconds()
     }
 
-    /// The id of the record at an offset that has none.
+    /// The id of a record without one, by its offset; `None` if records of this input need ids.
     pub(super) fn id_of(&self, offset: u64) -> Option<DocId> {
         let (name, first) = self.numbered.as_ref()?;
         numbered(name, offset - first)
     }
 }
 
-/// The id of a record without one: its input, and its number there from 0. None if the input's name is too
-/// long.
+/// The id of a record without one: its input, and its number there from 0. `None` if the name of the input is
+/// too long.
 pub(super) fn numbered(input: &str, number: u64) -> Option<DocId> {
     DocId::new(&format!("{input}#{number}"))
 }
 
-/// The names of a path, one or more.
+/// The names of a dotted path, at least one.
 pub(super) fn path(typed: &str) -> Vec<String> {
     typed.split('.').map(str::to_owned).collect()
 }

@@ -1,4 +1,4 @@
-//! What a source says of itself before a run begins.
+//! What a source reports about itself before a run begins, and the time as of which it has been read.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -9,78 +9,79 @@ use parking_lot::Mutex;
 use crate::mark::Topic;
 use crate::time::Offsets;
 
-/// What a source says of itself before a run begins.
+/// What a source reports about itself before a run begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// Which topic it is, if it is one.
+    /// Which topic the source is, if it is one.
     pub topic: Option<Topic>,
-    /// Whether what has been read can be read again as it was. Of a source that holds each document as it is
-    /// now it cannot: then a run that has to repeat anything compares what it comes to with the output, and
-    /// writes what differs.
+    /// Whether reading again gives the same records. A source that has each document only in its present
+    /// state cannot repeat. A run that has to repeat such a source compares its result with the output and
+    /// writes the difference.
     pub repeats: bool,
-    /// Of a source that is compacted, or may be, what becomes of the ends of documents.
+    /// For a source that is (or may be) compacted: how long delete records are kept.
     pub tombstones: Option<Tombstones>,
-    /// Of each partition the first offset that is held, and the one after the last; `None` where that is not
+    /// For each partition, the first available offset and the offset after the last; `None` where that is not
     /// known beforehand.
     pub held: Option<BTreeMap<u32, (u64, u64)>>,
-    /// When this was, in milliseconds since 1970.
+    /// The time of the report, in milliseconds since 1970.
     pub at: u64,
 }
 
 impl Default for Look {
-    /// Of a source that repeats what it gave.
+    /// A source that gives the same records again.
     fn default() -> Self {
         Self { topic: None, repeats: true, tombstones: None, held: None, at: 0 }
     }
 }
 
-/// What becomes of the records by which documents end.
+/// How long a compacted source keeps delete records (tombstones).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tombstones {
-    /// How long they are held at least, once what they end has been compacted away.
+    /// The minimum time for which a tombstone is kept after its document has been compacted away.
     pub stay: Duration,
-    /// Whether every document is held besides, however old: then reading all again shows which have ended.
+    /// Whether every live document is kept, of any age. Then reading everything again finds all deletes.
     pub all_held: bool,
-    /// Whether this is known; else the source may just as well not be compacted.
+    /// Whether compaction is known to be on. If false, the source may not be compacted at all.
     pub is_known: bool,
 }
 
-/// Records that are not held any more, and that nothing has read.
+/// Records that expired before any run read them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// The partition.
     pub partition: u32,
-    /// The first offset that is missing.
+    /// The first missing offset.
     pub from: u64,
-    /// The first one that is there again.
+    /// The first available offset after the gap.
     pub to: u64,
-    /// The time of the record there, in milliseconds since 1970, if it is known.
+    /// The time of the record at [`Self::to`], in milliseconds since 1970, if it is known.
     pub until: Option<u64>,
 }
 
-/// As of when a run has read its input: it looks where the partitions end, and once all has been read up to
-/// there, everything that was written before that look has been.
+/// Tracks the time as of which a run has read its input. The source notes from time to time where its
+/// partitions end. Once everything before the noted ends has been read, all records that were written before
+/// the note have been read.
 ///
-/// Invariant: of the looks that have not been reached, the first and the last are kept; so a run that is
-/// always behind gets on too.
+/// Invariant: of the notes that have not been reached, the first and the last are kept. So a run that is
+/// always behind still advances.
 #[derive(Debug, Default)]
 pub struct AsOf {
     waiting: Mutex<Waiting>,
-    /// For how long the ends of documents stay, where they do not stay for good.
+    /// How long tombstones are kept; unset if they are kept forever.
     stay: OnceLock<Duration>,
 }
 
-/// The first look and the last, each with its time and the ends of the partitions.
+/// The first and the last unreached note, each with its time and the ends of the partitions.
 type Waiting = (Option<(u64, Offsets)>, Option<(u64, Offsets)>);
 
 impl AsOf {
-    /// Notes for how long the ends of documents stay.
+    /// Sets how long tombstones are kept.
     pub fn set_stay(&self, stay: Duration) {
         self.stay.get_or_init(|| stay);
     }
 
-    /// Notes where the partitions end, as of a time before they were looked at. How far behind the reading
-    /// is, if that is so long that the ends of documents may have gone before they were read.
+    /// Notes the ends of the partitions, as of a time before they were read. Returns how far behind the
+    /// reading is, if that is longer than tombstones are kept, so that deletes may expire unread.
     pub fn note(&self, at: u64, ends: Offsets) -> Option<Duration> {
         let mut waiting = self.waiting.lock();
         let (first, last) = &mut *waiting;
@@ -89,8 +90,8 @@ impl AsOf {
         behind.filter(|behind| self.stay.get().is_some_and(|stay| stay < behind))
     }
 
-    /// The time before which everything has been read, if all has been up to these offsets; `None` if it is
-    /// the one that was said last.
+    /// The time before which everything has been read, if reading has reached these offsets; `None` if that
+    /// has not changed since the last call.
     pub fn reached(&self, next: &Offsets) -> Option<u64> {
         let mut waiting = self.waiting.lock();
         let (first, last) = &mut *waiting;

@@ -1,23 +1,23 @@
-//! Bytes of inputs as they are stored: how many have been read, and whether the next look may wait.
+//! Counts the stored bytes that are read from inputs, and notes whether the next read may block.
 
 use std::io::{self, BufRead, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Bytes read from an input at once. Large enough that system calls do not show, small enough for the
+/// Bytes of one read of an input. Large enough that system calls cost little, small enough for the
 /// second-level cache.
 pub(super) const READ_BYTES: usize = 128 << 10;
 
-/// How far the reading of inputs is.
+/// How many bytes of the inputs have been read.
 #[derive(Debug, Default)]
 pub struct InputProgress {
-    /// Bytes of all inputs, as they are stored; 0 if that is not known.
+    /// Stored bytes of all inputs; 0 if that is not known.
     total: AtomicU64,
     read: AtomicU64,
 }
 
 impl InputProgress {
-    /// Of inputs of so many bytes; 0 if that is not known.
+    /// Progress over inputs of this size; 0 if it is not known.
     pub(super) fn of(total: u64) -> Self {
         Self { total: total.into(), read: 0.into() }
     }
@@ -27,18 +27,18 @@ impl InputProgress {
         self.read.load(Ordering::Relaxed)
     }
 
-    /// Bytes of all inputs; `None` if that is not known.
+    /// Stored bytes of all inputs; `None` if that is not known.
     pub fn total(&self) -> Option<u64> {
         Some(self.total.load(Ordering::Relaxed)).filter(|total| *total > 0)
     }
 
-    /// So many more have been read.
+    /// Adds bytes that have been read.
     pub(super) fn add(&self, bytes: u64) {
         self.read.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
-/// A buffered reader that tells how far it is.
+/// A buffered reader that counts its bytes.
 pub(super) struct Metered<R> {
     inner: R,
     buffer: Box<[u8]>,
@@ -49,7 +49,7 @@ pub(super) struct Metered<R> {
 }
 
 impl<R: Read> Metered<R> {
-    /// `waits` is set while all that has come is consumed, and the next read may have to wait for more.
+    /// `waits` is set while the buffer is empty after a short read, so that the next read may block.
     pub(super) fn new(inner: R, progress: Arc<InputProgress>, waits: Arc<AtomicBool>) -> Self {
         let buffer = vec![0; READ_BYTES].into_boxed_slice();
         Self { inner, buffer, from: 0, to: 0, progress, waits }
@@ -57,10 +57,10 @@ impl<R: Read> Metered<R> {
 }
 
 impl<R: Read> Metered<R> {
-    /// What comes first: so many bytes or more, fewer only at the end.
+    /// The first bytes: at least `least`, fewer only at the end of the input.
     ///
     /// # Errors
-    /// Those of the input.
+    /// A read error of the input.
     pub(super) fn head(&mut self, least: usize) -> io::Result<&[u8]> {
         while self.to < least {
             match self.inner.read(&mut self.buffer[self.to..]) {

@@ -1,21 +1,21 @@
-//! Where events come from: inputs in, [batches](Batch) of raw records out, cut into epochs.
-//!
+//! The input side of a run: reads inputs and gives the workers [batches](Batch) of raw records, cut into
+//! epochs.
 //! ```text
 //!  partitions ──▶ Reader (a thread each) ──▶ Queue ──▶ Decoder (each worker) ──▶ events
 //!                 finds records, positions    bounded,   reads JSON, keys, files
 //!                                             epochs
 //! ```
 //!
-//! A reader only finds where records begin and end, which costs little more than reading the bytes; all that
-//! costs more (JSON, files of a folder) is done by the workers, each for the batches that it takes.
+//! A reader only finds where records begin and end, which costs little more than reading the bytes. The
+//! expensive steps (JSON, the files of a folder) run on the workers, each for the batches that it takes.
 //!
 //! Invariants:
-//! - Every record, good or bad, has one [`Position`]; in recorded inputs partition 0 and the offsets 0, 1, 2,
-//!   … over all inputs in order, since later inputs may change the documents of earlier ones. Blank lines
-//!   have none.
-//! - Epochs are numbered without gaps, and no batch crosses one.
-//! - A record that is no event is reported to [`BadRecords`] exactly once, and never ends the run unless
-//!   [`OnError::Fail`] says so.
+//! - Every record, good or bad, has one [`Position`]. Recorded inputs are partition 0, with the offsets 0, 1,
+//!   2, … over all inputs in order, since later inputs may change the documents of earlier ones. Blank lines
+//!   have no position.
+//! - Epochs are numbered without gaps, and no batch crosses an epoch boundary.
+//! - A record that is not a valid event is reported to [`BadRecords`] exactly once. It ends the run only
+//!   under [`OnError::Fail`].
 
 mod ahead;
 mod bad;
@@ -97,151 +97,152 @@ use crate::doc::Position;
 use crate::origins::Origins;
 use crate::time::{Clock, Offsets};
 
-/// Shows others how far the output stands for a source: up to these offsets, exclusive.
+/// Publishes how far the output covers a source: all records before these offsets (exclusive).
 pub type Announce = Box<dyn FnMut(&Offsets) + Send>;
 
-/// A source of events: partitions of records, dealt out to readers.
+/// A source of events: partitions of records, distributed over readers.
 ///
-/// A **partition** is a sequence of records; its number names it for good. An **offset** is a record's place
-/// in its partition: a number that never changes, ascends with the records, and may leave gaps. One
-/// document's events are all in one partition, so that the greatest offset is that of its last event, or
-/// [move](Source::ids_move); there is no order between partitions. A source that is opened again gives every
-/// record the same position, and can begin a partition at any offset: then [`Batch::next`] of what was read
-/// before is where it goes on.
+/// A **partition** is a sequence of records with a number that never changes. An **offset** identifies a
+/// record in its partition: it never changes, ascends with the records, and may leave gaps. All events of one
+/// document are in one partition, so its last event is the one with the greatest offset; for the exception
+/// see [`Self::ids_move`]. Partitions are not ordered among each other. A source that is opened again gives
+/// every record the same position, and can begin a partition at any offset: reading continues at the
+/// [`Batch::next`] of the last batch that was read.
 ///
 /// ```text
 ///  epochs() ─▶ look() ─▶ begin() ─▶ readers() ─▶ each Reader::read, on a thread of its own
 /// ```
 ///
-/// Each is called once, in this order. Of several processes only the first one calls [`Self::look`] and
-/// [`Self::begin`], or [`Self::begin_left`] after it, and tells the others.
+/// Each is called once, in this order. If several processes run together, only process 0 calls [`Self::look`]
+/// and [`Self::begin`] (or [`Self::begin_left`] after it) and sends the result to the others.
 pub trait Source: Send + fmt::Debug {
-    /// Where the queue is to cut epochs by itself, beside where readers cut.
+    /// Limits at which the queue cuts epochs by itself, in addition to the cuts that readers make.
     fn epochs(&self) -> EpochLimits {
         EpochLimits::default()
     }
 
-    /// Whether the readers of all processes see the same records and cut at the same ones, so that none
-    /// follows another.
+    /// Whether the readers of all processes see the same records and cut at the same ones. Then no process
+    /// has to follow the cuts of another.
     fn cuts_alike(&self) -> bool {
         false
     }
 
-    /// What it says of itself before anything else is done. Of several processes only the first one asks.
+    /// What is known of the source before a run begins. Only process 0 calls this.
     ///
     /// # Errors
-    /// That there is no such source, or it cannot be reached.
+    /// If the source does not exist or cannot be reached.
     fn look(&mut self) -> Result<Look, SourceError> {
         Ok(Look::default())
     }
 
-    /// What of it waits to be read; `None` where that is not known.
+    /// How much of the source waits to be read; `None` where that is not known.
     fn backlog(&self) -> Option<Arc<Backlog>> {
         None
     }
 
-    /// What others are shown of how far the output stands, if they are shown anything. It is called after
-    /// each commit.
+    /// Publishes the committed offsets in the source's own system, as a consumer group does; `None` if it
+    /// publishes nothing. It is called after each commit.
     fn announcer(&self) -> Option<Announce> {
         None
     }
 
-    /// Whether a document's events may be in several partitions, as those of a topic are to which partitions
-    /// have been added. Then records should have times: the partition with the newest one of an id is
-    /// followed.
+    /// Whether the events of one document may be in several partitions, as in a topic to which partitions
+    /// have been added. Then records should have times: the partition with the newest record of an id
+    /// decides.
     fn ids_move(&self) -> bool {
         false
     }
 
-    /// Where each partition begins: the offset of the first record that is to be read. With `from`, of an
-    /// earlier run, there, if all that follows is still held; a partition that `from` does not name begins
-    /// with its first record. Without, as the source is configured.
+    /// The offset of the first record to be read, for each partition. With `from` (the offsets of an earlier
+    /// run) it begins there, if everything after them is still available; a partition that `from` does not
+    /// name begins with its first record. Without `from` it begins as the source is configured.
     ///
     /// # Errors
-    /// [`SourceError::Lost`] if records from there on are not held any more; that the source cannot be
-    /// reached.
+    /// [`SourceError::Lost`] if records from `from` on are no longer available; another error if the source
+    /// cannot be reached.
     fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError>;
 
-    /// The same, where records from there on are not held any more: what is left, and what is missing. As
-    /// [`Self::begin`] with no offset at all, if the source cannot say what is missing.
+    /// Like [`Self::begin`], for a source that no longer has all records after `_from`: where reading begins,
+    /// and the gaps. If the source cannot say what is missing, it begins as with empty offsets.
     ///
     /// # Errors
-    /// That the source cannot be reached.
+    /// If the source cannot be reached.
     fn begin_left(&mut self, _from: &Offsets) -> Result<(Offsets, Vec<Gap>), SourceError> {
         self.begin(Some(&Offsets::new())).map(|begin| (begin, Vec::new()))
     }
 
-    /// As of when it has been read, once it is; `None` where that is not noted. To be asked for before the
-    /// readers are.
+    /// The time as of which the source has been read; `None` where that is not tracked. Call it before
+    /// [`Self::readers`].
     fn as_of(&self) -> Option<Arc<AsOf>> {
         None
     }
 
-    /// How far its readers are, in bytes; `None` where nobody counts.
+    /// How many bytes the readers have read; `None` where bytes are not counted.
     fn progress(&self) -> Option<Arc<InputProgress>> {
         None
     }
 
-    /// Which input each record is of, where inputs follow each other; `None` where an id has one place.
+    /// Which input each record belongs to, where several inputs follow each other; `None` where the position
+    /// of a record does not depend on inputs.
     fn origins(&self) -> Option<Arc<Origins>> {
         None
     }
 
-    /// What reads the texts of its documents back, with further fields of these names, while its readers read
-    /// on; `None` where none can be had. To be asked for before the readers are.
+    /// Reads the texts of documents back, with further fields of these names, while the readers go on; `None`
+    /// where texts cannot be read back. Call it before [`Self::readers`].
     fn texts(&self, _fields: &[String]) -> Option<Box<dyn Texts>> {
         None
     }
 
-    /// The readers, one or more; they begin there. Each partition is read by one of them.
+    /// The readers, at least one, which begin at `begin`. Each partition is read by one reader.
     fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn Reader>>;
 }
 
 /// Reads some partitions of a [`Source`].
 ///
 /// Contract, for [`Self::read`], which is called once:
-/// - It pushes the records of each partition in order of offset, in batches of one partition, bad ones
-///   excepted: those that it finds itself it reports, and the batch that follows has its [`Batch::next`]
-///   behind them. A batch may have no record.
-/// - It returns `Ok` at the end of its input (if it has one), or once the queue says [`Closed`], which is no
-///   error. It returns an error if it must not go on; then the epoch that is open is not written. It never
+/// - It pushes the records of each partition in order of offset; a batch has records of one partition. A bad
+///   record that the reader itself detects is reported instead, and the [`Batch::next`] of the batch that
+///   follows is after it. A batch may be empty.
+/// - It returns `Ok` at the end of its input (if it has one), or once the queue returns [`Closed`], which is
+///   no error. It returns an error if it must not continue; then the open epoch is not written. It never
 ///   calls [`Queue::finish`].
-/// - Epochs: it may cut where it wants to ([`Queue::cut`]), which ends the epoch for all readers. One that
-///   has nothing to read holds no epoch open. What it has read it must push before it waits for more: what is
-///   kept back is in no epoch.
-/// - Lines: while [`Queue::line`] names an offset of a partition, no batch goes beyond it: one that would is
-///   parted there. What follows is held back until all partitions have come to their lines, in
-///   [`Queue::push`] or by [`Refused::Held`]. A partition that comes to the end of what there is, with
-///   nothing to hand over, says so by a batch without records.
-/// - Stalls: [`Queue::push`] waits while the workers are behind, which is how a reader is paused;
-///   [`Queue::pause`] and [`Queue::wait_for_room`] wait too. All three end at once when the run does. A
-///   reader that has other duties meanwhile (the heartbeat of a broker's consumer) uses [`Queue::try_push`]
-///   instead, keeps the batch that is refused, and reads no more until it is taken; so at most one batch per
-///   reader waits outside the queue.
-/// - A reader may wait for its input for ever: it is asked to end by the queue only, at its next step, and
-///   nobody waits for it.
+/// - Epochs: a reader may cut anywhere ([`Queue::cut`]), which ends the epoch for all readers. A reader
+///   without input holds no epoch open. It must push what it has read before it waits for more, since a
+///   record that is not pushed is in no epoch.
+/// - Lines: while [`Queue::line`] returns an offset of a partition, no batch crosses it: a batch that would
+///   is split there. The rest waits until all partitions have reached their lines, in [`Queue::push`] or as
+///   [`Refused::Held`]. A partition that reaches the end of its input with nothing left to push reports that
+///   by an empty batch.
+/// - Backpressure: [`Queue::push`] waits while the workers are behind, which pauses the reader;
+///   [`Queue::pause`] and [`Queue::wait_for_room`] wait too. All three return at once when the run ends. A
+///   reader with other duties (the heartbeat of a Kafka consumer) uses [`Queue::try_push`] instead, keeps the
+///   refused batch, and reads no more until it is taken. So at most one batch per reader waits outside the
+///   queue.
+/// - A reader may wait for its input forever. Only the queue asks it to end, at its next call, and no thread
+///   joins it.
 pub trait Reader: Send {
-    /// Reads to the end.
+    /// Reads to the end of the input.
     ///
     /// # Errors
-    /// What ends the run.
+    /// An error that ends the run.
     fn read(&mut self, queue: &Queue, bad: &BadRecords, clock: &dyn Clock) -> Result<(), SourceError>;
 }
 
-/// The longest record in bytes, inclusive, without the end of its line; 64 MiB. A longer one is `too_long`:
-/// it is passed over in pieces, so that one broken line cannot take all memory.
+/// The longest record in bytes, inclusive, without its line end: 64 MiB. A longer one is rejected as
+/// `too_long` and skipped in pieces, so that one broken line cannot use up all memory.
 pub const MAX_RECORD_BYTES: usize = 64 << 20;
 
 /// Why a source stops before its input ends.
 #[derive(Debug, Error)]
 pub enum SourceError {
-    /// Inputs that cannot be read at all, found before anything ran: each with what is wrong.
+    /// Inputs that cannot be read at all, found before the run begins: one message for each.
     #[error("{}", .0.join("\n"))]
     Inputs(Vec<String>),
-    /// A bad record where none is allowed.
+    /// A bad record under [`OnError::Fail`].
     #[error(transparent)]
     BadRecord(#[from] BadRecordAt),
-    /// Records that are still to be read are gone, or were never there.
+    /// Records that are still to be read no longer exist, or never did.
     #[error(
         "{input}: partition {partition} is to be read from offset {wanted} on, and holds {first} to {end} (exclusive): {hint}"
     )]
@@ -250,29 +251,29 @@ pub enum SourceError {
         input: Arc<str>,
         /// The partition.
         partition: u32,
-        /// The first offset that is wanted.
+        /// The first offset that the run needs.
         wanted: u64,
-        /// The first offset that is held.
+        /// The first offset that the source has.
         first: u64,
-        /// The offset after the last one that is held.
+        /// The offset after the last one that the source has.
         end: u64,
-        /// What that means.
+        /// What the user can do about it.
         hint: &'static str,
     },
-    /// The input cannot be read on, by a cause outside.
+    /// The input cannot be read any further, for an external reason.
     #[error("{input}: {what}")]
     Failed {
         /// The input as the user named it.
         input: Arc<str>,
-        /// What is wrong.
+        /// The cause.
         what: String,
     },
-    /// A bad record cannot be kept.
+    /// The dead-letter file cannot be written.
     #[error("the dead-letter file \"{}\" cannot be written", path.display())]
     DeadLetter {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
 }

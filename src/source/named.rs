@@ -1,4 +1,4 @@
-//! What arguments name: inputs, in their order, or all that is wrong with them.
+//! Resolves command-line arguments to inputs, in their order, or reports everything that is wrong with them.
 
 use std::fs::File;
 use std::io;
@@ -10,8 +10,8 @@ use super::opened::refused;
 use super::{Input, Layout, SourceError, globs};
 
 impl Input {
-    /// What the arguments name; `-` is standard input, a pattern (`crawl/**/*.warc.gz`) stands for the files
-    /// that it matches, in the order of their paths' bytes.
+    /// The inputs that the arguments name. `-` is standard input; a pattern (`crawl/**/*.warc.gz`) stands for
+    /// the files that it matches, in the order of the bytes of their paths.
     ///
     /// # Errors
     /// Every argument that cannot be read, all of them in one error.
@@ -60,7 +60,7 @@ impl InputPlace {
             path.read_dir()?;
             return Ok(Self::Folder(path.to_owned()));
         }
-        // A pipe is opened once, when its turn comes: to open and close it here would end its writer.
+        // A pipe is opened only once, when it is read: opening and closing it here would end its writer.
         if kind.is_file() {
             File::open(path)?;
         }
@@ -68,13 +68,13 @@ impl InputPlace {
     }
 }
 
-/// What an address names.
+/// The inputs that an address names.
 #[cfg(feature = "object-store")]
 fn remote(address: &str) -> Result<Vec<InputPlace>, String> {
     Ok(super::remote::resolve(address)?.into_iter().map(InputPlace::Object).collect())
 }
 
-/// What an address names.
+/// The inputs that an address names: none in this build.
 #[cfg(not(feature = "object-store"))]
 fn remote(address: &str) -> Result<Vec<InputPlace>, String> {
     Err(format!(

@@ -1,12 +1,12 @@
-//! An input, opened: in which format it is, and what reads its records.
+//! Opens an input: detects its format and returns the reader of its records.
 //!
-//! The format is the one that was asked for; else, in this order:
+//! The format is the one that the user asked for. Without one, the first rule that applies decides:
 //!
-//! 1. `PAR1` first, and bytes behind it that no text has: Parquet; `WARC/` first, decompressed: a web
-//!    archive;
-//! 2. by the name, without `.gz` or `.zst`: `.warc` `.wet`, `.parquet`, `.csv`, `.tsv`, `.jsonl` `.ndjson`
-//!    `.json`, `.html` `.htm` `.xhtml`, `.md` `.markdown` `.rst`, and `.txt` where the first character is no
-//!    `{`;
+//! 1. The content: `PAR1` first, followed by bytes that no text has, is Parquet. `WARC/` first, after
+//!    decompression, is a web archive.
+//! 2. The name, without `.gz` or `.zst`: `.warc` `.wet`, `.parquet`, `.csv`, `.tsv`, `.jsonl` `.ndjson`
+//!    `.json`, `.html` `.htm` `.xhtml`, `.md` `.markdown` `.rst`, and `.txt` if the first character is not
+//!    `{`.
 //! 3. JSON Lines.
 
 use std::fs::{File, Metadata};
@@ -23,39 +23,40 @@ use super::metered::{InputProgress, Metered, READ_BYTES};
 use super::{FileFormat, IdRule, Input, Layout};
 use crate::doc::DocId;
 
-/// The first bytes that tell a format: those of `WARC/`. No line that a pipe may wait behind has fewer.
+/// Bytes that suffice to detect a format: the length of `WARC/`. It is small, so that a pipe is never waited
+/// on for more than one line.
 const LEAST_BYTES: usize = 5;
 
-/// Bytes that are looked at, decompressed, to recognise an input: a first line mostly, and the head of a
-/// tar archive.
+/// Decompressed bytes that are examined to detect a format: usually the first line, or the header of a tar
+/// archive. 64 KiB.
 const SEEN_BYTES: usize = 64 << 10;
 
-/// What reads the records of an input.
+/// The reader of an input's records.
 pub(super) enum Opened {
-    /// Nothing does: it is of a format that is not read, and why.
+    /// None: the format is not supported; the reason.
     Refused(String),
-    /// They are lines.
+    /// The records are lines.
     Lines(FeedReader),
-    /// They are rows.
+    /// The records are rows.
     Rows(Box<dyn Rows>),
-    /// It is a document.
+    /// The input is one document.
     Document(FileDocument),
 }
 
-/// Opens an input to be read at any place, and counts what is read.
+/// Opens an input for random access, and counts the bytes read.
 type OpenStored<'o> = dyn Fn(Arc<InputProgress>) -> io::Result<Arc<dyn formats::Stored>> + 'o;
 
-/// What opening an input needs to know, and tells.
+/// What is needed to open an input, and where reading is reported.
 pub(super) struct Opening<'o> {
-    /// Further fields that are read with texts.
+    /// Names of further fields that are read with texts.
     pub(super) fields: &'o [String],
-    /// Counts what is read.
+    /// Counts the bytes read.
     pub(super) progress: &'o Arc<InputProgress>,
-    /// Set while the next look at the input may have to wait.
+    /// Set while the next read of the input may block.
     pub(super) waits: &'o Arc<AtomicBool>,
 }
 
-/// The format of a file, and how it is compressed: "warc, gzip".
+/// The format of a file, and its compression: "warc, gzip".
 ///
 /// # Errors
 /// If it cannot be opened.
@@ -79,10 +80,10 @@ pub fn described(input: &Input) -> io::Result<String> {
 }
 
 impl Opening<'_> {
-    /// Opens an input that is no folder.
+    /// Opens an input that is not a folder.
     ///
     /// # Errors
-    /// If it cannot be opened, or begins with what is not its format.
+    /// If it cannot be opened, or does not begin as its format does.
     pub(super) fn open(&self, input: &Input) -> io::Result<Opened> {
         match &input.place {
             InputPlace::Stdin => self.stream(input, io::stdin(), None),
@@ -110,7 +111,8 @@ impl Opening<'_> {
         }
     }
 
-    /// Reads a stream in its format; `anywhere` opens it to be read at any place, if that can be.
+    /// Opens a stream in its format; `anywhere` opens the same input for random access, where that is
+    /// possible.
     fn stream(
         &self,
         input: &Input,
@@ -124,7 +126,7 @@ impl Opening<'_> {
         let format = format.unwrap_or_else(|| told(&beginning, &name));
         let columns = columns(&input.layout, self.fields);
         let compressed = compression != Compression::None;
-        // What is damaged at its very beginning is not empty.
+        // A compressed file that is damaged at its first byte also decompresses to nothing; it is not empty.
         if !(compressed && beginning.is_empty())
             && let Some(why) = foreign::refused(&beginning, compressed, &name, format)
         {
@@ -132,13 +134,15 @@ impl Opening<'_> {
         }
         Ok(match format {
             FileFormat::Jsonl => Opened::Lines(FeedReader { bytes: compression.decode(stored)?, compressed }),
-            // Its records are compressed one by one.
+            // The records are compressed one by one.
             FileFormat::Warc => {
                 let id = input.layout.warc_id;
-                // A network is waited for, and asked for much at once.
+                // Only a local file is read in parallel parts: a network read has latency and fetches much at
+                // once.
                 let is_near = matches!(input.place, InputPlace::File(_) | InputPlace::Memory(..));
                 let parts = match anywhere {
-                    // What is read twice, where parts meet, is counted once.
+                    // The parts overlap where they meet. The reader of the parts counts each byte once, so
+                    // this counter is discarded.
                     Some(open) if compressed && is_near => {
                         formats::warc_in_parts(open(Arc::default())?, &columns, id, self.progress)?
                     }
@@ -165,7 +169,7 @@ impl Opening<'_> {
             }
             FileFormat::Text | FileFormat::Html => {
                 let is_html = format == FileFormat::Html;
-                // The workers read it, if its name says what it is.
+                // A worker reads the file itself if its name implies the same format.
                 let is_told = !compressed && (by_name(&name) == Some(FileFormat::Html)) == is_html;
                 match (input.path().filter(|_| is_told && anywhere.is_some()), DocId::new(&name)) {
                     (Some(path), Some(id)) => {
@@ -179,12 +183,11 @@ impl Opening<'_> {
     }
 }
 
-/// Why an input on a disk is not read: it is of a format that is none of those, or a table that lacks a
-/// column that is wanted, with those that it has. `None` of what may be read, and of what cannot be looked
-/// at.
+/// Why a local input cannot be read: its format is not supported, or a table has no column of a required name
+/// (the message lists those that it has). `None` for an input that may be readable, or cannot be examined.
 pub(super) fn refused(input: &Input) -> Option<String> {
     let InputPlace::File(path) = &input.place else { return None };
-    // A pipe is opened once.
+    // A pipe is opened only once, when it is read.
     let file = path.metadata().ok().filter(Metadata::is_file).and_then(|_| File::open(path).ok())?;
     let bytes = file.metadata().ok()?.len();
     let mut stored = Metered::new(file, Arc::default(), Arc::default());
@@ -192,7 +195,7 @@ pub(super) fn refused(input: &Input) -> Option<String> {
     let columns = columns(&input.layout, &[]);
     let format = input.layout.format.unwrap_or_else(|| told(&beginning, &input.name()));
     let is_packed = compression != Compression::None;
-    // What is damaged at its very beginning is not empty.
+    // A compressed file that is damaged at its first byte also decompresses to nothing; it is not empty.
     if (bytes == 0 || !beginning.is_empty())
         && let Some(why) = foreign::refused(&beginning, is_packed, &input.name(), format)
     {
@@ -216,13 +219,13 @@ pub(super) fn refused(input: &Input) -> Option<String> {
     }
 }
 
-/// How a table of this format is written.
+/// The CSV dialect of a table in this format.
 fn dialect(layout: &Layout, format: FileFormat) -> Dialect {
     let usual = if format == FileFormat::Tsv { b'\t' } else { b',' };
     Dialect { delimiter: layout.csv_delimiter.unwrap_or(usual), escape: layout.csv_escape }
 }
 
-/// Whether quotes are escaped by backslashes: behind such a one a cell does not end.
+/// Whether quotes are escaped by backslashes: a cell continues after `\"`.
 fn has_escapes(beginning: &[u8], delimiter: u8) -> bool {
     let goes_on = |byte: u8| byte != delimiter && !matches!(byte, b'"' | b'\r' | b'\n');
     beginning.windows(3).any(|three| three.starts_with(b"\\\"") && goes_on(three[2]))
@@ -238,7 +241,7 @@ fn columns(layout: &Layout, fields: &[String]) -> Columns {
     }
 }
 
-/// How a stream is compressed, and how it begins, decompressed; it is read as far as that needs.
+/// The compression of a stream, and its first bytes, decompressed. It reads no further than it needs.
 fn recognised<R: Read>(stored: &mut Metered<R>) -> io::Result<(Compression, Vec<u8>)> {
     let mut least = LEAST_BYTES;
     loop {
@@ -253,11 +256,12 @@ fn recognised<R: Read>(stored: &mut Metered<R>) -> io::Result<(Compression, Vec<
     }
 }
 
-/// Why a stream that begins so is not read, by the bytes that are there: nothing is taken from it.
+/// Why a stream with these first bytes cannot be read. Consumes nothing.
 pub fn refused_beginning(head: &[u8], layout: &Layout) -> Option<String> {
     let compression = Compression::of(head);
     let beginning = beginning(compression, head);
-    // Of an empty stream, and of one whose first bytes do not suffice to decompress any, nothing is known.
+    // An empty stream, or one whose first bytes do not suffice to decompress anything: nothing is known of
+    // it.
     if beginning.is_empty() {
         return None;
     }
@@ -265,12 +269,12 @@ pub fn refused_beginning(head: &[u8], layout: &Layout) -> Option<String> {
     foreign::refused(&beginning, compression != Compression::None, "-", format)
 }
 
-/// The first bytes of a file, decompressed, of those that are there.
+/// The first decompressed bytes of a file, from the stored bytes in `head`.
 fn beginning(compression: Compression, head: &[u8]) -> Vec<u8> {
     let mut found = vec![0; SEEN_BYTES];
     let mut length = 0;
     if let Ok(mut bytes) = compression.decode(head) {
-        // What is cut off is no error here.
+        // A compressed stream that ends early is no error here.
         while let Ok(more @ 1..) = bytes.read(&mut found[length..]) {
             length += more;
         }
@@ -279,7 +283,7 @@ fn beginning(compression: Compression, head: &[u8]) -> Vec<u8> {
     found
 }
 
-/// The format of an input that begins so and has this name.
+/// The format of an input with this beginning and this name.
 fn told(beginning: &[u8], name: &str) -> FileFormat {
     if foreign::is_parquet(beginning) {
         return FileFormat::Parquet;
@@ -295,12 +299,12 @@ fn told(beginning: &[u8], name: &str) -> FileFormat {
     }
 }
 
-/// Whether a text is one that is written in some markup, which may begin with a brace.
+/// Whether a text file is in some markup language, whose first character may be a brace.
 fn is_markup(name: &str) -> bool {
     !name.to_ascii_lowercase().ends_with(".txt")
 }
 
-/// Whether a file of a folder holds records by its name, so that it is no document.
+/// Whether a file of a folder has records, by its name, so that it is not one document.
 pub(super) fn holds_records(name: &str) -> bool {
     !matches!(by_name(name), Some(FileFormat::Text | FileFormat::Html) | None)
 }
@@ -340,7 +344,7 @@ mod tests {
         assert!(beginning(Compression::Gzip, b"\x1f\x8b damaged").is_empty());
     }
 
-    /// However little of it comes at once.
+    /// Also if each read returns only a few bytes.
     #[test]
     fn a_compressed_stream_is_read_until_it_tells() {
         struct Slow<'b>(&'b [u8]);
@@ -359,7 +363,7 @@ mod tests {
         };
         for bytes in [gzipped, zstd::encode_all(&b"WARC/1.0\r\n"[..], 3).unwrap()] {
             assert!(told(&bytes).1.starts_with(b"WARC/"));
-            // What ends or is damaged there tells nothing.
+            // A stream that is truncated or damaged there gives no bytes.
             assert!(told(&bytes[..7]).1.is_empty());
         }
         assert_eq!(told(b"a line\n"), (Compression::None, b"a line".to_vec()));

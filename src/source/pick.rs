@@ -1,4 +1,4 @@
-//! Chosen values of a JSON text, found in one pass; all others are passed over.
+//! Picks chosen values from a JSON text in one pass and skips all others.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,10 +7,10 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 
 use crate::instant;
 
-/// A value that was chosen.
+/// A picked value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) enum Leaf<'a> {
-    /// There is none at this path.
+    /// The path does not exist.
     #[default]
     Absent,
     /// The word `null`.
@@ -28,7 +28,7 @@ pub(super) enum Leaf<'a> {
 }
 
 impl Leaf<'_> {
-    /// The number that it is.
+    /// Its numeric value, if it is a number.
     #[expect(clippy::cast_precision_loss, reason = "a time in seconds needs no more than a float's 53 bits")]
     pub(super) fn number(&self) -> Option<f64> {
         match self {
@@ -38,13 +38,13 @@ impl Leaf<'_> {
         }
     }
 
-    /// Unix seconds: a number of them, or a date.
+    /// Unix seconds, from a number or an ISO 8601 date.
     pub(super) fn seconds(&self) -> Option<f64> {
         if let Self::Text(date) = self { instant::of_text(date) } else { self.number() }
     }
 }
 
-/// Which values: a tree of the names that lead to them.
+/// The paths to pick: a tree of names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Picks {
     root: Node,
@@ -59,8 +59,7 @@ struct Node {
 }
 
 impl Picks {
-    /// Chooses the value at a path; its place among the values that are found. The empty path is the text
-    /// itself.
+    /// Adds a path; returns its index among the picked values. The empty path is the whole text.
     pub(super) fn want<'p>(&mut self, path: impl IntoIterator<Item = &'p str>) -> usize {
         let mut node = &mut self.root;
         for name in path {
@@ -76,8 +75,8 @@ impl Picks {
         })
     }
 
-    /// The chosen values, each at its place; `None` if the text is not one complete JSON value. A byte order
-    /// mark before it is passed over. Of a repeated name the last one counts.
+    /// The picked values, each at its index; `None` if the text is not one complete JSON value. A byte order
+    /// mark before it is skipped. Of a repeated name the last one counts.
     pub(super) fn read<'a>(&self, json: &'a str) -> Option<Vec<Leaf<'a>>> {
         let mut found = vec![Leaf::Absent; self.wanted];
         let mut reader = serde_json::Deserializer::from_str(json.strip_prefix('\u{feff}').unwrap_or(json));
@@ -88,7 +87,7 @@ impl Picks {
 }
 
 impl Node {
-    /// Forgets what was found here and below.
+    /// Resets what was found at this node and below.
     fn clear(&self, found: &mut [Leaf<'_>]) {
         if let Some(place) = self.wanted {
             found[place] = Leaf::Absent;
@@ -97,7 +96,7 @@ impl Node {
     }
 }
 
-/// Reads one value, with all that is chosen in it.
+/// Deserializes one value, with everything that is picked in it.
 struct Seed<'n, 'f, 'de> {
     node: &'n Node,
     found: &'f mut [Leaf<'de>],
@@ -175,7 +174,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_, 'de> {
     }
 }
 
-/// Reads a name: which of the nodes it is, if it is one.
+/// Deserializes a name: the index of its node, or `None`.
 struct Name<'n>(&'n [Node]);
 
 impl<'de> DeserializeSeed<'de> for Name<'_> {
@@ -218,7 +217,7 @@ mod tests {
         let found = read(r#" {"x":{"a":1},"a":{"b":"\u00e9t\n","c":2},"c":-3} "#).unwrap();
         assert_eq!(found, [Leaf::Object, Leaf::Object, text("ét\n"), Leaf::Whole(-3)]);
         assert!(matches!(&read(r#"{"c":"plain"}"#).unwrap()[3], Leaf::Text(Cow::Borrowed("plain"))));
-        // The last one counts, with nothing of the one before.
+        // The last one counts; nothing of the earlier one remains.
         let last = read("\u{feff}{\"a\":{\"b\":1},\"a\":null,\"c\":1.5,\"c\":[{\"b\":1}]}").unwrap();
         assert_eq!(last, [Leaf::Object, Leaf::Null, Leaf::Absent, Leaf::Other]);
         assert_eq!(read("18446744073709551615").unwrap()[0], Leaf::Whole(u64::MAX.into()));

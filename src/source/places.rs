@@ -1,28 +1,28 @@
-//! Where the records of recorded inputs stand: a sparse index, noted while they are read.
+//! A sparse index of the records of recorded inputs, filled while they are read.
 //!
-//! Of each input the number of its first record; of those that can be read from the middle, a *point* (byte,
-//! number of the next record) at the first line behind each stride. The stride begins with [`STRIDE_BYTES`];
-//! whenever there are [`MOST_POINTS`], every second one is dropped, and the stride doubles. So the index has
-//! 24 bytes a point and at most 1.5 MiB, besides 8 bytes for each input, and finding a record in 16 GiB means
-//! to read 256 KiB, of 1 TiB 32 MiB.
+//! It has the number of the first record of each input. For an input that can be read from the middle it also
+//! has *points* (byte, number of the next record), at the first line after each stride. The stride is
+//! [`STRIDE_BYTES`] at first; whenever there are [`MOST_POINTS`] points, every second one is dropped and the
+//! stride doubles. So the index takes 24 bytes a point, at most 1.5 MiB, and 8 bytes for each input. Finding
+//! a record in 16 GiB reads 256 KiB; in 1 TiB, 32 MiB.
 
 use parking_lot::Mutex;
 
 use super::Input;
 
-/// Bytes from one point to the next, at first: 256 KiB.
+/// The initial stride: 256 KiB.
 const STRIDE_BYTES: u64 = 256 << 10;
 
-/// The most points, exclusive.
+/// Maximum number of points, exclusive.
 const MOST_POINTS: usize = 1 << 16;
 
-/// The index: written by the reader, read by whoever looks for a record.
+/// The index: written by the reader, read by the threads that read texts back.
 #[derive(Debug)]
 pub struct Places(Mutex<Noted>);
 
 #[derive(Debug)]
 struct Noted {
-    /// Each input that has been begun, and the number of its first record there.
+    /// Each input that has begun, and the number of its first record.
     begins: Vec<(u64, Input)>,
     points: Vec<Point>,
     stride: u64,
@@ -30,7 +30,7 @@ struct Noted {
     ended: bool,
 }
 
-/// A line of an input.
+/// The beginning of a line of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Point {
     input: u32,
@@ -38,18 +38,18 @@ struct Point {
     record: u64,
 }
 
-/// Where to look for a record from.
+/// From where a record is looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct From {
-    /// Which input has it.
+    /// The input that has the record.
     pub(super) input: Input,
-    /// The number of the first record there.
+    /// The number of the input's first record.
     pub(super) first: u64,
-    /// Where a line begins there.
+    /// A byte at which a line begins.
     pub(super) byte: u64,
-    /// The number of the first record from there on.
+    /// The number of the first record from that byte on.
     pub(super) record: u64,
-    /// The input may still be read: what is not found is perhaps not there yet.
+    /// Whether the input is still being read: a record that is not found may be added later.
     pub(super) is_open: bool,
 }
 
@@ -64,7 +64,7 @@ impl Places {
         f(&mut self.0.lock())
     }
 
-    /// The next input begins, with this record; the byte from which on its first point is due.
+    /// Begins the next input with this record; returns the byte from which on its first point is due.
     pub(super) fn begin(&self, record: u64, input: &Input) -> u64 {
         self.with(|noted| {
             noted.begins.push((record, input.clone()));
@@ -72,8 +72,8 @@ impl Places {
         })
     }
 
-    /// A line of the last input begins at this byte, before this record; the byte from which on the next
-    /// point is due.
+    /// Adds a point: a line of the last input begins at this byte, before this record. Returns the byte from
+    /// which on the next point is due.
     pub(super) fn note(&self, byte: u64, record: u64) -> u64 {
         self.with(|noted| {
             let input = u32::try_from(noted.begins.len().saturating_sub(1)).unwrap_or(u32::MAX);
@@ -90,15 +90,15 @@ impl Places {
         })
     }
 
-    /// All inputs have been read.
+    /// Notes that all inputs have been read.
     pub(super) fn end(&self) {
         self.with(|noted| noted.ended = true);
     }
 
-    /// From where to look for a record; `None` while no input has been begun.
+    /// From where to look for a record; `None` while no input has begun.
     pub(super) fn find(&self, record: u64) -> Option<From> {
         self.with(|noted| {
-            // Of inputs that begin alike all but the last are empty.
+            // Several inputs may begin with the same record; all except the last are empty.
             let input = noted.begins.partition_point(|(begin, _)| *begin <= record).checked_sub(1)?;
             let is_open = !noted.ended && input + 1 == noted.begins.len();
             let before = noted.points.partition_point(|point| point.record <= record);
@@ -141,7 +141,7 @@ mod tests {
         let places = Places::default();
         let mut due = places.begin(0, &Input::at("feed".as_ref()));
         for record in 0..5 * MOST_POINTS as u64 {
-            // A line of a stride of its own each.
+            // Each line is as long as a stride.
             let byte = record * STRIDE_BYTES;
             if byte >= due {
                 due = places.note(byte, record);

@@ -1,24 +1,24 @@
-//! The bounded hand-over from the readers to the workers, and where the input is cut into epochs.
+//! The bounded queue from the readers to the workers, where the input is cut into epochs.
 //!
-//! Readers [push](Queue::push) batches and wait while too much lies ahead of the workers. Workers
-//! [take](Queue::take) batches and never wait: where there is nothing for them they learn up to where they
-//! may advance, park, and are woken by the waker that they registered.
+//! Readers [push](Queue::push) batches, and wait while too many batches are queued. Workers
+//! [take](Queue::take) batches and never wait: if the queue has nothing for a worker, it returns the epoch to
+//! which the worker may advance. The worker parks, and the waker that it registered wakes it.
 //!
-//! One epoch is open at a time, for all readers together: a batch belongs to the epoch that is open when it
-//! is pushed, and a [cut](Queue::cut) ends that epoch for all of them at once. So a reader that has nothing
-//! to push holds nobody up.
+//! One epoch is open at a time, for all readers. A batch belongs to the epoch that is open when it is pushed,
+//! and a [cut](Queue::cut) ends that epoch for all readers at once. So a reader with nothing to push does not
+//! delay the others.
 //!
-//! Before the run is live, [lines](super::ahead) are ahead: batches from beyond the next one are held until
-//! everybody has come to it. Of several processes each has a queue; what one does to the open epoch the
-//! others follow, through [`Peers`].
+//! Before the run is live there are [lines](super::ahead) to reach: batches beyond the next line wait until
+//! all partitions and processes have reached it. Each process has its own queue; [`Peers`] sends the cuts of
+//! one process to the others.
 //!
-//! Three ways to an end: every reader [finishes](Queue::finish) its input; or the run is
-//! [stopped](Queue::stop): readers end, and what they have pushed is still handed out; or it
-//! [fails](Queue::fail): readers end, workers get nothing more, and are never told that an epoch is over.
+//! There are three ways to an end. Every reader [finishes](Queue::finish) its input. Or the run is
+//! [stopped](Queue::stop): readers end, and the batches that they have pushed are still taken. Or it
+//! [fails](Queue::fail): readers end, and workers get nothing more and no end of an epoch.
 //!
-//! Invariants: batches are handed out in the order in which they were pushed, each once, with epochs that
-//! never descend; the epoch of a [`Taken::Nothing`] never goes back but for a failure, and no batch of an
-//! earlier epoch is handed out after it.
+//! Invariants: batches are taken in the order in which they were pushed, each once, and their epochs never
+//! decrease. The epoch of a [`Taken::Nothing`] never decreases except after a failure, and no batch of an
+//! earlier epoch is taken after it.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -33,11 +33,11 @@ use super::batch::{Batch, Payload};
 use crate::doc::Position;
 use crate::time::{Epoch, LiveFrom};
 
-/// The largest buffer that is kept to be filled again; one long line must not stay in memory.
+/// The largest buffer that is kept for reuse: the memory of one long line is freed.
 const SPARE_BYTES: usize = 1 << 20;
 
-/// What a queue holds at most: it takes a batch while fewer than `bytes` and fewer than `batches` (both 1 or
-/// more) wait, so that it may hold one batch more than that many bytes.
+/// The bounds of a queue. It accepts a batch while fewer than `bytes` and fewer than `batches` (both at least
+/// 1) are queued, so it may exceed `bytes` by one batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// Bytes.
@@ -46,27 +46,27 @@ pub struct Room {
     pub batches: usize,
 }
 
-/// How large an epoch may grow before the queue cuts it, by whichever comes first; for readers that do not
-/// cut themselves.
+/// How large an epoch may grow before the queue cuts it; the first limit that is reached counts. For readers
+/// that do not cut themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EpochLimits {
-    /// Records, 1 or more: the batch that reaches it is the epoch's last.
+    /// Records, at least 1: the batch that reaches this number is the last one of the epoch.
     pub records: Option<u64>,
-    /// Bytes, 1 or more: the batch that reaches it is the epoch's last.
+    /// Bytes, at least 1: the batch that reaches this number is the last one of the epoch.
     pub bytes: Option<u64>,
-    /// Time from the epoch's first batch to its end, if [`Queue::cut_by_clock`] runs.
+    /// Time from the epoch's first batch to its end; needs [`Queue::cut_by_clock`].
     pub interval: Option<Duration>,
 }
 
-/// The bounded hand-over from the readers, which wait for room, to the workers, which never wait; it holds
-/// the open epoch.
+/// The bounded queue from the readers, which wait for room, to the workers, which never wait. It owns the
+/// open epoch.
 pub struct Queue {
-    /// Whole between any two statements, so that it is good even if a holder panicked.
+    /// Consistent after every statement, so it stays valid if a thread panics while it holds the lock.
     state: Mutex<State>,
-    /// Signalled when batches are taken, and when readers are to end.
+    /// Notified when batches are taken, and when readers are to end.
     room_made: Condvar,
-    /// Signalled, for [`Queue::cut_by_clock`], when an epoch gets its first batch or ends, and when readers
-    /// are to end; for [`Queue::stay`], when one has finished.
+    /// Notified when an epoch gets its first batch or ends and when readers are to end, for
+    /// [`Queue::cut_by_clock`]; and when a reader has finished, for [`Queue::stay`].
     epoch_changed: Condvar,
     wakers: Mutex<Vec<Box<dyn Fn() + Send>>>,
     room: Room,
@@ -79,18 +79,18 @@ pub struct Queue {
 struct State {
     batches: VecDeque<(Epoch, Batch)>,
     bytes: u64,
-    /// The open epoch: nothing of an earlier one will be pushed.
+    /// The open epoch: no batch of an earlier one will be pushed.
     epoch: Epoch,
-    /// Batches, records and bytes pushed in it.
+    /// Batches, records and bytes pushed in the open epoch.
     in_epoch: (u64, u64, u64),
     /// Readers that have not finished.
     readers: usize,
     ahead: Ahead,
-    /// Records that are still taken, before the run is stopped.
+    /// Records that are still accepted before the run stops by itself.
     wanted: Option<u64>,
     end: End,
-    /// Buffers of batches that have been read, to be filled again: what one thread allocates and another
-    /// frees is slow to come back.
+    /// Buffers of batches that have been read, for reuse. Memory that one thread allocates and another one
+    /// frees is slow to be reused by the allocator.
     spare: Vec<Vec<u8>>,
 }
 
@@ -102,45 +102,46 @@ enum End {
     Failed,
 }
 
-/// What a worker gets.
+/// The result of [`Queue::take`].
 #[derive(Debug, PartialEq)]
 pub enum Taken {
     /// The next batch, and its epoch.
     Batch(Epoch, Batch),
-    /// Nothing now; no batch of an epoch below `low` will ever be handed out again. After a failure `low` is
-    /// 0: a worker keeps the epochs that it holds.
+    /// Nothing at present. No batch of an epoch below `low` will be taken any more. After a failure `low` is
+    /// 0, so that a worker closes none of its open epochs.
     Nothing {
-        /// The lowest epoch that may still come.
+        /// The lowest epoch that may still have batches.
         low: Epoch,
     },
-    /// Nothing will ever come again, and all that was pushed has been handed out.
+    /// The end: everything that was pushed has been taken, and nothing more will be pushed.
     Done,
 }
 
-/// The reader is to end: no more is wanted of it.
+/// The reader is to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed;
 
-/// Why a batch is not taken at once.
+/// Why a batch was not accepted.
 #[derive(Debug, PartialEq)]
 pub enum Refused {
-    /// There is no room for it now.
+    /// The queue is full.
     Full(Box<Batch>),
-    /// It lies beyond the line.
+    /// The batch is beyond the line.
     Held(Box<Batch>),
     /// The reader is to end.
     Closed,
 }
 
 impl Queue {
-    /// An empty queue for so many readers, with epoch `first` open; live at once, and alone.
+    /// An empty queue for this number of readers, with epoch `first` open; live at once, without other
+    /// processes.
     pub fn new(readers: usize, first: Epoch, room: Room, limits: EpochLimits) -> Self {
         let live = Arc::new(LiveFrom::beginning());
         Self::behind(Ahead::default(), live, None, readers, first, room, limits)
     }
 
-    /// As [`Self::new`], with lines ahead and perhaps others beside. `live` is set when the last line is
-    /// crossed, or now.
+    /// Like [`Self::new`], with lines to reach and perhaps other processes. `live` is set when the last line
+    /// is crossed, or now if there is none.
     pub fn behind(
         ahead: Ahead,
         live: Arc<LiveFrom>,
@@ -176,18 +177,18 @@ impl Queue {
         }
     }
 
-    /// The run is to be stopped once so many records have been pushed.
+    /// Stops the run once this number of records has been pushed.
     pub fn stop_after(&self, records: Option<NonZeroU64>) {
         self.state.lock().wanted = records.map(NonZeroU64::get);
     }
 
-    /// Adds what is called after something has come for the workers; one for each worker. It must not use the
-    /// queue.
+    /// Adds a waker for a worker, which is called after something has changed for the workers. It must not
+    /// use the queue.
     pub fn register(&self, waker: Box<dyn Fn() + Send>) {
         self.wakers.lock().push(waker);
     }
 
-    /// Reader: hands over a batch; waits for room, and while it lies beyond the line.
+    /// For readers: pushes a batch. Waits for room, and until the batch is not beyond the line.
     ///
     /// # Errors
     /// [`Closed`] if the reader is to end; the batch is dropped.
@@ -203,11 +204,10 @@ impl Queue {
         Ok(())
     }
 
-    /// Reader: hands over a batch if there is room for it. For a reader that has something else to do than to
-    /// wait.
+    /// For readers: pushes a batch if there is room for it. For readers that must not block.
     ///
     /// # Errors
-    /// The batch if there is no room, or that the reader is to end.
+    /// The batch if there is no room or it is beyond the line; or [`Refused::Closed`].
     pub fn try_push(&self, batch: Batch) -> Result<(), Refused> {
         let mut state = self.state.lock();
         if state.end != End::No {
@@ -261,18 +261,18 @@ impl Queue {
         self.live.get().is_some()
     }
 
-    /// The epoch that is open.
+    /// The open epoch.
     pub fn open(&self) -> Epoch {
         self.state.lock().epoch
     }
 
-    /// Reader: the offset of the line that is ahead in this partition, exclusive: no batch may go beyond it.
-    /// `None` if there is none.
+    /// For readers: the offset of the next line in this partition, exclusive: no batch may go beyond it.
+    /// `None` if there is no line.
     pub fn line(&self, partition: u32) -> Option<u64> {
         self.state.lock().ahead.of_partition(partition)
     }
 
-    /// Whoever restores: all documents have been handed over.
+    /// Called after the last restored document has been pushed.
     pub fn restored(&self) {
         let mut state = self.state.lock();
         state.ahead.restored();
@@ -282,8 +282,8 @@ impl Queue {
         self.wake();
     }
 
-    /// A partition whose next batch lies beyond the line has come to it: batches are in order, and none goes
-    /// over.
+    /// Notes that the partition of a batch beyond the line has reached the line: its batches are in order,
+    /// and none crosses it.
     fn arrive(&self, state: &mut State, batch: &Batch) {
         if state.holds(batch) {
             state.ahead.read(batch.partition, batch.next);
@@ -291,7 +291,7 @@ impl Queue {
         }
     }
 
-    /// If a line has been reached: crosses it, or tells the others.
+    /// If a line has been reached: crosses it, or reports that to the other processes.
     fn reach(&self, state: &mut State) {
         while state.ahead.reaches() {
             match &self.peers {
@@ -301,7 +301,8 @@ impl Queue {
         }
     }
 
-    /// Another process: everybody has reached the next line, and this epoch lies behind it for all.
+    /// For other processes: all have reached the next line, and `epoch` is the first epoch after it
+    /// everywhere.
     pub fn cross(&self, epoch: Epoch) {
         let mut state = self.state.lock();
         self.cross_at(&mut state, epoch);
@@ -314,14 +315,14 @@ impl Queue {
     fn cross_at(&self, state: &mut State, epoch: Epoch) {
         state.ahead.cross();
         if state.ahead.is_live() {
-            // Before the epoch is open, so that nobody can close it without knowing.
+            // Set before the epoch opens, so that no worker can close the epoch without knowing.
             self.live.set(epoch);
         }
         state.open(epoch);
         self.room_made.notify_all();
     }
 
-    /// Another process: it has opened this epoch.
+    /// For other processes: one of them has opened this epoch.
     pub fn follow(&self, epoch: Epoch) {
         let mut state = self.state.lock();
         if state.epoch < epoch {
@@ -332,7 +333,7 @@ impl Queue {
         }
     }
 
-    /// Ends the open epoch, and tells the others.
+    /// Ends the open epoch, and reports that to the other processes.
     fn cut_now(&self, state: &mut State) {
         state.open(state.epoch + 1);
         if let Some(peers) = &self.peers {
@@ -340,7 +341,7 @@ impl Queue {
         }
     }
 
-    /// Reader: ends the open epoch, for all readers, and opens the next one.
+    /// For readers: ends the open epoch for all readers, and opens the next one.
     pub fn cut(&self) {
         self.cut_now(&mut self.state.lock());
         if self.limits.interval.is_some() {
@@ -349,8 +350,8 @@ impl Queue {
         self.wake();
     }
 
-    /// Ends each epoch [`EpochLimits::interval`] after its first batch, until no reader is left. Blocks; does
-    /// nothing if there is no interval.
+    /// Ends each epoch [`EpochLimits::interval`] after its first batch, until no reader is left. Blocks;
+    /// returns at once without an interval.
     pub fn cut_by_clock(&self) {
         let Some(interval) = self.limits.interval else { return };
         let mut state = self.state.lock();
@@ -372,8 +373,7 @@ impl Queue {
         }
     }
 
-    /// Wakes the workers each time that so long has passed, until all is handed out or the run has failed.
-    /// Blocks.
+    /// Wakes the workers at this interval, until everything has been taken or the run has failed. Blocks.
     pub fn pulse(&self, every: Duration) {
         let goes_on =
             |now: &mut State| now.is_read_on() || (now.end != End::Failed && !now.batches.is_empty());
@@ -386,15 +386,15 @@ impl Queue {
         }
     }
 
-    /// Pushes what `make` makes, a batch without records, whenever nothing has been pushed for so long; until
-    /// no reader is left. Blocks.
+    /// Pushes the batch that `make` returns (without records) whenever nothing has been pushed for the time
+    /// `idle`, until no reader is left. Blocks.
     pub fn tick(&self, idle: Duration, make: impl Fn() -> Batch) {
         let mut state = self.state.lock();
         while state.is_read_on() {
             let seen = (state.epoch, state.in_epoch.0);
             let is_idle = |now: &mut State| now.is_read_on() && (now.epoch, now.in_epoch.0) == seen;
             self.epoch_changed.wait_while_for(&mut state, is_idle, idle);
-            // Not whether the time is up: a batch may have been pushed just then.
+            // Checks the state instead of the timeout: a batch may have been pushed at the last moment.
             if is_idle(&mut state) && !state.is_full(self.room) {
                 self.add(state, make());
                 state = self.state.lock();
@@ -402,7 +402,8 @@ impl Queue {
         }
     }
 
-    /// Reader: it has read all its input, and pushes nothing any more. Never called by one that fails.
+    /// For readers: the reader has read all its input and will push nothing more. Not called by a reader that
+    /// fails.
     pub fn finish(&self) {
         let mut state = self.state.lock();
         state.readers = state.readers.saturating_sub(1);
@@ -411,7 +412,7 @@ impl Queue {
         self.wake();
     }
 
-    /// Reader: waits until there may be room, but no longer than `time`.
+    /// For readers: waits until there may be room, at most `time`.
     ///
     /// # Errors
     /// [`Closed`], at once, if the reader is to end.
@@ -419,7 +420,7 @@ impl Queue {
         self.wait(time, |state| state.is_full(self.room))
     }
 
-    /// Reader: lets `time` pass.
+    /// For readers: waits for `time`.
     ///
     /// # Errors
     /// [`Closed`], at once, if the reader is to end.
@@ -434,7 +435,8 @@ impl Queue {
         if state.end == End::No { Ok(()) } else { Err(Closed) }
     }
 
-    /// Worker: takes the next batch if there is one and its epoch is at most `limit`, inclusive. Never waits.
+    /// For workers: takes the next batch, if there is one and its epoch is at most `limit` (inclusive). Never
+    /// waits.
     pub fn take(&self, limit: Epoch) -> Taken {
         let mut state = self.state.lock();
         if state.end == End::Failed {
@@ -453,7 +455,7 @@ impl Queue {
         }
     }
 
-    /// Worker: the batch has been read.
+    /// For workers: returns a batch that has been decoded, so that its buffer is reused.
     pub fn give_back(&self, batch: Batch) {
         if let Payload::Lines { mut bytes, .. } = batch.payload
             && bytes.capacity() <= SPARE_BYTES
@@ -466,13 +468,13 @@ impl Queue {
         }
     }
 
-    /// Reader: an empty buffer for lines.
+    /// For readers: an empty buffer for lines.
     pub fn buffer(&self) -> Vec<u8> {
         self.state.lock().spare.pop().unwrap_or_default()
     }
 
-    /// A reader that stays while others read: waits until it is the last one, and ends the open epoch, which
-    /// is told. So all that was read closes, though the input does not end.
+    /// For a reader that stays after the others: waits until it is the last one, ends the open epoch, and
+    /// returns that epoch. So everything that was read closes, although the input does not end.
     ///
     /// # Errors
     /// [`Closed`], at once, if the reader is to end.
@@ -490,14 +492,14 @@ impl Queue {
         Ok(last)
     }
 
-    /// Anyone: ends the readers at their next step. What has been pushed is still handed out; then workers
-    /// get [`Taken::Done`].
+    /// Ends the readers at their next call. What has been pushed is still taken; then workers get
+    /// [`Taken::Done`].
     pub fn stop(&self) {
         self.end(End::Stopped);
     }
 
-    /// Anyone: ends the readers at their next step, and drops what waits. Workers get nothing more, and no
-    /// end: what they hold of an open epoch is not all of it.
+    /// Ends the readers at their next call, and drops the queued batches. Workers get nothing more and no
+    /// end, since their open epochs are incomplete.
     pub fn fail(&self) {
         self.end(End::Failed);
     }
@@ -517,7 +519,7 @@ impl Queue {
         self.wake();
     }
 
-    /// Anyone: calls every waker.
+    /// Calls every waker.
     pub fn wake(&self) {
         for waker in self.wakers.lock().iter() {
             waker();
@@ -535,7 +537,7 @@ impl State {
         self.readers > 0 && self.end == End::No
     }
 
-    /// Whether a batch lies beyond the line.
+    /// Whether a batch is beyond the line.
     fn holds(&self, batch: &Batch) -> bool {
         batch.end().is_some_and(|Position { partition, offset }| self.ahead.holds(partition, offset))
     }

@@ -1,4 +1,4 @@
-//! Reads the records of inputs, one input after another, into a [`Cutter`].
+//! Reads the records of inputs into a [`Cutter`], one input after another.
 
 use std::io::{self, BufRead, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,7 +26,7 @@ use crate::doc::{DocId, Letter};
 use crate::feed::BadRecord;
 use crate::origins::Origins;
 
-/// A reading under way.
+/// The state of reading the inputs.
 pub(super) struct Reading<'r> {
     pub(super) cutter: Cutter<'r>,
     pub(super) bad: &'r BadRecords,
@@ -34,14 +34,14 @@ pub(super) struct Reading<'r> {
     pub(super) places: &'r Places,
     pub(super) origins: Arc<Origins>,
     pub(super) fields: &'r [String],
-    /// The shape of rows.
+    /// How rows of files are read as documents.
     pub(super) row: Arc<Shape>,
     pub(super) progress: &'r Arc<InputProgress>,
-    /// Set while the next look at the input may have to wait.
+    /// Set while the next read of the input may block.
     pub(super) waits: Arc<AtomicBool>,
-    /// The input under way, if it is read on as it grows.
+    /// The present input, if it is followed.
     pub(super) followed: Option<Followed>,
-    /// The input that is read, or the folder.
+    /// The present input, or the folder of the present file.
     pub(super) of: Arc<str>,
 }
 
@@ -85,7 +85,7 @@ impl Reading<'_> {
             }
             Ok(Opened::Rows(mut rows)) => self.rows(&name, input.layout.ids, &mut *rows),
             Ok(Opened::Document(file)) => Ok(self.cutter.file(file)?),
-            // What was named is refused before anything is read of it; a folder's files are counted.
+            // A refused input that the user named ends the run; a refused file of a folder is counted.
             Ok(Opened::Refused(why)) if is_in_folder => self.bad_file(name, BadRecord::Unreadable, Some(why)),
             Ok(Opened::Refused(why)) => {
                 let of = if input.is_stdin() { "standard input".to_owned() } else { format!("\"{name}\"") };
@@ -95,7 +95,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Reads the rows of a file, to its end or to where they cannot be read on.
+    /// Reads the rows of a file to its end, or up to damage that ends it.
     fn rows(&mut self, name: &Arc<str>, ids: IdRule, rows: &mut dyn Rows) -> Result<(), Ended> {
         let first = self.cutter.position().offset;
         self.cutter.rows_of(&self.row, first);
@@ -125,7 +125,8 @@ impl Reading<'_> {
                     continue;
                 }
                 Ok(Next::Row) if row.text == Text::Missing => missing(BadRecord::MissingText, number),
-                // A file that is one document has one name.
+                // A file that is one document (`ids = "file"`) is named by its path; its rows are numbered
+                // otherwise.
                 Ok(Next::Row) => {
                     match row.id.as_ref().filter(|id| ids != IdRule::File || ***id == *name.as_bytes()) {
                         Some(id) => {
@@ -156,7 +157,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Reads one feed to its end or to where it breaks off; from the byte `due` on its next line is noted.
+    /// Reads one feed to its end, or up to a read error. The next line at or after the byte `due` is added to
+    /// the index.
     pub(super) fn feed(
         &mut self,
         name: &Arc<str>,
@@ -165,17 +167,17 @@ impl Reading<'_> {
         compressed: bool,
         due: u64,
     ) -> Result<(), Ended> {
-        // Lines before the first object are bad however lines are understood.
+        // Lines before the first object are bad under any rules.
         let mut is_understood = false;
         let first = self.cutter.position().offset;
-        // A compressed one cannot be read from its middle.
+        // A compressed feed cannot be read from the middle.
         let mut due = if compressed { u64::MAX } else { due };
-        // Bytes of whole lines.
+        // Bytes of complete lines so far.
         let mut passed = 0;
-        // Where the line under way begins in the buffer.
+        // Where the current line begins in the buffer.
         let mut start = 0;
-        // Whether the next look at the input is a read of it, and may wait because there was less than a
-        // buffer the last time.
+        // `drained`: the next `fill_buf` reads the input. `waits`: that read may block, since the last one
+        // returned less than a full buffer.
         let (mut drained, mut waits) = (true, false);
         loop {
             if drained && waits {
@@ -194,9 +196,9 @@ impl Reading<'_> {
             }
             let (line, next) = (self.cutter.line_number(), self.cutter.position().offset);
             let mut buffer = self.cutter.buffer();
-            // One byte more than the longest line, for the newline.
+            // The longest line, and one byte for the newline.
             let window = &available[..available.len().min(self.longest + 1 - (buffer.len() - start))];
-            // A slice as a reader: it finds the newline with the platform's `memchr`, and cannot fail.
+            // `skip_until` on a slice finds the newline with the platform's `memchr`, and cannot fail.
             let length = { window }.skip_until(b'\n').unwrap_or(0);
             buffer.extend_from_slice(&window[..length]);
             if let Some(followed) = &mut self.followed {
@@ -268,7 +270,7 @@ impl Reading<'_> {
         }
     }
 
-    /// The input ends with an error in the middle of the line that begins with `head`.
+    /// Reports a read error in the middle of the line that begins with `head`.
     fn broken_off(
         &mut self,
         name: &Arc<str>,
@@ -289,7 +291,7 @@ impl Reading<'_> {
         Ok(self.cutter.bad(1)?)
     }
 
-    /// Reads the list of a folder's files; the workers read the files.
+    /// Lists a folder's files; the workers read them.
     fn folder(&mut self, root: &Path, input: &Input) -> Result<(), Ended> {
         let (mut records, mut texts) = (0_u64, 0_u64);
         let is_told = self.cutter.tells();
@@ -350,14 +352,14 @@ impl Reading<'_> {
         Ok(self.cutter.bad(0)?)
     }
 
-    /// The next record is bad: `head`, then `tail`, of which its letter has no part.
+    /// Reports the next record as bad. Its bytes are `head` and then `tail`; a [`Letter`] keeps only `head`.
     fn report(&mut self, at: BadRecordAt, head: &[u8], tail: &mut dyn Read) -> Result<(), Ended> {
         self.keep(&at.input, at.reason, Some(head))?;
         self.bad.tally_bad(&self.of, &at);
         Ok(self.bad.report(at, head, tail)?)
     }
 
-    /// Keeps the next record, which is bad, with its epoch, if that is where they are kept.
+    /// Keeps the next record, which is bad, with its epoch, if bad records are kept there.
     fn keep(&mut self, input: &Arc<str>, reason: BadRecord, raw: Option<&[u8]>) -> Result<(), Closed> {
         let letter = self.bad.letter(|| Letter {
             input: Arc::clone(input),
@@ -370,9 +372,9 @@ impl Reading<'_> {
     }
 }
 
-/// What is below a folder, in the order of the paths' bytes.
+/// The entries below a folder, in the order of the bytes of their paths.
 pub(super) fn in_order(root: &Path) -> WalkDir {
-    // A folder sorts by its name with the separator that follows it in the paths of its files.
+    // A folder sorts by its name and the separator, as in the paths of its files.
     let key = |entry: &DirEntry| {
         let mut name = entry.file_name().as_encoded_bytes().to_vec();
         name.extend(entry.file_type().is_dir().then_some(b'/'));
@@ -381,12 +383,13 @@ pub(super) fn in_order(root: &Path) -> WalkDir {
     WalkDir::new(root).sort_by(move |a, b| key(a).cmp(&key(b)))
 }
 
-/// Whether an entry of a folder is passed over, with all below it: what tools keep beside data, as in stores.
+/// Whether an entry of a folder is skipped with everything below it: names that tools use for their own files
+/// beside data.
 pub(super) fn is_hidden(entry: &DirEntry) -> bool {
     entry.depth() > 0 && matches!(entry.file_name().as_encoded_bytes(), [b'.' | b'_', ..])
 }
 
-/// Whether a file of a folder holds records, and is no document.
+/// Whether a file of a folder has records and is not one document.
 pub(super) fn holds_records(path: &Path, layout: &Layout) -> bool {
     match layout.format {
         None => path.file_name().is_some_and(|name| opened::holds_records(&name.to_string_lossy())),
@@ -394,7 +397,7 @@ pub(super) fn holds_records(path: &Path, layout: &Layout) -> bool {
     }
 }
 
-/// A row that lacks something.
+/// The damage of a row without a required value.
 fn missing(reason: BadRecord, number: u64) -> Damage {
     Damage { reason, cause: None, place: Place::Record(number), head: Vec::new(), ends: false }
 }

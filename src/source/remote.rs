@@ -1,17 +1,16 @@
-//! Inputs in object stores and behind addresses, by the crate `object_store`.
+//! Inputs in object stores and behind addresses, through the crate `object_store`.
 //!
 //! ```text
-//! s3://bucket/feed/              all objects below, in the order of their names' bytes, but those whose names begin with a point or `_`
-//! s3://bucket/**/*.parquet       those that match
+//! s3://bucket/feed/              all objects below, in the order of the bytes of their names, except names that begin with a point or `_`
+//! s3://bucket/**/*.parquet       all objects that match
 //! https://host/pages.warc.gz     one file
 //! ```
 //!
-//! Who may read is taken from the environment, as the tools of each store take it (`AWS_ACCESS_KEY_ID`,
-//! `AWS_SKIP_SIGNATURE=true` for what everybody may read, `GOOGLE_SERVICE_ACCOUNT`,
-//! `AZURE_STORAGE_ACCOUNT_NAME`, …).
+//! Credentials come from the environment variables that each store's own tools use (`AWS_ACCESS_KEY_ID`,
+//! `AWS_SKIP_SIGNATURE=true` for public objects, `GOOGLE_SERVICE_ACCOUNT`, `AZURE_STORAGE_ACCOUNT_NAME`, …).
 //!
-//! An object is read in ranges of [`RANGE_BYTES`], a few of them ahead. What fails is asked for again. An
-//! object that changes while it is read is an error: ranges of two versions never meet.
+//! An object is read in ranges of [`RANGE_BYTES`], a few of them ahead. A failed request is retried. An
+//! object that changes while it is read is an error, so that ranges of two versions are never combined.
 
 use std::collections::VecDeque;
 use std::env;
@@ -36,23 +35,23 @@ use super::metered::InputProgress;
 /// Bytes of one request.
 const RANGE_BYTES: u64 = 4 << 20;
 
-/// Requests under way for one reader: 16 MiB are read ahead at most.
+/// Concurrent requests of one reader: it reads at most 16 MiB ahead.
 const AHEAD: usize = 4;
 
-/// How often a range is asked for again, each time after twice the pause, besides what the store's client
-/// does by itself.
+/// How many times a range is requested, with a pause that doubles each time; the store's client retries in
+/// addition.
 const ATTEMPTS: usize = 5;
 
-/// The first pause.
+/// The pause before the first retry.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 
-/// An object.
+/// An object in a store.
 pub(super) struct Object {
     store: Arc<dyn ObjectStore>,
     runtime: Arc<Runtime>,
     meta: ObjectMeta,
     name: Arc<str>,
-    /// Ranges that have been asked for.
+    /// Number of ranges that have been requested.
     #[cfg(test)]
     requests: std::sync::atomic::AtomicU64,
 }
@@ -68,12 +67,12 @@ impl Object {
         self.meta.size
     }
 
-    /// Its bytes from the first on.
+    /// Its bytes, from the first on.
     pub(super) fn read(self: &Arc<Self>) -> impl Read + Send + use<> {
         Reading { object: Arc::clone(self), next: 0, ahead: VecDeque::new(), here: Vec::new(), from: 0 }
     }
 
-    /// Asks for a range, on a thread of the runtime.
+    /// Requests a range, on a thread of the runtime.
     fn ask(&self, range: Range<u64>) -> JoinHandle<object_store::Result<Vec<u8>>> {
         #[cfg(test)]
         self.requests.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -100,7 +99,7 @@ impl Object {
         })
     }
 
-    /// Waits for a range.
+    /// Waits for a requested range.
     fn wait(&self, asked: JoinHandle<object_store::Result<Vec<u8>>>) -> io::Result<Vec<u8>> {
         match self.runtime.block_on(asked) {
             Ok(Ok(bytes)) => Ok(bytes),
@@ -130,21 +129,21 @@ impl PartialEq for Object {
 
 impl Eq for Object {}
 
-/// Bytes that are asked for at once where reading continues behind what was read before: doubled each time,
-/// up to [`RANGE_BYTES`]: a few requests for a column of a row group, and not one for each of its pages.
+/// Size of the first request where a sequential read continues after what was read before. It doubles with
+/// each request up to [`RANGE_BYTES`], so that a column of a row group takes a few requests and not one for
+/// each of its pages.
 const LEAST_BYTES: u64 = 64 << 10;
 
-/// Parts that are held: of some columns for each thread that reads. Of more, the one that was used longest
-/// ago is asked for again.
+/// Parts kept in memory, enough for some columns for each reading thread. Beyond that the least recently used
+/// part is dropped, and requested again if it is needed.
 const HELD: usize = 24;
 
-/// An object that is read at any place, and counted. What is read in order is asked for ahead, in parts
-/// that grow.
+/// Random access to an object, with a byte count. Sequential reads are requested ahead, in parts that grow.
 #[derive(Debug)]
 pub(super) struct Anywhere {
     object: Arc<Object>,
     progress: Arc<InputProgress>,
-    /// Those used last at the end.
+    /// The parts in memory; the most recently used is the last.
     held: Mutex<Vec<Part>>,
 }
 
@@ -165,7 +164,7 @@ impl Part {
         self.from + self.bytes.len() as u64
     }
 
-    /// The bytes from there on, so many, if it has the first of them.
+    /// At most `most` bytes from `from` on, if the part has the first of them.
     fn get(&self, from: u64, most: usize) -> Option<&[u8]> {
         let at = usize::try_from(from.checked_sub(self.from)?).ok().filter(|at| *at < self.bytes.len())?;
         Some(&self.bytes[at..self.bytes.len().min(at + most)])
@@ -173,12 +172,12 @@ impl Part {
 }
 
 impl Anywhere {
-    /// Reads an object.
+    /// Random access to this object.
     pub(super) fn new(object: Arc<Object>, progress: Arc<InputProgress>) -> Self {
         Self { object, progress, held: Mutex::default() }
     }
 
-    /// Some of the bytes from `from` on, at least one, in `out`; how many.
+    /// Copies at least one byte from `from` on into `out`; returns the number of bytes.
     fn read_some(&self, from: u64, out: &mut [u8]) -> io::Result<usize> {
         let mut held = self.held.lock();
         if let Some(at) = held.iter().position(|part| part.get(from, 1).is_some()) {
@@ -189,7 +188,7 @@ impl Anywhere {
             held.push(part);
             return Ok(length);
         }
-        // Behind a part: its column continues, and that part is read.
+        // The read continues after a part: that part has been consumed.
         let before = held.iter().position(|part| part.end() == from).map(|at| held.remove(at));
         drop(held);
         let ahead = before.map_or(LEAST_BYTES, |part| (2 * part.bytes.len() as u64).min(RANGE_BYTES));
@@ -229,7 +228,7 @@ impl Stored for Anywhere {
 /// Reads an object in order.
 struct Reading {
     object: Arc<Object>,
-    /// The first byte that has not been asked for.
+    /// The first byte that has not been requested.
     next: u64,
     ahead: VecDeque<JoinHandle<object_store::Result<Vec<u8>>>>,
     here: Vec<u8>,
@@ -268,7 +267,7 @@ impl Drop for Reading {
 /// The objects that an address names.
 ///
 /// # Errors
-/// What is wrong with it, or with the way there, in one line.
+/// What is wrong with the address or the connection, in one line.
 pub(super) fn resolve(typed: &str) -> Result<Vec<Arc<Object>>, String> {
     let missing = without_credentials(typed.split_once("://").map_or("", |(scheme, _)| scheme));
     let told = |error: &dyn fmt::Display| {
@@ -289,7 +288,7 @@ pub(super) fn resolve(typed: &str) -> Result<Vec<Arc<Object>>, String> {
     let plain = (url.scheme() == "http").then(|| ("allow_http".to_owned(), "true".to_owned()));
     let (store, path) = parse_url_opts(&url, variables.chain(plain)).map_err(|error| told(&said(&error)))?;
     let store: Arc<dyn ObjectStore> = store.into();
-    // What stands before the path of an object in its address.
+    // The part of the address before the object's path.
     let root =
         base.trim_end_matches('/').strip_suffix(path.as_ref()).unwrap_or(&url[..url::Position::BeforePath]);
     let root = root.strip_suffix('/').unwrap_or(root).to_owned();
@@ -323,11 +322,11 @@ pub(super) fn resolve(typed: &str) -> Result<Vec<Arc<Object>>, String> {
     if objects.is_empty() { Err(format!("no object matches \"{typed}\"")) } else { Ok(objects) }
 }
 
-/// An address as a URL. What stands in a key of a store stands for itself: `%20` is no blank there, and `#`
-/// begins no fragment.
+/// Parses an address as a URL. A key of a store is taken literally: `%20` is no blank there, and `#` begins
+/// no fragment.
 ///
 /// # Errors
-/// Why it is none.
+/// Why it is no URL.
 fn url_of(address: &str) -> Result<Url, String> {
     let (scheme, rest) = address.split_once("://").unwrap_or((address, ""));
     if scheme.starts_with("http") {
@@ -344,7 +343,7 @@ fn url_of(address: &str) -> Result<Url, String> {
     Url::parse(&format!("{scheme}://{encoded}")).map_err(|error| error.to_string())
 }
 
-/// An error with its causes, each once.
+/// An error with its causes, each one once.
 fn said(error: &dyn std::error::Error) -> String {
     let mut said = error.to_string();
     let mut cause = error.source();
@@ -358,7 +357,7 @@ fn said(error: &dyn std::error::Error) -> String {
     said
 }
 
-/// What helps where a store's client says this.
+/// Advice for an error message of a store's client.
 fn help(said: &str) -> Option<&'static str> {
     [
         (
@@ -374,7 +373,7 @@ fn help(said: &str) -> Option<&'static str> {
     .find_map(|(part, help)| said.contains(part).then_some(help))
 }
 
-/// What is missing to read a store of this scheme: credentials in the environment.
+/// Which credentials are missing in the environment to read a store with this URL scheme.
 fn without_credentials(scheme: &str) -> Option<String> {
     const NAMES: [&str; 13] = [
         "ACCESS_KEY",
@@ -411,8 +410,8 @@ fn without_credentials(scheme: &str) -> Option<String> {
     Some(format!("there are no credentials: set {names}, or {skip} for what everybody may read"))
 }
 
-/// Whether there is a machine that gives credentials, as there is in clouds. Where there is none, the client
-/// of a store would ask it for minutes.
+/// Whether the metadata service that gives credentials to machines in clouds can be reached. Without it, a
+/// store's client would retry the request for minutes.
 fn is_in_cloud() -> bool {
     let machine = std::net::SocketAddr::from(([169, 254, 169, 254], 80));
     std::net::TcpStream::connect_timeout(&machine, Duration::from_secs(1)).is_ok()
@@ -430,10 +429,10 @@ async fn listed(store: &dyn ObjectStore, path: &Path) -> object_store::Result<Ve
     Ok(found)
 }
 
-/// The part of an address before the first name that is a pattern, and whether there is one.
+/// The part of an address before its first pattern, and whether it has a pattern.
 fn fixed(typed: &str) -> (&str, bool) {
     let Some(at) = typed.find(['*', '?', '[', '{']) else { return (typed, false) };
-    // In an address of the web these are no patterns.
+    // Web addresses have no patterns.
     if typed.starts_with("http") {
         return (typed, false);
     }
@@ -509,8 +508,8 @@ mod tests {
         let from = usize::try_from(RANGE_BYTES).unwrap() - 500;
         assert!(part == bytes[from..from + 1000] && progress.read() == 1000);
         assert!(anywhere.read_at(anywhere.bytes() - 999, &mut part).is_err());
-        // Two columns side by side, in pages of 5,000 bytes: as if each page had been asked for by itself,
-        // in far fewer requests.
+        // Reads two columns alternately in pages of 5,000 bytes: the bytes are right, in far fewer requests
+        // than pages.
         let columns = [100_000_u64, 3_000_000];
         let mut page = vec![0; 5_000];
         for number in 0..400 {
@@ -523,7 +522,7 @@ mod tests {
         }
         let asked = objects[0].requests.load(std::sync::atomic::Ordering::Relaxed);
         assert!(asked < 30, "{asked} requests");
-        // Another one of the same size in its place.
+        // Replaces the object by another one of the same size.
         std::fs::remove_file(&path).unwrap();
         std::fs::write(&path, vec![b'x'; bytes.len()]).unwrap();
         let mut changed = Vec::new();

@@ -1,42 +1,44 @@
-//! In which shape a topic's values hold documents. What each is stands in `shapes.rs`, which reads them.
+//! How the values of records hold documents: the settings. The formats are described in `shapes.rs`, which
+//! reads them.
 
-/// How values are read.
+/// The format of record values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
-    /// As JSON where it has a shape, else as text; what looks like neither is a bad record.
+    /// JSON where the value has one of its forms, otherwise text. A value that looks like JSON and is not is
+    /// a bad record.
     Auto,
-    /// As text.
+    /// The value is the text.
     #[default]
     Text,
-    /// As JSON rows.
+    /// JSON rows.
     Json,
-    /// As envelopes of a change.
+    /// Change envelopes, as Debezium writes them.
     Debezium,
-    /// As the text itself, of a row of a file or of a table: an empty one is an empty text, and no value ends
-    /// the document.
+    /// The text of a row of a file or a table: an empty value is an empty text, and only a missing value
+    /// deletes the document.
     Row,
 }
 
-/// In which shape values hold documents.
+/// How record values are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// How values are read.
+    /// The format of values.
     pub format: Format,
-    /// The names that lead to the text in a row, one or more.
+    /// The path to the text in a row: one or more names.
     pub text: Vec<String>,
-    /// The names that lead to the time in a row, one or more.
+    /// The path to the time in a row: one or more names.
     pub ts: Vec<String>,
-    /// The names that lead to the id in a row; `None`: the id is the record's key.
+    /// The path to the id in a row; `None`: the id is the record's key.
     pub id: Option<Vec<String>>,
-    /// Headers that hold the further fields of their names.
+    /// Record headers that hold further fields, by field name.
     pub headers: Vec<String>,
-    /// Whether a record whose own time cannot be is a bad one, as documents leave by their times; else it is
-    /// a document without a time.
+    /// Whether a record with an impossible time is a bad one. True where documents expire by their times;
+    /// otherwise the record becomes a document without a time.
     pub needs_time: bool,
 }
 
 impl Default for Shape {
-    /// The value is the text, the key the id.
+    /// The value is the text, and the key is the id.
     fn default() -> Self {
         let [text, ts] = ["text", "ts"].map(|name| vec![name.to_owned()]);
         Self { format: Format::default(), text, ts, id: None, headers: Vec::new(), needs_time: false }

@@ -1,38 +1,39 @@
-//! In which shapes the values of records hold documents.
+//! Reads the values of records as documents, in one of several formats.
 //!
-//! A record with a key -> an event, or the reason why it is none. No value or an empty one (a *tombstone*) is
-//! a delete in every shape. The value of any other record is UTF-8 and has one of these shapes; a row is an
-//! object in which `text` is found at [`Shape::text`], an id at [`Shape::id`], and further fields by their
-//! names:
+//! A record with a key -> an event, or the reason why it is a bad record. A missing or an empty value (a
+//! *tombstone*) is a delete in every format except `row`. Any other value is UTF-8 in one of the formats
+//! below. A *row* is an object with the text at the path [`Shape::text`], the id at [`Shape::id`], and
+//! further fields under their names:
 //!
 //! ```text
-//! text      the value is the text. The word null by itself is a bad record: some writers mean a tombstone by it. A web page may
-//!           have another encoding than UTF-8, which it names, or which is guessed
-//! json      {row}                     upsert; with "op":"delete" a delete, and no text is needed
-//!           {"insert":{row}}          upsert; {"insert":"…"} too: the text itself
-//!           {"delete":{row}}          delete, whatever stands there but null
-//! debezium  {"op":"c","after":{row}}  upsert, by op c, r and u; NULL in a column is an empty string
+//! text      the value is the text. The word null alone is a bad record: some writers mean a tombstone by it.
+//!           A web page may have an encoding other than UTF-8, which it names or which is guessed
+//! json      {row}                     upsert; with "op":"delete" a delete, which needs no text
+//!           {"insert":{row}}          upsert; also {"insert":"…"}, the text itself
+//!           {"delete":{row}}          delete, for any value except null
+//! debezium  {"op":"c","after":{row}}  upsert, for op c, r and u; NULL in a column is an empty string
 //!           {"op":"d","before":{row}} delete; before may be null
-//!           {"payload":{envelope}}    the same with its schema beside it; {"payload":null} is a delete
-//! auto      one of those above if the value is a JSON object that is, else text; what begins with `{` and is not JSON is a bad record, as
-//!           is what begins with a zero byte: a schema id and a body by that schema, which nothing here reads
-//! row       the value is the text of a row of a file or of a table, an empty one too; only no value at all is a delete
+//!           {"payload":{envelope}}    the same with a schema beside it; {"payload":null} is a delete
+//! auto      one of the above if the value is a JSON object of that form, otherwise text. A value that begins
+//!           with `{` and is not JSON is a bad record. So is one that begins with a zero byte: a schema id and
+//!           a body encoded by that schema, which is not supported
+//! row       the value is the text of a row of a file or a table, also if empty; only a missing value is a delete
 //! ```
 //!
-//! - **id**: the record's key. With [`Shape::id`], the string or whole number there in the row; where the row
-//!   has none, the same in the key if that is JSON (in its `payload` too), else the key itself.
-//! - **ts**, unix seconds from 0 to before the year 2100: the row's `ts`, a number or a date of ISO 8601; of
-//!   Debezium `source.ts_ms`, then `ts_ms`, in milliseconds. Otherwise that of the record; one that cannot be
-//!   is none, or makes a bad record if documents leave by their times ([`Shape::needs_time`]). The time of
-//!   the record stands beside it as [`DocEvent::written`].
-//! - **Further fields**: a header of that name if [`Shape::headers`] names it and the record has it, else the
-//!   row's, a string, `meta.title` below `meta`; absent is empty.
-//! - A column that a database left out of an update (`__debezium_unavailable_value`) is a bad record if it is
-//!   the text: the text in force stays, which is what the update means.
-//! - Names that are not asked for are ignored; of a repeated name the last one counts; a byte order mark
-//!   before JSON is passed over.
+//! - **id**: the record's key. With [`Shape::id`], the string or whole number at that path in the row. If the
+//!   row has none, the same path in the key if that is JSON (also below its `payload`), else the key itself.
+//! - **ts**, unix seconds from 0 to before the year 2100: the row's `ts`, a number or an ISO 8601 date; for
+//!   Debezium `source.ts_ms`, then `ts_ms`, in milliseconds. Otherwise the time of the record. An impossible
+//!   record time counts as missing, or makes the record a bad one if documents expire by their times
+//!   ([`Shape::needs_time`]). The time of the record is also kept as [`DocEvent::written`].
+//! - **Further fields**: the header of that name if [`Shape::headers`] names it and the record has it.
+//!   Otherwise the string in the row, `meta.title` below `meta`. A missing field is empty.
+//! - A column that the database left out of an update (`__debezium_unavailable_value`) makes the record bad
+//!   if it is the text. The document keeps its present text, which is what the update means.
+//! - Other names are ignored. Of a repeated name the last one counts. A byte order mark before JSON is
+//!   skipped.
 //!
-//! Reasons are examined in the order too long, UTF-8, JSON, an object, `op`, id, `ts`, text, further fields.
+//! Reasons are checked in the order: too long, UTF-8, JSON, an object, `op`, id, `ts`, text, further fields.
 //!
 //! References: the envelopes of Debezium's connectors (its documentation, *Data change events*), and
 //! insert-delete JSON as Feldera and Materialize have it, without their `update`.
@@ -48,21 +49,21 @@ use crate::feed::BadRecord;
 use crate::html;
 use crate::time::UnixTime;
 
-/// What Debezium writes for a column that the database left out.
+/// What Debezium writes for a column that the database left out of an update.
 const UNAVAILABLE: &str = "__debezium_unavailable_value";
 
-/// Reads records of one shape.
+/// Reads records in one shape.
 #[derive(Debug)]
 pub(super) struct ShapeReader {
     shape: Arc<Shape>,
     fields: usize,
-    /// Which further field a header holds, if any.
+    /// For each header of the shape, the index of the further field that it holds, if any.
     field_of_header: Vec<Option<usize>>,
     values: Values,
     keys: Keys,
 }
 
-/// What is looked for in a value.
+/// Indices of the JSON values that are picked from a record value.
 #[derive(Debug)]
 struct Values {
     picks: Picks,
@@ -71,7 +72,7 @@ struct Values {
     op: usize,
     insert: Row,
     delete: Row,
-    /// The envelope itself, and the one in a payload.
+    /// The envelope at the top level, and the one below `payload`.
     envelopes: [Envelope; 2],
 }
 
@@ -84,7 +85,7 @@ struct Envelope {
     ts: [usize; 2],
 }
 
-/// A row and what is looked for in it.
+/// Indices of what is picked from a row.
 #[derive(Debug)]
 struct Row {
     whole: usize,
@@ -94,23 +95,23 @@ struct Row {
     fields: Vec<usize>,
 }
 
-/// What is looked for in a key: an id, in two places.
+/// Indices of what is picked from a key: the id, at two paths.
 #[derive(Debug)]
 struct Keys {
     picks: Picks,
     ids: [usize; 2],
 }
 
-/// Which event, and where its row is.
+/// Which event a value is, and where its row is.
 enum Found<'r, 'a> {
     Upsert(&'r Row),
-    /// The text itself, and no row.
+    /// The text itself, without a row.
     Text(Cow<'a, str>),
     Delete(Option<&'r Row>),
 }
 
 impl ShapeReader {
-    /// Reads this shape, with further fields of these names.
+    /// A reader for this shape, with further fields of these names.
     pub(super) fn new(shape: &Arc<Shape>, fields: &[String]) -> Self {
         let of_header = |header: &String| fields.iter().position(|field| field == header);
         Self {
@@ -122,7 +123,7 @@ impl ShapeReader {
         }
     }
 
-    /// Whether this is the shape that is read.
+    /// Whether the reader was made for this shape.
     pub(super) fn reads(&self, shape: &Arc<Shape>) -> bool {
         Arc::ptr_eq(&self.shape, shape)
     }
@@ -130,7 +131,7 @@ impl ShapeReader {
     /// The event of a record.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The reason why the record is a bad one.
     pub(super) fn read<'a>(
         &self,
         record: &KeyedRecord<'a>,
@@ -194,14 +195,14 @@ impl ShapeReader {
         Ok(DocEvent { id, ts, written, text: Some(text) })
     }
 
-    /// The time of the record itself: that of a row is a column of it, that of a topic's record its writer's
-    /// clock, or the broker's.
+    /// The time of the record itself. In a row it is a column; in a topic's record it is the clock of the
+    /// writer or of the broker.
     fn time_of(&self, record: &KeyedRecord<'_>) -> Result<Option<f64>, BadRecord> {
         let is_said = self.shape.format == Format::Row;
         if is_said || self.shape.needs_time { time(record.ts) } else { Ok(time(record.ts).unwrap_or(None)) }
     }
 
-    /// How a value is read, and what was found in it.
+    /// The format of a value, and the values picked from it.
     fn parse<'a>(&self, value: &'a str) -> Result<(Format, Vec<Leaf<'a>>), BadRecord> {
         let format = self.shape.format;
         if matches!(format, Format::Text | Format::Row) {
@@ -226,7 +227,7 @@ impl ShapeReader {
         }
     }
 
-    /// The id of a record whose row is this.
+    /// The id of a record with this row.
     fn id(
         &self,
         record: &KeyedRecord<'_>,
@@ -249,7 +250,7 @@ impl ShapeReader {
         DocId::new(key).ok_or(BadRecord::BadId)
     }
 
-    /// The text with its further fields, each after a separator; the text alone if they are all empty.
+    /// The text and its further fields, each after a separator; only the text if all of them are empty.
     fn join<'t, 'a>(
         &self,
         text: &str,
@@ -310,7 +311,7 @@ impl Values {
         Self { whole: picks.want([]), op: picks.want(["op"]), picks, plain, insert, delete, envelopes }
     }
 
-    /// Which shape a value has, if it has one.
+    /// The format of a JSON value, if it has one.
     fn shape(&self, leaves: &[Leaf<'_>]) -> Option<Format> {
         if leaves[self.whole] != Leaf::Object {
             return None;
@@ -348,7 +349,7 @@ impl Values {
         }
     }
 
-    /// The envelope of a change: in a payload if there is one.
+    /// The envelope of a change: the one below `payload` if there is one.
     fn envelope(&self, leaves: &[Leaf<'_>]) -> &Envelope {
         let [plain, inner] = &self.envelopes;
         if leaves[inner.whole] == Leaf::Absent { plain } else { inner }
@@ -405,7 +406,7 @@ impl Keys {
     }
 }
 
-/// The id that a value is.
+/// A JSON value as an id.
 fn named(leaf: &Leaf<'_>) -> Result<DocId, BadRecord> {
     match leaf {
         Leaf::Text(id) => DocId::new(id),
@@ -415,7 +416,7 @@ fn named(leaf: &Leaf<'_>) -> Result<DocId, BadRecord> {
     .ok_or(BadRecord::BadId)
 }
 
-/// A time that there can be, or none.
+/// Rejects an impossible time.
 fn time(ts: Option<f64>) -> Result<Option<f64>, BadRecord> {
     if ts.is_some_and(|ts| UnixTime::new(ts).is_none()) { Err(BadRecord::BadTs) } else { Ok(ts) }
 }

@@ -1,22 +1,22 @@
-//! What one of several processes reads of recorded inputs.
+//! Which part of recorded inputs one of several processes reads.
 
-/// What one of several processes reads of recorded inputs.
+/// Which part of recorded inputs one of several processes reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     /// The process, from 0.
     pub index: usize,
-    /// Processes, 1 or more.
+    /// Number of processes, at least 1.
     pub count: usize,
-    /// Whether each process reads all records, cuts them alike, and hands over every so many-th batch.
-    /// Otherwise process 0 reads alone.
+    /// Whether each process reads all records, cuts them at the same places, and pushes every `count`-th
+    /// batch. Otherwise process 0 reads alone.
     pub reads_all: bool,
 }
 
 impl Share {
-    /// All, by one process.
+    /// Everything, in a single process.
     pub const ALL: Self = Self { index: 0, count: 1, reads_all: true };
 
-    /// Whether this process tells of what all find.
+    /// Whether this process reports what all processes find.
     pub(super) fn tells(self) -> bool {
         self.index == 0
     }

@@ -1,10 +1,10 @@
-//! How fast a recorded feed is played.
+//! How fast a recorded feed is replayed.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The speed at which records are handed on, by their `ts`.
+/// The speed at which records are pushed, by their `ts`.
 ///
 /// Written `max`, `real` or `Nx` with N greater than 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -12,12 +12,12 @@ pub enum Speed {
     /// As fast as they can be processed.
     #[default]
     Max,
-    /// So many recorded seconds in one second; greater than 0 and finite.
+    /// This number of recorded seconds in one second; greater than 0 and finite.
     Times(f64),
 }
 
 impl Speed {
-    /// As it was recorded.
+    /// At the recorded speed.
     pub const REAL: Self = Self::Times(1.0);
 }
 
@@ -55,7 +55,7 @@ impl fmt::Display for Speed {
 #[derive(Debug)]
 pub(super) struct Pace {
     times: f64,
-    /// The first `ts` and the time at which it was met.
+    /// The first `ts`, and the time at which it was read.
     origin: Option<(f64, Duration)>,
 }
 
@@ -68,10 +68,11 @@ impl Pace {
         }
     }
 
-    /// How long the record of `ts` has to wait at the time `now`; `None` if it is due.
+    /// How long the record of time `ts` has to wait at the time `now`; `None` if it is due.
     pub(super) fn wait(&mut self, ts: f64, now: Duration) -> Option<Duration> {
         let (first, start) = *self.origin.get_or_insert((ts, now));
-        // Earlier records are due; a `ts` beyond the range of a duration waits until the run is stopped.
+        // Records with an earlier `ts` are due. A `ts` beyond the range of a duration waits until the run is
+        // stopped.
         let after = ((ts - first) / self.times).max(0.0);
         let due = Duration::try_from_secs_f64(after).unwrap_or(Duration::MAX);
         start.saturating_add(due).checked_sub(now).filter(|wait| !wait.is_zero())

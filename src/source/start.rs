@@ -5,23 +5,23 @@ use std::str::FromStr;
 
 use crate::time::Offsets;
 
-/// Where reading begins if nothing is remembered.
+/// Where reading begins if no position is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Start {
-    /// With the first record that is held.
+    /// At the first available record.
     #[default]
     Earliest,
-    /// Behind the last record that is held.
+    /// After the last available record.
     Latest,
-    /// With the first record of this time or later, in milliseconds since 1970; behind the last one if none
-    /// is.
+    /// At the first record of this time or later, in milliseconds since 1970; after the last one if there is
+    /// none.
     Timestamp(i64),
     /// At these offsets; a partition that is not named begins with its first record.
     Offsets(Offsets),
 }
 
 impl Start {
-    /// How it is written.
+    /// How starts are written.
     pub const EXPECTED: &str =
         "\"earliest\", \"latest\", \"timestamp:S\" in unix seconds, or \"offsets:P=O,…\"";
 }
@@ -47,7 +47,7 @@ impl FromStr for Start {
     }
 }
 
-/// Seconds with up to three digits behind the point.
+/// Parses seconds with up to three decimals.
 fn milliseconds(seconds: &str) -> Option<i64> {
     let (whole, part) = seconds.split_once('.').unwrap_or((seconds, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,7 +1,8 @@
-//! A source that stays: a run of it does not end with its input, but when it is stopped.
+//! Keeps a run alive after its input has ended, until it is stopped.
 //!
-//! For inputs that end, in runs that somebody watches or asks. When all has been read, the open epoch is cut,
-//! so that all of it closes; then somebody is told, and the run goes on without events.
+//! For inputs that end, in runs with a page or with queries. When all readers have finished, the open epoch
+//! is cut, so that everything that was read closes. Then a callback gets that epoch, and the run goes on
+//! without events.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,17 +15,17 @@ use crate::backlog::Backlog;
 use crate::origins::Origins;
 use crate::time::{Clock, Epoch, Offsets};
 
-/// Told the last epoch, once all has been read; the epoch is closed soon after, not yet.
+/// Called with the last epoch after everything has been read. That epoch closes soon after, not before.
 type AllRead = Box<dyn FnOnce(Epoch) + Send>;
 
-/// A source whose run stays until it is stopped.
+/// A source whose run goes on until it is stopped.
 pub struct Staying {
     source: Box<dyn Source>,
     all_read: AllRead,
 }
 
 impl Staying {
-    /// Reads `source`, and then tells `all_read` the last epoch in which there is anything of it.
+    /// Reads `source`, and then calls `all_read` with the last epoch that has records of it.
     pub fn new(source: Box<dyn Source>, all_read: impl FnOnce(Epoch) + Send + 'static) -> Self {
         Self { source, all_read: Box::new(all_read) }
     }
@@ -87,7 +88,7 @@ impl Source for Staying {
     }
 }
 
-/// Reads nothing, and ends when the run is stopped.
+/// A reader without input that ends when the run is stopped.
 struct Stays(Option<AllRead>);
 
 impl Reader for Stays {

@@ -1,63 +1,62 @@
-//! The text of a document, read back from where its last event stands in its source: nothing in a run keeps
-//! one.
+//! Reads the text of a document back from its source. No part of a run keeps texts.
 //!
-//! A document's id and the [`Position`] of its last event in, the text out, as the
-//! [`Decoder`](super::Decoder) makes it of that record: further fields follow it, each after a
-//! [`FIELD_SEPARATOR`](crate::doc::FIELD_SEPARATOR). The id is compared: where another record stands by now,
-//! or none, the text is gone.
+//! A document's id and the [`Position`] of its last event -> its text, as the [`Decoder`](super::Decoder)
+//! reads it from that record: further fields follow, each after a
+//! [`FIELD_SEPARATOR`](crate::doc::FIELD_SEPARATOR). The id is compared. If another record is at the position
+//! by now, or none, the text is [`NoText::Gone`].
 //!
-//! Which bytes are read, at most, and so how long an answer takes, is said where the source is: `file_texts`,
-//! `kafka/texts`. Each call waits for its source; whoever asks has a thread for it.
+//! How many bytes one call reads at most, and so how long it takes, is documented with each source:
+//! `file_texts`, `kafka/texts`. A call blocks on the source, so it needs its own thread.
 
 use thiserror::Error;
 
 use crate::doc::{DocEvent, DocId, Position};
 use crate::feed::BadRecord;
 
-/// Reads texts back.
+/// Reads texts back from a source.
 pub trait Texts: Send {
-    /// The text of a document whose last event stands at this position.
+    /// The text of the document whose last event is at this position.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why the text cannot be read.
     fn text(&mut self, id: &DocId, position: Position) -> Result<FoundText, NoText>;
 }
 
-/// A text that was found.
+/// A text, perhaps truncated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundText {
-    /// The text, or the beginning of it.
+    /// The text, or its beginning.
     pub text: String,
-    /// Whether it goes on: it has more than [`FoundText::MOST_BYTES`].
+    /// Whether the text was longer than [`FoundText::MOST_BYTES`].
     pub truncated: bool,
 }
 
 impl FoundText {
-    /// The most bytes of a text that are given, inclusive: 4 MiB.
+    /// The maximum length of a returned text in bytes, inclusive: 4 MiB.
     pub const MOST_BYTES: usize = 4 << 20;
 
-    /// A text, cut between two characters if it is too long.
+    /// A text, truncated between two characters if it is too long.
     pub(super) fn of(text: &str) -> Self {
         let end = text.floor_char_boundary(Self::MOST_BYTES);
         Self { text: text[..end].to_owned(), truncated: end < text.len() }
     }
 }
 
-/// Why there is no text, in one line.
+/// Why there is no text; the message is one line.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NoText {
-    /// The source does not hold it any more.
+    /// The source does not have the text any more.
     #[error("{0}")]
     Gone(String),
-    /// The source cannot be asked for it.
+    /// The source cannot read texts back.
     #[error("{0}")]
     Unsupported(String),
-    /// It cannot be read at this moment; another time it may be.
+    /// The text cannot be read at present; a later call may succeed.
     #[error("{0}")]
     Failed(String),
 }
 
-/// The text of the event that a record is read as, if it is the document's.
+/// The text of the event that was read from a record, if that is the document's.
 pub(super) fn of_event(
     id: &DocId,
     place: &str,

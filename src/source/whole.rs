@@ -1,4 +1,4 @@
-//! A whole input, read on the spot: for what needs a corpus and no dataflow.
+//! Reads whole inputs directly, without a dataflow.
 
 use super::{
     BadRecords, Decoder, EpochLimits, EpochRule, Files, Input, Queue, Room, Source, SourceError, Taken,
@@ -8,11 +8,11 @@ use std::ops::ControlFlow;
 use crate::doc::{DocEvent, Position};
 use crate::time::{Epoch, Offsets, SystemClock};
 
-/// What may wait for the decoder.
+/// What may wait in the queue.
 const ROOM: Room = Room { bytes: 16 << 20, batches: 64 };
 
-/// Ends the queue however its reader ends: nobody takes what is read for whole before the reader has been
-/// asked.
+/// Finishes the queue when the reader returns or panics: the loop that takes batches would otherwise wait
+/// forever.
 struct Finish<'q>(&'q Queue);
 
 impl Drop for Finish<'_> {
@@ -21,11 +21,11 @@ impl Drop for Finish<'_> {
     }
 }
 
-/// Hands every event of all inputs, its text with the further `fields`, to `each`, in order of position, and
-/// every other record to `bad`.
+/// Calls `each` with every event of all inputs, in order of position, its text with the further `fields`.
+/// Every other record is reported to `bad`.
 ///
 /// # Errors
-/// What [`BadRecords`] makes of a bad record.
+/// A bad record under [`OnError::Fail`](super::OnError::Fail), or a dead-letter file that cannot be written.
 pub fn for_each_event(
     inputs: Vec<Input>,
     fields: &[String],
@@ -38,7 +38,8 @@ pub fn for_each_event(
     })
 }
 
-/// The same, up to the event at which `each` breaks it off; what was read beyond is not handed over.
+/// Like [`for_each_event`], until `each` returns [`ControlFlow::Break`]; what has been read beyond that event
+/// is dropped.
 ///
 /// # Errors
 /// As [`for_each_event`].

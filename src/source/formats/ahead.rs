@@ -1,10 +1,10 @@
-//! Parts of an input, read at once by several threads, that come out one after another.
+//! Reads the parts of an input in several threads, and returns their pieces in order.
 //!
-//! Parts -> their pieces, which are records for the most part: those of part 0, then those of part 1, and so
-//! on, whatever the number of threads. A thread takes the first part that no other has taken, and reads it
-//! into a queue of its own; so the part whose turn it is is always being read. A queue holds [`PART_BYTES`]
-//! at most, and all together as much as was said, of which the part whose turn it is may take what it needs.
-//! Nothing is held but that, and a batch for each thread.
+//! Parts -> their pieces (mostly records): those of part 0, then those of part 1, and so on, for any number
+//! of threads. A thread takes the next part and reads it into that part's own queue, so the part whose turn
+//! it is is always being read. A queue has at most [`PART_BYTES`]. All queues together have at most the
+//! number of bytes given to [`Ahead::new`]; the part whose turn it is may exceed that. Beyond the queues,
+//! each thread has one batch in memory.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,48 +17,47 @@ use parking_lot::{Condvar, Mutex};
 
 use super::{Damage, Next, Row, Rows, Text, panicked};
 
-/// Bytes of records that wait of one part, at most, but for one batch.
+/// Maximum of queued bytes of one part, plus one batch.
 const PART_BYTES: usize = 32 << 20;
 
-/// Bytes of records that are handed over at once, at least: locks must not show.
+/// Minimum of bytes that are moved to a queue at once, so that locking costs little.
 const BATCH_BYTES: usize = 64 << 10;
 
-/// What can be read in parts, from 0, each by itself.
+/// An input that can be read in parts, numbered from 0, each part independently.
 pub(in crate::source) trait Parts: Send + Sync + 'static {
-    /// What a part is made of.
+    /// What a part consists of.
     type Piece: Piece;
 
-    /// How many parts there are.
+    /// Number of parts.
     fn count(&self) -> usize;
 
-    /// Gives the pieces of one part to `each`, in order, until there are no more or it says that nobody wants
-    /// them.
+    /// Calls `each` with the pieces of one part in order, until there are no more or `each` returns false.
     fn read(&self, part: usize, each: &mut dyn FnMut(Self::Piece) -> bool);
 }
 
-/// What a part is made of.
+/// A piece of a part.
 pub(in crate::source) trait Piece: Send {
-    /// What it takes in memory, about.
+    /// Its approximate size in memory.
     fn bytes(&self) -> usize;
 
-    /// What stands for the rest of a part whose reader panicked.
+    /// The piece that replaces the rest of a part whose reader panicked.
     fn panicked() -> Self;
 }
 
-/// What [`Rows::next`] gives.
+/// The result of [`Rows::next`], with its row.
 pub(in crate::source) type Record = Result<(Next, Row), Damage>;
 
 /// The pieces of all parts, in order.
 pub(in crate::source) struct Ahead<P: Parts> {
     shared: Arc<Shared<P>>,
     threads: Vec<JoinHandle<()>>,
-    /// Of the part whose turn it is, taken from its queue.
+    /// Pieces of the present part, taken from its queue.
     ready: VecDeque<P::Piece>,
 }
 
 struct Shared<P: Parts> {
     parts: Arc<P>,
-    /// Bytes that wait in all queues, at most, but for a batch of each thread.
+    /// Maximum of bytes in all queues, plus a batch of each thread.
     most: usize,
     state: Mutex<State<P::Piece>>,
     changed: Condvar,
@@ -69,15 +68,15 @@ struct State<T> {
     next: usize,
     /// The part whose turn it is.
     turn: usize,
-    /// Those of the parts that have been taken, from the one whose turn it is on.
+    /// The queues of the parts that threads have taken, beginning with the part whose turn it is.
     queues: VecDeque<Queue<T>>,
-    /// Bytes that wait in all queues.
+    /// Bytes in all queues.
     bytes: usize,
-    /// Nobody wants the rest.
+    /// The rest is not wanted.
     is_over: bool,
 }
 
-/// What waits of one part.
+/// The queue of one part.
 struct Queue<T> {
     pieces: VecDeque<T>,
     bytes: usize,
@@ -91,10 +90,11 @@ impl<P: Parts> fmt::Debug for Ahead<P> {
 }
 
 impl<P: Parts> Ahead<P> {
-    /// Reads by so many threads, one at least, and no more than there are parts; pieces of `most` bytes wait.
+    /// Reads with this number of threads (at least one, at most one for each part); about `most` bytes may be
+    /// queued.
     ///
     /// # Errors
-    /// If they cannot be started.
+    /// If the threads cannot be started.
     pub(in crate::source) fn new(parts: Arc<P>, threads: usize, most: usize) -> io::Result<Self> {
         let threads = threads.min(parts.count()).max(1);
         let state = State { next: 0, turn: 0, queues: VecDeque::new(), bytes: 0, is_over: false };
@@ -120,7 +120,7 @@ impl<P: Parts> Iterator for Ahead<P> {
     }
 }
 
-/// Behind a part that cannot be read on, the others are.
+/// Damage that ends a part does not end the file: the other parts follow.
 impl<P: Parts<Piece = Record>> Rows for Ahead<P> {
     fn next(&mut self, row: &mut Row) -> Result<Next, Damage> {
         let Some(record) = Iterator::next(self) else { return Ok(Next::End) };
@@ -135,14 +135,14 @@ impl<P: Parts> Drop for Ahead<P> {
         self.shared.state.lock().is_over = true;
         self.shared.changed.notify_all();
         for thread in self.threads.drain(..) {
-            // One that panicked has said so.
+            // A panic has already been logged.
             let _ = thread.join();
         }
     }
 }
 
 impl<P: Parts> Shared<P> {
-    /// Waits for pieces of the part whose turn it is; `None` behind the last part.
+    /// Waits for pieces of the part whose turn it is; `None` after the last part.
     fn take(&self) -> Option<VecDeque<P::Piece>> {
         let mut state = self.state.lock();
         loop {
@@ -167,12 +167,12 @@ impl<P: Parts> Shared<P> {
         }
     }
 
-    /// A thread: takes parts and reads them, until there are none.
+    /// The body of a thread: takes parts and reads them, until there are none.
     fn read(&self) {
         while let Some(part) = self.take_part() {
             let mut batch = Batch { shared: self, part, pieces: VecDeque::new(), bytes: 0, is_wanted: true };
             let read = || self.parts.read(part, &mut |piece| batch.push(piece));
-            // Whoever waits for the part must learn of its end.
+            // The consumer must learn that the part has ended.
             if catch_unwind(AssertUnwindSafe(read)).is_err() {
                 batch.push(P::Piece::panicked());
             }
@@ -195,18 +195,18 @@ impl<P: Parts> Shared<P> {
     }
 }
 
-/// Pieces of a part that are handed over together.
+/// Pieces of a part that are moved to its queue together.
 struct Batch<'a, P: Parts> {
     shared: &'a Shared<P>,
     part: usize,
     pieces: VecDeque<P::Piece>,
     bytes: usize,
-    /// Whether anybody wants more.
+    /// Whether the consumer wants more.
     is_wanted: bool,
 }
 
 impl<P: Parts> Batch<'_, P> {
-    /// False if nobody wants more.
+    /// Returns false if the consumer wants no more.
     fn push(&mut self, piece: P::Piece) -> bool {
         self.bytes += piece.bytes();
         self.pieces.push_back(piece);
@@ -216,7 +216,7 @@ impl<P: Parts> Batch<'_, P> {
         self.is_wanted
     }
 
-    /// Waits until there is room.
+    /// Moves the pieces to the queue; waits until there is room.
     fn hand_over(&mut self, is_complete: bool) {
         let mut state = self.shared.state.lock();
         while !state.is_over {
@@ -224,7 +224,7 @@ impl<P: Parts> Batch<'_, P> {
             let place = self.part - state.turn;
             let State { queues, bytes, .. } = &mut *state;
             let Some(queue) = queues.get_mut(place) else { break };
-            // The part whose turn it is must not wait for those behind it.
+            // The part whose turn it is must not wait for the parts after it.
             let has_room = queue.bytes < PART_BYTES && (is_first || *bytes < self.shared.most);
             if has_room {
                 queue.pieces.append(&mut self.pieces);
@@ -257,7 +257,7 @@ impl Piece for Record {
     }
 }
 
-/// Gives what a reader reads to `each`, to its end or until it is not wanted.
+/// Calls `each` with every record of `rows`, to the end or until `each` returns false.
 pub(super) fn each_record(rows: &mut dyn Rows, each: &mut dyn FnMut(Record) -> bool) {
     let mut row = Row::default();
     loop {

@@ -1,14 +1,15 @@
-//! Tables as text: CSV and TSV.
+//! CSV and TSV tables.
 //!
-//! A file, decompressed -> its rows. The first row names the columns; a name is matched as a whole, with its
-//! dots. Fields are quoted with `"`, which is doubled inside; a quoted field may hold line ends; blank lines
-//! are no rows. An empty cell of the id, of the time and of the operation says nothing. The time is in unix
-//! seconds or a date of ISO 8601.
+//! A file, decompressed -> its rows. The first row names the columns; a name is compared as a whole, with its
+//! dots. Fields are quoted with `"`, which is doubled inside; a quoted field may contain line ends. Blank
+//! lines are not rows. An empty cell in the column of the id, the time or the operation means that there is
+//! none. The time is in unix seconds or an ISO 8601 date.
 //!
-//! Of a bad row all is kept, as a row; but of one that is too long its beginning.
+//! A row with a number of fields different from the first row is bad, and so is a row whose quoted field is
+//! still open at the end of the file. A file that is truncated at the end of a row cannot be told from a
+//! complete one.
 //!
-//! A row of another length than the first is bad, and so is a row whose quoted field is still open at the end
-//! of the file. A file that ends behind a row is whole as far as can be told.
+//! A bad row is kept completely, as a row; of one that is too long, the beginning is kept.
 
 use std::fmt;
 use std::io::{self, BufRead};
@@ -20,47 +21,47 @@ use crate::feed::BadRecord;
 use crate::instant;
 use crate::source::{MAX_RECORD_BYTES, Place};
 
-/// The most columns of a file, inclusive.
+/// Maximum number of columns, inclusive.
 const MAX_COLUMNS: usize = 1 << 16;
 
-/// What of a row that is too long is kept, in bytes, at most.
+/// Bytes that are kept of a row that is too long.
 const KEPT: usize = 256;
 
 /// How a table is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::source) struct Dialect {
-    /// What stands between the cells of a row.
+    /// The separator of cells.
     pub(in crate::source) delimiter: u8,
-    /// What may stand before a quote inside quotes, besides another quote.
+    /// A byte that escapes a quote inside quotes, in addition to a doubled quote.
     pub(in crate::source) escape: Option<u8>,
 }
 
-/// Without another escape than a second quote.
+/// A doubled quote is the only escape.
 impl From<u8> for Dialect {
     fn from(delimiter: u8) -> Self {
         Self { delimiter, escape: None }
     }
 }
 
-/// A table.
+/// A reader of a table.
 pub(in crate::source) struct Csv {
     file: Box<dyn BufRead + Send>,
     reader: Reader,
     delimiter: u8,
     names: Columns,
-    /// Where what is wanted stands, once the first row has been read.
+    /// The indices of the wanted columns, once the first row has been read.
     columns: Option<Places>,
-    /// The fields of the row, one behind the other, and where each ends.
+    /// The fields of the present row, concatenated, and the end of each.
     fields: Vec<u8>,
     ends: Vec<usize>,
-    /// Of the row.
+    /// The line number of the present row.
     line: u64,
     is_at_end: bool,
-    /// What was read last is a carriage return.
+    /// Whether the last byte was a carriage return, which a line feed may follow.
     ends_half: bool,
 }
 
-/// Places of columns, from 0.
+/// Indices of columns, from 0.
 struct Places {
     count: usize,
     id: Option<usize>,
@@ -120,7 +121,7 @@ impl Rows for Csv {
 }
 
 impl Csv {
-    /// The rows of a file.
+    /// A reader of this file.
     pub(in crate::source) fn new(
         file: Box<dyn BufRead + Send>,
         columns: &Columns,
@@ -141,7 +142,7 @@ impl Csv {
         }
     }
 
-    /// The columns that the first row names; `None` if there is none.
+    /// The columns that the first row names; `None` if the file has no row.
     fn first_row(&mut self) -> Result<Option<Places>, Damage> {
         let ends = |damage| Damage { place: Place::Whole, ends: true, ..damage };
         if !self.read_row().map_err(ends)? {
@@ -177,7 +178,7 @@ impl Csv {
         Ok(Some(columns))
     }
 
-    /// What the table lacks of the columns that are wanted.
+    /// Which wanted column the table lacks.
     pub(in crate::source) fn lacks(mut self) -> Option<String> {
         self.first_row().err()?.lack()
     }
@@ -187,19 +188,19 @@ impl Csv {
         &self.fields[from..self.ends[at]]
     }
 
-    /// Of the row that was read last.
+    /// The damage of the row that was read last.
     fn damage(&self, reason: BadRecord, cause: impl Into<String>) -> Damage {
         let head = self.written(usize::MAX);
         Damage { reason, cause: Some(cause.into()), place: Place::Line(self.line), head, ends: false }
     }
 
-    /// The row that was read last as it stands in a file, without its line end; of its fields and their bytes
-    /// so many at most.
+    /// The row that was read last, written as in a file, without its line end; at most `most` of its fields
+    /// and of their bytes.
     fn written(&self, most: usize) -> Vec<u8> {
         let mut row = csv::WriterBuilder::new().delimiter(self.delimiter).from_writer(Vec::new());
         let mut from = 0;
         for end in self.ends.iter().take(most).map(|end| (*end).min(most)) {
-            // To memory: it cannot fail.
+            // Writing to memory cannot fail.
             row.write_field(&self.fields[from..end]).unwrap_or(());
             from = end;
         }
@@ -211,7 +212,7 @@ impl Csv {
         row
     }
 
-    /// The row has so many fields, and what has been read of the next one, up to there.
+    /// Sets the number of complete fields, and adds the incomplete next one, which ends at `length`.
     fn end_at(&mut self, count: usize, length: usize) {
         self.ends.truncate(count);
         if length > self.ends.last().copied().unwrap_or(0) {
@@ -224,7 +225,7 @@ impl Csv {
         if self.is_at_end {
             return Ok(false);
         }
-        // The second half of the line end before it is of that line.
+        // The line feed after a carriage return belongs to the previous line.
         if std::mem::take(&mut self.ends_half)
             && self.file.fill_buf().is_ok_and(|rest| rest.starts_with(b"\n"))
         {
@@ -233,7 +234,7 @@ impl Csv {
         }
         self.line = self.reader.line();
         let (mut length, mut count) = (0, 0);
-        // Then nothing of it is kept.
+        // If true, the bytes of the row are dropped.
         let mut is_too_long = false;
         let mut beginning = Vec::new();
         self.ends.resize(self.ends.capacity().max(64), 0);
@@ -250,7 +251,7 @@ impl Csv {
                 }
             };
             self.is_at_end = input.is_empty();
-            // A line end behind the end ends the last row, but not a quoted field.
+            // A line end after the last byte completes the last row, but not a quoted field.
             let input = if self.is_at_end { b"\n" } else { input };
             let (result, read, written, ended) =
                 self.reader.read_record(input, &mut self.fields[length..], &mut self.ends[count..]);
@@ -260,11 +261,11 @@ impl Csv {
             }
             (length, count) = (length + written, count + ended);
             match result {
-                // Blank lines behind a row come with the next one.
+                // Blank lines after a row are read with the next one.
                 ReadRecordResult::InputEmpty if length + count == 0 && !is_too_long && !self.is_at_end => {}
                 ReadRecordResult::InputEmpty if self.is_at_end => {
                     let is_open = length + count > 0 || is_too_long;
-                    // Without the line end that is none of the file's.
+                    // Without the line end that was added.
                     self.end_at(count, length.saturating_sub(written));
                     let cause = "a quoted field is open at the end of the file";
                     let damage = || self.damage(BadRecord::Truncated, cause);
@@ -308,7 +309,7 @@ impl Csv {
     }
 }
 
-/// A delimiter as it is typed.
+/// A delimiter as the user types it.
 fn shown(delimiter: u8) -> String {
     if delimiter == b'\t' { "tab".to_owned() } else { char::from(delimiter).to_string() }
 }

@@ -1,7 +1,7 @@
-//! The formats of inputs whose records are not lines: one file each.
+//! Formats of inputs whose records are not lines: one file for each.
 //!
-//! A file -> its records, in order: a [`Row`], or what is wrong with it. A reader of a format finds documents
-//! and no more: ids are checked, texts decoded and compared elsewhere.
+//! A file -> its records, in order: a [`Row`], or the damage. The reader of a format only finds documents;
+//! ids are checked and texts are decoded elsewhere.
 
 mod ahead;
 mod csv;
@@ -26,17 +26,16 @@ use crate::doc::DocId;
 use crate::feed::BadRecord;
 use crate::time::UnixTime;
 
-/// What of a record is wanted, by dotted paths: `meta.title` is the `title` of the object `meta`.
+/// The wanted columns, as dotted paths: `meta.title` is `title` in the object `meta`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Columns {
-    /// The document's id; `None` where none is to be read. A record without one is named by its file and its
-    /// number there.
+    /// The id; `None` if ids are not read. A record without an id is named by its file and its number there.
     pub(super) id: Option<String>,
-    /// Its text.
+    /// The text.
     pub(super) text: String,
-    /// When it happened, in unix seconds.
+    /// The time, in unix seconds.
     pub(super) ts: String,
-    /// `upsert` or `delete`.
+    /// The operation: `upsert` or `delete`.
     pub(super) op: String,
     /// Further fields, in this order.
     pub(super) fields: Vec<String>,
@@ -47,17 +46,17 @@ pub(super) struct Columns {
 pub(super) struct Row {
     /// The id, if the record has one.
     pub(super) id: Option<Vec<u8>>,
-    /// When it happened, in unix seconds.
+    /// The time, in unix seconds.
     pub(super) ts: Option<f64>,
-    /// What is said of the document.
+    /// The text, or the delete.
     pub(super) text: Text,
-    /// The further fields, as many as are wanted; empty where one is absent.
+    /// The further fields, one for each wanted name; empty where the record has none.
     pub(super) fields: Vec<Vec<u8>>,
 }
 
 impl Row {
-    /// Why it is no event, if its id or its time say so, and what was found: its reader can still tell all of
-    /// it.
+    /// Why the row is no event, if its id or its time is wrong, and the value. Checked by the reader of the
+    /// format, which still has the whole row for the report.
     fn flaw(&self) -> Option<(BadRecord, Option<String>)> {
         if let Some(id) = &self.id
             && std::str::from_utf8(id).ok().and_then(DocId::new).is_none()
@@ -85,54 +84,54 @@ fn found(value: &[u8]) -> String {
     format!("{shown:?}{more}")
 }
 
-/// A text in the place of a time.
+/// The message for a text that is no time.
 fn no_time(text: &[u8]) -> String {
     format!("found {}, which is no date of ISO 8601 either", found(text))
 }
 
-/// What a record says of its document.
+/// What a record does to its document.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) enum Text {
-    /// Nothing: the record has no text.
+    /// The record has no text.
     #[default]
     Missing,
-    /// Its text, UTF-8 or not.
+    /// The text, as bytes that may not be UTF-8.
     Is(Vec<u8>),
-    /// It ends.
+    /// The document is deleted.
     Deleted,
 }
 
-/// What comes next in a file.
+/// The result of reading a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// A record with a document.
     Row,
-    /// A sound record that holds no document, and why: one word.
+    /// A valid record without a document; the reason, in one word.
     Skipped(&'static str),
-    /// Nothing.
+    /// The end of the file.
     End,
 }
 
 /// A record that cannot be read.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Damage {
-    /// What is wrong.
+    /// The reason.
     pub(super) reason: BadRecord,
-    /// What the decoder says.
+    /// The message of the decoder.
     pub(super) cause: Option<String>,
-    /// Where in the file.
+    /// Its place in the file.
     pub(super) place: Place,
-    /// The record, or what is known of it, if anything is.
+    /// The bytes of the record, or of as much as is known of it.
     pub(super) head: Vec<u8>,
-    /// Nothing behind it can be read either.
+    /// Whether nothing after it can be read either.
     pub(super) ends: bool,
 }
 
-/// The records of one file, in order.
+/// Reads the records of one file, in order.
 ///
-/// The same bytes give the same records, however they come. After [`Next::End`] and after damage that
-/// [ends](Damage::ends) the file it is not called again. It holds one record at a time, within bounds that do
-/// not depend on what the file says of itself.
+/// The same bytes give the same records, in whatever pieces they are read. It is not called again after
+/// [`Next::End`], or after damage that [ends](Damage::ends) the file. It has one record in memory at a time,
+/// within limits that do not depend on sizes stated in the file.
 pub(super) trait Rows: Send {
     /// Reads the next record into `row`, whose contents are of the last one, and are replaced.
     ///
