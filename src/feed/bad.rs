@@ -1,4 +1,4 @@
-//! Why a record is bad.
+//! The reasons why a record is bad.
 
 use std::fmt;
 
@@ -7,7 +7,8 @@ use std::fmt;
 pub enum BadRecord {
     /// The bytes are not UTF-8.
     NotUtf8,
-    /// It begins with a zero byte: what follows is a schema id, and a body by that schema.
+    /// It begins with a zero byte: the framing of a schema registry, with a schema id and a body encoded by
+    /// that schema.
     Framed,
     /// The line is not one complete JSON value.
     NotJson,
@@ -21,8 +22,8 @@ pub enum BadRecord {
     BadOp,
     /// `op` is a string, but no operation.
     UnknownOp,
-    /// `ts` is not a number of seconds from 0 to before the year 2100, nor a date of that time:
-    /// milliseconds are mostly later.
+    /// `ts` is neither a number of seconds from 0 to before the year 2100 nor a date in that range.
+    /// Milliseconds are usually beyond it.
     BadTs,
     /// An upsert has no `text`.
     MissingText,
@@ -32,14 +33,14 @@ pub enum BadRecord {
     BadField,
     /// The record is longer than [`MAX_RECORD_BYTES`](crate::source::MAX_RECORD_BYTES).
     TooLong,
-    /// An input ends early or is damaged; what came before it counts.
+    /// An input ends early or is damaged; the records before count.
     Truncated,
     /// An input, a file or a folder cannot be read.
     Unreadable,
 }
 
 impl BadRecord {
-    /// Every reason, in the order in which a record is examined.
+    /// Every reason, in the order in which a record is checked.
     pub const ALL: [Self; 15] = [
         Self::Framed,
         Self::NotUtf8,
@@ -58,7 +59,7 @@ impl BadRecord {
         Self::Unreadable,
     ];
 
-    /// The name under which it is counted.
+    /// Its name in counts and metrics.
     pub fn reason(self) -> &'static str {
         match self {
             Self::NotUtf8 => "not_utf8",

@@ -1,4 +1,4 @@
-//! What is known of a record's fields while it is read.
+//! The fields of a record, as they are parsed.
 
 use super::BadRecord;
 use crate::doc::DocId;
@@ -7,20 +7,20 @@ use crate::doc::DocId;
 #[derive(Debug)]
 pub(super) struct Further {
     pub(super) name: String,
-    /// As it stands in the last line; empty if it is absent.
+    /// Its value in the last line; empty if it is absent.
     pub(super) content: String,
-    /// Whether it is absent or a string there.
+    /// Whether it is absent or a string.
     pub(super) good: bool,
 }
 
 impl Further {
-    /// Forgets what the last line held.
+    /// Resets the value before a new line.
     pub(super) fn reset(&mut self) {
         self.content.clear();
         self.good = true;
     }
 
-    /// Takes a value: the string, or `None` for any other.
+    /// Sets the value: the string, or `None` for a value that is no string.
     pub(super) fn set(&mut self, string: Option<&str>) {
         self.content.clear();
         self.content.push_str(string.unwrap_or_default());
@@ -28,7 +28,7 @@ impl Further {
     }
 }
 
-/// What the fields of a line are called, and what its id may be.
+/// The names of a line's fields, and how ids are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
     /// The field of the id.
@@ -37,9 +37,9 @@ pub struct Names {
     pub text: String,
     /// The field of the time.
     pub ts: String,
-    /// Whether an id may be a whole number, which is taken for its digits.
+    /// Whether an id may be a whole number, which is then used as its decimal digits.
     pub whole_ids: bool,
-    /// Whether ids are passed over: records are named otherwise.
+    /// Whether ids are ignored, since records are numbered.
     pub no_ids: bool,
 }
 
@@ -55,19 +55,19 @@ impl Default for Names {
     }
 }
 
-/// What a field's name means.
+/// The meaning of a field's name.
 pub(super) enum Key {
     Id,
     Op,
     Ts,
     Text,
-    /// Which of the further fields.
+    /// The further field at this index.
     Further(usize),
     Other,
 }
 
 impl Key {
-    /// What this name means where these further fields are read.
+    /// The meaning of this name, given the names of fields and further fields.
     pub(super) fn of(name: &str, names: &Names, further: &[Further]) -> Self {
         match name {
             _ if name == names.id && !names.no_ids => Self::Id,
@@ -79,7 +79,7 @@ impl Key {
     }
 }
 
-/// Whether an `op` is an upsert (and not a delete); `None` stands for a value that is no string.
+/// Whether an `op` is an upsert (true) or a delete; `None` stands for a value that is no string.
 pub(super) fn operation(op: Option<&str>) -> Result<bool, BadRecord> {
     match op {
         Some("upsert") => Ok(true),
@@ -89,7 +89,7 @@ pub(super) fn operation(op: Option<&str>) -> Result<bool, BadRecord> {
     }
 }
 
-/// The known fields of an object: outer `None` if absent, then what is wrong with them.
+/// The known fields of an object: `None` if absent, otherwise the value or what is wrong with it.
 #[derive(Default)]
 pub(super) struct Found<'de> {
     pub(super) id: Option<Option<DocId>>,
@@ -98,11 +98,11 @@ pub(super) struct Found<'de> {
     pub(super) text: Option<Value<'de>>,
 }
 
-/// A field's value, as far as the format knows it.
+/// A field's value, by the types that the format distinguishes.
 pub(super) enum Value<'de> {
     /// A string without escapes.
     Str(&'de str),
-    /// A string with escapes, now resolved in the buffer.
+    /// A string with escapes; the buffer has its content.
     Buffered,
     Whole(i128),
     Number(f64),
@@ -110,7 +110,7 @@ pub(super) enum Value<'de> {
 }
 
 impl<'de> Value<'de> {
-    /// The string, if it is one, from where it was read to.
+    /// The string, if the value is one; `buffer` is the buffer given to the reader.
     pub(super) fn as_str<'b>(&self, buffer: &'b str) -> Option<&'b str>
     where
         'de: 'b,
@@ -122,7 +122,7 @@ impl<'de> Value<'de> {
         }
     }
 
-    /// The id that it is.
+    /// The value as an id.
     pub(super) fn id(&self, buffer: &str, names: &Names) -> Option<DocId> {
         match self {
             Self::Whole(id) if names.whole_ids => DocId::new(&id.to_string()),

@@ -1,4 +1,5 @@
-//! Reads any line, by a JSON library: the meaning of a line, and what [`usual`](super::usual) leaves to it.
+//! Parses any line with serde_json: the reference for the meaning of a line, and the fallback of
+//! [`usual`](super::usual).
 
 use std::fmt;
 
@@ -8,12 +9,12 @@ use super::BadRecord;
 use super::fields::{Found, Further, Key, Names, Value, operation};
 use crate::instant;
 
-/// Where strings with escapes are resolved.
+/// Buffers for strings with escapes.
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
-    /// The text, [`Value::Buffered`].
+    /// The text, if it is [`Value::Buffered`].
     pub(super) text: String,
-    /// Any other.
+    /// Any other string.
     short: String,
 }
 
@@ -27,7 +28,7 @@ pub(super) fn read<'a>(
     buffers: &mut Buffers,
     further: &mut [Further],
 ) -> Result<Found<'a>, BadRecord> {
-    // Once over the whole line, so that the JSON reader need not look at each string again.
+    // Checked once for the whole line, so that the parser does not check each string.
     let line = std::str::from_utf8(line).map_err(|_| BadRecord::NotUtf8)?;
     let mut json = serde_json::Deserializer::from_str(line);
     further.iter_mut().for_each(Further::reset);
@@ -36,7 +37,7 @@ pub(super) fn read<'a>(
     found.map_err(|_| BadRecord::NotJson)?.ok_or(BadRecord::NotAnObject)
 }
 
-/// Reads a value into a [`Value`], whatever it is.
+/// Deserializes any value into a [`Value`].
 struct AnyValue<'b>(&'b mut String);
 
 impl<'de> DeserializeSeed<'de> for AnyValue<'_> {
@@ -95,7 +96,7 @@ impl<'de> Visitor<'de> for AnyValue<'_> {
     }
 }
 
-/// Reads a field's name into a [`Key`].
+/// Deserializes a field's name into a [`Key`].
 struct AnyKey<'b>(&'b Names, &'b [Further]);
 
 impl<'de> DeserializeSeed<'de> for AnyKey<'_> {
@@ -118,7 +119,7 @@ impl Visitor<'_> for AnyKey<'_> {
     }
 }
 
-/// Reads an object into [`Found`]; any other complete JSON value is `None`.
+/// Deserializes an object into [`Found`]; any other complete JSON value into `None`.
 struct Object<'b> {
     names: &'b Names,
     buffers: &'b mut Buffers,

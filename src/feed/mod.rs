@@ -1,23 +1,22 @@
-//! The recorded feed: one event a line, as JSON.
+//! Parses the lines of a recorded feed: one JSON event per line.
 //!
 //! ```text
 //! {"id":"…","op":"upsert","ts":1700000000,"text":"…"}
 //! {"id":"…","op":"delete","ts":1700000000.5}
 //! ```
 //!
-//! A line (bytes, UTF-8) comes in; a [`Record`] that borrows its text, or the reason why there is none, goes
-//! out.
+//! A line (bytes, UTF-8) -> a [`Record`] that borrows its text, or the reason why the line is bad.
 //!
 //! - `id`: a string of 1 to [`DocId::MAX_BYTES`](crate::doc::DocId::MAX_BYTES) bytes after its escapes are
-//!   resolved, kept verbatim, NUL and newline included.
+//!   resolved. Used verbatim, including NUL and newline.
 //! - `op`: `"upsert"` (also if absent) or `"delete"`.
-//! - `ts`: unix seconds, a number, or a date of ISO 8601, a string; optional.
-//! - `text`: a string; required by an upsert, not looked at in a delete.
-//! - Further fields that are asked for by name: strings, not looked at in a delete; absent is empty. They
+//! - `ts`: unix seconds (a number), or an ISO 8601 date (a string); optional.
+//! - `text`: a string; required in an upsert, ignored in a delete.
+//! - Further fields, by the names that the caller gives: strings, ignored in a delete, empty if absent. They
 //!   follow the text, each after a [`FIELD_SEPARATOR`](crate::doc::FIELD_SEPARATOR).
 //! - Other fields are ignored. Of a repeated field the last one counts. `null` is not the same as absent.
 //!
-//! What it does not do: cut the input into lines, count, or log; that is [`crate::source`]'s part.
+//! What it does not do: split the input into lines, count, or log; [`crate::source`] does.
 
 mod bad;
 mod fields;

@@ -1,4 +1,4 @@
-//! The two readers of a line agree: what the usual reader says of a line, the library says too.
+//! The two parsers of a line agree: a line that the usual parser accepts has the same meaning for serde_json.
 //!
 //! `DUPFLOW_SEED=7 cargo test --lib feed` draws other lines.
 
@@ -7,10 +7,10 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 
-/// Lines drawn by a test.
+/// Number of lines that a test draws.
 const LINES: usize = 60_000;
 
-/// What the library alone makes of a line.
+/// The result of serde_json alone.
 fn by_library<'a>(parser: &'a mut Parser, line: &'a [u8]) -> Result<Record<'a>, BadRecord> {
     let found = json::read(line, &parser.names, &mut parser.json, &mut parser.further)?;
     Parser::examine(found, || None, &parser.json.text, &parser.further, &mut parser.joined)
@@ -20,7 +20,7 @@ fn is_usual(line: &[u8]) -> bool {
     usual::read(line, &Names::default(), &mut usual::Buffers::default(), &mut []).is_some()
 }
 
-/// Parsers that are used again and again, so that what one line leaves behind would show in the next.
+/// Parsers that are reused, so that state left by one line would show in the next.
 struct Both([Parser; 2]);
 
 impl Both {
@@ -43,12 +43,12 @@ fn one_of<'t>(rng: &mut ChaCha8Rng, all: &[&'t str]) -> &'t str {
     all[rng.random_range(0..all.len())]
 }
 
-/// What stands between two tokens.
+/// White space between two tokens, some of it invalid.
 fn space(rng: &mut ChaCha8Rng) -> &'static str {
     if rng.random_ratio(29, 30) { "" } else { one_of(rng, &[" ", "\t", "\r\n", "  ", "\u{b}", "\u{a0}"]) }
 }
 
-/// A string with its quotes: plain, escaped, in several scripts, and now and then what JSON does not allow.
+/// A string with its quotes: plain, escaped, in several scripts, and sometimes invalid.
 fn string(rng: &mut ChaCha8Rng, longest: usize) -> String {
     const PIECES: [&str; 33] = [
         "a",
@@ -149,7 +149,7 @@ fn value(rng: &mut ChaCha8Rng, depth: usize) -> String {
     }
 }
 
-/// An object with the fields of a record, some of them, some twice, and others.
+/// An object with some fields of a record, some of them twice, and other fields.
 fn object(rng: &mut ChaCha8Rng, depth: usize) -> String {
     const NAMES: [&str; 12] =
         ["id", "text", "op", "ts", "title", r"\u0069d", r"te\u0078t", "é", "other", "TEXT", "", "id "];
@@ -182,7 +182,7 @@ fn line(rng: &mut ChaCha8Rng) -> Vec<u8> {
     format!("{}{}{}", around(rng, 1), object(rng, 2), around(rng, 10)).into_bytes()
 }
 
-/// Breaks some bytes.
+/// Replaces some bytes.
 fn damage(rng: &mut ChaCha8Rng, line: &mut Vec<u8>) {
     const BYTES: &[u8] = b"\"\\{}[]:,u0d\n\x00\x1f\x7f\x80\xbf\xc3\xe4\xed\xf0\xff e-.";
     for _ in 0..rng.random_range(1..4) {
@@ -215,7 +215,7 @@ fn both_readers_say_the_same_of_good_and_of_damaged_lines() {
             damage(&mut rng, &mut line);
         }
     }
-    // Else the test would say little.
+    // Otherwise the test would prove little.
     assert!((LINES / 10..LINES).contains(&usual), "{usual} lines of {LINES} are usual");
 }
 
@@ -243,7 +243,7 @@ fn usual_lines_are_read_by_hand() {
     ] {
         assert!(is_usual(line.as_bytes()), "{line}");
     }
-    // What is left to the library: a second text, and whatever may be bad for its form.
+    // Left to serde_json: a second text, and everything that may be bad in form.
     for line in [
         r#"{"id":"a","text":"x","text":"y"}"#,
         r#"{"id":7,"text":"b"}"#,

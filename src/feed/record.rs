@@ -1,8 +1,8 @@
-//! One line of a feed: read and written.
+//! Parses and writes one line of a feed.
 //!
-//! Reading is on the hot path. A text without escapes is borrowed from the line; a text with escapes is
-//! resolved into a buffer that the [`Parser`] keeps, so that nothing is allocated per record but the id. The
-//! [usual](super::usual) line is read by hand, any other by a [library](super::json).
+//! Parsing is on the hot path. A text without escapes is borrowed from the line. A text with escapes is
+//! resolved into a buffer of the [`Parser`], so that only the id is allocated for each record. A
+//! [usual](super::usual) line is parsed by hand, any other line by [serde_json](super::json).
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -15,22 +15,22 @@ use crate::doc::{DocEvent, DocId, FIELD_SEPARATOR, without_separators};
 use crate::instant;
 use crate::time::UnixTime;
 
-/// One event as it was recorded.
+/// One event of a feed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record<'a> {
-    /// What happened.
+    /// The event.
     pub event: DocEvent<'a>,
-    /// When, in unix seconds.
+    /// Its time, in unix seconds.
     pub ts: Option<f64>,
 }
 
-/// Reads lines; keeps its buffers between them.
+/// Parses lines. Its buffers are reused.
 #[derive(Debug, Default)]
 pub struct Parser {
     names: Names,
-    /// Strings of usual lines.
+    /// Strings of lines that are parsed by hand.
     usual: usual::Buffers,
-    /// Strings of other lines.
+    /// Strings of lines that are parsed by serde_json.
     json: json::Buffers,
     further: Vec<Further>,
     /// The text with its further fields.
@@ -38,19 +38,19 @@ pub struct Parser {
 }
 
 impl Parser {
-    /// A parser with empty buffers, of records without further fields.
+    /// A parser with empty buffers and without further fields.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A parser that reads further fields of these names, which are distinct and none that every record
-    /// knows.
+    /// A parser with further fields of these names. The names are distinct, and none is the name of a known
+    /// field.
     pub fn with_fields(names: &[String]) -> Self {
         let further = |name: &String| Further { name: name.clone(), content: String::new(), good: true };
         Self { further: names.iter().map(further).collect(), ..Self::default() }
     }
 
-    /// A parser of records whose fields have these names; the further ones as in [`Self::with_fields`].
+    /// A parser for records with these field names; the further fields as in [`Self::with_fields`].
     pub fn of(names: Names, fields: &[String]) -> Self {
         Self { names, ..Self::with_fields(fields) }
     }
@@ -60,8 +60,8 @@ impl Parser {
         !self.further.is_empty()
     }
 
-    /// Reads one line, with or without its end. The fields are examined in the order id, op, ts, text,
-    /// further ones.
+    /// Parses one line, with or without its line end. The fields are checked in the order id, op, ts, text,
+    /// further fields.
     ///
     /// # Errors
     /// The first [reason](BadRecord) that applies, in the order of [`BadRecord::ALL`].
@@ -69,7 +69,7 @@ impl Parser {
         self.parse_named(line, || None)
     }
 
-    /// The same; an upsert without an id is of the document that `other` names, if it does.
+    /// Like [`Self::parse`]; an upsert without an id gets the id that `other` returns, if any.
     ///
     /// # Errors
     /// As [`Self::parse`].
@@ -86,7 +86,7 @@ impl Parser {
         Self::examine(found, other, &self.json.text, &self.further, &mut self.joined)
     }
 
-    /// The record of these fields, the first of them that is bad, or missing.
+    /// The record with these fields, or the reason of the first field that is bad or missing.
     fn examine<'a>(
         found: Found<'a>,
         other: impl FnOnce() -> Option<DocId>,
@@ -121,7 +121,7 @@ impl Parser {
     }
 }
 
-/// The text and the further fields, each after a separator, and no separator within any.
+/// The text and the further fields, each after a separator; separators inside them are replaced.
 fn join<'b>(text: &str, further: &[Further], joined: &'b mut String) -> Result<&'b str, BadRecord> {
     joined.clear();
     joined.push_str(&without_separators(text));
@@ -135,7 +135,7 @@ fn join<'b>(text: &str, further: &[Further], joined: &'b mut String) -> Result<&
     Ok(joined)
 }
 
-/// The `ts` of a line without reading the rest; `None` if the line has none or is no record.
+/// The `ts` of a line, without parsing the rest; `None` if the line has none or is no record.
 pub fn timestamp(line: &[u8]) -> Option<f64> {
     #[derive(Deserialize)]
     struct Stamp<'a> {
@@ -148,7 +148,7 @@ pub fn timestamp(line: &[u8]) -> Option<f64> {
         Number(f64),
         Date(Cow<'a, str>),
     }
-    // An array would be taken for the fields in order.
+    // serde would also accept an array, with the fields in order.
     if !line.trim_ascii_start().starts_with(b"{") {
         return None;
     }
@@ -158,18 +158,18 @@ pub fn timestamp(line: &[u8]) -> Option<f64> {
     }
 }
 
-/// Writes one line: `{"id":…,"op":…,"ts":…,"text":…}`, without `ts` if there is none; a whole `ts` has no
-/// fraction.
+/// Writes one line: `{"id":…,"op":…,"ts":…,"text":…}`, without `ts` if there is none. A whole `ts` is written
+/// without a fraction.
 ///
 /// # Errors
-/// Those of `out`.
+/// A write error of `out`.
 pub fn write(out: &mut impl Write, record: &Record<'_>) -> io::Result<()> {
     let Record { event: DocEvent { id, text, .. }, ts } = record;
     out.write_all(b"{\"id\":")?;
     serde_json::to_writer(&mut *out, id.as_str())?;
     out.write_all(if text.is_some() { b",\"op\":\"upsert\"" } else { b",\"op\":\"delete\"" })?;
     if let Some(ts) = ts {
-        // `Display` of a float never has an exponent, and no fraction where there is none.
+        // `Display` of a float never writes an exponent, and writes no fraction for a whole number.
         write!(out, ",\"ts\":{ts}")?;
     }
     if let Some(text) = text {

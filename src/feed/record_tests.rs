@@ -112,7 +112,7 @@ fn every_reason_of_a_line() {
 /// The text of a line with the fields "b" and "a", in this order.
 fn joined(line: &str) -> Result<String, BadRecord> {
     let mut parser = Parser::with_fields(&["b".to_owned(), "a".to_owned()]);
-    // What one line holds must not show in the next.
+    // Values of one line must not appear in the next.
     parser.parse(br#"{"id":"0","text":"old","a":7,"b":"old\n"}"#).unwrap_err();
     let record = parser.parse(line.as_bytes())?;
     Ok(record.event.text.expect("an upsert").into_owned())
@@ -130,7 +130,7 @@ fn further_fields_follow_the_text() {
     }
     assert_eq!(joined(r#"{"id":"i","text":"t"}"#).as_deref(), Ok("t\u{1e}\u{1e}"));
     assert_eq!(joined(r#"{"id":"i","text":"","a":"x"}"#).as_deref(), Ok("\u{1e}\u{1e}x"));
-    // A separator within a part is a space.
+    // A separator within a part becomes a space.
     let line = r#"{"id":"i","text":"t\u001e","a":"\u001ex\u001ey","b":"\u001e"}"#;
     assert_eq!(joined(line).as_deref(), Ok("t \u{1e} \u{1e} x y"));
     // Without further fields a text is verbatim.
@@ -145,7 +145,7 @@ fn a_further_field_is_a_string() {
         assert!(Parser::new().parse(line.as_bytes()).is_ok());
     }
     assert_eq!(joined(r#"{"id":"i","text":"t","a":"x","a":7}"#), Err(BadRecord::BadField));
-    // A record needs a text, which is examined before.
+    // The text is checked first.
     assert_eq!(joined(r#"{"id":"i","a":"x"}"#), Err(BadRecord::MissingText));
     assert_eq!(joined(r#"{"id":"i","a":7,"text":7}"#), Err(BadRecord::BadText));
     let mut parser = Parser::with_fields(&["a".to_owned()]);

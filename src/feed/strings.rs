@@ -1,20 +1,20 @@
-//! Strings of JSON, 32 bytes at a time.
+//! Parses JSON strings, 32 bytes at a time.
 //!
-//! A line and where a string begins -> its content, borrowed if it has no escapes, else resolved into a
-//! buffer; and where it ends. A string that JSON does not allow is `None`.
+//! A line and the offset of a string -> its content, borrowed if it has no escapes and otherwise resolved
+//! into a buffer, and the offset after it. `None` if JSON does not allow the string.
 //!
-//! Only the content is checked to be UTF-8, after its escapes are resolved. That says the same of the line:
-//! an escape begins and ends with ASCII, and what it stands for is complete, so neither can mend or break
-//! what is beside it.
+//! UTF-8 is checked only for the content, after its escapes are resolved. The result is the same as for the
+//! raw bytes: an escape begins and ends with ASCII and stands for complete characters, so it neither repairs
+//! nor breaks a sequence beside it.
 //!
 //! Reference: G. Langdale and D. Lemire, *Parsing gigabytes of JSON per second* (VLDB Journal 2019), section
 //! 3.2.
 
-/// Bytes looked at together.
+/// Bytes that are examined together.
 const BLOCK: usize = 32;
 
-/// The content of the string whose first byte after the quote is `line[start]`, and the place after its
-/// closing quote. The buffer's contents are lost.
+/// The content of the string whose first byte after the quote is `line[start]`, and the offset after its
+/// closing quote. Overwrites the buffer.
 pub(super) fn read<'s>(line: &'s [u8], start: usize, buffer: &'s mut Vec<u8>) -> Option<(&'s str, usize)> {
     let end = special(line, start);
     let (content, end) = match *line.get(end)? {
@@ -25,7 +25,7 @@ pub(super) fn read<'s>(line: &'s [u8], start: usize, buffer: &'s mut Vec<u8>) ->
     Some((simdutf8::basic::from_utf8(content).ok()?, end + 1))
 }
 
-/// Where the first byte at `at` or after it is that does not stand for itself, or the line's end.
+/// The offset of the first special byte at or after `at`, or the line's end.
 fn special(line: &[u8], mut at: usize) -> usize {
     loop {
         let Some(block) = line[at..].first_chunk() else {
@@ -39,14 +39,14 @@ fn special(line: &[u8], mut at: usize) -> usize {
     }
 }
 
-/// The content of a string with escapes, of which the first is at `at`; and where its closing quote is.
+/// The content of a string with escapes, the first of which is at `at`, and the offset of its closing quote.
 fn resolve<'b>(
     line: &[u8],
     start: usize,
     mut at: usize,
     buffer: &'b mut Vec<u8>,
 ) -> Option<(&'b [u8], usize)> {
-    // Nothing grows by being resolved; a block may be written whole where less of it counts.
+    // Resolving never makes a string longer. The extra block allows writing whole blocks at the end.
     let most = line.len() - start + BLOCK;
     if buffer.len() < most {
         buffer.resize(most, 0);
@@ -77,8 +77,8 @@ fn resolve<'b>(
     }
 }
 
-/// Writes what an escape stands for, whose text after the backslash `rest` begins with: bytes read, bytes
-/// written.
+/// Writes the character of an escape, whose text after the backslash is at the beginning of `rest`. Returns
+/// the number of bytes read and written.
 #[inline]
 fn escape(rest: &[u8], out: &mut [u8]) -> Option<(usize, usize)> {
     out[0] = match *rest.first()? {
@@ -94,7 +94,8 @@ fn escape(rest: &[u8], out: &mut [u8]) -> Option<(usize, usize)> {
     Some((1, 1))
 }
 
-/// The same for a code point, whose digits `rest` begins with: one unit of UTF-16, or a pair of surrogates.
+/// The same for a code point, whose digits are at the beginning of `rest`: one UTF-16 unit, or a pair of
+/// surrogates.
 fn code_point(rest: &[u8], out: &mut [u8]) -> Option<(usize, usize)> {
     let unit = unit(rest)?;
     let (read, code) = match unit {
@@ -107,12 +108,12 @@ fn code_point(rest: &[u8], out: &mut [u8]) -> Option<(usize, usize)> {
         }
         _ => (5, unit),
     };
-    // A low surrogate by itself is no character.
+    // A low surrogate alone is no character.
     let written = char::from_u32(code)?.encode_utf8(out).len();
     Some((read, written))
 }
 
-/// Four hexadecimal digits.
+/// Parses four hexadecimal digits.
 fn unit(rest: &[u8]) -> Option<u32> {
     const NONE: u8 = 0xff;
     const DIGITS: [u8; 256] = {
@@ -126,20 +127,20 @@ fn unit(rest: &[u8]) -> Option<u32> {
         digits
     };
     let digits = rest.first_chunk::<4>()?.map(|digit| DIGITS[usize::from(digit)]);
-    // A digit has no high bit.
+    // The value of a digit has no high bit.
     (digits.iter().fold(0, |or, digit| or | digit) != NONE)
         .then(|| digits.iter().fold(0, |value, digit| value << 4 | u32::from(*digit)))
 }
 
-/// The last bytes of a line, with zeros, which stand for no byte of a string.
+/// The last bytes of a line, padded with zeros, which are special bytes.
 fn padded(rest: &[u8]) -> [u8; BLOCK] {
     let mut block = [0; BLOCK];
     block[..rest.len()].copy_from_slice(rest);
     block
 }
 
-/// Which bytes do not stand for themselves in a string: the quote, the backslash and those below the space,
-/// each a bit, the first byte's the lowest.
+/// A bit mask of the special bytes: the quote, the backslash, and bytes below the space. The lowest bit is
+/// the first byte.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[expect(unsafe_code, reason = "a call of a function compiled for a feature that the architecture has")]
@@ -191,7 +192,7 @@ mod tests {
                     let mut buffer = Vec::new();
                     let found = read(line.as_bytes(), 0, &mut buffer);
                     assert_eq!(found, Some((format!("{head}{meaning}{tail}").as_str(), line.len())));
-                    // Without its quote a string does not end.
+                    // Without its closing quote a string is rejected.
                     assert_eq!(read(&line.as_bytes()[..line.len() - 1], 0, &mut Vec::new()), None);
                 }
             }

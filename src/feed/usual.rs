@@ -1,13 +1,12 @@
-//! Reads the usual line by hand: an object whose known fields have the values that they should have, each
-//! once.
+//! Parses the usual line by hand: an object whose known fields have valid values, each at most once.
 //!
-//! A line -> its known fields, or `None`: then nothing is known of the line, and [`json`](super::json) says
-//! what it is. So this reader never says that a record is bad for its form; and where it says anything, it is
-//! what `json` would (tested on both good and damaged lines).
+//! A line -> its known fields, or `None` if the line is not of that form; then [`json`](super::json) parses
+//! it. So this parser never rejects a record for its form. Where it returns fields, they equal those of
+//! `json`; a test compares both on valid and on damaged lines.
 //!
-//! Why there are two: most of a feed's bytes are texts, and a library reads them twice, once to check that
-//! they are UTF-8, once to find their escapes, some bytes at a time; here that is one pass of [32
-//! bytes](super::strings) at a time, and a check of the text alone.
+//! Why there are two parsers: most bytes of a feed are texts. A library reads them twice, once to check UTF-8
+//! and once to find escapes. This parser reads them in one pass of [32 bytes](super::strings) at a time, and
+//! checks UTF-8 only in the text.
 
 use serde::de::IgnoredAny;
 
@@ -16,14 +15,14 @@ use super::{BadRecord, strings};
 use crate::doc::DocId;
 use crate::instant;
 
-/// Where strings with escapes are resolved; what they hold between lines means nothing.
+/// Buffers for strings with escapes; their contents are not kept between lines.
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
     text: Vec<u8>,
     short: Vec<u8>,
 }
 
-/// The known fields, if the line is a usual one. Further fields are set in any case.
+/// The known fields, if the line is a usual one. Further fields may be overwritten in either case.
 pub(super) fn read<'a>(
     line: &'a [u8],
     names: &Names,
@@ -80,24 +79,24 @@ pub(super) fn read<'a>(
     }
 }
 
-/// The place after white space.
+/// The offset after white space.
 fn blank(line: &[u8], at: usize) -> usize {
     let space = |byte: &&u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
     at + line[at..].iter().take_while(space).count()
 }
 
-/// The place after white space and this byte.
+/// The offset after white space and this byte.
 fn after(line: &[u8], at: usize, byte: u8) -> Option<usize> {
     let at = blank(line, at);
     (line.get(at) == Some(&byte)).then_some(at + 1)
 }
 
-/// The content of a string after white space, and the place after it.
+/// The content of a string after white space, and the offset after it.
 fn string<'s>(line: &'s [u8], at: usize, buffer: &'s mut Vec<u8>) -> Option<(&'s str, usize)> {
     strings::read(line, after(line, at, b'"')?, buffer)
 }
 
-/// The digits of a whole number without a sign, and the place after them.
+/// The digits of a whole number without a sign, and the offset after them.
 fn whole(line: &[u8], at: usize) -> Option<(&str, usize)> {
     let digits = &line[at..at + line[at..].iter().take_while(|byte| byte.is_ascii_digit()).count()];
     let is_usual = matches!(digits, [b'1'..=b'9', ..]) && digits.len() < 19;
@@ -105,12 +104,12 @@ fn whole(line: &[u8], at: usize) -> Option<(&str, usize)> {
     (is_usual && ends).then_some((std::str::from_utf8(digits).ok()?, at + digits.len()))
 }
 
-/// A number, and the place after it.
+/// A number, and the offset after it.
 #[expect(clippy::cast_precision_loss, reason = "a time in seconds needs no more than a float's 53 bits")]
 fn seconds(line: &[u8], at: usize) -> Option<(f64, usize)> {
     let part = |byte: &&u8| matches!(byte, b'0'..=b'9' | b'.' | b'-' | b'+' | b'e' | b'E');
     let token = &line[at..at + line[at..].iter().take_while(part).count()];
-    // Whole seconds: no sign, no zero in front, less than 2^64.
+    // Whole seconds: no sign, no leading zero, less than 2^64.
     let whole =
         matches!(token, [b'1'..=b'9', rest @ ..] if rest.len() < 18 && rest.iter().all(u8::is_ascii_digit));
     let value = if whole {
@@ -121,13 +120,13 @@ fn seconds(line: &[u8], at: usize) -> Option<(f64, usize)> {
     Some((value, at + token.len()))
 }
 
-/// The place after any complete value.
+/// The offset after any complete value.
 fn any(line: &[u8], at: usize) -> Option<usize> {
     let rest = &line[at..];
     let mut values = serde_json::Deserializer::from_slice(rest).into_iter::<IgnoredAny>();
     values.next()?.ok()?;
     let length = values.byte_offset();
-    // The library does not look into strings that no one wants.
+    // serde_json does not check the UTF-8 of skipped strings.
     simdutf8::basic::from_utf8(&rest[..length]).ok()?;
     Some(at + length)
 }

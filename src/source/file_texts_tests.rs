@@ -1,4 +1,4 @@
-//! What is read back is what was read, from every kind of input and wherever a record stands.
+//! Texts that are read back equal those that were read, for every kind of input and every position.
 
 use std::fs;
 use std::io::Write;
@@ -8,7 +8,7 @@ use super::*;
 use crate::source::{BadRecords, Decoder, EpochLimits, EpochRule, Files, Layout, Queue, Room, Source, Taken};
 use crate::time::{Clock, Epoch, Offsets};
 
-/// Time that stands still.
+/// A clock that stands still.
 struct Still;
 
 impl Clock for Still {
@@ -42,7 +42,7 @@ fn fields(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
-/// Reads the inputs, and then every document's text back; how many there were.
+/// Reads the inputs, and then every document's text back; returns the number of documents.
 fn all_come_back(inputs: &[&Path], names: &[&str]) -> usize {
     let (files, events) = read(inputs, names);
     let mut texts = files.texts(&fields(names)).unwrap();
@@ -58,7 +58,7 @@ fn all_come_back(inputs: &[&Path], names: &[&str]) -> usize {
 
 type Events = Vec<(Position, DocId, String)>;
 
-/// The source, read to its end, and the upserts in it.
+/// The source, read to its end, and its upserts.
 fn read(inputs: &[&Path], names: &[&str]) -> (Files, Events) {
     let inputs = Input::resolve(inputs, Layout::default()).unwrap();
     let files = Files::of(inputs, EpochRule::All, Vec::new());
@@ -77,8 +77,8 @@ fn read(inputs: &[&Path], names: &[&str]) -> (Files, Events) {
     (files, events)
 }
 
-/// A feed with all that a feed may have: a byte order mark, blank lines, CRLF, bad records, deletes, huge
-/// lines, no last newline.
+/// A feed with everything that a feed may have: a byte order mark, blank lines, CRLF, bad records, deletes,
+/// huge lines, no last newline.
 fn feed(records: usize) -> Vec<u8> {
     let mut out = "\u{feff} \n".as_bytes().to_vec();
     for n in 0..records {
@@ -130,7 +130,8 @@ fn every_text_comes_back_as_it_was_read() {
 fn the_longest_lines_are_passed_over_and_cut() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("feed");
-    // One byte too long for a record, exactly as long, and then one that is found behind both.
+    // One line that is one byte too long, one of exactly the maximum length, and one that is found after
+    // both.
     let text = |bytes: usize| "x".repeat(bytes - line("l", "").len() + 1);
     let long = [line("l", &text(MAX_RECORD_BYTES + 1)), line("l", &text(MAX_RECORD_BYTES)), line("z", "end")];
     fs::write(&path, long.concat()).unwrap();
@@ -185,7 +186,7 @@ fn what_has_changed_since_is_gone() {
     fs::remove_file(folder.path().join("d/c")).unwrap();
     fs::create_dir(folder.path().join("d/c")).unwrap();
     assert_eq!(told("c"), "\"/d/c\" is no file any more");
-    // Whatever an id says, no file beside the folder is read.
+    // No id leads to a file outside the folder.
     fs::write(folder.path().join("secret"), "s").unwrap();
     let at = Position { partition: 0, offset: 2 };
     for outside in
@@ -223,7 +224,7 @@ fn what_cannot_be_read_back_says_why() {
     assert_eq!(texts.text(&id("c"), Position { partition: 1, offset: 0 }), unread);
 }
 
-/// To open a pipe would wait for a writer.
+/// Opening a pipe would wait for a writer.
 #[cfg(unix)]
 #[test]
 fn a_pipe_is_not_waited_for() {

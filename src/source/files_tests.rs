@@ -9,7 +9,7 @@ use crate::source::input::{FeedReader, InputPlace};
 use crate::source::{Batch, DeadLetter, Decoder, Layout, OnError, Payload, Room, Taken};
 use crate::time::Epoch;
 
-/// Time that stands still.
+/// A clock that stands still.
 struct Still;
 
 impl Clock for Still {
@@ -22,14 +22,14 @@ impl Clock for Still {
     }
 }
 
-/// What a reading leaves behind.
+/// The result of reading.
 #[derive(Debug)]
 struct Run {
-    /// Those with records.
+    /// Batches with records.
     batches: Vec<Batch>,
-    /// Records, bad ones included: the position where a reading would go on.
+    /// Number of records, including bad ones: the position where reading would continue.
     records: u64,
-    /// The last epoch in which there is anything.
+    /// The last epoch with records.
     epochs: Epoch,
     /// Epoch, position, id, text (`None` for a delete).
     events: Vec<(Epoch, u64, String, Option<String>)>,
@@ -134,7 +134,7 @@ fn feed(bytes: impl Into<Vec<u8>>, epochs: &str) -> Run {
     run_feed(io::Cursor::new(bytes.into()), epochs, MAX_RECORD_BYTES, &BadRecords::default())
 }
 
-/// `n` deletes with ids `from..`.
+/// `n` deletes with ids from `from` on.
 fn deletes(from: usize, n: usize) -> String {
     (from..from + n).map(|i| format!("{{\"id\":\"{i}\",\"op\":\"delete\"}}\n")).collect()
 }
@@ -149,7 +149,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     out.finish().unwrap()
 }
 
-/// A reader that gives one byte at a time, as a slow pipe may.
+/// A reader that returns one byte at a time, as a slow pipe may.
 struct Trickle(io::Cursor<Vec<u8>>);
 
 impl Read for Trickle {
@@ -492,7 +492,7 @@ fn a_record_that_is_not_due_waits_and_those_before_it_do_not() {
     });
 }
 
-/// Gives what it is sent, one message a read; waits for the next one.
+/// Returns one sent message for each read, and waits for the next one.
 struct Pipe(std::sync::mpsc::Receiver<&'static [u8]>, Vec<u8>);
 
 impl Read for Pipe {

@@ -9,12 +9,12 @@ use crate::time::Offsets;
 
 const NEVER: EpochLimits = EpochLimits { records: None, bytes: None, interval: None };
 
-/// A queue that takes all.
+/// A queue with room for everything.
 fn wide(readers: usize, limits: EpochLimits) -> Queue {
     Queue::new(readers, 1, Room { bytes: 1 << 20, batches: 10_000 }, limits)
 }
 
-/// The record of one offset, 3 bytes.
+/// A record with this offset, 3 bytes.
 fn batch(offset: u64) -> Batch {
     let payload = Payload::Lines {
         bytes: b"{}\n".to_vec(),
@@ -96,7 +96,7 @@ fn a_cut_is_of_all_readers_and_one_that_is_idle_holds_nobody_up() {
 #[test]
 fn epochs_are_cut_by_records_and_by_bytes() {
     let by_records = EpochLimits { records: Some(2), ..NEVER };
-    // A batch is of 3 bytes.
+    // A batch has 3 bytes.
     let by_bytes = EpochLimits { bytes: Some(4), ..NEVER };
     for limits in [by_records, by_bytes] {
         let queue = wide(1, limits);
@@ -119,7 +119,7 @@ fn epochs_are_cut_by_the_clock_once_there_is_something_in_them() {
             assert_eq!(queue.take(9), Taken::Nothing { low: epoch }, "an empty epoch stays open");
             queue.push(batch(epoch)).unwrap();
             assert_eq!(queue.take(9), taken(epoch, epoch));
-            // One for the batch, one for the cut.
+            // One wake for the batch, one for the cut.
             (0..2).for_each(|_| wakes.recv().unwrap());
         }
         queue.finish();
@@ -138,7 +138,7 @@ fn epochs_are_cut_by_the_clock_once_there_is_something_in_them() {
 fn an_idle_queue_is_given_batches_without_records() {
     let queue = wide(1, EpochLimits { interval: Some(Duration::MAX), ..NEVER });
     let (woken, wakes) = mpsc::channel();
-    // Some wakes come after the last batch that is looked at.
+    // There may be wakes after the last batch that the test takes.
     queue.register(Box::new(move || woken.send(()).unwrap_or(())));
     thread::scope(|scope| {
         let ticks = scope.spawn(|| queue.tick(Duration::from_millis(1), || Batch::kept(Changes::default())));
@@ -198,7 +198,7 @@ fn a_full_queue_holds_the_reader_until_a_batch_is_taken() {
                 }
                 drop(pushed);
             });
-            // Two batches of 3 bytes fit (the second is accepted at 3 of 4 bytes), the third must wait.
+            // Two batches of 3 bytes fit (the second is accepted at 3 of 4 bytes); the third must wait.
             assert_eq!((seen.recv(), seen.recv()), (Ok(0), Ok(1)));
             assert_eq!(seen.try_recv(), Err(mpsc::TryRecvError::Empty));
             assert_eq!(queue.take(1), taken(1, 0));
@@ -276,7 +276,7 @@ fn workers_together_get_every_batch_of_every_reader_once() {
     let queue = Queue::new(2, 1, Room { bytes: 16, batches: 4 }, EpochLimits { records: Some(7), ..NEVER });
     let mut taken = thread::scope(|scope| {
         let worker = || {
-            // A worker parks where it would wait, as in a run; the waker unparks it.
+            // As in a run, a worker parks instead of waiting, and the waker unparks it.
             let me = thread::current();
             queue.register(Box::new(move || me.unpark()));
             let mut taken = Vec::new();
@@ -325,7 +325,7 @@ fn buffers_come_back_empty() {
     assert_eq!(queue.buffer().capacity(), 0, "too large to keep");
 }
 
-/// A queue with lines ahead, of two partitions.
+/// A queue with lines to reach, for two partitions.
 fn behind(lines: Vec<Line>, peers: Option<Box<dyn Peers>>) -> (Queue, Arc<LiveFrom>) {
     let live = Arc::new(LiveFrom::default());
     let room = Room { bytes: 1 << 20, batches: 100 };
@@ -359,7 +359,8 @@ fn what_lies_beyond_a_line_is_held_until_all_this_side_of_it_has_come() {
         "nothing of it lies this side"
     );
     assert_eq!(live.get(), None);
-    // The record at offset 0 is gone: the next one lies beyond the line, so this side all has come.
+    // The record at offset 0 is missing. The next one is beyond the line, so everything before the line has
+    // been read.
     assert_eq!(queue.try_push(of(1, 3)), Ok(()));
     assert_eq!((live.get(), queue.line(0)), (Some(7), None));
     queue.push(of(0, 2)).unwrap();
@@ -390,7 +391,7 @@ fn without_anything_ahead_it_is_live_at_once_and_after_empty_lines_too() {
     assert_eq!(live.get(), Some(7), "each line lies between two epochs");
 }
 
-/// Keeps what is told.
+/// Records the calls.
 #[derive(Clone, Default)]
 struct Told(Arc<Mutex<Vec<(u32, Epoch)>>>);
 
@@ -440,8 +441,8 @@ fn a_run_of_so_many_records_ends_there() {
     assert_eq!((queue.take(9), queue.take(9), queue.take(9)), (taken(1, 0), taken(1, 1), Taken::Done));
 }
 
-/// A reader that stays waits for all others, and what they have read closes; it is not told to stay by a run
-/// that ends.
+/// A reader that stays waits for all others, and closes what they have read. If the run ends, it gets an
+/// error instead.
 #[test]
 fn who_stays_ends_the_epoch_that_the_others_leave_open() {
     let queue = wide(3, NEVER);

@@ -1,4 +1,4 @@
-//! Each shape, what is bad about it, and what looks like it.
+//! Each format: valid values, bad values, and values that resemble another format.
 
 use super::*;
 
@@ -43,7 +43,7 @@ impl Given {
     }
 }
 
-/// Texts of many scripts, with what JSON has to escape and what it may.
+/// Texts in many scripts, with characters that JSON has to escape or may escape.
 const TEXTS: &[&str] = &[
     "近似重複文書の検出",
     "近似重复检测",
@@ -177,7 +177,7 @@ fn texts_deep_in_a_row_and_ids_in_it() {
         (r#"{"text":"t"}"#, "missing_text"),
         (r#"{"page":"t"}"#, "missing_text"),
     ]);
-    // Where the row has none, the key is read in the same way.
+    // If the row has no id, the key is read in the same way.
     for (key, id) in [
         (&br#"{"page":{"id":"d"}}"#[..], "d"),
         (br#"{"payload":{"page":{"id":7}}}"#, "7"),
@@ -251,7 +251,7 @@ fn what_has_no_shape_is_a_text() {
         (r#"{"delete":{}}"#, "k 7 -"),
         (r#"{"op":"d","before":null}"#, "k 7 -"),
         (r#"{"op":"c","after":{"text":"t"}}"#, "k 7 t"),
-        // It has a shape, and what is wrong with it is wrong.
+        // The value has a format, and its error is reported.
         (r#"{"op":"x","after":{"text":"t"}}"#, "unknown_op"),
         (r#"{"insert":{"text":5}}"#, "bad_text"),
         (r#"{"text":"t","ts":"now"}"#, "bad_ts"),
@@ -266,7 +266,7 @@ fn what_looks_like_json_or_has_a_schema_id_is_no_text() {
         assert_eq!(given(Format::Auto).read(broken), "not_json", "{broken}");
         assert_eq!(given(Format::Text).read(broken), format!("k 7 {broken}"));
     }
-    // Magic byte, schema id, and a body: of Avro, and of JSON.
+    // A zero byte, a schema id, and a body: Avro, and JSON.
     for framed in [&b"\0\0\0\0\x07\x0atexts"[..], b"\0\0\0\0\x01{\"text\":\"t\"}", b"\0", b"\0\xff\xfe"] {
         assert_eq!(given(Format::Auto).read(framed), "framed", "{framed:?}");
     }

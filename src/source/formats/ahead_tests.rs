@@ -5,7 +5,7 @@ use super::*;
 use crate::feed::BadRecord;
 use crate::source::Place;
 
-/// Parts of made-up records: texts, records without documents, damage, and one that ends its part.
+/// Synthetic parts: texts, records without documents, damage, and a record that ends its part.
 struct Made {
     parts: Vec<Vec<Arc<str>>>,
     opened: Arc<AtomicUsize>,
@@ -83,7 +83,7 @@ fn the_order_is_that_of_the_parts_whatever_the_threads() {
 
 #[test]
 fn what_waits_is_bounded() {
-    // Twice what may wait in all, in parts that are each longer than a part may be.
+    // Twice what may be queued in all, in parts that are each longer than the limit of a part.
     let text: Arc<str> = "x".repeat(1 << 20).into();
     let parts: Vec<_> = (0..6).map(|_| vec![Arc::clone(&text); 45]).collect();
     let (made, _) = made(parts);

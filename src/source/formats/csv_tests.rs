@@ -73,7 +73,7 @@ fn cells_are_what_the_first_row_names() {
     assert_eq!(told, Some("found \"soon\", which is no date of ISO 8601 either"));
 }
 
-/// Whatever ends lines, and however the bytes come.
+/// For all line ends, and for input in pieces of any size.
 #[test]
 fn lines_are_counted() {
     let lines = ["id,text,ts", "a,\"two", "lines\",1", "b,x,soon", "c,x,2", "d,x,soon", ""];
@@ -91,7 +91,7 @@ fn lines_are_counted() {
     }
 }
 
-/// A bad row is kept as it has to stand in a file: mended, it is read.
+/// A bad row is kept in the form in which a file has it: corrected, it can be read.
 #[test]
 fn what_is_kept_of_a_bad_row_is_a_row() {
     let cells = ["k1", "some \"text\", with\ttab,\nand line", "yesterday", ""];
@@ -161,7 +161,7 @@ fn an_open_quote_at_the_end_is_told() {
         assert_eq!(found.rows.len(), rows, "{file:?}");
         let [damage] = &found.damages[..] else { panic!("{file:?}: {found:?}") };
         assert_eq!(damage.reason, BadRecord::Truncated, "{file:?}");
-        // What was read of the open field is there.
+        // The part of the open field that was read is kept.
         let kept = String::from_utf8_lossy(&damage.head);
         assert!(kept.starts_with(if rows == 1 { "2" } else { "1,\"open\n2,whole\n\"" }), "{kept}");
     }
@@ -212,7 +212,8 @@ fn an_error_of_the_file_ends_it() {
     assert!(found.damages[0].ends && found.damages[0].reason == BadRecord::Truncated);
 }
 
-/// A thousand harmed files: every row before the harm comes back, and a flipped byte costs what it can reach.
+/// A thousand damaged files: every row before the damage is read, and a flipped bit only costs rows that it
+/// can affect.
 #[test]
 fn harm_costs_what_it_meets() {
     let texts = texts(60, 3);
@@ -241,7 +242,7 @@ fn harm_costs_what_it_meets() {
     assert!(told > 300, "{told} of 334");
 }
 
-/// The times of a table, where digits are seconds, and of an archive, which has dates only.
+/// In a table digits are seconds; in an archive, which has only dates, they are a year.
 #[test]
 fn digits_are_seconds_in_tables_and_a_year_in_archives() {
     const YEAR: Option<f64> = Some(1_704_067_200.0);

@@ -133,45 +133,45 @@ pub(super) struct Damage {
 /// [`Next::End`], or after damage that [ends](Damage::ends) the file. It has one record in memory at a time,
 /// within limits that do not depend on sizes stated in the file.
 pub(super) trait Rows: Send {
-    /// Reads the next record into `row`, whose contents are of the last one, and are replaced.
+    /// Reads the next record into `row`, and replaces its contents.
     ///
     /// # Errors
-    /// If it cannot be read; the next call goes on behind it.
+    /// If the record cannot be read; the next call continues after it.
     fn next(&mut self, row: &mut Row) -> Result<Next, Damage>;
 
-    /// Rows so far of which the file holds the beginning only, as it says itself.
+    /// Number of rows so far of which the file has only the beginning, according to the file itself.
     fn cut(&self) -> u64 {
         0
     }
 }
 
-/// A file that is read at any place, by several threads.
+/// Random access to the stored bytes of an input, from several threads.
 pub(super) trait Stored: Send + Sync + fmt::Debug {
     /// Its length in bytes.
     fn bytes(&self) -> u64;
 
-    /// Fills a buffer with the bytes from there on.
+    /// Fills a buffer with the bytes from `from` on.
     ///
     /// # Errors
-    /// If they cannot be read, or there are not so many.
+    /// If they cannot be read, or the input has fewer bytes.
     fn read_at(&self, from: u64, buffer: &mut [u8]) -> io::Result<()>;
 }
 
-/// A whole text, or web page, as one record of this id.
+/// A whole text or web page, as one record with this id.
 pub(super) fn whole(bytes: Box<dyn BufRead + Send>, id: &str, is_html: bool) -> Box<dyn Rows> {
     Box::new(whole::Whole { bytes: Some(bytes), id: id.to_owned(), is_html })
 }
 
-/// The pages and texts of a web archive, whose bytes come as they are stored.
+/// The pages and texts of a web archive, read as a stream of its stored bytes.
 pub(super) fn warc(bytes: Box<dyn BufRead + Send>, columns: &Columns, id: WarcId) -> Box<dyn Rows> {
     Box::new(warc::Warc::new(bytes, columns, id))
 }
 
-/// The same of a compressed archive that is read at any place: in parts, by as many threads as the machine
-/// has cores. `None` if it is too small to be parted.
+/// The same for a compressed archive with random access: in parts, by as many threads as the machine has
+/// cores. `None` if the archive is too small for several parts.
 ///
 /// # Errors
-/// If they cannot be started.
+/// If the threads cannot be started.
 pub(super) fn warc_in_parts(
     file: Arc<dyn Stored>,
     columns: &Columns,
@@ -195,7 +195,7 @@ pub(super) fn csv(bytes: Box<dyn BufRead + Send>, dialect: Dialect, columns: &Co
     Box::new(csv::Csv::new(bytes, columns, dialect))
 }
 
-/// What the table lacks of the columns that are wanted.
+/// Which wanted column the table lacks.
 pub(super) fn csv_lacks(
     bytes: Box<dyn BufRead + Send>,
     dialect: Dialect,
@@ -204,7 +204,7 @@ pub(super) fn csv_lacks(
     csv::Csv::new(bytes, columns, dialect).lacks()
 }
 
-/// What the file lacks of the columns that are wanted, or with what they are compressed, if that is not read.
+/// Which wanted column the file lacks, or which unsupported compression it has.
 #[cfg(feature = "parquet")]
 pub(super) fn parquet_lacks(file: Arc<dyn Stored>, columns: &Columns) -> Option<String> {
     match parquet::Parquet::open(file, columns) {
@@ -216,14 +216,14 @@ pub(super) fn parquet_lacks(file: Arc<dyn Stored>, columns: &Columns) -> Option<
     }
 }
 
-/// What the file lacks of the columns that are wanted: that cannot be told.
+/// Without the feature `parquet` files cannot be examined.
 #[cfg(not(feature = "parquet"))]
 pub(super) fn parquet_lacks(_: Arc<dyn Stored>, _: &Columns) -> Option<String> {
     None
 }
 
 impl Damage {
-    /// Of a file without a column that is wanted: which one.
+    /// The message, if the damage is a missing column.
     fn lack(self) -> Option<String> {
         self.cause.filter(|_| {
             matches!(self.reason, BadRecord::MissingText | BadRecord::MissingId | BadRecord::BadTs)
@@ -232,8 +232,8 @@ impl Damage {
 }
 
 impl Columns {
-    /// What is wrong with a file that has only these columns: a text is needed, and an id and a time that
-    /// were asked for by another name than the usual one.
+    /// What is wrong with a file that has only these columns. The column of texts is required; those of ids
+    /// and times are required if the user set their names.
     fn missing(&self, has: impl Fn(&str) -> bool, names: &[String]) -> Option<(BadRecord, String)> {
         let usual = Layout::default();
         let (reason, name) = if !has(&self.text) {
@@ -249,11 +249,11 @@ impl Columns {
     }
 }
 
-/// Bytes of rows that are read ahead: of several row groups, which are large.
+/// Bytes of rows that are read ahead: several row groups, which are large.
 #[cfg(feature = "parquet")]
 const PARQUET_WAITS: usize = 128 << 20;
 
-/// The rows of a Parquet file. Its row groups are read by as many threads as the machine has cores.
+/// The rows of a Parquet file. As many threads as the machine has cores read its row groups.
 #[cfg(feature = "parquet")]
 pub(super) fn parquet(file: Arc<dyn Stored>, columns: &Columns) -> Box<dyn Rows> {
     let read = |parts| {
@@ -266,14 +266,14 @@ pub(super) fn parquet(file: Arc<dyn Stored>, columns: &Columns) -> Box<dyn Rows>
     }
 }
 
-/// What cannot be read.
+/// Without the feature `parquet`, a file gives only an error.
 #[cfg(not(feature = "parquet"))]
 pub(super) fn parquet(_: Arc<dyn Stored>, _: &Columns) -> Box<dyn Rows> {
     let cause = "this dupflow was built without Parquet: build it with the feature `parquet`";
     Box::new(Failed(failed(BadRecord::Unreadable, cause.to_owned())))
 }
 
-/// What a reader that panics leaves: one bad record, and the rest of its file unread.
+/// The damage that a panic of a reader leaves: one bad record, and the rest of the file unread.
 pub(super) fn panicked() -> Damage {
     failed(BadRecord::Unreadable, "its reader panicked, which is a fault of this program".to_owned())
 }

@@ -1,4 +1,4 @@
-//! Texts in several scripts, and what happens to files, for the tests of all formats.
+//! Sample texts in several scripts, and damaged copies of files, for the tests of all formats.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -36,7 +36,7 @@ const WORDS: &[&str] = &[
     "C:\\path",
 ];
 
-/// Texts of up to 200 words, which are the same in every run.
+/// Texts of up to 200 words, the same in every run.
 pub(super) fn texts(count: usize, seed: u64) -> Vec<String> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut text = |number| {
@@ -47,18 +47,18 @@ pub(super) fn texts(count: usize, seed: u64) -> Vec<String> {
     (0..count).map(&mut text).collect()
 }
 
-/// What is done to a file.
+/// Kinds of damage to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Harm {
-    /// It ends early.
+    /// The file is truncated.
     Truncated,
-    /// One byte is another one.
+    /// One bit is flipped.
     Flipped,
     /// Up to 2,000 bytes are zeros.
     Zeroed,
 }
 
-/// Copies of a file that have come to harm, each in one place, and from where on.
+/// Damaged copies of a file, each in one place, with the offset of the damage.
 pub(super) fn harmed(
     file: &[u8],
     count: usize,
@@ -81,7 +81,7 @@ pub(super) fn harmed(
     })
 }
 
-/// All that a file holds.
+/// Everything that a reader returns.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Found {
     pub(super) rows: Vec<Row>,
@@ -91,7 +91,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Reads to the end, which must come within so many steps.
+    /// Reads to the end, which must be reached within `most` calls.
     pub(super) fn of(mut rows: impl Rows, most: usize) -> Self {
         let mut found = Self::default();
         let mut row = Row::default();

@@ -1,4 +1,4 @@
-//! Files that are read at any place: on a disk, in memory.
+//! Random access to files on a disk and in memory.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,7 +17,7 @@ pub(in crate::source) struct OnDisk {
 }
 
 impl OnDisk {
-    /// Opens a file; what is read of it is counted.
+    /// Opens a file, and counts the bytes that are read.
     ///
     /// # Errors
     /// If it cannot be opened.
@@ -46,18 +46,18 @@ impl Stored for OnDisk {
     fn read_at(&self, from: u64, buffer: &mut [u8]) -> io::Result<()> {
         use std::io::{Seek, SeekFrom};
         self.progress.add(buffer.len() as u64);
-        // A handle of its own has a place of its own.
+        // A separate handle, since the position of a handle is shared.
         let mut file = self.file.try_clone()?;
         file.seek(SeekFrom::Start(from))?;
         file.read_exact(buffer)
     }
 }
 
-/// A file in memory: what comes through a pipe cannot be read at any place.
+/// A file in memory, for streams without random access.
 pub(in crate::source) struct InMemory(Arc<[u8]>);
 
 impl InMemory {
-    /// These bytes.
+    /// A file of these bytes.
     pub(in crate::source) fn of(bytes: Arc<[u8]>) -> Self {
         Self(bytes)
     }
@@ -65,7 +65,7 @@ impl InMemory {
     /// Reads a stream to its end.
     ///
     /// # Errors
-    /// Those of the stream.
+    /// A read error of the stream.
     pub(in crate::source) fn read(mut stream: impl Read) -> io::Result<Self> {
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes)?;

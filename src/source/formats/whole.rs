@@ -1,4 +1,4 @@
-//! A whole text, or web page, as one record.
+//! Reads a whole text or web page as one record.
 
 use std::io::{BufRead, Read};
 
@@ -6,7 +6,7 @@ use super::{Damage, Next, Row, Rows, Text};
 use crate::feed::BadRecord;
 use crate::source::{MAX_RECORD_BYTES, Place};
 
-/// Reads one.
+/// The reader of one document.
 pub(super) struct Whole {
     pub(super) bytes: Option<Box<dyn BufRead + Send>>,
     pub(super) id: String,
@@ -17,7 +17,7 @@ impl Rows for Whole {
     fn next(&mut self, row: &mut Row) -> Result<Next, Damage> {
         let Some(bytes) = self.bytes.take() else { return Ok(Next::End) };
         let mut text = Vec::new();
-        // One byte more, to notice that it is longer.
+        // One byte more than the limit, to detect a longer document.
         let read = bytes.take(MAX_RECORD_BYTES as u64 + 1).read_to_end(&mut text);
         let damage =
             |reason, cause| Damage { reason, cause, place: Place::Whole, head: Vec::new(), ends: true };

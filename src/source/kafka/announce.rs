@@ -1,9 +1,9 @@
-//! Offsets at the broker, for the tools that show the lag of a group: how far the output stands, under the
-//! client's `group.id`.
+//! Commits offsets to the broker under the client's `group.id`, for tools that show the lag of a group. The
+//! offsets say how far the output covers the topic.
 //!
-//! Nothing is read back: where a run begins is said by the mark in the output. So an offset that cannot be
-//! committed is logged once, and costs nothing but the figure in those tools. A thread commits the last
-//! offsets that it got, at most once a second and at the end of the run.
+//! They are never read back: the mark in the output decides where a run begins. So an offset that cannot be
+//! committed is logged once and has no other effect. A thread commits the latest offsets, at most once a
+//! second, and at the end of the run.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -18,21 +18,21 @@ use super::{Held, Kafka};
 use crate::broker::Failure;
 use crate::time::{Clock, Offsets, SystemClock};
 
-/// The least time between two commits.
+/// Minimum time between two commits.
 const APART: Duration = Duration::from_secs(1);
 
 /// How long the end of a run waits for the last commit.
 const LAST: Duration = Duration::from_secs(2);
 
-/// Hands offsets to the thread.
+/// Sends offsets to the thread that commits them.
 pub(super) struct Announcer {
     offsets: Option<Sender<Offsets>>,
-    /// Closed by the thread at its end.
+    /// Closed by the thread when it ends.
     ended: Receiver<()>,
 }
 
 impl Announcer {
-    /// Starts the thread. Without one nothing is committed, which is logged.
+    /// Starts the thread. If that fails, nothing is committed, which is logged.
     pub(super) fn start(kafka: &Kafka) -> Self {
         let (offsets, given) = channel();
         let (end, ended) = channel();
@@ -47,10 +47,10 @@ impl Announcer {
         Self { offsets: Some(offsets), ended }
     }
 
-    /// The output stands for what lies before these offsets.
+    /// Sends the offsets before which the output covers all records.
     pub(super) fn announce(&self, next: &Offsets) {
         if let Some(offsets) = &self.offsets {
-            // The thread has given up.
+            // Fails if the thread has given up.
             drop(offsets.send(next.clone()));
         }
     }
@@ -59,12 +59,12 @@ impl Announcer {
 impl Drop for Announcer {
     fn drop(&mut self) {
         self.offsets = None;
-        // It ends by closing the channel.
+        // The thread ends by closing this channel.
         self.ended.recv_timeout(LAST).unwrap_or_default();
     }
 }
 
-/// Commits what is given, until there is no more of it or the broker refuses.
+/// Commits the offsets that are sent, until the channel closes or the broker refuses.
 fn commit_all(kafka: &Kafka, given: &Receiver<Offsets>) {
     let refused = |failure: &dyn std::fmt::Display| {
         tracing::warn!(
@@ -80,7 +80,7 @@ fn commit_all(kafka: &Kafka, given: &Receiver<Offsets>) {
     while !is_last {
         let Ok(mut next) = given.recv() else { return };
         let clock = SystemClock::start();
-        // What is given within the time is committed together.
+        // Offsets that arrive in this time are committed together.
         while let Some(left) = APART.checked_sub(clock.now()) {
             match given.recv_timeout(left) {
                 Ok(later) => next = later,

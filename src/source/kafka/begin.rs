@@ -1,4 +1,4 @@
-//! Where each partition begins.
+//! Determines the offset at which each partition begins.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,14 +14,14 @@ use crate::broker::{Consumer, Failure, find, held};
 use crate::source::{Gap, SourceError, Start};
 use crate::time::{Clock, Offsets, SystemClock};
 
-/// How long the time of a record is looked for, and how long a poll waits meanwhile.
+/// How long the time of a record is looked for, and how long each poll waits.
 const TIME_OF: Duration = Duration::from_secs(5);
 const STEP: Duration = Duration::from_millis(50);
 
-/// How long the request for the offsets of a time may take.
+/// Timeout of the request for the offsets of a time.
 const REQUEST: Duration = Duration::from_secs(30);
 
-/// Finds the beginnings, with a client.
+/// Determines beginnings, with a client.
 pub(super) struct Beginning<'a> {
     pub(super) kafka: &'a Kafka,
     pub(super) client: &'a Consumer,
@@ -59,7 +59,7 @@ impl Beginning<'_> {
         Ok(begin)
     }
 
-    /// The same from `from` on, as far as it is still held, and what is not.
+    /// The offsets from `from` on that are still available, and the gaps.
     pub(super) fn left(&self, from: &Offsets) -> Result<(Offsets, Vec<Gap>), SourceError> {
         let (mut begin, mut gaps) = (Offsets::new(), Vec::new());
         for (partition, (first, end)) in self.all_held()? {
@@ -74,13 +74,13 @@ impl Beginning<'_> {
         Ok((begin, gaps))
     }
 
-    /// What each partition holds: the first offset, and the one after the last committed one.
+    /// For each partition, the first available offset, and the offset after the last committed record.
     pub(super) fn all_held(&self) -> Result<BTreeMap<u32, (u64, u64)>, SourceError> {
         (0..self.partitions()?).map(|partition| Ok((partition, self.held(partition)?))).collect()
     }
 
     /// The time of the first record of a partition from an offset on, in milliseconds since 1970, if there is
-    /// one.
+    /// such a record.
     fn time_of(&self, partition: u32, offset: u64) -> Result<Option<u64>, SourceError> {
         let what = self.kafka.what();
         let failed = |error| self.kafka.failed(&Failure::of(&error, &what));
@@ -102,7 +102,7 @@ impl Beginning<'_> {
         Ok(found.and_then(|ms| u64::try_from(ms).ok()))
     }
 
-    /// How many partitions the topic has.
+    /// Number of partitions of the topic.
     pub(super) fn partitions(&self) -> Result<u32, SourceError> {
         let found = find(self.client, &self.kafka.topic, self.kafka.connection.patience);
         let absent = || Failure::Absent(format!("{}: there is no such topic", self.kafka.what()));
@@ -110,13 +110,13 @@ impl Beginning<'_> {
         found.map(|found| found.partitions).map_err(|failure| self.kafka.failed(&failure))
     }
 
-    /// The first offset that a partition holds, and the one after the last committed one.
+    /// The first available offset of a partition, and the offset after its last committed record.
     pub(super) fn held(&self, partition: u32) -> Result<(u64, u64), SourceError> {
         let held = held(self.client, &self.kafka.topic, partition, self.kafka.connection.patience);
         held.map_err(|failure| self.kafka.failed(&failure))
     }
 
-    /// What a partition lacks that is still to be read.
+    /// The error for records of a partition that are not available.
     pub(super) fn lost(&self, partition: u32, wanted: u64, (first, end): (u64, u64)) -> SourceError {
         let hint = if wanted < first {
             "records have expired before they were read; with --reconcile, what is left is read and the output is corrected"
@@ -126,7 +126,7 @@ impl Beginning<'_> {
         SourceError::Lost { input: self.kafka.topic.as_str().into(), partition, wanted, first, end, hint }
     }
 
-    /// In each partition, the first record of this time or later; none where none is.
+    /// For each partition, the first record of this time or later; partitions without one are absent.
     fn at_time(&self, partitions: u32, ms: i64) -> Result<Offsets, SourceError> {
         let what = self.kafka.what();
         let failed = |error| self.kafka.failed(&Failure::of(&error, &what));

@@ -1,36 +1,36 @@
-//! A topic as source: its partitions, assigned by hand, read by one client on the reader's thread.
+//! The Kafka source: the partitions of a topic, assigned by hand and read by one client on the reader's
+//! thread.
 //!
 //! ```text
 //!  broker ─▶ client's own queue ─▶ poll ─▶ a batch for each partition ─▶ Queue
 //!            bounded in bytes              128 KiB or 128 records, or what there is
 //! ```
 //!
-//! A partition's number and its records' offsets are those of the broker. Offsets have gaps: records of
-//! aborted transactions, those that compaction removed, and the marks of transactions are not seen. What has
-//! been read is remembered with the output: offsets that are committed to the client's group ([`announce`])
-//! are for the eyes of others, and the group is in no rebalance.
+//! Partition numbers and offsets are those of the broker. Offsets have gaps: records of aborted transactions,
+//! records removed by compaction, and transaction markers are not seen. The position of a run is stored with
+//! its output. Offsets are also committed to the client's group ([`announce`]), only for monitoring tools;
+//! the group takes part in no rebalance.
 //!
 //! Invariants:
-//! - The records of a partition are pushed in order, each once, whatever the broker does meanwhile: the
-//!   client goes on where it was, and what lies before [`Partition::next`] is not taken again.
-//! - Nothing is kept back while the reader waits: a batch is handed over as soon as the client has nothing
-//!   more.
-//! - Nothing is read while a batch waits for room; a partition that waits for a line is paused, and the
-//!   others go on. So what waits here is one batch for each partition.
-//! - A gap between what is wanted and what is held ends the run ([`SourceError::Lost`]), and so does a topic
-//!   that is gone: another topic of its name has other records at the same offsets. Which topic it is
-//!   [`Look::topic`] says, by an id that no other one has.
+//! - The records of a partition are pushed in order, each once, through any failure of the broker: the client
+//!   resumes at its position, and records before [`Partition::next`] are dropped.
+//! - Nothing is retained while the reader waits: a batch is pushed as soon as the client has no more records.
+//! - Nothing is read while a batch waits for room. A partition that waits for a line is paused, and the
+//!   others go on. So at most one batch for each partition waits here.
+//! - A gap between the wanted and the available offsets ends the run ([`SourceError::Lost`]). So does a
+//!   deleted topic: a new topic of the same name has other records at the same offsets. [`Look::topic`]
+//!   identifies the topic by its unique id.
 //!
-//! **Compaction.** A topic that is compacted does not repeat what it gave ([`Look::repeats`]): a run that has
-//! to repeat anything corrects its output. What is read of it is the last record of each document at least,
-//! if no tombstone is missed: the broker keeps one for `delete.retention.ms` after what it ends has been
-//! compacted away. So documents that have been read as of some time ([`AsOf`]) can be gone on with for as
-//! long; after that a tombstone may have gone that was never read, and they are read anew. The reader looks
-//! now and then where the partitions end, and has an epoch go out even where nothing is written, so that what
-//! is kept does not grow old in a run that reads along.
+//! **Compaction.** A compacted topic does not give the same records again ([`Look::repeats`]), so a run that
+//! has to repeat records corrects its output. At least the last record of each document is read, if no
+//! tombstone is missed. The broker keeps a tombstone for `delete.retention.ms` after its document has been
+//! compacted away. So documents that were read as of some time ([`AsOf`]) are valid for that long. After
+//! that, a tombstone may have expired unread, and all documents are read again. The reader notes the ends of
+//! the partitions from time to time, and closes an epoch even if no records arrive, so that the stored time
+//! does not become outdated.
 //!
-//! What waits: a broker that is away is waited for as long as the connection's patience says, which in a
-//! run has no end; with a line in the log. What waits to be read is watched beside the reading ([`watch`]).
+//! **Waiting.** An unreachable broker is waited for as long as the connection's patience, which is unlimited
+//! in a run, with a line in the log. The backlog is measured on a separate thread ([`watch`]).
 
 mod announce;
 mod begin;
@@ -54,43 +54,43 @@ use crate::backlog::Backlog;
 use crate::broker::{Admin, Connection, Consumer, Failure, let_go};
 use crate::time::{Offsets, unix_milliseconds};
 
-/// A topic.
+/// A topic as source.
 #[derive(Clone, Debug)]
 pub struct Kafka {
     /// How its brokers are reached.
     pub connection: Connection,
     /// Its name.
     pub topic: String,
-    /// Where reading begins if nothing is remembered.
+    /// Where reading begins if no position is stored.
     pub start: Start,
-    /// Which partitions are read here: `(index, count)` stands for those whose number leaves `index` when
-    /// divided by `count`.
+    /// Which partitions this process reads: `(index, count)` stands for those whose number modulo `count` is
+    /// `index`.
     pub share: (u32, u32),
-    /// In which shape its values hold documents.
+    /// The shape of its record values.
     pub shape: Arc<Shape>,
     /// Where epochs are cut.
     pub limits: EpochLimits,
-    /// How often new partitions are looked for.
+    /// Interval at which new partitions are looked for.
     pub refresh: Duration,
-    /// As of when it has been read, where this is noted: by the process of the first partition.
+    /// Tracks the time as of which the topic has been read; only in the process of partition 0.
     pub as_of: Arc<AsOf>,
-    /// What waits to be read, as it is noted here.
+    /// The backlog of the partitions that this process reads.
     pub backlog: Arc<Backlog>,
 }
 
-/// How long a broker may take until a text is given up.
+/// How long reading a text back waits for a broker.
 const TEXT_PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the client may hold of what has been fetched, in KiB, beside one fetch: 32 MiB.
+/// Maximum of fetched records in the client, beyond one fetch, in KiB: 32 MiB.
 const FETCHED_KIB: &str = "32768";
 
 impl Kafka {
-    /// A client that has no partition yet.
+    /// A client without partitions.
     fn client(&self) -> Result<Held, SourceError> {
         self.client_with(&[])
     }
 
-    /// The same, with more settings of its own.
+    /// The same, with further settings.
     fn client_with(&self, more: &[(&str, &str)]) -> Result<Held, SourceError> {
         let group = format!("dupflow-{}", self.topic);
         let mut own = vec![
@@ -100,15 +100,14 @@ impl Kafka {
             ("auto.offset.reset", "error"),
             ("enable.partition.eof", "true"),
         ];
-        // Those that the user may set.
+        // Defaults that the user may override.
         let defaults = [
             ("group.id", &*group),
             ("queued.max.messages.kbytes", FETCHED_KIB),
-            // How long a fetch waits at the broker where nothing is: records that come meanwhile end it at
-            // once, but a partition that is resumed waits for it.
+            // How long an empty fetch waits at the broker. New records end it at once, but a resumed
+            // partition waits for it.
             ("fetch.wait.max.ms", "100"),
-            // How long the client fetches no more after its queue was full; a second is the library's
-            // default.
+            // How long the client stops fetching after its queue was full; the library's default is a second.
             ("fetch.queue.backoff.ms", "20"),
         ];
         own.extend(defaults.iter().filter(|(name, _)| !self.connection.settings.contains_key(*name)));
@@ -125,7 +124,7 @@ impl Kafka {
         SourceError::Failed { input: self.topic.as_str().into(), what: failure.to_string() }
     }
 
-    /// Whether a partition is read here.
+    /// Whether this process reads a partition.
     fn is_mine(&self, partition: u32) -> bool {
         partition % self.share.1.max(1) == self.share.0
     }
@@ -137,7 +136,7 @@ impl Source for Kafka {
     }
 
     fn look(&mut self) -> Result<Look, SourceError> {
-        // Before anything is asked: what is written from here on may be missing in the answers.
+        // Taken before the requests: records that are written from here on may be missing in the answers.
         let at = unix_milliseconds();
         let client = self.client()?;
         let held = Beginning { kafka: self, client: client.get() }.all_held()?;
@@ -185,7 +184,7 @@ impl Source for Kafka {
     }
 
     fn texts(&self, fields: &[String]) -> Option<Box<dyn Texts>> {
-        // A run waits for its broker without end; a question does not.
+        // A run waits for its broker without limit; reading a text does not.
         let mut kafka = self.clone();
         kafka.connection.patience = kafka.connection.patience.min(TEXT_PATIENCE);
         Some(Box::new(KafkaTexts::new(kafka, fields)))
@@ -198,7 +197,7 @@ impl Source for Kafka {
     }
 }
 
-/// A client, which is let go on another thread: closing it can take long.
+/// A client that is dropped on another thread, since closing it can take long.
 struct Held(Option<Consumer>);
 
 impl Held {

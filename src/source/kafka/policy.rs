@@ -1,22 +1,23 @@
-//! Whether a topic is compacted, and what that means for a run.
+//! Whether a topic is compacted, and how long it keeps tombstones.
 
 use std::time::Duration;
 
 use crate::broker::{Admin, Failure};
 use crate::source::Tombstones;
 
-/// How long a tombstone stays if nothing else is set: the broker's own default.
+/// How long tombstones are kept by default: the broker's own default.
 const USUAL_STAY: Duration = Duration::from_hours(24);
 
-/// What becomes of tombstones; `None` where nothing is compacted. Where that may not be known it is said: the
-/// topic may be compacted, and may not hold everything.
+/// How long tombstones are kept; `None` if the topic is not compacted. If the settings may not be read, that
+/// is logged, and the result is the safe assumption: the topic is compacted, and may lack documents.
 ///
 /// # Errors
 /// If no broker answers.
 pub(super) fn tombstones(admin: &Admin, topic: &str) -> Result<Option<Tombstones>, Failure> {
     let why = match admin.settings(topic, ["cleanup.policy", "delete.retention.ms"]) {
         Ok([Some(policy), stay]) => return Ok(read(&policy, stay.as_deref())),
-        // The library has no error for a role that may not know them: it gives a list without entries.
+        // If the role may not read the settings, the library returns a list without entries instead of an
+        // error.
         Ok([None, _]) => "the broker names none".to_owned(),
         Err(Failure::Fatal(why)) => why,
         Err(other) => return Err(other),
@@ -28,7 +29,7 @@ pub(super) fn tombstones(admin: &Admin, topic: &str) -> Result<Option<Tombstones
     Ok(Some(Tombstones { stay: USUAL_STAY, all_held: false, is_known: false }))
 }
 
-/// The same of `cleanup.policy` and `delete.retention.ms`.
+/// The same, from the values of `cleanup.policy` and `delete.retention.ms`.
 fn read(policy: &str, stay: Option<&str>) -> Option<Tombstones> {
     let has = |name| policy.split(',').any(|part| part.trim() == name);
     let milliseconds = stay.and_then(|stay| stay.parse().ok());

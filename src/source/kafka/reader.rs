@@ -1,4 +1,4 @@
-//! The reader's thread: polls, gathers, hands over.
+//! The reader of a topic: polls records, gathers batches, pushes them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -18,21 +18,21 @@ use crate::source::{
 };
 use crate::time::{Clock, Offsets, SystemClock, unix_milliseconds};
 
-/// A batch is handed over once it has this many bytes or records; a record is never parted.
+/// A batch is pushed once it has this many bytes or records; a record is never split.
 const BATCH_BYTES: usize = 128 << 10;
 const BATCH_RECORDS: usize = 128;
 
-/// How long a poll waits where nothing is, and how long a reader waits that may not poll: what it has to look
-/// after meanwhile (an end of the run, a line that is crossed) has no other way to wake it.
+/// How long a poll waits without records, and how long a reader waits that may not poll. Nothing else wakes
+/// the reader when the run ends or a line is crossed.
 const WAIT: Duration = Duration::from_millis(50);
 
-/// How often an epoch goes out, whether anything is written or not.
+/// Interval at which an epoch is closed even if no records arrive.
 const SIGN_OF_LIFE: Duration = Duration::from_mins(10);
 
-/// How long a broker may take to say which topic it is, or where a partition ends.
+/// Timeout of the requests for the topic's id and for the ends of partitions.
 const END: Duration = Duration::from_secs(2);
 
-/// How long no broker may know of a topic that was there, until it counts as gone.
+/// How long all brokers may not know the topic until it counts as deleted.
 const ABSENT: Duration = Duration::from_secs(5);
 
 /// Reads the partitions of one process.
@@ -42,32 +42,32 @@ pub(super) struct KafkaReader {
     input: Arc<str>,
 }
 
-/// A partition that is read.
+/// A partition that is being read.
 #[derive(Debug)]
 pub(super) struct Partition {
-    /// The offset after the last record that the client gave, or after what is known to hold no further one.
+    /// The offset after the last record from the client, or after a range that is known to have no record.
     pub(super) next: u64,
-    /// The same of what the queue has taken.
+    /// The offset after the last batch that the queue has accepted.
     pushed: u64,
-    /// Records that are being gathered.
+    /// Records of the next batch.
     open: Records,
-    /// Batches that are to be handed over, in order.
+    /// Batches that have not been pushed, in order.
     waiting: VecDeque<Batch>,
-    /// The client has been told to fetch no more of it.
+    /// Whether the client's fetching of this partition is paused.
     paused: bool,
-    /// It has come up during the run, and nothing has been handed over yet.
+    /// The partition was added during the run, and none of its batches has been pushed.
     is_new: bool,
-    /// From which offset on what is read is live, as far as is known.
+    /// The offset from which on records are live, as far as is known.
     live_from: u64,
 }
 
-/// Whether the queue takes more.
+/// Whether the queue accepts more.
 enum Room {
     Yes,
     Full,
 }
 
-/// How far a partition's batches have been handed over.
+/// How many of a partition's batches have been pushed.
 enum Handed {
     All,
     UpToLine,
@@ -97,7 +97,7 @@ impl Reader for KafkaReader {
         reading.add(&self.begin, false)?;
         let _watching = watch::start(&self.kafka);
         let mut refresh_at = clock.now() + self.kafka.refresh;
-        // One process does it for all.
+        // Process 0 does this for all processes.
         let looks = self.kafka.share.0 == 0;
         let mut sign_at = clock.now() + SIGN_OF_LIFE;
         if looks {
@@ -113,7 +113,7 @@ impl Reader for KafkaReader {
                     }
                     continue;
                 }
-                // With nothing to hand over, the end of the run shows only here.
+                // With nothing to push, only this call shows that the run has ended.
                 Ok(Room::Yes) if queue.wait_for_room(Duration::ZERO).is_err() => return Ok(()),
                 Ok(Room::Yes) => {}
             }
@@ -134,7 +134,7 @@ impl Reader for KafkaReader {
     }
 }
 
-/// What ends the reading.
+/// Why reading ends.
 enum End {
     Closed,
     Failed(SourceError),
@@ -152,24 +152,25 @@ impl From<SourceError> for End {
     }
 }
 
-/// The reading of some partitions.
+/// The state of reading some partitions.
 struct Reading<'r> {
     kafka: &'r Kafka,
     input: &'r Arc<str>,
     client: &'r Held,
     queue: &'r Queue,
     partitions: BTreeMap<u32, Partition>,
-    /// No line is ahead any more: that stays so.
+    /// Whether all lines have been crossed, which is final.
     is_live: bool,
-    /// Which topic it is, once it is known.
+    /// The topic's identity, once it is known.
     topic: Option<Topic>,
-    /// It has been logged.
+    /// Whether the beginning of live reading has been logged.
     has_said_live: bool,
 }
 
 impl Reading<'_> {
-    /// Begins to read partitions at these offsets; says of each that it is read, by a batch without records.
-    /// That of one that is new ends its epoch: so the progress of that epoch says where the partition began.
+    /// Begins to read partitions at these offsets, and pushes an empty batch for each. The batch of a
+    /// partition that was added during the run ends its epoch, so that the progress of that epoch has the
+    /// partition's beginning.
     fn add(&mut self, begin: &Offsets, is_new: bool) -> Result<(), SourceError> {
         if begin.is_empty() {
             return Ok(());
@@ -200,7 +201,8 @@ impl Reading<'_> {
         self.client.get().incremental_assign(&list).map_err(|error| self.failed(&error))
     }
 
-    /// Notes how far each partition has been read; logs, once, where the run is live from.
+    /// Reports how far each partition has been read to the backlog. Logs once from which offsets on the run
+    /// is live.
     fn report(&mut self) {
         for (number, partition) in &self.partitions {
             self.kafka.backlog.read(*number, partition.pushed);
@@ -215,7 +217,7 @@ impl Reading<'_> {
         tracing::info!(topic = self.kafka.topic, "live from offset {}", from.join(", "));
     }
 
-    /// Looks for partitions that are new. Without an answer they are found the next time.
+    /// Looks for new partitions. If the broker does not answer, they are found the next time.
     fn refresh(&mut self) -> Result<(), SourceError> {
         let metadata = self.client.get().fetch_metadata(Some(&self.kafka.topic), Duration::from_secs(2));
         let Ok(metadata) = metadata else { return Ok(()) };
@@ -226,8 +228,8 @@ impl Reading<'_> {
         if new.is_empty() {
             return Ok(());
         }
-        // A client of its own: one that is asked is polled too, and what the reader's has fetched must not
-        // get lost.
+        // A separate client: a request polls its client too, which would lose records that the reader's
+        // client has fetched.
         let client = self.kafka.client()?;
         let beginning = Beginning { kafka: self.kafka, client: client.get() };
         let mut begin = Offsets::new();
@@ -239,8 +241,8 @@ impl Reading<'_> {
         self.add(&begin, true)
     }
 
-    /// Whether it is the topic still that it was; and notes where all partitions end now, those of other
-    /// processes too. Without an answer it is done the next time.
+    /// Checks that the topic has not been replaced, and notes the ends of all partitions, including those of
+    /// other processes. If the broker does not answer, this is done the next time.
     fn look(&mut self) -> Result<(), SourceError> {
         let (at, client) = (unix_milliseconds(), self.client.get());
         if let Ok(Some(now)) = named(client, &self.kafka.topic, END) {
@@ -273,7 +275,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Has an epoch go out, without a record.
+    /// Closes an epoch without a record, by an empty batch.
     fn say_nothing(&mut self) {
         if let Some((number, partition)) = self.partitions.iter_mut().next() {
             let next = partition.waiting.back().map_or(partition.pushed, |last| last.next);
@@ -281,9 +283,10 @@ impl Reading<'_> {
         }
     }
 
-    /// Takes from the client what there is: until it has nothing more, or a batch is full.
+    /// Takes records from the client until it has no more or a batch is full.
     fn gather(&mut self) -> Result<(), SourceError> {
-        // While a partition waits for a line it has to be tried again, whatever the others do.
+        // The first poll waits at most this long, since a partition that waits for a line has to be tried
+        // again.
         let mut wait = WAIT;
         loop {
             match self.client.get().poll(wait) {
@@ -304,11 +307,11 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Puts a record to those of its partition; whether that is enough for a batch.
+    /// Adds a record to its partition; returns whether that fills a batch.
     fn take(&mut self, message: &BorrowedMessage<'_>) -> bool {
         let offset = u64::try_from(message.offset()).unwrap_or_default();
         let number = u32::try_from(message.partition()).unwrap_or_default();
-        // One that was fetched before its partition was paused may come twice.
+        // A record that was fetched before its partition was paused may be returned twice.
         let Some(partition) = self.partitions.get_mut(&number).filter(|partition| partition.next <= offset)
         else {
             return false;
@@ -318,8 +321,8 @@ impl Reading<'_> {
         partition.open.bytes() >= BATCH_BYTES || partition.open.len() >= BATCH_RECORDS
     }
 
-    /// A partition has been read to its end: its position may be beyond its last record, behind what is never
-    /// seen.
+    /// Handles the end of a partition. The position may be after offsets that are never visible, beyond the
+    /// last record.
     fn reach_end(&mut self, partition: i32) {
         let position = self.client.get().position().ok();
         let position = position
@@ -333,16 +336,16 @@ impl Reading<'_> {
         }
     }
 
-    /// An error of the client: those that do not pass end the run.
+    /// Handles an error of the client: ends the run unless the error is transient.
     fn examine(&self, error: &KafkaError) -> Result<(), SourceError> {
         let code = code_of(error);
         if matches!(code, Some(RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange)) {
             return self.find_lost();
         }
         match Failure::of(error, &self.kafka.what()) {
-            // The broker has logged it, or will go on.
+            // The client has logged it, or recovers by itself.
             Failure::Retriable(_) | Failure::Fenced(_) => Ok(()),
-            // A group is a name only.
+            // The group is only a name for monitoring.
             Failure::Fatal(_) if code == Some(RDKafkaErrorCode::GroupAuthorizationFailed) => Ok(()),
             Failure::Absent(_) => self.find_topic(),
             fatal @ Failure::Fatal(_) => {
@@ -352,8 +355,8 @@ impl Reading<'_> {
         }
     }
 
-    /// A broker does not know of the topic, or of a partition. While it moves, one may not; if none does for
-    /// a while, it is gone.
+    /// Handles a topic or partition that a broker does not know. That may be transient while partitions move.
+    /// If no broker knows the topic for [`ABSENT`], it has been deleted.
     fn find_topic(&self) -> Result<(), SourceError> {
         let clock = SystemClock::start();
         let client = self.kafka.client()?;
@@ -362,7 +365,7 @@ impl Reading<'_> {
             let asked = clock.now();
             let found = (Beginning { kafka: self.kafka, client: client.get() }).partitions();
             if clock.now() - asked >= ABSENT {
-                // No broker answered meanwhile: one that has just started may know of no topic yet.
+                // No broker answered in this time. A broker that has just started may not know any topic yet.
                 since = clock.now();
             }
             match found {
@@ -384,7 +387,7 @@ impl Reading<'_> {
         }
     }
 
-    /// The partition that does not hold what is wanted of it, if there is one.
+    /// An error if a partition does not have the next wanted offset.
     fn find_lost(&self) -> Result<(), SourceError> {
         let client = self.kafka.client()?;
         let beginning = Beginning { kafka: self.kafka, client: client.get() };
@@ -401,8 +404,8 @@ impl Reading<'_> {
         self.kafka.failed(&Failure::of(error, &self.kafka.what()))
     }
 
-    /// Hands over what waits; a partition that waits for a line is paused, and resumed once it has crossed
-    /// it.
+    /// Pushes the waiting batches. Pauses partitions that wait for a line, and resumes those that have
+    /// crossed it.
     fn hand_over(&mut self) -> Result<Room, End> {
         let mut room = Room::Yes;
         let (mut pause, mut resume) = (TopicPartitionList::new(), TopicPartitionList::new());
@@ -433,7 +436,7 @@ impl Reading<'_> {
 }
 
 impl Partition {
-    /// Ends the batch that is being gathered, if it says anything.
+    /// Ends the open batch, if it has records or a new position.
     fn close(&mut self, input: &Arc<str>, number: u32, shape: &Arc<crate::source::Shape>) {
         let said = self.waiting.back().map_or(self.pushed, |batch| batch.next);
         if !self.open.is_empty() || self.next > said {
@@ -442,12 +445,13 @@ impl Partition {
         }
     }
 
-    /// Hands over what waits, in order; up to the line, if one is ahead. What is refused goes on waiting.
+    /// Pushes the waiting batches in order, up to the line if there is one. A refused batch waits again.
     fn hand_over(&mut self, number: u32, queue: &Queue, is_live: &mut bool) -> Result<Handed, Closed> {
         if let Some(line) = queue.line(number).filter(|_| !*is_live) {
             self.live_from = self.live_from.max(line);
         }
-        // A further line at the same place: that it is reached has to be said again.
+        // A further line at the same offset: that it has been reached must be reported again, by an empty
+        // batch.
         if !*is_live && self.pushed > 0 && queue.line(number) == Some(self.pushed) {
             let input = self.waiting.front().map_or_else(|| "".into(), |first| Arc::clone(&first.input));
             self.waiting.push_front(batch(&input, number, Records::default(), self.pushed));
@@ -456,7 +460,7 @@ impl Partition {
             if !*is_live {
                 match queue.line(number) {
                     None => *is_live = true,
-                    // Up to the line, even if nothing lies there, and then from there on.
+                    // A batch up to the line, even if it has no records; then the rest.
                     Some(line) if self.pushed < line && line < first.next => {
                         self.waiting.push_front(part(&mut first, line));
                     }
@@ -486,7 +490,7 @@ impl Partition {
     }
 }
 
-/// Puts a record to others of its partition, with the headers that their shape names.
+/// Adds a record to a batch of its partition, with the headers that the shape names.
 pub(super) fn put(message: &BorrowedMessage<'_>, records: &mut Records) {
     let offset = u64::try_from(message.offset()).unwrap_or_default();
     let ts = message.timestamp().to_millis().map(seconds);
@@ -504,7 +508,7 @@ pub(super) fn put(message: &BorrowedMessage<'_>, records: &mut Records) {
     }
 }
 
-/// Records of a partition as a batch.
+/// A batch of a partition's records.
 fn batch(input: &Arc<str>, partition: u32, records: Records, next: u64) -> Batch {
     let count = records.len() as u64;
     let payload = Payload::Records(records);
@@ -519,7 +523,7 @@ fn batch(input: &Arc<str>, partition: u32, records: Records, next: u64) -> Batch
     }
 }
 
-/// Leaves in a batch what lies before an offset; the rest.
+/// Splits a batch at an offset: `first` keeps the records before it, and the rest is returned.
 fn part(first: &mut Batch, line: u64) -> Batch {
     let (before, after) = match &first.payload {
         Payload::Records(records) => records.part(line),
@@ -530,7 +534,7 @@ fn part(first: &mut Batch, line: u64) -> Batch {
     rest
 }
 
-/// The number of a partition as the library has it.
+/// The number of a partition in the library's type.
 fn index(partition: u32) -> i32 {
     i32::try_from(partition).unwrap_or(i32::MAX)
 }

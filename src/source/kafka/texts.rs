@@ -1,8 +1,8 @@
-//! Texts of a topic's records, read back by a client of its own.
+//! Reads the texts of a topic's records back, with a separate client.
 //!
-//! A call asks what the partition holds, and reads from the offset on until it sees a record or the end: the
-//! record itself, or what follows in its place where it was compacted away. The broker is asked for one
-//! record's bytes and little more, and is waited for no longer than the connection's patience.
+//! A call asks for the offsets of the partition, and reads from the record's offset on until it gets a record
+//! or the end. That is the record itself, or a later one if it was compacted away. The broker sends little
+//! more than one record. The call waits at most for the connection's patience.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,13 +23,13 @@ use crate::source::shapes::ShapeReader;
 use crate::source::texts::{FoundText, NoText, Texts, of_event};
 use crate::time::{Clock, SystemClock};
 
-/// How long a poll waits before the time is looked at.
+/// How long each poll waits.
 const STEP: Duration = Duration::from_millis(50);
 
-/// How long a record may take to come after the end has been told of.
+/// How long to wait for a record after the end of the partition was reported.
 const AT_THE_END: Duration = Duration::from_millis(500);
 
-/// Settings beside those of the reader's client: what is fetched ahead is of no use here.
+/// Settings in addition to those of the reader's client: fetching ahead is of no use here.
 const SETTINGS: [(&str, &str); 4] = [
     ("queued.min.messages", "1"),
     ("queued.max.messages.kbytes", "1024"),
@@ -37,11 +37,11 @@ const SETTINGS: [(&str, &str); 4] = [
     ("fetch.wait.max.ms", "10"),
 ];
 
-/// Reads texts of a topic.
+/// Reads the texts of a topic back.
 pub(super) struct KafkaTexts {
     kafka: Kafka,
     shape: ShapeReader,
-    /// There once a text has been asked for, and until a call fails.
+    /// The client: created by the first call, and dropped after a failed one.
     client: Option<Held>,
 }
 
@@ -51,7 +51,7 @@ impl KafkaTexts {
         Self { kafka, shape, client: None }
     }
 
-    /// Reads the record, and what it says; `None` where something else, or the end, comes in its place.
+    /// Reads the record and its text; `None` if another record or the end is found in its place.
     fn read(&self, client: &Held, id: &DocId, position: Position) -> Result<Option<FoundText>, NoText> {
         let Position { partition, offset } = position;
         let place = self.place(position);
@@ -82,15 +82,14 @@ impl KafkaTexts {
                     let is_it = u64::try_from(message.offset()) == Ok(offset);
                     return is_it.then(|| self.of_message(&message, id, &place)).transpose();
                 }
-                // The end that it was told of may lie behind that of the broker: a record that is there
-                // follows at once.
+                // The reported end may be older than the broker's: an existing record follows at once.
                 Some(Err(KafkaError::PartitionEOF(ended))) if ended == number => {
                     last_poll = last_poll.min(clock.now() + AT_THE_END);
                     is_at_end = true;
                 }
                 Some(Err(error)) => {
                     let code = code_of(&error);
-                    // It expired between the two requests.
+                    // The record expired between the two requests.
                     let is_lost = matches!(
                         code,
                         Some(RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange)
@@ -111,7 +110,7 @@ impl KafkaTexts {
         Err(NoText::Failed(format!("{place} cannot be read: no broker answers")))
     }
 
-    /// The same; the client is kept if it has done what it was asked.
+    /// The same; the client is kept if it succeeded.
     fn read_with(
         &mut self,
         client: Held,
@@ -119,7 +118,7 @@ impl KafkaTexts {
         position: Position,
     ) -> Result<Option<FoundText>, NoText> {
         let found = self.read(&client, id, position);
-        // What is fetched further is of no use, and the next call must not meet it.
+        // Stops fetching: the next call must not get these records.
         let is_idle = client.get().assign(&TopicPartitionList::new()).is_ok();
         if is_idle && !matches!(found, Ok(None) | Err(NoText::Failed(_))) {
             self.client = Some(client);
@@ -148,8 +147,8 @@ impl KafkaTexts {
 
 impl Texts for KafkaTexts {
     fn text(&mut self, id: &DocId, position: Position) -> Result<FoundText, NoText> {
-        // A client that has read before may still tell of the end that it came to then: what it does not
-        // find, a new one looks for.
+        // A reused client may still report the end that it reached before. If it does not find the record, a
+        // new client looks for it.
         if let Some(client) = self.client.take()
             && let Some(found) = self.read_with(client, id, position)?
         {

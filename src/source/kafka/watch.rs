@@ -1,10 +1,10 @@
-//! Looks every second how far the topic reaches beyond what has been read, on a thread of its own: a reader
-//! that waits for room, or for a line, polls nothing.
+//! Measures the backlog of a topic every second, on a thread of its own: a reader that waits for room or for
+//! a line does not poll.
 //!
-//! Two clients ask for the end of all partitions, a request for each broker: one that sees committed
-//! records is answered with the last stable offset, one that sees all with the end. The difference waits
-//! for transactions of producers. One of those that is open for long holds everything behind it up, in
-//! every consumer; so it is logged.
+//! Two clients request the ends of all partitions, with one request for each broker. The client that reads
+//! committed records gets the last stable offset; the one that reads all records gets the end. The difference
+//! are records that wait for transactions of producers. A transaction that stays open delays everything after
+//! it in every consumer, so it is logged.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,20 +22,21 @@ use crate::broker::Failure;
 use crate::source::SourceError;
 use crate::time::{Clock, SystemClock};
 
-/// Between two looks.
+/// Interval of the measurements.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// How long a broker may take to answer before the next look.
+/// Timeout of the requests of one measurement.
 const REQUEST: Duration = Duration::from_secs(5);
 
-/// How long records may wait for a transaction before the log says so, and how often it says so.
+/// How long records may wait for a transaction before that is logged, and the interval at which it is logged
+/// again.
 const PATIENCE: Duration = Duration::from_secs(30);
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// Ends the looking when it is dropped.
+/// Ends the thread when it is dropped.
 pub(super) struct Watching(#[expect(dead_code, reason = "its drop is the signal")] Sender<()>);
 
-/// Starts to look. Without a thread nothing is known of what waits, which is logged.
+/// Starts the thread. If that fails, the backlog is unknown, which is logged.
 pub(super) fn start(kafka: &Kafka) -> Watching {
     let (end, ended) = channel();
     let own = kafka.clone();
@@ -50,7 +51,7 @@ pub(super) fn start(kafka: &Kafka) -> Watching {
     Watching(end)
 }
 
-/// Looks until the end.
+/// The body of the thread.
 fn look(kafka: &Kafka, ended: &Receiver<()>) -> Result<(), SourceError> {
     let (committed, all) =
         (kafka.client_with(&[])?, kafka.client_with(&[("isolation.level", "read_uncommitted")])?);
@@ -58,8 +59,8 @@ fn look(kafka: &Kafka, ended: &Receiver<()>) -> Result<(), SourceError> {
     let (mut due, mut unknown) = (Duration::ZERO, Duration::ZERO);
     loop {
         let partitions = kafka.backlog.partitions();
-        // In this order: what becomes stable between the two is not taken for undecided for longer than a
-        // look.
+        // In this order: offsets that become stable between the two requests then count as undecided for at
+        // most one interval.
         let found = self::ends(kafka, &all, &partitions)
             .and_then(|ends| Ok((ends, self::ends(kafka, &committed, &partitions)?)));
         match found {
@@ -68,7 +69,7 @@ fn look(kafka: &Kafka, ended: &Receiver<()>) -> Result<(), SourceError> {
                     kafka.backlog.looked(partition, last, ends.get(&partition).copied().unwrap_or(last));
                 }
             }
-            // It is counted as well: how long ago each partition was seen.
+            // There is a metric too: the time since each partition was measured.
             Err(failure) if clock.now() >= unknown => {
                 unknown = clock.now() + AGAIN;
                 tracing::warn!(topic = kafka.topic, "how much of the input waits is not known: {failure}");
@@ -85,7 +86,7 @@ fn look(kafka: &Kafka, ended: &Receiver<()>) -> Result<(), SourceError> {
     }
 }
 
-/// The end of each partition, as the client sees it.
+/// The end of each partition, as this client sees it.
 fn ends(kafka: &Kafka, client: &Held, partitions: &[u32]) -> Result<BTreeMap<u32, u64>, Failure> {
     if partitions.is_empty() {
         return Ok(BTreeMap::new());
@@ -108,7 +109,7 @@ fn ends(kafka: &Kafka, client: &Held, partitions: &[u32]) -> Result<BTreeMap<u32
     Ok(found.elements().iter().filter_map(end).collect())
 }
 
-/// Logs what has waited for long; whether it has.
+/// Logs records that have waited for long; returns whether there are any.
 fn report(kafka: &Kafka, backlog: &Arc<Backlog>) -> bool {
     let Some((partition, Waiting { position, behind, undecided, oldest, .. })) = backlog.oldest() else {
         return false;

@@ -1,33 +1,33 @@
-//! A table of a database as source: its rows by a column that grows, page by page, and again what may have
-//! changed since.
+//! A database table as source: its rows in the order of a growing column, page by page, and again the rows
+//! that may have changed since.
 //!
 //! ```text
 //!  round:   from (greatest order so far - overlap)      to the last row
-//!           ├── rows that were read before: passed by ──┼── new rows ──┤
-//!           a page is `ORDER BY order, id LIMIT page`, and the next one begins behind its last row
+//!           ├── rows that were read before: skipped ────┼── new rows ──┤
+//!           a page is `ORDER BY order, id LIMIT page`, and the next one begins after its last row
 //! ```
 //!
-//! A row is the document that it names, as it is now. Its offset in partition 0 is the value of its order
-//! column: a whole number from 0 on, or the microseconds since 1970. Rows of one offset are told apart by
-//! their ids.
+//! A row is the document with its id, in its present state. Its offset in partition 0 is the value of its
+//! order column: a whole number from 0, or microseconds since 1970. Rows with the same offset are
+//! distinguished by their ids.
 //!
-//! **Why no row is lost.** A row whose transaction commits late has an order that lies before rows that have
-//! been read. Claim: a row that is committed while the greatest order in the table is M, with an order of M -
-//! overlap or later, is read. For the round that begins next begins at the greatest order of the round
-//! before, less the overlap, and that was M or less: rows that came while that round ran do not count. After
-//! a restart the first round begins at what had been [said](super::Batch::next) to be read, less the overlap:
-//! that is the greatest order of the rows before it, so it was M or less too, or the row lies further on and
-//! is still to come.
+//! **Why no row is lost.** A row whose transaction commits late has an order below rows that have been read.
+//! Claim: a row is read if it is committed while the greatest order in the table is M, with an order of at
+//! least M - overlap. The next round begins at the greatest order of the previous round, minus the overlap.
+//! That greatest order is at most M, since rows that arrive during a round do not count. After a restart the
+//! first round begins at the last pushed [position](super::Batch::next), minus the overlap. That position is
+//! the greatest order of the rows before it, so it is at most M too; otherwise the row is beyond it and still
+//! to be read.
 //!
-//! **Why none is doubled.** An event of a later epoch replaces the document, whatever its offset; so a row
-//! that is read again changes nothing. A round ends its epoch, and has each row once. What was pushed of the
-//! rows of the overlap is remembered, as hashes: such a row is passed by while it is as it was.
+//! **Why none is doubled.** An event of a later epoch replaces the document, with any offset, so reading a
+//! row again changes nothing. A round ends its epoch, and reads each row once. The rows of the overlap that
+//! were pushed are stored as hashes, and an unchanged row is skipped.
 //!
-//! A time that lies in the future does not count as the greatest order either: it is read with each round.
+//! A time in the future does not count as the greatest order either; such a row is read in each round.
 //!
-//! What a table held is gone once it has changed: it cannot be read again as it was ([`Look::repeats`]).
+//! The previous state of a table cannot be read again ([`Look::repeats`] is false).
 //!
-//! What is not seen: a row that is deleted, if no column says so; a row without an id or an order.
+//! What is not seen: deleted rows without a column that marks them; rows without an id or an order.
 
 #![cfg_attr(
     not(any(feature = "sqlite", feature = "postgres")),
@@ -62,16 +62,16 @@ use crate::time::Offsets;
 /// What is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Relation {
-    /// A table or a view, perhaps with its schema before it.
+    /// A table or a view, optionally with its schema.
     Table(String),
-    /// A query, whose rows are those of a table.
+    /// A query, whose rows are read like those of a table.
     Query(String),
 }
 
 /// A table as source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// Where it is.
+    /// The database.
     pub address: Address,
     /// What is read.
     pub relation: Relation,
@@ -79,56 +79,56 @@ pub struct Table {
     pub id: String,
     /// The column of texts.
     pub text: String,
-    /// The column that grows.
+    /// The growing column.
     pub order: String,
-    /// The column that says that a row is deleted.
+    /// The column that marks deleted rows.
     pub deleted: Option<String>,
     /// The column of times.
     pub ts: Option<String>,
     /// Columns of further fields.
     pub fields: Vec<String>,
-    /// Rows in a page, 1 or more.
+    /// Rows in a page, at least 1.
     pub page: u32,
-    /// How long after the end of a round the next one begins.
+    /// Time between the end of a round and the beginning of the next one.
     pub poll: Duration,
     /// How far before the greatest order a round begins.
     pub overlap: Overlap,
-    /// Whether reading goes on behind the last row.
+    /// Whether reading continues after the last row.
     pub follow: bool,
-    /// How long a server may take to answer at the beginning.
+    /// How long the source waits for the server at the beginning.
     pub patience: Duration,
-    /// Where epochs are cut, beside the ends of rounds.
+    /// Limits at which epochs are cut, in addition to the ends of rounds.
     pub limits: EpochLimits,
-    /// Whether the table is read here: by one of several processes.
+    /// Whether this process reads the table; only one of several does.
     pub is_here: bool,
 }
 
 /// How far before the greatest order a round begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overlap {
-    /// Where the order is a time.
+    /// If the order is a time.
     pub time: Duration,
-    /// Where it is a number.
+    /// If the order is a number.
     pub number: u64,
 }
 
-/// What a column that grows holds.
+/// The type of the growing column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OrderKind {
     /// Whole numbers.
     Number,
-    /// Times; their offsets are microseconds.
+    /// Times; offsets are microseconds.
     Time,
 }
 
-/// What stands where a document is.
+/// A row of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Row {
-    /// `None`: what is there is no order.
+    /// `None`: the value is no valid order.
     pub(super) order: Option<u64>,
-    /// The document's id, or why it is none.
+    /// The document's id, or the reason why there is none.
     pub(super) id: Result<Vec<u8>, BadRecord>,
-    /// `None`: NULL, or of a type that is no text.
+    /// `None`: NULL, or no text.
     pub(super) text: Option<Vec<u8>>,
     pub(super) deleted: bool,
     pub(super) ts: Option<f64>,
@@ -136,19 +136,19 @@ pub(super) struct Row {
     pub(super) fields: Vec<Option<Vec<u8>>>,
 }
 
-/// Bytes of texts and fields after which a page takes no further row.
+/// Maximum of bytes of texts and fields in a page, except for its last row.
 pub(super) const PAGE_BYTES: usize = 16 << 20;
 
 /// Rows that are read at once.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Page {
     pub(super) rows: Vec<Row>,
-    /// Whether the table ends with it.
+    /// Whether the table ends with this page.
     pub(super) is_last: bool,
 }
 
 impl Row {
-    /// Bytes of what is read, about.
+    /// Approximate size in bytes.
     pub(super) fn bytes(&self) -> usize {
         let id = self.id.as_ref().map_or(0, Vec::len);
         let texts = self.fields.iter().chain([&self.text]).flatten();
@@ -156,34 +156,34 @@ impl Row {
     }
 }
 
-/// A table, reached.
+/// An open table.
 pub(super) trait Rows: Send {
-    /// What the column that grows holds.
+    /// The type of the growing column.
     fn order(&self) -> OrderKind;
 
-    /// The greatest order that counts: of times, the time by the clock of the database; of numbers, the
-    /// greatest in the table, 0 if there is none.
+    /// The greatest order that counts. For times, the present time by the clock of the database; for numbers,
+    /// the greatest in the table, or 0 if it is empty.
     fn latest(&mut self) -> Result<u64, Failure>;
 
-    /// The next rows by (order, id), at most as many as a page has, and at most [`PAGE_BYTES`] but for the
-    /// last of them; none where the table has ended. With `from` those from there on, without those behind
-    /// the last one that was given.
+    /// The next rows by (order, id): at most one page, and at most [`PAGE_BYTES`] except for the last row;
+    /// empty at the end of the table. With `from`, the rows from that order on, otherwise the rows after the
+    /// last returned one.
     fn page(&mut self, from: Option<u64>) -> Result<Page, Failure>;
 
-    /// The row of an id, if there is one.
+    /// The row with this id, if there is one.
     fn row(&mut self, id: &str) -> Result<Option<Row>, Failure>;
 
-    /// How many rows are not seen: without an id or an order, or with one from before 0.
+    /// Number of rows that are not seen: without an id or an order, or with an order before 0.
     fn unseen(&mut self) -> Result<u64, Failure>;
 
-    /// How many rows there are.
+    /// Number of rows.
     fn count(&mut self) -> Result<u64, Failure>;
 
-    /// Whether anything may have changed since the last call.
+    /// Whether the table may have changed since the last call.
     fn has_changed(&mut self) -> Result<bool, Failure>;
 }
 
-/// Where the columns that need not be there stand among those that are selected, behind order, id and text.
+/// The indices of the optional columns in the selected list, after order, id and text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) deleted: Option<usize>,
@@ -192,7 +192,7 @@ pub(super) struct Layout {
 }
 
 impl Table {
-    /// The columns that are read, by the keys that name them.
+    /// The columns that are read, with the settings that name them.
     fn columns(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let must = [("source.order", &self.order), ("source.id", &self.id), ("source.text", &self.text)];
         let may = [("source.deleted", &self.deleted), ("source.ts", &self.ts)];
@@ -201,7 +201,7 @@ impl Table {
         must.into_iter().map(|(key, name)| (key, name.as_str())).chain(may).chain(fields)
     }
 
-    /// The same in the order in which they are selected, with where they stand.
+    /// The same in the order of selection, with the indices of the optional ones.
     fn layout(&self) -> (Vec<&str>, Layout) {
         let names: Vec<&str> = self.columns().map(|(_, name)| name).collect();
         let deleted = self.deleted.as_ref().map(|_| 3);
@@ -210,7 +210,7 @@ impl Table {
         (names, Layout { deleted, ts, fields })
     }
 
-    /// All columns that are not among those that are there.
+    /// An error that names all columns that are not in `found`.
     fn find(&self, found: &[String], same: impl Fn(&str, &str) -> bool) -> Result<(), Failure> {
         let missing = self.columns().filter(|(_, name)| !found.iter().any(|there| same(there, name)));
         let one = |(key, name)| {
@@ -220,7 +220,7 @@ impl Table {
         if missing.is_empty() { Ok(()) } else { Err(Failure::Refused(missing.join("\n"))) }
     }
 
-    /// What stands behind FROM; its rows are called `source`.
+    /// The text after FROM; its rows are named `source`.
     fn relation(&self) -> String {
         match &self.relation {
             Relation::Table(name) => format!("{} AS source", crate::database::quoted_path(name)),
@@ -228,7 +228,7 @@ impl Table {
         }
     }
 
-    /// For messages.
+    /// The name for messages.
     pub fn name(&self) -> String {
         match &self.relation {
             Relation::Table(name) => format!("table \"{name}\" of {}", self.address.name()),
@@ -236,7 +236,7 @@ impl Table {
         }
     }
 
-    /// Reaches it, and looks whether its columns are what they have to be.
+    /// Opens the table, and checks its columns.
     fn reach(&self) -> Result<Box<dyn Rows>, Failure> {
         match &self.address {
             #[cfg(feature = "sqlite")]
@@ -248,10 +248,10 @@ impl Table {
         }
     }
 
-    /// What is there, in a line: for whoever looks before a run does.
+    /// Describes the table in one line, for a check before a run.
     ///
     /// # Errors
-    /// That it cannot be read, or not as it is configured.
+    /// If it cannot be read as it is configured.
     pub fn examine(&self) -> Result<String, Failure> {
         let mut rows = self.reach()?;
         let (count, unseen) = (rows.count()?, rows.unseen()?);
@@ -281,7 +281,7 @@ impl Table {
     }
 }
 
-/// What is said of rows that are not seen.
+/// Message for rows that are not seen.
 const UNSEEN: &str =
     "not read, since they have no id, or no order that is a number or a time from 0 (1970) on";
 
@@ -314,12 +314,12 @@ impl Source for Table {
     }
 }
 
-/// Reads texts by id.
+/// Reads texts back by id.
 struct TableTexts {
     table: Table,
-    /// Further fields, in the order of the pipeline.
+    /// Names of further fields, in the order of the pipeline.
     fields: Vec<String>,
-    /// There once a text has been asked for, and until a call fails.
+    /// The open table: from the first call on, until a call fails.
     rows: Option<Box<dyn Rows>>,
 }
 

@@ -1,7 +1,7 @@
-//! A table of a server of PostgreSQL.
+//! A PostgreSQL table.
 //!
-//! An order is a whole number (`smallint`, `integer`, `bigint`), or a time (`timestamptz`, or `timestamp`,
-//! which is taken for UTC). Ids and texts are of any type that the server writes as text: `text`, `integer`,
+//! The order is a whole number (`smallint`, `integer`, `bigint`) or a time (`timestamptz`, or `timestamp`
+//! interpreted as UTC). Ids and texts have any type that the server can convert to text: `text`, `integer`,
 //! `uuid`, ….
 
 use std::time::{Duration, SystemTime};
@@ -15,7 +15,7 @@ use crate::database::postgres::{connect, failure};
 use crate::database::{Failure, quoted};
 use crate::feed::BadRecord;
 
-/// A table that has been reached.
+/// An open table.
 pub(super) struct PostgresRows {
     client: Client,
     relation: String,
@@ -28,9 +28,9 @@ pub(super) struct PostgresRows {
     from: Statement,
     behind: Statement,
     one: Statement,
-    /// Order and id of the last row that was given.
+    /// Order and id of the last returned row.
     last: Option<(i64, String)>,
-    /// Which transactions could be seen when it was last looked.
+    /// The visible transactions at the last check for changes.
     snapshot: Option<String>,
 }
 
@@ -38,7 +38,7 @@ impl PostgresRows {
     pub(super) fn reach(table: &Table, url: &Secret) -> Result<Self, Failure> {
         let failed = |error: postgres::Error| failure(&error);
         let mut client = connect(url, table.patience)?;
-        // What is read is read only, and is looked at as a whole for no longer than a page.
+        // Read-only; each page is a transaction of its own.
         client.batch_execute("SET default_transaction_read_only = on").map_err(failed)?;
         let relation = table.relation();
         let described = client.prepare(&format!("SELECT * FROM {relation} LIMIT 0")).map_err(failed)?;
@@ -64,7 +64,7 @@ impl PostgresRows {
         };
         let (selected, layout) = table.layout();
         let id_type = type_of(&table.id).unwrap_or(Type::TEXT);
-        // In the order in which columns are selected: order, id, text.
+        // In the order of selection: order, id, text, optional columns.
         let expression = |(place, name): (usize, &&str)| {
             let column = format!("source.{}", quoted(name));
             match place {
@@ -85,8 +85,8 @@ impl PostgresRows {
         };
         let finite = if kind == OrderKind::Time { format!(" AND isfinite({order})") } else { String::new() };
         let cast = type_name(&id_type);
-        // Behind what is read, how many rows the page has. The server sends no row behind one that passes the
-        // bound: all others would have to be read to be thrown away.
+        // Each row also has the number of rows in its page. The server omits rows after the size limit, which
+        // would otherwise be sent only to be dropped.
         let sql = |behind: &str| {
             let page = table.page;
             let named: Vec<String> = (0..selected.len()).map(|place| format!("c{place}")).collect();
@@ -138,19 +138,19 @@ impl PostgresRows {
     }
 }
 
-/// Expressions with names.
+/// Expressions with column names.
 fn list_named(expressions: &[String], names: &[String]) -> String {
     let named = expressions.iter().zip(names).map(|(expression, name)| format!("{expression} AS {name}"));
     named.collect::<Vec<_>>().join(", ")
 }
 
-/// An order as a number: NULL where it is infinite.
+/// The expression of an order as a number; NULL for an infinite time.
 fn offset(column: &str, kind: OrderKind) -> String {
     match kind {
         OrderKind::Number => format!("{column}::bigint"),
         OrderKind::Time => {
-            // Of two parts, since a float holds no microseconds of today's seconds exactly, which is what
-            // older servers make of the whole.
+            // Computed in two parts: older servers compute the whole as a float, which cannot represent
+            // present times to the microsecond.
             let seconds =
                 format!("floor(extract(epoch FROM date_trunc('second', {column})))::bigint * 1000000");
             let rest = format!("(extract(microseconds FROM {column})::bigint % 1000000)");
@@ -159,7 +159,7 @@ fn offset(column: &str, kind: OrderKind) -> String {
     }
 }
 
-/// Whether a column says that its row is deleted.
+/// The expression that is true if a column marks its row as deleted.
 fn flag(column: &str, of: &Type) -> String {
     match *of {
         Type::BOOL => format!("coalesce({column}, false)"),
@@ -169,7 +169,7 @@ fn flag(column: &str, of: &Type) -> String {
     }
 }
 
-/// A time in unix seconds.
+/// The expression of a time in unix seconds.
 fn seconds(column: &str, of: &Type) -> String {
     match *of {
         Type::TIMESTAMPTZ | Type::TIMESTAMP | Type::DATE => format!("extract(epoch FROM {column})::float8"),
@@ -177,10 +177,10 @@ fn seconds(column: &str, of: &Type) -> String {
     }
 }
 
-/// A type as it is written in a cast.
+/// The name of a type in a cast.
 fn type_name(of: &Type) -> String {
     match *of {
-        // Without its length, which would cut it.
+        // Without its length, which would truncate values.
         Type::BPCHAR => "text".to_owned(),
         _ => format!("{}.{}", quoted(of.schema()), quoted(of.name())),
     }
@@ -244,7 +244,7 @@ impl Rows for PostgresRows {
         self.number(&sql)
     }
 
-    /// Where no transaction has begun to write or has ended since the last call, nothing has.
+    /// If no transaction has begun to write or has ended since the last call, nothing has changed.
     fn has_changed(&mut self) -> Result<bool, Failure> {
         let row = self.client.query_one("SELECT txid_current_snapshot()::text", &[]);
         let snapshot: String = row.and_then(|row| row.try_get(0)).map_err(|error| failure(&error))?;

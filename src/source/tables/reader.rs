@@ -1,4 +1,4 @@
-//! The reader's thread: rounds over the rows.
+//! The reader of a table: rounds over its rows.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::source::{
 };
 use crate::time::Clock;
 
-/// A batch is handed over once it has this many bytes or records.
+/// A batch is pushed once it has this many bytes or records.
 const BATCH_BYTES: usize = 128 << 10;
 const BATCH_RECORDS: usize = 128;
 
@@ -22,19 +22,19 @@ pub(super) struct TableReader {
     reading: Reading,
 }
 
-/// The reading of a table.
+/// The state of reading a table.
 pub(super) struct Reading {
     table: Table,
     input: Arc<str>,
     shape: Arc<Shape>,
-    /// All before this offset has been said to be read.
+    /// The last pushed position: everything before this offset has been read.
     told: u64,
     /// The greatest order that has been read.
     greatest: u64,
     seen: Seen,
-    /// Whether the round has had anything that is new.
+    /// Whether the present round has pushed a row.
     pushed: bool,
-    /// The table, while it is reached.
+    /// The open table; `None` while the database cannot be reached.
     pub(super) rows: Option<Box<dyn Rows>>,
 }
 
@@ -116,8 +116,8 @@ impl Reader for TableReader {
                     is_away = true;
                 }
             }
-            // Rows of the overlap are read again by each round: where they are many, less often, for a tenth
-            // of the time.
+            // Each round reads the rows of the overlap again. If that takes long, rounds are less frequent:
+            // reading takes at most a tenth of the time.
             let took = clock.now().saturating_sub(begun);
             if queue.pause(poll.max(took.saturating_mul(9))).is_err() {
                 return Ok(());
@@ -127,7 +127,7 @@ impl Reader for TableReader {
 }
 
 impl Reading {
-    /// A round, if there may be anything new.
+    /// Reads a round, if the table may have changed.
     pub(super) fn turn(&mut self, queue: &Queue, bad: &BadRecords) -> Result<(), End> {
         let mut rows = match self.rows.take() {
             Some(rows) => rows,
@@ -136,8 +136,8 @@ impl Reading {
         if rows.has_changed().map_err(|failure| self.failed(failure))? {
             let ended = self.round(&mut *rows, queue, bad);
             if std::mem::take(&mut self.pushed) {
-                // No epoch has a row twice: what comes next may be read again, also after a round that broke
-                // off.
+                // An epoch has each row at most once. The next round may read rows again, also after a round
+                // that failed.
                 queue.cut();
             }
             ended?;
@@ -159,14 +159,14 @@ impl Reading {
             for row in found {
                 let Some(order) = row.order else {
                     if self.seen.is_new(&row, u64::MAX) {
-                        // Its place is that of the rows before it.
+                        // Reported at the position of the rows before it.
                         self.bad(&row, self.greatest, BadRecord::BadTs, bad, &mut letters)?;
                     }
                     continue;
                 };
                 let line = queue.line(0);
                 if line.is_some_and(|line| self.told < line && line <= order) {
-                    // Up to the line, even if nothing lies there, and then from there on.
+                    // A batch up to the line, even if it has no records; then the rest.
                     let line = line.unwrap_or_default();
                     self.hand_over(&mut open, &mut letters, line, queue)?;
                 }
@@ -174,7 +174,7 @@ impl Reading {
                 if !self.seen.is_new(&row, order) {
                     continue;
                 }
-                // Times that are written in several ways are not in the order of their texts.
+                // Times in several notations are not sorted by their texts.
                 if order < last {
                     self.hand_over(&mut open, &mut letters, 0, queue)?;
                 }
@@ -187,7 +187,7 @@ impl Reading {
                     (Ok(id), _) => put(&mut open, id, &row, order),
                 }
                 if open.len() >= BATCH_RECORDS || open.bytes() >= BATCH_BYTES {
-                    // More rows of this order may follow.
+                    // More rows with this order may follow.
                     self.hand_over(&mut open, &mut letters, order.min(latest), queue)?;
                 }
             }
@@ -198,7 +198,7 @@ impl Reading {
             page = match rows.page(None) {
                 Ok(next) => next,
                 Err(failure) => {
-                    // What has been gathered counts as pushed.
+                    // Rows of the open batch are marked as pushed already.
                     self.hand_over(&mut open, &mut letters, 0, queue)?;
                     return Err(self.failed(failure));
                 }
@@ -215,7 +215,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Hands over what has been gathered, and that all before `next` has been read.
+    /// Pushes the open batch, and reports that everything before `next` has been read.
     fn hand_over(
         &mut self,
         open: &mut Records,
@@ -256,7 +256,7 @@ impl Reading {
     }
 }
 
-/// Puts a row to others.
+/// Adds a row to a batch.
 fn put(open: &mut Records, id: &[u8], row: &Row, offset: u64) {
     let value = row.text.as_deref().filter(|_| !row.deleted);
     open.push(KeyedRecord { offset, ts: row.ts, key: Some(id), value });

@@ -1,4 +1,4 @@
-//! What has been pushed of the rows that are read again.
+//! Hashes of the rows that have been pushed and may be read again.
 
 use std::collections::BTreeMap;
 
@@ -8,27 +8,27 @@ use crate::hash;
 /// Seeds of the two halves of a hash.
 const SEEDS: [u64; 2] = [0x7461_626c_6573, 0x726f_7773];
 
-/// Rows, by hash of their id: their order, and the hash of what they hold. 48 bytes a row and what the tree
-/// takes.
+/// Pushed rows, by the hash of their id: their order, and the hash of their content. 48 bytes per row, plus
+/// the tree.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     rows: BTreeMap<[u64; 2], (u64, [u64; 2])>,
-    /// How many were left when it was last trimmed.
+    /// Number of rows after the last trim.
     left: usize,
 }
 
-/// Rows that are remembered before it is looked which of them will not come again.
+/// Number of rows from which on old ones are removed.
 const TRIM: usize = 1 << 16;
 
 impl Seen {
-    /// Takes a row down. Whether it is new, or another one than before.
+    /// Stores a row; returns whether it is new or has changed.
     pub(super) fn is_new(&mut self, row: &Row, order: u64) -> bool {
         let id = row.id.as_deref().map_or_else(|bad| bad.reason().as_bytes().to_vec(), <[u8]>::to_vec);
         let content = (order, hashes(&content(row)));
         self.rows.insert(hashes(&id), content) != Some(content)
     }
 
-    /// Forgets what lies before an order, if there is much.
+    /// Removes rows below an order, if there are many.
     pub(super) fn trim(&mut self, before: u64) {
         if self.rows.len() >= TRIM + 2 * self.left {
             self.rows.retain(|_, (order, _)| *order >= before);
@@ -46,7 +46,7 @@ fn hashes(bytes: &[u8]) -> [u64; 2] {
     SEEDS.map(|seed| hash::bytes(seed, bytes))
 }
 
-/// All that a row says, each part with its length before it.
+/// The content of a row; each part is preceded by its length.
 fn content(row: &Row) -> Vec<u8> {
     let mut all = vec![u8::from(row.deleted)];
     all.extend_from_slice(&row.ts.map_or(u64::MAX, f64::to_bits).to_le_bytes());

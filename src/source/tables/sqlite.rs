@@ -1,8 +1,9 @@
-//! A table of SQLite.
+//! An SQLite table.
 //!
-//! SQLite has types by value and not by column. An order is a whole number, or a time as text in the way of
-//! SQLite's own functions (`CURRENT_TIMESTAMP`, `datetime('now', 'subsec')`, `strftime` in ISO 8601 with `T`
-//! and `Z`): UTC, four digits of a year first. An id is a text or a whole number, a text is a text.
+//! SQLite has a type for each value, not for each column. An order is a whole number, or a time as text in
+//! the format of SQLite's own functions (`CURRENT_TIMESTAMP`, `datetime('now', 'subsec')`, `strftime` in ISO
+//! 8601 with `T` and `Z`): in UTC, beginning with a year of four digits. An id is a text or a whole number; a
+//! text is a text.
 
 use std::path::PathBuf;
 
@@ -15,25 +16,25 @@ use crate::database::{Failure, quoted, sqlite};
 use crate::feed::BadRecord;
 use crate::time;
 
-/// A table that has been reached.
+/// An open table.
 pub(super) struct SqliteRows {
     connection: Connection,
     path: PathBuf,
     relation: String,
     id: String,
     order: String,
-    /// For messages.
+    /// The column's name, for messages.
     name: String,
     kind: Option<OrderKind>,
     layout: Layout,
     list: String,
     page: u32,
-    /// Order and id of the last row that was given.
+    /// Order and id of the last returned row.
     last: Option<(Value, Value)>,
     version: Option<i64>,
 }
 
-/// A row, with its order and id as they stand there.
+/// A row, with its order and id as stored.
 type Placed = (Row, (Value, Value));
 
 impl SqliteRows {
@@ -71,7 +72,7 @@ impl SqliteRows {
         Ok(reached)
     }
 
-    /// What the order is; `None` while the table is empty.
+    /// The type of the order; `None` while the table is empty.
     fn find_kind(&self) -> Result<Option<OrderKind>, Failure> {
         let Self { relation, order, .. } = self;
         let greatest = |what: &str| {
@@ -79,7 +80,7 @@ impl SqliteRows {
             let found = self.connection.query_row(&sql, [], |row| row.get(0)).optional();
             found.map_err(|error| self.failed(&error))
         };
-        // By the greatest one that is sound: a row that is not must not keep all others from being read.
+        // Decided by the greatest valid value: a row with an invalid one must not prevent reading the others.
         let day = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*";
         let sound = greatest(&format!(
             "typeof({order}) = 'integer' OR typeof({order}) = 'text' AND {order} GLOB '{day}'"
@@ -104,7 +105,7 @@ impl SqliteRows {
         sqlite::failure(&self.path, error)
     }
 
-    /// Reads the rows of a query, as many as a page takes; whether that was all.
+    /// Reads the rows of a query, at most one page; also returns whether these were all.
     fn rows(&self, sql: &str, parameters: &[Value]) -> rusqlite::Result<(Vec<Placed>, bool)> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query(rusqlite::params_from_iter(parameters))?;
@@ -135,7 +136,7 @@ impl SqliteRows {
         let deleted = match self.layout.deleted.map(|place| row.get_ref(place)).transpose()? {
             None | Some(ValueRef::Null) => false,
             Some(ValueRef::Integer(number)) => number != 0,
-            // A time of deletion, or a word.
+            // The time of the deletion, or a word.
             Some(ValueRef::Text(text)) => !text.is_empty(),
             Some(ValueRef::Real(_) | ValueRef::Blob(_)) => true,
         };
@@ -143,7 +144,7 @@ impl SqliteRows {
             None | Some(ValueRef::Null) => None,
             Some(ValueRef::Integer(number)) => Some(float(number)),
             Some(ValueRef::Real(number)) => Some(number),
-            // What is no time is a bad record.
+            // A text that is no time makes the record a bad one.
             Some(ValueRef::Text(text)) => {
                 let micros = std::str::from_utf8(text).ok().and_then(stamps::micros);
                 Some(micros.map_or(f64::NAN, |micros| float(micros.cast_signed()) / 1e6))
@@ -198,7 +199,7 @@ impl Rows for SqliteRows {
                 "SELECT coalesce((SELECT {order} FROM {relation} WHERE typeof({order}) = 'integer' ORDER BY {order} DESC LIMIT 1), 0)"
             ));
         }
-        // The database has no clock of its own: it is a file of this machine.
+        // SQLite has no clock of its own: the database is a file on this machine.
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -241,7 +242,7 @@ impl Rows for SqliteRows {
         if found.is_empty()
             && let Ok(number) = id.parse::<i64>()
         {
-            // Of a query, a number is not what its text is.
+            // In the result of a query, a number does not equal its text.
             found = rows(Value::Integer(number)).map_err(|error| self.failed(&error))?;
         }
         Ok(found.into_iter().map(|(row, _)| row).max_by_key(|row| row.order))

@@ -1,11 +1,11 @@
-//! Times as SQLite writes them.
+//! Times in SQLite's text format.
 //!
 //! ```text
 //! 2026-01-31    2026-01-31 23:59    2026-01-31 23:59:59    2026-01-31T23:59:59.125Z
 //! ```
 //!
-//! -> microseconds since 1970, UTC. Digits beyond the microsecond are cut off. A time before 1970, of another
-//! zone, or of a day that is not in the calendar is none.
+//! -> microseconds since 1970, UTC. Digits beyond microseconds are truncated. A time before 1970, with
+//! another time zone, or on a day that is not in the calendar is rejected.
 
 use crate::instant;
 
@@ -14,10 +14,10 @@ pub(super) fn micros(text: &str) -> Option<u64> {
     instant::micros_of_utc(text)
 }
 
-/// A text that is at most that of this time, in whichever way that is written: without its fraction, and as a
-/// space comes before a T.
+/// A text that sorts at or before every notation of this time: without its fraction, and with a space, which
+/// sorts before `T`.
 pub(super) fn at_most(micros: u64) -> String {
-    // Beyond the year 9999 no text is.
+    // No text is later than the year 9999.
     instant::minute_of(micros).unwrap_or_else(|| "9999-12-31".to_owned())
 }
 
@@ -50,8 +50,8 @@ mod tests {
         }
     }
 
-    /// Over 300 years, at every hour and a bit: the text is never greater than that of the time, and less
-    /// than a minute before it.
+    /// Over 300 years, at intervals of 43 hours and 61 seconds: the text never sorts after the time, and is
+    /// less than a minute before it.
     #[test]
     fn a_lower_bound_is_close() {
         for step in 0..60_000_u64 {

@@ -1,4 +1,4 @@
-//! A table of a file, read by turns of the reader.
+//! Reads a table of a database file, one round at a time.
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
@@ -11,7 +11,7 @@ use super::*;
 use crate::source::{Ahead, BadRecords, Decoder, Line, Queue, Room, Taken};
 use crate::time::{Epoch, LiveFrom};
 
-/// A file with a table of pages, in order of a number.
+/// A database file with a table of pages, ordered by a number.
 struct Place {
     folder: tempfile::TempDir,
     connection: Connection,
@@ -66,7 +66,7 @@ fn queue() -> Queue {
     Queue::new(1, 1, Room { bytes: 1 << 20, batches: 1000 }, EpochLimits::default())
 }
 
-/// A reader, a queue, and what it has been given.
+/// A reader, a queue, and the last position that was taken from it.
 struct Bench {
     reading: Reading,
     queue: Queue,
@@ -87,7 +87,7 @@ impl Bench {
         }
     }
 
-    /// A turn; the events of it.
+    /// Reads one round; returns its events.
     fn turn(&mut self) -> Vec<Event> {
         self.reading.turn(&self.queue, &self.bad).unwrap_or_else(|_| panic!("a turn failed"));
         self.drain()
@@ -115,7 +115,7 @@ fn event(epoch: Epoch, offset: u64, id: &str, text: &str) -> Event {
 #[test]
 fn rows_are_events_page_by_page() {
     let place = Place::numbers();
-    // Five rows of one order, over three pages.
+    // Five rows with the same order, over three pages.
     place.put("('文', '重複した文書', 7), ('ب', 'مرحبا', 7), ('ท', 'เอกสาร', 7), ('🦀', '', 7), (5, 'number', 7), ('a', 'before', 3)");
     let mut bench = Bench::new(place.table(), 0);
     let expected = [
@@ -133,8 +133,7 @@ fn rows_are_events_page_by_page() {
     assert!(bench.bad.counts().is_empty());
 }
 
-/// The traps: a row of the same order that changes, one that is committed late, one that is late by more than
-/// the overlap. Rows of 5 MB, as many as a page may have: one page of theirs was all of them.
+/// Rows of 5 MB, as many as a page may have: without the limit in bytes, one page would be all of them.
 #[test]
 fn pages_are_bounded_in_bytes() {
     let place = Place::numbers();
@@ -160,6 +159,8 @@ fn pages_are_bounded_in_bytes() {
     assert_eq!(sizes[..2], [4, 4], "16 MiB and the row that passes them");
 }
 
+/// A row with the same order that changes, one that is committed late, and one that is late by more than the
+/// overlap.
 #[test]
 fn what_comes_late_is_read() {
     let place = Place::numbers();
@@ -172,18 +173,18 @@ fn what_comes_late_is_read() {
     assert_eq!((bench.turn(), bench.next), (vec![event(3, 95, "c", "late")], 101));
     place.put("('e', 'far on', 500)");
     assert_eq!(bench.turn(), [event(4, 500, "e", "far on")]);
-    // The next round begins where the greatest order was when the last one ended, less the overlap.
+    // The next round begins at the greatest order of the previous one, minus the overlap.
     place.put("('f', 'late', 490)");
     assert_eq!(bench.turn(), [event(5, 490, "f", "late")]);
-    // Another run, from what the last one has said: the overlap is read again, and with it what came
-    // meanwhile.
+    // Another run continues at the last position. It reads the overlap again, and with it the rows that were
+    // committed in between.
     place.put("('g', 'late', 491)");
     let mut next = Bench::new(place.table(), bench.next);
     let ids: Vec<String> = next.turn().into_iter().map(|(_, _, id, _)| id).collect();
     assert_eq!(ids, ["f", "g", "e"], "from 490 on, what the last one had read too");
 }
 
-/// Rows, and what happens to the table behind their first page.
+/// Rows, and a change to the table after their first page.
 struct Meanwhile<F>(Box<dyn Rows>, Option<F>);
 
 impl<F: FnOnce() + Send> Rows for Meanwhile<F> {
@@ -218,7 +219,7 @@ impl<F: FnOnce() + Send> Rows for Meanwhile<F> {
     }
 }
 
-/// A row that is committed late, within the overlap, while a round runs that then reads far beyond it.
+/// A row that is committed late, within the overlap, during a round that then reads far beyond it.
 #[test]
 fn what_comes_while_a_round_runs_does_not_count_as_read() {
     let place = Place::numbers();
@@ -232,7 +233,7 @@ fn what_comes_while_a_round_runs_does_not_count_as_read() {
     let mut bench = Bench::new(place.table(), 0);
     bench.reading.rows = Some(Box::new(Meanwhile(place.table().reach().unwrap(), Some(happens))));
     assert_eq!(bench.turn().len(), 3 + 99);
-    // It was begun while 100 was the greatest.
+    // Its transaction began while 100 was the greatest order.
     place.put("('late', 'x', 95)");
     let ids: Vec<String> = bench.turn().into_iter().map(|(_, _, id, _)| id).collect();
     assert_eq!(ids, ["late"], "what was read before is not given again");
@@ -271,7 +272,7 @@ fn every_kind_of_column() {
     assert!(table.examine().unwrap().contains("14 rows, in order of numbers, 3 of them not read"));
 }
 
-/// The recipe of docs/tables.md, as it stands there: rows that were there, updates and marks are all seen.
+/// The triggers of docs/tables.md, verbatim: existing rows, updates and delete marks are all seen.
 #[test]
 fn the_documented_triggers_number_every_write() {
     let documented = include_str!("../../../docs/tables.md");
@@ -309,7 +310,7 @@ fn times_and_what_lies_in_the_future() {
         bench.next < 200 * 365 * 86_400 * 1_000_000,
         "what lies in the future does not count as the greatest"
     );
-    // Rows of now are still read, at whatever moment this runs, and times that are written in another way.
+    // Rows of the present time are read at any moment of this test, and so are times in another notation.
     place.run("INSERT INTO pages (id, body, version) VALUES ('c', 'x', datetime('now')), ('d', 'x', strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))");
     let ids: Vec<String> = bench.turn().into_iter().map(|(_, _, id, _)| id).collect();
     assert_eq!(ids, ["c", "d"]);
@@ -320,7 +321,7 @@ fn times_and_what_lies_in_the_future() {
     assert_eq!(bench.bad.counts(), BTreeMap::from([("bad_ts", 1)]), "and is told once");
 }
 
-/// A run that repeats its past comes to its line, and not beyond it, wherever rows are.
+/// A restarted run reaches its line exactly, for any positions of rows.
 #[test]
 fn no_batch_goes_over_a_line() {
     for (line, before) in [(0, 0), (1, 0), (5, 0), (6, 1), (7, 2), (8, 2), (50, 4)] {

@@ -1,6 +1,6 @@
-//! Pages as they were before they were compressed, and never more bytes than their headers say.
+//! Decompresses pages, to no more bytes than their headers state.
 //!
-//! The crate's own decompression takes whatever gzip and LZ4 frames hold.
+//! The decompression of the `parquet` crate is unbounded for gzip and LZ4 frames.
 
 use std::io::{self, Read};
 
@@ -13,19 +13,19 @@ use zstd::zstd_safe::get_frame_content_size;
 
 use super::thrift::wrong;
 
-/// How the pages of a column are compressed.
+/// The compression of the pages of a column.
 pub(super) enum Codec {
     Plain,
     Snappy(snap::raw::Decoder),
     Gzip,
     Zstd(Decompressor<'static>),
-    /// Framed as Hadoop does, as LZ4 does, or not at all.
+    /// LZ4 with Hadoop's framing, in LZ4 frames, or raw.
     Lz4,
     Lz4Raw,
 }
 
 impl Codec {
-    /// Whether pages that are compressed so are read.
+    /// Whether this compression is supported.
     pub(super) fn is_read(codec: CompressionCodec) -> bool {
         !matches!(codec, CompressionCodec::BROTLI | CompressionCodec::LZO)
     }
@@ -44,7 +44,7 @@ impl Codec {
         })
     }
 
-    /// A page of so many bytes.
+    /// Decompresses a page to exactly `bytes` bytes.
     pub(super) fn decompress(&mut self, packed: Bytes, bytes: usize) -> Result<Bytes> {
         if bytes == 0 {
             return Ok(Bytes::new());
@@ -83,7 +83,7 @@ fn agree(found: usize, bytes: usize) -> Result<()> {
     if found == bytes { Ok(()) } else { Err(wrong(format!("a page of {bytes} bytes has {found}"))) }
 }
 
-/// What a stream holds, and at most a byte more than it should.
+/// The content of a stream, read to at most one byte more than it should have.
 fn whole(stream: impl Read, bytes: usize) -> Result<Vec<u8>> {
     let mut page = Vec::new();
     stream.take(bytes as u64 + 1).read_to_end(&mut page)?;
@@ -99,8 +99,8 @@ fn raw(packed: &[u8], bytes: usize) -> Result<Vec<u8>> {
     Ok(page)
 }
 
-/// Blocks with the sizes before them: what they hold, and what they take, each of four bytes with the highest
-/// first.
+/// Decodes Hadoop's framing: before each block are its decompressed and its compressed size, each a
+/// big-endian number of four bytes.
 fn hadoop(mut packed: &[u8], bytes: usize) -> Result<Vec<u8>> {
     let mut page = vec![0; bytes];
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! One leaf of a row group, some rows at a time.
+//! Reads one leaf column of a row group, some rows at a time.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::feed::BadRecord;
 use crate::instant;
 use crate::source::MAX_RECORD_BYTES;
 
-/// What may stand between a list and its elements.
+/// Names of the schema levels between a list and its elements, which a path may omit.
 const BETWEEN: &[&str] = &["list", "element", "item", "bag", "array", "array_element"];
 
-/// The place of the leaf of this dotted path, from 0.
+/// The index of the leaf with this dotted path.
 pub(super) fn find(schema: &SchemaDescriptor, path: &str) -> Option<usize> {
     let whole = schema.columns().iter().position(|leaf| leaf.path().string() == path);
     whole.or_else(|| {
@@ -32,7 +32,7 @@ pub(super) fn find(schema: &SchemaDescriptor, path: &str) -> Option<usize> {
     })
 }
 
-/// Whether a path names these parts, or all of them but what stands between lists and their elements.
+/// Whether a path names these parts; the levels between lists and their elements may be omitted.
 fn leads_to(path: &str, parts: &[String]) -> bool {
     let mut wanted = path.split('.').peekable();
     let all = parts.iter().enumerate().all(|(place, part)| {
@@ -41,34 +41,35 @@ fn leads_to(path: &str, parts: &[String]) -> bool {
     all && wanted.peek().is_none()
 }
 
-/// A leaf, and the rows of it that were read last.
+/// A leaf column, and the values of the last rows that were read.
 pub(super) struct Column {
     reader: ColumnReader,
     kind: Kind,
     max_def: i16,
     is_list: bool,
     values: Values,
-    /// For each row its cells: levels, from one to the next, exclusive.
+    /// The first level of each row, and the number of levels at the end: row `n` has the levels
+    /// `rows[n]..rows[n + 1]`.
     rows: Vec<usize>,
-    /// For each level, the place of its value, if there is one.
+    /// For each level, the index of its value, if it has one.
     places: Vec<Option<usize>>,
     defs: Vec<i16>,
     reps: Vec<i16>,
-    /// The row whose turn it is, among those that were read last; before the first, none were.
+    /// The index of the present row among those that were read last.
     at: usize,
     step: Arc<Step>,
 }
 
-/// What the numbers of a column are.
+/// The meaning of a column's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Plain,
     Unsigned,
     Days,
-    /// Of which so many are a second.
+    /// A time in this fraction of a second: the number of units in one second.
     Instant(u32),
     Uuid,
-    /// Whose last so many digits stand behind the point.
+    /// A decimal with this number of digits after the point.
     Decimal(u32),
 }
 
@@ -119,7 +120,7 @@ impl Column {
         })
     }
 
-    /// Goes to the next row, of so many that are left; false if there is none.
+    /// Moves to the next row, where `left` rows are left; false if there is none.
     pub(super) fn advance(&mut self, left: u64) -> Result<bool> {
         self.at += 1;
         if self.at + 1 < self.rows.len() {
@@ -127,11 +128,11 @@ impl Column {
         }
         self.at = 0;
         let rows = usize::try_from(left).map_or(STEP, |left| left.min(STEP));
-        // A step may end before its first row, so that the pages of the one before are let go.
+        // A step may end before its first row, so that the pages of the previous step are released.
         Ok(self.read(rows)? > 0 || self.read(rows)? > 0)
     }
 
-    /// Reads so many further rows, or those that are left, or as many as fit; how many.
+    /// Reads up to `rows` further rows, as many as are left and fit in memory; returns their number.
     fn read(&mut self, rows: usize) -> Result<usize> {
         self.step.is_new.store(true, Ordering::Relaxed);
         self.defs.clear();
@@ -171,7 +172,7 @@ impl Column {
         Ok(self.rows.len() - 1)
     }
 
-    /// The value of the row whose turn it is.
+    /// The value of the present row.
     pub(super) fn value(&self) -> Value<'_> {
         let (Some(&from), Some(&to)) = (self.rows.get(self.at), self.rows.get(self.at + 1)) else {
             return Value::Null;
@@ -229,7 +230,7 @@ fn seconds(value: i64, parts: u32) -> f64 {
     value.div_euclid(parts) as f64 + value.rem_euclid(parts) as f64 / parts as f64
 }
 
-/// A whole number with a sign, of up to 38 digits; `None` if it has more.
+/// A signed big-endian number; `None` if it needs more than 128 bits.
 fn big_endian(bytes: &[u8]) -> Option<i128> {
     let first = bytes.first()?;
     let sign = if *first >= 0x80 { u8::MAX } else { 0 };
@@ -240,7 +241,7 @@ fn big_endian(bytes: &[u8]) -> Option<i128> {
     (more.iter().all(|byte| *byte == sign) && (number < 0) == (sign != 0)).then_some(number)
 }
 
-/// A decimal number as text, without zeros at the end of what stands behind the point: 7.00 is 7.
+/// A decimal number as text, without zeros at the end of its fraction: 7.00 is 7.
 fn decimal(number: i128, scale: u32) -> String {
     let scale = scale as usize;
     let digits = format!("{:0>1$}", number.unsigned_abs(), scale + 1);
@@ -275,7 +276,7 @@ impl Kind {
     }
 }
 
-/// What a row has in a column.
+/// The value of a row in a column.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value<'a> {
     Null,
@@ -284,17 +285,17 @@ pub(super) enum Value<'a> {
     Unsigned(u64),
     Float(f64),
     Seconds(f64),
-    /// A number whose last so many digits stand behind the point.
+    /// A number, and how many of its digits are after the point.
     Decimal(i128, u32),
     Uuid(u128),
     Bytes(&'a [u8]),
-    /// Of as many bytes as all others in the column.
+    /// Bytes of a column whose values all have the same length.
     Fixed(&'a [u8]),
     List(Vec<Self>),
 }
 
 impl Value<'_> {
-    /// As text: numbers in decimal, the elements of a list a line each; `None` if there is nothing.
+    /// The value as text: numbers in decimal, one line for each element of a list; `None` for null.
     pub(super) fn bytes(&self) -> std::result::Result<Option<Vec<u8>>, (BadRecord, String)> {
         let mut text = String::new();
         match self {
@@ -307,7 +308,7 @@ impl Value<'_> {
                         joined.push(b'\n');
                     }
                     joined.extend_from_slice(&value.bytes()?.unwrap_or_default());
-                    // Many elements may be one value of a dictionary.
+                    // Many elements may refer to the same value of a dictionary.
                     if joined.len() > MAX_RECORD_BYTES {
                         return Err((BadRecord::TooLong, "a list".to_owned()));
                     }
@@ -323,7 +324,7 @@ impl Value<'_> {
                 for (shift, digits) in [(96, 8), (80, 4), (64, 4), (48, 4), (0, 12)] {
                     let part = (id >> shift) & ((1 << (4 * digits)) - 1);
                     let dash = if shift == 96 { "" } else { "-" };
-                    // To a string: it cannot fail.
+                    // Writing to a string cannot fail.
                     let _ = write!(text, "{dash}{part:0digits$x}");
                 }
             }
@@ -331,13 +332,13 @@ impl Value<'_> {
         Ok(Some(text.into_bytes()))
     }
 
-    /// As an id: as text, but fixed bytes that are none in hexadecimal.
+    /// The value as an id: like [`Self::bytes`], but fixed-length bytes that are not UTF-8 in hexadecimal.
     pub(super) fn id(&self) -> std::result::Result<Option<Vec<u8>>, (BadRecord, String)> {
         match self {
             Self::Fixed(bytes) if std::str::from_utf8(bytes).is_err() => {
                 let mut digits = String::with_capacity(2 * bytes.len());
                 for byte in *bytes {
-                    // To a string: it cannot fail.
+                    // Writing to a string cannot fail.
                     let _ = write!(digits, "{byte:02x}");
                 }
                 Ok(Some(digits.into_bytes()))
@@ -346,7 +347,7 @@ impl Value<'_> {
         }
     }
 
-    /// As JSON: a number or a string; `None` if there is nothing.
+    /// The value as JSON, a number or a string; `None` for null.
     pub(super) fn json(&self) -> Option<serde_json::Value> {
         Some(match self {
             Self::Signed(value) => (*value).into(),
@@ -356,7 +357,7 @@ impl Value<'_> {
         })
     }
 
-    /// As unix seconds: a time, a number of them, or a text that says one.
+    /// The value as unix seconds: a time, a number of seconds, or a text with an ISO 8601 date or a number.
     pub(super) fn seconds(&self) -> std::result::Result<Option<f64>, (BadRecord, String)> {
         #[expect(clippy::cast_precision_loss, reason = "a double has seconds for ever")]
         let seconds = match self {

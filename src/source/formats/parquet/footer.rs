@@ -1,7 +1,8 @@
-//! What stands at the end of a file, held against its own bytes before the crate allocates what it says.
+//! Reads the footer of a file, whose sizes are checked against its bytes before the crate allocates memory
+//! for them.
 //!
-//! The crate makes room for as many children of a group, and as many row groups, as are said; it goes down a
-//! schema by calling itself; and each leaf gets a copy of the names above it.
+//! The `parquet` crate allocates for the stated number of children of a group and of row groups. It reads
+//! nested schemas by recursion, and copies the names above each leaf into the leaf.
 
 use parquet::errors::Result;
 use parquet::file::metadata::{FooterTail, ParquetMetaData, ParquetMetaDataReader};
@@ -9,22 +10,22 @@ use parquet::file::metadata::{FooterTail, ParquetMetaData, ParquetMetaDataReader
 use super::Chunks;
 use super::thrift::{Compact, Kind, wrong};
 
-/// Bytes of a footer, at most: what the crate makes of it takes up to some twenty times as much.
+/// Maximum size of a footer in bytes; the crate's structures take up to about twenty times as much.
 const MAX_BYTES: usize = 32 << 20;
 
-/// Groups that stand in one another, at most.
+/// Maximum depth of nested groups.
 const MAX_DEPTH: usize = 64;
 
-/// Bytes of all paths of all leaves, at most.
+/// Maximum total length of the paths of all leaves, in bytes.
 const MAX_PATHS: u64 = 32 << 20;
 
-/// Bytes that a row group takes at least.
+/// Minimum size of a row group's metadata, in bytes.
 const LEAST_GROUP: u64 = 7;
 
-/// Bytes that are read at once at the end of a file; most footers are within.
+/// Bytes that are read at once from the end of a file; most footers fit.
 const TAIL: u64 = 16 << 10;
 
-/// Reads what a file says of itself.
+/// Reads the metadata of a file.
 pub(super) fn read(file: &Chunks) -> Result<ParquetMetaData> {
     let bytes = file.0.bytes();
     let tail = file.bytes(bytes.saturating_sub(TAIL), usize::try_from(bytes.min(TAIL))?)?;
@@ -52,7 +53,7 @@ pub(super) fn read(file: &Chunks) -> Result<ParquetMetaData> {
     }
 }
 
-/// Holds counts and depths against the bytes that are there.
+/// Checks stated counts and depths against the bytes of the footer.
 fn check(footer: &[u8]) -> Result<()> {
     let mut fields = Compact::new(footer, footer.len() as u64);
     let mut last = 0;
@@ -72,15 +73,15 @@ fn check(footer: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// A group of the schema whose children are not all read.
+/// A group of the schema with children that have not been read.
 struct Open {
     children: u64,
-    /// Bytes of its path.
+    /// Length of its path in bytes.
     path: u64,
 }
 
 fn schema(fields: &mut Compact<&[u8]>) -> Result<()> {
-    // A name at least, and the end.
+    // An element has at least a name and an end: two bytes.
     let (element, elements) = fields.list(2)?;
     if element != Kind::Struct {
         return Err(wrong("its schema is no list of elements"));

@@ -1,18 +1,18 @@
-//! Lengths that stand in a page as differences (`DELTA_BINARY_PACKED`): how many a page says, and what the
-//! values behind them take.
+//! Checks the lengths in a page that are encoded as differences (`DELTA_BINARY_PACKED`): their number, and
+//! the memory that the values after them take.
 //!
-//! Apache Parquet, *Encodings*, "Delta Encoding": a block size, miniblocks in a block, a count, the first
-//! value; then blocks of a least difference, a width for each miniblock, and the differences above the least,
-//! packed.
+//! Apache Parquet, *Encodings*, "Delta Encoding": block size, miniblocks per block, count, first value. Then
+//! follow blocks, each with the minimum difference, a bit width for each miniblock, and the packed
+//! differences above the minimum.
 
 use parquet::errors::Result;
 
 use super::thrift::wrong;
 
-/// Rows whose values are held together.
+/// Rows whose values are in memory together.
 const WINDOW: usize = super::STEP;
 
-/// What a page says of its lengths before they begin.
+/// The header of an encoded list of lengths.
 struct Head {
     block: usize,
     miniblocks: usize,
@@ -22,13 +22,13 @@ struct Head {
     end: usize,
 }
 
-/// How many lengths a page says, which must not be more than its values are.
+/// The stated number of lengths; an error if it exceeds the number of values.
 pub(super) fn count(data: &[u8], values: usize) -> Result<usize> {
     head(data, values).map(|head| head.count)
 }
 
-/// Bytes that values with shared beginnings (`DELTA_BYTE_ARRAY`) take when they are written out: of all of a
-/// page, or of the most that are read at once.
+/// Bytes of the decoded values of a page with shared prefixes (`DELTA_BYTE_ARRAY`): of the whole page if
+/// `all`, otherwise the maximum over any [`WINDOW`] consecutive rows.
 pub(super) fn written_out(data: &[u8], values: usize, all: bool) -> Result<u64> {
     let mut shared = Vec::new();
     let end = each(data, values, |length| shared.push(length))?;
@@ -76,7 +76,7 @@ fn head(data: &[u8], values: usize) -> Result<Head> {
     Ok(Head { block: fits(block)?, miniblocks: fits(miniblocks)?, count: fits(count)?, first, end: at })
 }
 
-/// Gives each length; where the bytes behind them begin.
+/// Calls `give` with each length; returns the offset of the bytes after the lengths.
 fn each(data: &[u8], values: usize, mut give: impl FnMut(u32)) -> Result<usize> {
     let Head { block, miniblocks, count, first, end: mut at } = head(data, values)?;
     let mut length = narrow(first)?;
@@ -105,7 +105,7 @@ fn each(data: &[u8], values: usize, mut give: impl FnMut(u32)) -> Result<usize> 
             let packed = data.get(at..at + width * in_miniblock / 8).ok_or_else(early)?;
             at += packed.len();
             for place in 0..left.min(in_miniblock) {
-                // As 32 bits, over whose end both writers and readers go.
+                // Wrapping 32-bit arithmetic, on which both writers and readers rely.
                 let difference = bits(packed, place * width, width).cast_signed();
                 length = length.wrapping_add(least).wrapping_add(difference);
                 give(length)?;
@@ -116,7 +116,7 @@ fn each(data: &[u8], values: usize, mut give: impl FnMut(u32)) -> Result<usize> 
     Ok(at)
 }
 
-/// So many bits from a place on, the lowest first.
+/// `width` bits from bit `from` on, the lowest first.
 fn bits(packed: &[u8], from: usize, width: usize) -> u32 {
     if width == 0 {
         return 0;
@@ -125,11 +125,11 @@ fn bits(packed: &[u8], from: usize, width: usize) -> u32 {
     let bytes = &packed[from / 8..packed.len().min(from / 8 + 8)];
     word[..bytes.len()].copy_from_slice(bytes);
     let mask = (1_u64 << width) - 1;
-    // No width is more than 32 bits.
+    // A width is at most 32 bits.
     u32::try_from((u64::from_le_bytes(word) >> (from % 8)) & mask).unwrap_or(u32::MAX)
 }
 
-/// A number of 32 bits, as all lengths are.
+/// Lengths are 32-bit numbers.
 fn narrow(number: i64) -> Result<i32> {
     i32::try_from(number).map_err(|_| wrong(format!("a page says the length {number}")))
 }

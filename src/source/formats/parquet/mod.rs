@@ -1,18 +1,18 @@
-//! Parquet, read column by column.
+//! Reads Parquet files, column by column.
 //!
-//! A file -> its row groups, each read by itself, so that several threads may, and damage in one costs that
-//! group only. Columns are leaves, by their dotted paths; the `list` and `element` between a list and its
-//! elements may be left out, and the elements of a list are joined by line ends.
+//! A file -> its row groups, each read independently, so that several threads can read them and damage is
+//! limited to one group. A column is a leaf of the schema, named by its dotted path. The levels `list` and
+//! `element` between a list and its elements may be omitted in a path. The elements of a list are joined by
+//! line ends.
 //!
-//! What is kept of a bad row is a JSON object: its number in the file, what could be read of it, and what is
-//! wrong.
+//! A bad row is kept as a JSON object: its number in the file, the values that could be read, and the reason.
 //!
-//! A page of text that is damaged is not noticed, unless what it is compressed with does: files seldom have
-//! checksums. A panic of the crate is damage that ends the group.
+//! Damage inside a page of text is noticed only if its compression notices it, since files rarely have
+//! checksums. A panic of the `parquet` crate counts as damage that ends the row group.
 //!
-//! The crate allocates what a file says. So what a file says is held against its bytes before the crate sees
-//! it: `footer` what stands at its end, `pages` the headers of pages and the counts inside them (`lengths`),
-//! over `thrift`, and `codec` decompresses no more than was said.
+//! The crate allocates memory for the sizes stated in a file. Therefore those sizes are checked against the
+//! file's bytes first: by `footer` for the metadata, and by `pages` for page headers and the counts inside
+//! pages (`lengths`), both over `thrift`. `codec` decompresses no more than the stated size.
 
 mod codec;
 mod column;
@@ -39,7 +39,7 @@ use super::{Columns, Damage, Next, Row, Rows, Stored, Text, found};
 use crate::feed::BadRecord;
 use crate::source::{MAX_RECORD_BYTES, Place};
 
-/// Rows read at once.
+/// Rows that are read at once.
 const STEP: usize = 256;
 
 /// A file whose footer has been read.
@@ -49,10 +49,11 @@ pub(in crate::source) struct Parquet {
     leaves: Leaves,
 }
 
-/// What is kept of a bad row, or of rows that cannot be read; with what is wrong mended, a line of a feed.
+/// The JSON form of a bad row, or of rows that cannot be read. Once the error is corrected, it is a valid
+/// line of a feed.
 #[derive(Debug, Default, Serialize)]
 struct Kept<'a> {
-    /// In the file, from 0; the first of several.
+    /// Its number in the file, from 0; the first of several rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     row: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,14 +74,14 @@ impl<'a> Kept<'a> {
         Self { row, reason: reason.reason(), cause, ..Self::default() }
     }
 
-    /// In one line.
+    /// As one line of JSON.
     fn line(&self) -> Vec<u8> {
-        // Strings and numbers: it cannot fail.
+        // Strings and numbers always serialize.
         serde_json::to_vec(self).unwrap_or_default()
     }
 }
 
-/// The places of the columns that are wanted, from 0.
+/// The indices of the wanted columns.
 #[derive(Clone, Debug)]
 struct Leaves {
     id: Option<usize>,
@@ -97,10 +98,10 @@ impl fmt::Debug for Parquet {
 }
 
 impl Parquet {
-    /// Reads what a file says of itself.
+    /// Reads the footer of a file.
     ///
     /// # Errors
-    /// If it cannot be read, and if it has no such text; all the leaves that it has are named.
+    /// If the file cannot be read, or lacks a required column; the message lists the leaves that it has.
     pub(in crate::source) fn open(file: Arc<dyn Stored>, columns: &Columns) -> Result<Self, Damage> {
         let damage = |reason, cause: String| Damage {
             reason,
@@ -125,7 +126,7 @@ impl Parquet {
         Ok(Self { file, about, leaves })
     }
 
-    /// With what the columns that are wanted are compressed, if that is not read: by the first row group.
+    /// The unsupported compression of a wanted column, if there is one; judged by the first row group.
     pub(in crate::source) fn foreign_codec(&self) -> Option<String> {
         let group = self.about.row_groups().first()?;
         let Leaves { id, text, ts, op, fields } = &self.leaves;
@@ -136,14 +137,14 @@ impl Parquet {
         })
     }
 
-    /// How many rows each row group has, by the footer.
+    /// Number of rows of each row group, according to the footer.
     pub(in crate::source) fn groups(&self) -> Vec<u64> {
         let rows =
             |group: &parquet::file::metadata::RowGroupMetaData| u64::try_from(group.num_rows()).unwrap_or(0);
         self.about.row_groups().iter().map(rows).collect()
     }
 
-    /// The rows of one group, by its place from 0.
+    /// The rows of the row group at this index.
     ///
     /// # Errors
     /// If it cannot be read at all.
@@ -176,7 +177,7 @@ impl Parquet {
     }
 }
 
-/// Rows before a row group, by what the footer says, which may be anything.
+/// Number of rows before a row group, according to the footer, whose numbers may be wrong.
 fn before(groups: &[u64], place: usize) -> u64 {
     groups.iter().take(place).fold(0, |sum, rows| sum.saturating_add(*rows))
 }
@@ -196,14 +197,14 @@ impl Parts for Parquet {
     }
 }
 
-/// The rows of one row group. A bad one is at the record that is its number in the file, from 0.
+/// The rows of one row group. A bad row is reported by its number in the file, from 0.
 pub(in crate::source) struct Group {
     id: Option<Column>,
     text: Column,
     ts: Option<Column>,
     op: Option<Column>,
     fields: Vec<Option<Column>>,
-    /// Rows that have not been read, by the footer.
+    /// Unread rows, according to the footer.
     left: u64,
     /// The number of the next row in the file, from 0.
     row: u64,
@@ -238,13 +239,13 @@ impl Rows for Group {
 }
 
 impl Group {
-    /// No further row can be read.
+    /// The damage where no further row can be read.
     fn damage(&self, reason: BadRecord, cause: String) -> Damage {
         let head = Kept::new(Some(self.row), reason, Some(&cause)).line();
         Damage { reason, cause: Some(cause), place: Place::Record(self.row), head, ends: true }
     }
 
-    /// This row is no event.
+    /// The damage of a row that is no event.
     fn bad_row(&self, reason: BadRecord, cause: Option<String>) -> Damage {
         let text = |value: std::result::Result<Option<Vec<u8>>, (BadRecord, String)>| {
             let fits = value.unwrap_or_default().filter(|value| value.len() <= MAX_RECORD_BYTES)?;
@@ -260,7 +261,7 @@ impl Group {
         Damage { reason, head: head.line(), cause, place: Place::Record(self.row), ends: false }
     }
 
-    /// Goes to the next row of all columns; false if there is none.
+    /// Moves all columns to the next row; false if there is none.
     fn advance(&mut self) -> Result<bool> {
         if !self.text.advance(self.left)? {
             return Ok(false);
@@ -306,7 +307,7 @@ fn value_of(column: Option<&Column>) -> Value<'_> {
     column.map_or(Value::Null, Column::value)
 }
 
-/// What the crate gives, or what it says, were it by a panic.
+/// The result of the crate's function; an error or a panic becomes a message.
 fn caught<T>(read: impl FnOnce() -> Result<T>) -> std::result::Result<T, String> {
     match catch_unwind(AssertUnwindSafe(read)) {
         Ok(Ok(read)) => Ok(read),
@@ -319,13 +320,13 @@ fn caught<T>(read: impl FnOnce() -> Result<T>) -> std::result::Result<T, String>
     }
 }
 
-/// A file, by its pieces.
+/// Access to the byte ranges of a file.
 #[derive(Debug)]
 struct Chunks(Arc<dyn Stored>);
 
 impl Chunks {
     fn bytes(&self, start: u64, length: usize) -> Result<Bytes> {
-        // Before there is memory for it: lengths come from the file.
+        // Checked before memory is allocated, since lengths are read from the file.
         if start.checked_add(length as u64).is_none_or(|end| end > self.0.bytes()) {
             return Err(ParquetError::EOF(format!(
                 "{length} bytes from {start} on, in a file of {}",
@@ -338,7 +339,7 @@ impl Chunks {
     }
 }
 
-/// The bytes from one place on.
+/// Reads a file from an offset on.
 #[derive(Debug)]
 struct Piece {
     file: Arc<dyn Stored>,

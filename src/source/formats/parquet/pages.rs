@@ -1,12 +1,13 @@
-//! The pages of one column of a row group, each held against the bytes that are there before anything is
-//! allocated for it.
+//! Reads the pages of one column of a row group. Each page is checked against the bytes in the file before
+//! memory is allocated for it.
 //!
-//! A header -> counts and sizes that hold -> the page, decompressed to no more than was said -> the counts
-//! inside it -> the crate, which makes room for what its pages say.
+//! The header with checked counts and sizes -> the page, decompressed to no more than its stated size -> the
+//! checked counts inside it -> the `parquet` crate, which allocates memory for those counts.
 //!
-//! What the columns of a group hold together is at most [`MAX_HELD`]. A step lets go of the pages of the
-//! steps before it. Where a row is one value, a step ends before it would hold more pages than its column has
-//! a share of; so long texts, each a page, are read a few at a time, and many columns of them fit together.
+//! The columns of a row group together have at most [`MAX_HELD`] bytes in memory. A step releases the pages
+//! of earlier steps. If a row is a single value, a step ends before its pages exceed the column's share. So
+//! long texts, each a page of its own, are read a few at a time, and many such columns fit in memory
+//! together.
 
 use std::io::{BufReader, Read};
 use std::sync::Arc;
@@ -22,51 +23,50 @@ use super::codec::Codec;
 use super::thrift::{Compact, Kind, wrong};
 use super::{Chunks, Piece, STEP, lengths};
 
-/// Bytes of pages, and of what the crate makes of them, that the columns of a row group hold together, at
-/// most.
+/// Maximum of bytes in memory for the columns of a row group: pages, and the crate's structures for them.
 pub(super) const MAX_HELD: usize = 256 << 20;
 
-/// Bytes of pages that one step of a column holds, at most, but for a page that is longer.
+/// Maximum of page bytes in one step of a column, except for a single longer page.
 const STEP_BYTES: usize = 32 << 20;
 
-/// What the crate takes for a value of a dictionary, and about that for a level of a list.
+/// Bytes that the crate takes for each value of a dictionary; about the same for each level of a list.
 const PER_VALUE: usize = 32;
 
-/// What the readers of a column and of its pages say to one another.
+/// Signal from the reader of a column to the reader of its pages.
 #[derive(Debug, Default)]
 pub(super) struct Step {
-    /// The column has let go of what was read before.
+    /// Set when the column has released what it read before.
     pub(super) is_new: AtomicBool,
 }
 
-/// Bytes that the columns of a row group hold.
+/// Counts the bytes in memory for the columns of a row group.
 #[derive(Clone, Debug)]
 pub(super) struct Held {
     bytes: Arc<AtomicUsize>,
-    /// Bytes of pages that one step of each column holds, at most, but for a page that is longer.
+    /// Maximum of page bytes in one step of each column, except for a single longer page.
     share: usize,
 }
 
 impl Held {
-    /// Nothing, of so many columns. Their shares leave half of [`MAX_HELD`] to pages that are longer, and to
-    /// dictionaries.
+    /// No bytes yet, shared by this number of columns. Their shares leave half of [`MAX_HELD`] for longer
+    /// pages and for dictionaries.
     pub(super) fn among(columns: usize) -> Self {
         Self { bytes: Arc::default(), share: STEP_BYTES.min(MAX_HELD / 2 / columns.max(1)) }
     }
 }
 
-/// What stands before a page.
+/// The header of a page.
 #[derive(Clone, Copy, Debug, Default)]
 struct Header {
     kind: i64,
-    /// Bytes of the page, and of what it is stored as.
+    /// Decompressed size of the page, and its stored size, in bytes.
     bytes: usize,
     stored: usize,
     values: u32,
     nulls: u32,
     rows: u32,
     encoding: i64,
-    /// How levels are encoded, or what they take.
+    /// Version 1: the encodings of the levels. Version 2: the sizes of the levels in bytes.
     defs: i64,
     reps: i64,
     is_plain: bool,
@@ -82,18 +82,18 @@ pub(super) struct Pages {
     file: Arc<Chunks>,
     about: ColumnDescPtr,
     codec: Codec,
-    /// The next byte, and how many there are.
+    /// The offset of the next byte, and the number of bytes left.
     at: u64,
     left: u64,
-    /// Rows of the group that no page has had.
+    /// Rows of the group that have not been in a page.
     rows: u64,
     next: Option<Header>,
     step: Arc<Step>,
     held: Held,
-    /// Held by the pages of this step, and by the last of them.
+    /// Bytes in memory for the pages of this step, and for the last of them.
     pages: usize,
     last: usize,
-    /// A step has been ended early.
+    /// The previous step ended early.
     is_paused: bool,
 }
 
@@ -126,7 +126,7 @@ impl Pages {
         self.about.max_rep_level() > 0
     }
 
-    /// The header of the next page that holds anything; `None` behind the last.
+    /// The header of the next page that is not empty; `None` after the last page.
     fn peek(&mut self) -> Result<Option<Header>> {
         while self.next.is_none() && self.left > 0 {
             let piece = Piece { file: Arc::clone(&self.file.0), at: self.at };
@@ -156,7 +156,7 @@ impl Pages {
         self.next = None;
     }
 
-    /// What can be said before the page is read.
+    /// Checks that need only the header.
     fn check(&self, header: &Header) -> Result<()> {
         let values = header.values as usize;
         if header.bytes.max(header.stored) > MAX_HELD {
@@ -186,7 +186,7 @@ impl Pages {
         Ok(())
     }
 
-    /// Bits that a value takes at least where it is written plainly.
+    /// Minimum size of a value in plain encoding, in bits.
     fn least_bits(&self) -> usize {
         match self.about.physical_type() {
             Type::BOOLEAN => 1,
@@ -197,16 +197,16 @@ impl Pages {
         }
     }
 
-    /// Bytes of each value of a column of fixed ones.
+    /// Size of each value of a fixed-length column, in bytes.
     fn width(&self) -> usize {
         usize::try_from(self.about.type_length()).unwrap_or(0)
     }
 
-    /// Whether another page would make a step hold too much. What the steps before it have read is let go.
+    /// Whether the next page would make the step exceed its share. Releases what earlier steps have read.
     fn is_enough(&mut self, header: &Header) -> bool {
         if self.step.is_new.swap(false, Ordering::Relaxed) {
-            // Values of this step may stand in the last page, but not where the step before has ended for
-            // want of another.
+            // Values of this step may be in the last page, unless the previous step ended early before a
+            // page.
             self.release(if self.is_paused || self.is_list() { 0 } else { self.last });
         }
         let is_more = self.pages > 0 && self.pages.saturating_add(header.bytes) > self.held.share;
@@ -214,7 +214,7 @@ impl Pages {
         self.is_paused
     }
 
-    /// Lets go of the pages but for so many bytes of them.
+    /// Releases the pages, except for this number of bytes.
     fn release(&mut self, but: usize) {
         self.held.bytes.fetch_sub(self.pages - but, Ordering::Relaxed);
         self.pages = but;
@@ -222,7 +222,7 @@ impl Pages {
 
     fn hold(&mut self, bytes: usize, is_dictionary: bool) -> Result<()> {
         let held = self.held.bytes.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
-        // A dictionary is held to the end.
+        // A dictionary stays in memory to the end of the column.
         if !is_dictionary {
             self.pages += bytes;
             self.last += bytes;
@@ -235,7 +235,7 @@ impl Pages {
         Ok(())
     }
 
-    /// Reads the page behind a header, whose place has been reached.
+    /// Reads the page after this header.
     fn read(&mut self, header: Header) -> Result<Page> {
         let is_dictionary = header.kind == DICTIONARY;
         let values = header.values as usize;
@@ -249,7 +249,7 @@ impl Pages {
         let stored = self.file.bytes(self.at, header.stored)?;
         self.pass(header);
         let buf = if header.kind == DATA_2 {
-            // The levels are stored as they are.
+            // The levels are not compressed.
             let levels = usize::try_from(header.reps + header.defs)?;
             if header.is_plain {
                 stored
@@ -288,7 +288,7 @@ impl Pages {
         })
     }
 
-    /// Where the values of a page begin, behind its levels.
+    /// The offset of the values in a page, after its levels.
     fn values_at(&self, header: &Header, page: &[u8]) -> Result<usize> {
         if header.kind == DATA_2 {
             return Ok(usize::try_from(header.reps + header.defs)?);
@@ -311,8 +311,8 @@ impl Pages {
         Ok(at)
     }
 
-    /// What the crate makes of the values of a page before it gives one of them, or while it gives a step of
-    /// them.
+    /// Counts the memory that the crate takes for the values of a page, before it returns the first of them
+    /// or during a step.
     fn hold_inside(&mut self, encoding: Encoding, data: &[u8], values: usize) -> Result<()> {
         let fixed = self.about.physical_type() == Type::FIXED_LEN_BYTE_ARRAY;
         match encoding {
@@ -341,7 +341,7 @@ impl Pages {
     }
 }
 
-/// What stands before a page, read.
+/// Reads the header of a page.
 fn header(fields: &mut Compact<impl Read>) -> Result<Header> {
     let mut header = Header { kind: -1, ..Header::default() };
     let (mut bytes, mut stored, mut about, mut last) = (-1, -1, false, 0);
@@ -373,8 +373,8 @@ fn header(fields: &mut Compact<impl Read>) -> Result<Header> {
     Ok(Header { bytes, stored, ..header })
 }
 
-/// Reads what is said of a page of one kind, of which values, nulls, rows, the encoding and the two levels
-/// are the fields of these numbers; true.
+/// Reads the part of a header that depends on the kind of page. `numbers` are the field numbers of values,
+/// nulls, rows, encoding and the two kinds of levels; 0 stands for none. Returns true.
 fn inside(fields: &mut Compact<impl Read>, header: &mut Header, numbers: [i64; 6]) -> Result<bool> {
     let mut last = 0;
     while let Some((field, kind)) = fields.field(last)? {
@@ -394,7 +394,7 @@ fn inside(fields: &mut Compact<impl Read>, header: &mut Header, numbers: [i64; 6
                     _ => header.reps = number,
                 }
             }
-            // Only of pages of the second version.
+            // Only in pages of version 2.
             (_, Kind::Bool(is_compressed)) if field == 7 => header.is_plain = !is_compressed,
             _ => fields.skip(kind)?,
         }

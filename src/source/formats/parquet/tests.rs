@@ -44,7 +44,7 @@ fn open(bytes: &[u8], columns: &Columns) -> Result<Parquet, Damage> {
     Parquet::open(Arc::new(Memory(bytes.to_vec())), columns)
 }
 
-/// All groups, one after another.
+/// Reads all groups, one after another.
 fn read(bytes: &[u8], columns: &Columns) -> Found {
     let mut found = Found::default();
     let file = match open(bytes, columns) {
@@ -69,7 +69,7 @@ fn read(bytes: &[u8], columns: &Columns) -> Found {
 
 type Writer<'a> = SerializedRowGroupWriter<'a, Vec<u8>>;
 
-/// A file of this schema, whose groups are written by `write`.
+/// A file with this schema, whose groups are written by `write`.
 fn file(schema: &str, codec: Compression, groups: usize, write: impl Fn(usize, &mut Writer<'_>)) -> Vec<u8> {
     let schema = Arc::new(parse_message_type(schema).unwrap());
     let properties = WriterProperties::builder().set_compression(codec).set_data_page_size_limit(4000);
@@ -136,7 +136,7 @@ fn values_of_all_types_are_text_or_time() {
         required fixed_len_byte_array(3) fixed;
     }";
     let file = file(schema, Compression::SNAPPY, 1, |_, group| {
-        // The second has no document, the third is deleted.
+        // The second row has no document, the third is deleted.
         put::<ByteArrayType>(group, &bytes(&["文 Straße", "gone"]), Some(&[1, 0, 1]), None);
         put::<ByteArrayType>(group, &bytes(&["delete"]), Some(&[1, 0, 2]), None);
         put::<Int32Type>(group, &[-1, 7], Some(&[1, 0, 1]), None);
@@ -189,7 +189,7 @@ fn elements_of_lists_are_lines() {
     }";
     let mut expected = Vec::new();
     let file = file(schema, Compression::SNAPPY, 1, |_, group| {
-        // Two elements; one and an absent one; an empty list; none; and many rows, so that lists cross pages.
+        // Two elements; one and an absent one; an empty list; null; and many rows, so that lists cross pages.
         let (mut defs, mut reps) = (vec![4, 4, 4, 3, 1, 0], vec![0, 1, 0, 1, 0, 0]);
         let mut values = bytes(&["eins", "二", "three"]);
         for row in 0..1000 {
@@ -239,7 +239,7 @@ fn fixed_bytes_are_ids() {
     }
 }
 
-/// What is kept of a bad row is a line of JSON that says what is known of it.
+/// A bad row is kept as a line of JSON with the values that are known.
 #[test]
 fn bad_rows_are_kept_as_json() {
     let schema = "message m {
@@ -304,8 +304,8 @@ fn a_file_without_texts_is_one_error() {
     }
 }
 
-/// A thousand harmed files of each codec: no panic comes out, what was not met comes back, and a file that
-/// lacks rows says so.
+/// A thousand damaged files of each codec: no panic escapes, rows outside the damage are read, and a file
+/// that lacks rows reports that.
 #[test]
 fn harm_costs_what_it_meets() {
     let texts = texts(100, 3);
@@ -325,7 +325,7 @@ fn harm_costs_what_it_meets() {
             if found.rows.len() < texts.len() {
                 assert!(!found.damages.is_empty(), "{}", what());
             }
-            // The footer lies behind the groups: damage before it is that of a group, or two.
+            // The footer is after the groups, so damage before it affects one or two groups.
             let whole = open(&bytes, &columns).map(|opened| opened.groups() == [20; 5]).unwrap_or(false);
             if whole && harm == Harm::Flipped && at < file.len() - 700 {
                 assert!(good >= 80 - 1, "{good} good, {}", what());

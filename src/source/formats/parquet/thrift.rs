@@ -1,14 +1,14 @@
-//! Thrift's compact protocol, as far as Parquet's headers need it: fields are read or passed over, and
+//! Reads Thrift's compact protocol, as far as Parquet's headers need it. Fields are read or skipped, and
 //! nothing is allocated.
 //!
-//! Lengths and counts are held against the bytes that are left before anything is done with them. In a list
-//! every element takes at least a byte.
+//! Lengths and counts are checked against the bytes that are left before they are used. Every element of a
+//! list takes at least one byte.
 
 use std::io::{self, Read};
 
 use parquet::errors::{ParquetError, Result};
 
-/// What a field is made of.
+/// The type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Bool(bool),
@@ -22,13 +22,13 @@ pub(super) enum Kind {
     Uuid,
 }
 
-/// How deep structures may stand in one another.
+/// Maximum depth of nested structures.
 const MAX_DEPTH: u32 = 32;
 
 /// Bytes that are read as fields.
 pub(super) struct Compact<R> {
     input: R,
-    /// Bytes that there are at most.
+    /// Maximum number of bytes left.
     left: u64,
     read: u64,
 }
@@ -42,7 +42,7 @@ impl<R: Read> Compact<R> {
         Self { input, left: bytes, read: 0 }
     }
 
-    /// Bytes that have been read.
+    /// Number of bytes read so far.
     pub(super) const fn read(&self) -> u64 {
         self.read
     }
@@ -81,7 +81,7 @@ impl<R: Read> Compact<R> {
         Ok((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
     }
 
-    /// The next field of a structure, behind the one of this number; `None` behind the last.
+    /// The next field of a structure, after the field with the number `last`; `None` at the end.
     pub(super) fn field(&mut self, last: i64) -> Result<Option<(i64, Kind)>> {
         let head = self.byte()?;
         if head & 0xf == 0 {
@@ -92,7 +92,8 @@ impl<R: Read> Compact<R> {
         Ok(Some((if step == 0 { self.int()? } else { last + step }, kind)))
     }
 
-    /// What a list is made of, and of how many elements, for each of which there are at least so many bytes.
+    /// The type and number of elements of a list; an error if fewer than `least` bytes for each element are
+    /// left.
     pub(super) fn list(&mut self, least: u64) -> Result<(Kind, u64)> {
         let head = self.byte()?;
         if head == 0 {
@@ -105,7 +106,7 @@ impl<R: Read> Compact<R> {
         Ok((kind_of(head & 0xf)?, count))
     }
 
-    /// Passes over bytes whose number stands before them; how many.
+    /// Skips bytes with a length before them; returns the length.
     pub(super) fn skip_binary(&mut self) -> Result<u64> {
         let bytes = self.number()?;
         self.skip_bytes(bytes)?;
@@ -118,7 +119,7 @@ impl<R: Read> Compact<R> {
         if skipped < bytes { Err(wrong("a header ends early")) } else { Ok(()) }
     }
 
-    /// Passes over what a field is.
+    /// Skips a value of this type.
     pub(super) fn skip(&mut self, kind: Kind) -> Result<()> {
         self.skip_within(kind, MAX_DEPTH)
     }
@@ -126,7 +127,7 @@ impl<R: Read> Compact<R> {
     fn skip_within(&mut self, kind: Kind, depth: u32) -> Result<()> {
         let depth = depth.checked_sub(1).ok_or_else(|| wrong("a header is nested too deeply"))?;
         match kind {
-            // Its field says it.
+            // The value is in the field's header.
             Kind::Bool(_) => {}
             Kind::Byte => self.skip_bytes(1)?,
             Kind::Int => drop(self.number()?),
@@ -164,7 +165,7 @@ impl<R: Read> Compact<R> {
         Ok(())
     }
 
-    /// A truth in a list is a byte.
+    /// A boolean in a list takes a byte.
     fn skip_element(&mut self, kind: Kind, depth: u32) -> Result<()> {
         match kind {
             Kind::Bool(_) => self.skip_bytes(1),

@@ -1,4 +1,4 @@
-//! What cannot be read of a file.
+//! Errors of archives, before they have a place in the file.
 
 use std::io;
 
@@ -6,12 +6,12 @@ use crate::feed::BadRecord;
 use crate::source::Place;
 use crate::source::formats::Damage;
 
-/// What cannot be read.
+/// The reason why a part of an archive cannot be read.
 #[derive(Debug)]
 pub(super) struct Broken {
     pub(super) reason: BadRecord,
     pub(super) cause: String,
-    /// Nothing behind it can be read either.
+    /// Whether nothing after it can be read either.
     pub(super) ends: bool,
 }
 
@@ -24,14 +24,14 @@ impl Broken {
         Self { ends: true, ..Self::new(reason, cause) }
     }
 
-    /// The damage that it is to the file, from this byte on.
+    /// The damage at this byte of the file.
     pub(super) fn damage(self, at: u64) -> Damage {
         let Self { reason, cause, ends } = self;
         Damage { reason, cause: Some(cause), place: Place::Byte(at), head: Vec::new(), ends }
     }
 }
 
-/// The file itself cannot be read on.
+/// A read error of the file ends it.
 impl From<io::Error> for Broken {
     fn from(error: io::Error) -> Self {
         Self::ends(BadRecord::Unreadable, error.to_string())

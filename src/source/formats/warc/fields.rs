@@ -1,14 +1,14 @@
-//! Lines `name: value`, as records and HTTP messages begin with.
+//! Header lines `name: value`, of WARC records and HTTP messages.
 
 use std::borrow::Cow;
 
-/// The lines of one head. Names are compared without case; lines end in CRLF or LF; a line that begins with a
-/// space goes on with the one before. What is no such line is passed over.
+/// The lines of one head. Names are compared without case. Lines end in CRLF or LF. A line that begins with a
+/// space continues the previous one. Other lines are ignored.
 #[derive(Debug, Default)]
 pub(super) struct Fields<'a>(Vec<(&'a [u8], Cow<'a, [u8]>)>);
 
 impl<'a> Fields<'a> {
-    /// Of a head, without its first line.
+    /// The lines of a head, without its first line.
     pub(super) fn of(head: &'a [u8]) -> Self {
         let mut fields = Self::default();
         for line in head.split(|byte| *byte == b'\n') {
@@ -44,18 +44,18 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The length of a head with the empty line that ends it; `None` if it goes on.
+/// The length of a head including the empty line that ends it; `None` if the end is not in these bytes.
 pub(super) fn head_length(bytes: &[u8]) -> Option<usize> {
     lines(bytes, 0).find_map(|at| empty_line(&bytes[at..]).map(|length| at + length))
 }
 
-/// Where lines begin behind line ends, of those that are not within the first `seen` bytes.
+/// The offsets after line ends, except line ends within the first `seen` bytes.
 pub(super) fn lines(bytes: &[u8], seen: usize) -> impl Iterator<Item = usize> {
     let ends = bytes.iter().enumerate().skip(seen).filter(|(_, byte)| **byte == b'\n');
     ends.map(|(at, _)| at + 1)
 }
 
-/// The length of the empty line that these bytes begin with.
+/// The length of the empty line at the beginning of these bytes, if there is one.
 pub(super) fn empty_line(bytes: &[u8]) -> Option<usize> {
     match bytes {
         [b'\n', ..] => Some(1),

@@ -1,4 +1,4 @@
-//! What stands around the compressed bytes of a gzip member (RFC 1952).
+//! The header and the trailer of a gzip member (RFC 1952).
 
 use flate2::Crc;
 
@@ -6,14 +6,14 @@ use super::broken::Broken;
 use super::window::Window;
 use crate::feed::BadRecord;
 
-/// The longest name, and the longest comment, of a member, in bytes, inclusive.
+/// Maximum length of the name and of the comment of a member, in bytes, inclusive.
 pub(super) const MAX_NAME: usize = 1 << 20;
 
-/// The same of a member that is searched for. What looks like one may stand every four bytes, each with a
-/// name that does not end.
+/// The same in a search for members. Something that looks like a member may be at every fourth byte, each
+/// with a name without an end.
 pub(super) const MAX_FOUND_NAME: usize = 512;
 
-/// Takes a member's header, in which a name has at most `longest` bytes.
+/// Skips a member's header, in which names have at most `longest` bytes.
 pub(super) fn skip_header(raw: &mut Window, longest: usize) -> Result<(), Broken> {
     loop {
         let header = raw.rest();
@@ -32,7 +32,7 @@ pub(super) fn skip_header(raw: &mut Window, longest: usize) -> Result<(), Broken
     }
 }
 
-/// `None` if it goes on behind these bytes.
+/// The length of a header; `None` if these bytes do not have its end.
 fn header_length(header: &[u8], longest: usize) -> Result<Option<usize>, Broken> {
     let Some(flags) = header.get(3) else { return Ok(None) };
     let mut at = 10;
@@ -40,7 +40,7 @@ fn header_length(header: &[u8], longest: usize) -> Result<Option<usize>, Broken>
         let Some([low, high]) = header.get(at..at + 2) else { return Ok(None) };
         at += 2 + usize::from(u16::from_le_bytes([*low, *high]));
     }
-    // A name, a comment: each ends with a zero.
+    // Name and comment: each ends with a zero.
     for flag in [8, 16] {
         if flags & flag != 0 {
             let rest = header.get(at..).unwrap_or_default();
@@ -60,7 +60,7 @@ fn header_length(header: &[u8], longest: usize) -> Result<Option<usize>, Broken>
     Ok((header.len() >= at).then_some(at))
 }
 
-/// Takes a member's trailer, which must agree with what was decompressed.
+/// Skips a member's trailer, and checks the decompressed bytes against it.
 pub(super) fn check_trailer(raw: &mut Window, crc: &Crc) -> Result<(), Broken> {
     if !raw.have(8)? {
         return Err(Broken::new(BadRecord::Truncated, "the file ends in a gzip member"));

@@ -1,7 +1,7 @@
-//! The HTTP message of a `response` record: its status, its head, and its body as it was meant.
+//! The HTTP message of a `response` record: status, head, and decoded body.
 //!
-//! Archives differ in whether they keep a body as it was sent or as it was meant, with the head as it was
-//! sent in both cases. So a body that does not begin as its head says is taken as it stands.
+//! Archives store either the body as it was sent or the decoded body, but always with the original head. So a
+//! body that does not begin as its encoding requires is used as it is.
 
 use std::io::{self, BufRead, Read};
 
@@ -13,28 +13,28 @@ use super::fields::{Fields, head_length};
 use crate::feed::BadRecord;
 use crate::source::MAX_RECORD_BYTES;
 
-/// The most encodings of one body, inclusive.
+/// Maximum number of encodings of one body, inclusive.
 const MAX_ENCODINGS: usize = 4;
 
-/// A message.
+/// An HTTP message.
 #[derive(Debug)]
 pub(super) struct Message<'a> {
     pub(super) status: u16,
     pub(super) fields: Fields<'a>,
-    /// As it was recorded.
+    /// The body as it was stored.
     body: &'a [u8],
 }
 
-/// A body as it was meant.
+/// A decoded body.
 #[derive(Debug, Default)]
 pub(super) struct Body {
     pub(super) bytes: Vec<u8>,
-    /// It ends before its encoding does.
+    /// Whether it ends before its encoding does.
     pub(super) is_cut: bool,
 }
 
 impl<'a> Message<'a> {
-    /// Reads a head.
+    /// Parses the head of a message.
     pub(super) fn of(bytes: &'a [u8]) -> Result<Self, Broken> {
         let broken = || Broken::new(BadRecord::Unreadable, "no HTTP status line");
         let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -43,14 +43,14 @@ impl<'a> Message<'a> {
         let is_http = words.next().is_some_and(|version| version.starts_with("HTTP/"));
         let status = words.next().and_then(|status| status.get(..3)?.parse().ok());
         let status = status.filter(|_| is_http).ok_or_else(broken)?;
-        // A head that nothing follows may lack the empty line.
+        // A head at the end of the record may lack the empty line.
         let all = (bytes.len() <= MAX_HEAD).then_some(bytes.len());
         let too_long = || Broken::new(BadRecord::Unreadable, "an HTTP head longer than 1 MiB");
         let head = head_length(&bytes[..bytes.len().min(MAX_HEAD)]).or(all).ok_or_else(too_long)?;
         Ok(Self { status, fields: Fields::of(&bytes[..head]), body: &bytes[head..] })
     }
 
-    /// The body, without its transfer and content encodings, of which those that were applied last go first.
+    /// The body without its transfer and content encodings, which are removed in reverse order.
     pub(super) fn body(&self) -> Result<Body, Broken> {
         let named = |name| {
             let values = self.fields.all(name).flat_map(|value| value.split(|byte| *byte == b','));
@@ -72,7 +72,8 @@ impl<'a> Message<'a> {
     }
 }
 
-/// A body without one encoding, and whether it ends early; `None` if it does not have it.
+/// Removes one encoding; returns the body and whether it ends early, or `None` if the body does not have the
+/// encoding.
 fn decode(encoding: &str, body: &[u8]) -> Result<Option<(Vec<u8>, bool)>, Broken> {
     if body.is_empty() {
         return Ok(None);
@@ -83,7 +84,7 @@ fn decode(encoding: &str, body: &[u8]) -> Result<Option<(Vec<u8>, bool)>, Broken
             [0x1f, 0x8b, ..] => all(MultiGzDecoder::new(body), encoding).map(Some),
             _ => Ok(None),
         },
-        // With a zlib header, as it should be, and without, as it is.
+        // With a zlib header as the standard requires, and without one as many servers send it.
         "deflate" | "x-deflate" => match body {
             [first, second, ..] if first & 15 == 8 && u16::from_be_bytes([*first, *second]) % 31 == 0 => {
                 all(ZlibDecoder::new(body), encoding).map(Some)
@@ -99,7 +100,7 @@ fn decode(encoding: &str, body: &[u8]) -> Result<Option<(Vec<u8>, bool)>, Broken
     }
 }
 
-/// These encodings have no magic bytes: what is markup, and nothing else, was decoded before.
+/// For encodings without magic bytes: a body that is plain markup was stored decoded.
 fn unless_plain(
     body: &[u8],
     decoded: Result<(Vec<u8>, bool), Broken>,
@@ -112,7 +113,7 @@ fn unless_plain(
     }
 }
 
-/// All that a decoder gives, and whether its input ends early.
+/// Everything that a decoder returns, and whether its input ends early.
 fn all(decoder: impl Read, encoding: &str) -> Result<(Vec<u8>, bool), Broken> {
     let mut bytes = Vec::new();
     let read = decoder.take(MAX_RECORD_BYTES as u64 + 1).read_to_end(&mut bytes);
@@ -126,7 +127,7 @@ fn all(decoder: impl Read, encoding: &str) -> Result<(Vec<u8>, bool), Broken> {
     }
 }
 
-/// Without the sizes of chunks, and whether one is missing; `None` if there are none.
+/// Removes the sizes of chunks; also returns whether a chunk is missing. `None` if the body is not chunked.
 fn chunked(mut body: &[u8]) -> Option<(Vec<u8>, bool)> {
     let mut bytes = Vec::new();
     let mut is_first = true;

@@ -1,13 +1,14 @@
-//! Web archives: WARC, and the WET files made of them.
+//! Reads web archives: WARC, and the WET files derived from them.
 //!
-//! A file, plain or compressed record by record (gzip members; zstd frames, with a dictionary at its
-//! beginning or without) -> its documents: pages of `response` records with status 200, `resource` records,
-//! and the texts of `conversion` records.
+//! A file, plain or compressed record by record (gzip members; zstd frames, with or without a dictionary at
+//! the beginning) -> its documents: the pages of `response` records with status 200, `resource` records, and
+//! the texts of `conversion` records.
 //!
-//! A record is taken only once its unit has been decompressed to the end and found sound, unless further
-//! records follow in it. Behind a record that cannot be read the search is for the next `WARC/` with a
-//! version and a header; behind a unit that cannot be decompressed for the next unit that begins with
-//! `WARC/`. So a record that is longer than 64 MiB and holds a WARC file is not passed over as a whole.
+//! A *unit* is a gzip member, a zstd frame, or a whole plain file. A record is accepted only after its unit
+//! has been decompressed to the end without an error, unless more records follow in the unit. After a record
+//! that cannot be read, the search looks for the next `WARC/` with a version and a header. After a unit that
+//! cannot be decompressed, it looks for the next unit that begins with `WARC/`. So the records inside a
+//! record of more than 64 MiB that is a WARC file itself are found.
 //!
 //! References: ISO 28500:2017 (WARC 1.1); IIPC, Zstandard compression for WARC files, version 1.0.
 
@@ -33,46 +34,46 @@ use http::Message;
 pub(in crate::source) use parts::{Archive, InParts};
 use units::{RECORD, Units};
 
-/// The longest head of a record, and of an HTTP message, in bytes, inclusive.
+/// Maximum length of the head of a record and of an HTTP message, in bytes, inclusive.
 const MAX_HEAD: usize = 1 << 20;
 
-/// What is looked at behind a record, in bytes, at most.
+/// Maximum number of bytes examined after a record.
 const BEHIND: usize = 256;
 
-/// What is kept of a record that does not end, in bytes, at most.
+/// Maximum number of bytes that are kept of a record without an end.
 const KEPT: usize = 256;
 
-/// A web archive.
+/// A reader of a web archive.
 pub(in crate::source) struct Warc {
     units: Units,
     columns: Columns,
     id: WarcId,
     lost: Lost,
-    /// A record that cannot be read, whole, where it is known how far it goes.
+    /// A record that cannot be read, complete, if its length is known.
     kept: Vec<u8>,
-    /// The record that is being read was searched for within its unit.
+    /// Whether the present record was found by a search within its unit.
     was_lost: bool,
-    /// Where the record begins that is being read.
+    /// Where the present record begins.
     at: u64,
     cut: u64,
 }
 
-/// What has to be found before the next record.
+/// What has to be searched before the next record.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lost {
     Nothing,
-    /// The next record of the unit.
+    /// The next record in the unit.
     Record,
     /// The next unit.
     Unit,
 }
 
-/// Where a file goes on.
+/// Where reading continues after a part of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::source) enum Seam {
-    /// A unit begins there, or should.
+    /// A unit begins at this offset, or should.
     At(u64),
-    /// At the first unit that is found from there on.
+    /// At the first unit that a search from this offset finds.
     Lost(u64),
 }
 
@@ -100,12 +101,12 @@ impl Rows for Warc {
 }
 
 impl Warc {
-    /// The documents of a file, whose bytes come as they are stored.
+    /// The documents of a file, read as a stream of its stored bytes.
     pub(in crate::source) fn new(file: Box<dyn BufRead + Send>, columns: &Columns, id: WarcId) -> Self {
         Self::of(Units::new(file), columns, id)
     }
 
-    /// The documents of these units.
+    /// The documents in these units.
     fn of(units: Units, columns: &Columns, id: WarcId) -> Self {
         Self {
             units,
@@ -119,13 +120,13 @@ impl Warc {
         }
     }
 
-    /// Where the file goes on behind these units.
+    /// Where the file continues after these units.
     fn seam(&self) -> Seam {
         let end = self.units.end();
         if self.lost == Lost::Unit { Seam::Lost(end) } else { Seam::At(end) }
     }
 
-    /// Goes to the next record; false at the end of the file.
+    /// Moves to the next record; false at the end of the file.
     fn find(&mut self) -> Result<bool, Broken> {
         self.was_lost = false;
         loop {
@@ -140,7 +141,7 @@ impl Warc {
                         return Ok(false);
                     }
                 }
-                // Damage that is met on the way is of the same record.
+                // Damage during the search belongs to the same record.
                 Lost::Record => match self.find_in_unit() {
                     Ok(true) => {
                         self.was_lost = true;
@@ -163,7 +164,7 @@ impl Warc {
         Ok(true)
     }
 
-    /// Goes to the next record of the unit behind the one that begins here; false if there is none.
+    /// Moves to the next record of the unit after the present one; false if there is none.
     fn find_in_unit(&mut self) -> Result<bool, Broken> {
         self.units.take(1);
         loop {
@@ -199,7 +200,7 @@ impl Warc {
         })
     }
 
-    /// Reads the record that begins here, and goes behind it.
+    /// Reads the present record, and moves after it.
     fn record(&mut self, row: &mut Row) -> Result<Next, Broken> {
         let (head, length) = self.measured().inspect_err(|_| {
             if self.lost == Lost::Nothing {
@@ -218,8 +219,8 @@ impl Warc {
         Ok(next)
     }
 
-    /// The lengths of the head and of the block of the record that begins here, once all of it is there and
-    /// something that may follow it.
+    /// The lengths of the head and of the block of the present record. Returns when all of the record and a
+    /// few bytes after it have been read.
     fn measured(&mut self) -> Result<(usize, usize), Broken> {
         let unreadable = |cause: &str| Broken::new(BadRecord::Unreadable, cause);
         let mut seen = 0;
@@ -229,7 +230,8 @@ impl Warc {
             if rest.len() >= RECORD.len() && !rest.starts_with(RECORD) {
                 return Err(unreadable("no record begins here"));
             }
-            // Or else each of many heads that do not end would be read up to the end of the last one.
+            // Without this check, each of many heads without an end would be read up to the end of the last
+            // one.
             let stop = lines(rest, seen).find_map(|at| match empty_line(&rest[at..]) {
                 Some(length) => Some(Ok(at + length)),
                 None => (rest[at..].starts_with(RECORD) || self.was_lost && is_second_line(rest, at))
@@ -241,7 +243,7 @@ impl Warc {
             if rest.len() == MAX_HEAD {
                 return Err(unreadable("a head longer than 1 MiB"));
             }
-            // What a head stops at may have begun here, behind a line end.
+            // The pattern that ends a head may begin in these bytes, after a line end.
             seen = rest.len().saturating_sub(FIRST);
             if !self.more()? {
                 return Err(Broken::new(BadRecord::Truncated, "it ends in the head of a record"));
@@ -262,7 +264,8 @@ impl Warc {
                 return Err(Broken::new(BadRecord::Truncated, "it ends in the block of a record"));
             }
         }
-        // Two line ends, and then the next record or the end of the unit; what is sound of this is enough.
+        // A record is followed by two line ends, and then by the next record or the end of the unit. One of
+        // the two signs is enough.
         loop {
             let behind = &self.units.rest()[end..];
             let behind = &behind[..behind.len().min(BEHIND)];
@@ -279,7 +282,7 @@ impl Warc {
     }
 }
 
-/// Bytes that tell whether a record begins: `WARC/0.17`, a line end, `Content-`.
+/// Number of bytes that show whether a record begins: `WARC/0.17`, a line end, `Content-`.
 const FIRST: usize = RECORD.len() + 4 + 2 + 8;
 
 /// Whether a record begins here: its version, and the first header.
@@ -290,14 +293,14 @@ fn is_head(bytes: &[u8]) -> bool {
     })
 }
 
-/// Whether the line that begins at `at` is the second one of a record that the search would find, and that
-/// does not begin these bytes.
+/// Whether the line at `at` is the second line of a record that the search would find, other than the one at
+/// the beginning of these bytes.
 fn is_second_line(bytes: &[u8], at: usize) -> bool {
-    // From `WARC/1.0` and LF to `WARC/0.17` and CRLF.
+    // The first line has between 9 (`WARC/1.0`, LF) and 11 bytes (`WARC/0.17`, CRLF).
     (RECORD.len() + 4..=RECORD.len() + 6).any(|line| at > line && is_head(&bytes[at - line..]))
 }
 
-/// What follows the line of a version that is known.
+/// The bytes after the line of a known version.
 fn version(bytes: &[u8]) -> Option<&[u8]> {
     let rest = bytes.strip_prefix(RECORD)?;
     let rest =
@@ -309,14 +312,15 @@ fn line_ends(bytes: &[u8]) -> usize {
     bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count()
 }
 
-/// A record, whole.
+/// A complete record.
 struct Record<'a> {
     fields: Fields<'a>,
     block: &'a [u8],
 }
 
 impl Record<'_> {
-    /// Puts the document into `row`, if there is one; whether it holds its beginning only.
+    /// Reads the document, if there is one, into `row`. Also returns whether the archive has only its
+    /// beginning.
     fn read(&self, columns: &Columns, id: WarcId, row: &mut Row) -> Result<(Next, bool), Broken> {
         let skipped = |why| Ok((Next::Skipped(why), false));
         let is_marked_cut = self.fields.get("warc-truncated").is_some_and(|value| !value.is_empty());
@@ -346,7 +350,7 @@ impl Record<'_> {
                     .and_then(|content| content.text(&body.bytes, content_type.and_then(charset)))
             }
             "resource" | "conversion" | "response" => {
-                // A conversion is text, if it says nothing else.
+                // The block of a conversion is text, unless its type says otherwise.
                 let other =
                     if kind == "conversion" { Some(Content::Text) } else { Content::of_bytes(self.block) };
                 let content = Content::of_type(own_type).or(other);
@@ -380,7 +384,7 @@ impl Record<'_> {
         Ok((Next::Row, is_cut))
     }
 
-    /// Some writers put it in brackets.
+    /// The address of the page, without the angle brackets that some writers add.
     fn address(&self) -> Option<&[u8]> {
         self.fields.get("warc-target-uri").map(unbracketed)
     }
@@ -397,7 +401,7 @@ fn bare_id(value: &[u8]) -> &[u8] {
     if has_prefix { &value[prefix.len()..] } else { value }
 }
 
-/// What a block or a body is.
+/// The kind of content of a block or body.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Content {
     Page,
@@ -406,7 +410,7 @@ enum Content {
 }
 
 impl Content {
-    /// By a type; `None` if there is none.
+    /// By a media type; `None` if there is none.
     fn of_type(named: Option<&str>) -> Option<Self> {
         let named = media_type(named?).to_ascii_lowercase();
         match named.as_str() {
@@ -417,7 +421,7 @@ impl Content {
         }
     }
 
-    /// By what it begins with; `None` if that tells nothing.
+    /// By the first bytes; `None` if they are inconclusive.
     fn of_bytes(bytes: &[u8]) -> Option<Self> {
         html::page(bytes).map(|_| Self::Page)
     }
@@ -425,7 +429,7 @@ impl Content {
     fn text(self, bytes: &[u8], charset: Option<&str>) -> Option<Vec<u8>> {
         match self {
             Self::Page => Some(html::marked(bytes, charset).into_owned().into_bytes()),
-            // Text that is UTF-8 stays as it is, whatever is said of it.
+            // A text in UTF-8 is used as it is, even if another charset is stated.
             Self::Text if charset.is_none() || std::str::from_utf8(bytes).is_ok() => Some(bytes.to_vec()),
             Self::Text => Some(html::decode(bytes, charset).into_owned().into_bytes()),
             Self::Other => None,

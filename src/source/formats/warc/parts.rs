@@ -1,10 +1,10 @@
-//! A large archive, read by several threads at once.
+//! Reads a large archive with several threads.
 //!
-//! The file is cut every [`PART_BYTES`]. The units that begin in a part are read by one thread. Where the
-//! first of them begins is found as it is behind damage: by the magic bytes of the codec that lead to
-//! `WARC/`. That may be wrong, since a document of an archive may be an archive. So each part tells where it
-//! began and where the next one has to begin, and a part that did not begin there is read again, by whoever
-//! takes the records. They are those that one thread reads, to the byte, whatever the file holds.
+//! The file is cut every [`PART_BYTES`]. One thread reads the units that begin in a part. The first of them
+//! is found as after damage: by the magic bytes of the codec followed by `WARC/`. That may be wrong, since a
+//! document of an archive may be an archive itself. So each part reports where it began and where the next
+//! part has to begin. A part that began elsewhere is read again, by the consumer of the records. The records
+//! are byte for byte those that a single thread reads, for any file.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
@@ -19,13 +19,13 @@ use crate::source::formats::ahead::{Ahead, Parts, Piece, Record, each_record};
 use crate::source::formats::{Damage, Next, Row, Rows, Stored, panicked};
 use crate::source::metered::READ_BYTES;
 
-/// Bytes of a part, as they are stored.
+/// Stored bytes of a part.
 const PART_BYTES: u64 = 1 << 20;
 
-/// Bytes of records that are read ahead, for each thread: a part, decompressed, as a rule.
+/// Bytes of records that are read ahead for each thread: usually one decompressed part.
 const AHEAD_BYTES: usize = 8 << 20;
 
-/// What is read at once of the beginning of the file, which says how it is compressed.
+/// Bytes read at once from the beginning of the file, which shows how it is compressed.
 const HEAD_BYTES: usize = 4 << 10;
 
 /// A file that is read in parts.
@@ -38,7 +38,7 @@ pub(in crate::source) struct Archive {
 }
 
 impl Archive {
-    /// An archive that is compressed record by record, or as a whole.
+    /// An archive that is compressed, record by record or as a whole.
     pub(in crate::source) fn new(file: Arc<dyn Stored>, columns: &Columns, id: WarcId) -> Self {
         Self::cut_every(PART_BYTES, file, columns, id)
     }
@@ -47,18 +47,18 @@ impl Archive {
         Self { file, columns: columns.clone(), id, part_bytes }
     }
 
-    /// How many parts there are.
+    /// Number of parts.
     pub(in crate::source) fn count(&self) -> usize {
         usize::try_from(self.file.bytes().div_ceil(self.part_bytes)).unwrap_or(usize::MAX)
     }
 
-    /// Where a part lies in the file.
+    /// The byte range of a part in the file.
     fn range(&self, part: usize) -> Range<u64> {
         let begin = self.part_bytes * part as u64;
         begin..self.file.bytes().min(begin + self.part_bytes)
     }
 
-    /// The units from a place in the file on, that begin before `end`.
+    /// The units from an offset on that begin before `end`.
     fn units(&self, from: u64, end: u64) -> Result<Units, Broken> {
         let at = |next, buffer| -> Box<dyn BufRead + Send> {
             Box::new(BufReader::with_capacity(buffer, Onward { file: Arc::clone(&self.file), next }))
@@ -71,7 +71,7 @@ impl Archive {
     }
 }
 
-/// A file from a place on.
+/// Reads a file from an offset on.
 struct Onward {
     file: Arc<dyn Stored>,
     next: u64,
@@ -87,15 +87,15 @@ impl Read for Onward {
     }
 }
 
-/// What a part is made of.
+/// A piece of a part.
 pub(in crate::source) enum PartOf {
-    /// It begins: where its first unit does, if one begins in it.
+    /// The beginning: the offset of the first unit, if one begins in the part.
     Begins(Option<u64>),
     /// A record of one of its units.
     Record(Record),
-    /// It ends: where the next one has to begin, and how many of its documents are cut.
+    /// The end: where the next part has to begin, and how many documents of this one are truncated.
     Ends(Seam, u64),
-    /// Its reader panicked.
+    /// The reader of the part panicked.
     Panicked,
 }
 
@@ -142,24 +142,24 @@ impl Parts for Archive {
 pub(in crate::source) struct InParts {
     archive: Arc<Archive>,
     ahead: Ahead<Archive>,
-    /// How far the file has been read.
+    /// Counts the stored bytes read.
     progress: Arc<InputProgress>,
-    /// The number of the part that comes.
+    /// The number of the next part.
     next: usize,
-    /// Where it has to begin.
+    /// Where the next part has to begin.
     seam: Seam,
-    /// Whether the part that is being taken began there.
+    /// Whether the present part began there.
     follows: bool,
-    /// What is read in place of one that did not.
+    /// Reads a part again that began elsewhere.
     again: Option<Warc>,
     cut: u64,
 }
 
 impl InParts {
-    /// Reads by so many threads at most.
+    /// Reads with at most this number of threads.
     ///
     /// # Errors
-    /// If they cannot be started.
+    /// If the threads cannot be started.
     pub(in crate::source) fn new(
         archive: Archive,
         threads: usize,
@@ -170,7 +170,8 @@ impl InParts {
         Ok(Self { archive, ahead, progress, next: 0, seam: Seam::At(0), follows: true, again: None, cut: 0 })
     }
 
-    /// A part begins, if one of its units does there.
+    /// Begins the next part, whose first unit is at `begins`. If that is wrong, prepares to read the part
+    /// again.
     fn begin(&mut self, begins: Option<u64>) -> Result<(), Damage> {
         let range = self.archive.range(self.next);
         self.next += 1;

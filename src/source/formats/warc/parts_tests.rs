@@ -5,7 +5,7 @@ use super::*;
 use crate::source::formats::InMemory;
 use crate::source::formats::samples::{Found, harmed, texts};
 
-/// What there is, read in order by one thread.
+/// Everything in a file, read in order by one thread.
 fn whole(bytes: &[u8]) -> Found {
     found(Warc::new(Box::new(io::Cursor::new(bytes.to_vec())), &columns(&["url"]), WarcId::Record))
 }
@@ -23,7 +23,8 @@ fn stored(bytes: &[u8]) -> Arc<dyn Stored> {
     Arc::new(InMemory::of(bytes.into()))
 }
 
-/// Records of some length, so that some units are longer than parts, and some are shorter; one is cut.
+/// Records of different lengths, so that some units are longer than a part and some shorter; one is
+/// truncated.
 fn records() -> Vec<Vec<u8>> {
     let mut records: Vec<_> =
         texts(60, 5).iter().enumerate().map(|(number, text)| conversion(number, text)).collect();
@@ -63,7 +64,8 @@ fn parts_of_harmed_files_give_what_one_thread_reads() {
     }
 }
 
-/// Units that are documents, stored as they are in others: parts begin in them where they should not.
+/// Units that are documents of other units, stored uncompressed: the search finds beginnings of parts inside
+/// them, which are wrong.
 #[test]
 fn an_archive_in_an_archive_is_a_document() {
     let inner: Vec<u8> = (0..50).flat_map(|number| gzip_at(9, &conversion(number, "inner"))).collect();
@@ -87,7 +89,7 @@ fn an_archive_in_an_archive_is_a_document() {
 }
 
 /// Damage at the end of a unit of several records, one of which is an archive: the search for the next unit
-/// begins behind what was read.
+/// begins after the bytes that were read.
 #[test]
 fn what_was_read_before_damage_is_not_searched() {
     let inner: Vec<u8> = (0..50).flat_map(|number| gzip_at(9, &conversion(number, "inner"))).collect();
@@ -111,7 +113,7 @@ fn what_was_read_before_damage_is_not_searched() {
     }
 }
 
-/// The search for a unit may go on beyond the end of a part: behind what the units before it have cost.
+/// The search for a unit may continue beyond the end of a part, by the cost of the units before it.
 #[test]
 fn nested_members_are_searched_alike() {
     let nested = nested_members(100_000);
@@ -128,7 +130,7 @@ fn nested_members_are_searched_alike() {
 
 #[test]
 fn an_error_of_the_file_ends_it() {
-    /// It can be read up to there.
+    /// A file that can be read up to this offset.
     #[derive(Debug)]
     struct Failing(InMemory, u64, AtomicU64);
     impl Stored for Failing {

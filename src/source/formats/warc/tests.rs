@@ -9,7 +9,7 @@ use super::super::samples::{Found, Harm, harmed, texts};
 use super::*;
 use crate::source::Place;
 
-/// One record, as writers make it.
+/// One record, in the form that writers use.
 pub(super) fn record(kind: &str, more: &str, block: &[u8]) -> Vec<u8> {
     let head = format!("WARC/1.0\r\nWARC-Type: {kind}\r\n{more}Content-Length: {}\r\n\r\n", block.len());
     [head.as_bytes(), block, b"\r\n\r\n"].concat()
@@ -33,14 +33,14 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     gzip_at(1, bytes)
 }
 
-/// At a level from 0, where bytes are stored as they are, to 9.
+/// Gzip at a level from 0 (stored) to 9.
 pub(super) fn gzip_at(level: u32, bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::new(level));
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
 }
 
-/// A frame with a checksum, as `zstd` makes it.
+/// A frame with a checksum, as `zstd` writes it.
 fn zstd_frame(bytes: &[u8], dictionary: &[u8]) -> Vec<u8> {
     let mut encoder = zstd::Encoder::with_dictionary(Vec::new(), 1, dictionary).unwrap();
     encoder.include_checksum(true).unwrap();
@@ -61,7 +61,7 @@ fn read(bytes: impl Into<Vec<u8>>) -> Found {
     Found::of(warc(bytes.into()), 100_000)
 }
 
-/// A reader that gives a few bytes at once.
+/// A reader that returns a few bytes at a time.
 struct Slow(Cursor<Vec<u8>>, usize);
 
 impl Read for Slow {
@@ -179,12 +179,12 @@ fn what_is_no_record_costs_itself() {
     let found = read(between);
     assert_eq!((found.texts().len(), found.damages.len()), (2, 1));
     assert_eq!(found.damages[0].place, Place::Byte(gzip(&good(1)).len() as u64));
-    // Zeros at the end may be padding, or what a crash left of records.
+    // Zeros at the end may be padding, or the rest of records that a crash destroyed.
     let padded = read([gzip(&good(1)), vec![0; 1000]].concat());
     assert_eq!((padded.texts().len(), padded.damages.len()), (1, 1));
 }
 
-/// What looks like a beginning many times over is looked through once, not once for each.
+/// Bytes that look like many beginnings are searched once, not once for each beginning.
 #[test]
 fn beginnings_that_do_not_end_cost_themselves() {
     let head = b"WARC/1.0\r\nWARC-Type: conversion\r\nContent-Length: 60000000\r\n";
@@ -206,7 +206,7 @@ fn beginnings_that_do_not_end_cost_themselves() {
     assert_eq!(read(named((1 << 20) + 1)).texts().len(), 0);
 }
 
-/// A megabyte of heads that begin within lines: each ends where the next one is found.
+/// A megabyte of heads that begin within lines: each ends where the search finds the next one.
 #[test]
 fn heads_within_lines_cost_themselves() {
     let count = 90_000;
@@ -215,14 +215,14 @@ fn heads_within_lines_cost_themselves() {
     let causes: Vec<_> = found.damages.iter().filter_map(|damage| damage.cause.as_deref()).collect();
     assert_eq!(causes[0], "a head longer than 1 MiB");
     assert!(causes[1..].iter().all(|cause| *cause == "another record begins in its head"));
-    // A record that stands where one has to may say so of itself.
+    // A record at its expected place may have the text of another beginning in its head.
     let says_so = conversion(2, "says so").replace("WARC-Type", "X: like WARC/1.0\r\nWARC-Type");
     let both = read([conversion(1, "good"), says_so].concat());
     assert_eq!((both.texts(), both.damages.len()), (vec!["good", "says so"], 0), "{both:?}");
 }
 
-/// Members that begin in stored blocks of one another, and so all go on to the same damage, behind a megabyte
-/// of zeros.
+/// Members that begin in stored blocks of one another, and so all end in the same damage, after a megabyte of
+/// zeros.
 pub(super) fn nested_members(bytes: usize) -> Vec<u8> {
     let header = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
     let block = |length: usize| {
@@ -244,7 +244,7 @@ pub(super) fn nested_members(bytes: usize) -> Vec<u8> {
     zeros.write_all(&vec![0; 1 << 20]).unwrap();
     zeros.flush().unwrap();
     file.extend(zeros.get_ref());
-    // No block is of this kind.
+    // The block type 3 is reserved, so the stream is invalid.
     file.push(0b111);
     file
 }
@@ -257,7 +257,7 @@ fn members_within_members_are_not_each_read_to_their_end() {
     assert!(found.damages.len() < 2_000, "{} damages", found.damages.len());
 }
 
-/// Else an archive with one long video holds all of it.
+/// Otherwise an archive with one long video would be kept in memory as a whole.
 #[test]
 fn what_is_far_behind_is_not_kept_to_be_searched_again() {
     let mut block = vec![b'.'; MAX_RECORD_BYTES + (4 << 20)];
@@ -271,7 +271,7 @@ fn what_is_far_behind_is_not_kept_to_be_searched_again() {
     let found = read(member);
     let reasons: Vec<_> = found.damages.iter().map(|damage| damage.reason).collect();
     assert_eq!(found.texts(), ["late"]);
-    // What follows the late member is none.
+    // After the late member there is no further unit.
     assert_eq!(reasons, [BadRecord::TooLong, BadRecord::Truncated]);
 }
 
@@ -369,12 +369,12 @@ fn pages_are_the_bodies_of_responses() {
 
 /// A brotli stream of one stored block (RFC 7932, 9.2).
 fn brotli_stored(bytes: &[u8]) -> Vec<u8> {
-    // A window of 16 bits: 0. Not the last: 0. Four nibbles of length: 00. The length less one: 16 bits.
-    // Stored: 1. Then whole bytes.
+    // Bits: window of 16 (0), not last (0), four nibbles of length (00), length - 1 (16 bits), stored (1).
+    // Then whole bytes follow.
     let header = ((bytes.len() - 1) << 4) | (1 << 20);
     let mut stream = header.to_le_bytes()[..3].to_vec();
     stream.extend_from_slice(bytes);
-    // The last, and empty.
+    // The last block, empty.
     stream.push(0b11);
     stream
 }
@@ -451,15 +451,15 @@ fn other_records_are_told() {
     }
 }
 
-/// A thousand files of each container, each harmed in one place: what comes back is as it was but where
-/// nothing is checked, what is behind the harm comes back where units are small, and a truncated file is
-/// told.
+/// A thousand files of each container, each damaged in one place. Records that are read are unchanged, except
+/// where the container has no checksum. Records after the damage are read where units are small, and a
+/// truncated file is reported.
 #[test]
 fn harm_costs_what_it_meets() {
     let texts = texts(60, 3);
     let records: Vec<_> = texts.iter().enumerate().map(|(number, text)| conversion(number, text)).collect();
     for (name, file) in containers(&records) {
-        // Where a record begins says where harm cannot reach.
+        // Records that end before the damage cannot be affected.
         let is_checked = name != "plain";
         let resumes = matches!(name, "plain" | "a member each" | "a frame each" | "a skippable frame");
         let mut lost = 0;
@@ -479,7 +479,7 @@ fn harm_costs_what_it_meets() {
             }
             let missing = texts.len() - good.len().min(texts.len());
             if resumes && harm != Harm::Truncated {
-                // 2,000 bytes may touch many small records; each is lost, and no other.
+                // 2,000 bytes may touch many small records: each of them is lost, and no other.
                 let most = if harm == Harm::Flipped { 2 } else { 40 };
                 assert!(missing <= most, "{missing} missing, {}", what());
             }
@@ -496,7 +496,7 @@ fn harm_costs_what_it_meets() {
 fn a_truncated_member_is_told() {
     let records = [conversion(1, "first"), conversion(2, "second")];
     for (name, file) in containers(&records) {
-        // Of a plain file the last line ends may be missing.
+        // A plain file may lack its last line ends.
         let found = read(file[..file.len() - 5].to_vec());
         assert_eq!(found.damages.len(), 1, "{name}: {found:?}");
         assert_eq!(found.damages[0].reason, BadRecord::Truncated, "{name}: {found:?}");

@@ -1,9 +1,10 @@
-//! A file's units: the members of gzip, the frames of zstd; a plain file is one. Each is decompressed by
-//! itself, so that a damaged one costs itself only: the next one is where the magic bytes of the codec stand
-//! and lead to `WARC/`.
+//! The units of a file: gzip members or zstd frames; a plain file is one unit. Each is decompressed
+//! independently, so that damage is limited to one unit. After damage the next unit is found by the magic
+//! bytes of the codec followed by `WARC/`.
 //!
-//! How far a damaged unit is decompressed, and so where the search begins behind it, follows from its bytes
-//! alone, and not from the pieces in which they come: each step is given as much as the steps before it say.
+//! How far a damaged unit is decompressed, and therefore where the search begins after it, depends only on
+//! its bytes and not on the pieces in which they are read: the size of each step follows from the steps
+//! before it.
 
 use std::io::{self, BufRead};
 use std::ops::Range;
@@ -17,33 +18,33 @@ use super::window::Window;
 use crate::feed::BadRecord;
 use crate::source::MAX_RECORD_BYTES;
 
-/// What one step takes, and what it gives, in bytes, at most.
+/// Maximum number of bytes that one step reads, and that it writes.
 const PIECE: usize = 64 << 10;
 
-/// The same of the first step. Later ones are as long as all before them, so that what is no unit costs
-/// little.
+/// The same for the first step. Later steps are as long as all steps before together, so that bytes that are
+/// no unit cost little.
 const FIRST_PIECE: usize = 4 << 10;
 
-/// What is kept of a file to be searched again, in bytes.
+/// Bytes of a file that are kept for a second search.
 const MAX_KEPT: usize = 64 << 20;
 
-/// How many bytes of a damaged unit, taken and given, cost one byte of what is searched again. Else units
-/// that begin in one another, and end in the same damage, are each decompressed up to it; and a unit that is
-/// sound is not within so small a part of a damaged one.
+/// Number of bytes of a damaged unit, read and written, per byte that is searched again. Without this limit,
+/// units that begin inside one another and end in the same damage would each be decompressed up to it. A
+/// valid unit is never within so small a part of a damaged one.
 const AGAIN: u64 = 256;
 
-/// What every record begins with.
+/// The first bytes of every record.
 pub(super) const RECORD: &[u8] = b"WARC/";
 
 const GZIP: &[u8] = &[0x1f, 0x8b, 0x08];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
-/// What a skippable frame begins with, but for the lower half of its first byte, and the frame that holds a
-/// dictionary.
+/// The first bytes of a skippable frame after its first byte (0x50 to 0x5f), and the first byte of the frame
+/// of a dictionary.
 const SKIPPABLE: &[u8] = &[0x2a, 0x4d, 0x18];
 const DICTIONARY: u8 = 0x5d;
 
 enum Codec {
-    /// Not known before the first bytes are there.
+    /// Before the first bytes have been read.
     Unknown,
     Plain,
     Gzip {
@@ -53,25 +54,25 @@ enum Codec {
     Zstd(Decoder<'static>),
 }
 
-/// The units of one file, one after another.
+/// The units of one file, in order.
 pub(super) struct Units {
     raw: Window,
     codec: Codec,
-    /// What a step gives. flate2 fills all that a vector has to spare with zeros before each step: half of
-    /// the time of short members.
+    /// The output of a step. A fixed buffer, since flate2 fills the whole spare capacity of a vector with
+    /// zeros before each step, which takes half of the time for short members.
     piece: Box<[u8]>,
-    /// What has been decompressed; from `at` on it has not been taken.
+    /// The decompressed bytes; those before `at` have been consumed.
     out: Vec<u8>,
     at: usize,
-    /// What of this unit was decompressed before `out`, in bytes.
+    /// Decompressed bytes of this unit before `out`.
     before: u64,
-    /// What of this unit was decompressed before the mark of the file, in bytes.
+    /// Decompressed bytes of this unit before the mark of the file.
     given: u64,
-    /// Where the unit begins in the file.
+    /// The offset of the unit in the file.
     begin: u64,
-    /// Nothing of the unit is left to be decompressed.
+    /// Whether the unit has been decompressed completely.
     ended: bool,
-    /// Units that begin from here on in the file are not wanted.
+    /// Units that begin at or after this offset are not read.
     stop: u64,
 }
 
@@ -91,8 +92,8 @@ impl Units {
         }
     }
 
-    /// The units that begin in a range of the file, given the file from its beginning and from that of the
-    /// range.
+    /// The units that begin in a range of the file. `file` reads from its beginning, `from` from the
+    /// beginning of the range.
     pub(super) fn between(
         file: Box<dyn BufRead + Send>,
         from: Box<dyn BufRead + Send>,
@@ -105,22 +106,22 @@ impl Units {
         Ok(units)
     }
 
-    /// Where the next unit begins in the file.
+    /// The offset of the next unit in the file.
     pub(super) fn end(&self) -> u64 {
         self.raw.offset()
     }
 
-    /// What has been decompressed of this unit, and not been taken.
+    /// Decompressed bytes of this unit that have not been consumed.
     pub(super) fn rest(&self) -> &[u8] {
         &self.out[self.at..]
     }
 
-    /// Takes so many bytes of [`Self::rest`].
+    /// Consumes bytes of [`Self::rest`].
     pub(super) fn take(&mut self, count: usize) {
         self.at = (self.at + count).min(self.out.len());
     }
 
-    /// Where what comes next stands: in a plain file its offset, else that of its unit.
+    /// The offset of the next byte in a plain file, otherwise the offset of its unit.
     pub(super) fn offset(&self) -> u64 {
         match self.codec {
             Codec::Plain => self.before + self.at as u64,
@@ -128,7 +129,7 @@ impl Units {
         }
     }
 
-    /// A record begins here: what came before it in the file is not needed to find the next unit.
+    /// Marks the beginning of a record: the bytes before it in the file are not needed to find the next unit.
     pub(super) fn mark(&mut self) {
         if self.before + self.at as u64 > 0 {
             self.mark_file();
@@ -140,7 +141,7 @@ impl Units {
         self.given = self.decompressed();
     }
 
-    /// What has been decompressed of this unit, in bytes.
+    /// Number of decompressed bytes of this unit.
     fn decompressed(&self) -> u64 {
         self.before + self.out.len() as u64
     }
@@ -150,7 +151,8 @@ impl Units {
         if self.ended {
             return Ok(false);
         }
-        // What has been taken is dropped once it is the larger part: each byte is moved at most once.
+        // Consumed bytes are removed once they are more than half of the buffer, so each byte is moved at
+        // most once.
         if self.at > self.out.len() / 2 {
             self.out.drain(..self.at);
             self.before += self.at as u64;
@@ -190,7 +192,7 @@ impl Units {
         Ok(self.out.len() > length)
     }
 
-    /// Goes on to the next unit; false at the end of the file.
+    /// Moves to the next unit; false at the end of the file.
     pub(super) fn next_unit(&mut self) -> Result<bool, Broken> {
         if matches!(self.codec, Codec::Plain) {
             return Ok(false);
@@ -210,7 +212,7 @@ impl Units {
         Ok(true)
     }
 
-    /// After a damaged unit: goes on to the next one that begins with a record; false at the end of the file.
+    /// Moves to the next unit that begins with a record, after a damaged unit; false at the end of the file.
     pub(super) fn search(&mut self) -> Result<bool, Broken> {
         let taken = self.raw.kept();
         let cost = taken as u64 + self.decompressed().saturating_sub(self.given);
@@ -219,7 +221,7 @@ impl Units {
         self.find()
     }
 
-    /// Goes to the first unit, from here on, that begins with a record; false at the end of the file.
+    /// Moves to the first unit from here on that begins with a record; false at the end of the file.
     pub(super) fn find(&mut self) -> Result<bool, Broken> {
         let magic = match self.codec {
             Codec::Gzip { .. } => GZIP,
@@ -281,7 +283,7 @@ impl Units {
         Ok(())
     }
 
-    /// The dictionary that a file begins with, which may be compressed itself.
+    /// The dictionary at the beginning of a file, which may be compressed itself.
     fn dictionary(&mut self) -> Result<Vec<u8>, Broken> {
         let broken = |cause: &str| Broken::ends(BadRecord::Unreadable, format!("its dictionary {cause}"));
         let length = self.frame_length()?.ok_or_else(|| broken("ends early"))?;
@@ -323,7 +325,7 @@ impl Units {
         Ok(dictionary)
     }
 
-    /// The length of the skippable frame that begins here, without its first 8 bytes.
+    /// The length of the skippable frame that begins here, without its header of 8 bytes.
     fn frame_length(&mut self) -> Result<Option<usize>, Broken> {
         if !self.raw.have(8)? {
             return Ok(None);
@@ -349,7 +351,7 @@ impl Units {
         Ok(())
     }
 
-    /// A unit begins where the file stands; names in it have at most so many bytes.
+    /// Begins a unit at the present offset; names in its header have at most `longest_name` bytes.
     fn begin_here(&mut self, longest_name: usize) -> Result<(), Broken> {
         self.begin = self.raw.offset();
         self.out.clear();
@@ -376,7 +378,7 @@ fn is_skippable(first: &[u8]) -> bool {
     matches!(first, [0x50..=0x5f, rest @ ..] if rest.starts_with(SKIPPABLE))
 }
 
-/// Where `wanted` begins, or how many bytes at the end may be its beginning.
+/// The offset of `wanted`, or the number of bytes at the end that may be its beginning.
 pub(super) fn find(bytes: &[u8], wanted: &[u8]) -> Result<usize, usize> {
     let first = wanted[0];
     let mut from = 0;
@@ -393,13 +395,13 @@ pub(super) fn find(bytes: &[u8], wanted: &[u8]) -> Result<usize, usize> {
     Err(0)
 }
 
-/// How many bytes the next step takes at most, or gives, behind so many.
+/// Maximum number of bytes that the next step reads or writes, after `before` bytes.
 fn step(before: u64) -> usize {
     usize::try_from(before).unwrap_or(PIECE).clamp(FIRST_PIECE, PIECE)
 }
 
-/// One step, of so many bytes if the file has them: how many it gives, and whether the member has ended, and
-/// is sound.
+/// One step with up to `input` bytes of input: the number of bytes written, and whether the member has ended
+/// with a valid checksum.
 fn gunzip(
     inflate: &mut Decompress,
     crc: &mut Crc,
@@ -413,7 +415,7 @@ fn gunzip(
     let status = inflate.decompress(input, piece, FlushDecompress::None);
     let status = status.map_err(|error| Broken::new(BadRecord::Truncated, format!("gzip: {error}")))?;
     let steps = [inflate.total_out() - before[0], inflate.total_in() - before[1]];
-    // Both are within slices.
+    // Both counts are lengths within slices.
     let [given, taken] = steps.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
     raw.take(taken);
     crc.update(&piece[..given]);
@@ -429,7 +431,7 @@ fn gunzip(
     Ok((given, false))
 }
 
-/// One step, of so many bytes if the file has them: how many it gives, and whether the frame has ended.
+/// One step with up to `input` bytes of input: the number of bytes written, and whether the frame has ended.
 fn unzstd(
     decoder: &mut Decoder<'static>,
     raw: &mut Window,

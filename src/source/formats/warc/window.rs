@@ -1,16 +1,16 @@
-//! Bytes of a file, of which those since a mark are kept, so that they can be looked through again.
+//! A window over a file: bytes since a mark are kept, so that they can be read again.
 
 use std::io::{self, BufRead, ErrorKind};
 
-/// Where a file is read, and what of it is kept.
+/// The position in a file, and the bytes that are kept.
 pub(super) struct Window {
     from: Box<dyn BufRead + Send>,
     bytes: Vec<u8>,
-    /// The offset in the file of the first byte that is kept.
+    /// The offset in the file of the first byte in memory.
     base: u64,
-    /// What is before is not needed any more; at or before `at`.
+    /// Bytes before this index are not needed any more; at most `at`.
     mark: usize,
-    /// What comes next.
+    /// The index of the next byte.
     at: usize,
 }
 
@@ -19,32 +19,32 @@ impl Window {
         Self::at(from, 0)
     }
 
-    /// A file from this offset on.
+    /// A file that is read from this offset on.
     pub(super) fn at(from: Box<dyn BufRead + Send>, base: u64) -> Self {
         Self { from, bytes: Vec::new(), base, mark: 0, at: 0 }
     }
 
-    /// What has been read and not been taken.
+    /// Bytes that have been read from the file and not consumed.
     pub(super) fn rest(&self) -> &[u8] {
         &self.bytes[self.at..]
     }
 
-    /// The offset in the file of what comes next.
+    /// The offset in the file of the next byte.
     pub(super) fn offset(&self) -> u64 {
         self.base + self.at as u64
     }
 
-    /// Takes so many bytes of [`Self::rest`].
+    /// Consumes bytes of [`Self::rest`].
     pub(super) fn take(&mut self, count: usize) {
         self.at = (self.at + count).min(self.bytes.len());
     }
 
-    /// How many bytes are kept that have been taken.
+    /// Number of consumed bytes that are kept.
     pub(super) fn kept(&self) -> usize {
         self.at - self.mark
     }
 
-    /// What comes next is the first that may be needed again.
+    /// Sets the mark at the next byte.
     pub(super) fn mark(&mut self) {
         self.mark = self.at;
     }
@@ -56,7 +56,7 @@ impl Window {
 
     /// Reads a further piece; false at the end of the file.
     pub(super) fn more(&mut self) -> io::Result<bool> {
-        // Here and not at the mark: what is kept is moved once for each piece.
+        // Removed here and not in `mark`, so that the kept bytes are moved once for each piece.
         self.bytes.drain(..self.mark);
         self.base += self.mark as u64;
         self.at -= self.mark;
@@ -76,7 +76,7 @@ impl Window {
         }
     }
 
-    /// Reads until so many bytes are there; false if the file ends before.
+    /// Reads until `count` bytes are available; false if the file ends before.
     pub(super) fn have(&mut self, count: usize) -> io::Result<bool> {
         while self.rest().len() < count {
             if !self.more()? {
