@@ -2,7 +2,7 @@
 //!
 //! A run that continues an earlier one first restores the stored documents, then repeats the input from there
 //! up to the mark of the output. The end of each step is a **line**: no record beyond it is read before
-//! everything before it has been, in all partitions and all processes. A line lies between two epochs. After
+//! everything before it has been, in all partitions and all processes. A line is between two epochs. After
 //! the last line the run is live.
 
 use std::collections::VecDeque;

@@ -29,7 +29,7 @@ impl EpochRule {
     pub const EXPECTED: &str =
         "\"events:N\", \"every:T\" with T as in \"100ms\", \"events:N,every:T\", \"ts\" or \"all\"";
 
-    /// `events:1000,every:1s`: the rule of a run that goes on, so that slow input is answered too.
+    /// `events:1000,every:1s`: the rule of a run without an end, so that slow input is answered too.
     pub const LIVE: Self = Self::Within(NonZeroU64::MIN.saturating_add(999), Duration::from_secs(1));
 
     /// The time after which an epoch ends, with any number of records.

@@ -27,7 +27,7 @@ pub(super) struct Followed {
     name: Arc<str>,
     /// Device and inode, where the system has them.
     file: Option<(u64, u64)>,
-    /// Whether another file has taken the name, and the previous one has been read once more to its end.
+    /// Whether another file has taken the name, and the previous one has been read to its end again.
     is_replaced: bool,
     /// The last bytes that were read: at least [`KEPT_BYTES`], if so many have been read.
     tail: Vec<u8>,

@@ -5,7 +5,7 @@
 //! [a-z] [!a-z]  one of these, or none of them                      {a,b}  one of these patterns
 //! ```
 //!
-//! A path that exists under exactly the typed name is that file, whatever characters it has. A name that
+//! A path that exists under exactly the typed name is that file. A name that
 //! begins with a point is matched only by a pattern that has the point, and so is everything below such a
 //! folder. `_SUCCESS` and `.part-0.crc` beside the files of a dataset are not matched by `*.parquet`.
 //! Symbolic links are followed if they lead to files.

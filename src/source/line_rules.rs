@@ -5,7 +5,8 @@
 //! ```text
 //! {"id":"…",…}     ids are strings
 //! {"id":7,…}       ids are whole numbers, used as their decimal digits
-//! {"text":"…",…}   no ids: each record is named by the input and its number there, from 0, as in pages.jsonl#0; a record with an id keeps it
+//! {"text":"…",…}   no ids: each record is named by the input and its number there, from 0, as in
+//!                  pages.jsonl#0; a record with an id keeps it
 //! ```
 //!
 //! So in a feed with ids a line without one is a bad record, while every record of a dataset without ids is a

@@ -188,8 +188,8 @@ pub trait Source: Send + fmt::Debug {
         None
     }
 
-    /// Reads the texts of documents back, with further fields of these names, while the readers go on; `None`
-    /// where texts cannot be read back. Call it before [`Self::readers`].
+    /// Reads the texts of documents back, with further fields of these names, while the readers continue;
+    /// `None` where texts cannot be read back. Call it before [`Self::readers`].
     fn texts(&self, _fields: &[String]) -> Option<Box<dyn Texts>> {
         None
     }

@@ -1,7 +1,8 @@
 //! Inputs in object stores and behind addresses, through the crate `object_store`.
 //!
 //! ```text
-//! s3://bucket/feed/              all objects below, in the order of the bytes of their names, except names that begin with a point or `_`
+//! s3://bucket/feed/              all objects below, in the order of the bytes of their names, except names
+//!                                that begin with a point or `_`
 //! s3://bucket/**/*.parquet       all objects that match
 //! https://host/pages.warc.gz     one file
 //! ```

@@ -1,7 +1,7 @@
 //! Keeps a run alive after its input has ended, until it is stopped.
 //!
 //! For inputs that end, in runs with a page or with queries. When all readers have finished, the open epoch
-//! is cut, so that everything that was read closes. Then a callback gets that epoch, and the run goes on
+//! is cut, so that everything that was read closes. Then a callback gets that epoch, and the run continues
 //! without events.
 
 use std::fmt;
@@ -18,7 +18,7 @@ use crate::time::{Clock, Epoch, Offsets};
 /// Called with the last epoch after everything has been read. That epoch closes soon after, not before.
 type AllRead = Box<dyn FnOnce(Epoch) + Send>;
 
-/// A source whose run goes on until it is stopped.
+/// A source whose run continues until it is stopped.
 pub struct Staying {
     source: Box<dyn Source>,
     all_read: AllRead,

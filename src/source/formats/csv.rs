@@ -6,8 +6,8 @@
 //! none. The time is in unix seconds or an ISO 8601 date.
 //!
 //! A row with a number of fields different from the first row is bad, and so is a row whose quoted field is
-//! still open at the end of the file. A file that is truncated at the end of a row cannot be told from a
-//! complete one.
+//! still open at the end of the file. A file that is truncated at the end of a row cannot be distinguished
+//! from a complete one.
 //!
 //! A bad row is kept completely, as a row; of one that is too long, the beginning is kept.
 
