@@ -13,7 +13,7 @@ use dupflow::connectors::formats::{FileFormat, Format, KeyedRecord, Layout, Reco
 use dupflow::connectors::inputs::{Input, for_each_event};
 use dupflow::connectors::intake::{BadRecords, Batch, Decoder, OnError, Payload, SourceError};
 use dupflow::connectors::state::{Memory, Saved, State, Store, verify};
-use dupflow::core::codec::Changes;
+use dupflow::core::doc::changes::Changes;
 use dupflow::core::doc::{DocEvent, Position};
 use dupflow::core::html;
 use dupflow::core::text::TextRules;

@@ -21,7 +21,7 @@ use crate::intake::{
     BadRecords, Cutter, Ended, EpochLimits, EpochRule, PARTITION, Queue, Reader, Share, Source, SourceError,
     Speed, Texts,
 };
-use dupflow_core::origins::Origins;
+use dupflow_core::run::origins::Origins;
 use dupflow_core::time::{Clock, Offsets};
 
 /// A source of recorded inputs.

@@ -20,7 +20,7 @@ use crate::formats::{
 };
 use crate::intake::{BadRecordAt, BadRecords, Closed, Cutter, Ended, FileDocument, SourceError};
 use dupflow_core::doc::{DocId, Letter};
-use dupflow_core::origins::Origins;
+use dupflow_core::run::origins::Origins;
 
 /// The state of reading the inputs.
 pub(crate) struct Reading<'r> {

@@ -12,8 +12,8 @@ use crate::formats::InputProgress;
 use crate::intake::{
     Announce, AsOf, BadRecords, EpochLimits, Gap, Look, Queue, Reader, Source, SourceError, Texts,
 };
-use dupflow_core::backlog::Backlog;
-use dupflow_core::origins::Origins;
+use dupflow_core::run::backlog::Backlog;
+use dupflow_core::run::origins::Origins;
 use dupflow_core::time::{Clock, Epoch, Offsets};
 
 /// Called with the last epoch after everything has been read. That epoch closes soon after, not before.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::formats::Records;
 use crate::formats::feed::LineRules;
-use dupflow_core::codec::Changes;
+use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::{DocId, Letter, Position};
 
 /// Records of one input and one partition, in order of offset, not yet decoded.

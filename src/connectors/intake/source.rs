@@ -13,8 +13,8 @@ use super::queue::{Closed, Refused};
 use super::queue::{EpochLimits, Queue};
 use super::texts::Texts;
 use crate::formats::InputProgress;
-use dupflow_core::backlog::Backlog;
-use dupflow_core::origins::Origins;
+use dupflow_core::run::backlog::Backlog;
+use dupflow_core::run::origins::Origins;
 use dupflow_core::time::{Clock, Offsets};
 
 /// Publishes how far the output covers a source: all records before these offsets (exclusive).

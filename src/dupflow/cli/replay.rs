@@ -28,7 +28,7 @@ use crate::pipeline::{self, Job, Mode, RunError, Summary};
 use dupflow_connectors::inputs::{Input, Staying};
 use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
 use dupflow_connectors::kafka::broker::Connection;
-use dupflow_core::metrics::Counter;
+use dupflow_core::run::metrics::Counter;
 use dupflow_core::time::SystemClock;
 use dupflow_engine::processes::Processes;
 

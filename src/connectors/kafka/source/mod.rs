@@ -51,7 +51,7 @@ use crate::formats::Shape;
 use crate::intake::{Announce, AsOf, EpochLimits, Gap, Look, Reader, Source, SourceError, Texts, Tombstones};
 use crate::kafka::Start;
 use crate::kafka::broker::{Admin, Connection, Consumer, Failure, let_go};
-use dupflow_core::backlog::Backlog;
+use dupflow_core::run::backlog::Backlog;
 use dupflow_core::time::{Offsets, unix_milliseconds};
 
 /// A topic as source.
