@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dupflow::connectors::formats::{Format, Shape};
+use dupflow::connectors::intake::{FoundText, NoText, Source as _, Texts};
+use dupflow::connectors::kafka::{Kafka, Start};
 use dupflow::connectors::mark::{Mark, Standing};
 use dupflow::connectors::sink::{Envelope, KafkaOutput, KafkaSink, Sink};
-use dupflow::connectors::source::{Format, FoundText, Kafka, NoText, Shape, Source as _, Start, Texts};
 use dupflow::core::cluster::{ClusterKind, Clusters, Report};
 use dupflow::core::doc::{DocId, Position};
 use dupflow::core::oracle;
@@ -349,7 +351,7 @@ fn what_is_gone_says_so(broker: &Broker) {
     assert_eq!(told("b", 1), "offset 1 has expired: the partition holds what comes from offset 2 on");
     assert_eq!(told("c", 2), "three");
     // Nobody answers: no text at this moment, and one later.
-    let nowhere = dupflow::connectors::broker::Connection {
+    let nowhere = dupflow::connectors::kafka::broker::Connection {
         brokers: "127.0.0.1:1".to_owned(),
         patience: Duration::from_millis(300),
         ..broker.connection()

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use super::counted;
 use crate::config::{Deployment, LetterPlace, SinkPlace, SourcePlace};
-use dupflow_connectors::broker::{Admin, Failure, KEEPS_ALL, KEEPS_MARKS, TopicSettings, Wanted, let_go};
+use dupflow_connectors::kafka::broker::{
+    Admin, Failure, KEEPS_ALL, KEEPS_MARKS, TopicSettings, Wanted, let_go,
+};
 use dupflow_connectors::sink::output_topic;
 
 /// How long a broker is waited for: whoever checks waits for the answer.

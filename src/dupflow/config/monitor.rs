@@ -8,7 +8,7 @@ use super::problem::What;
 use super::raw::Settings;
 use super::settled::{hidden, hidden_file, path, time};
 use super::value::Value;
-use dupflow_connectors::broker::Secret;
+use dupflow_connectors::secret::Secret;
 
 /// The problem of a monitor that this build does not have.
 pub const WITHOUT_MONITOR: &str =

@@ -15,17 +15,18 @@ use crate::config::LetterPlace;
 use crate::config::{
     Deployment, EmitKind, OutputFormat, Plan, SinkPlace, SourcePlace, StatePlace, TablePlace,
 };
-use dupflow_connectors::feed::BadRecord;
+use dupflow_connectors::formats::BadRecord;
+use dupflow_connectors::formats::IdRule;
+#[cfg(feature = "kafka")]
+use dupflow_connectors::formats::Shape;
+use dupflow_connectors::inputs::{Files, Input};
+use dupflow_connectors::intake::{BadRecords, DeadLetter, Share, Source, SourceError};
 use dupflow_connectors::sink::{
     ClusterDeltaLines, ClusterLines, Csv, DeltaLines, Destination, Held, KeepList, LetterFile, Lines, Listed,
     MarkedFile, PairLines, Publication, RowKind, Rows, Sink, StandardError, TableOutput, TableSink,
 };
-#[cfg(feature = "kafka")]
-use dupflow_connectors::source::Shape;
-use dupflow_connectors::source::{
-    BadRecords, DeadLetter, Files, IdRule, Input, Share, Source, SourceError, Table,
-};
 use dupflow_connectors::state::{self, State, StateError};
+use dupflow_connectors::tables::Table;
 use dupflow_core::cluster::Clusters;
 use dupflow_core::run::status::Status;
 use dupflow_core::run::visit::Visitors;
@@ -202,7 +203,7 @@ fn source(plan: &Plan, deployment: &Deployment, inputs: Vec<Input>, share: Share
         #[cfg(feature = "kafka")]
         SourcePlace::Kafka { topic, start, shape, refresh } => {
             let part = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-            Box::new(dupflow_connectors::source::Kafka {
+            Box::new(dupflow_connectors::kafka::Kafka {
                 connection: deployment.kafka.clone(),
                 topic: topic.clone(),
                 start: start.clone(),

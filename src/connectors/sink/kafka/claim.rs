@@ -16,7 +16,7 @@ use rdkafka::producer::{BaseRecord, Producer as _};
 use serde::{Deserialize, Serialize};
 
 use super::{KafkaOutput, read};
-use crate::broker::{Failure, Producer, let_go};
+use crate::kafka::broker::{Failure, Producer, let_go};
 use dupflow_core::time::{Clock, SystemClock};
 
 /// How long a claim may be on its way before the log says that it waits.

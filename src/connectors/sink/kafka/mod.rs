@@ -56,7 +56,7 @@ use transaction::Transactions;
 use super::cluster_changes::{Change, ClusterChanges, Sum, read_now};
 use super::deltas::read_delta;
 use super::{Envelope, Sink, StandardError};
-use crate::broker::{Admin, Connection, Failure, KEEPS_ALL, KEEPS_MARKS, TopicSettings, Wanted};
+use crate::kafka::broker::{Admin, Connection, Failure, KEEPS_ALL, KEEPS_MARKS, TopicSettings, Wanted};
 use crate::mark::{Mark, Standing, Topic};
 use dupflow_core::cluster::{Clusters, Report};
 use dupflow_core::doc::Letter;

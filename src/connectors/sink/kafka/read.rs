@@ -16,7 +16,7 @@ use rdkafka::error::KafkaError;
 use rdkafka::message::Message as _;
 use rdkafka::topic_partition_list::Offset;
 
-use crate::broker::{Connection, Consumer, Failure, find, held, let_go};
+use crate::kafka::broker::{Connection, Consumer, Failure, find, held, let_go};
 use dupflow_core::time::{Clock, SystemClock};
 
 /// How long a step waits before it looks again.

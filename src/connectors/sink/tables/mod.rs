@@ -48,9 +48,9 @@ use changes::Changes;
 
 use super::cluster_changes::ClusterChanges;
 use super::{Sink, StandardError};
-use crate::database::{Address, Failure};
 use crate::failpoint;
 use crate::mark::{Mark, Standing};
+use crate::tables::database::{Address, Failure};
 use dupflow_core::cluster::{ClusterKind, Clusters, Report};
 use dupflow_core::description::Description;
 use dupflow_core::doc::{DocChange, DocId, Facts, Letter};

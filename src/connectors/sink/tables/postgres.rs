@@ -9,10 +9,10 @@ use postgres::{Client, Transaction};
 
 use super::changes::{Changes, parted};
 use super::{LAYOUT, Stand, Store, TableOutput, has_to_write, id, known_layout, pair};
-use crate::broker::Secret;
-use crate::database::postgres::{connect, failure, restored, stored};
-use crate::database::{Failure, patiently, quoted};
 use crate::failpoint;
+use crate::secret::Secret;
+use crate::tables::database::postgres::{connect, failure, restored, stored};
+use crate::tables::database::{Failure, patiently, quoted};
 use dupflow_core::cluster::Report;
 use dupflow_core::doc::{DocId, Facts, Position};
 use dupflow_core::pair::{Cause, DocPair, Evidence};

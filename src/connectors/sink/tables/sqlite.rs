@@ -7,8 +7,8 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehav
 
 use super::changes::{Changes, PairRow, parted};
 use super::{LAYOUT, Stand, Store, TableOutput, has_to_write, id, known_layout, pair};
-use crate::database::{Failure, patiently, quoted, sqlite};
 use crate::failpoint;
+use crate::tables::database::{Failure, patiently, quoted, sqlite};
 use dupflow_core::cluster::Report;
 use dupflow_core::doc::{DocId, Facts, Position};
 use dupflow_core::pair::{Cause, DocPair, Evidence};

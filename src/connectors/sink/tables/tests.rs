@@ -247,8 +247,8 @@ fn postgres_keeps_its_promises() {
             return std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
         }
     };
-    let url = crate::broker::Secret::new(server.url());
-    let mut read = crate::database::postgres::connect(&url, Duration::from_secs(5)).unwrap();
+    let url = crate::secret::Secret::new(server.url());
+    let mut read = crate::tables::database::postgres::connect(&url, Duration::from_secs(5)).unwrap();
     keeps_its_promises(&|run| output(Address::Postgres(url.clone()), run));
     let mut column =
         |sql: &str| -> Vec<String> { read.query(sql, &[]).unwrap().iter().map(|row| row.get(0)).collect() };
@@ -272,7 +272,7 @@ fn postgres_keeps_its_promises() {
 
     // Tables of the layout before are changed; what they hold is the same.
     let before = output(Address::Postgres(url.clone()), "x").store.documents().unwrap();
-    let mut change_back = crate::database::postgres::connect(&url, Duration::from_secs(5)).unwrap();
+    let mut change_back = crate::tables::database::postgres::connect(&url, Duration::from_secs(5)).unwrap();
     change_back
         .batch_execute(&format!(
             "ALTER TABLE {views}pairs\" DROP COLUMN at; ALTER TABLE {views}deltas\" DROP COLUMN at;
@@ -302,7 +302,7 @@ fn rights_are_asked_for(server: &server::Server, owner: &mut ::postgres::Client)
         .unwrap();
     let examine = |schema: &str, user: &str| {
         let url = server.url().replace("//postgres@", &format!("//{user}@"));
-        let url = crate::broker::Secret::new(url);
+        let url = crate::secret::Secret::new(url);
         let place = TableOutput {
             address: Address::Postgres(url),
             schema: schema.to_owned(),
