@@ -1,14 +1,14 @@
-//! The changes of clusters that an output takes: found from those of pairs, written as lines, read back.
-//!
+//! Changes of clusters for an output: derived from pair deltas, written as JSON lines, read back.
 //! ```text
 //! {"epoch":7,"diff":1,"document":"…","cluster":"…"}                  a change of a membership,
-//! {"epoch":7,"diff":1,"cluster":"…","size":123456,"giant":true}      and of a giant, whose members are not told
+//! {"epoch":7,"diff":1,"cluster":"…","size":123456,"giant":true}      a change of a giant
 //! ```
 //!
-//! **Correcting an output.** It holds reports and no pairs. So it is told to hold no pair, and the pairs of
-//! the corpus come as corrections, in pieces. Until the last of them nothing is written but marks, which say
-//! that there are more; then the difference between the reports in the output and those of all pairs is, in
-//! one commit. A run that ends before has written nothing, and does all of it again.
+//! **Correcting an output.** The output holds reports of clusters and no pairs. `pairs` therefore returns an
+//! empty set, and the caller passes every pair of the corpus as a correction, in several commits. Until the
+//! last of these commits only marks are written, with `in_correction` set. The last one writes the difference
+//! between the reports in the output and those of all pairs, in one commit. A run that ends earlier has
+//! written no report, and the next run repeats the correction.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -23,10 +23,10 @@ use crate::metrics::{Counter, Metrics};
 use crate::pair::Delta;
 use crate::time::Epoch;
 
-/// A change of a report, 1 or -1.
+/// A report with its diff, 1 or -1.
 pub(super) type Change = (Report, isize);
 
-/// Clusters that follow the pairs.
+/// Derives changes of clusters from pair deltas.
 #[derive(Debug)]
 pub(super) struct ClusterChanges {
     clusters: Clusters,
@@ -34,28 +34,28 @@ pub(super) struct ClusterChanges {
     correcting: Option<Correcting>,
 }
 
-/// An output that is to be corrected.
+/// State of a correction.
 #[derive(Debug)]
 struct Correcting {
-    /// The reports in the output.
+    /// Reports in the output.
     there: BTreeSet<Report>,
-    /// Those of the pairs that have come so far.
+    /// Reports that follow from the pairs passed so far.
     here: BTreeSet<Report>,
 }
 
 impl ClusterChanges {
-    /// Of clusters that begin empty.
+    /// `clusters` must be empty.
     pub(super) fn new(clusters: Clusters, metrics: Arc<Metrics>) -> Self {
         Self { clusters, metrics, correcting: None }
     }
 
-    /// The output holds these reports, and is to be corrected: up to the commit that ends this, nothing is to
-    /// be written.
+    /// Begins a correction of an output that holds the reports `there`. [`Self::advance`] returns no changes
+    /// until [`Self::corrections`] has returned them.
     pub(super) fn correct(&mut self, there: BTreeSet<Report>) {
         self.correcting = Some(Correcting { there, here: BTreeSet::new() });
     }
 
-    /// Takes an epoch; what is to be written of it, in order.
+    /// Applies the deltas of one epoch. Returns the changes to write, in order.
     pub(super) fn advance(&mut self, deltas: &[Delta]) -> Vec<Change> {
         let changes = self.clusters.advance(deltas);
         count(&changes, &self.metrics);
@@ -67,8 +67,8 @@ impl ClusterChanges {
         Vec::new()
     }
 
-    /// What is to be written in a commit besides, in order: what corrects the output, once all pairs have
-    /// come.
+    /// Further changes to write with this commit, in order: the correction of the output, once `mark` says
+    /// that all pairs have been passed.
     pub(super) fn corrections(&mut self, mark: &Mark) -> Vec<Change> {
         if mark.in_correction {
             return Vec::new();
@@ -82,7 +82,7 @@ impl ClusterChanges {
     }
 }
 
-/// Writes a change, without the end of a line.
+/// Writes a change without a line break.
 pub(super) fn write_change(out: &mut impl Write, epoch: Epoch, (report, diff): &Change) -> io::Result<()> {
     write!(out, "{{\"epoch\":{epoch},\"diff\":{diff},")?;
     if let Report::Member { document, .. } = report {
@@ -93,7 +93,7 @@ pub(super) fn write_change(out: &mut impl Write, epoch: Epoch, (report, diff): &
     write_cluster(out, report)
 }
 
-/// From the key `cluster` to the end of the object.
+/// Writes from the key `cluster` to the end of the object.
 pub(super) fn write_cluster(out: &mut impl Write, report: &Report) -> io::Result<()> {
     out.write_all(b"\"cluster\":")?;
     match report {
@@ -110,7 +110,7 @@ pub(super) fn write_id(out: &mut impl Write, id: &DocId) -> io::Result<()> {
     Ok(serde_json::to_writer(out, id.as_str())?)
 }
 
-/// A change, or what a document or a giant is now, as it is read back.
+/// A line of either kind as read back: a change, or the present state of a document or a giant.
 #[derive(Deserialize)]
 struct Line {
     diff: Option<i8>,
@@ -121,10 +121,10 @@ struct Line {
     giant: bool,
 }
 
-/// A change as it was written.
+/// Parses a line written by [`write_change`].
 ///
 /// # Errors
-/// If it is none.
+/// If the line is no change of a cluster.
 pub(super) fn read_change(line: &[u8]) -> io::Result<(Report, i8)> {
     let report = |Line { diff, document, cluster, size, giant }| {
         let report = match (document, size) {
@@ -138,10 +138,11 @@ pub(super) fn read_change(line: &[u8]) -> io::Result<(Report, i8)> {
     found.ok_or_else(|| wrong("a line of the output is no change of a cluster", line))
 }
 
-/// What the document or the giant of a key is now, as it was written under the key.
+/// Parses a record of the upsert envelope: the present cluster of the document `key`, or the present size of
+/// the giant `key`.
 ///
 /// # Errors
-/// If it is nothing of that.
+/// If the record is neither.
 #[cfg(any(feature = "kafka", test))]
 pub(super) fn read_now(key: &[u8], value: &[u8]) -> io::Result<Report> {
     let id = std::str::from_utf8(key).ok().and_then(DocId::new);
@@ -160,15 +161,15 @@ pub(super) fn read_now(key: &[u8], value: &[u8]) -> io::Result<Report> {
     found.ok_or_else(|| wrong("a record of the output tells of no cluster", value))
 }
 
-/// Reports that were written, added up.
+/// Sum of the diffs of written changes, by report.
 #[derive(Debug, Default)]
 pub(super) struct Sum(BTreeMap<Report, i64>);
 
 impl Sum {
-    /// Adds a change as it was written; they may come in any order.
+    /// Adds a line written by [`write_change`]. The order of calls does not matter.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the line is no change of a cluster.
     pub(super) fn add(&mut self, line: &[u8]) -> io::Result<()> {
         let (report, diff) = read_change(line)?;
         let count = self.0.entry(report);
@@ -176,10 +177,10 @@ impl Sum {
         Ok(())
     }
 
-    /// The reports that the output holds.
+    /// The reports with sum 1.
     ///
     /// # Errors
-    /// If they do not add up to reports.
+    /// If a sum is neither 0 nor 1.
     pub(super) fn reports(mut self) -> io::Result<BTreeSet<Report>> {
         self.0.retain(|_, count| *count != 0);
         match self.0.iter().find(|(_, count)| **count != 1) {
@@ -201,9 +202,10 @@ fn wrong(what: &str, line: &[u8]) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("{what}: {}", String::from_utf8_lossy(line)))
 }
 
-/// Counts the clusters that come and go, by their ids; one of another size or with other members stays.
+/// Counts clusters formed and dissolved, by id. A cluster that only changes its size or members is not
+/// counted.
 pub(super) fn count(changes: &[Change], metrics: &Metrics) {
-    // A cluster is there for as long as the document that names it is in it.
+    // A cluster exists exactly while the document that names it is a member.
     let is_founder =
         |report: &Report| matches!(report, Report::Member { cluster, document } if cluster == document);
     for (_, diff) in changes.iter().filter(|(report, _)| is_founder(report)) {

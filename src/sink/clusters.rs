@@ -1,15 +1,19 @@
-//! Clusters: their changes, or what is left at the end.
+//! Sinks of clusters: every change, or the final clusters.
 //!
 //! ```text
-//! {"epoch":7,"diff":1,"document":"…","cluster":"…"}              ClusterDeltaLines: every change of a membership,
-//! {"epoch":7,"diff":1,"cluster":"…","size":123456,"giant":true}     and of a giant, whose members are not told
-//! {"cluster":"…","members":["…","…"]}                            ClusterLines: what is left at the end
-//! {"cluster":"…","size":123456,"giant":true}
+//! {"epoch":7,"diff":1,"document":"…","cluster":"…"}              ClusterDeltaLines: a change of a membership
+//! {"epoch":7,"diff":1,"cluster":"…","size":123456,"giant":true}  ClusterDeltaLines: a change of a giant
+//! {"cluster":"…","members":["…","…"]}                            ClusterLines: a final cluster
+//! {"cluster":"…","size":123456,"giant":true}                     ClusterLines: a final giant
 //! ```
 //!
-//! In an epoch come members by (document, diff), then giants by (cluster, diff); epochs ascend. At the end
-//! come clusters by id, each with its members in order, then giants by id. Order is that of bytes. What
-//! clusters and giants are: [`crate::cluster`].
+//! Order, by bytes:
+//!
+//! - `ClusterDeltaLines`: epochs ascend. Within an epoch, members by (document, diff), then giants by
+//!   (cluster, diff).
+//! - `ClusterLines`: clusters by id, each with its members in order, then giants by id.
+//!
+//! Clusters and giants are defined in [`crate::cluster`].
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead};
@@ -25,7 +29,7 @@ use crate::metrics::Metrics;
 use crate::pair::{Delta, DocPair};
 use crate::time::{Epoch, Progress};
 
-/// Writes every change of clusters, epoch by epoch; flushes at each commit, so that a reader sees whole
+/// Writes every change of clusters, epoch by epoch. Flushes at each commit, so that a reader sees whole
 /// epochs.
 #[derive(Debug)]
 pub struct ClusterDeltaLines<R> {
@@ -34,14 +38,14 @@ pub struct ClusterDeltaLines<R> {
 }
 
 impl<W: Destination> ClusterDeltaLines<Lines<W>> {
-    /// Writes JSON Lines to `out`, which should be buffered; `clusters` begins empty.
+    /// Writes JSON Lines to `out`, which should be buffered. `clusters` must be empty.
     pub fn new(out: W, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
         Self::of(Lines(out), clusters, metrics)
     }
 }
 
 impl<R: Rows> ClusterDeltaLines<R> {
-    /// The same, in any form.
+    /// As `new`, for any row format.
     pub fn of(out: R, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
         Self { out, changes: ClusterChanges::new(clusters, metrics) }
     }
@@ -56,7 +60,8 @@ impl<R: Rows> Sink for ClusterDeltaLines<R> {
         self.out.take_over()
     }
 
-    /// None: the output holds reports of clusters, which are read, and corrected once all pairs are known.
+    /// Always empty: the output holds reports of clusters. They are read here and corrected once all pairs
+    /// are known.
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
         let mut sum = Sum::default();
         for line in self.out.lines()?.lines() {
@@ -86,7 +91,7 @@ impl<R: Rows> Sink for ClusterDeltaLines<R> {
     }
 }
 
-/// Holds the clusters that the changes accumulate to, and writes them at the end, sorted.
+/// Keeps the clusters that the changes accumulate to, and writes them at the end, sorted.
 #[derive(Debug)]
 pub struct ClusterLines<R> {
     out: R,
@@ -154,7 +159,7 @@ mod tests {
     use crate::metrics::Counter;
     use crate::pair::{DocPair, Evidence, Pair, Similarity};
 
-    /// One epoch for each list of pairs, `+ab` for a pair that comes.
+    /// Deltas of four epochs: `+ab` inserts the pair of a and b, `-ab` removes it.
     const HISTORY: [&str; 4] = ["+ab +bc +xy", "+cd", "+de", "-bc +\"z"];
 
     fn write(mut sink: impl Sink) {
@@ -172,7 +177,7 @@ mod tests {
         sink.finish().unwrap();
     }
 
-    /// Of more than three documents are giants.
+    /// Clusters of more than three documents are giants here.
     fn written(sink: impl FnOnce(&mut Vec<u8>, Clusters, Arc<Metrics>)) -> (String, [u64; 4]) {
         let (mut out, metrics) = (Vec::new(), Arc::new(Metrics::new(0)));
         sink(&mut out, Clusters::new(ClusterKind::Components, 3), Arc::clone(&metrics));
@@ -210,7 +215,7 @@ mod tests {
 {"epoch":4,"diff":-1,"cluster":"a","size":5,"giant":true}
 "#;
         assert_eq!(text, expected);
-        // Formed: a, x; a again, c and the quote. Dissolved: a.
+        // Formed: a, x, a again, c and the quote. Dissolved: a.
         assert_eq!(counts, [5, 1, 1, 1]);
     }
 
@@ -245,8 +250,8 @@ mod tests {
         );
     }
 
-    /// A run that ends while it corrects, and one that does it: what is in the file adds up to the clusters
-    /// of the pairs that are, also of other pairs and of other clusters than those it was written of.
+    /// Corrects an output that was written from other pairs and with another cluster limit. A run that ends
+    /// during the correction changes nothing; the next one completes it in one commit.
     #[test]
     fn an_output_is_corrected_in_one_commit() {
         let folder = tempfile::tempdir().unwrap();
@@ -284,7 +289,7 @@ mod tests {
         let mut first = open(100);
         assert_eq!(step(&mut first, 1, "ab bc xy pq", false), 7);
         drop(first);
-        // Another limit, other pairs.
+        // Another limit and other pairs.
         for (in_correction, lines) in [(true, 7), (false, 15)] {
             let mut second = open(3);
             assert!(second.pairs().unwrap().is_empty());

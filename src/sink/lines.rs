@@ -1,8 +1,8 @@
-//! Deltas and pairs, one a row.
+//! Sinks of pairs: every delta, or the final pairs; one row each.
 //!
 //! ```text
 //! {"epoch":7,"diff":1,"a":"…","b":"…","similarity":0.912109375}      DeltaLines: every change
-//! {"a":"…","b":"…","similarity":0.912109375}                         PairLines: what is left at the end
+//! {"a":"…","b":"…","similarity":0.912109375}                         PairLines: a final pair
 //! ```
 
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use crate::mark::{Mark, Standing};
 use crate::pair::{Delta, DocPair};
 use crate::time::Progress;
 
-/// Writes every delta, epoch by epoch; flushes at each commit, so that a reader sees whole epochs.
+/// Writes every delta, epoch by epoch. Flushes at each commit, so that a reader sees whole epochs.
 pub struct DeltaLines<R> {
     out: R,
     evidence: Option<StandardError>,
@@ -25,20 +25,20 @@ pub struct DeltaLines<R> {
 }
 
 impl<W: Destination> DeltaLines<Lines<W>> {
-    /// Writes JSON Lines to `out`, which should be buffered; with evidence if there is a standard error to
-    /// give, without causes.
+    /// Writes JSON Lines to `out`, which should be buffered. Evidence is written if there is a standard
+    /// error; causes are not.
     pub fn new(out: W, evidence: Option<StandardError>) -> Self {
         Self::of(Lines(out), evidence)
     }
 }
 
 impl<R: Rows> DeltaLines<R> {
-    /// The same, in any form.
+    /// As `new`, for any row format.
     pub fn of(out: R, evidence: Option<StandardError>) -> Self {
         Self { out, evidence, causes: false }
     }
 
-    /// Whether each delta says its cause.
+    /// Sets whether each delta has its cause.
     #[must_use]
     pub fn with_causes(self, causes: bool) -> Self {
         Self { causes, ..self }
@@ -75,7 +75,7 @@ impl<R: Rows> Sink for DeltaLines<R> {
     }
 }
 
-/// Holds the pairs that the deltas accumulate to, and writes them at the end, sorted.
+/// Keeps the pairs that the deltas accumulate to, and writes them at the end, sorted.
 pub struct PairLines<R> {
     out: R,
     evidence: Option<StandardError>,

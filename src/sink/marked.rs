@@ -1,19 +1,19 @@
-//! A file of lines with a mark beside it: exactly once without a broker.
+//! A file of lines with a mark file beside it: exactly once without a broker.
 //!
 //! ```text
 //! deltas.jsonl          lines; the first `length` bytes are durable
 //! deltas.jsonl.mark     {"length":…,"mark":{…}} and a checksum; replaced as a whole
 //! ```
 //!
-//! A commit appends the lines, has the system store them (`fsync`), and then replaces the mark: written
-//! beside, stored, renamed, the folder stored. So a mark never tells of lines that are not there. Whatever
-//! ends the process between two of these steps, the next run finds the old mark or the new one, and cuts off
-//! what lies behind its length. The file is locked while a run has it; the system gives the lock back however
-//! the process ends.
+//! A commit appends the lines and syncs them (`fsync`), then replaces the mark: it writes a new file beside
+//! the old one, syncs it, renames it, and syncs the folder. So a mark never covers lines that are not in the
+//! file. If the process ends between two of these steps, the next run finds the old mark or the new one, and
+//! cuts off everything after its length. A run holds a lock on the file; the system releases it however the
+//! process ends.
 //!
-//! A reader that wants whole commits only reads up to `length`; one that follows the file may see lines of a
-//! commit that is under way, and which a restart takes back. It does not protect against somebody who writes
-//! to the file beside.
+//! A reader that wants whole commits reads up to `length`. A reader that follows the file may see lines of a
+//! commit in progress, which a restart removes. Other programs must not write to the file: the lock is
+//! advisory and does not prevent it.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -33,13 +33,13 @@ pub struct MarkedFile {
     path: PathBuf,
     mark_path: PathBuf,
     file: File,
-    /// Bytes that are durable.
+    /// Durable bytes.
     length: u64,
-    /// What is written since the last commit.
+    /// Written since the last commit.
     lines: Vec<u8>,
 }
 
-/// What stands beside the file.
+/// Contents of the mark file.
 #[derive(Serialize, Deserialize)]
 struct Beside {
     length: u64,
@@ -47,14 +47,13 @@ struct Beside {
 }
 
 impl MarkedFile {
-    /// What stands behind the name of the file in the names of those beside it: the mark, and the one that is
-    /// to replace it.
+    /// Suffixes of the files beside the output: the mark, and its replacement while it is written.
     pub const BESIDE: [&str; 2] = [".mark", ".mark.new"];
 
-    /// Opens the file, or makes it, and locks it. Nothing of it changes yet.
+    /// Opens and locks the file; creates it if it is missing. Its contents do not change yet.
     ///
     /// # Errors
-    /// If it cannot be opened for reading and writing; if another run has it.
+    /// If the file cannot be opened for reading and writing; if another run has locked it.
     pub fn open(path: PathBuf) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
         match file.try_lock() {
@@ -66,7 +65,7 @@ impl MarkedFile {
         Ok(Self { path, mark_path, file, length: 0, lines: Vec::new() })
     }
 
-    /// The mark beside the file, if there is one.
+    /// Reads the mark file; `None` if there is none.
     fn mark(&self) -> io::Result<Option<Beside>> {
         let bytes = match std::fs::read(&self.mark_path) {
             Ok(bytes) => bytes,
@@ -89,14 +88,14 @@ fn checksum(json: &[u8]) -> String {
     format!("{:016x}", hash::bytes(0, json))
 }
 
-/// The path with more behind its name.
+/// The path with `suffix` appended to the file name.
 fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     name.into()
 }
 
-/// Replaces a file by another one that holds these bytes, or leaves it as it is.
+/// Replaces a file atomically, durably: after an error or a crash it has its old contents or `bytes`.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let new = beside(path, ".new");
     let mut file = File::create(&new)?;
@@ -186,8 +185,8 @@ mod tests {
         }
     }
 
-    /// Opens it. A process that another test starts has the lock of the file before, from its fork until its
-    /// exec.
+    /// Opens the file, and tries again while it is locked: a process started by another test holds a copy of
+    /// the lock between its fork and its exec.
     fn open(folder: &tempfile::TempDir) -> MarkedFile {
         let opened = || MarkedFile::open(folder.path().join("out"));
         let is_locked = |file: &std::io::Result<MarkedFile>| {
@@ -214,7 +213,7 @@ mod tests {
         file.write_all(b"never committed\n").unwrap();
         assert_eq!(read(&folder), "one\ntwo\n");
         drop(file);
-        // As if the process had ended between the lines and the mark.
+        // As if the process had ended between writing the lines and replacing the mark.
         let mut torn = OpenOptions::new().append(true).open(folder.path().join("out")).unwrap();
         torn.write_all(b"thr").unwrap();
         file = open(&folder);

@@ -1,4 +1,4 @@
-//! A sink that keeps everything, for tests and examples.
+//! A sink that keeps everything in memory, for tests and examples.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -12,21 +12,21 @@ use crate::mark::{Mark, Standing, Topic};
 use crate::pair::{Delta, DocPair, Pair, Similarity};
 use crate::time::{Epoch, Progress};
 
-/// Collects the deltas as they come.
+/// Collects everything that it is given.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Memory {
     /// Every delta with its epoch.
     pub deltas: Vec<(Epoch, DocPair, isize)>,
-    /// How far every epoch has read.
+    /// The progress of every epoch.
     pub progress: Vec<Progress>,
-    /// The documents alive, as the run derives them that has it, if it is told of them; it does not ask for
-    /// that.
+    /// Live documents, from the changes passed to [`Sink::documents`]; empty in a run that passes none. This
+    /// sink does not request them.
     pub documents: BTreeMap<DocId, Facts>,
-    /// Records that are no events.
+    /// Records that are not valid events.
     pub letters: Vec<Letter>,
     /// The last mark.
     pub mark: Option<Mark>,
-    /// Deltas and letters that are committed.
+    /// Number of committed deltas and letters.
     durable: (usize, usize),
     /// Whether [`Sink::finish`] was called.
     pub finished: bool,
@@ -34,7 +34,7 @@ pub struct Memory {
 
 impl Memory {
     /// The pairs and similarities that the deltas up to `epoch`, inclusive, accumulate to, each with its
-    /// count: 1 everywhere if the law holds.
+    /// count. All counts are 1 if the law holds.
     pub fn accumulated(&self, epoch: Epoch) -> BTreeMap<(Pair<DocId>, Similarity), isize> {
         let mut counts = BTreeMap::new();
         for (_, pair, diff) in self.deltas.iter().filter(|delta| delta.0 <= epoch) {
@@ -46,12 +46,12 @@ impl Memory {
 }
 
 impl Sink for Memory {
-    /// What came after the last commit is gone.
+    /// Drops everything after the last commit.
     fn take_over(&mut self) -> io::Result<Standing> {
         let last = self.mark.as_ref().map_or(0, |mark| mark.progress.epoch);
         self.deltas.truncate(self.durable.0);
         self.letters.truncate(self.durable.1);
-        // All are told again.
+        // The next run passes all documents again.
         self.documents.clear();
         self.progress.retain(|progress| progress.epoch <= last);
         Ok(self.mark.clone().map_or(Standing::New, |mark| Standing::At(Box::new(mark))))
@@ -97,7 +97,7 @@ impl Sink for Memory {
     }
 }
 
-/// So that somebody else can look into it.
+/// A sink that a test can inspect while a run uses it.
 impl<S: Sink> Sink for Arc<Mutex<S>> {
     fn look(&mut self) -> io::Result<Option<Standing>> {
         self.lock().look()
@@ -148,7 +148,7 @@ impl<S: Sink> Sink for Arc<Mutex<S>> {
 mod tests {
     use super::*;
 
-    /// Writes to a topic, and remembers since when it is live.
+    /// Has a topic, and records the epoch passed to `live`.
     #[derive(Default)]
     struct Live(Option<Epoch>);
 

@@ -1,9 +1,9 @@
 //! Rows as a Parquet file: columns of strings, of 64-bit integers and of doubles, compressed with zstd, with
 //! statistics.
 //!
-//! Rows are gathered until they take [`GROUP_BYTES`], and are a row group then. The footer, without which
-//! nobody can read the file, is written when the output is finished: a Parquet file is whole at the end, or
-//! none.
+//! Rows are buffered until they take [`GROUP_BYTES`], and are then written as a row group. A Parquet file
+//! cannot be read without its footer, which [`Rows::finish`] writes: the file is complete after that, and
+//! unreadable before.
 
 use std::fmt;
 use std::io::{self, BufRead, Write};
@@ -19,25 +19,25 @@ use parquet::schema::types::Type;
 use super::rows::{Cell, Holds, Row, RowKind, Rows};
 use crate::mark::{Mark, Standing};
 
-/// Bytes of cells from which on, inclusive, rows are written as a group.
+/// Bytes of buffered cells, inclusive, at which a row group is written.
 const GROUP_BYTES: usize = 64 << 20;
 
-/// What a cell takes beside its text, in bytes, about.
+/// Approximate bytes of a cell besides its text.
 const CELL_BYTES: usize = 40;
 
-/// Rows as a Parquet file, which is whole once it is finished.
+/// Writes rows as a Parquet file, which is readable once it is finished.
 pub struct Parquet<W: Write + Send> {
-    /// None once it is finished.
+    /// `None` once the file is finished.
     writer: Option<SerializedFileWriter<W>>,
     columns: Vec<Column>,
     bytes: usize,
 }
 
-/// The cells of a column that are not written yet.
+/// The buffered cells of a column.
 struct Column {
     holds: Holds,
     values: Values,
-    /// Of each row, whether it has a value; only where some have none.
+    /// For each row, 1 if it has a value, else 0; used only in optional columns.
     present: Vec<i16>,
 }
 
@@ -48,10 +48,10 @@ enum Values {
 }
 
 impl<W: Write + Send> Parquet<W> {
-    /// Writes rows of a kind.
+    /// `kind` decides the columns.
     ///
     /// # Errors
-    /// Those of the destination.
+    /// Any error of the destination.
     pub fn new(out: W, kind: RowKind) -> io::Result<Self> {
         let columns = kind.columns();
         let fields = columns.iter().map(|(name, holds)| field(name, *holds)).collect::<Result<_, _>>();
@@ -66,7 +66,7 @@ impl<W: Write + Send> Parquet<W> {
         Ok(Self { writer: Some(writer), columns, bytes: 0 })
     }
 
-    /// Writes the rows that are gathered.
+    /// Writes the buffered rows as a row group; nothing if there are none.
     fn write_group(&mut self) -> io::Result<()> {
         let Some(writer) = &mut self.writer else { return Ok(()) };
         if std::mem::take(&mut self.bytes) == 0 {
@@ -107,7 +107,7 @@ impl Column {
         matches!(self.holds, Holds::MaybeText | Holds::MaybeWhole)
     }
 
-    /// Takes a cell; the bytes that it takes, about.
+    /// Buffers a cell. Returns its approximate size in bytes.
     fn push(&mut self, cell: Cell<'_>) -> io::Result<usize> {
         let is_optional = self.is_optional();
         if is_optional {
@@ -171,7 +171,7 @@ impl<W: Write + Send> Rows for Parquet<W> {
         Err(io::Error::new(io::ErrorKind::Unsupported, "a Parquet file is not read back"))
     }
 
-    /// Nothing of the file can be read before its end.
+    /// Does nothing: no row of the file can be read before its footer is written.
     fn commit(&mut self, _: &Mark) -> io::Result<()> {
         Ok(())
     }

@@ -1,8 +1,9 @@
-//! What outputs are made of: rows, and the forms in which they are written.
+//! Rows of outputs, and the formats in which they are written.
 //!
-//! A sink says what each row is; a form says how it is written. [`Lines`] writes one JSON object a line.
-//! Forms of columns write [cells](Row::cells) under the names that the [kind](RowKind) of an output gives
-//! them; a cluster that is one line with a list of its members is one row for each member there.
+//! A sink decides what a row is; a format, an implementation of [`Rows`], decides how it is written.
+//! [`Lines`] writes one JSON object a line. Formats with columns write [cells](Row::cells) under the column
+//! names of a [`RowKind`]. A cluster is one line in JSON, with a list of its members, and one row for each
+//! member in a format with columns.
 
 use std::io::{self, BufRead};
 
@@ -18,23 +19,22 @@ use crate::time::Epoch;
 /// One row of an output.
 #[expect(missing_debug_implementations, reason = "a standard error is a function")]
 pub enum Row<'a> {
-    /// A change of a pair; with its evidence if there is a standard error to give, and its cause if that is
-    /// told.
+    /// A change of a pair.
     Delta {
         /// The epoch of the change.
         epoch: Epoch,
         /// The change.
         delta: &'a Delta,
-        /// The standard error, if evidence is told.
+        /// Standard errors, if the row has evidence.
         evidence: Option<&'a StandardError>,
-        /// Whether the cause is told.
+        /// Whether the row has the cause.
         causes: bool,
     },
     /// A pair.
     Pair {
         /// The pair.
         pair: &'a DocPair,
-        /// The standard error, if evidence is told.
+        /// Standard errors, if the row has evidence.
         evidence: Option<&'a StandardError>,
     },
     /// A change of a cluster.
@@ -44,47 +44,47 @@ pub enum Row<'a> {
         /// The change.
         change: &'a Change,
     },
-    /// A cluster, with all its members, sorted.
+    /// A cluster with all its members, sorted.
     Cluster {
         /// Its name.
         cluster: &'a DocId,
         /// Its members.
         members: &'a [&'a DocId],
     },
-    /// A cluster that is told by its size.
+    /// A cluster above the cluster limit: only its size is written.
     Giant {
-        /// What is told: a [`Report::Giant`].
+        /// Always a [`Report::Giant`].
         report: &'a Report,
     },
-    /// A document that stays.
+    /// A document to keep.
     Kept {
         /// Its id.
         id: &'a DocId,
     },
-    /// A document that goes.
+    /// A document to remove.
     Removed {
         /// Its id.
         id: &'a DocId,
-        /// The document that stays for it.
+        /// The document kept in its place.
         kept: &'a DocId,
-        /// The cluster that both are in.
+        /// The cluster of both.
         cluster: &'a DocId,
     },
 }
 
-/// What the rows of an output are: all of one kind.
+/// The kind of all rows of one output; decides the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowKind {
     /// [`Row::Delta`].
     Deltas {
-        /// Whether evidence is told.
+        /// Whether rows have evidence.
         evidence: bool,
-        /// Whether causes are told.
+        /// Whether rows have causes.
         causes: bool,
     },
     /// [`Row::Pair`].
     Pairs {
-        /// Whether evidence is told.
+        /// Whether rows have evidence.
         evidence: bool,
     },
     /// [`Row::Cluster`] and [`Row::Giant`].
@@ -97,71 +97,71 @@ pub enum RowKind {
     Removed,
 }
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
-    /// Text, in every row.
+    /// Text; never missing.
     Text,
-    /// Text, or nothing.
+    /// Text, or missing.
     MaybeText,
-    /// A whole number of 64 bits, in every row.
+    /// A signed 64-bit integer; never missing.
     Whole,
-    /// A whole number of 64 bits, or nothing.
+    /// A signed 64-bit integer, or missing.
     MaybeWhole,
-    /// A number of 64 bits with a fraction, in every row.
+    /// A 64-bit float; never missing.
     Real,
 }
 
-/// What a row has in a column.
+/// The value of a row in a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell<'a> {
-    /// Nothing.
+    /// Missing.
     Nothing,
     /// Text.
     Text(&'a str),
-    /// A whole number.
+    /// An integer.
     Whole(i64),
-    /// A number with a fraction.
+    /// A float.
     Real(f64),
 }
 
-/// Where rows are written to, in one form.
+/// Writes rows in one format.
 ///
-/// Contract: as [`Sink`](super::Sink), of which calls are handed on; rows between two commits belong to the
-/// second one.
+/// Contract: that of [`Sink`](super::Sink) for the calls of the same names. Rows written between two commits
+/// belong to the second one.
 pub trait Rows {
     /// Writes a row.
     ///
     /// # Errors
-    /// Those of the destination.
+    /// Any error of the destination.
     fn row(&mut self, row: &Row<'_>) -> io::Result<()>;
 
     /// See [`Sink::take_over`](super::Sink::take_over).
     ///
     /// # Errors
-    /// Those of the destination.
+    /// Any error of the destination.
     fn take_over(&mut self) -> io::Result<Standing>;
 
     /// The durable rows as JSON Lines.
     ///
     /// # Errors
-    /// Those of the destination; that rows of this form are not read back.
+    /// Any error of the destination; [`io::ErrorKind::Unsupported`] if this format cannot be read back.
     fn lines(&mut self) -> io::Result<Box<dyn BufRead>>;
 
     /// See [`Sink::commit`](super::Sink::commit).
     ///
     /// # Errors
-    /// Those of the destination.
+    /// Any error of the destination.
     fn commit(&mut self, mark: &Mark) -> io::Result<()>;
 
-    /// Writes out everything that is still held.
+    /// Writes out everything that is still buffered.
     ///
     /// # Errors
-    /// Those of the destination.
+    /// Any error of the destination.
     fn finish(&mut self) -> io::Result<()>;
 }
 
-/// JSON Lines.
+/// Writes rows as JSON Lines.
 #[derive(Debug)]
 pub struct Lines<W>(pub W);
 
@@ -227,7 +227,7 @@ impl<W: Destination> Rows for Lines<W> {
 }
 
 impl RowKind {
-    /// The columns of its rows, in order: names as they are the keys of JSON Lines.
+    /// Names and types of the columns, in order. The names are the keys of JSON Lines.
     pub fn columns(self) -> Vec<(&'static str, Holds)> {
         const PAIR: [(&str, Holds); 3] =
             [("a", Holds::Text), ("b", Holds::Text), ("similarity", Holds::Real)];
@@ -258,7 +258,8 @@ impl RowKind {
 }
 
 impl<'a> Row<'a> {
-    /// The cells of a row, in the order of its columns: of a cluster, those of one row for each member.
+    /// Calls `each` with the cells of the row, in the order of the columns; for a cluster, once for each
+    /// member.
     pub(super) fn cells(&self, each: &mut dyn FnMut(&[Cell<'a>]) -> io::Result<()>) -> io::Result<()> {
         let id = |id: &'a DocId| Cell::Text(id.as_str());
         match *self {
@@ -286,7 +287,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// A number that is counted, and is no more than 2^63 - 1.
+/// An integer cell; values above 2^63 - 1 become 2^63 - 1.
 fn whole<'a>(number: impl TryInto<i64>) -> Cell<'a> {
     Cell::Whole(number.try_into().unwrap_or(i64::MAX))
 }
@@ -306,7 +307,7 @@ fn pair<'a>(
     cells.extend(cause.map(|cause| Cell::Text(cause.name())));
 }
 
-/// Document, cluster and size.
+/// The cells of document, cluster and size.
 fn reported(report: &Report) -> [Cell<'_>; 3] {
     match report {
         Report::Member { cluster, document } => {

@@ -1,8 +1,8 @@
-//! An output that is there as a whole, or not at all.
+//! An output that appears completely, or not at all.
 //!
-//! What is written is held back until it is [published](Publication::publish): of a file, in another one
-//! beside it, which takes its place then; of a stream, in memory. A [`Publication`] that is dropped leaves
-//! nothing behind, and what a file held before stays.
+//! The bytes are held back until [`Publication::publish`]: those of a file in a hidden file beside it, which
+//! then replaces it; those of a stream in memory. A [`Publication`] dropped before that removes the hidden
+//! file, and the old contents of the file stay.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -13,43 +13,44 @@ use parking_lot::Mutex;
 
 use super::Destination;
 
-/// What is written and not published yet. Whoever writes to it flushes it at the end.
+/// A writer whose bytes are held back until they are published. The user of the writer must flush it at the
+/// end.
 #[derive(Debug)]
 pub struct Held(Shared);
 
-/// Publishes what is held.
+/// Publishes the bytes written to its [`Held`].
 #[derive(Debug)]
 pub struct Publication(Shared);
 
 type Shared = Arc<Mutex<Place>>;
 
-/// Where it is held, and where it is to be.
+/// Where the bytes are held, and where they go.
 enum Place {
-    /// In a file, made with the first byte, which is to be the other one.
+    /// Bytes are in the file `beside`, created with the first byte, which will be renamed to `path`.
     File { beside: PathBuf, path: PathBuf, open: Option<File> },
-    /// In memory, to be written there.
+    /// Bytes are in memory and will be written to the stream.
     Memory(Vec<u8>, Box<dyn Write + Send>),
-    /// It has been published.
+    /// They have been published.
     Published,
 }
 
 impl Held {
-    /// Holds back the contents of a file. `run` is a name that no other run has.
+    /// Holds back the contents of a file. `run` must be unique to the run.
     ///
     /// # Errors
-    /// If no file can be made beside it.
+    /// If no file can be created beside it.
     pub fn of_file(path: &Path, run: &str) -> io::Result<(Self, Publication)> {
-        // Where it is a link, the file that it leads to.
+        // Follow a symbolic link to its target.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_string_lossy();
         let beside = path.with_file_name(format!(".{name}.{run}.part"));
-        // Found before the run, and not after it.
+        // Fail here, before the run, and not after it.
         File::create(&beside)?;
         fs::remove_file(&beside)?;
         Ok(shared(Place::File { beside, path, open: None }))
     }
 
-    /// Holds back what is to be written to a stream.
+    /// Holds back what is written to a stream.
     pub fn of_stream(out: Box<dyn Write + Send>) -> (Self, Publication) {
         shared(Place::Memory(Vec::new(), out))
     }
@@ -80,10 +81,10 @@ impl Write for Held {
 impl Destination for Held {}
 
 impl Publication {
-    /// Puts what is held in its place.
+    /// Publishes the bytes. Later calls do nothing.
     ///
     /// # Errors
-    /// Those of the destination; of a file, what it held before is still there.
+    /// Any error of the destination. A file keeps its old contents then.
     pub fn publish(&self) -> io::Result<()> {
         let mut place = self.0.lock();
         match &mut *place {
@@ -110,7 +111,7 @@ impl Drop for Publication {
     fn drop(&mut self) {
         let place = self.0.lock();
         if let Place::File { beside, .. } = &*place {
-            // It may never have been made.
+            // The file may not exist yet.
             fs::remove_file(beside).unwrap_or(());
         }
     }
@@ -148,7 +149,7 @@ mod tests {
         let is = |text: &str, files| (text.to_owned(), files);
         assert_eq!((write("after", false), found()), (is("before", 2), is("before", 1)));
         assert_eq!((write("after", true), found()), (is("before", 2), is("after", 1)));
-        // Of nothing, nothing is published all the same.
+        // An empty output is published too.
         assert_eq!((write("", true), found().0), (is("after", 1), String::new()));
         assert!(Held::of_file(Path::new("/nowhere/at/all"), "r").is_err());
     }
