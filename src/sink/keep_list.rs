@@ -7,8 +7,8 @@
 //!
 //! Input: changes of pairs and of documents. Output: at the end of the input, the list, sorted by id. Every
 //! live document is in exactly one of the two lists; one without tokens is in no pair, and so is kept.
-//! Clusters are read from the graph of pairs: a giant, of which other outputs report only the size, is handled
-//! like any other cluster.
+//! Clusters are read from the graph of pairs: a giant, of which other outputs report only the size, is
+//! handled like any other cluster.
 
 use std::collections::BTreeMap;
 use std::fmt;

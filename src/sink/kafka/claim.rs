@@ -1,11 +1,11 @@
-//! Which run writes under a transactional id: the one that claimed it last.
+//! Claims of a transactional id: only the run with the last claim may write.
 //!
-//! A run claims the id by a record in the topic of marks, and then takes it at the broker. The order of the
-//! claims in that topic is the order of the runs. A run whose producer has lost the id reads the claims:
-//! behind a later one it ends, and never takes the id back. So a process that was stopped for a while and
-//! goes on ends by itself, and its successor stays, however often the two meet.
+//! A run first writes a claim to the topic of marks, and then initializes its producer with the id. The order
+//! of the claims in that topic is the order of the runs. A run whose producer is fenced reads the claims. If
+//! a later claim exists, it ends and does not take the id back. So a process that was suspended and resumes
+//! ends by itself and its successor continues, however often they fence each other.
 //!
-//! A claim has a key of its own: the transactional id, a zero byte, `claim`. Its value names the run. It is
+//! Key of a claim: the transactional id, a zero byte, `claim`. Value: the name of the run. The claim is
 //! written outside of any transaction, since the run does not have the id yet.
 
 use std::io;
@@ -19,16 +19,16 @@ use super::{KafkaOutput, read};
 use crate::broker::{Failure, Producer, let_go};
 use crate::time::{Clock, SystemClock};
 
-/// How long a claim may be on its way before the log says that it waits.
+/// Time without an acknowledgement after which the log says that the claim is waiting.
 const CALL: Duration = Duration::from_secs(5);
 
-/// How long is waited for an answer of the broker before it is looked for again.
+/// How long one poll of the producer lasts.
 const STEP: Duration = Duration::from_millis(20);
 
-/// What the key of a claim ends with.
+/// Suffix of the key of a claim.
 const KIND: &[u8] = b"\0claim";
 
-/// The value of a claim.
+/// Value of a claim, as JSON.
 #[derive(Serialize, Deserialize)]
 struct Value {
     run: String,
@@ -38,12 +38,12 @@ struct Value {
 #[derive(Debug)]
 pub(super) struct Claim {
     key: Vec<u8>,
-    /// Before this offset of the topic of marks there is no later claim.
+    /// No later claim exists before this offset of the topic of marks.
     from: u64,
 }
 
 impl Claim {
-    /// Claims the id, behind all claims that are there.
+    /// Writes a claim after all existing ones.
     pub(super) fn make(output: &KafkaOutput) -> Result<Self, Failure> {
         let KafkaOutput { connection, progress_topic, transactional_id, run, .. } = output;
         let from = read::end(connection, progress_topic).map_err(|error| told(&error))?;
@@ -56,10 +56,10 @@ impl Claim {
         written.map(|()| Self { key, from })
     }
 
-    /// Whether this run is still the last one that has claimed the id.
+    /// Checks that no later run has claimed the id.
     ///
     /// # Errors
-    /// [`Failure::Fenced`] if it is not.
+    /// [`Failure::Fenced`] if one has.
     pub(super) fn judge(&mut self, output: &KafkaOutput) -> Result<(), Failure> {
         let KafkaOutput { connection, progress_topic, transactional_id, run, .. } = output;
         let mut last = None;
@@ -89,7 +89,7 @@ impl Claim {
     }
 }
 
-/// Writes a claim; waits until it is stored.
+/// Writes a claim and waits until the broker has stored it.
 fn write(producer: &Producer, topic: &str, key: &[u8], value: &[u8]) -> Result<(), Failure> {
     let what = format!("topic \"{topic}\"");
     loop {

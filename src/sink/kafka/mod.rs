@@ -1,43 +1,50 @@
-//! A topic as sink, exactly once.
+//! A Kafka topic as sink, exactly once.
 //!
 //! ```text
-//!  epochs ─▶ Outgoing ─▶ one transaction ─┬─▶ topic         key: a NUL b, value: the delta, or the pair as it is now; of clusters
-//!            encoded      per commit      │                 key: the document, value: its change, or its cluster as it is now
-//!                                         ├─▶ dead letters  records that are no events
+//! ```
+//!  epochs ─▶ Outgoing ─▶ one transaction ─┬─▶ topic         key and value: see below
+//!            encoded      per commit      ├─▶ dead letters  records that are not valid events
 //!                                         └─▶ progress      key: the transactional id, value: the mark
 //! ```
 //!
-//! All of a commit is in one transaction, the [mark](Mark) too: whoever reads committed records
-//! (`isolation.level=read_committed`) finds both or neither. A reader of uncommitted records finds what was
-//! aborted as well.
+//! | result | key | value (delta envelope) | value (upsert envelope) |
+//! |---|---|---|---|
+//! | pairs | a NUL b | the delta | the pair as it is now |
+//! | clusters | the document | the change of its membership | its cluster now |
 //!
-//! **Why no epoch is lost or doubled.** Invariant: *every transaction of a run is built on the last mark in
-//! the topic*, which the run has read, or written itself; its deltas are those that lead from there to its
-//! own mark. It holds whatever the race, for these reasons:
+//! The deltas, the dead letters and the [mark](Mark) of a commit are one transaction. A consumer of committed
+//! records (`isolation.level=read_committed`) sees all of them or none. A consumer of uncommitted records
+//! also sees aborted ones.
 //!
-//! 1. A producer that has the transactional id ends all others that had it: at the moment of
-//!    `init_transactions` their open transaction is aborted, or, if its commit has begun, completed before
-//!    the call returns. So what is read *after* that call is the last mark, and it stays so until this
-//!    producer commits or another one takes the id.
-//! 2. A commit ends in one of three ways. It succeeded: the mark is the last one. It failed before the broker
-//!    was asked to commit, and was aborted: nothing of it will ever be seen, and the same is written again,
-//!    on the same mark. Or nobody knows (the answer is lost, the transaction timed out, the id was taken):
-//!    then the producer is given up, a new one takes the id (1), and the last mark is read. It is the one
-//!    that was being written: the commit had succeeded. It is the one before: nothing of it was written, and
-//!    it is written again. It is any other: another run writes here, and this one ends.
+//! **Why no epoch is lost or doubled.** Invariant: *every transaction of a run builds on the last mark in the
+//! topic*, which the run has read or written itself; its deltas lead from that mark to its own. This holds in
+//! every race:
+//!
+//! 1. A producer that takes the transactional id fences all earlier producers with it: during
+//!    `init_transactions` the broker aborts their open transaction or, if its commit has begun, completes it
+//!    before the call returns. So the mark read *after* that call is the last one. It stays the last one
+//!    until this producer commits or another one takes the id.
+//! 2. A commit has one of three outcomes. It succeeds: its mark is the last one. It fails before the broker
+//!    is asked to commit, and is aborted: no consumer of committed records will see it, and the same records
+//!    are written again, on the same mark. Or the outcome is unknown (the answer was lost, the transaction
+//!    timed out, another producer took the id): then this run drops the producer, takes the id with a new one
+//!    (1), and reads the last mark. If that is the mark being written, the commit had succeeded. If it is the
+//!    mark before, nothing was written, and the records are written again. If it is any other mark, another
+//!    run writes here, and this one ends.
 //! 3. Marks of two runs differ, since each has the name of its run. A run that finds a mark writes it again
-//!    under its own name before anything else. So of two runs that take the id from each other in turn, the
-//!    first that commits has won: the other one finds a mark that is neither of its two, and ends.
+//!    under its own name before anything else. So if two runs take the id from each other in turn, the first
+//!    one to commit wins: the other one then reads a mark that is neither of its two, and ends.
 //!
-//! **Which of two runs stays.** The later one. A run [claims](claim) the id before it takes it. It reads
-//! the claims before it takes the id again and after it has, and ends behind a later one. A run that takes
-//! the id while its successor starts writes nothing: either it sees the claim before, or after; and its
-//! successor, whose producer is then fenced, finds its own claim to be the last and takes the id back.
+//! **Which of two runs continues.** The later one. A run writes a [claim](claim) before it takes the id.
+//! Before and after it takes the id again, it reads the claims, and ends if there is a later one. A run that
+//! takes the id while its successor starts writes nothing, because it reads the later claim before or after
+//! that. The successor, whose producer is then fenced, finds that its own claim is the last, and takes the id
+//! back.
 //!
-//! What waits: a broker that is away is waited for without end; what is being written is kept until it is
-//! durable. Memory is bounded by what the committer hands over for one commit.
+//! Waiting: an unreachable broker is waited for without limit. Records are kept in memory until they are
+//! durable; the committer bounds them by what it passes for one commit.
 //!
-//! What it does not do: keep a transaction open between commits; clean the topics up.
+//! What it does not do: keep a transaction open between commits; clean up the topics.
 
 mod claim;
 mod outgoing;
@@ -64,28 +71,28 @@ use crate::metrics::Metrics;
 use crate::pair::{Delta, DocPair, Evidence};
 use crate::time::{Epoch, Progress};
 
-/// How long a look waits for transactions that are open: those of a run that is well end sooner.
+/// How long [`Sink::look`] waits for open transactions. Those of a healthy run end sooner.
 const DECIDED: Duration = Duration::from_secs(2);
 
-/// Where results go.
+/// Settings of the output.
 #[derive(Clone, Debug)]
 pub struct KafkaOutput {
-    /// How brokers are reached.
+    /// Addresses and settings of the brokers.
     pub connection: Connection,
-    /// The topic of the result.
+    /// Topic of the deltas.
     pub topic: String,
-    /// The topic of marks: one partition, compacted. Several pipelines may share it.
+    /// Topic of the marks: one partition, compacted. Several pipelines may share it.
     pub progress_topic: String,
-    /// The name under which one run at a time writes.
+    /// At most one run writes under this id at a time.
     pub transactional_id: String,
-    /// What values are.
+    /// Form of the values.
     pub envelope: Envelope,
-    /// The topic of records that are no events, if they are kept.
+    /// Topic of records that are not valid events, if they are kept.
     pub dead_letter: Option<String>,
-    /// How long a transaction may take before the broker aborts it, at most what the broker allows (15
-    /// minutes by default).
+    /// Time after which the broker aborts an open transaction. At most what the broker allows, 15 minutes by
+    /// default.
     pub timeout: Duration,
-    /// The name of the run, which no other one has.
+    /// Name of the run; unique.
     pub run: String,
 }
 
@@ -93,40 +100,41 @@ pub struct KafkaOutput {
 pub struct KafkaSink {
     output: KafkaOutput,
     evidence: Option<StandardError>,
-    /// If it is their changes that are written, and not those of pairs.
+    /// Present if changes of clusters are written instead of pairs.
     clusters: Option<ClusterChanges>,
     outgoing: Outgoing,
     transactions: Transactions,
     /// The last mark in the topic, on which the next commit builds.
     known: Option<Mark>,
-    /// Which topic the output is, once it has been looked at.
+    /// The output topic, once it has been looked up.
     found: Option<Topic>,
 }
 
 impl KafkaSink {
-    /// Whether each delta says its cause, each pair as it is now that of its last change.
+    /// Sets whether values have causes: of each delta its own, of a pair as it is now that of its last
+    /// change.
     #[must_use]
     pub fn with_causes(mut self, causes: bool) -> Self {
         self.outgoing.causes = causes;
         self
     }
 
-    /// A sink that has reached nothing yet; with evidence if there is a standard error to give.
+    /// Connects to nothing yet. Evidence is written if there is a standard error.
     ///
-    /// Causes are not told, if they are not [asked for](Self::with_causes).
+    /// Causes are not written unless [requested](Self::with_causes).
     pub fn new(output: KafkaOutput, evidence: Option<StandardError>) -> Self {
         let transactions = Transactions::new(&output);
         let outgoing = Outgoing::default();
         Self { output, evidence, clusters: None, outgoing, transactions, known: None, found: None }
     }
 
-    /// The same, for the changes of clusters, which begin empty.
+    /// As [`Self::new`], but writes changes of clusters. `clusters` must be empty.
     pub fn of_clusters(output: KafkaOutput, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
         let changes = ClusterChanges::new(clusters, metrics);
         Self { clusters: Some(changes), ..Self::new(output, None) }
     }
 
-    /// Gathers changes of clusters.
+    /// Encodes changes of clusters for the next commit.
     fn gather(&mut self, epoch: Epoch, changes: &[Change]) -> io::Result<()> {
         match self.output.envelope {
             Envelope::Delta => self.outgoing.changes(epoch, changes),
@@ -134,7 +142,7 @@ impl KafkaSink {
         }
     }
 
-    /// The reports of clusters in the topic.
+    /// The reports of clusters that the topic holds.
     fn reports(&self) -> io::Result<BTreeSet<Report>> {
         let topic = &self.output.topic;
         let named = |error: io::Error| wrong(format!("topic \"{topic}\": {error}"));
@@ -161,7 +169,7 @@ impl KafkaSink {
         }
     }
 
-    /// The first offset that the output does not hold any more, with its partition, if records have expired.
+    /// The first partition whose records have partly expired, with the first offset it still holds.
     fn expired(&self) -> Result<Option<(u32, u64)>, Failure> {
         let admin = Admin::new(&self.output.connection)?;
         let found = admin.find(&self.output.topic)?;
@@ -174,7 +182,7 @@ impl KafkaSink {
         Ok(None)
     }
 
-    /// That the output holds all that has been written to it: what it adds up to is wrong otherwise.
+    /// Checks that no record of the output has expired. Without all of them the accumulated deltas are wrong.
     fn whole(&self) -> io::Result<()> {
         match self.expired().map_err(told)? {
             None => Ok(()),
@@ -187,7 +195,7 @@ impl KafkaSink {
         }
     }
 
-    /// Whether the output holds a committed record; open transactions are waited for no longer than this.
+    /// Whether the output holds a committed record. Waits for open transactions no longer than `bound`.
     fn holds_records(&self, bound: Option<Duration>) -> io::Result<bool> {
         let mut holds = false;
         let read = read::topic_within(&self.output.connection, &self.output.topic, bound, |_, _| {
@@ -197,7 +205,7 @@ impl KafkaSink {
         if holds { Ok(true) } else { read.map(|()| false) }
     }
 
-    /// What stands in the output without a mark.
+    /// What an output without a mark holds.
     fn unmarked(&self, bound: Option<Duration>) -> io::Result<Standing> {
         if !self.holds_records(bound)? {
             return Ok(Standing::New);
@@ -208,7 +216,7 @@ impl KafkaSink {
         )))
     }
 
-    /// Makes the topics that are missing, so that the broker's own retention takes nothing from them.
+    /// Creates missing topics, with retention settings under which the broker deletes nothing.
     fn topics(&mut self) -> Result<(), Failure> {
         let admin = Admin::new(&self.output.connection)?;
         let progress = &self.output.progress_topic;
@@ -229,7 +237,7 @@ impl KafkaSink {
         Ok(())
     }
 
-    /// Writes what has been gathered, with a mark, in one transaction; whatever happens meanwhile, once.
+    /// Writes the encoded records and a mark in one transaction, exactly once.
     fn write(&mut self, mark: &Mark) -> Result<(), Failure> {
         self.transactions.write(&self.outgoing, self.known.as_ref(), mark)?;
         self.known = Some(mark.clone());
@@ -239,12 +247,13 @@ impl KafkaSink {
 }
 
 impl Sink for KafkaSink {
-    /// Nothing is claimed, and no topic is made. A transaction that is still open (of a run that was killed,
-    /// or of another program) may hold a later mark: then nothing is known.
+    /// Writes no claim and creates no topic. A transaction that is still open (of a killed run, or of another
+    /// program) may hold a later mark: then the answer is `None`.
     fn look(&mut self) -> io::Result<Option<Standing>> {
         let name = &self.output.topic;
         let found = Admin::new(&self.output.connection).and_then(|admin| admin.topic(name)).map_err(told)?;
-        // One that is missing is no other one of the same name, and is that of no mark that has another name.
+        // A missing topic has no id. It is not another topic of the same name, and not the topic of a mark
+        // with another name.
         self.found = Some(found.unwrap_or_else(|| Topic { name: name.clone(), id: None }));
         let stands = match self.transactions.look(DECIDED) {
             Ok(Some(mark)) => Ok(Standing::At(Box::new(mark))),
@@ -280,8 +289,8 @@ impl Sink for KafkaSink {
         self.found.clone()
     }
 
-    /// Of clusters none: the topic holds reports of them, which are read, and corrected once all pairs are
-    /// known.
+    /// Empty for clusters: the topic holds reports of clusters. They are read here and corrected once all
+    /// pairs are known.
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
         self.whole()?;
         if self.clusters.is_some() {
@@ -294,7 +303,7 @@ impl Sink for KafkaSink {
         let topic = &self.output.topic;
         match self.output.envelope {
             Envelope::Delta => {
-                // A pair goes with whatever evidence it came.
+                // A pair is removed whatever evidence it was added with.
                 let mut counts: BTreeMap<_, (i64, Evidence)> = BTreeMap::new();
                 read::topic(&self.output.connection, topic, |_, value| {
                     let (found, diff) = delta(topic, value.unwrap_or_default())?;
@@ -368,15 +377,15 @@ impl Sink for KafkaSink {
     }
 }
 
-/// The topic of a result, as it is made if it is missing.
+/// Name and settings with which an output topic is created.
 pub fn output_topic(topic: &str, envelope: Envelope) -> (Wanted<'_>, &'static TopicSettings) {
     let compacted = envelope == Envelope::Upsert;
-    // A pair that ends is an empty payload, which compaction removes in its own time.
+    // A pair that ends is a tombstone, which compaction removes.
     let settings = if compacted { &[("cleanup.policy", "compact")][..] } else { KEEPS_ALL };
     (Wanted { topic, partitions: None, compacted }, settings)
 }
 
-/// The pair of a value.
+/// Parses a value: a pair and its diff.
 fn delta(topic: &str, value: &[u8]) -> io::Result<(DocPair, i8)> {
     let line = std::str::from_utf8(value)
         .map_err(|_| wrong(format!("topic \"{topic}\" holds a value that is no delta")))?;

@@ -1,11 +1,11 @@
-//! A topic, read to its end: what has been committed when the reading begins.
+//! Reading a topic to its end: the records committed when the read begins.
 //!
-//! The end of a partition is the offset after its last record of any kind, and committed records are seen
-//! only up to the first transaction that is open. So the end is asked of a client that sees uncommitted
-//! records too, and the partition is read once all before it is decided: an earlier answer of "the end" would
-//! be that of an open transaction, maybe of another program.
+//! The end of a partition is the offset after its last record of any kind. A consumer of committed records
+//! sees only those before the first open transaction. So the end is read by a consumer of uncommitted
+//! records, and the partition is read once every transaction before that end has been committed or aborted.
+//! Otherwise an open transaction, perhaps of another program, would hide the records after it.
 //!
-//! Where only the last record of a key is wanted, the reading begins at the end ([`last`]).
+//! Where only the last record of a key is needed, the read begins at the end ([`last`]).
 
 use std::io;
 use std::time::Duration;
@@ -19,18 +19,18 @@ use rdkafka::topic_partition_list::Offset;
 use crate::broker::{Connection, Consumer, Failure, find, held, let_go};
 use crate::time::{Clock, SystemClock};
 
-/// How long a step waits before it looks again.
+/// How long one poll lasts.
 const STEP: Duration = Duration::from_millis(50);
 
-/// How many offsets before its end a partition is looked through first for the last record of a key, and
-/// how many times as many next.
+/// [`last`] first reads this many offsets before the end of the partition, and then each time `GROWTH` times
+/// as many.
 const TAIL: u64 = 1024;
 const GROWTH: u64 = 8;
 
-/// Hands each committed record (key, value) of a topic to `each`, in order of offset within a partition.
+/// Calls `each` with each committed record (key, value) of a topic, in order of offset within a partition.
 ///
 /// # Errors
-/// Those of the broker, and of `each`.
+/// Any error of the broker or of `each`.
 pub(super) fn topic(
     connection: &Connection,
     topic: &str,
@@ -39,10 +39,10 @@ pub(super) fn topic(
     topic_within(connection, topic, None, each)
 }
 
-/// The same, where transactions that are open are waited for no longer than this.
+/// As [`topic`], but waits for open transactions no longer than `bound`.
 ///
 /// # Errors
-/// Those of the broker, and of `each`; [`io::ErrorKind::WouldBlock`] if a transaction is still open.
+/// Any error of the broker or of `each`; [`io::ErrorKind::WouldBlock`] if a transaction is still open.
 pub(super) fn topic_within(
     connection: &Connection,
     topic: &str,
@@ -57,20 +57,20 @@ pub(super) fn topic_within(
     Ok(())
 }
 
-/// The last committed value of a key in partition 0 of a topic, if there is one; it is empty where the
-/// record has none. The partition is read from its end backwards, in growing pieces: so it takes about as
-/// long as there are records behind the one that is found, however old the topic is.
+/// The last committed value of a key in partition 0 of a topic, if there is one; empty for a tombstone. Reads
+/// the partition backwards from its end, in growing pieces: the time depends on the number of later records,
+/// not on the length of the topic.
 ///
 /// # Errors
-/// Those of the broker.
+/// Any error of the broker.
 pub(super) fn last(connection: &Connection, topic: &str, key: &[u8]) -> io::Result<Option<Vec<u8>>> {
     last_within(connection, topic, None, key)
 }
 
-/// The same, where transactions that are open are waited for no longer than this.
+/// As [`last`], but waits for open transactions no longer than `bound`.
 ///
 /// # Errors
-/// Those of the broker; [`io::ErrorKind::WouldBlock`] if a transaction is still open.
+/// Any error of the broker; [`io::ErrorKind::WouldBlock`] if a transaction is still open.
 pub(super) fn last_within(
     connection: &Connection,
     topic: &str,
@@ -103,7 +103,7 @@ pub(super) fn last_within(
 /// The offset after the last record of any kind in partition 0 of a topic; 0 if there is no such topic.
 ///
 /// # Errors
-/// Those of the broker.
+/// Any error of the broker.
 pub(super) fn end(connection: &Connection, topic: &str) -> io::Result<u64> {
     let reading = Reading::new(connection, topic)?;
     if reading.partitions()? == 0 {
@@ -112,11 +112,11 @@ pub(super) fn end(connection: &Connection, topic: &str) -> io::Result<u64> {
     held(reading.client(), topic, 0, connection.patience).map(|(_, end)| end).map_err(io::Error::other)
 }
 
-/// Hands each record (key, value) of partition 0 of a topic to `each`, from an offset on, whatever becomes
-/// of its transaction; the offset at which that ends. Waits for no transaction.
+/// Calls `each` with each record (key, value) of partition 0 of a topic from `offset` on, also of open and
+/// aborted transactions. Returns the offset after the last one. Waits for no transaction.
 ///
 /// # Errors
-/// Those of the broker, and of `each`.
+/// Any error of the broker or of `each`.
 pub(super) fn since(
     connection: &Connection,
     topic: &str,
@@ -143,9 +143,9 @@ struct Reading<'a> {
     connection: &'a Connection,
     topic: &'a str,
     what: String,
-    /// How long open transactions are waited for; without end if there is none.
+    /// How long open transactions are waited for; `None` = without limit.
     bound: Option<Duration>,
-    /// Sees records of open transactions too; it reads none. There until it is dropped.
+    /// Sees uncommitted records, but reads none: it is used for offsets. Present until drop.
     all: Option<Consumer>,
 }
 
@@ -165,14 +165,14 @@ impl<'a> Reading<'a> {
         self.all.as_ref().expect("it is there until it is dropped")
     }
 
-    /// How many partitions the topic has; 0 if there is no such topic.
+    /// Number of partitions; 0 if there is no such topic.
     fn partitions(&self) -> io::Result<u32> {
         let found = find(self.client(), self.topic, self.connection.patience).map_err(io::Error::other)?;
         Ok(found.map_or(0, |found| found.partitions))
     }
 
-    /// The first offset of a partition and the one after its last record, once every transaction before it
-    /// has ended.
+    /// The first offset of a partition and the offset after its last record. Returns once every transaction
+    /// before that has ended.
     fn decided(&self, partition: u32) -> io::Result<(u64, u64)> {
         let (first, end) =
             held(self.client(), self.topic, partition, self.connection.patience).map_err(io::Error::other)?;
@@ -186,8 +186,8 @@ impl<'a> Reading<'a> {
         Ok((first, end))
     }
 
-    /// Hands over what a partition holds of these offsets, all of them decided. By a client of its own: one
-    /// that has read before may still report the end that it reached then.
+    /// Calls `each` with the records of a partition in `offsets`, in which no transaction may be open. Uses a
+    /// new consumer: one that has read before may still report the end that it reached then.
     fn partition(
         &self,
         partition: u32,
@@ -224,8 +224,8 @@ fn client(connection: &Connection, what: &str, isolation: &str) -> io::Result<Co
     connection.consumer(what, &own).map_err(io::Error::other)
 }
 
-/// Waits until every transaction that has records before this offset has been committed or aborted; no longer
-/// than this, if there is a bound.
+/// Waits until every transaction with records before `end` has been committed or aborted; no longer than
+/// `bound`.
 fn decided(
     client: &Consumer,
     topic: &str,
@@ -249,7 +249,7 @@ fn decided(
     }
 }
 
-/// Hands over what a partition holds of these offsets.
+/// Calls `each` with the records of a partition in `offsets`.
 fn partition(
     client: &Consumer,
     topic: &str,
@@ -276,7 +276,7 @@ fn partition(
                     return Ok(());
                 }
             }
-            // All before the end is decided: an end that is reached now is there, or behind it.
+            // All transactions before the end have ended, so an end reported now is at or after it.
             Some(Err(KafkaError::PartitionEOF(ended))) if ended == number => return Ok(()),
             Some(Err(error)) => {
                 let failure = Failure::of(&error, &what);

@@ -1,4 +1,4 @@
-//! One transaction at a time, and what becomes of one that does not simply succeed.
+//! One transaction at a time, and the recovery of one that fails.
 
 use std::io;
 use std::time::Duration;
@@ -16,32 +16,32 @@ use crate::failpoint;
 use crate::mark::Mark;
 use crate::time::{Clock, SystemClock};
 
-/// How long one call of the library may take before it is repeated, so that the log tells of it.
+/// Longest duration of one call of the library. A call that takes longer is repeated, and logged.
 const CALL: Duration = Duration::from_secs(5);
 
-/// How long an answer takes where all is well, and how often it is looked for meanwhile.
+/// Answers usually arrive within this time; until then the producer is polled in steps of `STEP`.
 const SOON: Duration = Duration::from_millis(500);
 const STEP: Duration = Duration::from_millis(1);
 
-/// How long is waited before something is tried again.
+/// Pause before another attempt.
 const APART: Duration = Duration::from_millis(200);
 
-/// The producer, and how it is replaced.
+/// A transactional producer, replaced after failures.
 pub(super) struct Transactions {
     output: KafkaOutput,
-    /// None before the output is taken over.
+    /// `None` before the output is taken over.
     claim: Option<Claim>,
-    /// None before the first one, and between two.
+    /// `None` before the first producer, and between two.
     producer: Option<Producer>,
 }
 
-/// What is known of a transaction that did not simply succeed.
+/// What is known of a transaction that failed.
 enum Outcome {
     /// It was aborted, or never begun.
     Aborted(Failure),
-    /// It may have been committed or not; its producer is of no use any more.
+    /// It may have been committed or not. Its producer can no longer be used.
     Unknown(Failure),
-    /// The same, and another producer may have the id.
+    /// As `Unknown`, and another producer may have taken the id.
     Fenced(Failure),
 }
 
@@ -50,25 +50,24 @@ impl Transactions {
         Self { output: output.clone(), claim: None, producer: None }
     }
 
-    /// Claims the id, takes it from every earlier run; then the last mark in the topic.
+    /// Claims the id and takes it from every earlier run. Returns the last mark in the topic.
     pub(super) fn take_over(&mut self) -> Result<Option<Mark>, Failure> {
         self.claim = Some(Claim::make(&self.output)?);
         self.renew()?;
         self.last_mark()
     }
 
-    /// The last mark in the topic, where nothing is claimed; open transactions are waited for no longer than
-    /// this.
+    /// The last mark in the topic. Claims nothing. Waits for open transactions no longer than `bound`.
     ///
     /// # Errors
-    /// Those of the broker; [`io::ErrorKind::WouldBlock`] if a transaction is still open.
+    /// Any error of the broker; [`io::ErrorKind::WouldBlock`] if a transaction is still open.
     pub(super) fn look(&self, bound: Duration) -> io::Result<Option<Mark>> {
         let KafkaOutput { connection, progress_topic, transactional_id, .. } = &self.output;
         let found = read::last_within(connection, progress_topic, Some(bound), transactional_id.as_bytes())?;
         self.mark(found).map_err(io::Error::other)
     }
 
-    /// Writes all of it and the mark, once, where `known` is the last mark.
+    /// Writes the records and the mark exactly once. `known` is the last mark in the topic.
     pub(super) fn write(
         &mut self,
         outgoing: &Outgoing,
@@ -89,7 +88,7 @@ impl Transactions {
                     continue;
                 }
                 Err(Outcome::Fenced(failure)) => {
-                    // A later run has perhaps written already: then it is left alone.
+                    // If a later run has already written, end here instead of fencing it.
                     self.judge(known, mark)?;
                     failure
                 }
@@ -103,7 +102,7 @@ impl Transactions {
         }
     }
 
-    /// Whether the last mark in the topic is the one that was being written, and not the one before.
+    /// Whether the last mark in the topic is `writing`; `false` if it is `known`. Fails on any other mark.
     fn judge(&self, known: Option<&Mark>, writing: &Mark) -> Result<bool, Failure> {
         let last = self.last_mark()?;
         if last.as_ref() == Some(writing) {
@@ -119,13 +118,13 @@ impl Transactions {
         )))
     }
 
-    /// Whether no later run has claimed the id.
+    /// Checks that no later run has claimed the id.
     fn examine_claims(&mut self) -> Result<(), Failure> {
         self.claim.as_mut().map_or(Ok(()), |claim| claim.judge(&self.output))
     }
 
-    /// A new producer, which takes the id. Waits for the broker without end, but not if it refuses. Behind
-    /// a later claim it takes nothing; a claim that is written while it takes the id is found behind that.
+    /// Creates a new producer and takes the id. Waits for an unreachable broker without limit, but fails if
+    /// the broker refuses. Checks the claims before and after: if there is a later one, this run ends.
     fn renew(&mut self) -> Result<(), Failure> {
         if let Some(old) = self.producer.take() {
             let_go(old);
@@ -134,7 +133,7 @@ impl Transactions {
         let timeout = self.output.timeout.as_millis().to_string();
         let mut own =
             vec![("transactional.id", &*self.output.transactional_id), ("transaction.timeout.ms", &*timeout)];
-        // A commit sends all that it has at once: there is nothing to wait for.
+        // A commit sends all its records at once: waiting for more has no use.
         if !self.output.connection.settings.contains_key("linger.ms") {
             own.push(("linger.ms", "0"));
         }
@@ -147,14 +146,14 @@ impl Transactions {
                     return self.examine_claims();
                 };
                 let failure = Failure::of(&error, &what);
-                // Serves the client, which tells of its errors here; and lets a moment pass.
+                // Polls the client, so that it reports its errors, for the length of a pause.
                 producer.poll(APART);
                 if let Some(fatal @ Failure::Fatal(_)) = producer.context().last() {
                     return Err(fatal);
                 }
                 match failure {
                     Failure::Retriable(_) => producer.context().retries(&failure),
-                    // Another producer took the id while this one did.
+                    // Another producer took the id during this call.
                     Failure::Fenced(_) => break,
                     other => return Err(other),
                 }
@@ -163,14 +162,14 @@ impl Transactions {
         }
     }
 
-    /// The last mark under this id.
+    /// The last mark under this transactional id.
     fn last_mark(&self) -> Result<Option<Mark>, Failure> {
         let KafkaOutput { connection, progress_topic, transactional_id, .. } = &self.output;
         let found = read::last(connection, progress_topic, transactional_id.as_bytes());
         self.mark(found.map_err(|error| Failure::Fatal(error.to_string()))?)
     }
 
-    /// The mark of a value, if it is one.
+    /// Parses a mark; `None` for a tombstone.
     fn mark(&self, found: Option<Vec<u8>>) -> Result<Option<Mark>, Failure> {
         let progress_topic = &self.output.progress_topic;
         let mark = found.filter(|value| !value.is_empty()).map(|value| serde_json::from_slice(&value));
@@ -179,12 +178,12 @@ impl Transactions {
         })
     }
 
-    /// One transaction, from its beginning to its commit or its abort.
+    /// Runs one transaction from its beginning to its commit or abort.
     fn attempt(&self, outgoing: &Outgoing, mark: &[u8]) -> Result<(), Outcome> {
         let Some(producer) = &self.producer else {
             return Err(Outcome::Unknown(Failure::Retriable("no producer".to_owned())));
         };
-        // Of an earlier transaction.
+        // Drop a failed delivery of an earlier transaction.
         drop(producer.context().undelivered());
         let what = format!("topic \"{}\"", self.output.topic);
         producer.begin_transaction().map_err(|error| Outcome::Unknown(Failure::of(&error, &what)))?;
@@ -235,7 +234,7 @@ impl Transactions {
         send(producer, BaseRecord::to(progress_topic).key(transactional_id.as_bytes()).payload(mark))
     }
 
-    /// Asks for the commit until there is an answer.
+    /// Commits; repeats the call until the broker answers.
     fn commit(&self, producer: &Producer, what: &str) -> Result<(), Ended> {
         loop {
             let Err(error) = drain(producer).and_then(|()| producer.commit_transaction(CALL)) else {
@@ -243,7 +242,7 @@ impl Transactions {
             };
             let failure = Failure::of(&error, what);
             match &error {
-                // Records are still on their way; the library fails them once the transaction's time is over.
+                // Records are still in flight. The library fails them once the transaction has timed out.
                 KafkaError::Flush(RDKafkaErrorCode::OperationTimedOut) => {
                     producer.context().retries(&failure);
                 }
@@ -260,10 +259,10 @@ impl Transactions {
         }
     }
 
-    /// Aborts until there is an answer.
+    /// Aborts; repeats the call until the broker answers.
     fn abort(&self, producer: &Producer, what: &str) -> Result<(), Outcome> {
         loop {
-            // What is sent must be told of before the abort ends.
+            // The abort only ends once the outcome of every record sent has been polled.
             let Err(error) = producer.abort_transaction(APART) else { return Ok(()) };
             producer.poll(APART);
             let failure = Failure::of(&error, what);
@@ -277,7 +276,7 @@ impl Transactions {
         }
     }
 
-    /// Lets a moment pass before another try.
+    /// Logs the failure and pauses before another attempt.
     fn wait(&self, failure: &Failure) {
         if let Some(producer) = &self.producer {
             producer.context().retries(failure);
@@ -286,8 +285,8 @@ impl Transactions {
     }
 }
 
-/// Waits until the broker has answered for every record. The client's own way polls in steps of 100 ms, each
-/// to its end: that would be the least time of a commit (102 ms with 10 deltas, and 10 ms this way; November
+/// Waits until the broker has acknowledged every record. The client's own `flush` polls in steps of 100 ms,
+/// which would be the least duration of a commit: 102 ms with 10 deltas, against 10 ms this way (November
 /// 2026).
 fn drain(producer: &Producer) -> Result<(), KafkaError> {
     let clock = SystemClock::start();
@@ -296,20 +295,20 @@ fn drain(producer: &Producer) -> Result<(), KafkaError> {
             Err(KafkaError::Flush(RDKafkaErrorCode::OperationTimedOut)) if clock.now() < CALL => {}
             ended => return ended,
         }
-        // An answer takes some milliseconds; where none comes, there is no hurry.
+        // An answer takes some milliseconds. Later on, poll less often.
         producer.poll(if clock.now() < SOON { STEP } else { APART });
     }
 }
 
-/// How a transaction has to end.
+/// How a failed transaction ends.
 enum Ended {
-    /// By an abort.
+    /// With an abort.
     Abort(Failure),
-    /// Nobody knows.
+    /// With an unknown outcome.
     Lost(Failure),
 }
 
-/// What is to be done after a call of the library that failed.
+/// What to do after a failed call of the library.
 enum Call {
     Again,
     Abort,
@@ -328,7 +327,7 @@ fn call(told: &RDKafkaError) -> Call {
     }
 }
 
-/// Gives a record to the client; while its queue is full, waits for it.
+/// Passes a record to the client; waits while its queue is full.
 fn send(producer: &Producer, mut record: BaseRecord<'_, [u8], [u8]>) -> Result<(), Ended> {
     loop {
         match producer.send(record) {

@@ -1,4 +1,4 @@
-//! The tables on a server of PostgreSQL.
+//! The tables on a PostgreSQL server.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,10 +17,10 @@ use crate::doc::{DocId, Facts, Position};
 use crate::failpoint;
 use crate::pair::{Cause, DocPair, Evidence};
 
-/// Rows that are sent at once.
+/// Rows sent in one statement.
 const ROWS: usize = 10_000;
 
-/// The tables.
+/// Tables on a server, in one schema.
 pub(super) struct PostgresStore {
     url: Secret,
     schema: String,
@@ -29,11 +29,11 @@ pub(super) struct PostgresStore {
     deltas: bool,
     causes: bool,
     patience: Duration,
-    /// There while the server is.
+    /// Present while connected.
     client: Option<Client>,
 }
 
-/// A parameter.
+/// A parameter of a statement.
 type Parameter<'a> = &'a (dyn ToSql + Sync);
 
 impl PostgresStore {
@@ -46,7 +46,7 @@ impl PostgresStore {
         format!("{}.{}", quoted(&self.schema), quoted(&format!("{}{name}", self.prefix)))
     }
 
-    /// Tables and views, in the words of the server. Ids are compared by their bytes.
+    /// SQL that creates the tables and views. Ids are compared by their bytes.
     fn tables(&self) -> String {
         let name = |name| self.table(name);
         let (pairs, clusters, documents) = (name("pairs"), name("clusters"), name("documents"));
@@ -75,8 +75,8 @@ impl PostgresStore {
         )
     }
 
-    /// What makes tables of the layout before into those of this one. When old rows were written is not
-    /// known.
+    /// SQL that changes tables of layout 1 into layout 2. The times at which old rows were written are
+    /// unknown.
     fn migration(&self) -> String {
         let [pairs, documents, deltas, progress] =
             ["pairs", "documents", "deltas", "progress"].map(|name| self.table(name));
@@ -90,7 +90,7 @@ impl PostgresStore {
         )
     }
 
-    /// Brings tables that are there to this layout; the one that they have, if it is another one.
+    /// Changes tables of layout 1 to this layout. Returns the layout of any others.
     fn migrate(&self, transaction: &mut Transaction<'_>) -> Result<Option<i64>, postgres::Error> {
         let progress = self.table("progress");
         let has_layout =
@@ -105,15 +105,15 @@ impl PostgresStore {
         found.map(|row| row.try_get::<_, i32>(0).map(i64::from)).transpose()
     }
 
-    /// What a run would find, behind the name of the schema; or all that the role may not do. Nothing is
-    /// written.
+    /// Describes the output, to follow the name of the schema; the error lists every right that the role
+    /// lacks. Writes nothing.
     pub(super) fn examine(&self) -> Result<String, Failure> {
         let mut client = connect(&self.url, self.patience)?;
         let (found, missing) = self.rights(&mut client).map_err(|error| failure(&error))?;
         if missing.is_empty() { Ok(found) } else { Err(Failure::Refused(missing.join("\n"))) }
     }
 
-    /// What is there, and what a run would be refused.
+    /// A description of the output, and the rights that a run would lack, each as a message.
     fn rights(&self, client: &mut Client) -> Result<(String, Vec<String>), postgres::Error> {
         let mut missing = Vec::new();
         let (role, database, read_only): (String, String, bool) = {
@@ -142,7 +142,7 @@ impl PostgresStore {
             return Ok((": missing, the first run makes it".to_owned(), missing));
         }
         for right in ["USAGE", "CREATE"] {
-            // Where the tables are there, none is made.
+            // Existing tables need no right to create any.
             let is_needed = right == "USAGE" || !self.is_made(client)?;
             if is_needed && !is_true(client, "SELECT has_schema_privilege($1, $2)", &[schema, &right])? {
                 let (schema, role) = (quoted(schema), quoted(&role));
@@ -174,15 +174,15 @@ impl PostgresStore {
         Ok((String::new(), missing))
     }
 
-    /// Whether a run has made its tables.
+    /// Whether the tables exist.
     fn is_made(&self, client: &mut Client) -> Result<bool, postgres::Error> {
-        // By the catalog, since a name is looked up only by a role that may use its schema.
+        // From the catalog: only a role with USAGE on the schema can look up a name in it.
         let sql = "SELECT count(*) > 0 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
              WHERE n.nspname = $1 AND c.relname = $2";
         client.query_one(sql, &[&self.schema, &format!("{}progress", self.prefix)])?.try_get(0)
     }
 
-    /// Does something with the server; a connection that has failed is given up.
+    /// Calls `go` with a connection; drops the connection if that fails.
     fn with<T>(&mut self, go: impl FnOnce(&mut Client) -> Result<T, Failure>) -> Result<T, Failure> {
         let mut client = match self.client.take().filter(|client| !client.is_closed()) {
             Some(client) => client,
@@ -193,7 +193,7 @@ impl PostgresStore {
         Ok(ended)
     }
 
-    /// A connection, and what stood there.
+    /// Connects and takes the tables over. Returns the connection and the row of progress found before.
     fn taken_over(&self) -> Result<(Client, Stand), Failure> {
         let mut client = connect(&self.url, self.patience)?;
         let failed = |error: postgres::Error| failure(&error);
@@ -210,7 +210,8 @@ impl PostgresStore {
         Ok((client, found))
     }
 
-    /// Takes the tables over in one transaction. Two runs that begin at once wait for each other.
+    /// Takes the tables over in one transaction. A lock makes two runs that start at the same time wait for
+    /// each other.
     fn begin(&self, transaction: &mut Transaction<'_>) -> Result<(Stand, Option<i64>), postgres::Error> {
         let progress = self.table("progress");
         let lock = format!("dupflow {progress}");
@@ -233,7 +234,7 @@ impl PostgresStore {
         Ok((found, layout))
     }
 
-    /// What stands in the table of progress, if there is one.
+    /// The row of progress; default if there is none.
     fn seen(&self, client: &mut Client) -> Result<Stand, postgres::Error> {
         if !self.is_made(client)? {
             return Ok(Stand::default());
@@ -243,7 +244,7 @@ impl PostgresStore {
         Ok(Stand { run: row.try_get(0)?, commits: row.try_get(1)?, mark: row.try_get(2)? })
     }
 
-    /// What stands in the table of progress, which nobody else changes until the transaction ends.
+    /// The row of progress, locked until the transaction ends.
     fn progress(&self, transaction: &mut Transaction<'_>) -> Result<Stand, postgres::Error> {
         let sql =
             format!("SELECT run, commits, mark FROM {} WHERE one = 1 FOR UPDATE", self.table("progress"));
@@ -251,7 +252,7 @@ impl PostgresStore {
         Ok(Stand { run: row.try_get(0)?, commits: row.try_get(1)?, mark: row.try_get(2)? })
     }
 
-    /// Writes rows.
+    /// Writes the changes.
     fn put(&self, transaction: &mut Transaction<'_>, changes: &Changes) -> Result<(), postgres::Error> {
         if changes.deltas_anew {
             self.begin_deltas(transaction)?;
@@ -262,7 +263,7 @@ impl PostgresStore {
         self.put_deltas(transaction, changes)
     }
 
-    /// Has the table of deltas begin with the pairs that are there, or with nothing.
+    /// Empties the table of deltas; if deltas are kept, fills it with the pairs of the table of pairs.
     fn begin_deltas(&self, transaction: &mut Transaction<'_>) -> Result<(), postgres::Error> {
         let (pairs, deltas) = (self.table("pairs"), self.table("deltas"));
         execute(transaction, &format!("DELETE FROM {deltas}"), &[])?;
@@ -386,7 +387,7 @@ impl PostgresStore {
         Ok(())
     }
 
-    /// Reads rows, waiting for the server.
+    /// Runs a query and parses its rows; waits for an unreachable server.
     fn rows<T>(
         &mut self,
         sql: &str,
@@ -401,18 +402,17 @@ impl PostgresStore {
     }
 }
 
-/// Unix seconds as a time of the server, to the microsecond; NULL where it has none: before the year 1 and
-/// from 10000 on.
+/// SQL that converts Unix seconds to a timestamp, to the microsecond; NULL before the year 1 and from 10000 on.
 fn time_of(seconds: &str) -> String {
     format!("CASE WHEN {seconds} BETWEEN -62135596800 AND 253402300799 THEN to_timestamp({seconds}) END")
 }
 
-/// The one truth that a query gives; NULL is none.
+/// The boolean that a query returns; NULL is `false`.
 fn is_true(client: &mut Client, sql: &str, parameters: &[Parameter<'_>]) -> Result<bool, postgres::Error> {
     Ok(client.query_one(sql, parameters)?.try_get::<_, Option<bool>>(0)?.unwrap_or(false))
 }
 
-/// A column of ids.
+/// A column of ids, as stored on the server.
 fn texts<'r, T>(rows: &'r [T], of: impl Fn(&'r T) -> &'r DocId) -> Vec<Cow<'r, str>> {
     let text = |row| {
         let id = of(row).as_str();
@@ -421,7 +421,7 @@ fn texts<'r, T>(rows: &'r [T], of: impl Fn(&'r T) -> &'r DocId) -> Vec<Cow<'r, s
     rows.iter().map(text).collect()
 }
 
-/// A column.
+/// A column of values.
 fn each<'r, T, V>(rows: &'r [T], of: impl Fn(&'r T) -> V) -> Vec<V> {
     rows.iter().map(of).collect()
 }
@@ -456,7 +456,7 @@ impl Store for PostgresStore {
         })
     }
 
-    /// At the beginning a server that is away is not waited for without end.
+    /// A server that is unreachable at the start is waited for only as long as `patience`.
     fn take_over(&mut self) -> Result<Stand, Failure> {
         let (client, found) = patiently("output postgres", Some(self.patience), || self.taken_over())?;
         self.client = Some(client);

@@ -1,4 +1,4 @@
-//! The tables in a file of SQLite.
+//! The tables in a SQLite file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use crate::doc::{DocId, Facts, Position};
 use crate::failpoint;
 use crate::pair::{Cause, DocPair, Evidence};
 
-/// When a row is written: UTC in ISO 8601, as SQLite's functions read it.
+/// SQL of the present time: UTC in ISO 8601, which SQLite's functions parse.
 const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
 
-/// The tables.
+/// Tables in a file.
 pub(super) struct SqliteStore {
     path: PathBuf,
     run: String,
@@ -41,7 +41,7 @@ impl SqliteStore {
         self.connection.as_mut().ok_or_else(absent)
     }
 
-    /// Tables and views, in the words of SQLite.
+    /// SQL that creates the tables and views.
     fn schema(&self) -> String {
         let name = |name| self.table(name);
         let (pairs, clusters, documents) = (name("pairs"), name("clusters"), name("documents"));
@@ -71,8 +71,8 @@ impl SqliteStore {
         )
     }
 
-    /// What makes tables of the layout before into those of this one. When old rows were written is not
-    /// known.
+    /// SQL that changes tables of layout 1 into layout 2. The times at which old rows were written are
+    /// unknown.
     fn migration(&self) -> String {
         let [pairs, deltas, progress, index] =
             ["pairs", "deltas", "progress", "pairs_similarity"].map(|name| self.table(name));
@@ -83,7 +83,7 @@ impl SqliteStore {
         )
     }
 
-    /// Brings tables that are there to this layout.
+    /// Changes tables of layout 1 to this layout; refuses later ones.
     fn migrate(&self, transaction: &Transaction<'_>) -> Result<(), Failure> {
         let failed = |error: rusqlite::Error| sqlite::failure(&self.path, &error);
         let has_layout = "SELECT count(*) > 0 FROM pragma_table_info(?1) WHERE name = 'layout'";
@@ -100,7 +100,7 @@ impl SqliteStore {
         known_layout(&self.path.display().to_string(), found)
     }
 
-    /// Reads rows.
+    /// Runs a query and parses its rows.
     fn rows<T>(
         &mut self,
         sql: &str,
@@ -113,7 +113,7 @@ impl SqliteStore {
     }
 }
 
-/// Whether a file that is there can be written to. Nothing is written.
+/// Checks that an existing file can be written to. Writes nothing.
 pub(super) fn examine(path: &Path) -> Result<(), Failure> {
     let connection = sqlite::reader(path)?;
     let refused =
@@ -124,7 +124,7 @@ pub(super) fn examine(path: &Path) -> Result<(), Failure> {
     std::fs::OpenOptions::new().write(true).open(path).map(drop).map_err(|error| refused(error.to_string()))
 }
 
-/// What stands in the table of progress.
+/// The row of progress; default if there is none.
 fn progress(connection: &Connection, table: &str) -> rusqlite::Result<Stand> {
     let sql = format!("SELECT run, commits, mark FROM {table} WHERE one = 1");
     let stand =
@@ -207,7 +207,7 @@ impl Store for SqliteStore {
             failpoint::reach("tables-sent");
             transaction.commit().map_err(failed)
         };
-        // Another writer of the file is waited for.
+        // Wait while another process writes to the file.
         patiently(&format!("output {}", path.display()), None, || go(open))
     }
 
@@ -248,7 +248,7 @@ impl Store for SqliteStore {
     }
 }
 
-/// Has the table of deltas begin with the pairs that are there, or with nothing.
+/// Empties the table of deltas; if deltas are kept, fills it with the pairs of the table of pairs.
 fn begin_deltas(
     transaction: &Transaction<'_>,
     [pairs, _, _, deltas, _]: &[String; 5],
@@ -266,7 +266,7 @@ fn begin_deltas(
     Ok(())
 }
 
-/// Writes rows.
+/// Writes the changes.
 fn put(
     transaction: &Transaction<'_>,
     changes: &Changes,

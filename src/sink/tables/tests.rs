@@ -1,4 +1,4 @@
-//! The tables of a sink, as a reader of the database finds them.
+//! The tables of an output as a reader of the database finds them.
 
 use super::*;
 use crate::doc::Position;
@@ -33,7 +33,7 @@ fn mark(epoch: u64, in_correction: bool) -> Mark {
     }
 }
 
-/// One epoch and its commit.
+/// Writes one epoch and commits it.
 fn step(sink: &mut TableSink, epoch: u64, documents: &[DocChange], deltas: &mut [Delta]) -> io::Result<()> {
     deltas.sort();
     sink.documents(documents, false)?;
@@ -52,10 +52,10 @@ fn a_run_that_is_replaced_writes_no_more() {
     }
 }
 
-/// Ids that are hard to write, in order of their bytes.
+/// Ids with characters that are hard to store, in order of their bytes.
 const IDS: [&str; 8] = ["\0", "a\0b", "a\u{1a}0b", "a'b\"c", "مرحبا", "เอกสาร", "重複した文書", "🦀"];
 
-/// What any database has to do.
+/// The behaviour required of every database.
 fn keeps_its_promises(open: &dyn Fn(&str) -> TableSink) {
     let mut first = open("first");
     assert_eq!(open("looks").look().unwrap(), Some(Standing::New));
@@ -70,10 +70,10 @@ fn keeps_its_promises(open: &dyn Fn(&str) -> TableSink) {
         delta(arabic, thai, 0.8, 1),
     ];
     step(&mut first, 1, &all, &mut deltas).unwrap();
-    // A look takes nothing over.
+    // `look` takes nothing over.
     let last = Mark { run: "first".to_owned(), ..mark(1, false) };
     assert_eq!(open("looks").look().unwrap(), Some(Standing::At(Box::new(last))));
-    // A similarity changes, a pair goes, a document goes, and one that was not in a pair is in one.
+    // A similarity changes, a pair ends, a document is deleted, and a document without a pair gets one.
     let mut later = [
         delta(quotes, inner, 0.912109375, -1),
         delta(quotes, inner, 0.95, 1),
@@ -100,7 +100,7 @@ fn keeps_its_promises(open: &dyn Fn(&str) -> TableSink) {
         found.into_iter().map(|(id, facts)| (id.to_string(), facts.bytes)).collect()
     };
 
-    // Another run takes over, and finds what is durable.
+    // Another run takes over and finds what is durable.
     let mut second = open("second");
     let Standing::At(found) = second.take_over().unwrap() else { panic!("a mark is there") };
     assert_eq!(*found, Mark { run: "first".to_owned(), ..mark(2, false) });
@@ -111,11 +111,11 @@ fn keeps_its_promises(open: &dyn Fn(&str) -> TableSink) {
     bytes[0].1 = 11;
     assert_eq!(documents(&mut second), bytes);
 
-    // The first one has been replaced: nothing of what it writes is there.
+    // The first run has been replaced: nothing that it writes is stored.
     let told = step(&mut first, 3, &[change("x", Some(1))], &mut [delta("x", "y", 1.0, 1)]).unwrap_err();
     assert!(told.to_string().contains("another run (second)"), "{told}");
 
-    // The second one goes on where the first one was: what is restored is there already.
+    // The second run continues: restored documents and pairs are in the tables already.
     second.documents(&all, true).unwrap();
     second.restored(
         &kept
@@ -128,7 +128,7 @@ fn keeps_its_promises(open: &dyn Fn(&str) -> TableSink) {
     let more = members(&[("z", "z"), (arabic, "z")]);
     assert_eq!(second.store.clusters().unwrap(), clusters.union(&more).cloned().collect());
 
-    // The third one corrects: other pairs, other documents, in two commits.
+    // The third run corrects the output to other pairs and documents, in two commits.
     let mut third = open("third");
     assert!(matches!(third.take_over().unwrap(), Standing::At(_)));
     let there = third.pairs().unwrap();
@@ -146,7 +146,7 @@ fn keeps_its_promises(open: &dyn Fn(&str) -> TableSink) {
     assert_eq!(documents(&mut third), [(nul.to_owned(), 11), ("p".to_owned(), 1), ("q".to_owned(), 2)]);
 }
 
-/// Evidence is told, so that pairs are read back whole.
+/// With evidence, so that pairs are read back complete.
 fn output(address: Address, run: &str) -> TableSink {
     let output = TableOutput {
         address,
@@ -192,7 +192,7 @@ fn sqlite_keeps_its_promises() {
     assert_eq!(column("SELECT typeof(at) FROM \"near \"\"pairs\" GROUP BY 1"), ["text"]);
 }
 
-/// Tables of a layout before, as its statements made them.
+/// Tables of layout 1, as its statements created them.
 #[cfg(feature = "sqlite")]
 #[test]
 fn older_tables_of_sqlite_are_changed_and_later_ones_refused() {
@@ -242,7 +242,7 @@ fn postgres_keeps_its_promises() {
     let server = match server::Server::start() {
         Ok(server) => server,
         Err(why) => {
-            // Past what captures the output of tests: who reads the log has to see it.
+            // Bypasses the capture of test output: the reader of the log must see it.
             let line = format!("SKIPPED postgres_keeps_its_promises: {why}\n");
             return std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
         }
@@ -270,7 +270,7 @@ fn postgres_keeps_its_promises() {
         "a row says when it was written"
     );
 
-    // Tables of the layout before are changed; what they hold is the same.
+    // Tables of layout 1 are migrated; their contents stay the same.
     let before = output(Address::Postgres(url.clone()), "x").store.documents().unwrap();
     let mut change_back = crate::database::postgres::connect(&url, Duration::from_secs(5)).unwrap();
     change_back
@@ -291,7 +291,7 @@ fn postgres_keeps_its_promises() {
     rights_are_asked_for(&server, &mut change_back);
 }
 
-/// Whether a role may do what a run does is said before one does.
+/// `examine` names the rights that a role lacks before a run needs them.
 #[cfg(feature = "postgres")]
 fn rights_are_asked_for(server: &server::Server, owner: &mut ::postgres::Client) {
     owner
@@ -327,7 +327,7 @@ fn rights_are_asked_for(server: &server::Server, owner: &mut ::postgres::Client)
     }
 }
 
-/// What is there and was made by nobody is not touched.
+/// Tables of other programs are not touched.
 #[cfg(feature = "sqlite")]
 #[test]
 fn the_tables_of_others_are_left_alone() {
