@@ -1,4 +1,4 @@
-//! Topics: looked at, and made.
+//! Topics: looked up, created, changed.
 
 use std::fmt;
 use std::future::Future;
@@ -22,36 +22,36 @@ use super::{Connection, Consumer, Failure, Watch};
 use crate::mark::Topic;
 use crate::time::{Clock, SystemClock};
 
-/// How long one request may take before it counts as failed; it is repeated within the connection's patience.
+/// Longest duration of one request. It is repeated within the connection's patience.
 const REQUEST: Duration = Duration::from_secs(5);
 
-/// How long a partition may be unknown until it counts as absent.
+/// How long a partition may be unknown before it counts as absent.
 const SETTLES: Duration = Duration::from_secs(5);
 
-/// The pause after a request that has failed, at first and at most.
+/// The first and the longest pause after a failed request.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// A topic that is to be made where it is missing.
+/// A topic to create if it is missing.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// Its name.
     pub topic: &'a str,
-    /// How many partitions; `None` = as many as the broker gives by default.
+    /// Number of partitions; `None` = the broker's default.
     pub partitions: Option<u32>,
-    /// Whether only the last record of a key is kept.
+    /// Whether the topic keeps only the last record of a key.
     pub compacted: bool,
 }
 
-/// Settings of a topic, by their names at the broker.
+/// Settings of a topic, by their names in Kafka.
 pub type TopicSettings = [(&'static str, &'static str)];
 
-/// Settings of a topic that keeps every record that it is given.
+/// Settings of a topic that never deletes a record.
 pub const KEEPS_ALL: &TopicSettings =
     &[("cleanup.policy", "delete"), ("retention.ms", "-1"), ("retention.bytes", "-1")];
 
-/// Settings of a topic of marks. Each key is written ten times a second: small segments are compacted soon,
-/// so a reader from the beginning finds a few MiB, however old the topic is.
+/// Settings of a topic of marks. Each key is written ten times a second. Small segments are compacted soon,
+/// so that a consumer from the beginning reads a few MiB whatever the age of the topic.
 pub const KEEPS_MARKS: &TopicSettings = &[
     ("cleanup.policy", "compact"),
     ("segment.bytes", "4194304"),
@@ -60,17 +60,17 @@ pub const KEEPS_MARKS: &TopicSettings = &[
     ("delete.retention.ms", "60000"),
 ];
 
-/// A topic as it is.
+/// An existing topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopicFound {
-    /// How many partitions it has.
+    /// Number of partitions.
     pub partitions: u32,
 }
 
-/// Asks a broker about topics, and makes some.
+/// Looks up and creates topics.
 pub struct Admin {
     client: AdminClient<Watch>,
-    /// Asks for what a consumer may ask. Without a group: it looks for no coordinator.
+    /// For requests that a consumer can make. It has no group, so it looks for no coordinator.
     consumer: Consumer,
     patience: Duration,
 }
@@ -82,10 +82,10 @@ impl fmt::Debug for Admin {
 }
 
 impl Admin {
-    /// A client; nothing is reached yet.
+    /// Creates the clients; connects to nothing yet.
     ///
     /// # Errors
-    /// If the library refuses a setting.
+    /// If the library rejects a setting.
     pub fn new(connection: &Connection) -> Result<Self, Failure> {
         let what = format!("broker {}", connection.brokers);
         let client = connection.config(&[]).create_with_context(Watch::new(&what));
@@ -97,10 +97,10 @@ impl Admin {
         })
     }
 
-    /// Waits for a broker that answers, no longer than the connection's patience.
+    /// Waits until a broker answers, for up to the connection's patience.
     ///
     /// # Errors
-    /// If none does, or none accepts the user.
+    /// If none answers, or none accepts the credentials.
     pub fn reach(&self, brokers: &str) -> Result<(), Failure> {
         let what = format!("broker {brokers}");
         retry(&what, self.patience, &self.consumer, |most| {
@@ -109,27 +109,27 @@ impl Admin {
         })
     }
 
-    /// How a topic is; `None` if there is none.
+    /// Looks up a topic; `None` if there is none.
     ///
     /// # Errors
-    /// If no broker answers within the connection's patience, or does not tell.
+    /// If no broker answers within the connection's patience, or it refuses.
     pub fn find(&self, topic: &str) -> Result<Option<TopicFound>, Failure> {
         find(&self.consumer, topic, self.patience)
     }
 
-    /// Which topic it is that has a name now; `None` if there is none.
+    /// Name and id of the topic that has a name now; `None` if there is none.
     ///
     /// # Errors
-    /// If no broker answers within the connection's patience, or does not tell.
+    /// If no broker answers within the connection's patience, or it refuses.
     pub fn topic(&self, name: &str) -> Result<Option<Topic>, Failure> {
         let what = format!("topic \"{name}\"");
         retry(&what, self.patience, &self.consumer, |most| named(&self.consumer, name, most))
     }
 
-    /// The values of settings of a topic, as the broker has them.
+    /// Values of settings of a topic.
     ///
     /// # Errors
-    /// If no broker answers within the connection's patience; that it is not allowed to know them.
+    /// If no broker answers within the connection's patience, or it refuses.
     pub fn settings<const N: usize>(
         &self,
         topic: &str,
@@ -147,42 +147,42 @@ impl Admin {
         })
     }
 
-    /// The first offset that a partition holds and the offset after the last, as a reader of committed
-    /// records sees them.
+    /// The first offset in a partition and the offset after the last one, as a consumer of committed records
+    /// sees them.
     ///
     /// # Errors
-    /// If no broker answers within the connection's patience, or does not tell.
+    /// If no broker answers within the connection's patience, or it refuses.
     pub fn held(&self, topic: &str, partition: u32) -> Result<(u64, u64), Failure> {
         held(&self.consumer, topic, partition, self.patience)
     }
 
-    /// Makes a topic if it is missing; how it is.
+    /// Creates a topic if it is missing. Returns the topic.
     ///
     /// # Errors
-    /// If that is not possible or not allowed.
+    /// If the topic cannot be created.
     pub fn ensure(&self, wanted: Wanted<'_>) -> Result<TopicFound, Failure> {
         let settings: &TopicSettings = if wanted.compacted { &[("cleanup.policy", "compact")] } else { &[] };
         self.ensure_with(wanted, settings)
     }
 
-    /// The same, with these settings where it is made.
+    /// As [`Self::ensure`]; a topic that it creates has these settings.
     ///
     /// # Errors
-    /// If that is not possible or not allowed.
+    /// If the topic cannot be created.
     pub fn ensure_with(&self, wanted: Wanted<'_>, settings: &TopicSettings) -> Result<TopicFound, Failure> {
         let what = format!("topic \"{}\"", wanted.topic);
         if let Some(found) = self.find(wanted.topic)? {
             return Ok(found);
         }
         retry(&what, self.patience, &self.consumer, |_| self.create(wanted, settings, &options()))?;
-        // It is made before every broker knows of it.
+        // A new topic exists before every broker knows it.
         retry(&what, self.patience, &self.consumer, |_| {
             let unknown = || Failure::Retriable(format!("{what}: made, and not known yet"));
             find(&self.consumer, wanted.topic, self.patience)?.ok_or_else(unknown)
         })
     }
 
-    /// Whether a topic could be made as it is wanted: the broker examines the request, and makes nothing.
+    /// Checks whether a topic could be created: the broker validates the request and creates nothing.
     ///
     /// # Errors
     /// Why it could not.
@@ -199,7 +199,7 @@ impl Admin {
         options: &AdminOptions,
     ) -> Result<(), Failure> {
         let what = format!("topic \"{}\"", wanted.topic);
-        // -1: as many as the broker gives by default.
+        // -1 is the broker's default.
         let partitions = wanted.partitions.map_or(-1, |n| i32::try_from(n).unwrap_or(i32::MAX));
         let new = NewTopic::new(wanted.topic, partitions, TopicReplication::Fixed(-1));
         let new = settings.iter().fold(new, |new, (name, value)| new.set(name, value));
@@ -210,7 +210,7 @@ impl Admin {
         }
     }
 
-    /// Gives a topic so many partitions, more than it has.
+    /// Increases the number of partitions of a topic to `partitions`.
     ///
     /// # Errors
     /// If that is not possible or not allowed.
@@ -219,7 +219,7 @@ impl Admin {
         self.done(topic, block_on(self.client.create_partitions([&wanted], &options())))
     }
 
-    /// Takes a topic away, with all that it holds.
+    /// Deletes a topic with all its records.
     ///
     /// # Errors
     /// If that is not possible or not allowed.
@@ -227,7 +227,7 @@ impl Admin {
         self.done(topic, block_on(self.client.delete_topics(&[topic], &options())))
     }
 
-    /// Takes the records of a partition before an offset away, as retention does.
+    /// Deletes the records of a partition before an offset, as retention does.
     ///
     /// # Errors
     /// If that is not possible or not allowed.
@@ -241,10 +241,10 @@ impl Admin {
         done.elements().iter().try_for_each(|e| e.error()).map_err(|error| Failure::of(&error, &what))
     }
 
-    /// The value of a setting of a topic, as the broker has it.
+    /// Value of a setting of a topic.
     ///
     /// # Errors
-    /// If the broker does not tell.
+    /// If no broker answers within the connection's patience, or it refuses.
     pub fn setting(&self, topic: &str, name: &str) -> Result<Option<String>, Failure> {
         self.settings(topic, [name]).map(|[value]| value)
     }
@@ -260,11 +260,11 @@ fn options() -> AdminOptions {
     AdminOptions::new().request_timeout(Some(REQUEST)).operation_timeout(Some(REQUEST))
 }
 
-/// How a topic is; `None` if there is none. Waits for a broker no longer than `patience`; the client must
-/// read nothing.
+/// Looks up a topic; `None` if there is none. Waits for a broker no longer than `patience`. The consumer must
+/// have no partitions assigned.
 ///
 /// # Errors
-/// If no broker answers within that, or does not tell.
+/// If no broker answers within `patience`, or it refuses.
 pub fn find(consumer: &Consumer, topic: &str, patience: Duration) -> Result<Option<TopicFound>, Failure> {
     let what = format!("topic \"{topic}\"");
     retry(&what, patience, consumer, |most| {
@@ -284,11 +284,12 @@ pub fn find(consumer: &Consumer, topic: &str, patience: Duration) -> Result<Opti
     })
 }
 
-/// The first offset that a partition holds and the offset after the last; of a consumer of committed records,
-/// before any open transaction. Waits for a broker no longer than `patience`; the client must read nothing.
+/// The first offset in a partition and the offset after the last one; for a consumer of committed records,
+/// before any open transaction. Waits for a broker no longer than `patience`. The consumer must have no
+/// partitions assigned.
 ///
 /// # Errors
-/// If no broker answers within that, or does not tell.
+/// If no broker answers within `patience`, or it refuses.
 pub fn held(
     consumer: &Consumer,
     topic: &str,
@@ -300,7 +301,7 @@ pub fn held(
     retry(&what, patience, consumer, |most| {
         let found = consumer.fetch_watermarks(topic, index(partition), most);
         let (first, end) = found.map_err(|error| match Failure::of(&error, &what) {
-            // Of a topic that has just been made, its leader may not know yet.
+            // The leader of a new topic may not know it yet.
             Failure::Absent(line) if clock.now() < SETTLES => Failure::Retriable(line),
             other => other,
         })?;
@@ -308,11 +309,11 @@ pub fn held(
     })
 }
 
-/// Which topic has a name now, asked of a client that may read: once, and for no longer than `time`. `None`
-/// if there is none.
+/// Name and id of the topic that has a name now; `None` if there is none. Makes one request of up to `time`.
+/// The consumer may have partitions assigned.
 ///
 /// # Errors
-/// If no broker answers, or does not tell.
+/// If no broker answers, or it refuses.
 pub fn named(consumer: &Consumer, name: &str, time: Duration) -> Result<Option<Topic>, Failure> {
     let id = topic_id(consumer.client(), name, time);
     match id.map_err(|code| Failure::of_code(code, &format!("topic \"{name}\""))) {
@@ -322,14 +323,14 @@ pub fn named(consumer: &Consumer, name: &str, time: Duration) -> Result<Option<T
     }
 }
 
-/// The number of a partition as the library has it.
+/// A partition number in the type of the library.
 pub(super) fn index(partition: u32) -> i32 {
     i32::try_from(partition).unwrap_or(i32::MAX)
 }
 
-/// Tries until it is done, a failure that no other try can mend, or the end of patience; then with what the
-/// client said last. Each attempt gets the time that it may take. The client is polled meanwhile and what
-/// it gives is dropped: it must be one that reads nothing.
+/// Calls `attempt` until it succeeds, fails in a way that is not retriable, or `patience` is over; then the
+/// error holds the last error of the client. `attempt` receives the longest duration that it may take. The
+/// consumer is polled between attempts, and what it returns is dropped: it must have no partitions assigned.
 fn retry<T>(
     what: &str,
     patience: Duration,
@@ -338,11 +339,11 @@ fn retry<T>(
 ) -> Result<T, Failure> {
     let clock = SystemClock::start();
     let said_fatal = || consumer.context().last().filter(|said| matches!(said, Failure::Fatal(_)));
-    // Serves the client, which reports its errors here, one at a time; and lets a moment pass.
+    // Polls the client for the length of a pause, so that it reports its errors, one at a time.
     let serve = |pause| drop(consumer.poll(pause));
     let mut is_first = true;
     let once = || {
-        // What the client said before has no part in this.
+        // Ignore errors of the client from before the first attempt.
         let is_again = !std::mem::take(&mut is_first);
         match said_fatal().filter(|_| is_again) {
             Some(fatal) => Err(fatal),
@@ -355,7 +356,7 @@ fn retry<T>(
         .without_max_times();
     let ended = once
         .retry(paces)
-        // The pause is spent below.
+        // `notify` below pauses.
         .sleep(|_| {})
         .when(|failure| failure.is_retriable() && clock.now() < patience)
         .notify(|failure, pause| {

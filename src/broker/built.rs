@@ -1,4 +1,4 @@
-//! What the client library of this build can do, and which settings it refuses: found without a broker.
+//! Capabilities of the client library in this build, and the settings that it rejects; needs no broker.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use super::Secret;
 
 type Settings = BTreeMap<String, Secret>;
 
-/// What the library was built with.
+/// The library's `builtin.features`.
 pub(super) fn features() -> String {
     let native = ClientConfig::new().create_native_config();
     native.and_then(|native| native.get("builtin.features")).unwrap_or_default()
 }
 
-/// Settings that this build of the library refuses.
+/// Settings that this build of the library rejects: the name of each, and why.
 pub(super) fn refused(settings: &Settings) -> Vec<(String, String)> {
     let mut problems = Vec::new();
     let built = features().to_lowercase();
@@ -44,7 +44,7 @@ pub(super) fn refused(settings: &Settings) -> Vec<(String, String)> {
                     "scram" => "sasl_scram",
                     "oauthbearer" => "sasl_oauthbearer",
                     "gssapi" => "sasl_gssapi",
-                    // Not known here: the library says what it thinks of it.
+                    // An unknown mechanism: the library itself accepts or rejects it.
                     _ => "",
                 };
                 if !feature.is_empty() && !has(feature) {
@@ -59,7 +59,7 @@ pub(super) fn refused(settings: &Settings) -> Vec<(String, String)> {
     problems
 }
 
-/// What the library says of one setting by itself. Its own words hold the value, and are not repeated.
+/// Passes one setting to the library by itself. The library's message contains the value, and is not used.
 fn unknown(settings: &Settings, name: &str) -> Option<(String, String)> {
     let mut config = ClientConfig::new();
     config.set(name, settings.get(name)?.reveal());

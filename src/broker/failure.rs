@@ -1,4 +1,4 @@
-//! What a client's error means for the run.
+//! Classification of client errors.
 
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use thiserror::Error;
@@ -6,26 +6,26 @@ use thiserror::Error;
 /// An error of a client, in one line.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Failure {
-    /// It may pass: a broker is away, a coordinator moves, a request took too long. What was asked for may
-    /// have happened all the same.
+    /// May pass: a broker is unreachable, a coordinator moves, a request took too long. The request may have
+    /// been executed nevertheless.
     #[error("{0}")]
     Retriable(String),
-    /// The producer is not the one that has this transactional id now, or the broker has forgotten it.
+    /// Another producer has this transactional id now, or the broker no longer knows the producer.
     #[error("{0}")]
     Fenced(String),
-    /// The topic or the partition is not there.
+    /// The topic or the partition does not exist.
     #[error("{0}")]
     Absent(String),
-    /// No other try can end otherwise.
+    /// Another attempt would fail in the same way.
     #[error("{0}")]
     Fatal(String),
 }
 
 impl Failure {
-    /// What an error means; `what` names what was being done or with which topic.
+    /// Classifies an error; `what` names the operation or the topic.
     pub fn of(error: &KafkaError, what: &str) -> Self {
         if let KafkaError::ClientConfig(_, _, name, _) = error {
-            // Its own text holds the setting's value.
+            // The library's message contains the value of the setting.
             return Self::Fatal(format!("{what}: the client library refuses the setting \"{name}\""));
         }
         let Some(code) = code_of(error) else { return Self::Fatal(format!("{what}: {error}")) };
@@ -33,13 +33,13 @@ impl Failure {
         if let (KafkaError::Transaction(inner), Self::Retriable(line)) = (error, &found)
             && inner.is_fatal()
         {
-            // The producer is of no use any more; another one may be.
+            // This producer can no longer be used; a new one can.
             found = Self::Fenced(line.clone());
         }
         found
     }
 
-    /// What an error code means.
+    /// Classifies an error code.
     pub fn of_code(code: RDKafkaErrorCode, what: &str) -> Self {
         use RDKafkaErrorCode as Code;
         match code {
@@ -89,22 +89,22 @@ impl Failure {
         }
     }
 
-    /// Whether another try may end otherwise.
+    /// Whether another attempt may succeed.
     pub fn is_retriable(&self) -> bool {
         matches!(self, Self::Retriable(_))
     }
 }
 
-/// The code of an error; `None` if it is none of the library's codes.
+/// The code of an error; `None` if it has none.
 pub fn code_of(error: &KafkaError) -> Option<RDKafkaErrorCode> {
     match error {
-        // A producer that has failed for good says so; the cause is in its own record of it.
+        // A producer that has failed permanently reports that; the inner error has the cause.
         KafkaError::Transaction(inner) => Some(inner.code()),
         other => other.rdkafka_error_code(),
     }
 }
 
-/// Whether an error says that a topic or a partition is not there.
+/// Whether a code means that a topic or a partition does not exist.
 fn is_absent(code: RDKafkaErrorCode) -> bool {
     matches!(
         code,

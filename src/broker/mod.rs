@@ -1,11 +1,11 @@
-//! The way to a Kafka broker: what source, sink and commands share.
+//! Connections to Kafka brokers, shared by the source, the sink and the commands.
 //!
-//! [`Connection`] says how a broker is reached, without reaching it; it exists in every build. With the
-//! feature `kafka` clients are made of it, which count and log what goes wrong ([`Watch`]), and every error
-//! becomes a [`Failure`]: worth another try, or the end, in one line.
+//! [`Connection`] holds the settings and connects to nothing; it exists in every build. The feature `kafka`
+//! adds the clients, which count and log their errors ([`Watch`]), and converts every error to a [`Failure`]
+//! of one line: retriable or not.
 //!
-//! Invariants: no value of a setting is ever in a message or in a log, since any of them may be a [`Secret`];
-//! a setting on which exactly-once rests cannot be set.
+//! Invariants: no message and no log contains the value of a setting, since any may be a [`Secret`]; settings
+//! on which exactly-once depends cannot be set by the user.
 
 mod connection;
 mod secret;

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
-/// A password, a token, a key. Its `Debug` shows `***`, and it has no `Display`: whoever needs it asks for it
-/// by name.
+/// A password, a token or a key. `Debug` shows `***`, and there is no `Display`: only [`Self::reveal`]
+/// returns the text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -14,7 +14,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The text itself.
+    /// The text.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -26,10 +26,10 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The secret that a file holds: all of it but white space at its end.
+/// Reads a secret from a file, without the white space at its end.
 ///
 /// # Errors
-/// What is wrong with the file, in words; nothing of what it holds.
+/// What is wrong with the file, without its contents.
 pub fn from_file(path: &Path) -> Result<Secret, String> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| format!("the file {path:?} cannot be read: {error}"))?;

@@ -1,4 +1,4 @@
-//! What a client says while it works: counted, and logged at most once a second for each kind.
+//! Errors and log lines of a client: counted, and logged at most once a second for each kind.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,13 +14,13 @@ use rdkafka::producer::ProducerContext;
 use super::{Failure, code_of};
 use crate::time::{Clock, SystemClock};
 
-/// The least time between two lines of one kind.
+/// Least time between two log lines of the same kind.
 const APART: Duration = Duration::from_secs(1);
 
 /// The context of a client.
 #[derive(Debug)]
 pub struct Watch {
-    /// What the client is for, in messages.
+    /// Name of the client's task, in messages.
     what: String,
     clock: SystemClock,
     said: Mutex<Said>,
@@ -28,18 +28,18 @@ pub struct Watch {
 
 #[derive(Debug, Default)]
 struct Said {
-    /// Errors so far, by name.
+    /// Number of errors by name.
     errors: BTreeMap<String, u64>,
-    /// When a line of a kind was last logged, and how many have been left out since.
+    /// By kind: when a line was last logged, and how many have been left out since.
     lines: BTreeMap<String, (Duration, u64)>,
-    /// The last error, with the client's own words.
+    /// The last error, with the client's own message.
     last: Option<(RDKafkaErrorCode, String)>,
-    /// The first delivery that failed since it was last asked.
+    /// The first failed delivery since the last [`Watch::undelivered`].
     undelivered: Option<Failure>,
 }
 
 impl Said {
-    /// Whether a line of this kind is due, and how many before it were not.
+    /// If a line of this kind may be logged, how many have been left out before it.
     fn due(&mut self, kind: &str, now: Duration) -> Option<u64> {
         match self.lines.get_mut(kind) {
             Some((last, left_out)) if now < *last + APART => {
@@ -59,17 +59,17 @@ impl Said {
 }
 
 impl Watch {
-    /// Watches a client that is for `what`.
+    /// Context of a client for `what`.
     pub(super) fn new(what: &str) -> Self {
         Self { what: what.to_owned(), clock: SystemClock::start(), said: Mutex::default() }
     }
 
-    /// Errors so far, by name.
+    /// Number of errors by name.
     pub fn errors(&self) -> BTreeMap<String, u64> {
         self.said.lock().errors.clone()
     }
 
-    /// What the last error means, if there was one: the client goes on trying whatever it is.
+    /// The class of the last error, if there was one. The client itself retries after every error.
     pub fn last(&self) -> Option<Failure> {
         let (code, words) = self.said.lock().last.clone()?;
         let of = Failure::of_code(code, &self.what);
@@ -80,12 +80,12 @@ impl Watch {
         })
     }
 
-    /// The first delivery that has failed since this was last called.
+    /// Takes the first failed delivery since the last call.
     pub fn undelivered(&self) -> Option<Failure> {
         self.said.lock().undelivered.take()
     }
 
-    /// Notes that something is tried again, which is logged like an error.
+    /// Counts and logs a retry like an error.
     pub fn retries(&self, failure: &Failure) {
         self.note("retry", &failure.to_string());
     }
@@ -126,11 +126,11 @@ impl ClientContext for Watch {
 
     fn error(&self, error: KafkaError, reason: &str) {
         let Some(code) = code_of(&error) else { return };
-        // The end of a partition is no error.
+        // The end of a partition is not an error.
         if code == RDKafkaErrorCode::PartitionEOF {
             return;
         }
-        // That all brokers are away follows from what was said of each, and says less.
+        // `AllBrokersDown` follows the errors of each broker, and has less information.
         if code != RDKafkaErrorCode::AllBrokersDown || self.last().is_none() {
             self.said.lock().last = Some((code, reason.to_owned()));
         }

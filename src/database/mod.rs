@@ -1,10 +1,10 @@
-//! The way to a database: what source, sink and commands share. SQLite is a file (feature `sqlite`),
-//! PostgreSQL a server (feature `postgres`).
+//! Connections to databases, shared by the source, the sink and the commands: SQLite files (feature `sqlite`)
+//! and PostgreSQL servers (feature `postgres`).
 //!
-//! Every error becomes a [`Failure`]: worth another try, or the end, in one line. No message holds the
-//! address of a server, which may hold a password.
+//! Every error becomes a [`Failure`] of one line: retriable or not. No message contains the address of a
+//! server, which may contain a password.
 //!
-//! What it does not do: TLS to a server; a pool of connections.
+//! What it does not do: TLS to a server; connection pools.
 
 use std::mem;
 use std::path::PathBuf;
@@ -22,20 +22,20 @@ pub mod postgres;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
-/// Which database.
+/// Address of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// A file.
+    /// A SQLite file.
     Sqlite(PathBuf),
-    /// A server, by its URL or its `key=value` settings.
+    /// A PostgreSQL server: its URL, or its `key=value` settings.
     Postgres(Secret),
 }
 
 impl Address {
-    /// What stands behind the name of a file of SQLite in the names of those that it keeps beside it.
+    /// Suffixes of the files that SQLite keeps beside its database file.
     pub const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-    /// For a message: never what may hold a password.
+    /// Name for messages; never contains a password.
     pub fn name(&self) -> String {
         match self {
             Self::Sqlite(path) => path.display().to_string(),
@@ -44,32 +44,32 @@ impl Address {
     }
 }
 
-/// Why a database has not done what it was asked.
+/// A failed database operation.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Failure {
-    /// It is away, or busy: another time it may.
+    /// The database is unreachable or busy. Another attempt may succeed.
     #[error("{0}")]
     Away(String),
-    /// It says no.
+    /// The database rejects the operation.
     #[error("{0}")]
     Refused(String),
 }
 
 impl Failure {
-    /// Whether another try may help.
+    /// Whether another attempt may succeed.
     pub fn is_retriable(&self) -> bool {
         matches!(self, Self::Away(_))
     }
 }
 
-/// How long after a try another one is made.
+/// Pause between attempts.
 const APART: Duration = Duration::from_millis(500);
 
-/// Does something until the database is no longer away: for so long, or without end; with a line in the log
-/// when it goes and when it is back.
+/// Calls `go` until the database is reachable, for up to `most`, or without limit. Logs a line when it
+/// becomes unreachable and when it is back.
 ///
 /// # Errors
-/// That it says no, or is away for too long.
+/// That the database rejects the operation, or is unreachable for longer than `most`.
 pub fn patiently<T>(
     what: &str,
     most: Option<Duration>,
@@ -79,7 +79,7 @@ pub fn patiently<T>(
     let mut was_away = false;
     let ended = go
         .retry(ConstantBuilder::new().with_delay(APART).without_max_times())
-        // Nothing wakes this thread: a database says by nothing but an answer that it is back.
+        // No event wakes this thread: only another attempt shows that the database is back.
         .sleep(thread::park_timeout)
         .when(|failure| failure.is_retriable() && most.is_none_or(|most| clock.now() < most))
         .notify(|failure, _| {
@@ -94,12 +94,12 @@ pub fn patiently<T>(
     ended
 }
 
-/// A name in SQL: of a table, of a column, whatever it holds.
+/// Quotes an SQL identifier, with any characters.
 pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A name that may have the name of its schema before it, with a point between them.
+/// Quotes the name of a table, with or without `schema.` before it.
 pub fn quoted_path(name: &str) -> String {
     name.split('.').map(quoted).collect::<Vec<_>>().join(".")
 }

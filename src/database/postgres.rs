@@ -1,4 +1,4 @@
-//! Connections to a server of PostgreSQL.
+//! Connections to a PostgreSQL server.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -9,23 +9,23 @@ use postgres::{Client, Config, NoTls};
 use super::Failure;
 use crate::broker::Secret;
 
-/// How long a server may not answer until the connection counts as lost.
+/// Silence of the server after which the connection counts as lost.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// Reads an address.
+/// Parses an address.
 ///
 /// # Errors
-/// That it is none; nothing of it is told.
+/// That it is not one; the message does not contain it.
 pub fn config(url: &Secret) -> Result<Config, String> {
     url.reveal().parse().map_err(|_| {
         "expected an address of a server, as in \"postgres://user@host:5432/database\"".to_owned()
     })
 }
 
-/// Connects.
+/// Connects to the server.
 ///
 /// # Errors
-/// That the server is away, or says no.
+/// That the server is unreachable, or refuses.
 pub fn connect(url: &Secret, patience: Duration) -> Result<Client, Failure> {
     let mut config = config(url).map_err(Failure::Refused)?;
     if config.get_application_name().is_none() {
@@ -39,7 +39,7 @@ pub fn connect(url: &Secret, patience: Duration) -> Result<Client, Failure> {
     }
     config.keepalives_idle(SILENCE);
     let mut client = config.connect(NoTls).map_err(|error| failure(&error))?;
-    // What is compared and what is written does not depend on how the server is set up.
+    // Make comparisons and writes independent of the server's configuration.
     client
         .batch_execute(
             "SET client_encoding = 'UTF8'; SET TIME ZONE 'UTC'; SET standard_conforming_strings = on",
@@ -48,12 +48,12 @@ pub fn connect(url: &Secret, patience: Duration) -> Result<Client, Failure> {
     Ok(client)
 }
 
-/// What an error means.
+/// Classifies an error.
 pub fn failure(error: &postgres::Error) -> Failure {
     let Some(told) = error.as_db_error() else {
         let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
         let what = format!("postgres: {error}{cause}");
-        // What is wrong with a value or an address passes by no waiting.
+        // Errors in a value or an address are not retriable.
         let is_ours = ["serializing", "deserializing", "invalid", "TLS", "authentication"]
             .iter()
             .any(|word| error.to_string().contains(word));
@@ -70,8 +70,7 @@ pub fn failure(error: &postgres::Error) -> Failure {
         SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
         SqlState::READ_ONLY_SQL_TRANSACTION,
     ];
-    // 08: the connection; 40: a transaction that is to be tried again; 53: no room, no memory, too many
-    // connections.
+    // 08: connection; 40: transaction to be repeated; 53: out of disk space, memory or connections.
     if passes.contains(told.code()) || matches!(class, "08" | "40" | "53") {
         Failure::Away(what)
     } else {
@@ -79,8 +78,8 @@ pub fn failure(error: &postgres::Error) -> Failure {
     }
 }
 
-/// An id as a text of the server, which cannot hold U+0000: that becomes U+001A and "0", and U+001A becomes
-/// U+001A and "1". All others are as they are.
+/// An id as stored on the server, whose texts cannot contain U+0000: U+0000 becomes U+001A "0", and U+001A
+/// becomes U+001A "1". All other characters stay the same.
 pub fn stored(id: &str) -> String {
     if id.contains(['\0', '\u{1a}']) {
         id.replace('\u{1a}', "\u{1a}1").replace('\0', "\u{1a}0")
@@ -89,7 +88,7 @@ pub fn stored(id: &str) -> String {
     }
 }
 
-/// The id that is [stored] so.
+/// The id of a [stored] text.
 pub fn restored(text: &str) -> String {
     if text.contains('\u{1a}') {
         text.replace("\u{1a}0", "\0").replace("\u{1a}1", "\u{1a}")
@@ -132,7 +131,7 @@ mod tests {
     fn an_address_is_never_told() {
         let told = config(&Secret::new("postgres://me:hunter2@host:port/db")).unwrap_err();
         assert!(!told.contains("hunter2") && told.contains("postgres://"));
-        // Nobody listens there.
+        // No server listens on this port.
         let refused =
             connect(&Secret::new("host=127.0.0.1 port=1 user=me password=hunter2"), SILENCE).err().unwrap();
         assert!(refused.is_retriable() && !refused.to_string().contains("hunter2"), "{refused}");

@@ -1,12 +1,11 @@
-//! Compaction: deltas are folded into the bases, group by group, and many small deltas into one; on a thread
-//! of its own that reads files and writes files. What it has made becomes part of the state with the next
-//! publish.
+//! Compaction: folds deltas into the bases, group by group, and merges many small deltas into one. A
+//! background thread reads and writes the files. The next publish makes the new files part of the state.
 //!
-//! **When.** The base of a group is rewritten when the deltas over it have more bytes than it, and more than
-//! an eighth of [`CompactionRule::least_bytes`]. So each byte is written about twice, and files take up to
-//! twice the bytes of the documents alive, and up to once more while the bases are rewritten. Apart from
-//! that, when there are more than [`CompactionRule::most_deltas`], those are merged that are not larger than
-//! all newer ones together.
+//! **When.** The base of a group is rewritten when the deltas of its shards have more bytes than the base,
+//! and more than an eighth of [`CompactionRule::least_bytes`]. So each byte is written about twice, and files
+//! take up to twice the bytes of the live documents, and up to three times while bases are rewritten.
+//! Independently, when there are more than [`CompactionRule::most_deltas`], those are merged that are not
+//! larger than all newer ones together.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,16 +21,16 @@ use super::manifest::{GROUPS, Group, Manifest, shards_of};
 use super::segment::{SegmentFile, Writer};
 use super::snapshot::{Ended, Stack};
 
-/// A publish waits for the thread when the deltas have so many times the bytes of the bases.
+/// A publish waits for the thread when the deltas have more than this many times the bytes of the bases.
 const FAR_BEHIND: u64 = 4;
 
-/// When state is compacted.
+/// Thresholds of compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompactionRule {
-    /// Deltas of so many bytes, inclusive, are not worth the rewriting of the bases; by default 16 MiB.
+    /// Deltas of up to this many bytes, inclusive, do not justify rewriting the bases. Default: 16 MiB.
     pub least_bytes: u64,
-    /// So many deltas, inclusive, are left as they are; by default 256. More make a manifest long and a
-    /// restart slow.
+    /// Up to this many deltas, inclusive, are left as they are. More make a manifest long and a restart slow.
+    /// Default: 256.
     pub most_deltas: usize,
 }
 
@@ -41,16 +40,16 @@ impl Default for CompactionRule {
     }
 }
 
-/// What is to be done.
+/// A task of the thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Task {
-    /// To write a new base of each of these groups.
+    /// Write a new base of each of these groups.
     Rebase(Vec<u8>),
-    /// To merge the deltas of these sequence numbers, both inclusive.
+    /// Merge the deltas of these sequence numbers, both inclusive.
     Merge(u64, u64),
 }
 
-/// What was made.
+/// A result of a task.
 #[derive(Debug)]
 pub(super) enum Made {
     Base(u8, Group),
@@ -58,7 +57,7 @@ pub(super) enum Made {
 }
 
 impl Made {
-    /// The file, if there is one.
+    /// The file written, if there is one.
     pub(super) fn file(&self) -> Option<&SegmentFile> {
         match self {
             Self::Base(_, group) => group.base.as_ref(),
@@ -66,7 +65,7 @@ impl Made {
         }
     }
 
-    /// It becomes part of the state.
+    /// Makes the result part of the state.
     pub(super) fn adopt(self, manifest: &mut Manifest) {
         match self {
             Self::Base(group, base) => manifest.rebase(group, base),
@@ -76,7 +75,7 @@ impl Made {
 }
 
 impl CompactionRule {
-    /// What a manifest needs, if anything.
+    /// The task that a manifest needs, if any.
     pub(super) fn due(&self, manifest: &Manifest) -> Option<Task> {
         let is_due = |group: &u8| {
             let base = manifest.groups[usize::from(*group)].base.as_ref().map_or(0, |base| base.bytes);
@@ -99,7 +98,7 @@ impl CompactionRule {
         Some(Task::Merge(first.first, manifest.deltas.last()?.last))
     }
 
-    /// Bytes that deltas have, about, when all bases are to be rewritten.
+    /// About how many bytes of deltas make rewriting all bases due.
     pub(super) fn due_bytes(&self, manifest: &Manifest) -> u64 {
         manifest.base_bytes().max(self.least_bytes)
     }
@@ -115,7 +114,7 @@ pub(super) fn unfolded(manifest: &Manifest) -> Vec<u8> {
     (0..GROUPS).filter(|group| manifest.deltas_of(*group).next().is_some()).collect()
 }
 
-/// Does a task, and hands over each file as it is made. `name` gives names of files, none twice.
+/// Executes a task, and calls `made` with each file as it is written. `name` must return unique file names.
 pub(super) fn carry_out(
     files: &Files,
     manifest: &Manifest,
@@ -158,7 +157,7 @@ pub(super) fn carry_out(
     Ok(())
 }
 
-/// A task that a thread carries out. Stopped and waited for when it is dropped.
+/// A task running on a thread. Dropping it stops the thread and waits for it.
 #[derive(Debug)]
 pub(super) struct Job {
     made: Arc<Mutex<Vec<Made>>>,
@@ -186,7 +185,7 @@ impl Job {
         Ok(Self { made, is_stopped, thread: Some(thread) })
     }
 
-    /// Takes what was made since the last time.
+    /// Takes the results since the last call.
     pub(super) fn take(&self) -> Vec<Made> {
         mem::take(&mut self.made.lock())
     }
@@ -202,7 +201,7 @@ impl Job {
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
-    /// Ends the thread soon, and waits for it.
+    /// Stops the thread at the next shard, and waits for it.
     pub(super) fn stop(&mut self) -> Result<(), StateError> {
         self.is_stopped.store(true, Ordering::Relaxed);
         self.wait()
@@ -213,16 +212,16 @@ impl Drop for Job {
     fn drop(&mut self) {
         self.is_stopped.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // Its failure has nobody to be told to.
+            // No caller can receive its failure here.
             drop(thread.join());
         }
     }
 }
 
-/// Gives this thread a lower priority than the workers, where a thread can have its own.
+/// Lowers the priority of this thread below that of the workers, on systems with a priority for each thread.
 fn yield_to_others() {
     #[cfg(target_os = "linux")]
-    // Not allowed, it does its work nevertheless.
+    // If that is not allowed, the thread works at normal priority.
     rustix::process::setpriority_process(None, 10).unwrap_or(());
 }
 
@@ -237,7 +236,7 @@ mod tests {
         SegmentFile { name: String::new(), bytes, footer: 0, checksum: 0, records: 0, ended: 0 }
     }
 
-    /// With bases of these bytes, which hold changes up to 0, and deltas 1, 2, ...
+    /// A manifest with bases of these bytes, which hold changes through 0, and with deltas 1, 2, ...
     fn manifest(bases: [u64; 8], deltas: &[u64]) -> Manifest {
         let groups = bases.map(|bytes| Group { through: 0, base: (bytes > 0).then(|| segment(bytes)) });
         let deltas =
@@ -265,7 +264,7 @@ mod tests {
         assert_eq!(RULE.due(&manifest([500; 8], &[10, 10, 10])), None);
         assert_eq!(RULE.due(&manifest([500; 8], &[10, 10, 10, 10])), Some(Task::Merge(1, 4)));
         assert_eq!(RULE.due(&manifest([500; 8], &[90, 10, 12, 1])), Some(Task::Merge(2, 4)));
-        // Each larger than all newer ones together: merging the two newest would go on for ever.
+        // Each delta is larger than all newer ones together. Merging the two newest would not end.
         assert_eq!(RULE.due(&manifest([500; 8], &[80, 40, 20, 10])), None);
     }
 

@@ -1,12 +1,12 @@
-//! Manifests: which files are the state, and what it stands for. A manifest is one commit; the highest number
-//! is the state.
+//! Manifests: the list of the files of the state, and the position that they stand for. Each manifest is a
+//! commit; the one with the highest number is the state.
 //!
 //! ```text
 //! magic, 16 bytes | version u32 | length of the JSON u64 LE | JSON | scheme | checksum
 //! ```
 //!
-//! Changes up to a *sequence number* (the number of the manifest that brought them) are in the base of a
-//! group; later ones are in the deltas. A group is eight shards, whose base is rewritten at one time.
+//! Changes up to a *sequence number* (the number of the manifest that published them) are in the base of a
+//! group; later ones are in the deltas. A group is eight shards, whose base is rewritten at once.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,9 +20,9 @@ use crate::time::Epoch;
 
 const MAGIC: Magic = *b"dupflow manifest";
 
-/// Groups of shards.
+/// Number of groups of shards.
 pub(super) const GROUPS: u8 = 8;
-/// Shards of a group.
+/// Shards in a group.
 const GROUP_SHARDS: u8 = SHARDS / GROUPS;
 
 /// The shards of a group.
@@ -30,16 +30,17 @@ pub(super) fn shards_of(group: u8) -> std::ops::Range<u8> {
     group * GROUP_SHARDS..(group + 1) * GROUP_SHARDS
 }
 
-/// What stored documents stand for.
+/// The position that stored documents stand for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Saved {
-    /// The epoch, how far each partition has been read, and all else that a run goes on from.
+    /// Epoch, progress of each partition, and everything else from which a run continues.
     pub mark: Mark,
-    /// Whether what is remembered of ended documents has been kept too, where ids move between partitions;
-    /// not by older versions.
+    /// Whether the facts remembered of deleted documents are stored too, where ids move between partitions.
+    /// Older versions did not store them.
     #[serde(default)]
     pub ended: bool,
-    /// The encoded [`Description`](crate::description::Description) of what decides a stored value.
+    /// The encoded [`Description`](crate::description::Description) of the settings that determine a stored
+    /// value.
     #[serde(skip)]
     pub scheme: Vec<u8>,
 }
@@ -50,7 +51,7 @@ impl Saved {
         self.mark.progress.epoch
     }
 
-    /// The fingerprint of the table of document frequencies in force, if there is one.
+    /// Fingerprint of the table of document frequencies in force, if any.
     pub fn table(&self) -> Option<u64> {
         self.mark.progress.table.map(|table| table.fingerprint)
     }
@@ -59,49 +60,49 @@ impl Saved {
 /// One commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Manifest {
-    /// From 1, one more than that of the commit before.
+    /// From 1; one higher than that of the commit before.
     pub(super) number: u64,
-    /// A random number, of the run that has written it.
+    /// A random number of the run that wrote it.
     pub(super) owner: u64,
     /// `None` before the first publish.
     pub(super) saved: Option<Saved>,
-    /// The file of the table in force.
+    /// File of the table in force.
     pub(super) table: Option<String>,
     pub(super) groups: [Group; GROUPS as usize],
     /// In ascending order of sequence numbers.
     pub(super) deltas: Vec<Delta>,
 }
 
-/// Of eight shards, what the changes up to a sequence number come to.
+/// The base of eight shards: their documents after the changes up to a sequence number.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Group {
     /// The sequence number, inclusive.
     pub(super) through: u64,
-    /// `None` if no document was alive then.
+    /// `None` if there was no live document.
     pub(super) base: Option<SegmentFile>,
 }
 
-/// Changes of one or more commits.
+/// The changes of one or more commits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Delta {
-    /// The sequence numbers, both inclusive.
+    /// First and last sequence number, both inclusive.
     pub(super) first: u64,
     pub(super) last: u64,
     pub(super) segment: SegmentFile,
 }
 
 impl Manifest {
-    /// Of a state without documents.
+    /// The manifest of a state without documents.
     pub(super) fn empty() -> Self {
         Self { number: 0, owner: 0, saved: None, table: None, groups: Default::default(), deltas: Vec::new() }
     }
 
-    /// The name of a manifest's file.
+    /// File name of a manifest.
     pub(super) fn name(number: u64) -> String {
         format!("manifest-{number:016}")
     }
 
-    /// The number of a manifest, by the name of its file.
+    /// The number in the file name of a manifest; `None` for other files.
     pub(super) fn number_of(name: &str) -> Option<u64> {
         name.strip_prefix("manifest-")?.parse().ok().filter(|number| Self::name(*number) == name)
     }
@@ -113,7 +114,7 @@ impl Manifest {
         numbers
     }
 
-    /// Reads a manifest, and checks it.
+    /// Reads and checks a manifest.
     pub(super) fn read(files: &Files, number: u64) -> Result<Self, StateError> {
         let name = Self::name(number);
         let bytes = files.get(&name)?;
@@ -136,7 +137,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Its bytes.
+    /// The bytes of its file.
     pub(super) fn encode(&self) -> Vec<u8> {
         let json = serde_json::to_vec(self).expect("numbers and texts are always JSON");
         let mut bytes = frame::head(&MAGIC).to_vec();
@@ -146,18 +147,18 @@ impl Manifest {
         frame::seal(bytes)
     }
 
-    /// All segments that it names.
+    /// All segments of the state.
     pub(super) fn segments(&self) -> impl Iterator<Item = &SegmentFile> {
         let bases = self.groups.iter().filter_map(|group| group.base.as_ref());
         bases.chain(self.deltas.iter().map(|delta| &delta.segment))
     }
 
-    /// Whether it names this file.
+    /// Whether the state includes this file.
     pub(super) fn names(&self, file: &str) -> bool {
         self.table.as_deref() == Some(file) || self.segments().any(|segment| segment.name == file)
     }
 
-    /// The deltas that are not in the base of a group, oldest first.
+    /// The deltas that are not folded into the base of a group, oldest first.
     pub(super) fn deltas_of(&self, group: u8) -> impl DoubleEndedIterator<Item = &Delta> {
         let through = self.groups[usize::from(group)].through;
         self.deltas.iter().filter(move |delta| delta.last > through)
@@ -173,15 +174,15 @@ impl Manifest {
         self.deltas.iter().map(|delta| delta.segment.bytes).sum()
     }
 
-    /// The base of a group is replaced. Deltas that are in the bases of all groups go.
+    /// Replaces the base of a group. Removes the deltas that are folded into the bases of all groups.
     pub(super) fn rebase(&mut self, group: u8, base: Group) {
         self.groups[usize::from(group)] = base;
         let through = self.groups.iter().map(|each| each.through).min().unwrap_or(0);
         self.deltas.retain(|delta| delta.last > through);
     }
 
-    /// The deltas within the sequence numbers of another one are replaced by it, or go if nothing is left of
-    /// them.
+    /// Replaces the deltas within these sequence numbers by the merged one; removes them if no record is
+    /// left.
     pub(super) fn merge(&mut self, first: u64, last: u64, merged: Option<SegmentFile>) {
         let at = self.deltas.partition_point(|delta| delta.last < first);
         self.deltas.retain(|delta| delta.last < first || delta.last > last);
@@ -225,7 +226,7 @@ mod tests {
         assert!(error.ends_with("is damaged: expected manifest 6, found 5"), "{error}");
     }
 
-    /// State that was written by an earlier program: it stays readable, also when there are new fields.
+    /// State written by an earlier version stays readable when fields are added.
     #[test]
     fn golden_bytes() {
         let group = r#"{"through":0,"base":null}"#;

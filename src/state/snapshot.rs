@@ -1,7 +1,7 @@
 //! The documents of one manifest, read shard by shard.
 //!
-//! Of each shard the newest segment is read first; an id that was seen in a newer one is passed over. Memory
-//! is a slice, a block and the ids of one shard that are in deltas.
+//! For each shard the newest segment is read first. An id that a newer segment contains is skipped in older
+//! ones. Memory: one slice, one block, and the ids of one shard in the deltas.
 
 use super::error::StateError;
 use super::files::Files;
@@ -10,8 +10,8 @@ use super::manifest::{GROUPS, Manifest, Saved, shards_of};
 use super::segment::Segment;
 use crate::codec::{Changes, Record};
 
-/// The state as of one publish. Readable as long as the files of its manifest are there: until two later ones
-/// are published.
+/// The state as of one publish. Readable while the files of its manifest exist: until two later manifests are
+/// published.
 #[derive(Debug)]
 pub struct Snapshot {
     files: Files,
@@ -20,28 +20,28 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Of a manifest; `None` if nothing was published when it was written.
+    /// The documents of a manifest; `None` if it was written before the first publish.
     pub(super) fn of(files: &Files, manifest: &Manifest) -> Option<Self> {
         let saved = manifest.saved.clone()?;
         Some(Self { files: files.clone(), manifest: manifest.clone(), saved })
     }
 
-    /// What the documents stand for.
+    /// The position that the documents stand for.
     pub fn saved(&self) -> &Saved {
         &self.saved
     }
 
-    /// Whether the heads and footers of all segments are whole.
+    /// Checks the heads and footers of all segments.
     pub(super) fn check(&self) -> Result<(), StateError> {
         self.manifest.segments().try_for_each(|file| Segment::open(&self.files, file).map(drop))
     }
 
-    /// Every document alive, once, in slices of about `slice_bytes`: a slice ends with the record that fills
-    /// it up. In no order that means anything. None is an end.
+    /// Calls `each` with slices of the live documents; each document is in one slice. A slice ends with the
+    /// record that fills it to `slice_bytes`. The order is unspecified. Deleted documents are left out.
     ///
     /// # Errors
-    /// What the store says, or which file is damaged; and whatever `each` fails with. What was handed out
-    /// before is right.
+    /// Any error of the store or of `each`, or a damaged file. The slices passed before the error are
+    /// correct.
     pub fn read<E: From<StateError>>(
         &self,
         slice_bytes: usize,
@@ -62,28 +62,28 @@ impl Snapshot {
     }
 }
 
-/// What becomes of ended documents.
+/// What to do with records of deleted documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// They are not alive.
+    /// Skip them: the documents are not alive.
     PassOver,
-    /// They end something that is not in the stack.
+    /// Return them: they delete records of segments outside the stack.
     Keep,
 }
 
-/// Segments over each other, the newest first.
+/// Segments in layers, the newest first.
 #[derive(Debug)]
 pub(super) struct Stack {
     /// Each with its last sequence number.
     deltas: Vec<(u64, Segment)>,
-    /// The sequence number of the base, inclusive, and the base.
+    /// Sequence number of the base, inclusive.
     through: u64,
     base: Option<Segment>,
     seen: Seen,
 }
 
 impl Stack {
-    /// All deltas of a manifest, without a base.
+    /// Opens all deltas of a manifest, without a base.
     pub(super) fn open_deltas(files: &Files, manifest: &Manifest) -> Result<Self, StateError> {
         let newest_first = manifest.deltas.iter().rev();
         let open = newest_first.map(|delta| Ok((delta.last, Segment::open(files, &delta.segment)?)));
@@ -91,7 +91,7 @@ impl Stack {
         Ok(Self { deltas, through: 0, base: None, seen: Seen::default() })
     }
 
-    /// The base of a group below them, in the place of the one before.
+    /// Opens the base of a group as the lowest layer, in place of the one before.
     pub(super) fn open_base(
         &mut self,
         files: &Files,
@@ -104,7 +104,7 @@ impl Stack {
         Ok(())
     }
 
-    /// Goes through the newest record of each id of a shard.
+    /// Calls `each` with the newest record of each id of a shard.
     pub(super) fn each<E: From<StateError>>(
         &mut self,
         shard: u8,
@@ -119,7 +119,7 @@ impl Stack {
         while let Some(segment) = segments.next() {
             let is_last = segments.peek().is_none();
             segment.each(shard, |record| {
-                // Below the last one nothing asks.
+                // Ids of the lowest layer need not be remembered.
                 let is_newest = match (is_last, is_last && seen.is_empty()) {
                     (_, true) => true,
                     (true, _) => !seen.contains(id_hash(record.id), record.id),

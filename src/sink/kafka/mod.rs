@@ -1,7 +1,6 @@
 //! A Kafka topic as sink, exactly once.
 //!
 //! ```text
-//! ```
 //!  epochs ─▶ Outgoing ─▶ one transaction ─┬─▶ topic         key and value: see below
 //!            encoded      per commit      ├─▶ dead letters  records that are not valid events
 //!                                         └─▶ progress      key: the transactional id, value: the mark

@@ -1,4 +1,4 @@
-//! A segment: an immutable file of changes, each id at most once, cut by shard.
+//! A segment: an immutable file of changes, each id at most once, partitioned by shard.
 //!
 //! ```text
 //! magic, 16 bytes | version u32 | blocks | footer | xxh3 u64 of magic, version and footer
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! All numbers are little-endian. Blocks are in ascending order of shards, with no gap between head, blocks
-//! and footer. Where the footer begins, how long the file is and the last checksum stand in the manifest, so
-//! that a file cannot stand in for another one.
+//! and footer. The manifest holds the position of the footer, the length of the file and the last checksum,
+//! so that no other file can take its place.
 
 mod read;
 mod write;
@@ -22,27 +22,27 @@ use super::frame::Magic;
 
 const MAGIC: Magic = *b"dupflow segment\n";
 
-/// A segment as the manifest names it.
+/// A segment as listed in a manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SegmentFile {
     pub(super) name: String,
     /// Bytes of the file.
     pub(super) bytes: u64,
-    /// Where the footer begins.
+    /// Offset of the footer.
     pub(super) footer: u64,
-    /// The checksum at its end.
+    /// Checksum at the end of the file.
     pub(super) checksum: u64,
-    /// Records, ended documents included.
+    /// Records, including deleted documents.
     pub(super) records: u64,
-    /// Ended documents.
+    /// Records of deleted documents.
     pub(super) ended: u64,
 }
 
-/// One block, by the footer.
+/// An entry of the footer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Block {
     shard: u8,
-    /// From the beginning of the file.
+    /// Offset in the file.
     offset: u64,
     bytes: u64,
     records: u32,
@@ -129,7 +129,7 @@ mod tests {
         assert!(files.list().unwrap().is_empty());
     }
 
-    /// Larger than what is read at once, with shards of several blocks and a record larger than a block.
+    /// A file that is read by blocks, with a shard of several blocks and a record larger than a block.
     #[test]
     fn a_large_file_is_read_by_blocks() {
         let mut changes = Changes::default();
@@ -140,7 +140,7 @@ mod tests {
             changes.put(&number.to_le_bytes(), &large);
             expected.push((number.to_le_bytes().to_vec(), Some(large.len())));
         }
-        // One shard of many blocks.
+        // A shard of many blocks.
         for number in (0..3_000_000_u32).filter(|n| shard_of(id_hash(&n.to_be_bytes())) == 5).take(60) {
             changes.put(&number.to_be_bytes(), &value);
             expected.push((number.to_be_bytes().to_vec(), Some(value.len())));
@@ -155,7 +155,7 @@ mod tests {
         assert!(found == expected);
     }
 
-    /// State of an older version of the program is read by these bytes: they never change.
+    /// Older versions of the program wrote these bytes: the format must never change.
     #[test]
     fn golden_bytes() {
         let mut changes = Changes::default();

@@ -8,16 +8,17 @@ use crate::state::files::Files;
 use crate::state::frame;
 use crate::state::ids::SHARDS;
 
-/// A file of at most so many bytes is read at once and kept while it is open; a larger one by its blocks.
+/// A file of up to this many bytes, inclusive, is read at once and kept in memory while open; a larger one is
+/// read by blocks.
 const SMALL_BYTES: u64 = 256 << 10;
 
-/// A segment whose head and footer are read and checked.
+/// A segment whose head and footer have been checked.
 #[derive(Debug)]
 pub(in crate::state) struct Segment {
     files: Files,
     file: SegmentFile,
     blocks: Vec<Block>,
-    /// All bytes, of a small file.
+    /// All bytes of a small file.
     whole: Option<Vec<u8>>,
 }
 
@@ -61,7 +62,7 @@ impl Segment {
         Ok(Self { files: files.clone(), file: file.clone(), blocks, whole })
     }
 
-    /// Goes through the records of a shard.
+    /// Calls `each` with the records of a shard.
     pub(in crate::state) fn each<E: From<StateError>>(
         &self,
         shard: u8,
@@ -76,7 +77,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Whether a block is what was written.
+    /// Checks the checksum and the counts of a block.
     fn check(&self, block: &Block, bytes: &[u8]) -> Result<(), StateError> {
         let damaged = |what: String| {
             let at = format!("in the block of shard {} at {}, ", block.shard, block.offset);
@@ -101,7 +102,7 @@ impl Segment {
     }
 }
 
-/// Bytes of a segment that may be in memory.
+/// Bytes of a segment, from memory or from its file.
 fn get(
     files: &Files,
     file: &SegmentFile,

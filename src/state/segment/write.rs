@@ -9,19 +9,19 @@ use crate::state::frame;
 use crate::state::ids::{SHARDS, Seen, id_hash, shard_of};
 use crate::state::store::Upload;
 
-/// A block ends with the record that fills it up to this.
+/// A block ends with the record that brings it to this many bytes.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// A segment that is being written. Dropped before it is finished, it leaves nothing behind.
+/// A segment being written. If it is dropped before `finish`, no file remains.
 pub(in crate::state) struct Writer<'f> {
     files: &'f Files,
     name: String,
     upload: Box<dyn Upload + 'f>,
-    /// Bytes that are written.
+    /// Bytes written.
     written: u64,
     blocks: Vec<Block>,
     shard: u8,
-    /// The block that is open, and what is in it.
+    /// The open block, and the counts of its records.
     open: Vec<u8>,
     records: u32,
     ended: u32,
@@ -45,7 +45,7 @@ impl<'f> Writer<'f> {
         })
     }
 
-    /// Appends a record of a shard, which is not below that of the one before.
+    /// Appends a record. Shards must ascend from call to call.
     pub(in crate::state) fn record(&mut self, shard: u8, record: Record<'_>) -> Result<(), StateError> {
         debug_assert!(shard >= self.shard, "shards ascend");
         if shard != self.shard {
@@ -81,7 +81,7 @@ impl<'f> Writer<'f> {
         Ok(())
     }
 
-    /// Ends the file; `None`, and no file, if there is no record.
+    /// Completes the file. Without a record, returns `None` and leaves no file.
     pub(in crate::state) fn finish(mut self) -> Result<Option<SegmentFile>, StateError> {
         self.end_block()?;
         if self.blocks.is_empty() {
@@ -105,7 +105,7 @@ impl<'f> Writer<'f> {
     }
 }
 
-/// Writes changes as a segment: of each id the last one. `None`, and no file, if there is none.
+/// Writes changes as a segment, the last one of each id. Without a record, returns `None` and leaves no file.
 pub(in crate::state) fn write_delta(
     files: &Files,
     name: String,

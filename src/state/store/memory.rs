@@ -1,4 +1,4 @@
-//! Files in memory: state that ends with the process, for tests.
+//! Files in memory, for tests: lost when the process ends.
 
 use std::collections::BTreeMap;
 use std::io;
