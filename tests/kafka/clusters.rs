@@ -1,4 +1,4 @@
-//! Changes of clusters into a topic, and texts out of one.
+//! Changes of clusters written to a topic; texts read from a topic.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ fn output(broker: &Broker, envelope: Envelope) -> KafkaOutput {
     }
 }
 
-/// A sink of the next run, with giants of more than `limit`.
+/// The sink of another run on the same output. Clusters of more than `limit` documents are giants.
 fn sink(output: &KafkaOutput, limit: usize) -> KafkaSink {
     let clusters = Clusters::new(ClusterKind::Components, limit);
     let next = KafkaOutput { run: Broker::name("run"), ..output.clone() };
@@ -55,7 +55,7 @@ fn pair(ends: &str) -> Pair<DocId> {
     Pair::new(id(&ends[..1]), id(&ends[1..])).unwrap()
 }
 
-/// `+ab` for a pair that comes.
+/// Deltas: `+ab` inserts the pair of a and b, `-ab` removes it.
 fn deltas(changes: &str) -> Vec<Delta> {
     let delta = |change: &str| {
         let (pair, evidence) = (pair(&change[1..]), Evidence::default());
@@ -67,7 +67,7 @@ fn deltas(changes: &str) -> Vec<Delta> {
     deltas
 }
 
-/// Writes one epoch and commits.
+/// Writes one epoch and commits it.
 fn commit(sink: &mut KafkaSink, epoch: u64, changes: &str, in_correction: bool) {
     let progress = Progress { epoch, next: [(0, epoch)].into(), ..Progress::default() };
     sink.epoch(&progress, &deltas(changes), &[]).unwrap();
@@ -116,7 +116,7 @@ fn changes_and_memberships(broker: &Broker) {
         "a:{\"epoch\":2,\"diff\":1,\"cluster\":\"a\",\"size\":4,\"giant\":true}".to_owned(),
     ];
     assert_eq!(committed(broker, &of.topic), expected);
-    // A restart, which is told of what is there.
+    // A restart: the deltas up to the mark are passed to `restored`.
     let mut second = sink(&of, 3);
     assert!(matches!(second.take_over().unwrap(), Standing::At(_)));
     second.restored(&deltas("+ab +xy +bc +cd"));
@@ -153,7 +153,8 @@ fn changes_and_memberships(broker: &Broker) {
     assert_eq!(policy.as_deref(), Some("compact"));
 }
 
-/// By a run with another limit and other pairs, of which the first one ends before it is done.
+/// The output is corrected by runs with another limit and other pairs. The first of them ends before it is
+/// done.
 fn an_output_is_corrected(broker: &Broker) {
     for envelope in [Envelope::Delta, Envelope::Upsert] {
         let of = output(broker, envelope);
@@ -176,11 +177,11 @@ fn an_output_is_corrected(broker: &Broker) {
         let mut last = sink(&of, 3);
         last.take_over().unwrap();
         last.pairs().unwrap();
-        // All that is there is that of these pairs: nothing is left to correct.
+        // The output matches these pairs: no correction is left.
         let before = committed(broker, &of.topic).len();
         commit(&mut last, 2, "+ab +bc +cd +xz +xy", false);
         assert_eq!(committed(broker, &of.topic).len(), before, "{envelope:?}");
-        // Somebody else has written to it.
+        // Another program has written to the topic.
         broker.writer().texts(&of.topic, 0, &[("a", "something else")]);
         let error = sink(&of, 3);
         let error = { error }.pairs().unwrap_err().to_string();
@@ -195,12 +196,12 @@ fn marks(scene: &Scene<'_>) -> Vec<Mark> {
         return Vec::new();
     }
     let mark = |record: &String| serde_json::from_str(record.split_once(':').unwrap().1).unwrap();
-    // Beside the marks there are claims of runs.
+    // The topic also holds claims of runs.
     let records = committed(scene.broker, &topic);
     records.iter().filter(|record| !record.contains("\0claim:")).map(mark).collect()
 }
 
-/// Runs that are killed one after another while documents come, change and go.
+/// Runs are killed one after another while documents are inserted, changed and deleted.
 fn killed_runs_are_exact(broker: &Broker) {
     for envelope in ["delta", "upsert"] {
         let mut scene = Scene::new(broker, 2);
@@ -234,7 +235,7 @@ fn killed_runs_are_exact(broker: &Broker) {
             writer.flush();
             let before = marks(&scene).len();
             let run = scene.run(&["--set", "output.cluster_limit=6"]);
-            // Its own mark, and one of what it has read; the last one until all has been read.
+            // The run's first mark and one of an epoch; in the last round, the mark after all input.
             let is_enough = |marks: &[Mark]| {
                 let stands = marks.last().is_some_and(|mark| mark.progress.next == ends);
                 stands || (round < 5 && marks.len() > before + 1)
@@ -245,7 +246,7 @@ fn killed_runs_are_exact(broker: &Broker) {
             }
             if round < 5 { run.kill() } else { drop(run.stop()) }
         }
-        // Texts of one number are copies, others are unlike.
+        // Texts with the same number are equal, all others dissimilar.
         let like = |a: &(&String, &u64), b: &(&String, &u64)| a.0 < b.0 && a.1 == b.1;
         let all: Vec<_> = corpus.iter().collect();
         let pairs: Vec<_> = all
@@ -305,7 +306,7 @@ fn every_text_comes_back(broker: &Broker) {
     let source = Kafka { shape: Arc::new(shape), ..kafka(broker, &topic, Start::Earliest) };
     let mut plain = texts(&source, &[]);
     let mut titled = texts(&source, &["title"]);
-    // Back and forth: each is read by itself.
+    // In any order: each text is read on its own.
     for offset in [5, 0, 3, 1, 4, 2_u64] {
         for partition in [0, 1] {
             let text = all[usize::try_from(offset).unwrap()];
@@ -341,14 +342,14 @@ fn what_is_gone_says_so(broker: &Broker) {
     assert_eq!([told("a", 0), told("c", 2), told("b", 1)], ["one", "three", "two"]);
     assert_eq!(told("b", 0), "offset 0 holds another document now: the input has changed");
     assert_eq!(told("d", 3), "offset 3 holds a delete now: the input has changed");
-    // Of an aborted transaction: what follows is seen in its place.
+    // A record of an aborted transaction: the consumer sees the next record instead.
     assert!(told("e", 4).starts_with("offset 4 is held no more"));
     assert_eq!(told("f", 6), "last");
     assert!(told("f", 7).starts_with("offset 7 is not there: the partition ends before offset 7"));
     broker.admin().truncate(&topic, 0, 2).unwrap();
     assert_eq!(told("b", 1), "offset 1 has expired: the partition holds what comes from offset 2 on");
     assert_eq!(told("c", 2), "three");
-    // Nobody answers: no text at this moment, and one later.
+    // No broker at this address: the text is unavailable now, and may be available later.
     let nowhere = dupflow::broker::Connection {
         brokers: "127.0.0.1:1".to_owned(),
         patience: Duration::from_millis(300),

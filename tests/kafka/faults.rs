@@ -1,4 +1,4 @@
-//! What goes wrong in operation, and what `dupflow run` makes of it.
+//! Faults of topics and brokers, and how `dupflow run` handles them.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("faults::no_output_tells_a_secret", no_output_tells_a_secret),
 ];
 
-/// A text; those of one kind are equal.
+/// A text. Texts of the same kind are equal.
 fn text(kind: u32) -> String {
     (0..20).map(|n| format!("word{kind}x{n} ")).collect()
 }
@@ -36,7 +36,7 @@ fn put(scene: &Scene<'_>, partition: u32, documents: &[(&str, u32)]) {
 
 fn the_topic_is_deleted(broker: &Broker) {
     let mut scene = Scene::new(broker, 1);
-    // How long the client takes a topic that it has just asked for to be on its way.
+    // How long the client waits for a topic unknown to the broker.
     scene.more = "[kafka.settings]\n\"topic.metadata.propagation.max.ms\" = 1000\n".to_owned();
     put(&scene, 0, &[("a", 1), ("b", 1)]);
     let mut output = scene.output();
@@ -59,7 +59,7 @@ fn records_expire_between_two_runs(broker: &Broker) {
     broker.admin().truncate(&scene.input, 0, 3).unwrap();
     let error = scene.fails(&[]);
     assert!(error.contains("holds 3 to 5 (exclusive): records have expired"), "{error}");
-    // What is left counts: pairs with what is gone are taken back.
+    // Pairs follow from the remaining records: pairs with deleted documents are removed.
     let mut run = scene.run(&["--reconcile"]);
     output.until(&mut run, &["c d"]);
     run.stop();
@@ -80,13 +80,13 @@ fn another_scheme_is_refused(broker: &Broker) {
     let error = scene.fails(&["--set", "text.shingle=words:2"]);
     assert!(error.contains("the output was written by another pipeline"), "{error}");
     assert!(error.contains("words:3") && error.contains("words:2"), "{error}");
-    // With a new output it is the state that is of another scheme.
+    // With a new output, the scheme of the state is the one that differs.
     scene.output = Broker::name("pairs");
     let error = scene.fails(&["--set", "text.shingle=words:2"]);
     assert!(error.contains("scheme") && error.contains("words:3") && error.contains("words:2"), "{error}");
 }
 
-/// One record in ten is none; the run is killed between.
+/// One record in ten is invalid; the run is killed in between.
 fn bad_records_are_kept_once(broker: &Broker) {
     let mut scene = Scene::new(broker, 2);
     let letters = Broker::name("letters");
@@ -121,7 +121,7 @@ fn bad_records_are_kept_once(broker: &Broker) {
     run.kill();
     let mut run = scene.run(&[]);
     read(&mut run, expected.len());
-    // One more, so that whatever came twice comes before it.
+    // One more record, so that any duplicates are read before it.
     writer.put(&scene.input, 0, Some("k"), Some(b"{the last"));
     writer.flush();
     read(&mut run, expected.len() + 1);
@@ -148,8 +148,8 @@ fn the_broker_goes_for_longer_than_a_transaction(broker: &Broker) {
         );
         return;
     }
-    // Lines of one kind are a second apart, and the later one tells how many were left out: the transaction's
-    // time is over.
+    // Lines of one kind are at least a second apart, and `left_out` counts the suppressed ones. So more than
+    // a second has passed, the timeout of the transaction.
     run.says("left_out=");
     broker.restart();
     put(&scene, 1, &[("c", 1), ("x0", 2), ("y", 2)]);
@@ -218,7 +218,7 @@ fn partitions_are_added(broker: &Broker) {
     put(&scene, 2, &[("c", 1)]);
     output.until(&mut run, &["a b", "a c", "b c"]);
     run.stop();
-    // Their positions are remembered like all others.
+    // The mark holds positions of added partitions too.
     let mut run = scene.run(&[]);
     put(&scene, 1, &[("d", 2)]);
     put(&scene, 2, &[("e", 2)]);
@@ -226,7 +226,7 @@ fn partitions_are_added(broker: &Broker) {
     run.stop();
 }
 
-/// Whatever is said, at the most talkative level, and with a broker that refuses the secret.
+/// No message contains the secret, at the lowest log level and with a broker that rejects it.
 fn no_output_tells_a_secret(broker: &Broker) {
     const SECRET: &str = "correct-horse-battery";
     let Some(guest) = broker.guest(SECRET) else {
@@ -243,7 +243,7 @@ fn no_output_tells_a_secret(broker: &Broker) {
         &["produce", "-c", "run.toml", "feed.jsonl"],
     ];
     for (how, password) in [("typed", SECRET), ("in a file", "./password")] {
-        // All at once: what they do is wait.
+        // At the same time, since most of their duration is waiting.
         let runs = commands.map(|words| {
             let folder = tempfile::tempdir().unwrap();
             let put = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();

@@ -1,5 +1,5 @@
-//! What an operator relies on: what waits is seen, topics are made to last, a broker that is away is waited
-//! for, the later of two runs stays.
+//! Operation: waiting input is visible, topics are created durable, an unreachable broker is waited for, the
+//! later of two runs continues.
 
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("operation::a_broker_that_is_away_is_waited_for", a_broker_that_is_away_is_waited_for),
 ];
 
-/// A text; those of one kind are equal.
+/// A text. Texts of the same kind are equal.
 fn text(kind: u32) -> String {
     (0..20).map(|n| format!("word{kind}x{n} ")).collect()
 }
@@ -42,7 +42,7 @@ fn put(scene: &Scene<'_>, documents: &[(&str, u32)]) {
     writer.flush();
 }
 
-/// The monitor of a run that listens at a port of its own choice.
+/// The monitor of a run, on an ephemeral port.
 struct Monitor(String);
 
 impl Monitor {
@@ -53,7 +53,7 @@ impl Monitor {
         Self(format!("http://{address}"))
     }
 
-    /// Status and body.
+    /// Status and body of an answer.
     fn get(&self, path: &str) -> (u16, String) {
         let config = ureq::Agent::config_builder().http_status_as_error(false).build();
         let mut answer =
@@ -61,7 +61,7 @@ impl Monitor {
         (answer.status().as_u16(), answer.body_mut().read_to_string().unwrap())
     }
 
-    /// Asks again until the answer is as it should be.
+    /// Repeats a request until the answer is right.
     fn until(&self, path: &str, is_right: impl Fn(u16, &str) -> bool) -> String {
         let end = Instant::now() + BOUND;
         loop {
@@ -95,7 +95,7 @@ fn an_open_transaction_is_seen(broker: &Broker) {
         hung.put(&scene.input, 0, Some(&format!("open{n}")), Some(text(9 + n).as_bytes()));
     }
     hung.flush();
-    // Behind it, and kept back by it.
+    // After the open transaction, and held back by it.
     put(&scene, &[("c", 1)]);
     let waits = "501 records wait for a transaction of their producer, open at offset 2";
     let why = monitor.until("/ready", |status, body| status == 503 && body.contains(waits));
@@ -117,7 +117,7 @@ fn an_open_transaction_is_seen(broker: &Broker) {
     run.stop();
 }
 
-/// All that was known has been read, and what is written meanwhile is not known.
+/// The run has read all input that it knows, but without a broker it does not know the end of the partition.
 fn an_end_that_no_broker_says_is_not_known(broker: &Broker) {
     let mut scene = Scene::new(broker, 1);
     scene.more = "[monitor]\nlisten = \"127.0.0.1:0\"\nready_behind = \"1s\"\n".to_owned();
@@ -148,7 +148,7 @@ fn an_end_that_no_broker_says_is_not_known(broker: &Broker) {
     run.stop();
 }
 
-/// What is committed under a group, of partition 0.
+/// The offset committed under a group for partition 0.
 fn of_group(broker: &Broker, group: &str, topic: &str) -> Option<i64> {
     let reader = broker.connection().consumer("group", &[("group.id", group)]).unwrap();
     let mut list = TopicPartitionList::new();
@@ -174,7 +174,7 @@ fn offsets_are_committed_to_the_group(broker: &Broker) {
     output.until(&mut run, &["a b", "a c", "b c"]);
     run.stop();
     assert_eq!(of_group(broker, &group, &scene.input), Some(3));
-    // It is for the eyes of others: whatever stands there, a run goes on where its output stands.
+    // The committed offset is only for monitoring: a run continues where its output stands.
     let other = broker.connection().consumer("group", &[("group.id", &*group)]).unwrap();
     let mut list = TopicPartitionList::new();
     list.add_partition_offset(&scene.input, 0, Offset::Offset(0)).unwrap();
@@ -195,7 +195,7 @@ fn topics_are_made_to_last(broker: &Broker) {
     put(&scene, &[("a", 1), ("b", 1)]);
     let mut run = scene.run(&[]);
     run.says("live from offset 0 of partition 0");
-    // Only now, since it makes the topic itself where it is missing.
+    // Only now: `output` creates the topic if it is missing.
     scene.output().until(&mut run, &["a b"]);
     run.stop();
     let progress = format!("{}-progress", scene.output);
@@ -208,7 +208,7 @@ fn topics_are_made_to_last(broker: &Broker) {
     }
     assert_eq!(setting(&progress, "cleanup.policy"), "compact");
     assert_eq!(setting(&progress, "segment.bytes"), "4194304");
-    // Records of another pipeline behind the mark, more than one look back finds.
+    // Records of another pipeline after the mark: more than the first backward step reads.
     let writer = broker.writer();
     (0..12_000_u32).for_each(|n| writer.put(&progress, 0, Some("other"), Some(&n.to_le_bytes())));
     writer.flush();
@@ -283,14 +283,14 @@ fn where_a_run_is_live_from_is_logged(broker: &Broker) {
     output.until(&mut run, &["a b"]);
     run.stop();
     put(&scene, &[("c", 1)]);
-    // What is read again, up to the mark, is not live.
+    // Records read again up to the mark are not live.
     let mut run = scene.run(&[]);
     run.says("live from offset 2 of partition 0, 0 of partition 1");
     output.until(&mut run, &["a b", "a c", "b c"]);
     run.stop();
 }
 
-/// A run is stopped, its successor starts, and the first one goes on: at once, and after the successor has
+/// A run is suspended, its successor starts, and the first one resumes: at once, and after the successor has
 /// written.
 fn a_resumed_run_ends_and_its_successor_stays(broker: &Broker) {
     for waits in [false, true, false] {
@@ -310,7 +310,7 @@ fn a_resumed_run_ends_and_its_successor_stays(broker: &Broker) {
             second.says("run");
         }
         first.signal(Signal::CONT);
-        // A run that has lost the id finds it out at its next commit.
+        // A run that has lost the id notices it at its next commit.
         second.says("live from offset");
         put(&scene, &[("d", 2), ("e", 2)]);
         let error = first.failure();
@@ -323,8 +323,8 @@ fn a_resumed_run_ends_and_its_successor_stays(broker: &Broker) {
     }
 }
 
-/// A run with a wrong topic, pipeline or topic of marks is refused, and the one that it would have replaced
-/// goes on.
+/// A run with a wrong topic, pipeline or topic of marks is refused, and the run that it would have replaced
+/// continues.
 fn a_refused_run_ends_no_other(broker: &Broker) {
     let mut scene = Scene::new(broker, 1);
     let id = Broker::name("id");
@@ -348,7 +348,7 @@ fn a_refused_run_ends_no_other(broker: &Broker) {
     .enumerate()
     {
         let beside = tempfile::tempdir().unwrap();
-        // The names of other topics begin with that of the output.
+        // Names of other topics begin with the name of the output.
         let config = config.replace(&format!("\"{was}\""), &format!("\"{is}\""));
         std::fs::write(beside.path().join("run.toml"), config).unwrap();
         let error = Run::start(beside.path(), &["run", "-p", pipeline, "-c", "run.toml"]).failure();
@@ -365,8 +365,7 @@ fn a_refused_run_ends_no_other(broker: &Broker) {
     healthy.stop();
 }
 
-/// One rule: at the beginning as later on, a run waits for its broker without end, and can be stopped
-/// meanwhile.
+/// A run waits for an unreachable broker without limit, at the start and later, and can be stopped meanwhile.
 fn a_broker_that_is_away_is_waited_for(broker: &Broker) {
     let mut scene = Scene::new(broker, 2);
     scene.more = "kafka.connect_seconds = 1\nsink.transaction_seconds = 1\n".to_owned();

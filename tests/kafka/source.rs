@@ -50,7 +50,7 @@ fn starts(broker: &Broker) {
     assert_eq!(begin(Start::Timestamp(2_500)), offsets(&[(0, 2), (1, 0)]));
     assert_eq!(begin(Start::Timestamp(9_000)), offsets(&[(0, 3), (1, 0)]));
     assert_eq!(begin(Start::Offsets(offsets(&[(0, 2)]))), offsets(&[(0, 2), (1, 0)]));
-    // What is remembered comes before what is configured.
+    // A remembered position has priority over the configured start.
     let from = |from: &[(u32, u64)]| kafka(broker, &topic, Start::Latest).begin(Some(&offsets(from)));
     assert_eq!(from(&[(0, 3)]).unwrap(), offsets(&[(0, 3), (1, 0)]));
     let lost = from(&[(0, 0)]).unwrap_err().to_string();
@@ -87,7 +87,7 @@ fn order_and_positions(broker: &Broker) {
     assert_eq!(reading.next, offsets(&[(0, 335), (1, 333), (2, 333)]));
     let last = reading.seen.iter().rfind(|seen| seen.3 == "k0").unwrap();
     assert_eq!((last.2, &last.4), (334, &None));
-    // What comes now comes at once.
+    // A record written now is read immediately.
     writer.texts(&topic, 1, &[("new", "text")]);
     reading.events(1002);
     reading.stop().unwrap();
@@ -119,7 +119,7 @@ fn aborted_records_are_not_seen(broker: &Broker) {
         if commits { writer.commit() } else { writer.abort() }
     }
     let mut reading = Reading::of(kafka(broker, &topic, Start::Earliest));
-    // Records and marks: eight offsets. The position comes to the end of them.
+    // Records and transaction markers: eight offsets. The position reaches the end of them.
     reading.until("the end", |reading| reading.next.get(&0) == Some(&8));
     assert_eq!(reading.told(), ["k:one", "k:two"]);
     assert_eq!(reading.seen.iter().map(|seen| seen.2).collect::<Vec<_>>(), [0, 4]);
@@ -186,15 +186,15 @@ fn a_line_behind_what_is_never_seen(broker: &Broker) {
     writer.begin();
     writer.put(&topic, 0, Some("k"), Some(b"never"));
     writer.abort();
-    // An earlier run has read to the end: marks of transactions and an aborted record are all that lies
-    // before it. Nothing follows, and the run comes to be live.
+    // An earlier run has read to the end: between its last event and the line there are only transaction
+    // markers and an aborted record. No record follows, and the run becomes live.
     let ahead = vec![Line::Offsets(offsets(&[(0, 4), (1, 0)]))];
     let mut reading = Reading::start(kafka(broker, &topic, Start::Earliest), None, ahead.clone(), ROOM);
-    // The line is reached by what is handed over, which may be before it is taken.
+    // The reader reaches the line when it pushes a batch, possibly before the test takes it.
     reading.until("the line", |reading| reading.live.get().is_some() && !reading.seen.is_empty());
     assert_eq!(reading.told(), ["k:one"]);
     reading.stop().unwrap();
-    // And where nothing lies before the line at all.
+    // And with nothing before the line.
     let from = offsets(&[(0, 4), (1, 0)]);
     let mut reading = Reading::start(kafka(broker, &topic, Start::Earliest), Some(&from), ahead, ROOM);
     reading.until("the line", |reading| reading.live.get().is_some());
@@ -235,7 +235,7 @@ fn gaps_end_the_run(broker: &Broker) {
     (0..5).for_each(|n| writer.texts(&topic, 0, &[(&format!("k{n}"), "t")]));
     let mut source = kafka(broker, &topic, Start::Earliest);
     let begin = source.begin(None).unwrap();
-    // Between the beginning and the first fetch the records expire.
+    // The records expire between the start and the first fetch.
     broker.admin().truncate(&topic, 0, 3).unwrap();
     let mut readers = Box::new(source).readers(&begin);
     let queue = dupflow::source::Queue::new(1, 1, ROOM, EpochLimits::default());
@@ -251,7 +251,7 @@ fn a_topic_that_goes_ends_the_run(broker: &Broker) {
     let topic = broker.topic(1);
     broker.writer().texts(&topic, 0, &[("k", "t")]);
     let mut kafka = kafka(broker, &topic, Start::Earliest);
-    // How long the client takes a topic that it has just asked for to be on its way.
+    // How long the client waits for a topic unknown to the broker.
     let propagation = ("topic.metadata.propagation.max.ms".to_owned(), Secret::new("1000"));
     kafka.connection.settings.extend([propagation]);
     let mut reading = Reading::of(kafka);
@@ -285,8 +285,8 @@ fn new_partitions(broker: &Broker) {
     let mut reading = Reading::of(kafka(broker, &topic, Start::Latest));
     reading.until("a position", |reading| reading.next.contains_key(&0));
     broker.admin().grow(&topic, 3).unwrap();
-    // Even those that are written before the partition is found: it is read from its first record on,
-    // whatever `start` says.
+    // Also records written before the partition is found: it is read from its first record, whatever `start`
+    // is.
     let late = broker.writer();
     late.texts(&topic, 2, &[("c", "t")]);
     late.texts(&topic, 1, &[("b", "t")]);

@@ -1,4 +1,5 @@
-//! Every file, cut and flipped: refused with its name, or without effect; never read as data.
+//! Truncated files and flipped bits in every file: the damage is reported with the name of the file, or has
+//! no effect; it is never read as data.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -7,7 +8,7 @@ use dupflow::state::{Memory, State, StateError, Store, verify};
 
 use super::script::{Documents, SMALL, changes, documents, publish, restart, saved, usual, usual_documents};
 
-/// A state of bases, deltas, a table and two manifests.
+/// A state with bases, deltas, a table and two manifests.
 fn example() -> Memory {
     let memory = Memory::default();
     let (mut state, ..) = restart(memory.clone());
@@ -27,7 +28,7 @@ fn copy(of: &Memory) -> Memory {
     copy
 }
 
-/// What a run is told.
+/// The log of a run.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -45,7 +46,7 @@ impl Write for Log {
 /// Epoch, documents and table.
 type Contents = (u64, Documents, Option<Vec<u8>>);
 
-/// Opens, reads everything, and tells what was said.
+/// Opens the state and reads everything. Returns the result and the log.
 fn read(memory: &Memory) -> (Result<Contents, StateError>, String) {
     let log = Log::default();
     let to = log.clone();
@@ -133,7 +134,7 @@ fn a_file_that_is_gone_is_named() {
     }
 }
 
-/// Whole files in each other's place.
+/// Two undamaged files with exchanged names.
 #[test]
 fn a_file_does_not_stand_in_for_another() {
     let memory = example();
@@ -145,7 +146,8 @@ fn a_file_does_not_stand_in_for_another() {
     assert!(matches!(&error, StateError::Damaged { file, .. } if file.ends_with(bases[0])), "{error}");
 }
 
-/// If no manifest is whole there is no state to fall back to, and what is there is not replaced by nothing.
+/// If no manifest is undamaged, there is no state to fall back to. Opening fails, and does not replace the
+/// state by an empty one.
 #[test]
 fn no_whole_manifest_is_no_empty_state() {
     let memory = example();

@@ -1,4 +1,4 @@
-//! Any sequence of publishes, restarts and compactions, cut off anywhere, against a map.
+//! Any sequence of publishes, restarts and compactions, interrupted anywhere, against a map.
 
 use dupflow::state::{Memory, State, StateError, Store, verify};
 use proptest::collection::vec;
@@ -7,27 +7,28 @@ use proptest::prelude::*;
 use super::broken::{Broken, Fault};
 use super::script::{Change, Documents, SMALL, changes, documents, publish, restart, saved, usual_documents};
 
-/// What a run does.
+/// A step of a run.
 #[derive(Clone, Debug)]
 enum Step {
     Publish(Vec<Change>),
-    /// Puts the table of the next publishes.
+    /// Stores the table of the next publishes.
     Table,
     Compact,
     Restart,
-    /// Restarts from the publish before the last one, which is given up with the next publish: this one.
+    /// Restarts from the publish before the last one. The next publish, with these changes, discards the last
+    /// one.
     GoBack(Vec<Change>),
 }
 
 /// A run up to its first failure.
 struct Outcome {
-    /// The documents after the last publish that was acknowledged.
+    /// Epoch and documents after the last acknowledged publish.
     acknowledged: (u64, Documents),
-    /// Those of a publish that was not, and of what it goes back to.
+    /// Those of a publish that was not acknowledged, and of the one that it goes back to.
     attempted: Vec<(u64, Documents)>,
 }
 
-/// Does the steps on a store. `is_patient`: a publish that fails is tried again, until it succeeds.
+/// Executes steps on a store. If `is_patient`, a failed publish is repeated until it succeeds.
 fn run(store: &Broken, steps: &[Step], is_patient: bool) -> Outcome {
     let mut history = vec![(0, Documents::new())];
     let mut attempted = Vec::new();
@@ -85,7 +86,7 @@ fn run(store: &Broken, steps: &[Step], is_patient: bool) -> Outcome {
                     state = open()?;
                     let before = history.last().unwrap().0.saturating_sub(1);
                     let back = documents(&mut state, before)?;
-                    // Compaction publishes twice, so that there may be none before it.
+                    // A compaction publishes twice, so the publish before it may have been removed.
                     let at = history.iter().position(|known| *known == back).expect("it was published");
                     let mut alive = back.1;
                     let buffers = changes(number, list, &mut alive);
@@ -107,8 +108,8 @@ fn run(store: &Broken, steps: &[Step], is_patient: bool) -> Outcome {
     Outcome { acknowledged: history.pop().unwrap(), attempted }
 }
 
-/// The state is that of the last publish that was acknowledged, or of the one that was cut off; it is whole,
-/// and goes on without a file that nobody needs.
+/// The state is that of the last acknowledged publish or of the interrupted one. It is undamaged, and
+/// continues without unneeded files.
 fn holds(memory: &Memory, outcome: &Outcome) {
     let (mut state, epoch, found) = restart(memory.clone());
     let found = (epoch, found);
@@ -135,7 +136,7 @@ fn fault(kind: usize) -> Fault {
     [Fault::Stop, Fault::StopAfter, Fault::Fail, Fault::FailAfter].into_iter().nth(kind).unwrap()
 }
 
-/// A run that has every kind of step, with compactions and merges by the thread between them.
+/// A run with every kind of step, with compactions and merges by the thread in between.
 fn long_run() -> Vec<Step> {
     let mut steps = Vec::new();
     for epoch in 0..24_u16 {
@@ -198,7 +199,7 @@ fn what_is_newer_is_given_up_with_the_next_publish() {
         assert_eq!(epoch, 5, "nothing was published, so it is there still");
         assert!(documents(&mut state, 4).unwrap() == (4, usual_documents(4)));
         state.publish(&saved(7, None), &changes(7, &[(3, Some(3))], &mut alive)).unwrap();
-        // Epoch 5 is not that of these documents.
+        // Epoch 5 does not have these documents.
         assert!(documents(&mut state, 6).unwrap() == (4, usual_documents(4)));
     }
     let mut alone = Documents::new();
@@ -221,8 +222,8 @@ fn a_table_is_there_from_before_its_epoch_until_it_is_superseded() {
     assert_eq!(error.to_string(), "no table 0000000000000005 in \"memory\", which the saved progress names");
     earlier.put_table(5, b"five").unwrap();
     publish(&mut earlier, 1, 5).unwrap();
-    // Decided for, and cut off before a publish names it: the next owner finds it, and an epoch before it
-    // keeps it.
+    // Stored, and interrupted before a publish lists it: the next owner finds it, and keeps it if it starts
+    // from an earlier epoch.
     earlier.put_table(6, b"six").unwrap();
     drop(earlier);
     let (mut state, ..) = restart(memory.clone());

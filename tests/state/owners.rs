@@ -1,4 +1,4 @@
-//! Two owners: the one that opens the state last is it, whatever the other one is doing.
+//! Two owners: the last one to open the state has it, whatever the other one is doing.
 
 use std::sync::mpsc::channel;
 
@@ -14,7 +14,7 @@ fn an_owner_before_writes_no_more() {
     (1..=6).for_each(|epoch| publish(&mut first, epoch).unwrap());
     let (mut second, ..) = restart(memory.clone());
     for later in [0, 1, 5] {
-        // The manifest that the first one would write is there, or is removed already.
+        // The manifest that the first owner would write exists, or has been removed already.
         (0..later).for_each(|epoch| publish(&mut second, 20 + epoch).unwrap());
         let error = publish(&mut first, 7).unwrap_err();
         let named = "another run has taken over the state: expected \"memory/manifest-";
@@ -26,11 +26,11 @@ fn an_owner_before_writes_no_more() {
     assert_eq!(restart(memory).1, 24);
 }
 
-/// Operations of opening; whoever comes between them is the one before.
+/// Number of operations of `open`. An owner that opens the state between them is the earlier one.
 const OPENING: u64 = 3;
 
-/// Another one opens, publishes and compacts before any operation of an owner's publishes, deletions
-/// included.
+/// Another owner opens, publishes and compacts before any single operation of an owner's publishes, including
+/// deletions.
 #[test]
 fn taken_over_between_any_two_operations() {
     let run = |store: &Broken| {
@@ -55,11 +55,11 @@ fn taken_over_between_any_two_operations() {
             tell.send((second, last)).unwrap();
         };
         let published = run(&Broken::new(memory.clone(), at, Fault::Before(Box::new(take_over))));
-        // The thread of the first one may have had less to do this time.
+        // The thread of the first owner may have executed fewer operations this time.
         let Ok((mut second, last)) = told.try_recv() else { continue };
         let damages = verify(Box::new(memory.clone())).unwrap().damages;
         assert!(damages.is_empty(), "operation {at}: {damages:?}");
-        // What the first one was told to be published, the second one has.
+        // The second owner has every publish that the first was told to be durable.
         assert!(published <= last, "operation {at}: {published} published, {last} found");
         publish(&mut second, last + 1).unwrap();
         drop(second);
@@ -98,7 +98,7 @@ fn a_folder_that_is_owned_is_not_compacted_by_another() {
     publish(&mut owner, 1).unwrap();
     let error = State::open_alone(store()).unwrap_err();
     assert!(matches!(&error, StateError::Owned { file } if file.ends_with("owner.lock")), "{error}");
-    // The one that takes over has the lock once the other one has ended.
+    // The new owner gets the lock once the old one has ended.
     let mut second = State::open(store()).unwrap();
     drop(owner);
     publish(&mut second, 2).unwrap();

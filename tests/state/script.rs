@@ -1,4 +1,4 @@
-//! What the tests publish, and what must come of it.
+//! What the tests publish, and the documents expected.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use dupflow::mark::Mark;
 use dupflow::state::{CompactionRule, Saved, State, StateError, Store};
 use dupflow::time::{Progress, TableInForce};
 
-/// Ids to values: the documents alive.
+/// Live documents: ids to values.
 pub(crate) type Documents = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// So small that a few publishes have everything compacted.
+/// Thresholds so small that a few publishes start every kind of compaction.
 pub(crate) const SMALL: CompactionRule = CompactionRule { least_bytes: 4000, most_deltas: 4 };
 
-/// One change: a number that makes the id, and the length of the value; ended if `None`.
+/// One change: a number that determines the id, and the length of the value; `None` deletes.
 pub(crate) type Change = (u16, Option<u16>);
 
-/// What the state of an epoch stands for.
+/// The position that the state of an epoch stands for.
 pub(crate) fn saved(epoch: u64, table: Option<u64>) -> Saved {
     let table = table.map(|fingerprint| TableInForce { number: 1, documents: 2, fingerprint });
     let progress = Progress { epoch, next: [(0, epoch * 10), (7, epoch)].into(), table, clock: None };
@@ -24,7 +24,7 @@ pub(crate) fn saved(epoch: u64, table: Option<u64>) -> Saved {
     Saved { mark: Mark { progress, ..Mark::default() }, scheme, ..Saved::default() }
 }
 
-/// The changes of an epoch, in two buffers, made on the documents too. The value tells the epoch.
+/// The changes of an epoch, in two buffers, also applied to `documents`. Values contain the epoch.
 pub(crate) fn changes(epoch: u64, list: &[Change], documents: &mut Documents) -> [Changes; 2] {
     let mut buffers = [Changes::default(), Changes::default()];
     for (at, (number, length)) in list.iter().enumerate() {
@@ -43,7 +43,8 @@ pub(crate) fn changes(epoch: u64, list: &[Change], documents: &mut Documents) ->
     buffers
 }
 
-/// Changes of an epoch that follow from its number: most replace one, some end one, one comes twice.
+/// Changes of an epoch, derived from its number: most replace a document, some delete one, one id occurs
+/// twice.
 pub(crate) fn usual(epoch: u64) -> Vec<Change> {
     let number = |n: u64| u16::try_from((epoch * 7 + n * 5) % 60).unwrap();
     let length = |n: u64| (n % 4 != 3).then(|| u16::try_from(20 + n * epoch % 90).unwrap());
@@ -62,7 +63,7 @@ pub(crate) fn publish(state: &mut State, epoch: u64) -> Result<(), StateError> {
     state.publish(&saved(epoch, None), &changes(epoch, &usual(epoch), &mut Documents::new()))
 }
 
-/// The epoch and the documents that a state holds; each comes once.
+/// The epoch and the documents of a state. Checks that no document is returned twice.
 pub(crate) fn documents(state: &mut State, at_most: u64) -> Result<(u64, Documents), StateError> {
     let Some(snapshot) = state.latest(at_most)? else { return Ok((0, Documents::new())) };
     let mut documents = Documents::new();
