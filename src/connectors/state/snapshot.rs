@@ -1,0 +1,134 @@
+//! The documents of one manifest, read shard by shard.
+//!
+//! For each shard the newest segment is read first. An id that a newer segment contains is skipped in older
+//! ones. Memory: one slice, one block, and the ids of one shard in the deltas.
+
+use super::error::StateError;
+use super::files::Files;
+use super::ids::{Seen, id_hash};
+use super::manifest::{GROUPS, Manifest, Saved, shards_of};
+use super::segment::Segment;
+use dupflow_core::codec::{Changes, Record};
+
+/// The state as of one publish. Readable while the files of its manifest exist: until two later manifests are
+/// published.
+#[derive(Debug)]
+pub struct Snapshot {
+    files: Files,
+    manifest: Manifest,
+    saved: Saved,
+}
+
+impl Snapshot {
+    /// The documents of a manifest; `None` if it was written before the first publish.
+    pub(super) fn of(files: &Files, manifest: &Manifest) -> Option<Self> {
+        let saved = manifest.saved.clone()?;
+        Some(Self { files: files.clone(), manifest: manifest.clone(), saved })
+    }
+
+    /// The position that the documents stand for.
+    pub fn saved(&self) -> &Saved {
+        &self.saved
+    }
+
+    /// Checks the heads and footers of all segments.
+    pub(super) fn check(&self) -> Result<(), StateError> {
+        self.manifest.segments().try_for_each(|file| Segment::open(&self.files, file).map(drop))
+    }
+
+    /// Calls `each` with slices of the live documents; each document is in one slice. A slice ends with the
+    /// record that fills it to `slice_bytes`. The order is unspecified. Deleted documents are left out.
+    ///
+    /// # Errors
+    /// Any error of the store or of `each`, or a damaged file. The slices passed before the error are
+    /// correct.
+    pub fn read<E: From<StateError>>(
+        &self,
+        slice_bytes: usize,
+        mut each: impl FnMut(Changes) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut slice = Changes::default();
+        let mut stack = Stack::open_deltas(&self.files, &self.manifest)?;
+        for group in 0..GROUPS {
+            stack.open_base(&self.files, &self.manifest, group)?;
+            for shard in shards_of(group) {
+                stack.each(shard, Ended::PassOver, |record| {
+                    slice.copy(record);
+                    if slice.len_bytes() >= slice_bytes { each(std::mem::take(&mut slice)) } else { Ok(()) }
+                })?;
+            }
+        }
+        if slice.is_empty() { Ok(()) } else { each(slice) }
+    }
+}
+
+/// What to do with records of deleted documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// Skip them: the documents are not alive.
+    PassOver,
+    /// Return them: they delete records of segments outside the stack.
+    Keep,
+}
+
+/// Segments in layers, the newest first.
+#[derive(Debug)]
+pub(super) struct Stack {
+    /// Each with its last sequence number.
+    deltas: Vec<(u64, Segment)>,
+    /// Sequence number of the base, inclusive.
+    through: u64,
+    base: Option<Segment>,
+    seen: Seen,
+}
+
+impl Stack {
+    /// Opens all deltas of a manifest, without a base.
+    pub(super) fn open_deltas(files: &Files, manifest: &Manifest) -> Result<Self, StateError> {
+        let newest_first = manifest.deltas.iter().rev();
+        let open = newest_first.map(|delta| Ok((delta.last, Segment::open(files, &delta.segment)?)));
+        let deltas = open.collect::<Result<_, StateError>>()?;
+        Ok(Self { deltas, through: 0, base: None, seen: Seen::default() })
+    }
+
+    /// Opens the base of a group as the lowest layer, in place of the one before.
+    pub(super) fn open_base(
+        &mut self,
+        files: &Files,
+        manifest: &Manifest,
+        group: u8,
+    ) -> Result<(), StateError> {
+        let group = &manifest.groups[usize::from(group)];
+        self.through = group.through;
+        self.base = group.base.as_ref().map(|base| Segment::open(files, base)).transpose()?;
+        Ok(())
+    }
+
+    /// Calls `each` with the newest record of each id of a shard.
+    pub(super) fn each<E: From<StateError>>(
+        &mut self,
+        shard: u8,
+        ended: Ended,
+        mut each: impl FnMut(Record<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Self { deltas, through, base, seen } = self;
+        seen.clear();
+        let segments =
+            deltas.iter().filter(|(last, _)| last > through).map(|(_, delta)| delta).chain(base.as_ref());
+        let mut segments = segments.peekable();
+        while let Some(segment) = segments.next() {
+            let is_last = segments.peek().is_none();
+            segment.each(shard, |record| {
+                // Ids of the lowest layer need not be remembered.
+                let is_newest = match (is_last, is_last && seen.is_empty()) {
+                    (_, true) => true,
+                    (true, _) => !seen.contains(id_hash(record.id), record.id),
+                    (false, _) => seen.insert(id_hash(record.id), record.id),
+                };
+                let is_told = is_newest && (record.value.is_some() || ended == Ended::Keep);
+                if is_told { each(record) } else { Ok(()) }
+            })?;
+        }
+        Ok(())
+    }
+}
