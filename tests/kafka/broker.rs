@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use dupflow::connectors::broker::{Admin, Connection, Producer, Secret, Wanted};
+use dupflow::connectors::broker::{Admin, Connection, Credential, Producer, TopicRequest};
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;
@@ -77,7 +77,7 @@ impl Broker {
             ("sasl.username", "guest"),
             ("sasl.password", password),
         ];
-        let settings = settings.map(|(name, value)| (name.to_owned(), Secret::new(value)));
+        let settings = settings.map(|(name, value)| (name.to_owned(), Credential::new(value)));
         Some(Connection {
             brokers: format!("127.0.0.1:{}", port.trim()),
             settings: settings.into(),
@@ -136,7 +136,7 @@ impl Broker {
     }
 
     pub(crate) fn make(&self, topic: &str, partitions: u32) {
-        let wanted = Wanted { topic, partitions: Some(partitions), compacted: false };
+        let wanted = TopicRequest { topic, partitions: Some(partitions), compacted: false };
         assert_eq!(self.admin().ensure(wanted).unwrap().partitions, partitions);
     }
 
@@ -180,7 +180,7 @@ impl Broker {
     /// acknowledged the commit.
     pub(crate) fn until_end(&self, topic: &str, partition: u32, end: u64) {
         let (admin, last) = (self.admin(), Instant::now() + BOUND);
-        while admin.held(topic, partition).unwrap().1 != end {
+        while admin.offset_range(topic, partition).unwrap().1 != end {
             assert!(Instant::now() < last, "{topic} does not end at {end}");
         }
     }

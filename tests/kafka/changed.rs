@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dupflow::connectors::state::{self, Saved, State};
+use dupflow::connectors::state::{self, StatePosition, StoredState};
 use rdkafka::TopicPartitionList;
 use rdkafka::consumer::Consumer as _;
 use rdkafka::error::KafkaError;
@@ -23,10 +23,10 @@ pub(crate) const TESTS: &[Test] = &[
     ("changed::a_state_with_nothing_left_to_read", a_state_with_nothing_left_to_read),
     ("changed::compaction_and_retention", compaction_and_retention),
     ("changed::a_policy_that_may_not_be_read", a_policy_that_may_not_be_read),
-    ("changed::the_input_is_made_anew", the_input_is_made_anew),
-    ("changed::the_input_is_made_anew_while_it_is_read", the_input_is_made_anew_while_it_is_read),
+    ("changed::the_input_is_created_again", the_input_is_created_again),
+    ("changed::the_input_is_created_again_while_it_is_read", the_input_is_created_again_while_it_is_read),
     ("changed::another_input_is_named", another_input_is_named),
-    ("changed::the_output_is_made_anew", the_output_is_made_anew),
+    ("changed::the_output_is_created_again", the_output_is_created_again),
     ("changed::another_output_is_named", another_output_is_named),
     ("changed::the_mark_is_lost", the_mark_is_lost),
     ("changed::a_mark_beyond_the_end", a_mark_beyond_the_end),
@@ -34,8 +34,8 @@ pub(crate) const TESTS: &[Test] = &[
     ("changed::deltas_have_expired", deltas_have_expired),
     ("changed::a_partition_added_while_running", a_partition_added_while_running),
     ("changed::a_partition_added_between_two_runs", a_partition_added_between_two_runs),
-    ("changed::a_long_weekend", a_long_weekend),
-    ("changed::a_correction_that_was_cut_off", a_correction_that_was_cut_off),
+    ("changed::records_expire_between_two_runs_with_state", a_long_weekend),
+    ("changed::an_interrupted_correction", an_interrupted_correction),
 ];
 
 const STATE: &str = "state.path = \"state\"\n";
@@ -272,7 +272,7 @@ fn a_policy_that_may_not_be_read(broker: &Broker) {
     run.stop();
 }
 
-fn the_input_is_made_anew(broker: &Broker) {
+fn the_input_is_created_again(broker: &Broker) {
     let mut scene = Scene::new(broker, 1);
     scene.more = STATE.to_owned();
     put(&scene, 0, &[("a", 1), ("b", 1), ("c", 1)]);
@@ -298,7 +298,7 @@ fn the_input_is_made_anew(broker: &Broker) {
 }
 
 /// The new topic has more records than the old one: its offsets alone do not show the change.
-fn the_input_is_made_anew_while_it_is_read(broker: &Broker) {
+fn the_input_is_created_again_while_it_is_read(broker: &Broker) {
     let scene = Scene::new(broker, 1);
     put(&scene, 0, &[("a", 1), ("b", 1)]);
     let mut output = scene.output();
@@ -332,7 +332,7 @@ fn another_input_is_named(broker: &Broker) {
     run.stop();
 }
 
-fn the_output_is_made_anew(broker: &Broker) {
+fn the_output_is_created_again(broker: &Broker) {
     let mut scene = Scene::new(broker, 1);
     scene.more = STATE.to_owned();
     put(&scene, 0, &[("a", 1), ("b", 1), ("c", 2), ("d", 2)]);
@@ -515,7 +515,7 @@ fn trimmed(scene: &Scene<'_>, output: &mut Output) {
     run.stop();
 }
 
-fn a_long_weekend(broker: &Broker) {
+fn records_expire_between_two_runs_with_state(broker: &Broker) {
     let mut scene = Scene::new(broker, 2);
     scene.more = STATE.to_owned();
     put(&scene, 0, &[("a", 1), ("b", 1)]);
@@ -549,7 +549,7 @@ fn a_long_weekend(broker: &Broker) {
 }
 
 /// A run with `--reconcile` stores documents and is killed before it writes the first correction.
-fn a_correction_that_was_cut_off(broker: &Broker) {
+fn an_interrupted_correction(broker: &Broker) {
     let mut scene = Scene::new(broker, 1);
     scene.more = format!("{STATE}state.commit_every = \"3600s\"\n");
     put(&scene, 0, &[("a", 1), ("b", 1)]);
@@ -564,9 +564,9 @@ fn a_correction_that_was_cut_off(broker: &Broker) {
     put(&scene, 0, &[("d", 1), ("e", 1)]);
     broker.admin().truncate(&scene.input, 0, 4).unwrap();
     let path = scene.path("state");
-    let mut kept = State::open(state::at(path.to_str().unwrap()).unwrap()).unwrap();
+    let mut kept = StoredState::open(state::at(path.to_str().unwrap()).unwrap()).unwrap();
     let found = kept.latest(u64::MAX).unwrap().unwrap();
-    let mut saved: Saved = found.saved().clone();
+    let mut saved: StatePosition = found.saved().clone();
     saved.mark.in_correction = true;
     saved.mark.progress.next = [(0, 4)].into();
     kept.publish(&saved, &[]).unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dupflow::connectors::mark::{Mark, Standing};
-use dupflow::connectors::sink::{Envelope, KafkaOutput, KafkaSink, Sink};
+use dupflow::connectors::sink::{KafkaOutput, KafkaSink, OutputEnvelope, Sink};
 use dupflow::connectors::source::{Format, FoundText, Kafka, NoText, Shape, Source as _, Start, Texts};
 use dupflow::core::cluster::{ClusterKind, Clusters, Report};
 use dupflow::core::doc::{DocId, Position};
@@ -23,15 +23,15 @@ pub(crate) const TESTS: &[Test] = &[
     ("clusters::changes_and_memberships", changes_and_memberships),
     ("clusters::an_output_is_corrected", an_output_is_corrected),
     ("clusters::killed_runs_are_exact", killed_runs_are_exact),
-    ("texts::every_text_comes_back", every_text_comes_back),
-    ("texts::what_is_gone_says_so", what_is_gone_says_so),
+    ("texts::texts_are_read_back", texts_are_read_back),
+    ("texts::missing_texts_have_a_reason", missing_texts_have_a_reason),
 ];
 
 fn id(name: &str) -> DocId {
     DocId::new(name).unwrap()
 }
 
-fn output(broker: &Broker, envelope: Envelope) -> KafkaOutput {
+fn output(broker: &Broker, envelope: OutputEnvelope) -> KafkaOutput {
     KafkaOutput {
         connection: broker.connection(),
         topic: Broker::name("clusters"),
@@ -48,7 +48,7 @@ fn output(broker: &Broker, envelope: Envelope) -> KafkaOutput {
 fn sink(output: &KafkaOutput, limit: usize) -> KafkaSink {
     let clusters = Clusters::new(ClusterKind::Components, limit);
     let next = KafkaOutput { run: Broker::name("run"), ..output.clone() };
-    KafkaSink::of_clusters(next, clusters, Arc::new(Metrics::new(0)))
+    KafkaSink::for_clusters(next, clusters, Arc::new(Metrics::new(0)))
 }
 
 fn pair(ends: &str) -> Pair<DocId> {
@@ -85,18 +85,18 @@ fn commit(sink: &mut KafkaSink, epoch: u64, changes: &str, in_correction: bool) 
 
 /// Committed keys and values, partition by partition.
 fn committed(broker: &Broker, topic: &str) -> Vec<String> {
-    let mut reading = Reading::of(kafka(broker, topic, Start::Earliest));
+    let mut reading = Reading::from_start(kafka(broker, topic, Start::Earliest));
     let admin = broker.admin();
     let ends: BTreeMap<u32, u64> =
-        reading.begin.keys().map(|p| (*p, admin.held(topic, *p).unwrap().1)).collect();
+        reading.begin.keys().map(|p| (*p, admin.offset_range(topic, *p).unwrap().1)).collect();
     reading.until("the end", |reading| ends.iter().all(|(p, end)| reading.next.get(p) >= Some(end)));
-    let told = reading.told();
+    let events = reading.events_read();
     reading.stop().unwrap();
-    told
+    events
 }
 
 fn changes_and_memberships(broker: &Broker) {
-    let of = output(broker, Envelope::Delta);
+    let of = output(broker, OutputEnvelope::Delta);
     let mut first = sink(&of, 3);
     assert_eq!(first.take_over().unwrap(), Standing::New);
     commit(&mut first, 1, "+ab +xy", false);
@@ -131,7 +131,7 @@ fn changes_and_memberships(broker: &Broker) {
     ]);
     assert_eq!(committed(broker, &of.topic), expected);
 
-    let of = output(broker, Envelope::Upsert);
+    let of = output(broker, OutputEnvelope::Upsert);
     let mut upserts = sink(&of, 3);
     upserts.take_over().unwrap();
     commit(&mut upserts, 1, "+ab +xy", false);
@@ -156,7 +156,7 @@ fn changes_and_memberships(broker: &Broker) {
 /// The output is corrected by runs with another limit and other pairs. The first of them ends before it is
 /// done.
 fn an_output_is_corrected(broker: &Broker) {
-    for envelope in [Envelope::Delta, Envelope::Upsert] {
+    for envelope in [OutputEnvelope::Delta, OutputEnvelope::Upsert] {
         let of = output(broker, envelope);
         let mut first = sink(&of, 100);
         first.take_over().unwrap();
@@ -259,15 +259,15 @@ fn killed_runs_are_exact(broker: &Broker) {
         let mut now: BTreeMap<String, Report> = BTreeMap::new();
         for record in committed(broker, &scene.output) {
             let (key, value) = record.split_once(':').unwrap();
-            let told: serde_json::Value = serde_json::from_str(value).unwrap_or_default();
-            let cluster = told["cluster"].as_str().map(id);
-            let report = cluster.map(|cluster| match told["size"].as_u64() {
+            let record: serde_json::Value = serde_json::from_str(value).unwrap_or_default();
+            let cluster = record["cluster"].as_str().map(id);
+            let report = cluster.map(|cluster| match record["size"].as_u64() {
                 Some(size) => Report::Giant { cluster, size: usize::try_from(size).unwrap() },
                 None => Report::Member { cluster, document: id(key) },
             });
             match (envelope, report) {
                 ("delta", Some(report)) => {
-                    *found.entry(report).or_default() += told["diff"].as_i64().unwrap();
+                    *found.entry(report).or_default() += record["diff"].as_i64().unwrap();
                 }
                 (_, Some(report)) => drop(now.insert(key.to_owned(), report)),
                 (_, None) => drop(now.remove(key)),
@@ -289,7 +289,7 @@ fn whole(text: &str) -> Result<FoundText, NoText> {
     Ok(FoundText { text: text.to_owned(), truncated: false })
 }
 
-fn every_text_comes_back(broker: &Broker) {
+fn texts_are_read_back(broker: &Broker) {
     let topic = broker.topic(2);
     let writer = broker.writer();
     let long = "한국어 글 ".repeat(60_000);
@@ -320,7 +320,7 @@ fn every_text_comes_back(broker: &Broker) {
     assert_eq!(titled.text(&id("h"), last), whole("plain\u{1e}of a header"));
 }
 
-fn what_is_gone_says_so(broker: &Broker) {
+fn missing_texts_have_a_reason(broker: &Broker) {
     let topic = broker.topic(1);
     let writer = broker.writer();
     let transactional = broker.transactional(&Broker::name("writer"));
@@ -334,21 +334,21 @@ fn what_is_gone_says_so(broker: &Broker) {
     writer.texts(&topic, 0, &[("f", "last")]);
     let source = kafka(broker, &topic, Start::Earliest);
     let mut texts = texts(&source, &[]);
-    let mut told = |of: &str, offset| match texts.text(&id(of), Position { partition: 0, offset }) {
+    let mut text_at = |of: &str, offset| match texts.text(&id(of), Position { partition: 0, offset }) {
         Ok(found) => found.text,
         Err(NoText::Gone(why)) => why.replace(&format!(" of partition 0 of topic \"{topic}\""), ""),
         Err(other) => panic!("{other:?}"),
     };
-    assert_eq!([told("a", 0), told("c", 2), told("b", 1)], ["one", "three", "two"]);
-    assert_eq!(told("b", 0), "offset 0 holds another document now: the input has changed");
-    assert_eq!(told("d", 3), "offset 3 holds a delete now: the input has changed");
+    assert_eq!([text_at("a", 0), text_at("c", 2), text_at("b", 1)], ["one", "three", "two"]);
+    assert_eq!(text_at("b", 0), "offset 0 holds another document now: the input has changed");
+    assert_eq!(text_at("d", 3), "offset 3 holds a delete now: the input has changed");
     // A record of an aborted transaction: the consumer sees the next record instead.
-    assert!(told("e", 4).starts_with("offset 4 is held no more"));
-    assert_eq!(told("f", 6), "last");
-    assert!(told("f", 7).starts_with("offset 7 is not there: the partition ends before offset 7"));
+    assert!(text_at("e", 4).starts_with("offset 4 is held no more"));
+    assert_eq!(text_at("f", 6), "last");
+    assert!(text_at("f", 7).starts_with("offset 7 is not there: the partition ends before offset 7"));
     broker.admin().truncate(&topic, 0, 2).unwrap();
-    assert_eq!(told("b", 1), "offset 1 has expired: the partition holds what comes from offset 2 on");
-    assert_eq!(told("c", 2), "three");
+    assert_eq!(text_at("b", 1), "offset 1 has expired: the partition holds what comes from offset 2 on");
+    assert_eq!(text_at("c", 2), "three");
     // No broker at this address: the text is unavailable now, and may be available later.
     let nowhere = dupflow::connectors::broker::Connection {
         brokers: "127.0.0.1:1".to_owned(),

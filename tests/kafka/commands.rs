@@ -7,7 +7,7 @@ use crate::Test;
 use crate::broker::Broker;
 
 pub(crate) const TESTS: &[Test] = &[
-    ("commands::a_feed_goes_in_and_comes_out", a_feed_goes_in_and_comes_out),
+    ("commands::a_feed_is_produced_and_recorded", a_feed_is_produced_and_recorded),
     ("commands::bad_records_are_recorded_as_bad", bad_records_are_recorded_as_bad),
     ("commands::check_reaches_the_broker", check_reaches_the_broker),
 ];
@@ -33,7 +33,7 @@ fn deployment(broker: &Broker, folder: &Path, topic: &str, more: &str) {
     std::fs::write(folder.join("d.toml"), text).unwrap();
 }
 
-fn a_feed_goes_in_and_comes_out(broker: &Broker) {
+fn a_feed_is_produced_and_recorded(broker: &Broker) {
     let folder = tempfile::tempdir().unwrap();
     let topic = Broker::name("topic");
     deployment(broker, folder.path(), &topic, "");

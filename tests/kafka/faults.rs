@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dupflow::connectors::broker::Secret;
+use dupflow::connectors::broker::Credential;
 use rdkafka::producer::Producer as _;
 
 use crate::Test;
@@ -14,11 +14,11 @@ pub(crate) const TESTS: &[Test] = &[
     ("faults::records_expire_between_two_runs", records_expire_between_two_runs),
     ("faults::another_scheme_is_refused", another_scheme_is_refused),
     ("faults::bad_records_are_kept_once", bad_records_are_kept_once),
-    ("faults::the_broker_goes_for_longer_than_a_transaction", the_broker_goes_for_longer_than_a_transaction),
+    ("faults::the_broker_is_down_longer_than_a_transaction", the_broker_is_down_longer_than_a_transaction),
     ("faults::an_output_that_is_not_allowed", an_output_that_is_not_allowed),
     ("faults::a_document_of_five_megabytes", a_document_of_five_megabytes),
     ("faults::partitions_are_added", partitions_are_added),
-    ("faults::no_output_tells_a_secret", no_output_tells_a_secret),
+    ("faults::no_output_contains_a_secret", no_output_contains_a_secret),
 ];
 
 /// A text. Texts of the same kind are equal.
@@ -92,7 +92,7 @@ fn bad_records_are_kept_once(broker: &Broker) {
     let letters = Broker::name("letters");
     scene.more =
         format!("source.format = \"json\"\ndead_letter.topic = \"{letters}\"\ncommit.records = 20\n");
-    let kept = Output::of(broker, &letters);
+    let kept = Output::new(broker, &letters);
     let writer = broker.writer();
     let bad = |n: u32| n % 10 == 7;
     let mut expected = BTreeSet::new();
@@ -131,7 +131,7 @@ fn bad_records_are_kept_once(broker: &Broker) {
     assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), expected);
 }
 
-fn the_broker_goes_for_longer_than_a_transaction(broker: &Broker) {
+fn the_broker_is_down_longer_than_a_transaction(broker: &Broker) {
     let mut scene = Scene::new(broker, 2);
     scene.more = "sink.transaction_seconds = 1\n".to_owned();
     put(&scene, 0, &[("a", 1), ("b", 1)]);
@@ -144,7 +144,7 @@ fn the_broker_goes_for_longer_than_a_transaction(broker: &Broker) {
     writer.flush();
     if !broker.kill() {
         println!(
-            "SKIPPED faults::the_broker_goes_for_longer_than_a_transaction: it needs the broker of broker.sh"
+            "SKIPPED faults::the_broker_is_down_longer_than_a_transaction: it needs the broker of broker.sh"
         );
         return;
     }
@@ -190,7 +190,7 @@ pub(crate) fn sasl(password: &str) -> String {
 fn a_document_of_five_megabytes(broker: &Broker) {
     let scene = Scene::new(broker, 1);
     let mut connection = broker.connection();
-    connection.settings.insert("message.max.bytes".to_owned(), Secret::new("10000000"));
+    connection.settings.insert("message.max.bytes".to_owned(), Credential::new("10000000"));
     let writer = Writer(connection.producer("writer", &[]).unwrap());
     let large: String = (0..500_000).map(|n| format!("word{n:05} ")).collect();
     assert!(large.len() >= 5_000_000);
@@ -227,10 +227,10 @@ fn partitions_are_added(broker: &Broker) {
 }
 
 /// No message contains the secret, at the lowest log level and with a broker that rejects it.
-fn no_output_tells_a_secret(broker: &Broker) {
+fn no_output_contains_a_secret(broker: &Broker) {
     const SECRET: &str = "correct-horse-battery";
     let Some(guest) = broker.guest(SECRET) else {
-        println!("SKIPPED faults::no_output_tells_a_secret: it needs the broker of broker.sh");
+        println!("SKIPPED faults::no_output_contains_a_secret: it needs the broker of broker.sh");
         return;
     };
     let topic = broker.topic(1);

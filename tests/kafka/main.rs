@@ -38,11 +38,11 @@ type Test = (&'static str, fn(&Broker));
 
 /// The tests that kill the broker; no other test may.
 const KILLING: [&str; 5] = [
-    "source::the_broker_goes_and_comes_back",
-    "sink::the_broker_goes_and_comes_back",
-    "operation::an_end_that_no_broker_says_is_not_known",
-    "operation::a_broker_that_is_away_is_waited_for",
-    "faults::the_broker_goes_for_longer_than_a_transaction",
+    "source::the_broker_restarts",
+    "sink::the_broker_restarts",
+    "operation::the_backlog_is_unknown_without_a_broker",
+    "operation::an_unreachable_broker_is_waited_for",
+    "faults::the_broker_is_down_longer_than_a_transaction",
 ];
 
 /// Number of tests that run at the same time.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use dupflow::connectors::mark::Mark;
-use dupflow::connectors::sink::{Envelope, KafkaOutput, KafkaSink, Sink as _};
+use dupflow::connectors::sink::{KafkaOutput, KafkaSink, OutputEnvelope, Sink as _};
 use dupflow::connectors::source::{EpochLimits, Queue, Room, Source as _, Start, Taken};
 use dupflow::core::doc::DocId;
 use dupflow::core::pair::{Delta, DocPair, Evidence, Pair, Similarity};
@@ -67,7 +67,7 @@ fn commits(broker: &Broker) {
         topic: Broker::name("pairs"),
         progress_topic: Broker::name("progress"),
         transactional_id: Broker::name("id"),
-        envelope: Envelope::Delta,
+        envelope: OutputEnvelope::Delta,
         dead_letter: None,
         timeout: Duration::from_secs(20),
         run: "measure".to_owned(),

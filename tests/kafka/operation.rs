@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use dupflow::connectors::broker::{KEEPS_ALL, Wanted};
+use dupflow::connectors::broker::{KEEPS_ALL, TopicRequest};
 use rdkafka::TopicPartitionList;
 use rdkafka::consumer::Consumer as _;
 use rdkafka::topic_partition_list::Offset;
@@ -17,16 +17,19 @@ use crate::run::{Run, Scene};
 
 pub(crate) const TESTS: &[Test] = &[
     ("operation::an_open_transaction_is_seen", an_open_transaction_is_seen),
-    ("operation::an_end_that_no_broker_says_is_not_known", an_end_that_no_broker_says_is_not_known),
+    ("operation::the_backlog_is_unknown_without_a_broker", the_backlog_is_unknown_without_a_broker),
     ("operation::offsets_are_committed_to_the_group", offsets_are_committed_to_the_group),
-    ("operation::topics_are_made_to_last", topics_are_made_to_last),
-    ("operation::check_warns_and_makes_nothing", check_warns_and_makes_nothing),
+    ("operation::topics_are_created_durable", topics_are_created_durable),
+    ("operation::check_warns_and_creates_nothing", check_warns_and_creates_nothing),
     ("operation::check_without_a_broker_ends", check_without_a_broker_ends),
-    ("operation::a_missing_input_makes_nothing", a_missing_input_makes_nothing),
+    ("operation::a_missing_input_creates_nothing", a_missing_input_creates_nothing),
     ("operation::where_a_run_is_live_from_is_logged", where_a_run_is_live_from_is_logged),
     ("operation::a_refused_run_ends_no_other", a_refused_run_ends_no_other),
-    ("operation::a_resumed_run_ends_and_its_successor_stays", a_resumed_run_ends_and_its_successor_stays),
-    ("operation::a_broker_that_is_away_is_waited_for", a_broker_that_is_away_is_waited_for),
+    (
+        "operation::a_resumed_run_ends_and_its_successor_continues",
+        a_resumed_run_ends_and_its_successor_continues,
+    ),
+    ("operation::an_unreachable_broker_is_waited_for", an_unreachable_broker_is_waited_for),
 ];
 
 /// A text. Texts of the same kind are equal.
@@ -46,7 +49,7 @@ fn put(scene: &Scene<'_>, documents: &[(&str, u32)]) {
 struct Monitor(String);
 
 impl Monitor {
-    fn of(run: &mut Run) -> Self {
+    fn new(run: &mut Run) -> Self {
         run.says("monitor listens");
         let log = run.log();
         let address = log.split("address=").nth(1).unwrap().split_whitespace().next().unwrap();
@@ -86,7 +89,7 @@ fn an_open_transaction_is_seen(broker: &Broker) {
     put(&scene, &[("a", 1), ("b", 1)]);
     let mut output = scene.output();
     let mut run = scene.run(&[]);
-    let monitor = Monitor::of(&mut run);
+    let monitor = Monitor::new(&mut run);
     output.until(&mut run, &["a b"]);
     monitor.until("/ready", |status, _| status == 200);
     let hung = broker.transactional(&Broker::name("upstream"));
@@ -118,18 +121,18 @@ fn an_open_transaction_is_seen(broker: &Broker) {
 }
 
 /// The run has read all input that it knows, but without a broker it does not know the end of the partition.
-fn an_end_that_no_broker_says_is_not_known(broker: &Broker) {
+fn the_backlog_is_unknown_without_a_broker(broker: &Broker) {
     let mut scene = Scene::new(broker, 1);
     scene.more = "[monitor]\nlisten = \"127.0.0.1:0\"\nready_behind = \"1s\"\n".to_owned();
     put(&scene, &[("a", 1), ("b", 1)]);
     let mut output = scene.output();
     let mut run = scene.run(&[]);
-    let monitor = Monitor::of(&mut run);
+    let monitor = Monitor::new(&mut run);
     output.until(&mut run, &["a b"]);
     monitor.until("/ready", |status, _| status == 200);
     if !broker.kill() {
         println!(
-            "SKIPPED operation::an_end_that_no_broker_says_is_not_known: it needs the broker of broker.sh"
+            "SKIPPED operation::the_backlog_is_unknown_without_a_broker: it needs the broker of broker.sh"
         );
         return;
     }
@@ -149,13 +152,13 @@ fn an_end_that_no_broker_says_is_not_known(broker: &Broker) {
 }
 
 /// The offset committed under a group for partition 0.
-fn of_group(broker: &Broker, group: &str, topic: &str) -> Option<i64> {
+fn committed_offset(broker: &Broker, group: &str, topic: &str) -> Option<i64> {
     let reader = broker.connection().consumer("group", &[("group.id", group)]).unwrap();
     let mut list = TopicPartitionList::new();
     list.add_partition(topic, 0);
     let found = reader.committed_offsets(list, BOUND).unwrap();
     let offset = found.find_partition(topic, 0).unwrap().offset();
-    dupflow::connectors::broker::let_go(reader);
+    dupflow::connectors::broker::close_in_background(reader);
     match offset {
         Offset::Offset(offset) => Some(offset),
         _ => None,
@@ -173,7 +176,7 @@ fn offsets_are_committed_to_the_group(broker: &Broker) {
     put(&scene, &[("c", 1)]);
     output.until(&mut run, &["a b", "a c", "b c"]);
     run.stop();
-    assert_eq!(of_group(broker, &group, &scene.input), Some(3));
+    assert_eq!(committed_offset(broker, &group, &scene.input), Some(3));
     // The committed offset is only for monitoring: a run continues where its output stands.
     let other = broker.connection().consumer("group", &[("group.id", &*group)]).unwrap();
     let mut list = TopicPartitionList::new();
@@ -184,11 +187,11 @@ fn offsets_are_committed_to_the_group(broker: &Broker) {
     put(&scene, &[("d", 2), ("e", 2)]);
     output.until(&mut run, &["a b", "a c", "b c", "d e"]);
     run.stop();
-    assert_eq!(of_group(broker, &group, &scene.input), Some(5));
-    dupflow::connectors::broker::let_go(other);
+    assert_eq!(committed_offset(broker, &group, &scene.input), Some(5));
+    dupflow::connectors::broker::close_in_background(other);
 }
 
-fn topics_are_made_to_last(broker: &Broker) {
+fn topics_are_created_durable(broker: &Broker) {
     let mut scene = Scene::new(broker, 1);
     let letters = Broker::name("letters");
     scene.more = format!("dead_letter.topic = \"{letters}\"\n");
@@ -217,13 +220,13 @@ fn topics_are_made_to_last(broker: &Broker) {
     run.stop();
 }
 
-fn check_warns_and_makes_nothing(broker: &Broker) {
+fn check_warns_and_creates_nothing(broker: &Broker) {
     let (input, output) = (Broker::name("input"), Broker::name("pairs"));
     let progress = format!("{output}-progress");
     let folder = tempfile::tempdir().unwrap();
     let admin = broker.admin();
     let make = |topic: &str, settings: &[(&'static str, &'static str)]| {
-        let wanted = Wanted { topic, partitions: Some(1), compacted: false };
+        let wanted = TopicRequest { topic, partitions: Some(1), compacted: false };
         admin.ensure_with(wanted, settings).unwrap();
     };
     let check = |state: &str| {
@@ -264,7 +267,7 @@ fn check_without_a_broker_ends(_: &Broker) {
     assert_eq!(said.matches("no answer within").count(), 1, "each topic is not waited for anew: {said}");
 }
 
-fn a_missing_input_makes_nothing(broker: &Broker) {
+fn a_missing_input_creates_nothing(broker: &Broker) {
     let mut scene = Scene::new(broker, 1);
     scene.input = Broker::name("missing");
     let error = scene.fails(&[]);
@@ -292,7 +295,7 @@ fn where_a_run_is_live_from_is_logged(broker: &Broker) {
 
 /// A run is suspended, its successor starts, and the first one resumes: at once, and after the successor has
 /// written.
-fn a_resumed_run_ends_and_its_successor_stays(broker: &Broker) {
+fn a_resumed_run_ends_and_its_successor_continues(broker: &Broker) {
     for waits in [false, true, false] {
         let scene = Scene::new(broker, 1);
         put(&scene, &[("a", 1), ("b", 1)]);
@@ -366,13 +369,13 @@ fn a_refused_run_ends_no_other(broker: &Broker) {
 }
 
 /// A run waits for an unreachable broker without limit, at the start and later, and can be stopped meanwhile.
-fn a_broker_that_is_away_is_waited_for(broker: &Broker) {
+fn an_unreachable_broker_is_waited_for(broker: &Broker) {
     let mut scene = Scene::new(broker, 2);
     scene.more = "kafka.connect_seconds = 1\nsink.transaction_seconds = 1\n".to_owned();
     put(&scene, &[("a", 1), ("b", 1)]);
     let mut output = scene.output();
     if !broker.kill() {
-        println!("SKIPPED operation::a_broker_that_is_away_is_waited_for: it needs the broker of broker.sh");
+        println!("SKIPPED operation::an_unreachable_broker_is_waited_for: it needs the broker of broker.sh");
         return;
     }
     let mut stopped = scene.run(&[]);

@@ -51,7 +51,7 @@ pub(crate) const ROOM: Room = Room { bytes: 4 << 20, batches: 64 };
 
 impl Reading {
     /// Starts at the beginning that the source determines, without lines ahead.
-    pub(crate) fn of(kafka: Kafka) -> Self {
+    pub(crate) fn from_start(kafka: Kafka) -> Self {
         Self::start(kafka, None, Vec::new(), ROOM)
     }
 
@@ -121,7 +121,7 @@ impl Reading {
     }
 
     /// Ids with their texts, `-` for a delete, in the order of reading.
-    pub(crate) fn told(&self) -> Vec<String> {
+    pub(crate) fn events_read(&self) -> Vec<String> {
         self.seen
             .iter()
             .map(|(_, _, _, id, text)| format!("{id}:{}", text.as_deref().unwrap_or("-")))

@@ -63,7 +63,7 @@ impl<'b> Scene<'b> {
     }
 
     pub(crate) fn output(&self) -> Output {
-        Output::of(self.broker, &self.output)
+        Output::new(self.broker, &self.output)
     }
 }
 
@@ -161,7 +161,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    pub(crate) fn of(broker: &Broker, topic: &str) -> Self {
+    pub(crate) fn new(broker: &Broker, topic: &str) -> Self {
         if broker.admin().find(topic).unwrap().is_none() {
             broker.make(topic, 1);
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use dupflow::connectors::mark::{Mark, Standing};
-use dupflow::connectors::sink::{Envelope, KafkaOutput, KafkaSink, Sink};
+use dupflow::connectors::sink::{KafkaOutput, KafkaSink, OutputEnvelope, Sink};
 use dupflow::connectors::source::Start;
 use dupflow::core::doc::{DocId, Letter, Position};
 use dupflow::core::pair::{Delta, DocPair, Evidence, Pair, Similarity};
@@ -22,13 +22,13 @@ use crate::read::{Reading, kafka};
 pub(crate) const TESTS: &[Test] = &[
     ("sink::deltas_letters_and_marks", deltas_letters_and_marks),
     ("sink::upserts", upserts),
-    ("sink::a_successor_goes_on_and_the_zombie_ends", a_successor_goes_on_and_the_zombie_ends),
+    ("sink::a_successor_continues_and_the_zombie_ends", a_successor_continues_and_the_zombie_ends),
     ("sink::a_successor_that_has_written_nothing", a_successor_that_has_written_nothing),
-    ("sink::what_was_not_committed_is_gone", what_was_not_committed_is_gone),
+    ("sink::uncommitted_records_are_lost", uncommitted_records_are_lost),
     ("sink::a_transaction_that_times_out_is_written_again", a_transaction_that_times_out_is_written_again),
-    ("sink::the_broker_goes_and_comes_back", the_broker_goes_and_comes_back),
+    ("sink::the_broker_restarts", the_broker_restarts),
     ("sink::a_transaction_of_another_in_the_topic_of_marks", a_transaction_of_another_in_the_topic_of_marks),
-    ("sink::what_is_refused", what_is_refused),
+    ("sink::refused_outputs", refused_outputs),
     ("sink::many_deltas_in_one_commit", many_deltas_in_one_commit),
 ];
 
@@ -38,7 +38,7 @@ fn output(broker: &Broker) -> KafkaOutput {
         topic: Broker::name("pairs"),
         progress_topic: Broker::name("progress"),
         transactional_id: Broker::name("id"),
-        envelope: Envelope::Delta,
+        envelope: OutputEnvelope::Delta,
         dead_letter: None,
         timeout: Duration::from_secs(20),
         run: Broker::name("run"),
@@ -85,12 +85,12 @@ fn commit(sink: &mut KafkaSink, output: &KafkaOutput, number: u64) -> std::io::R
 
 /// The committed records of a topic (key, value), as another program reads them.
 fn committed(broker: &Broker, topic: &str) -> Vec<String> {
-    let mut reading = Reading::of(kafka(broker, topic, Start::Earliest));
+    let mut reading = Reading::from_start(kafka(broker, topic, Start::Earliest));
     let admin = broker.admin();
     let ends: BTreeMap<u32, u64> =
-        reading.begin.keys().map(|p| (*p, admin.held(topic, *p).unwrap().1)).collect();
+        reading.begin.keys().map(|p| (*p, admin.offset_range(topic, *p).unwrap().1)).collect();
     reading.until("the end", |reading| ends.iter().all(|(p, end)| reading.next.get(p) >= Some(end)));
-    let told = reading.told();
+    let told = reading.events_read();
     reading.stop().unwrap();
     told
 }
@@ -160,11 +160,11 @@ fn deltas_letters_and_marks(broker: &Broker) {
         (found[2].1.as_ref().unwrap().len(), &found[2].2),
         (512 << 10, &format!("{headers} bytes=600000"))
     );
-    dupflow::connectors::broker::let_go(reader);
+    dupflow::connectors::broker::close_in_background(reader);
 }
 
 fn upserts(broker: &Broker) {
-    let output = KafkaOutput { envelope: Envelope::Upsert, ..output(broker) };
+    let output = KafkaOutput { envelope: OutputEnvelope::Upsert, ..output(broker) };
     let mut sink = KafkaSink::new(output.clone(), None);
     sink.take_over().unwrap();
     epoch(&mut sink, 1, &[Delta::by_block(pair("a", "b", 0.5), 1), Delta::by_block(pair("a", "c", 0.5), 1)]);
@@ -198,7 +198,7 @@ fn upserts(broker: &Broker) {
     assert_eq!(policy.as_deref(), Some("compact"));
 }
 
-fn a_successor_goes_on_and_the_zombie_ends(broker: &Broker) {
+fn a_successor_continues_and_the_zombie_ends(broker: &Broker) {
     let first = output(broker);
     let mut zombie = KafkaSink::new(first.clone(), None);
     assert_eq!(zombie.take_over().unwrap(), Standing::New);
@@ -239,7 +239,7 @@ fn a_successor_that_has_written_nothing(broker: &Broker) {
     }
 }
 
-fn what_was_not_committed_is_gone(broker: &Broker) {
+fn uncommitted_records_are_lost(broker: &Broker) {
     let output = output(broker);
     let mut sink = KafkaSink::new(output.clone(), None);
     sink.take_over().unwrap();
@@ -284,13 +284,13 @@ fn a_transaction_that_times_out_is_written_again(broker: &Broker) {
     assert_eq!(last, Standing::At(Box::new(mark(&output, 4))));
 }
 
-fn the_broker_goes_and_comes_back(broker: &Broker) {
+fn the_broker_restarts(broker: &Broker) {
     let output = KafkaOutput { timeout: Duration::from_secs(3), ..output(broker) };
     let mut sink = KafkaSink::new(output.clone(), None);
     sink.take_over().unwrap();
     commit(&mut sink, &output, 1).unwrap();
     if !broker.kill() {
-        println!("SKIPPED sink::the_broker_goes_and_comes_back: it needs the broker of broker.sh");
+        println!("SKIPPED sink::the_broker_restarts: it needs the broker of broker.sh");
         return;
     }
     // Commits begin while the broker is down. The first one takes longer than the timeout of its transaction.
@@ -335,7 +335,7 @@ fn a_transaction_of_another_in_the_topic_of_marks(broker: &Broker) {
     });
 }
 
-fn what_is_refused(broker: &Broker) {
+fn refused_outputs(broker: &Broker) {
     let told = |output: KafkaOutput| KafkaSink::new(output, None).take_over().unwrap_err().to_string();
     let two = broker.topic(2);
     let error = told(KafkaOutput { progress_topic: two.clone(), ..output(broker) });

@@ -54,7 +54,7 @@ fn sasl_over_tls(broker: &Broker) {
         // Records are written, and pairs read, without TLS.
         let text = "the same words in both of them, enough for shingles";
         broker.writer().texts(&input, 0, &[("a", text), ("b", text)]);
-        let mut pairs = Output::of(broker, &output);
+        let mut pairs = Output::new(broker, &output);
         let mut run = Run::start(folder.path(), RUN);
         pairs.until(&mut run, &["a b"]);
         run.stop();

@@ -42,7 +42,7 @@ fn readers_never_find_damage() {
 }
 
 #[test]
-fn what_an_inspection_tells() {
+fn contents_of_an_inspection() {
     let folder = tempfile::tempdir().unwrap();
     let (mut state, ..) = restart(Folder::new(folder.path()));
     publish(&mut state, 1).unwrap();

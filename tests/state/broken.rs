@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use dupflow::connectors::state::{Memory, Ownership, Store, Upload};
+use dupflow::connectors::state::{MemoryStore, Ownership, Store, Upload};
 
 /// The fault at one operation.
 pub(crate) enum Fault {
@@ -25,7 +25,7 @@ pub(crate) enum Fault {
 /// Files in memory with a fault at one operation. Operations that change or list files are counted.
 #[derive(Clone)]
 pub(crate) struct Broken {
-    inner: Memory,
+    inner: MemoryStore,
     /// Operations so far.
     count: Arc<AtomicU64>,
     fault_at: u64,
@@ -41,7 +41,7 @@ impl fmt::Debug for Broken {
 
 impl Broken {
     /// Counted operations are numbered from 0.
-    pub(crate) fn new(inner: Memory, fault_at: u64, fault: Fault) -> Self {
+    pub(crate) fn new(inner: MemoryStore, fault_at: u64, fault: Fault) -> Self {
         let fault = Arc::new(Mutex::new(Some(fault)));
         Self { inner, count: Arc::default(), fault_at, fault, is_stopped: Arc::default() }
     }

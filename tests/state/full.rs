@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use dupflow::connectors::state::{
-    CompactionRule, Folder, Ownership, State, StateError, Store, Upload, inspect, verify,
+    CompactionRule, Folder, Ownership, StateError, Store, StoredState, Upload, inspect, verify,
 };
 use dupflow::core::codec::Changes;
 
@@ -99,7 +99,7 @@ fn a_publish_on_a_full_disk_fails_and_the_next_one_does_not() {
     let folder = tempfile::tempdir().unwrap();
     let room = Arc::new(AtomicI64::new(1 << 30));
     let disk = Disk { folder: Folder::new(folder.path()), room: Arc::clone(&room) };
-    let mut state = State::open(Box::new(disk.clone())).unwrap().with_rule(SMALL);
+    let mut state = StoredState::open(Box::new(disk.clone())).unwrap().with_rule(SMALL);
     (1..=10).for_each(|epoch| publish(&mut state, epoch).unwrap());
     let mut epoch = 10;
     // From no bytes at all to enough for the delta but not for the manifest.
@@ -140,7 +140,7 @@ fn a_disk_that_is_full_of_deltas_is_compacted() {
     let room = Arc::new(AtomicI64::new(420_000));
     let disk = Disk { folder: Folder::new(folder.path()), room };
     let never = CompactionRule { least_bytes: 1 << 30, most_deltas: 1 << 20 };
-    let mut state = State::open(Box::new(disk)).unwrap().with_rule(never);
+    let mut state = StoredState::open(Box::new(disk)).unwrap().with_rule(never);
     let mut alive = Documents::new();
     for epoch in 1..=100 {
         let list: Vec<Change> = (0..40).map(|n| ((epoch * 7 + n * 3) % 80, Some(900 + n))).collect();

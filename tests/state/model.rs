@@ -1,6 +1,6 @@
 //! Any sequence of publishes, restarts and compactions, interrupted anywhere, against a map.
 
-use dupflow::connectors::state::{Memory, State, StateError, Store, verify};
+use dupflow::connectors::state::{MemoryStore, StateError, Store, StoredState, verify};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -33,9 +33,9 @@ fn run(store: &Broken, steps: &[Step], is_patient: bool) -> Outcome {
     let mut history = vec![(0, Documents::new())];
     let mut attempted = Vec::new();
     let outcome = (|| -> Result<(), StateError> {
-        let open = || -> Result<State, StateError> {
+        let open = || -> Result<StoredState, StateError> {
             loop {
-                match State::open(Box::new(store.clone())) {
+                match StoredState::open(Box::new(store.clone())) {
                     Err(StateError::Io { .. }) if is_patient => {}
                     opened => return Ok(opened?.with_rule(SMALL)),
                 }
@@ -110,7 +110,7 @@ fn run(store: &Broken, steps: &[Step], is_patient: bool) -> Outcome {
 
 /// The state is that of the last acknowledged publish or of the interrupted one. It is undamaged, and
 /// continues without unneeded files.
-fn holds(memory: &Memory, outcome: &Outcome) {
+fn holds(memory: &MemoryStore, outcome: &Outcome) {
     let (mut state, epoch, found) = restart(memory.clone());
     let found = (epoch, found);
     assert!(found == outcome.acknowledged || outcome.attempted.contains(&found), "epoch {epoch}");
@@ -128,7 +128,7 @@ fn holds(memory: &Memory, outcome: &Outcome) {
 }
 
 /// A run without faults, to count its operations.
-fn sound(memory: &Memory) -> Broken {
+fn sound(memory: &MemoryStore) -> Broken {
     Broken::new(memory.clone(), u64::MAX, Fault::Stop)
 }
 
@@ -156,14 +156,14 @@ fn long_run() -> Vec<Step> {
 }
 
 #[test]
-fn cut_off_before_and_after_every_operation() {
+fn interrupted_before_and_after_every_operation() {
     let steps = long_run();
-    let whole = sound(&Memory::default());
+    let whole = sound(&MemoryStore::default());
     let acknowledged = run(&whole, &steps, false).acknowledged;
     assert!(acknowledged.1.is_empty() && whole.count() > 150, "{}", whole.count());
     for at in 0..whole.count() {
         for kind in 0..2 {
-            let memory = Memory::default();
+            let memory = MemoryStore::default();
             let outcome = run(&Broken::new(memory.clone(), at, fault(kind)), &steps, false);
             holds(&memory, &outcome);
         }
@@ -173,11 +173,11 @@ fn cut_off_before_and_after_every_operation() {
 #[test]
 fn every_operation_may_fail_once() {
     let steps = long_run();
-    let whole = sound(&Memory::default());
+    let whole = sound(&MemoryStore::default());
     let expected = run(&whole, &steps, true).acknowledged;
     for at in 0..whole.count() {
         for kind in 2..4 {
-            let memory = Memory::default();
+            let memory = MemoryStore::default();
             let outcome = run(&Broken::new(memory.clone(), at, fault(kind)), &steps, true);
             assert!(outcome.acknowledged == expected, "operation {at}");
             holds(&memory, &outcome);
@@ -186,8 +186,8 @@ fn every_operation_may_fail_once() {
 }
 
 #[test]
-fn what_is_newer_is_given_up_with_the_next_publish() {
-    let memory = Memory::default();
+fn the_next_publish_discards_newer_ones() {
+    let memory = MemoryStore::default();
     {
         let (mut state, ..) = restart(memory.clone());
         (1..=5).for_each(|epoch| publish(&mut state, epoch).unwrap());
@@ -214,9 +214,9 @@ fn what_is_newer_is_given_up_with_the_next_publish() {
 }
 
 #[test]
-fn a_table_is_there_from_before_its_epoch_until_it_is_superseded() {
-    let memory = Memory::default();
-    let publish = |state: &mut State, epoch, table| state.publish(&saved(epoch, Some(table)), &[]);
+fn a_table_is_stored_before_its_epoch_and_until_superseded() {
+    let memory = MemoryStore::default();
+    let publish = |state: &mut StoredState, epoch, table| state.publish(&saved(epoch, Some(table)), &[]);
     let (mut earlier, ..) = restart(memory.clone());
     let error = publish(&mut earlier, 1, 5).unwrap_err();
     assert_eq!(error.to_string(), "no table 0000000000000005 in \"memory\", which the saved progress names");
@@ -253,8 +253,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_run_cut_off_anywhere(steps in vec(step(), 1..30), at in 0..200_u64, kind in 0..4_usize) {
-        let memory = Memory::default();
+    fn any_run_interrupted_anywhere(steps in vec(step(), 1..30), at in 0..200_u64, kind in 0..4_usize) {
+        let memory = MemoryStore::default();
         let outcome = run(&Broken::new(memory.clone(), at, fault(kind)), &steps, kind >= 2);
         holds(&memory, &outcome);
     }

@@ -2,14 +2,14 @@
 
 use std::sync::mpsc::channel;
 
-use dupflow::connectors::state::{Folder, Memory, State, StateError, verify};
+use dupflow::connectors::state::{Folder, MemoryStore, StateError, StoredState, verify};
 
 use super::broken::{Broken, Fault};
 use super::script::{SMALL, publish, restart, usual_documents};
 
 #[test]
-fn an_owner_before_writes_no_more() {
-    let memory = Memory::default();
+fn an_earlier_owner_cannot_write() {
+    let memory = MemoryStore::default();
     let (mut first, ..) = restart(memory.clone());
     (1..=6).for_each(|epoch| publish(&mut first, epoch).unwrap());
     let (mut second, ..) = restart(memory.clone());
@@ -34,14 +34,14 @@ const OPENING: u64 = 3;
 #[test]
 fn taken_over_between_any_two_operations() {
     let run = |store: &Broken| {
-        let mut state = State::open(Box::new(store.clone())).unwrap().with_rule(SMALL);
+        let mut state = StoredState::open(Box::new(store.clone())).unwrap().with_rule(SMALL);
         (1..=14).take_while(|epoch| publish(&mut state, *epoch).is_ok()).count() as u64
     };
-    let whole = Broken::new(Memory::default(), u64::MAX, Fault::Stop);
+    let whole = Broken::new(MemoryStore::default(), u64::MAX, Fault::Stop);
     assert_eq!(run(&whole), 14);
     assert!(whole.count() > 60, "{}", whole.count());
     for at in OPENING..whole.count() {
-        let memory = Memory::default();
+        let memory = MemoryStore::default();
         let (tell, told) = channel();
         let others = memory.clone();
         let take_over = move || {
@@ -69,9 +69,9 @@ fn taken_over_between_any_two_operations() {
 }
 
 #[test]
-fn of_two_that_open_at_once_one_is_the_owner() {
+fn concurrent_openings_leave_one_owner() {
     for at in 0..OPENING {
-        let memory = Memory::default();
+        let memory = MemoryStore::default();
         let (tell, told) = channel();
         let others = memory.clone();
         let open = move || {
@@ -90,20 +90,20 @@ fn of_two_that_open_at_once_one_is_the_owner() {
 }
 
 #[test]
-fn a_folder_that_is_owned_is_not_compacted_by_another() {
+fn an_owned_folder_is_not_compacted_by_others() {
     let folder = tempfile::tempdir().unwrap();
     let store = || Box::new(Folder::new(folder.path()));
-    assert!(matches!(State::open_alone(store()).unwrap_err(), StateError::Missing { .. }));
-    let mut owner = State::open(store()).unwrap();
+    assert!(matches!(StoredState::open_alone(store()).unwrap_err(), StateError::Missing { .. }));
+    let mut owner = StoredState::open(store()).unwrap();
     publish(&mut owner, 1).unwrap();
-    let error = State::open_alone(store()).unwrap_err();
+    let error = StoredState::open_alone(store()).unwrap_err();
     assert!(matches!(&error, StateError::Owned { file } if file.ends_with("owner.lock")), "{error}");
     // The new owner gets the lock once the old one has ended.
-    let mut second = State::open(store()).unwrap();
+    let mut second = StoredState::open(store()).unwrap();
     drop(owner);
     publish(&mut second, 2).unwrap();
-    assert!(matches!(State::open_alone(store()).unwrap_err(), StateError::Owned { .. }));
+    assert!(matches!(StoredState::open_alone(store()).unwrap_err(), StateError::Owned { .. }));
     drop(second);
-    State::open_alone(store()).unwrap().compact().unwrap();
+    StoredState::open_alone(store()).unwrap().compact().unwrap();
     assert_eq!(restart(Folder::new(folder.path())).1, 2);
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dupflow::connectors::mark::Mark;
-use dupflow::connectors::state::{CompactionRule, Saved, State, StateError, Store};
+use dupflow::connectors::state::{CompactionRule, StateError, StatePosition, Store, StoredState};
 use dupflow::core::codec::Changes;
 use dupflow::core::time::{Progress, TableInForce};
 
@@ -17,11 +17,11 @@ pub(crate) const SMALL: CompactionRule = CompactionRule { least_bytes: 4000, mos
 pub(crate) type Change = (u16, Option<u16>);
 
 /// The position that the state of an epoch stands for.
-pub(crate) fn saved(epoch: u64, table: Option<u64>) -> Saved {
+pub(crate) fn saved(epoch: u64, table: Option<u64>) -> StatePosition {
     let table = table.map(|fingerprint| TableInForce { number: 1, documents: 2, fingerprint });
     let progress = Progress { epoch, next: [(0, epoch * 10), (7, epoch)].into(), table, clock: None };
     let scheme = b"11:sketch.size,4:n448,".to_vec();
-    Saved { mark: Mark { progress, ..Mark::default() }, scheme, ..Saved::default() }
+    StatePosition { mark: Mark { progress, ..Mark::default() }, scheme, ..StatePosition::default() }
 }
 
 /// The changes of an epoch, in two buffers, also applied to `documents`. Values contain the epoch.
@@ -59,12 +59,12 @@ pub(crate) fn usual_documents(epoch: u64) -> Documents {
 }
 
 /// Publishes the usual changes of an epoch.
-pub(crate) fn publish(state: &mut State, epoch: u64) -> Result<(), StateError> {
+pub(crate) fn publish(state: &mut StoredState, epoch: u64) -> Result<(), StateError> {
     state.publish(&saved(epoch, None), &changes(epoch, &usual(epoch), &mut Documents::new()))
 }
 
 /// The epoch and the documents of a state. Checks that no document is returned twice.
-pub(crate) fn documents(state: &mut State, at_most: u64) -> Result<(u64, Documents), StateError> {
+pub(crate) fn documents(state: &mut StoredState, at_most: u64) -> Result<(u64, Documents), StateError> {
     let Some(snapshot) = state.latest(at_most)? else { return Ok((0, Documents::new())) };
     let mut documents = Documents::new();
     snapshot.read(1000, |slice| {
@@ -81,8 +81,8 @@ pub(crate) fn documents(state: &mut State, at_most: u64) -> Result<(u64, Documen
 }
 
 /// Opens a state as a restart does.
-pub(crate) fn restart(store: impl Store + 'static) -> (State, u64, Documents) {
-    let mut state = State::open(Box::new(store)).unwrap().with_rule(SMALL);
+pub(crate) fn restart(store: impl Store + 'static) -> (StoredState, u64, Documents) {
+    let mut state = StoredState::open(Box::new(store)).unwrap().with_rule(SMALL);
     let (epoch, documents) = documents(&mut state, u64::MAX).unwrap();
     (state, epoch, documents)
 }

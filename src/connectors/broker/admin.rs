@@ -18,7 +18,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::topic_partition_list::Offset;
 
 use super::topic_id::topic_id;
-use super::{Connection, Consumer, Failure, Watch};
+use super::{Connection, Consumer, KafkaFailure, Watch};
 use crate::mark::Topic;
 use dupflow_core::time::{Clock, SystemClock};
 
@@ -34,7 +34,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// A topic to create if it is missing.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct TopicRequest<'a> {
     /// Its name.
     pub topic: &'a str,
     /// Number of partitions; `None` = the broker's default.
@@ -62,7 +62,7 @@ pub const KEEPS_MARKS: &TopicSettings = &[
 
 /// An existing topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TopicFound {
+pub struct TopicInfo {
     /// Number of partitions.
     pub partitions: u32,
 }
@@ -86,12 +86,12 @@ impl Admin {
     ///
     /// # Errors
     /// If the library rejects a setting.
-    pub fn new(connection: &Connection) -> Result<Self, Failure> {
+    pub fn new(connection: &Connection) -> Result<Self, KafkaFailure> {
         let what = format!("broker {}", connection.brokers);
         let client = connection.config(&[]).create_with_context(Watch::new(&what));
         let consumer = connection.consumer(&what, &[("isolation.level", "read_committed")])?;
         Ok(Self {
-            client: client.map_err(|error| Failure::of(&error, &what))?,
+            client: client.map_err(|error| KafkaFailure::from_error(&error, &what))?,
             consumer,
             patience: connection.patience,
         })
@@ -101,10 +101,10 @@ impl Admin {
     ///
     /// # Errors
     /// If none answers, or none accepts the credentials.
-    pub fn reach(&self, brokers: &str) -> Result<(), Failure> {
+    pub fn reach(&self, brokers: &str) -> Result<(), KafkaFailure> {
         let what = format!("broker {brokers}");
         retry(&what, self.patience, &self.consumer, |most| {
-            let silent = || Failure::Retriable(format!("{what}: no answer"));
+            let silent = || KafkaFailure::Retriable(format!("{what}: no answer"));
             self.consumer.client().fetch_cluster_id(most).map(drop).ok_or_else(silent)
         })
     }
@@ -113,17 +113,17 @@ impl Admin {
     ///
     /// # Errors
     /// If no broker answers within the connection's patience, or it refuses.
-    pub fn find(&self, topic: &str) -> Result<Option<TopicFound>, Failure> {
-        find(&self.consumer, topic, self.patience)
+    pub fn find(&self, topic: &str) -> Result<Option<TopicInfo>, KafkaFailure> {
+        find_topic(&self.consumer, topic, self.patience)
     }
 
     /// Name and id of the topic that has a name now; `None` if there is none.
     ///
     /// # Errors
     /// If no broker answers within the connection's patience, or it refuses.
-    pub fn topic(&self, name: &str) -> Result<Option<Topic>, Failure> {
+    pub fn topic(&self, name: &str) -> Result<Option<Topic>, KafkaFailure> {
         let what = format!("topic \"{name}\"");
-        retry(&what, self.patience, &self.consumer, |most| named(&self.consumer, name, most))
+        retry(&what, self.patience, &self.consumer, |most| topic_by_name(&self.consumer, name, most))
     }
 
     /// Values of settings of a topic.
@@ -134,14 +134,14 @@ impl Admin {
         &self,
         topic: &str,
         names: [&str; N],
-    ) -> Result<[Option<String>; N], Failure> {
+    ) -> Result<[Option<String>; N], KafkaFailure> {
         let what = format!("topic \"{topic}\"");
         retry(&what, self.patience, &self.consumer, |_| {
             let resource = ResourceSpecifier::Topic(topic);
             let described = block_on(self.client.describe_configs([&resource], &options()));
-            let described = described.map_err(|error| Failure::of(&error, &what))?;
+            let described = described.map_err(|error| KafkaFailure::from_error(&error, &what))?;
             let found = described.into_iter().next().transpose();
-            let found = found.map_err(|code| Failure::of_code(code, &what))?;
+            let found = found.map_err(|code| KafkaFailure::from_code(code, &what))?;
             let value = |name| found.as_ref().and_then(|found| found.get(name)?.value.clone());
             Ok(names.map(value))
         })
@@ -152,15 +152,15 @@ impl Admin {
     ///
     /// # Errors
     /// If no broker answers within the connection's patience, or it refuses.
-    pub fn held(&self, topic: &str, partition: u32) -> Result<(u64, u64), Failure> {
-        held(&self.consumer, topic, partition, self.patience)
+    pub fn offset_range(&self, topic: &str, partition: u32) -> Result<(u64, u64), KafkaFailure> {
+        offset_range(&self.consumer, topic, partition, self.patience)
     }
 
     /// Creates a topic if it is missing. Returns the topic.
     ///
     /// # Errors
     /// If the topic cannot be created.
-    pub fn ensure(&self, wanted: Wanted<'_>) -> Result<TopicFound, Failure> {
+    pub fn ensure(&self, wanted: TopicRequest<'_>) -> Result<TopicInfo, KafkaFailure> {
         let settings: &TopicSettings = if wanted.compacted { &[("cleanup.policy", "compact")] } else { &[] };
         self.ensure_with(wanted, settings)
     }
@@ -169,7 +169,11 @@ impl Admin {
     ///
     /// # Errors
     /// If the topic cannot be created.
-    pub fn ensure_with(&self, wanted: Wanted<'_>, settings: &TopicSettings) -> Result<TopicFound, Failure> {
+    pub fn ensure_with(
+        &self,
+        wanted: TopicRequest<'_>,
+        settings: &TopicSettings,
+    ) -> Result<TopicInfo, KafkaFailure> {
         let what = format!("topic \"{}\"", wanted.topic);
         if let Some(found) = self.find(wanted.topic)? {
             return Ok(found);
@@ -177,8 +181,8 @@ impl Admin {
         retry(&what, self.patience, &self.consumer, |_| self.create(wanted, settings, &options()))?;
         // A new topic exists before every broker knows it.
         retry(&what, self.patience, &self.consumer, |_| {
-            let unknown = || Failure::Retriable(format!("{what}: made, and not known yet"));
-            find(&self.consumer, wanted.topic, self.patience)?.ok_or_else(unknown)
+            let unknown = || KafkaFailure::Retriable(format!("{what}: made, and not known yet"));
+            find_topic(&self.consumer, wanted.topic, self.patience)?.ok_or_else(unknown)
         })
     }
 
@@ -186,7 +190,7 @@ impl Admin {
     ///
     /// # Errors
     /// Why it could not.
-    pub fn could_make(&self, wanted: Wanted<'_>, settings: &TopicSettings) -> Result<(), Failure> {
+    pub fn can_create(&self, wanted: TopicRequest<'_>, settings: &TopicSettings) -> Result<(), KafkaFailure> {
         let what = format!("topic \"{}\"", wanted.topic);
         let examined = options().validate_only(true);
         retry(&what, self.patience, &self.consumer, |_| self.create(wanted, settings, &examined))
@@ -194,19 +198,19 @@ impl Admin {
 
     fn create(
         &self,
-        wanted: Wanted<'_>,
+        wanted: TopicRequest<'_>,
         settings: &TopicSettings,
         options: &AdminOptions,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), KafkaFailure> {
         let what = format!("topic \"{}\"", wanted.topic);
         // -1 is the broker's default.
         let partitions = wanted.partitions.map_or(-1, |n| i32::try_from(n).unwrap_or(i32::MAX));
         let new = NewTopic::new(wanted.topic, partitions, TopicReplication::Fixed(-1));
         let new = settings.iter().fold(new, |new, (name, value)| new.set(name, value));
         let made = block_on(self.client.create_topics([&new], options));
-        match made.map_err(|error| Failure::of(&error, &what))?.into_iter().next() {
+        match made.map_err(|error| KafkaFailure::from_error(&error, &what))?.into_iter().next() {
             Some(Err((_, RDKafkaErrorCode::TopicAlreadyExists)) | Ok(_)) | None => Ok(()),
-            Some(Err((_, code))) => Err(Failure::of_code(code, &format!("{what} cannot be made"))),
+            Some(Err((_, code))) => Err(KafkaFailure::from_code(code, &format!("{what} cannot be made"))),
         }
     }
 
@@ -214,7 +218,7 @@ impl Admin {
     ///
     /// # Errors
     /// If that is not possible or not allowed.
-    pub fn grow(&self, topic: &str, partitions: usize) -> Result<(), Failure> {
+    pub fn grow(&self, topic: &str, partitions: usize) -> Result<(), KafkaFailure> {
         let wanted = NewPartitions::new(topic, partitions);
         self.done(topic, block_on(self.client.create_partitions([&wanted], &options())))
     }
@@ -223,7 +227,7 @@ impl Admin {
     ///
     /// # Errors
     /// If that is not possible or not allowed.
-    pub fn remove(&self, topic: &str) -> Result<(), Failure> {
+    pub fn remove(&self, topic: &str) -> Result<(), KafkaFailure> {
         self.done(topic, block_on(self.client.delete_topics(&[topic], &options())))
     }
 
@@ -231,28 +235,32 @@ impl Admin {
     ///
     /// # Errors
     /// If that is not possible or not allowed.
-    pub fn truncate(&self, topic: &str, partition: u32, before: u64) -> Result<(), Failure> {
+    pub fn truncate(&self, topic: &str, partition: u32, before: u64) -> Result<(), KafkaFailure> {
         let what = format!("topic \"{topic}\"");
         let mut list = TopicPartitionList::new();
         let set = list.add_partition_offset(topic, index(partition), Offset::Offset(before.cast_signed()));
-        set.map_err(|error| Failure::of(&error, &what))?;
+        set.map_err(|error| KafkaFailure::from_error(&error, &what))?;
         let done = block_on(self.client.delete_records(&list, &options()));
-        let done = done.map_err(|error| Failure::of(&error, &what))?;
-        done.elements().iter().try_for_each(|e| e.error()).map_err(|error| Failure::of(&error, &what))
+        let done = done.map_err(|error| KafkaFailure::from_error(&error, &what))?;
+        done.elements()
+            .iter()
+            .try_for_each(|e| e.error())
+            .map_err(|error| KafkaFailure::from_error(&error, &what))
     }
 
     /// Value of a setting of a topic.
     ///
     /// # Errors
     /// If no broker answers within the connection's patience, or it refuses.
-    pub fn setting(&self, topic: &str, name: &str) -> Result<Option<String>, Failure> {
+    pub fn setting(&self, topic: &str, name: &str) -> Result<Option<String>, KafkaFailure> {
         self.settings(topic, [name]).map(|[value]| value)
     }
 
-    fn done(&self, topic: &str, done: Result<Vec<TopicResult>, KafkaError>) -> Result<(), Failure> {
+    fn done(&self, topic: &str, done: Result<Vec<TopicResult>, KafkaError>) -> Result<(), KafkaFailure> {
         let what = format!("topic \"{topic}\"");
-        let each = done.map_err(|error| Failure::of(&error, &what))?;
-        each.into_iter().try_for_each(|one| one.map(drop).map_err(|(_, code)| Failure::of_code(code, &what)))
+        let each = done.map_err(|error| KafkaFailure::from_error(&error, &what))?;
+        each.into_iter()
+            .try_for_each(|one| one.map(drop).map_err(|(_, code)| KafkaFailure::from_code(code, &what)))
     }
 }
 
@@ -265,19 +273,23 @@ fn options() -> AdminOptions {
 ///
 /// # Errors
 /// If no broker answers within `patience`, or it refuses.
-pub fn find(consumer: &Consumer, topic: &str, patience: Duration) -> Result<Option<TopicFound>, Failure> {
+pub fn find_topic(
+    consumer: &Consumer,
+    topic: &str,
+    patience: Duration,
+) -> Result<Option<TopicInfo>, KafkaFailure> {
     let what = format!("topic \"{topic}\"");
     retry(&what, patience, consumer, |most| {
         let metadata = consumer.fetch_metadata(Some(topic), most);
-        let metadata = metadata.map_err(|error| Failure::of(&error, &what))?;
+        let metadata = metadata.map_err(|error| KafkaFailure::from_error(&error, &what))?;
         let Some(found) = metadata.topics().iter().find(|found| found.name() == topic) else {
             return Ok(None);
         };
-        match found.error().map(|code| Failure::of_code(code.into(), &what)) {
-            Some(Failure::Absent(_)) => Ok(None),
+        match found.error().map(|code| KafkaFailure::from_code(code.into(), &what)) {
+            Some(KafkaFailure::Absent(_)) => Ok(None),
             Some(failure) => Err(failure),
             None if found.partitions().is_empty() => Ok(None),
-            None => Ok(Some(TopicFound {
+            None => Ok(Some(TopicInfo {
                 partitions: u32::try_from(found.partitions().len()).unwrap_or(u32::MAX),
             })),
         }
@@ -290,19 +302,19 @@ pub fn find(consumer: &Consumer, topic: &str, patience: Duration) -> Result<Opti
 ///
 /// # Errors
 /// If no broker answers within `patience`, or it refuses.
-pub fn held(
+pub fn offset_range(
     consumer: &Consumer,
     topic: &str,
     partition: u32,
     patience: Duration,
-) -> Result<(u64, u64), Failure> {
+) -> Result<(u64, u64), KafkaFailure> {
     let what = format!("topic \"{topic}\", partition {partition}");
     let clock = SystemClock::start();
     retry(&what, patience, consumer, |most| {
         let found = consumer.fetch_watermarks(topic, index(partition), most);
-        let (first, end) = found.map_err(|error| match Failure::of(&error, &what) {
+        let (first, end) = found.map_err(|error| match KafkaFailure::from_error(&error, &what) {
             // The leader of a new topic may not know it yet.
-            Failure::Absent(line) if clock.now() < SETTLES => Failure::Retriable(line),
+            KafkaFailure::Absent(line) if clock.now() < SETTLES => KafkaFailure::Retriable(line),
             other => other,
         })?;
         Ok((u64::try_from(first).unwrap_or(0), u64::try_from(end).unwrap_or(0)))
@@ -314,11 +326,11 @@ pub fn held(
 ///
 /// # Errors
 /// If no broker answers, or it refuses.
-pub fn named(consumer: &Consumer, name: &str, time: Duration) -> Result<Option<Topic>, Failure> {
+pub fn topic_by_name(consumer: &Consumer, name: &str, time: Duration) -> Result<Option<Topic>, KafkaFailure> {
     let id = topic_id(consumer.client(), name, time);
-    match id.map_err(|code| Failure::of_code(code, &format!("topic \"{name}\""))) {
+    match id.map_err(|code| KafkaFailure::from_code(code, &format!("topic \"{name}\""))) {
         Ok(id) => Ok(Some(Topic { name: name.to_owned(), id })),
-        Err(Failure::Absent(_)) => Ok(None),
+        Err(KafkaFailure::Absent(_)) => Ok(None),
         Err(failure) => Err(failure),
     }
 }
@@ -335,10 +347,10 @@ fn retry<T>(
     what: &str,
     patience: Duration,
     consumer: &Consumer,
-    mut attempt: impl FnMut(Duration) -> Result<T, Failure>,
-) -> Result<T, Failure> {
+    mut attempt: impl FnMut(Duration) -> Result<T, KafkaFailure>,
+) -> Result<T, KafkaFailure> {
     let clock = SystemClock::start();
-    let said_fatal = || consumer.context().last().filter(|said| matches!(said, Failure::Fatal(_)));
+    let said_fatal = || consumer.context().last().filter(|said| matches!(said, KafkaFailure::Fatal(_)));
     // Polls the client for the length of a pause, so that it reports its errors, one at a time.
     let serve = |pause| drop(consumer.poll(pause));
     let mut is_first = true;
@@ -365,13 +377,13 @@ fn retry<T>(
         })
         .call();
     ended.map_err(|failure| match failure {
-        Failure::Retriable(last) => {
+        KafkaFailure::Retriable(last) => {
             serve(FIRST_PAUSE);
             let last = match consumer.context().last() {
-                Some(fatal @ Failure::Fatal(_)) => return fatal,
+                Some(fatal @ KafkaFailure::Fatal(_)) => return fatal,
                 said => said.map_or(last, |said| said.to_string()),
             };
-            Failure::Fatal(format!("{what}: no answer within {} s: {last}", patience.as_secs()))
+            KafkaFailure::Fatal(format!("{what}: no answer within {} s: {last}", patience.as_secs()))
         }
         other => other,
     })

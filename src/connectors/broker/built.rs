@@ -6,9 +6,9 @@ use rdkafka::ClientConfig;
 use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaConfRes;
 
-use super::Secret;
+use super::Credential;
 
-type Settings = BTreeMap<String, Secret>;
+type ClientSettings = BTreeMap<String, Credential>;
 
 /// The library's `builtin.features`.
 pub(super) fn features() -> String {
@@ -17,7 +17,7 @@ pub(super) fn features() -> String {
 }
 
 /// Settings that this build of the library rejects: the name of each, and why.
-pub(super) fn refused(settings: &Settings) -> Vec<(String, String)> {
+pub(super) fn refused(settings: &ClientSettings) -> Vec<(String, String)> {
     let mut problems = Vec::new();
     let built = features().to_lowercase();
     let has = |feature: &str| built.split(',').any(|built| built == feature);
@@ -60,7 +60,7 @@ pub(super) fn refused(settings: &Settings) -> Vec<(String, String)> {
 }
 
 /// Passes one setting to the library by itself. The library's message contains the value, and is not used.
-fn unknown(settings: &Settings, name: &str) -> Option<(String, String)> {
+fn unknown(settings: &ClientSettings, name: &str) -> Option<(String, String)> {
     let mut config = ClientConfig::new();
     config.set(name, settings.get(name)?.reveal());
     match config.create_native_config() {

@@ -5,7 +5,7 @@ use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::BaseConsumer;
 use rdkafka::producer::BaseProducer;
 
-use super::{Connection, Failure, Watch};
+use super::{Connection, KafkaFailure, Watch};
 
 /// A consumer; works only while it is polled.
 pub type Consumer = BaseConsumer<Watch>;
@@ -17,17 +17,21 @@ impl Connection {
     /// Creates a consumer with the user's settings and `own`. Where both have a setting, `own` counts.
     ///
     /// # Errors
-    /// [`Failure::Fatal`] if the library rejects a setting.
-    pub fn consumer(&self, what: &str, own: &[(&str, &str)]) -> Result<Consumer, Failure> {
-        self.config(own).create_with_context(Watch::new(what)).map_err(|error| Failure::of(&error, what))
+    /// [`KafkaFailure::Fatal`] if the library rejects a setting.
+    pub fn consumer(&self, what: &str, own: &[(&str, &str)]) -> Result<Consumer, KafkaFailure> {
+        self.config(own)
+            .create_with_context(Watch::new(what))
+            .map_err(|error| KafkaFailure::from_error(&error, what))
     }
 
     /// Creates a producer, as [`Self::consumer`].
     ///
     /// # Errors
-    /// [`Failure::Fatal`] if the library rejects a setting.
-    pub fn producer(&self, what: &str, own: &[(&str, &str)]) -> Result<Producer, Failure> {
-        self.config(own).create_with_context(Watch::new(what)).map_err(|error| Failure::of(&error, what))
+    /// [`KafkaFailure::Fatal`] if the library rejects a setting.
+    pub fn producer(&self, what: &str, own: &[(&str, &str)]) -> Result<Producer, KafkaFailure> {
+        self.config(own)
+            .create_with_context(Watch::new(what))
+            .map_err(|error| KafkaFailure::from_error(&error, what))
     }
 
     /// The settings of a client.
@@ -51,7 +55,7 @@ impl Connection {
 }
 
 /// Drops a client on a thread of its own: closing one may take long, and has hung in the library.
-pub fn let_go<T: Send + 'static>(client: T) {
+pub fn close_in_background<T: Send + 'static>(client: T) {
     // If no thread can be started, the client is dropped here.
     drop(std::thread::Builder::new().name("kafka-close".to_owned()).spawn(move || drop(client)));
 }

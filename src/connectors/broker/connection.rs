@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::Secret;
+use super::Credential;
 
 /// Addresses of brokers, and settings of librdkafka under the names of its `CONFIGURATION.md`.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,7 +12,7 @@ pub struct Connection {
     pub brokers: String,
     /// Further settings: `security.protocol`, `sasl.*`, `ssl.*` and any other that is not
     /// [reserved](Self::problems).
-    pub settings: BTreeMap<String, Secret>,
+    pub settings: BTreeMap<String, Credential>,
     /// How long a broker may take for its first answer. Later waits have no limit.
     pub patience: Duration,
 }
@@ -74,13 +74,13 @@ mod tests {
     use super::*;
 
     fn problems(settings: &[(&str, &str)]) -> Vec<String> {
-        let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), Secret::new(*value)));
+        let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), Credential::new(*value)));
         let connection = Connection { settings: settings.collect(), ..Connection::default() };
         connection.problems().into_iter().map(|(name, what)| format!("{name}: {what}")).collect()
     }
 
     #[test]
-    fn what_exactness_rests_on_cannot_be_set() {
+    fn reserved_settings_are_rejected() {
         for (name, why) in RESERVED {
             assert_eq!(problems(&[(name, "x")]), [format!("{name}: cannot be set: {why}")]);
         }
@@ -111,7 +111,7 @@ mod tests {
 
     #[cfg(all(feature = "kafka", not(feature = "tls")))]
     #[test]
-    fn what_was_not_built_in_is_refused_by_name() {
+    fn settings_of_missing_features_are_rejected() {
         let rebuild = |name: &str, what: &str| {
             format!("{name}: this dupflow was built without {what}; rebuild it with --features tls")
         };

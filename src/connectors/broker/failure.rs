@@ -5,7 +5,7 @@ use thiserror::Error;
 
 /// An error of a client, in one line.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Failure {
+pub enum KafkaFailure {
     /// May pass: a broker is unreachable, a coordinator moves, a request took too long. The request may have
     /// been executed nevertheless.
     #[error("{0}")]
@@ -21,15 +21,15 @@ pub enum Failure {
     Fatal(String),
 }
 
-impl Failure {
+impl KafkaFailure {
     /// Classifies an error; `what` names the operation or the topic.
-    pub fn of(error: &KafkaError, what: &str) -> Self {
+    pub fn from_error(error: &KafkaError, what: &str) -> Self {
         if let KafkaError::ClientConfig(_, _, name, _) = error {
             // The library's message contains the value of the setting.
             return Self::Fatal(format!("{what}: the client library refuses the setting \"{name}\""));
         }
         let Some(code) = code_of(error) else { return Self::Fatal(format!("{what}: {error}")) };
-        let mut found = Self::of_code(code, what);
+        let mut found = Self::from_code(code, what);
         if let (KafkaError::Transaction(inner), Self::Retriable(line)) = (error, &found)
             && inner.is_fatal()
         {
@@ -40,7 +40,7 @@ impl Failure {
     }
 
     /// Classifies an error code.
-    pub fn of_code(code: RDKafkaErrorCode, what: &str) -> Self {
+    pub fn from_code(code: RDKafkaErrorCode, what: &str) -> Self {
         use RDKafkaErrorCode as Code;
         match code {
             Code::ProducerFenced
@@ -120,23 +120,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_told_apart() {
-        let of = |code| Failure::of(&KafkaError::MessageConsumption(code), "topic \"t\"");
+    fn errors_are_classified() {
+        let of = |code| KafkaFailure::from_error(&KafkaError::MessageConsumption(code), "topic \"t\"");
         assert!(of(RDKafkaErrorCode::BrokerTransportFailure).is_retriable());
         assert!(of(RDKafkaErrorCode::NotCoordinator).is_retriable());
-        assert!(matches!(of(RDKafkaErrorCode::ProducerFenced), Failure::Fenced(_)));
-        assert!(matches!(of(RDKafkaErrorCode::UnknownTopicOrPartition), Failure::Absent(_)));
+        assert!(matches!(of(RDKafkaErrorCode::ProducerFenced), KafkaFailure::Fenced(_)));
+        assert!(matches!(of(RDKafkaErrorCode::UnknownTopicOrPartition), KafkaFailure::Absent(_)));
         let denied = of(RDKafkaErrorCode::TopicAuthorizationFailed);
-        assert!(matches!(&denied, Failure::Fatal(_)));
+        assert!(matches!(&denied, KafkaFailure::Fatal(_)));
         assert!(denied.to_string().starts_with("topic \"t\": not allowed by the broker"), "{denied}");
-        assert!(matches!(of(RDKafkaErrorCode::MessageSizeTooLarge), Failure::Fatal(_)));
+        assert!(matches!(of(RDKafkaErrorCode::MessageSizeTooLarge), KafkaFailure::Fatal(_)));
     }
 
     #[test]
-    fn the_value_of_a_setting_is_not_told() {
+    fn messages_do_not_contain_values_of_settings() {
         let res = rdkafka::types::RDKafkaConfRes::RD_KAFKA_CONF_INVALID;
         let error = KafkaError::ClientConfig(res, "bad".into(), "sasl.password".into(), "hunter2".into());
-        let told = Failure::of(&error, "sink").to_string();
-        assert_eq!(told, "sink: the client library refuses the setting \"sasl.password\"");
+        let message = KafkaFailure::from_error(&error, "sink").to_string();
+        assert_eq!(message, "sink: the client library refuses the setting \"sasl.password\"");
     }
 }

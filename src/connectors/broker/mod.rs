@@ -1,14 +1,14 @@
 //! Connections to Kafka brokers, shared by the source, the sink and the commands.
 //!
 //! [`Connection`] holds the settings and connects to nothing; it exists in every build. The feature `kafka`
-//! adds the clients, which count and log their errors ([`Watch`]), and converts every error to a [`Failure`]
+//! adds the clients, which count and log their errors ([`Watch`]), and converts every error to a [`KafkaFailure`]
 //! of one line: retriable or not.
 //!
-//! Invariants: no message and no log contains the value of a setting, since any may be a [`Secret`]; settings
+//! Invariants: no message and no log contains the value of a setting, since any may be a [`Credential`]; settings
 //! on which exactly-once depends cannot be set by the user.
 
 mod connection;
-mod secret;
+mod credential;
 
 #[cfg(feature = "kafka")]
 mod admin;
@@ -24,13 +24,16 @@ mod topic_id;
 mod watch;
 
 pub use connection::Connection;
-pub use secret::{Secret, from_file};
+pub use credential::Credential;
 
 #[cfg(feature = "kafka")]
-pub use admin::{Admin, KEEPS_ALL, KEEPS_MARKS, TopicFound, TopicSettings, Wanted, find, held, named};
+pub use admin::{
+    Admin, KEEPS_ALL, KEEPS_MARKS, TopicInfo, TopicRequest, TopicSettings, find_topic, offset_range,
+    topic_by_name,
+};
 #[cfg(feature = "kafka")]
-pub use client::{Consumer, Producer, let_go};
+pub use client::{Consumer, Producer, close_in_background};
 #[cfg(feature = "kafka")]
-pub use failure::{Failure, code_of};
+pub use failure::{KafkaFailure, code_of};
 #[cfg(feature = "kafka")]
 pub use watch::Watch;

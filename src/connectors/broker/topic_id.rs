@@ -19,12 +19,12 @@ use rdkafka::types::RDKafkaRespErr;
 const MARGIN: Duration = Duration::from_secs(1);
 
 /// An object of the library, destroyed on drop.
-struct Made<T> {
+struct LibraryObject<T> {
     pointer: NonNull<T>,
     destroy: unsafe extern "C" fn(*mut T),
 }
 
-impl<T> Made<T> {
+impl<T> LibraryObject<T> {
     /// `None` if the pointer is null. `destroy` must be the library's function for objects of this type.
     fn new(pointer: *mut T, destroy: unsafe extern "C" fn(*mut T)) -> Option<Self> {
         NonNull::new(pointer).map(|pointer| Self { pointer, destroy })
@@ -35,7 +35,7 @@ impl<T> Made<T> {
     }
 }
 
-impl<T> Drop for Made<T> {
+impl<T> Drop for LibraryObject<T> {
     fn drop(&mut self) {
         // SAFETY: the library created the object, this is its only owner, and `destroy` is the function for
         // its type.
@@ -58,15 +58,15 @@ pub(super) fn topic_id<C: ClientContext>(
     let client = client.native_ptr();
     // SAFETY: the client is borrowed, and valid for the whole function.
     let queue = unsafe { library::rd_kafka_queue_new(client) };
-    let queue = Made::new(queue, library::rd_kafka_queue_destroy).ok_or_else(none)?;
+    let queue = LibraryObject::new(queue, library::rd_kafka_queue_destroy).ok_or_else(none)?;
     let mut names = [name.as_ptr()];
     // SAFETY: one name, which ends with a zero byte; the library copies it.
     let topics = unsafe { library::rd_kafka_TopicCollection_of_topic_names(names.as_mut_ptr(), names.len()) };
-    let topics = Made::new(topics, library::rd_kafka_TopicCollection_destroy).ok_or_else(none)?;
+    let topics = LibraryObject::new(topics, library::rd_kafka_TopicCollection_destroy).ok_or_else(none)?;
     let kind = library::rd_kafka_admin_op_t::RD_KAFKA_ADMIN_OP_DESCRIBETOPICS;
     // SAFETY: the client is valid.
     let options = unsafe { library::rd_kafka_AdminOptions_new(client, kind) };
-    let options = Made::new(options, library::rd_kafka_AdminOptions_destroy).ok_or_else(none)?;
+    let options = LibraryObject::new(options, library::rd_kafka_AdminOptions_destroy).ok_or_else(none)?;
     // SAFETY: the options are valid, and the buffer for a message is null with length 0.
     let set = unsafe {
         library::rd_kafka_AdminOptions_set_request_timeout(
@@ -81,7 +81,7 @@ pub(super) fn topic_id<C: ClientContext>(
     unsafe { library::rd_kafka_DescribeTopics(client, topics.get(), options.get(), queue.get()) };
     // SAFETY: the queue is valid.
     let event = unsafe { library::rd_kafka_queue_poll(queue.get(), milliseconds(timeout + MARGIN)) };
-    let event = Made::new(event, library::rd_kafka_event_destroy);
+    let event = LibraryObject::new(event, library::rd_kafka_event_destroy);
     let event = event.ok_or(RDKafkaErrorCode::OperationTimedOut)?;
     // SAFETY: the event is valid.
     known(unsafe { library::rd_kafka_event_error(event.get()) })?;

@@ -11,7 +11,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{DeliveryResult, Message};
 use rdkafka::producer::ProducerContext;
 
-use super::{Failure, code_of};
+use super::{KafkaFailure, code_of};
 use dupflow_core::time::{Clock, SystemClock};
 
 /// Least time between two log lines of the same kind.
@@ -23,11 +23,11 @@ pub struct Watch {
     /// Name of the client's task, in messages.
     what: String,
     clock: SystemClock,
-    said: Mutex<Said>,
+    said: Mutex<ErrorLog>,
 }
 
 #[derive(Debug, Default)]
-struct Said {
+struct ErrorLog {
     /// Number of errors by name.
     errors: BTreeMap<String, u64>,
     /// By kind: when a line was last logged, and how many have been left out since.
@@ -35,10 +35,10 @@ struct Said {
     /// The last error, with the client's own message.
     last: Option<(RDKafkaErrorCode, String)>,
     /// The first failed delivery since the last [`Watch::undelivered`].
-    undelivered: Option<Failure>,
+    undelivered: Option<KafkaFailure>,
 }
 
-impl Said {
+impl ErrorLog {
     /// If a line of this kind may be logged, how many have been left out before it.
     fn due(&mut self, kind: &str, now: Duration) -> Option<u64> {
         match self.lines.get_mut(kind) {
@@ -70,23 +70,23 @@ impl Watch {
     }
 
     /// The class of the last error, if there was one. The client itself retries after every error.
-    pub fn last(&self) -> Option<Failure> {
+    pub fn last(&self) -> Option<KafkaFailure> {
         let (code, words) = self.said.lock().last.clone()?;
-        let of = Failure::of_code(code, &self.what);
+        let of = KafkaFailure::from_code(code, &self.what);
         Some(match of {
-            Failure::Retriable(line) => Failure::Retriable(format!("{line}: {words}")),
-            Failure::Fatal(line) => Failure::Fatal(format!("{line}: {words}")),
+            KafkaFailure::Retriable(line) => KafkaFailure::Retriable(format!("{line}: {words}")),
+            KafkaFailure::Fatal(line) => KafkaFailure::Fatal(format!("{line}: {words}")),
             other => other,
         })
     }
 
     /// Takes the first failed delivery since the last call.
-    pub fn undelivered(&self) -> Option<Failure> {
+    pub fn undelivered(&self) -> Option<KafkaFailure> {
         self.said.lock().undelivered.take()
     }
 
     /// Counts and logs a retry like an error.
-    pub fn retries(&self, failure: &Failure) {
+    pub fn retries(&self, failure: &KafkaFailure) {
         self.note("retry", &failure.to_string());
     }
 
@@ -145,7 +145,7 @@ impl ProducerContext for Watch {
 
     fn delivery(&self, result: &DeliveryResult<'_>, (): ()) {
         if let Err((error, message)) = result {
-            let failure = Failure::of(error, &format!("topic \"{}\"", message.topic()));
+            let failure = KafkaFailure::from_error(error, &format!("topic \"{}\"", message.topic()));
             self.said.lock().undelivered.get_or_insert(failure);
         }
     }
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn lines_of_a_kind_are_a_second_apart() {
-        let mut said = Said::default();
+        let mut said = ErrorLog::default();
         let ms = Duration::from_millis;
         let due: Vec<_> = [0, 10, 999, 1000, 1500, 2000].map(|now| said.due("a", ms(now))).into();
         assert_eq!(due, [Some(0), None, None, Some(2), None, Some(1)]);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_counted_and_the_last_one_is_told() {
+    fn errors_are_counted_and_the_last_one_is_kept() {
         let watch = Watch::new("topic \"t\"");
         assert_eq!(watch.last(), None);
         watch.error(KafkaError::Global(RDKafkaErrorCode::PartitionEOF), "end");
@@ -174,7 +174,7 @@ mod tests {
         }
         watch.error(KafkaError::Global(RDKafkaErrorCode::AllBrokersDown), "1/1 brokers are down");
         let last = watch.last().unwrap();
-        assert!(matches!(&last, Failure::Fatal(line) if line.ends_with("no such user")), "{last}");
+        assert!(matches!(&last, KafkaFailure::Fatal(line) if line.ends_with("no such user")), "{last}");
         let errors = [("AllBrokersDown".to_owned(), 1), ("Authentication".to_owned(), 3)];
         assert_eq!(watch.errors(), BTreeMap::from(errors));
     }

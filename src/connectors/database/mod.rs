@@ -1,7 +1,7 @@
 //! Connections to databases, shared by the source, the sink and the commands: SQLite files (feature `sqlite`)
 //! and PostgreSQL servers (feature `postgres`).
 //!
-//! Every error becomes a [`Failure`] of one line: retriable or not. No message contains the address of a
+//! Every error becomes a [`DatabaseFailure`] of one line: retriable or not. No message contains the address of a
 //! server, which may contain a password.
 //!
 //! What it does not do: TLS to a server; connection pools.
@@ -14,7 +14,7 @@ use std::time::Duration;
 use backon::{BlockingRetryable, ConstantBuilder};
 use thiserror::Error;
 
-use crate::broker::Secret;
+use crate::broker::Credential;
 use dupflow_core::time::{Clock, SystemClock};
 
 #[cfg(feature = "postgres")]
@@ -28,12 +28,12 @@ pub enum Address {
     /// A SQLite file.
     Sqlite(PathBuf),
     /// A PostgreSQL server: its URL, or its `key=value` settings.
-    Postgres(Secret),
+    Postgres(Credential),
 }
 
 impl Address {
     /// Suffixes of the files that SQLite keeps beside its database file.
-    pub const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
+    pub const COMPANION_SUFFIXES: [&str; 3] = ["-wal", "-shm", "-journal"];
 
     /// Name for messages; never contains a password.
     pub fn name(&self) -> String {
@@ -46,7 +46,7 @@ impl Address {
 
 /// A failed database operation.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Failure {
+pub enum DatabaseFailure {
     /// The database is unreachable or busy. Another attempt may succeed.
     #[error("{0}")]
     Away(String),
@@ -55,7 +55,7 @@ pub enum Failure {
     Refused(String),
 }
 
-impl Failure {
+impl DatabaseFailure {
     /// Whether another attempt may succeed.
     pub fn is_retriable(&self) -> bool {
         matches!(self, Self::Away(_))
@@ -70,11 +70,11 @@ const APART: Duration = Duration::from_millis(500);
 ///
 /// # Errors
 /// That the database rejects the operation, or is unreachable for longer than `most`.
-pub fn patiently<T>(
+pub fn retry_until_reachable<T>(
     what: &str,
     most: Option<Duration>,
-    go: impl FnMut() -> Result<T, Failure>,
-) -> Result<T, Failure> {
+    go: impl FnMut() -> Result<T, DatabaseFailure>,
+) -> Result<T, DatabaseFailure> {
     let clock = SystemClock::start();
     let mut was_away = false;
     let ended = go
@@ -109,26 +109,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_away_is_tried_again() {
+    fn unreachable_databases_are_retried() {
         let mut tries = 0;
         let mut go = |until: u32| {
-            patiently("it", Some(Duration::from_secs(60)), || {
+            retry_until_reachable("it", Some(Duration::from_secs(60)), || {
                 tries += 1;
-                if tries < until { Err(Failure::Away("gone".to_owned())) } else { Ok(tries) }
+                if tries < until { Err(DatabaseFailure::Away("gone".to_owned())) } else { Ok(tries) }
             })
         };
         assert_eq!(go(2), Ok(2));
-        let no = patiently::<()>("it", None, || Err(Failure::Refused("no".to_owned())));
-        assert_eq!(no, Err(Failure::Refused("no".to_owned())));
-        let away = patiently::<()>("it", Some(Duration::ZERO), || Err(Failure::Away("gone".to_owned())));
-        assert_eq!(away, Err(Failure::Away("gone".to_owned())));
+        let no = retry_until_reachable::<()>("it", None, || Err(DatabaseFailure::Refused("no".to_owned())));
+        assert_eq!(no, Err(DatabaseFailure::Refused("no".to_owned())));
+        let away = retry_until_reachable::<()>("it", Some(Duration::ZERO), || {
+            Err(DatabaseFailure::Away("gone".to_owned()))
+        });
+        assert_eq!(away, Err(DatabaseFailure::Away("gone".to_owned())));
     }
 
     #[test]
     fn names_are_quoted() {
         assert_eq!(quoted("a\"b; drop"), "\"a\"\"b; drop\"");
         assert_eq!(quoted_path("web.pages"), "\"web\".\"pages\"");
-        let secret = Address::Postgres(Secret::new("postgres://me:hunter2@host/db"));
+        let secret = Address::Postgres(Credential::new("postgres://me:hunter2@host/db"));
         assert!(!format!("{secret:?}{}", secret.name()).contains("hunter2"));
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls};
 
-use super::Failure;
-use crate::broker::Secret;
+use super::DatabaseFailure;
+use crate::broker::Credential;
 
 /// Silence of the server after which the connection counts as lost.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -16,7 +16,7 @@ const SILENCE: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 /// That it is not one; the message does not contain it.
-pub fn config(url: &Secret) -> Result<Config, String> {
+pub fn config(url: &Credential) -> Result<Config, String> {
     url.reveal().parse().map_err(|_| {
         "expected an address of a server, as in \"postgres://user@host:5432/database\"".to_owned()
     })
@@ -26,8 +26,8 @@ pub fn config(url: &Secret) -> Result<Config, String> {
 ///
 /// # Errors
 /// That the server is unreachable, or refuses.
-pub fn connect(url: &Secret, patience: Duration) -> Result<Client, Failure> {
-    let mut config = config(url).map_err(Failure::Refused)?;
+pub fn connect(url: &Credential, patience: Duration) -> Result<Client, DatabaseFailure> {
+    let mut config = config(url).map_err(DatabaseFailure::Refused)?;
     if config.get_application_name().is_none() {
         config.application_name("dupflow");
     }
@@ -49,18 +49,18 @@ pub fn connect(url: &Secret, patience: Duration) -> Result<Client, Failure> {
 }
 
 /// Classifies an error.
-pub fn failure(error: &postgres::Error) -> Failure {
-    let Some(told) = error.as_db_error() else {
+pub fn failure(error: &postgres::Error) -> DatabaseFailure {
+    let Some(db_error) = error.as_db_error() else {
         let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
         let what = format!("postgres: {error}{cause}");
         // Errors in a value or an address are not retriable.
         let is_ours = ["serializing", "deserializing", "invalid", "TLS", "authentication"]
             .iter()
             .any(|word| error.to_string().contains(word));
-        return if is_ours { Failure::Refused(what) } else { Failure::Away(what) };
+        return if is_ours { DatabaseFailure::Refused(what) } else { DatabaseFailure::Away(what) };
     };
-    let what = format!("postgres: {} ({})", told.message(), told.code().code());
-    let class = &told.code().code()[..2];
+    let what = format!("postgres: {} ({})", db_error.message(), db_error.code().code());
+    let class = &db_error.code().code()[..2];
     let passes = [
         SqlState::ADMIN_SHUTDOWN,
         SqlState::CRASH_SHUTDOWN,
@@ -71,16 +71,16 @@ pub fn failure(error: &postgres::Error) -> Failure {
         SqlState::READ_ONLY_SQL_TRANSACTION,
     ];
     // 08: connection; 40: transaction to be repeated; 53: out of disk space, memory or connections.
-    if passes.contains(told.code()) || matches!(class, "08" | "40" | "53") {
-        Failure::Away(what)
+    if passes.contains(db_error.code()) || matches!(class, "08" | "40" | "53") {
+        DatabaseFailure::Away(what)
     } else {
-        Failure::Refused(what)
+        DatabaseFailure::Refused(what)
     }
 }
 
 /// An id as stored on the server, whose texts cannot contain U+0000: U+0000 becomes U+001A "0", and U+001A
 /// becomes U+001A "1". All other characters stay the same.
-pub fn stored(id: &str) -> String {
+pub fn to_stored_text(id: &str) -> String {
     if id.contains(['\0', '\u{1a}']) {
         id.replace('\u{1a}', "\u{1a}1").replace('\0', "\u{1a}0")
     } else {
@@ -88,8 +88,8 @@ pub fn stored(id: &str) -> String {
     }
 }
 
-/// The id of a [stored] text.
-pub fn restored(text: &str) -> String {
+/// The id of a [to_stored_text] text.
+pub fn from_stored_text(text: &str) -> String {
     if text.contains('\u{1a}') {
         text.replace("\u{1a}0", "\0").replace("\u{1a}1", "\u{1a}")
     } else {
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_id_has_a_text_of_its_own() {
+    fn stored_texts_of_ids_are_unique() {
         let ids = [
             "a",
             "a\0b",
@@ -117,23 +117,24 @@ mod tests {
             "重複",
         ];
         for id in ids {
-            assert!(!stored(id).contains('\0'));
-            assert_eq!(restored(&stored(id)), id);
+            assert!(!to_stored_text(id).contains('\0'));
+            assert_eq!(from_stored_text(&to_stored_text(id)), id);
         }
-        let mut texts: Vec<_> = ids.iter().map(|id| stored(id)).collect();
+        let mut texts: Vec<_> = ids.iter().map(|id| to_stored_text(id)).collect();
         texts.sort();
         texts.dedup();
         assert_eq!(texts.len(), ids.len());
-        assert_eq!(stored("重複 é"), "重複 é");
+        assert_eq!(to_stored_text("重複 é"), "重複 é");
     }
 
     #[test]
-    fn an_address_is_never_told() {
-        let told = config(&Secret::new("postgres://me:hunter2@host:port/db")).unwrap_err();
-        assert!(!told.contains("hunter2") && told.contains("postgres://"));
+    fn messages_do_not_contain_addresses() {
+        let message = config(&Credential::new("postgres://me:hunter2@host:port/db")).unwrap_err();
+        assert!(!message.contains("hunter2") && message.contains("postgres://"));
         // No server listens on this port.
-        let refused =
-            connect(&Secret::new("host=127.0.0.1 port=1 user=me password=hunter2"), SILENCE).err().unwrap();
+        let refused = connect(&Credential::new("host=127.0.0.1 port=1 user=me password=hunter2"), SILENCE)
+            .err()
+            .unwrap();
         assert!(refused.is_retriable() && !refused.to_string().contains("hunter2"), "{refused}");
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::Failure;
+use super::DatabaseFailure;
 
 /// How long a statement waits for another writer of the file.
 const BUSY: Duration = Duration::from_secs(5);
@@ -14,7 +14,7 @@ const BUSY: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// If the file is missing or not a database.
-pub fn reader(path: &Path) -> Result<Connection, Failure> {
+pub fn reader(path: &Path) -> Result<Connection, DatabaseFailure> {
     open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
         .and_then(|connection| {
             connection.pragma_update(None, "query_only", true)?;
@@ -28,7 +28,7 @@ pub fn reader(path: &Path) -> Result<Connection, Failure> {
 ///
 /// # Errors
 /// If the file is not a database, or cannot be written.
-pub fn writer(path: &Path) -> Result<Connection, Failure> {
+pub fn writer(path: &Path) -> Result<Connection, DatabaseFailure> {
     open(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)
         .and_then(|connection| {
             // The mode is stored in the file.
@@ -51,11 +51,11 @@ fn open(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
 }
 
 /// Classifies an error.
-pub fn failure(path: &Path, error: &rusqlite::Error) -> Failure {
+pub fn failure(path: &Path, error: &rusqlite::Error) -> DatabaseFailure {
     let what = format!("{}: {error}", path.display());
     match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Failure::Away(what),
-        _ => Failure::Refused(what),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => DatabaseFailure::Away(what),
+        _ => DatabaseFailure::Refused(what),
     }
 }
 
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_database_is_refused() {
+    fn other_files_are_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.db");
         assert!(!reader(&path).unwrap_err().is_retriable(), "a reader makes none");
@@ -77,7 +77,7 @@ mod tests {
         let busy = second.execute("INSERT INTO t VALUES (1)", []).unwrap_err();
         assert!(failure(&path, &busy).is_retriable());
         std::fs::write(folder.path().join("text"), "not at all a database".repeat(100)).unwrap();
-        let told = reader(&folder.path().join("text")).unwrap_err();
-        assert!(told.to_string().contains("not a database"), "{told}");
+        let message = reader(&folder.path().join("text")).unwrap_err();
+        assert!(message.to_string().contains("not a database"), "{message}");
     }
 }

@@ -24,19 +24,19 @@ use dupflow_core::pair::Delta;
 use dupflow_core::time::Epoch;
 
 /// A report with its diff, 1 or -1.
-pub(super) type Change = (Report, isize);
+pub(super) type ReportChange = (Report, isize);
 
 /// Derives changes of clusters from pair deltas.
 #[derive(Debug)]
 pub(super) struct ClusterChanges {
     clusters: Clusters,
     metrics: Arc<Metrics>,
-    correcting: Option<Correcting>,
+    correcting: Option<Correction>,
 }
 
 /// State of a correction.
 #[derive(Debug)]
-struct Correcting {
+struct Correction {
     /// Reports in the output.
     there: BTreeSet<Report>,
     /// Reports that follow from the pairs passed so far.
@@ -52,14 +52,14 @@ impl ClusterChanges {
     /// Begins a correction of an output that holds the reports `there`. [`Self::advance`] returns no changes
     /// until [`Self::corrections`] has returned them.
     pub(super) fn correct(&mut self, there: BTreeSet<Report>) {
-        self.correcting = Some(Correcting { there, here: BTreeSet::new() });
+        self.correcting = Some(Correction { there, here: BTreeSet::new() });
     }
 
     /// Applies the deltas of one epoch. Returns the changes to write, in order.
-    pub(super) fn advance(&mut self, deltas: &[Delta]) -> Vec<Change> {
+    pub(super) fn advance(&mut self, deltas: &[Delta]) -> Vec<ReportChange> {
         let changes = self.clusters.advance(deltas);
         count(&changes, &self.metrics);
-        let Some(Correcting { here, .. }) = &mut self.correcting else { return changes };
+        let Some(Correction { here, .. }) = &mut self.correcting else { return changes };
         for (report, diff) in changes {
             let follows = if diff > 0 { here.insert(report) } else { here.remove(&report) };
             debug_assert!(follows, "every report accumulates to 0 or 1");
@@ -69,11 +69,11 @@ impl ClusterChanges {
 
     /// Further changes to write with this commit, in order: the correction of the output, once `mark` says
     /// that all pairs have been passed.
-    pub(super) fn corrections(&mut self, mark: &Mark) -> Vec<Change> {
+    pub(super) fn corrections(&mut self, mark: &Mark) -> Vec<ReportChange> {
         if mark.in_correction {
             return Vec::new();
         }
-        let Some(Correcting { there, here }) = self.correcting.take() else { return Vec::new() };
+        let Some(Correction { there, here }) = self.correcting.take() else { return Vec::new() };
         let goes = there.difference(&here).map(|report| (report.clone(), -1));
         let mut changes: Vec<_> =
             goes.chain(here.difference(&there).map(|report| (report.clone(), 1))).collect();
@@ -83,7 +83,11 @@ impl ClusterChanges {
 }
 
 /// Writes a change without a line break.
-pub(super) fn write_change(out: &mut impl Write, epoch: Epoch, (report, diff): &Change) -> io::Result<()> {
+pub(super) fn write_change(
+    out: &mut impl Write,
+    epoch: Epoch,
+    (report, diff): &ReportChange,
+) -> io::Result<()> {
     write!(out, "{{\"epoch\":{epoch},\"diff\":{diff},")?;
     if let Report::Member { document, .. } = report {
         out.write_all(b"\"document\":")?;
@@ -112,7 +116,7 @@ pub(super) fn write_id(out: &mut impl Write, id: &DocId) -> io::Result<()> {
 
 /// A line of either kind as read back: a change, or the present state of a document or a giant.
 #[derive(Deserialize)]
-struct Line {
+struct ClusterLine {
     diff: Option<i8>,
     document: Option<DocId>,
     cluster: DocId,
@@ -126,7 +130,7 @@ struct Line {
 /// # Errors
 /// If the line is no change of a cluster.
 pub(super) fn read_change(line: &[u8]) -> io::Result<(Report, i8)> {
-    let report = |Line { diff, document, cluster, size, giant }| {
+    let report = |ClusterLine { diff, document, cluster, size, giant }| {
         let report = match (document, size) {
             (Some(document), None) if !giant => Report::Member { cluster, document },
             (None, Some(size)) if giant => Report::Giant { cluster, size },
@@ -135,7 +139,7 @@ pub(super) fn read_change(line: &[u8]) -> io::Result<(Report, i8)> {
         Some((report, diff.filter(|diff| matches!(diff, 1 | -1))?))
     };
     let found = serde_json::from_slice(line).ok().and_then(report);
-    found.ok_or_else(|| wrong("a line of the output is no change of a cluster", line))
+    found.ok_or_else(|| invalid_data("a line of the output is no change of a cluster", line))
 }
 
 /// Parses a record of the upsert envelope: the present cluster of the document `key`, or the present size of
@@ -144,13 +148,13 @@ pub(super) fn read_change(line: &[u8]) -> io::Result<(Report, i8)> {
 /// # Errors
 /// If the record is neither.
 #[cfg(any(feature = "kafka", test))]
-pub(super) fn read_now(key: &[u8], value: &[u8]) -> io::Result<Report> {
+pub(super) fn read_present(key: &[u8], value: &[u8]) -> io::Result<Report> {
     let id = std::str::from_utf8(key).ok().and_then(DocId::new);
-    let report = |(document, line): (DocId, Line)| match line {
-        Line { diff: None, document: None, cluster, size: None, giant: false } => {
+    let report = |(document, line): (DocId, ClusterLine)| match line {
+        ClusterLine { diff: None, document: None, cluster, size: None, giant: false } => {
             Some(Report::Member { cluster, document })
         }
-        Line { diff: None, document: None, cluster, size: Some(size), giant: true }
+        ClusterLine { diff: None, document: None, cluster, size: Some(size), giant: true }
             if cluster == document =>
         {
             Some(Report::Giant { cluster, size })
@@ -158,14 +162,14 @@ pub(super) fn read_now(key: &[u8], value: &[u8]) -> io::Result<Report> {
         _ => None,
     };
     let found = id.zip(serde_json::from_slice(value).ok()).and_then(report);
-    found.ok_or_else(|| wrong("a record of the output tells of no cluster", value))
+    found.ok_or_else(|| invalid_data("a record of the output tells of no cluster", value))
 }
 
 /// Sum of the diffs of written changes, by report.
 #[derive(Debug, Default)]
-pub(super) struct Sum(BTreeMap<Report, i64>);
+pub(super) struct ReportSums(BTreeMap<Report, i64>);
 
-impl Sum {
+impl ReportSums {
     /// Adds a line written by [`write_change`]. The order of calls does not matter.
     ///
     /// # Errors
@@ -198,13 +202,13 @@ impl Sum {
     }
 }
 
-fn wrong(what: &str, line: &[u8]) -> io::Error {
+fn invalid_data(what: &str, line: &[u8]) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("{what}: {}", String::from_utf8_lossy(line)))
 }
 
 /// Counts clusters formed and dissolved, by id. A cluster that only changes its size or members is not
 /// counted.
-pub(super) fn count(changes: &[Change], metrics: &Metrics) {
+pub(super) fn count(changes: &[ReportChange], metrics: &Metrics) {
     // A cluster exists exactly while the document that names it is a member.
     let is_founder =
         |report: &Report| matches!(report, Report::Member { cluster, document } if cluster == document);
@@ -229,14 +233,14 @@ mod tests {
         DocId::new(name).unwrap()
     }
 
-    fn written(change: &Change) -> Vec<u8> {
+    fn written(change: &ReportChange) -> Vec<u8> {
         let mut out = Vec::new();
         write_change(&mut out, 7, change).unwrap();
         out
     }
 
     #[test]
-    fn changes_come_back_as_they_were_written() {
+    fn changes_are_read_back_unchanged() {
         for (cluster, document) in [("a", "b"), ("你\u{0}", "\"\u{202e}\n"), (&*"ก".repeat(341), "😀")] {
             let member = Report::Member { cluster: id(cluster), document: id(document) };
             let giant = Report::Giant { cluster: id(cluster), size: 10_001 };
@@ -247,11 +251,11 @@ mod tests {
                 }
                 let mut now = b"{\"epoch\":7,".to_vec();
                 write_cluster(&mut now, &report).unwrap();
-                assert_eq!(read_now(key.as_bytes(), &now).unwrap(), report);
-                assert!(read_now(b"", &now).is_err() && read_now(b"\xff", &now).is_err());
+                assert_eq!(read_present(key.as_bytes(), &now).unwrap(), report);
+                assert!(read_present(b"", &now).is_err() && read_present(b"\xff", &now).is_err());
             }
         }
-        for wrong in [
+        for line in [
             r#"{"epoch":1,"diff":1,"a":"a","b":"b","similarity":0.5}"#,
             r#"{"epoch":1,"document":"a","cluster":"b"}"#,
             r#"{"epoch":1,"diff":2,"document":"a","cluster":"b"}"#,
@@ -260,17 +264,17 @@ mod tests {
             "",
             "{",
         ] {
-            let error = read_change(wrong.as_bytes()).unwrap_err().to_string();
-            assert!(error.ends_with(&format!("is no change of a cluster: {wrong}")), "{error}");
-            assert!(read_now(b"x", wrong.as_bytes()).is_err());
+            let error = read_change(line.as_bytes()).unwrap_err().to_string();
+            assert!(error.ends_with(&format!("is no change of a cluster: {line}")), "{error}");
+            assert!(read_present(b"x", line.as_bytes()).is_err());
         }
     }
 
     #[test]
-    fn what_does_not_add_up_is_refused() {
+    fn sums_other_than_0_and_1_are_rejected() {
         let change = |diff| (Report::Member { cluster: id("a"), document: id("b") }, diff);
         let sum = |diffs: &[isize]| {
-            let mut sum = Sum::default();
+            let mut sum = ReportSums::default();
             diffs.iter().for_each(|diff| sum.add(&written(&change(*diff))).unwrap());
             sum.reports().map_err(|error| error.to_string())
         };

@@ -19,8 +19,8 @@ use std::collections::BTreeSet;
 use std::io::{self, BufRead};
 use std::sync::Arc;
 
-use super::cluster_changes::{Change, ClusterChanges, Sum, count};
-use super::rows::{Lines, Row, Rows};
+use super::cluster_changes::{ClusterChanges, ReportChange, ReportSums, count};
+use super::rows::{JsonLines, OutputRow, RowWriter};
 use super::{Destination, Sink};
 use crate::mark::{Mark, Standing};
 use dupflow_core::cluster::{Clusters, Report};
@@ -37,25 +37,25 @@ pub struct ClusterDeltaLines<R> {
     changes: ClusterChanges,
 }
 
-impl<W: Destination> ClusterDeltaLines<Lines<W>> {
+impl<W: Destination> ClusterDeltaLines<JsonLines<W>> {
     /// Writes JSON Lines to `out`, which should be buffered. `clusters` must be empty.
     pub fn new(out: W, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
-        Self::of(Lines(out), clusters, metrics)
+        Self::with_rows(JsonLines(out), clusters, metrics)
     }
 }
 
-impl<R: Rows> ClusterDeltaLines<R> {
+impl<R: RowWriter> ClusterDeltaLines<R> {
     /// As `new`, for any row format.
-    pub fn of(out: R, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
+    pub fn with_rows(out: R, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
         Self { out, changes: ClusterChanges::new(clusters, metrics) }
     }
 
-    fn write(&mut self, epoch: Epoch, changes: &[Change]) -> io::Result<()> {
-        changes.iter().try_for_each(|change| self.out.row(&Row::ClusterChange { epoch, change }))
+    fn write(&mut self, epoch: Epoch, changes: &[ReportChange]) -> io::Result<()> {
+        changes.iter().try_for_each(|change| self.out.row(&OutputRow::ClusterChange { epoch, change }))
     }
 }
 
-impl<R: Rows> Sink for ClusterDeltaLines<R> {
+impl<R: RowWriter> Sink for ClusterDeltaLines<R> {
     fn take_over(&mut self) -> io::Result<Standing> {
         self.out.take_over()
     }
@@ -63,7 +63,7 @@ impl<R: Rows> Sink for ClusterDeltaLines<R> {
     /// Always empty: the output holds reports of clusters. They are read here and corrected once all pairs
     /// are known.
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
-        let mut sum = Sum::default();
+        let mut sum = ReportSums::default();
         for line in self.out.lines()?.lines() {
             sum.add(line?.as_bytes())?;
         }
@@ -100,21 +100,21 @@ pub struct ClusterLines<R> {
     alive: BTreeSet<Report>,
 }
 
-impl<W: Destination> ClusterLines<Lines<W>> {
+impl<W: Destination> ClusterLines<JsonLines<W>> {
     /// As [`ClusterDeltaLines::new`].
     pub fn new(out: W, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
-        Self::of(Lines(out), clusters, metrics)
+        Self::with_rows(JsonLines(out), clusters, metrics)
     }
 }
 
-impl<R: Rows> ClusterLines<R> {
+impl<R: RowWriter> ClusterLines<R> {
     /// As [`ClusterDeltaLines::of`].
-    pub fn of(out: R, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
+    pub fn with_rows(out: R, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
         Self { out, clusters, metrics, alive: BTreeSet::new() }
     }
 }
 
-impl<R: Rows> Sink for ClusterLines<R> {
+impl<R: RowWriter> Sink for ClusterLines<R> {
     fn restored(&mut self, deltas: &[Delta]) {
         let changes = self.clusters.advance(deltas);
         count(&changes, &self.metrics);
@@ -137,7 +137,7 @@ impl<R: Rows> Sink for ClusterLines<R> {
         let mut reports = self.alive.iter().peekable();
         while let Some(report) = reports.next() {
             let Report::Member { cluster, document } = report else {
-                self.out.row(&Row::Giant { report })?;
+                self.out.row(&OutputRow::Giant { report })?;
                 continue;
             };
             let mut members = vec![document];
@@ -145,7 +145,7 @@ impl<R: Rows> Sink for ClusterLines<R> {
             while let Some(Report::Member { document: next, .. }) = reports.next_if(is_here) {
                 members.push(next);
             }
-            self.out.row(&Row::Cluster { cluster, members: &members })?;
+            self.out.row(&OutputRow::Cluster { cluster, members: &members })?;
         }
         self.out.finish()
     }
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn deltas_are_written_to_the_letter() {
+    fn golden_cluster_deltas() {
         let (text, counts) =
             written(|out, clusters, metrics| write(ClusterDeltaLines::new(out, clusters, metrics)));
         let expected = r#"{"epoch":1,"diff":1,"document":"a","cluster":"a"}
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn clusters_are_those_left_at_the_end_in_order() {
+    fn final_clusters_are_sorted() {
         let (text, counts) =
             written(|out, clusters, metrics| write(ClusterLines::new(out, clusters, metrics)));
         let expected = r#"{"cluster":"\"","members":["\"","z"]}
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn giants_come_last() {
+    fn giants_are_last() {
         let (text, _) = written(|out, clusters, metrics| {
             let mut sink = ClusterLines::new(out, clusters, metrics);
             let pairs = ["ab", "bc", "cd", "xy"].map(|ends| {
@@ -301,7 +301,7 @@ mod tests {
         third.restored(&deltas("ab bc cd xz"));
         assert_eq!(step(&mut third, 2, "xy", false), 16, "then changes again");
         drop(third);
-        let mut sum = Sum::default();
+        let mut sum = ReportSums::default();
         std::fs::read_to_string(&path).unwrap().lines().for_each(|line| sum.add(line.as_bytes()).unwrap());
         let id = |name: &str| DocId::new(name).unwrap();
         let member = |document| Report::Member { cluster: id("x"), document: id(document) };

@@ -10,18 +10,18 @@ use std::io::{self, BufRead};
 use csv::{ByteRecord, Writer};
 
 use super::Destination;
-use super::rows::{Cell, Row, RowKind, Rows};
+use super::rows::{OutputCell, OutputRow, RowKind, RowWriter};
 use crate::mark::{Mark, Standing};
 
 /// Writes rows as comma-separated values, with a header.
-pub struct Csv<W: io::Write> {
+pub struct CsvRows<W: io::Write> {
     /// `None` only during a commit, and after one that failed.
     writer: Option<Writer<W>>,
     kind: RowKind,
     has_header: bool,
 }
 
-impl<W: Destination> Csv<W> {
+impl<W: Destination> CsvRows<W> {
     /// `kind` decides the columns.
     pub fn new(out: W, kind: RowKind) -> Self {
         Self { writer: Some(Writer::from_writer(out)), kind, has_header: false }
@@ -32,7 +32,7 @@ impl<W: Destination> Csv<W> {
         let Self { writer, kind, has_header } = self;
         let writer = writer.as_mut().ok_or_else(|| io::Error::other("an earlier commit has failed"))?;
         if !std::mem::replace(has_header, true) {
-            writer.write_record(kind.columns().iter().map(|(name, _)| name)).map_err(told)?;
+            writer.write_record(kind.columns().iter().map(|(name, _)| name)).map_err(io_error)?;
         }
         Ok(writer)
     }
@@ -53,27 +53,27 @@ impl<W: Destination> Csv<W> {
 }
 
 /// Keeps the kind of an I/O error: the caller must recognize a closed pipe.
-fn told(error: csv::Error) -> io::Error {
+fn io_error(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
         other => io::Error::new(io::ErrorKind::InvalidData, format!("{other:?}")),
     }
 }
 
-impl<W: Destination> Rows for Csv<W> {
-    fn row(&mut self, row: &Row<'_>) -> io::Result<()> {
+impl<W: Destination> RowWriter for CsvRows<W> {
+    fn row(&mut self, row: &OutputRow<'_>) -> io::Result<()> {
         let writer = self.writer()?;
         row.cells(&mut |cells| {
             let mut record = ByteRecord::new();
             for cell in cells {
                 match cell {
-                    Cell::Nothing => record.push_field(b""),
-                    Cell::Text(text) => record.push_field(text.as_bytes()),
-                    Cell::Whole(number) => record.push_field(number.to_string().as_bytes()),
-                    Cell::Real(number) => record.push_field(&serde_json::to_vec(number)?),
+                    OutputCell::Missing => record.push_field(b""),
+                    OutputCell::Text(text) => record.push_field(text.as_bytes()),
+                    OutputCell::Integer(number) => record.push_field(number.to_string().as_bytes()),
+                    OutputCell::Float(number) => record.push_field(&serde_json::to_vec(number)?),
                 }
             }
-            writer.write_byte_record(&record).map_err(told)
+            writer.write_byte_record(&record).map_err(io_error)
         })
     }
 
@@ -101,8 +101,8 @@ impl<W: Destination> Rows for Csv<W> {
     }
 }
 
-impl<W: io::Write> fmt::Debug for Csv<W> {
+impl<W: io::Write> fmt::Debug for CsvRows<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Csv").field("kind", &self.kind).finish_non_exhaustive()
+        f.debug_struct("CsvRows").field("kind", &self.kind).finish_non_exhaustive()
     }
 }

@@ -22,14 +22,14 @@ use dupflow_core::time::Epoch;
 pub type StandardError = Box<dyn Fn(&DocPair) -> f64 + Send>;
 
 /// Default of `diff` in a line without one: a line of final pairs.
-fn present() -> i8 {
+fn default_diff() -> i8 {
     1
 }
 
 /// A delta as parsed.
 #[derive(Deserialize)]
 struct DeltaLine {
-    #[serde(default = "present")]
+    #[serde(default = "default_diff")]
     diff: i8,
     a: DocId,
     b: DocId,
@@ -59,11 +59,11 @@ pub(super) fn apply(line: &str, pairs: &mut BTreeSet<DocPair>) -> io::Result<()>
     if follows {
         Ok(())
     } else {
-        Err(wrong("a delta of the output does not follow from those before it", line))
+        Err(invalid_data("a delta of the output does not follow from those before it", line))
     }
 }
 
-fn wrong(what: &str, line: &str) -> io::Error {
+fn invalid_data(what: &str, line: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("{what}: {line}"))
 }
 
@@ -73,8 +73,8 @@ fn wrong(what: &str, line: &str) -> io::Error {
 /// If the line is no delta.
 pub(super) fn read_delta(line: &str) -> io::Result<(DocPair, i8)> {
     let DeltaLine { diff, a, b, similarity, blocks, look, components } =
-        serde_json::from_str(line).map_err(|_| wrong("a line of the output is no delta", line))?;
-    let pair = Pair::new(a, b).ok_or_else(|| wrong("a document is no pair with itself", line))?;
+        serde_json::from_str(line).map_err(|_| invalid_data("a line of the output is no delta", line))?;
+    let pair = Pair::new(a, b).ok_or_else(|| invalid_data("a document is no pair with itself", line))?;
     let evidence = Evidence { blocks, look, components };
     Ok((DocPair { pair, similarity: Similarity::clamped(similarity), evidence }, diff))
 }

@@ -2,7 +2,7 @@
 
 /// What the value of a record stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Envelope {
+pub enum OutputEnvelope {
     /// A change: the same line as `lines` or `clusters` writes. The diffs under a key add up.
     #[default]
     Delta,

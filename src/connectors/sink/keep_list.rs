@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 
-use super::rows::{Lines, Row, Rows};
+use super::rows::{JsonLines, OutputRow, RowWriter};
 use super::{Destination, Sink};
 use crate::mark::Mark;
 use dupflow_core::cluster::{Clusters, Keep};
@@ -24,7 +24,7 @@ use dupflow_core::time::Progress;
 
 /// Selects one of the two lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Listed {
+pub enum DocumentList {
     /// Documents to keep.
     Kept,
     /// Documents to remove.
@@ -36,21 +36,21 @@ pub struct KeepList<R> {
     out: R,
     clusters: Clusters,
     keep: Keep,
-    listed: Listed,
+    listed: DocumentList,
     alive: BTreeMap<DocId, Facts>,
 }
 
-impl<W: Destination> KeepList<Lines<W>> {
+impl<W: Destination> KeepList<JsonLines<W>> {
     /// Writes JSON Lines to `out`, which should be buffered. `clusters` must be empty; its limit has no
     /// effect.
-    pub fn new(out: W, clusters: Clusters, keep: Keep, listed: Listed) -> Self {
-        Self::of(Lines(out), clusters, keep, listed)
+    pub fn new(out: W, clusters: Clusters, keep: Keep, listed: DocumentList) -> Self {
+        Self::with_rows(JsonLines(out), clusters, keep, listed)
     }
 }
 
-impl<R: Rows> KeepList<R> {
+impl<R: RowWriter> KeepList<R> {
     /// As `new`, for any row format.
-    pub fn of(out: R, clusters: Clusters, keep: Keep, listed: Listed) -> Self {
+    pub fn with_rows(out: R, clusters: Clusters, keep: Keep, listed: DocumentList) -> Self {
         Self { out, clusters, keep, listed, alive: BTreeMap::new() }
     }
 
@@ -60,8 +60,8 @@ impl<R: Rows> KeepList<R> {
         for cluster in self.clusters.all().chunk_by(|(a, _), (b, _)| a == b) {
             let Some((name, _)) = cluster.first() else { continue };
             // Every document in a pair is alive.
-            let told = cluster.iter().filter_map(|(_, id)| Some((id, *self.alive.get(id)?)));
-            let kept = self.keep.choose(name, told);
+            let members = cluster.iter().filter_map(|(_, id)| Some((id, *self.alive.get(id)?)));
+            let kept = self.keep.choose(name, members);
             let others = cluster.iter().map(|(_, id)| id).filter(|id| *id != kept);
             removed.extend(others.map(|id| (id.clone(), (kept.clone(), name.clone()))));
         }
@@ -69,7 +69,7 @@ impl<R: Rows> KeepList<R> {
     }
 }
 
-impl<R: Rows> Sink for KeepList<R> {
+impl<R: RowWriter> Sink for KeepList<R> {
     fn wants_documents(&self) -> bool {
         true
     }
@@ -99,17 +99,17 @@ impl<R: Rows> Sink for KeepList<R> {
 
     fn finish(&mut self) -> io::Result<()> {
         let removed = self.removed();
-        let (all, gone) = (self.alive.len(), removed.len());
-        tracing::info!(kept = all - gone, removed = gone, rule = self.keep.name(), "listed");
+        let (all, count) = (self.alive.len(), removed.len());
+        tracing::info!(kept = all - count, removed = count, rule = self.keep.name(), "listed");
         match self.listed {
-            Listed::Kept => {
+            DocumentList::Kept => {
                 for id in self.alive.keys().filter(|id| !removed.contains_key(*id)) {
-                    self.out.row(&Row::Kept { id })?;
+                    self.out.row(&OutputRow::Kept { id })?;
                 }
             }
-            Listed::Removed => {
+            DocumentList::Removed => {
                 for (id, (kept, cluster)) in &removed {
-                    self.out.row(&Row::Removed { id, kept, cluster })?;
+                    self.out.row(&OutputRow::Removed { id, kept, cluster })?;
                 }
             }
         }

@@ -56,7 +56,7 @@ impl LetterFile {
     ///
     /// # Errors
     /// Any error of the file.
-    pub fn go_on_from(&mut self, length: u64) -> io::Result<()> {
+    pub fn resume_at(&mut self, length: u64) -> io::Result<()> {
         if self.file.metadata()?.is_file() {
             self.length = length.min(self.length);
             self.file.set_len(self.length)?;
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_are_written_whole_and_cut_to_what_was_committed() {
+    fn uncommitted_letters_are_cut_off() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("letters");
         let mut file = LetterFile::open(&path).unwrap();
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{first}{third}"));
         drop(file);
         file = LetterFile::open(&path).unwrap();
-        file.go_on_from(length).unwrap();
+        file.resume_at(length).unwrap();
         assert_eq!(file.sync().unwrap(), length);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), first);
         file.append(&[letter(5, None)]).unwrap();
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replay_writes_what_was_read() {
+    fn a_replay_writes_the_records_themselves() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("letters");
         std::fs::write(&path, "of an earlier one").unwrap();

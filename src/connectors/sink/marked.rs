@@ -41,14 +41,14 @@ pub struct MarkedFile {
 
 /// Contents of the mark file.
 #[derive(Serialize, Deserialize)]
-struct Beside {
+struct MarkContents {
     length: u64,
     mark: Mark,
 }
 
 impl MarkedFile {
     /// Suffixes of the files beside the output: the mark, and its replacement while it is written.
-    pub const BESIDE: [&str; 2] = [".mark", ".mark.new"];
+    pub const COMPANION_SUFFIXES: [&str; 2] = [".mark", ".mark.new"];
 
     /// Opens and locks the file; creates it if it is missing. Its contents do not change yet.
     ///
@@ -61,12 +61,12 @@ impl MarkedFile {
             Err(TryLockError::WouldBlock) => return Err(io::Error::other("another run writes to it")),
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        let mark_path = beside(&path, Self::BESIDE[0]);
+        let mark_path = with_suffix(&path, Self::COMPANION_SUFFIXES[0]);
         Ok(Self { path, mark_path, file, length: 0, lines: Vec::new() })
     }
 
     /// Reads the mark file; `None` if there is none.
-    fn mark(&self) -> io::Result<Option<Beside>> {
+    fn mark(&self) -> io::Result<Option<MarkContents>> {
         let bytes = match std::fs::read(&self.mark_path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -89,7 +89,7 @@ fn checksum(json: &[u8]) -> String {
 }
 
 /// The path with `suffix` appended to the file name.
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     name.into()
@@ -97,7 +97,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 /// Replaces a file atomically, durably: after an error or a crash it has its old contents or `bytes`.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let new = beside(path, ".new");
+    let new = with_suffix(path, ".new");
     let mut file = File::create(&new)?;
     file.write_all(bytes)?;
     file.sync_all()?;
@@ -123,17 +123,17 @@ impl Destination for MarkedFile {
     fn take_over(&mut self) -> io::Result<Standing> {
         let held = self.file.metadata()?.len();
         let path = self.path.display();
-        let wrong = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
-        let Some(Beside { length, mark }) = self.mark()? else {
+        let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
+        let Some(MarkContents { length, mark }) = self.mark()? else {
             return match held {
                 0 => Ok(Standing::New),
-                _ => Err(wrong(format!(
+                _ => Err(invalid(format!(
                     "{path} holds {held} bytes, and no mark beside it says of what: move it away"
                 ))),
             };
         };
         if held < length {
-            return Err(wrong(format!(
+            return Err(invalid(format!(
                 "{path} holds {held} bytes, and its mark tells of {length}: it has been cut"
             )));
         }
@@ -159,7 +159,7 @@ impl Destination for MarkedFile {
             failpoint::reach("lines-stored");
         }
         let length = self.length + self.lines.len() as u64;
-        let json = serde_json::to_string(&Beside { length, mark: mark.clone() })?;
+        let json = serde_json::to_string(&MarkContents { length, mark: mark.clone() })?;
         replace(&self.mark_path, format!("{} {json}", checksum(json.as_bytes())).as_bytes())?;
         self.length = length;
         self.lines.clear();
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_run_goes_on_behind_the_last_commit() {
+    fn a_new_run_continues_after_the_last_commit() {
         let folder = tempfile::tempdir().unwrap();
         let mut file = open(&folder);
         assert_eq!(file.take_over().unwrap(), Standing::New);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_of_a_run_is_refused() {
+    fn files_of_other_programs_are_rejected() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("out"), "somebody's\n").unwrap();
         assert!(open(&folder).take_over().unwrap_err().to_string().contains("move it away"));

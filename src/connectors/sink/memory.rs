@@ -14,7 +14,7 @@ use dupflow_core::time::{Epoch, Progress};
 
 /// Collects everything that it is given.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Memory {
+pub struct MemorySink {
     /// Every delta with its epoch.
     pub deltas: Vec<(Epoch, DocPair, isize)>,
     /// The progress of every epoch.
@@ -32,7 +32,7 @@ pub struct Memory {
     pub finished: bool,
 }
 
-impl Memory {
+impl MemorySink {
     /// The pairs and similarities that the deltas up to `epoch`, inclusive, accumulate to, each with its
     /// count. All counts are 1 if the law holds.
     pub fn accumulated(&self, epoch: Epoch) -> BTreeMap<(Pair<DocId>, Similarity), isize> {
@@ -45,7 +45,7 @@ impl Memory {
     }
 }
 
-impl Sink for Memory {
+impl Sink for MemorySink {
     /// Drops everything after the last commit.
     fn take_over(&mut self) -> io::Result<Standing> {
         let last = self.mark.as_ref().map_or(0, |mark| mark.progress.epoch);
@@ -99,8 +99,8 @@ impl Sink for Memory {
 
 /// A sink that a test can inspect while a run uses it.
 impl<S: Sink> Sink for Arc<Mutex<S>> {
-    fn look(&mut self) -> io::Result<Option<Standing>> {
-        self.lock().look()
+    fn inspect(&mut self) -> io::Result<Option<Standing>> {
+        self.lock().inspect()
     }
 
     fn take_over(&mut self) -> io::Result<Standing> {
@@ -150,9 +150,9 @@ mod tests {
 
     /// Has a topic, and records the epoch passed to `live`.
     #[derive(Default)]
-    struct Live(Option<Epoch>);
+    struct LiveEpoch(Option<Epoch>);
 
-    impl Sink for Live {
+    impl Sink for LiveEpoch {
         fn topic(&self) -> Option<Topic> {
             Some(Topic { name: "pairs".to_owned(), id: None })
         }
@@ -175,8 +175,8 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_sink_is_asked_and_hears_what_it_would_alone() {
-        let mut shared = Arc::new(Mutex::new(Live::default()));
+    fn a_shared_sink_forwards_calls() {
+        let mut shared = Arc::new(Mutex::new(LiveEpoch::default()));
         assert_eq!(Sink::topic(&shared), shared.lock().topic());
         Sink::live(&mut shared, 7);
         assert_eq!(shared.lock().0, Some(7));

@@ -23,22 +23,22 @@ use std::collections::BTreeSet;
 use std::io;
 
 pub use clusters::{ClusterDeltaLines, ClusterLines};
-pub use csv_rows::Csv;
+pub use csv_rows::CsvRows;
 pub use deltas::StandardError;
 pub use destination::Destination;
-pub use envelope::Envelope;
+pub use envelope::OutputEnvelope;
 #[cfg(feature = "kafka")]
 pub use kafka::{KafkaOutput, KafkaSink, output_topic};
-pub use keep_list::{KeepList, Listed};
+pub use keep_list::{DocumentList, KeepList};
 pub use letters::LetterFile;
 pub use lines::{DeltaLines, PairLines};
 pub use marked::MarkedFile;
-pub use memory::Memory;
+pub use memory::MemorySink;
 #[cfg(feature = "parquet")]
-pub use parquet_rows::Parquet;
-pub use rows::{Cell, Holds, Lines, Row, RowKind, Rows};
+pub use parquet_rows::ParquetRows;
+pub use rows::{ColumnType, JsonLines, OutputCell, OutputRow, RowKind, RowWriter};
 pub use tables::{TableOutput, TableSink};
-pub use whole::{Held, Publication};
+pub use whole::{DeferredWriter, Publication};
 
 use crate::mark::{Mark, Standing, Topic};
 use dupflow_core::doc::{DocChange, Letter};
@@ -50,12 +50,12 @@ use dupflow_core::time::{Epoch, Progress};
 /// Contract. Only the committer calls a sink, from its one thread; workers never do.
 ///
 /// ```text
-///  look ─▶ take_over ─▶ [pairs] ─▶ restored* ─▶ ( epoch+ ─▶ commit )* ─▶ finish
+///  inspect ─▶ take_over ─▶ [pairs] ─▶ restored* ─▶ ( epoch+ ─▶ commit )* ─▶ finish
 ///                                  ╰ documents   ╰ documents     each before its epoch, if wanted
 ///  live: once, before the first epoch, or after the corrections
 /// ```
 ///
-/// - [`Self::look`] is called first and changes nothing. So a run that is refused does not end the run that
+/// - [`Self::inspect`] is called first and changes nothing. So a run that is refused does not end the run that
 ///   holds the destination.
 /// - [`Self::take_over`] is called once, before any input is read. From then on the run that held the
 ///   destination before cannot write to it: its next commit fails, and its uncommitted epochs are lost. A
@@ -88,7 +88,7 @@ pub trait Sink {
     ///
     /// # Errors
     /// Any error of the destination.
-    fn look(&mut self) -> io::Result<Option<Standing>> {
+    fn inspect(&mut self) -> io::Result<Option<Standing>> {
         Ok(None)
     }
 
@@ -108,7 +108,7 @@ pub trait Sink {
         Err(io::Error::new(io::ErrorKind::Unsupported, "the output keeps no marks"))
     }
 
-    /// The topic that holds the deltas, if there is one; known after [`Self::look`] or [`Self::take_over`].
+    /// The topic that holds the deltas, if there is one; known after [`Self::inspect`] or [`Self::take_over`].
     fn topic(&self) -> Option<Topic> {
         None
     }

@@ -16,16 +16,16 @@ use super::Destination;
 /// A writer whose bytes are held back until they are published. The user of the writer must flush it at the
 /// end.
 #[derive(Debug)]
-pub struct Held(Shared);
+pub struct DeferredWriter(SharedBytes);
 
-/// Publishes the bytes written to its [`Held`].
+/// Publishes the bytes written to its [`DeferredWriter`].
 #[derive(Debug)]
-pub struct Publication(Shared);
+pub struct Publication(SharedBytes);
 
-type Shared = Arc<Mutex<Place>>;
+type SharedBytes = Arc<Mutex<DeferredBytes>>;
 
 /// Where the bytes are held, and where they go.
-enum Place {
+enum DeferredBytes {
     /// Bytes are in the file `beside`, created with the first byte, which will be renamed to `path`.
     File { beside: PathBuf, path: PathBuf, open: Option<File> },
     /// Bytes are in memory and will be written to the stream.
@@ -34,12 +34,12 @@ enum Place {
     Published,
 }
 
-impl Held {
+impl DeferredWriter {
     /// Holds back the contents of a file. `run` must be unique to the run.
     ///
     /// # Errors
     /// If no file can be created beside it.
-    pub fn of_file(path: &Path, run: &str) -> io::Result<(Self, Publication)> {
+    pub fn for_file(path: &Path, run: &str) -> io::Result<(Self, Publication)> {
         // Follow a symbolic link to its target.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_string_lossy();
@@ -47,29 +47,29 @@ impl Held {
         // Fail here, before the run, and not after it.
         File::create(&beside)?;
         fs::remove_file(&beside)?;
-        Ok(shared(Place::File { beside, path, open: None }))
+        Ok(shared(DeferredBytes::File { beside, path, open: None }))
     }
 
     /// Holds back what is written to a stream.
-    pub fn of_stream(out: Box<dyn Write + Send>) -> (Self, Publication) {
-        shared(Place::Memory(Vec::new(), out))
+    pub fn for_stream(out: Box<dyn Write + Send>) -> (Self, Publication) {
+        shared(DeferredBytes::Memory(Vec::new(), out))
     }
 }
 
-fn shared(place: Place) -> (Held, Publication) {
+fn shared(place: DeferredBytes) -> (DeferredWriter, Publication) {
     let place = Arc::new(Mutex::new(place));
-    (Held(Arc::clone(&place)), Publication(place))
+    (DeferredWriter(Arc::clone(&place)), Publication(place))
 }
 
-impl Write for Held {
+impl Write for DeferredWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut *self.0.lock() {
-            Place::File { beside, open, .. } => match open {
+            DeferredBytes::File { beside, open, .. } => match open {
                 Some(file) => file.write(bytes),
                 None => open.insert(File::create(beside)?).write(bytes),
             },
-            Place::Memory(held, _) => held.write(bytes),
-            Place::Published => Err(io::Error::other("the output has been published")),
+            DeferredBytes::Memory(held, _) => held.write(bytes),
+            DeferredBytes::Published => Err(io::Error::other("the output has been published")),
         }
     }
 
@@ -78,7 +78,7 @@ impl Write for Held {
     }
 }
 
-impl Destination for Held {}
+impl Destination for DeferredWriter {}
 
 impl Publication {
     /// Publishes the bytes. Later calls do nothing.
@@ -88,7 +88,7 @@ impl Publication {
     pub fn publish(&self) -> io::Result<()> {
         let mut place = self.0.lock();
         match &mut *place {
-            Place::File { beside, path, open } => {
+            DeferredBytes::File { beside, path, open } => {
                 let file = open.take().map_or_else(|| File::create(&*beside), Ok)?;
                 if let Ok(before) = path.metadata() {
                     file.set_permissions(before.permissions())?;
@@ -96,13 +96,13 @@ impl Publication {
                 file.sync_all()?;
                 fs::rename(beside, path)?;
             }
-            Place::Memory(held, out) => {
+            DeferredBytes::Memory(held, out) => {
                 out.write_all(held)?;
                 out.flush()?;
             }
-            Place::Published => {}
+            DeferredBytes::Published => {}
         }
-        *place = Place::Published;
+        *place = DeferredBytes::Published;
         Ok(())
     }
 }
@@ -110,14 +110,14 @@ impl Publication {
 impl Drop for Publication {
     fn drop(&mut self) {
         let place = self.0.lock();
-        if let Place::File { beside, .. } = &*place {
+        if let DeferredBytes::File { beside, .. } = &*place {
             // The file may not exist yet.
             fs::remove_file(beside).unwrap_or(());
         }
     }
 }
 
-impl std::fmt::Debug for Place {
+impl std::fmt::Debug for DeferredBytes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::File { path, .. } => f.debug_tuple("File").field(path).finish(),
@@ -132,13 +132,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_replaced_whole_or_stays() {
+    fn a_file_is_replaced_completely_or_not_at_all() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("list");
         fs::write(&path, "before").unwrap();
         let found = || (fs::read_to_string(&path).unwrap(), fs::read_dir(folder.path()).unwrap().count());
         let write = |text: &str, publishes: bool| {
-            let (mut held, publication) = Held::of_file(&path, "r").unwrap();
+            let (mut held, publication) = DeferredWriter::for_file(&path, "r").unwrap();
             held.write_all(text.as_bytes()).unwrap();
             let meanwhile = found();
             if publishes {
@@ -151,6 +151,6 @@ mod tests {
         assert_eq!((write("after", true), found()), (is("before", 2), is("after", 1)));
         // An empty output is published too.
         assert_eq!((write("", true), found().0), (is("after", 1), String::new()));
-        assert!(Held::of_file(Path::new("/nowhere/at/all"), "r").is_err());
+        assert!(DeferredWriter::for_file(Path::new("/nowhere/at/all"), "r").is_err());
     }
 }

@@ -15,11 +15,11 @@ use std::{io, mem};
 use parking_lot::Mutex;
 
 use super::error::StateError;
-use super::files::Files;
+use super::files::StateFiles;
 use super::ids::SHARDS;
-use super::manifest::{GROUPS, Group, Manifest, shards_of};
-use super::segment::{SegmentFile, Writer};
-use super::snapshot::{Ended, Stack};
+use super::manifest::{GROUPS, Manifest, ShardGroup, shards_of};
+use super::segment::{SegmentFile, SegmentWriter};
+use super::snapshot::{DeletedRecords, SegmentStack};
 
 /// A publish waits for the thread when the deltas have more than this many times the bytes of the bases.
 const FAR_BEHIND: u64 = 4;
@@ -42,7 +42,7 @@ impl Default for CompactionRule {
 
 /// A task of the thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Task {
+pub(super) enum CompactionTask {
     /// Write a new base of each of these groups.
     Rebase(Vec<u8>),
     /// Merge the deltas of these sequence numbers, both inclusive.
@@ -51,12 +51,12 @@ pub(super) enum Task {
 
 /// A result of a task.
 #[derive(Debug)]
-pub(super) enum Made {
-    Base(u8, Group),
+pub(super) enum CompactionResult {
+    Base(u8, ShardGroup),
     Merged { first: u64, last: u64, segment: Option<SegmentFile> },
 }
 
-impl Made {
+impl CompactionResult {
     /// The file written, if there is one.
     pub(super) fn file(&self) -> Option<&SegmentFile> {
         match self {
@@ -76,7 +76,7 @@ impl Made {
 
 impl CompactionRule {
     /// The task that a manifest needs, if any.
-    pub(super) fn due(&self, manifest: &Manifest) -> Option<Task> {
+    pub(super) fn due(&self, manifest: &Manifest) -> Option<CompactionTask> {
         let is_due = |group: &u8| {
             let base = manifest.groups[usize::from(*group)].base.as_ref().map_or(0, |base| base.bytes);
             let over: u64 = manifest.deltas_of(*group).map(|delta| delta.segment.bytes).sum();
@@ -85,7 +85,7 @@ impl CompactionRule {
         };
         let groups: Vec<u8> = (0..GROUPS).filter(is_due).collect();
         if !groups.is_empty() {
-            return Some(Task::Rebase(groups));
+            return Some(CompactionTask::Rebase(groups));
         }
         if manifest.deltas.len() <= self.most_deltas {
             return None;
@@ -95,7 +95,7 @@ impl CompactionRule {
             newer -= delta.segment.bytes;
             delta.segment.bytes <= newer
         })?;
-        Some(Task::Merge(first.first, manifest.deltas.last()?.last))
+        Some(CompactionTask::Merge(first.first, manifest.deltas.last()?.last))
     }
 
     /// About how many bytes of deltas make rewriting all bases due.
@@ -115,43 +115,43 @@ pub(super) fn unfolded(manifest: &Manifest) -> Vec<u8> {
 }
 
 /// Executes a task, and calls `made` with each file as it is written. `name` must return unique file names.
-pub(super) fn carry_out(
-    files: &Files,
+pub(super) fn execute(
+    files: &StateFiles,
     manifest: &Manifest,
-    task: Task,
+    task: CompactionTask,
     is_stopped: &AtomicBool,
     name: impl Fn(&str) -> String,
-    mut made: impl FnMut(Made),
+    mut made: impl FnMut(CompactionResult),
 ) -> Result<(), StateError> {
     match task {
-        Task::Rebase(groups) => {
-            let mut stack = Stack::open_deltas(files, manifest)?;
+        CompactionTask::Rebase(groups) => {
+            let mut stack = SegmentStack::open_deltas(files, manifest)?;
             let through = manifest.deltas.last().map_or(0, |delta| delta.last);
             for group in groups {
                 stack.open_base(files, manifest, group)?;
-                let mut writer = Writer::new(files, name("base"))?;
+                let mut writer = SegmentWriter::new(files, name("base"))?;
                 for shard in shards_of(group) {
                     if is_stopped.load(Ordering::Relaxed) {
                         return Ok(());
                     }
-                    stack.each(shard, Ended::PassOver, |record| writer.record(shard, record))?;
+                    stack.each(shard, DeletedRecords::Skip, |record| writer.record(shard, record))?;
                 }
-                made(Made::Base(group, Group { through, base: writer.finish()? }));
+                made(CompactionResult::Base(group, ShardGroup { through, base: writer.finish()? }));
             }
         }
-        Task::Merge(first, last) => {
+        CompactionTask::Merge(first, last) => {
             let mut merged = Manifest::empty();
             let within = manifest.deltas.iter().filter(|delta| delta.first >= first && delta.last <= last);
             merged.deltas = within.cloned().collect();
-            let mut stack = Stack::open_deltas(files, &merged)?;
-            let mut writer = Writer::new(files, name("delta"))?;
+            let mut stack = SegmentStack::open_deltas(files, &merged)?;
+            let mut writer = SegmentWriter::new(files, name("delta"))?;
             for shard in 0..SHARDS {
                 if is_stopped.load(Ordering::Relaxed) {
                     return Ok(());
                 }
-                stack.each(shard, Ended::Keep, |record| writer.record(shard, record))?;
+                stack.each(shard, DeletedRecords::Keep, |record| writer.record(shard, record))?;
             }
-            made(Made::Merged { first, last, segment: writer.finish()? });
+            made(CompactionResult::Merged { first, last, segment: writer.finish()? });
         }
     }
     Ok(())
@@ -159,18 +159,18 @@ pub(super) fn carry_out(
 
 /// A task running on a thread. Dropping it stops the thread and waits for it.
 #[derive(Debug)]
-pub(super) struct Job {
-    made: Arc<Mutex<Vec<Made>>>,
+pub(super) struct CompactionJob {
+    made: Arc<Mutex<Vec<CompactionResult>>>,
     is_stopped: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<(), StateError>>>,
 }
 
-impl Job {
+impl CompactionJob {
     /// Starts a thread of low priority.
     pub(super) fn start(
-        files: &Files,
+        files: &StateFiles,
         manifest: &Manifest,
-        task: Task,
+        task: CompactionTask,
         name: impl Fn(&str) -> String + Send + 'static,
     ) -> io::Result<Self> {
         let made = Arc::new(Mutex::new(Vec::new()));
@@ -178,15 +178,15 @@ impl Job {
         let (files, manifest) = (files.clone(), manifest.clone());
         let (make, stop) = (Arc::clone(&made), Arc::clone(&is_stopped));
         let thread = Builder::new().name("state-compaction".to_owned()).spawn(move || {
-            yield_to_others();
+            lower_priority();
             let push = |file| make.lock().push(file);
-            carry_out(&files, &manifest, task, &stop, name, push)
+            execute(&files, &manifest, task, &stop, name, push)
         })?;
         Ok(Self { made, is_stopped, thread: Some(thread) })
     }
 
     /// Takes the results since the last call.
-    pub(super) fn take(&self) -> Vec<Made> {
+    pub(super) fn take(&self) -> Vec<CompactionResult> {
         mem::take(&mut self.made.lock())
     }
 
@@ -208,7 +208,7 @@ impl Job {
     }
 }
 
-impl Drop for Job {
+impl Drop for CompactionJob {
     fn drop(&mut self) {
         self.is_stopped.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -219,7 +219,7 @@ impl Drop for Job {
 }
 
 /// Lowers the priority of this thread below that of the workers, on systems with a priority for each thread.
-fn yield_to_others() {
+fn lower_priority() {
     #[cfg(target_os = "linux")]
     // If that is not allowed, the thread works at normal priority.
     rustix::process::setpriority_process(None, 10).unwrap_or(());
@@ -227,7 +227,7 @@ fn yield_to_others() {
 
 #[cfg(test)]
 mod tests {
-    use super::super::manifest::Delta;
+    use super::super::manifest::DeltaFile;
     use super::*;
 
     const RULE: CompactionRule = CompactionRule { least_bytes: 800, most_deltas: 3 };
@@ -238,32 +238,32 @@ mod tests {
 
     /// A manifest with bases of these bytes, which hold changes through 0, and with deltas 1, 2, ...
     fn manifest(bases: [u64; 8], deltas: &[u64]) -> Manifest {
-        let groups = bases.map(|bytes| Group { through: 0, base: (bytes > 0).then(|| segment(bytes)) });
+        let groups = bases.map(|bytes| ShardGroup { through: 0, base: (bytes > 0).then(|| segment(bytes)) });
         let deltas =
-            (1..).zip(deltas).map(|(n, bytes)| Delta { first: n, last: n, segment: segment(*bytes) });
+            (1..).zip(deltas).map(|(n, bytes)| DeltaFile { first: n, last: n, segment: segment(*bytes) });
         Manifest { groups, deltas: deltas.collect(), ..Manifest::empty() }
     }
 
     #[test]
-    fn a_base_is_rewritten_when_more_bytes_lie_over_it() {
+    fn a_base_is_rewritten_when_its_deltas_are_larger() {
         let all: Vec<u8> = (0..8).collect();
         assert_eq!(RULE.due(&manifest([0; 8], &[800])), None);
-        assert_eq!(RULE.due(&manifest([0; 8], &[400, 408])), Some(Task::Rebase(all)));
+        assert_eq!(RULE.due(&manifest([0; 8], &[400, 408])), Some(CompactionTask::Rebase(all)));
         let uneven = [200, 150, 0, 0, 300, 300, 300, 300];
-        assert_eq!(RULE.due(&manifest(uneven, &[1200])), Some(Task::Rebase(vec![2, 3])));
+        assert_eq!(RULE.due(&manifest(uneven, &[1200])), Some(CompactionTask::Rebase(vec![2, 3])));
         let mut folded = manifest(uneven, &[1200, 400]);
-        folded.rebase(2, Group { through: 1, base: None });
-        assert_eq!(RULE.due(&folded), Some(Task::Rebase(vec![1, 3])));
+        folded.rebase(2, ShardGroup { through: 1, base: None });
+        assert_eq!(RULE.due(&folded), Some(CompactionTask::Rebase(vec![1, 3])));
         assert_eq!(unfolded(&folded), [0, 1, 2, 3, 4, 5, 6, 7]);
-        folded.rebase(2, Group { through: 2, base: None });
+        folded.rebase(2, ShardGroup { through: 2, base: None });
         assert_eq!(unfolded(&folded), [0, 1, 3, 4, 5, 6, 7]);
     }
 
     #[test]
-    fn many_deltas_are_merged_but_for_large_old_ones() {
+    fn many_deltas_are_merged_except_large_old_ones() {
         assert_eq!(RULE.due(&manifest([500; 8], &[10, 10, 10])), None);
-        assert_eq!(RULE.due(&manifest([500; 8], &[10, 10, 10, 10])), Some(Task::Merge(1, 4)));
-        assert_eq!(RULE.due(&manifest([500; 8], &[90, 10, 12, 1])), Some(Task::Merge(2, 4)));
+        assert_eq!(RULE.due(&manifest([500; 8], &[10, 10, 10, 10])), Some(CompactionTask::Merge(1, 4)));
+        assert_eq!(RULE.due(&manifest([500; 8], &[90, 10, 12, 1])), Some(CompactionTask::Merge(2, 4)));
         // Each delta is larger than all newer ones together. Merging the two newest would not end.
         assert_eq!(RULE.due(&manifest([500; 8], &[80, 40, 20, 10])), None);
     }

@@ -15,9 +15,9 @@ pub(super) fn is_segment_or_part(name: &str) -> bool {
 
 /// A shared store.
 #[derive(Clone, Debug)]
-pub(super) struct Files(Arc<dyn Store>);
+pub(super) struct StateFiles(Arc<dyn Store>);
 
-impl Files {
+impl StateFiles {
     pub(super) fn new(store: Box<dyn Store>) -> Self {
         Self(store.into())
     }

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_and_every_flipped_bit_is_seen() {
+    fn every_truncation_and_bit_flip_is_detected() {
         let bytes = sealed();
         let damaged = |found: &[u8]| matches!(open(&MAGIC, "x", found), Err(StateError::Damaged { .. }));
         assert!((0..bytes.len()).all(|end| damaged(&bytes[..end])));
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_no_damage() {
+    fn another_version_is_not_damage() {
         let mut later = head(&MAGIC).to_vec();
         later[16] = 2;
         let error = open(&MAGIC, "x", &seal(later)).unwrap_err();

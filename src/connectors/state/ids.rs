@@ -19,31 +19,31 @@ pub(super) fn shard_of(id_hash: u64) -> u8 {
 
 /// A set of ids: the ids in one buffer, and a hash table of their positions.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct IdSet {
     ids: Vec<u8>,
     /// Start and length of an id in `ids`.
     places: HashTable<(usize, u16)>,
 }
 
-impl Seen {
+impl IdSet {
     /// Adds an id with its hash. Returns whether it is new.
     ///
     /// # Panics
     /// If the id is longer than 65,535 bytes, which a record cannot hold.
     pub(super) fn insert(&mut self, hash: u64, id: &[u8]) -> bool {
         let Self { ids, places } = self;
-        if places.find(spread(hash), |place| of(ids, *place) == id).is_some() {
+        if places.find(spread(hash), |place| id_at(ids, *place) == id).is_some() {
             return false;
         }
         let length = u16::try_from(id.len()).expect("a record holds ids of up to 65,535 bytes");
         let place = (ids.len(), length);
         ids.extend_from_slice(id);
-        places.insert_unique(spread(hash), place, |place| spread(id_hash(of(ids, *place))));
+        places.insert_unique(spread(hash), place, |place| spread(id_hash(id_at(ids, *place))));
         true
     }
 
     pub(super) fn contains(&self, hash: u64, id: &[u8]) -> bool {
-        self.places.find(spread(hash), |place| of(&self.ids, *place) == id).is_some()
+        self.places.find(spread(hash), |place| id_at(&self.ids, *place) == id).is_some()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -56,7 +56,7 @@ impl Seen {
     }
 }
 
-fn of(ids: &[u8], (start, length): (usize, u16)) -> &[u8] {
+fn id_at(ids: &[u8], (start, length): (usize, u16)) -> &[u8] {
     &ids[start..start + usize::from(length)]
 }
 
@@ -78,9 +78,9 @@ mod tests {
 
     #[test]
     fn an_id_is_new_once() {
-        let mut seen = Seen::default();
+        let mut seen = IdSet::default();
         let ids: Vec<Vec<u8>> = (0..10_000_u32).map(|i| i.to_le_bytes()[..2].to_vec()).collect();
-        let new = |set: &mut Seen| ids.iter().filter(|id| set.insert(id_hash(id), id)).count();
+        let new = |set: &mut IdSet| ids.iter().filter(|id| set.insert(id_hash(id), id)).count();
         assert!(seen.is_empty());
         assert_eq!((new(&mut seen), new(&mut seen)), (10_000, 0));
         assert!(seen.contains(id_hash(&ids[7]), &ids[7]) && !seen.contains(id_hash(b"seven"), b"seven"));

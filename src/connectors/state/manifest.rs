@@ -11,7 +11,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::error::StateError;
-use super::files::Files;
+use super::files::StateFiles;
 use super::frame::{self, Magic};
 use super::ids::SHARDS;
 use super::segment::SegmentFile;
@@ -32,7 +32,7 @@ pub(super) fn shards_of(group: u8) -> std::ops::Range<u8> {
 
 /// The position that stored documents stand for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Saved {
+pub struct StatePosition {
     /// Epoch, progress of each partition, and everything else from which a run continues.
     pub mark: Mark,
     /// Whether the facts remembered of deleted documents are stored too, where ids move between partitions.
@@ -45,7 +45,7 @@ pub struct Saved {
     pub scheme: Vec<u8>,
 }
 
-impl Saved {
+impl StatePosition {
     /// The epoch.
     pub fn epoch(&self) -> Epoch {
         self.mark.progress.epoch
@@ -65,17 +65,17 @@ pub(super) struct Manifest {
     /// A random number of the run that wrote it.
     pub(super) owner: u64,
     /// `None` before the first publish.
-    pub(super) saved: Option<Saved>,
+    pub(super) saved: Option<StatePosition>,
     /// File of the table in force.
     pub(super) table: Option<String>,
-    pub(super) groups: [Group; GROUPS as usize],
+    pub(super) groups: [ShardGroup; GROUPS as usize],
     /// In ascending order of sequence numbers.
-    pub(super) deltas: Vec<Delta>,
+    pub(super) deltas: Vec<DeltaFile>,
 }
 
 /// The base of eight shards: their documents after the changes up to a sequence number.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Group {
+pub(super) struct ShardGroup {
     /// The sequence number, inclusive.
     pub(super) through: u64,
     /// `None` if there was no live document.
@@ -84,7 +84,7 @@ pub(super) struct Group {
 
 /// The changes of one or more commits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Delta {
+pub(super) struct DeltaFile {
     /// First and last sequence number, both inclusive.
     pub(super) first: u64,
     pub(super) last: u64,
@@ -115,7 +115,7 @@ impl Manifest {
     }
 
     /// Reads and checks a manifest.
-    pub(super) fn read(files: &Files, number: u64) -> Result<Self, StateError> {
+    pub(super) fn read(files: &StateFiles, number: u64) -> Result<Self, StateError> {
         let name = Self::name(number);
         let bytes = files.get(&name)?;
         let contents = frame::open(&MAGIC, &files.full_name(&name), &bytes)?;
@@ -159,7 +159,7 @@ impl Manifest {
     }
 
     /// The deltas that are not folded into the base of a group, oldest first.
-    pub(super) fn deltas_of(&self, group: u8) -> impl DoubleEndedIterator<Item = &Delta> {
+    pub(super) fn deltas_of(&self, group: u8) -> impl DoubleEndedIterator<Item = &DeltaFile> {
         let through = self.groups[usize::from(group)].through;
         self.deltas.iter().filter(move |delta| delta.last > through)
     }
@@ -175,7 +175,7 @@ impl Manifest {
     }
 
     /// Replaces the base of a group. Removes the deltas that are folded into the bases of all groups.
-    pub(super) fn rebase(&mut self, group: u8, base: Group) {
+    pub(super) fn rebase(&mut self, group: u8, base: ShardGroup) {
         self.groups[usize::from(group)] = base;
         let through = self.groups.iter().map(|each| each.through).min().unwrap_or(0);
         self.deltas.retain(|delta| delta.last > through);
@@ -187,14 +187,14 @@ impl Manifest {
         let at = self.deltas.partition_point(|delta| delta.last < first);
         self.deltas.retain(|delta| delta.last < first || delta.last > last);
         if let Some(segment) = merged {
-            self.deltas.insert(at, Delta { first, last, segment });
+            self.deltas.insert(at, DeltaFile { first, last, segment });
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::store::Memory;
+    use super::super::store::MemoryStore;
     use super::*;
     use dupflow_core::time::{Progress, TableInForce};
 
@@ -206,18 +206,18 @@ mod tests {
         let next = [(0, 17), (3, u64::MAX)].into();
         let table = Some(TableInForce { number: 1, documents: 2, fingerprint: 9 });
         let mark = Mark { progress: Progress { epoch: 12, next, table, clock: None }, ..Mark::default() };
-        let saved = Saved { mark, ended: true, scheme: b"1:a,2:n1,".to_vec() };
+        let saved = StatePosition { mark, ended: true, scheme: b"1:a,2:n1,".to_vec() };
         let mut manifest = Manifest { number: 5, owner: 3, saved: Some(saved), ..Manifest::empty() };
         manifest.table = Some("table".to_owned());
         for last in 3..=5 {
-            manifest.deltas.push(Delta { first: last, last, segment: segment(&format!("delta-{last}")) });
+            manifest.deltas.push(DeltaFile { first: last, last, segment: segment(&format!("delta-{last}")) });
         }
         manifest
     }
 
     #[test]
-    fn a_manifest_comes_back() {
-        let files = Files::new(Box::new(Memory::default()));
+    fn a_manifest_is_read_back() {
+        let files = StateFiles::new(Box::new(MemoryStore::default()));
         let bytes = example().encode();
         files.put("manifest-0000000000000005", &bytes).unwrap();
         assert_eq!(Manifest::read(&files, 5).unwrap(), example());
@@ -244,7 +244,7 @@ mod tests {
         let length = (json.len() as u64).to_le_bytes();
         let head = b"dupflow manifest\x01\0\0\0";
         let bytes = frame::seal([&head[..], &length, json.as_bytes(), b"1:a,2:n1,"].concat());
-        let files = Files::new(Box::new(Memory::default()));
+        let files = StateFiles::new(Box::new(MemoryStore::default()));
         files.put(&Manifest::name(5), &bytes).unwrap();
         let mut expected = example();
         expected.deltas.truncate(1);
@@ -261,11 +261,11 @@ mod tests {
     }
 
     #[test]
-    fn a_delta_goes_when_all_groups_have_it() {
+    fn a_delta_folded_into_all_groups_is_removed() {
         let mut manifest = example();
         for group in 0..GROUPS {
             assert_eq!(manifest.deltas.len(), 3, "before group {group}");
-            manifest.rebase(group, Group { through: 4, base: Some(segment("base")) });
+            manifest.rebase(group, ShardGroup { through: 4, base: Some(segment("base")) });
             assert_eq!(manifest.deltas_of(group).count(), 1);
         }
         assert_eq!(manifest.deltas.iter().map(|delta| delta.first).collect::<Vec<_>>(), [5]);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn merged_deltas_stand_in_their_order() {
+    fn merged_deltas_keep_their_order() {
         let mut manifest = example();
         manifest.merge(4, 5, Some(segment("merged")));
         let spans = |of: &Manifest| of.deltas.iter().map(|d| (d.first, d.last)).collect::<Vec<_>>();

@@ -26,14 +26,14 @@
 //!
 //! ```
 //! use dupflow_core::codec::Changes;
-//! use dupflow_connectors::state::{Memory, Saved, State, StateError};
+//! use dupflow_connectors::state::{Memory, StatePosition, State, StateError};
 //!
 //! let store = Memory::default();
 //! let mut state = State::open(Box::new(store.clone()))?;
 //! let mut changes = Changes::default();
 //! changes.put(b"a", b"1");
 //! changes.put(b"b", b"2");
-//! let mut saved = Saved::default();
+//! let mut saved = StatePosition::default();
 //! saved.mark.progress.epoch = 1;
 //! state.publish(&saved, &[changes])?;
 //!
@@ -65,18 +65,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use compaction::CompactionRule;
 pub use error::StateError;
-pub use manifest::Saved;
+pub use manifest::StatePosition;
 pub use report::{Inspection, ManifestReport, Verification, inspect, verify};
 pub use snapshot::Snapshot;
 #[cfg(feature = "object-store")]
 pub use store::Objects;
-pub use store::{Folder, Memory, Ownership, Store, Upload, at};
+pub use store::{Folder, MemoryStore, Ownership, Store, Upload, at};
 
-use compaction::{Job, Made};
-use files::Files;
-use manifest::{Delta, Manifest};
+use compaction::{CompactionJob, CompactionResult};
+use files::StateFiles;
+use manifest::{DeltaFile, Manifest};
 use segment::SegmentFile;
-use tables::Tables;
+use tables::FrequencyTables;
 
 use dupflow_core::codec::Changes;
 use dupflow_core::time::Epoch;
@@ -86,8 +86,8 @@ const TRIES: usize = 100;
 
 /// The state, opened by its owner.
 #[derive(Debug)]
-pub struct State {
-    files: Files,
+pub struct StoredState {
+    files: StateFiles,
     owner: u64,
     /// Numbers the names of new files; shared with the thread.
     serial: Arc<AtomicU64>,
@@ -102,22 +102,22 @@ pub struct State {
     /// Files present, except manifests and tables. They are removed once no manifest lists them.
     segments: BTreeSet<String>,
     /// Whether the next publish discards the newest manifest.
-    has_gone_back: bool,
-    tables: Tables,
-    job: Option<Job>,
+    discards_newest: bool,
+    tables: FrequencyTables,
+    job: Option<CompactionJob>,
     rule: CompactionRule,
     /// No compaction starts while the deltas have fewer bytes. Set after a failed compaction.
     retry_bytes: u64,
 }
 
-impl State {
+impl StoredState {
     /// Takes the state over: from now on every publish of an earlier owner fails with
     /// [`StateError::TakenOver`].
     ///
     /// # Errors
     /// Any error of the store; if all manifests are damaged, or the newest is of another version.
     pub fn open(store: Box<dyn Store>) -> Result<Self, StateError> {
-        let files = Files::new(store);
+        let files = StateFiles::new(store);
         let ownership = files.own()?;
         if let Ownership::Shared(lock) = &ownership {
             tracing::warn!(lock, "another process has this state open: it is taken over");
@@ -138,7 +138,7 @@ impl State {
     /// The same; [`StateError::Owned`], [`StateError::Missing`]. In a store without locks another owner
     /// cannot be detected.
     pub fn open_alone(store: Box<dyn Store>) -> Result<Self, StateError> {
-        let files = Files::new(store);
+        let files = StateFiles::new(store);
         report::manifests(&files)?;
         match files.own()? {
             Ownership::Shared(file) => Err(StateError::Owned { file }),
@@ -146,7 +146,7 @@ impl State {
         }
     }
 
-    fn take_over(files: Files, ownership: Ownership) -> Result<Self, StateError> {
+    fn take_over(files: StateFiles, ownership: Ownership) -> Result<Self, StateError> {
         let owner = rand::random();
         for _ in 0..TRIES {
             let names = files.list()?;
@@ -164,7 +164,7 @@ impl State {
             }
             kept.insert(0, taken.clone());
             return Ok(Self {
-                tables: Tables::found(&names),
+                tables: FrequencyTables::from_names(&names),
                 segments: names.into_iter().filter(|name| files::is_segment_or_part(name)).collect(),
                 files,
                 owner,
@@ -173,7 +173,7 @@ impl State {
                 next: number + 1,
                 kept,
                 base: taken,
-                has_gone_back: false,
+                discards_newest: false,
                 job: None,
                 rule: CompactionRule::default(),
                 retry_bytes: 0,
@@ -196,7 +196,7 @@ impl State {
             if manifest.saved.as_ref().is_some_and(|saved| saved.epoch() > at_most) {
                 continue;
             }
-            match Snapshot::of(&self.files, manifest).map_or(Ok(()), |snapshot| snapshot.check()) {
+            match Snapshot::from_manifest(&self.files, manifest).map_or(Ok(()), |snapshot| snapshot.check()) {
                 // It was written by an owner that had already lost the state.
                 Err(error) if error.is_gone() && newest_epoch > at_most => {}
                 Err(error) => return Err(error),
@@ -215,15 +215,16 @@ impl State {
                 "the newest stored state is too new: an older one is taken"
             );
         }
-        let snapshot = Snapshot::of(&self.files, &chosen);
+        let snapshot = Snapshot::from_manifest(&self.files, &chosen);
         if (&chosen.groups, &chosen.deltas) != (&self.base.groups, &self.base.deltas)
             && let Some(mut job) = self.job.take()
         {
             // Its results are not needed, nor is its error.
             drop(job.stop());
-            self.segments.extend(job.take().iter().filter_map(Made::file).map(|file| file.name.clone()));
+            self.segments
+                .extend(job.take().iter().filter_map(CompactionResult::file).map(|file| file.name.clone()));
         }
-        self.has_gone_back = self.kept.first().is_some_and(|kept| kept.saved != chosen.saved);
+        self.discards_newest = self.kept.first().is_some_and(|kept| kept.saved != chosen.saved);
         self.base = chosen;
         Ok(snapshot)
     }
@@ -236,7 +237,7 @@ impl State {
     /// contain them again. When the disk is full, the publish is tried again after a compaction, and only
     /// fails if that frees too little. [`StateError::TakenOver`]: another owner has the state now.
     /// [`StateError::NoTable`]: the table in force was not stored.
-    pub fn publish(&mut self, saved: &Saved, changes: &[Changes]) -> Result<(), StateError> {
+    pub fn publish(&mut self, saved: &StatePosition, changes: &[Changes]) -> Result<(), StateError> {
         if !matches!(self.ownership, Ownership::Alone(_)) {
             self.ownership = self.files.own()?;
         }
@@ -247,25 +248,25 @@ impl State {
         }
     }
 
-    fn publish_once(&mut self, saved: &Saved, changes: &[Changes]) -> Result<(), StateError> {
-        if self.has_gone_back {
+    fn publish_once(&mut self, saved: &StatePosition, changes: &[Changes]) -> Result<(), StateError> {
+        if self.discards_newest {
             // Neither of the two manifests kept may be one that is discarded.
             let base = self.base.clone();
             self.put_next(base.saved, base.table, None)?;
-            self.has_gone_back = false;
+            self.discards_newest = false;
         }
-        let table = saved.table().map(|fingerprint| self.file_of(fingerprint)).transpose()?;
+        let table = saved.table().map(|fingerprint| self.table_file(fingerprint)).transpose()?;
         let delta = segment::write_delta(&self.files, self.new_name()("delta"), changes)?;
         let name = delta.as_ref().map(|delta| delta.name.clone());
         self.segments.extend(name.clone());
         let manifests = match self.put_next(Some(saved.clone()), table, delta) {
             Ok(manifests) => manifests,
             Err(error) => {
-                self.withdraw(&error, name.as_deref());
+                self.delete_unlisted_delta(&error, name.as_deref());
                 return Err(error);
             }
         };
-        self.clear_away(&manifests);
+        self.remove_unlisted(&manifests);
         self.start_due();
         Ok(())
     }
@@ -273,7 +274,7 @@ impl State {
     /// Publishes the base with a delta. Returns the numbers of the manifests present now.
     fn put_next(
         &mut self,
-        saved: Option<Saved>,
+        saved: Option<StatePosition>,
         table: Option<String>,
         delta: Option<SegmentFile>,
     ) -> Result<Vec<u64>, StateError> {
@@ -290,7 +291,7 @@ impl State {
     /// the numbers of the manifests present.
     fn put(&mut self, manifest: &mut Manifest, delta: Option<SegmentFile>) -> Result<Vec<u64>, StateError> {
         manifest.number = self.next;
-        manifest.deltas.extend(delta.map(|segment| Delta { first: self.next, last: self.next, segment }));
+        manifest.deltas.extend(delta.map(|segment| DeltaFile { first: self.next, last: self.next, segment }));
         let bytes = manifest.encode();
         let name = Manifest::name(manifest.number);
         let taken_over = || StateError::TakenOver { file: self.files.full_name(&name) };
@@ -338,7 +339,7 @@ impl State {
     }
 
     /// File name of a table.
-    fn file_of(&self, fingerprint: u64) -> Result<String, StateError> {
+    fn table_file(&self, fingerprint: u64) -> Result<String, StateError> {
         let is_known = self.base.saved.as_ref().is_some_and(|saved| saved.table() == Some(fingerprint));
         if let Some(known) = self.base.table.as_ref().filter(|_| is_known) {
             return Ok(known.clone());
@@ -358,7 +359,7 @@ impl State {
 }
 
 /// Reads the manifests of these numbers, except damaged ones; `None` if one was removed meanwhile.
-fn read_whole(files: &Files, numbers: &[u64]) -> Result<Option<Vec<Manifest>>, StateError> {
+fn read_whole(files: &StateFiles, numbers: &[u64]) -> Result<Option<Vec<Manifest>>, StateError> {
     let mut whole = Vec::new();
     let mut damage = None;
     for number in numbers {

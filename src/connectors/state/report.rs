@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::error::StateError;
-use super::files::Files;
+use super::files::StateFiles;
 use super::ids::{SHARDS, id_hash, shard_of};
-use super::manifest::{Manifest, Saved};
-use super::segment::{Segment, SegmentFile};
+use super::manifest::{Manifest, StatePosition};
+use super::segment::{SegmentFile, SegmentReader};
 use super::snapshot::Snapshot;
 use super::store::Store;
 use super::tables;
@@ -86,7 +86,7 @@ pub struct Verification {
 ///
 /// # Errors
 /// [`StateError::Missing`] if there is none.
-pub(super) fn manifests(files: &Files) -> Result<Vec<u64>, StateError> {
+pub(super) fn manifests(files: &StateFiles) -> Result<Vec<u64>, StateError> {
     let missing = || StateError::Missing { place: files.place().to_owned() };
     let numbers = match files.list() {
         Err(error) if error.is_gone() => return Err(missing()),
@@ -97,7 +97,10 @@ pub(super) fn manifests(files: &Files) -> Result<Vec<u64>, StateError> {
 
 /// Calls `read` with the numbers of the manifests; again while a file that it needs is missing and there is a
 /// newer manifest.
-fn settled<T>(files: &Files, read: impl Fn(&[u64]) -> Result<T, StateError>) -> Result<T, StateError> {
+fn read_consistent<T>(
+    files: &StateFiles,
+    read: impl Fn(&[u64]) -> Result<T, StateError>,
+) -> Result<T, StateError> {
     let mut numbers = manifests(files)?;
     for _ in 0..TRIES {
         let found = read(&numbers);
@@ -116,11 +119,11 @@ fn settled<T>(files: &Files, read: impl Fn(&[u64]) -> Result<T, StateError>) -> 
 /// # Errors
 /// If there is none, or it cannot be read.
 pub fn inspect(store: Box<dyn Store>) -> Result<Inspection, StateError> {
-    let files = Files::new(store);
-    settled(&files, |numbers| inspect_once(&files, numbers))
+    let files = StateFiles::new(store);
+    read_consistent(&files, |numbers| inspect_once(&files, numbers))
 }
 
-fn inspect_once(files: &Files, numbers: &[u64]) -> Result<Inspection, StateError> {
+fn inspect_once(files: &StateFiles, numbers: &[u64]) -> Result<Inspection, StateError> {
     let mut newest = None;
     let mut damaged = None;
     let mut reports = Vec::new();
@@ -143,7 +146,7 @@ fn inspect_once(files: &Files, numbers: &[u64]) -> Result<Inspection, StateError
     let Some(manifest) = newest else {
         return Err(damaged.unwrap_or_else(|| StateError::Missing { place: files.place().to_owned() }));
     };
-    let (documents, document_bytes) = match Snapshot::of(files, &manifest) {
+    let (documents, document_bytes) = match Snapshot::from_manifest(files, &manifest) {
         Some(snapshot) => documents(&snapshot)?,
         None => (0, 0),
     };
@@ -183,7 +186,7 @@ fn documents(snapshot: &Snapshot) -> Result<(u64, u64), StateError> {
 }
 
 /// Fields of a scheme by name; the escaped bytes if it is not a description.
-fn scheme(saved: &Saved) -> BTreeMap<String, String> {
+fn scheme(saved: &StatePosition) -> BTreeMap<String, String> {
     // The differences from an empty description are all fields.
     match Description::new().differences(&saved.scheme) {
         Ok(fields) => fields.into_iter().map(|field| (field.name, field.there.unwrap_or_default())).collect(),
@@ -200,11 +203,11 @@ fn scheme(saved: &Saved) -> BTreeMap<String, String> {
 /// # Errors
 /// If there is no state, or the store fails. Damage is not an error but part of the result.
 pub fn verify(store: Box<dyn Store>) -> Result<Verification, StateError> {
-    let files = Files::new(store);
-    settled(&files, |numbers| verify_once(&files, numbers))
+    let files = StateFiles::new(store);
+    read_consistent(&files, |numbers| verify_once(&files, numbers))
 }
 
-fn verify_once(files: &Files, numbers: &[u64]) -> Result<Verification, StateError> {
+fn verify_once(files: &StateFiles, numbers: &[u64]) -> Result<Verification, StateError> {
     let mut found = Verification::default();
     let mut named = BTreeSet::new();
     let mut newest = None;
@@ -240,7 +243,7 @@ fn verify_once(files: &Files, numbers: &[u64]) -> Result<Verification, StateErro
         }
         newest = newest.or(Some(manifest));
     }
-    let snapshot = newest.as_ref().and_then(|manifest| Snapshot::of(files, manifest));
+    let snapshot = newest.as_ref().and_then(|manifest| Snapshot::from_manifest(files, manifest));
     // Damage has been reported already.
     let whole = snapshot.filter(|_| found.damages.is_empty());
     found.documents = whole.map(|whole| documents(&whole)).transpose()?.map(|(documents, _)| documents);
@@ -255,7 +258,7 @@ impl Verification {
     /// still exists.
     fn note<T>(
         &mut self,
-        files: &Files,
+        files: &StateFiles,
         numbers: &[u64],
         result: Result<T, StateError>,
     ) -> Result<Option<T>, StateError> {
@@ -275,8 +278,8 @@ impl Verification {
 
 /// Checks that a segment is undamaged, each id is in its shard, and the counts are those of the manifest.
 /// Returns the number of records.
-fn check_segment(files: &Files, file: &SegmentFile) -> Result<u64, StateError> {
-    let segment = Segment::open(files, file)?;
+fn check_segment(files: &StateFiles, file: &SegmentFile) -> Result<u64, StateError> {
+    let segment = SegmentReader::open(files, file)?;
     let (mut records, mut ended) = (0, 0);
     for shard in 0..SHARDS {
         segment.each(shard, |record| {

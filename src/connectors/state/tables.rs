@@ -2,10 +2,10 @@
 //!
 //! A table is stored before the commit of the epoch that makes it the next one, and listed in the first
 //! manifest after that. So the file of a table that no manifest lists may still be needed.
-//! [`Tables::superseded`] decides when it is removed.
+//! [`FrequencyTables::superseded`] decides when it is removed.
 
 use super::error::StateError;
-use super::files::Files;
+use super::files::StateFiles;
 use super::frame::{self, Magic};
 use super::store::is_part;
 
@@ -13,15 +13,15 @@ const MAGIC: Magic = *b"dupflow table\n\0\0";
 
 /// The known files of tables, in the order in which they were stored.
 #[derive(Debug, Default)]
-pub(super) struct Tables {
+pub(super) struct FrequencyTables {
     names: Vec<String>,
     /// How many of them existed when the state was opened; the order of these is unknown.
     found: usize,
 }
 
-impl Tables {
+impl FrequencyTables {
     /// The tables among the files present.
-    pub(super) fn found(names: &[String]) -> Self {
+    pub(super) fn from_names(names: &[String]) -> Self {
         let is_table = |name: &&String| name.starts_with("table-") && !is_part(name);
         let names: Vec<String> = names.iter().filter(is_table).cloned().collect();
         Self { found: names.len(), names }
@@ -30,7 +30,7 @@ impl Tables {
     /// Stores a table, unless this owner has.
     pub(super) fn put(
         &mut self,
-        files: &Files,
+        files: &StateFiles,
         owner: u64,
         fingerprint: u64,
         bytes: &[u8],
@@ -48,7 +48,11 @@ impl Tables {
     }
 
     /// File name and contents of a table, if it is stored; of several copies, any undamaged one.
-    pub(super) fn get(&self, files: &Files, fingerprint: u64) -> Result<Option<(&str, Vec<u8>)>, StateError> {
+    pub(super) fn get(
+        &self,
+        files: &StateFiles,
+        fingerprint: u64,
+    ) -> Result<Option<(&str, Vec<u8>)>, StateError> {
         let mut damage = None;
         // The latest is the one that no other owner may remove.
         for name in self.names.iter().rev().filter(|name| name.starts_with(&prefix(fingerprint))) {
@@ -98,7 +102,7 @@ pub(super) fn file_bytes(contents: &[u8]) -> u64 {
 }
 
 /// Reads and checks the file of a table.
-pub(super) fn read(files: &Files, name: &str) -> Result<Vec<u8>, StateError> {
+pub(super) fn read(files: &StateFiles, name: &str) -> Result<Vec<u8>, StateError> {
     let bytes = files.get(name)?;
     let contents = frame::open(&MAGIC, &files.full_name(name), &bytes)?;
     let (fingerprint, contents) = contents
@@ -113,20 +117,20 @@ pub(super) fn read(files: &Files, name: &str) -> Result<Vec<u8>, StateError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::store::Memory;
+    use super::super::store::MemoryStore;
     use super::*;
 
-    fn names(tables: &Tables) -> Vec<&str> {
+    fn names(tables: &FrequencyTables) -> Vec<&str> {
         tables.names.iter().map(|name| &name[..22]).collect()
     }
 
     #[test]
-    fn a_table_goes_when_a_later_one_is_in_force() {
-        let files = Files::new(Box::new(Memory::default()));
-        let mut earlier = Tables::default();
+    fn a_table_is_removed_when_a_later_one_is_in_force() {
+        let files = StateFiles::new(Box::new(MemoryStore::default()));
+        let mut earlier = FrequencyTables::default();
         earlier.put(&files, 1, 5, b"five").unwrap();
         earlier.put(&files, 1, 6, b"six").unwrap();
-        let mut tables = Tables::found(&files.list().unwrap());
+        let mut tables = FrequencyTables::from_names(&files.list().unwrap());
         let five = "table-0000000000000005-0000000000000001";
         // A table found at opening supersedes none.
         assert!(tables.superseded(five, |_| false).is_empty());
@@ -149,9 +153,9 @@ mod tests {
     }
 
     #[test]
-    fn of_two_files_the_whole_one_is_read() {
-        let files = Files::new(Box::new(Memory::default()));
-        let mut tables = Tables::default();
+    fn the_undamaged_of_two_files_is_read() {
+        let files = StateFiles::new(Box::new(MemoryStore::default()));
+        let mut tables = FrequencyTables::default();
         tables.put(&files, 1, 5, b"five").unwrap();
         tables.put(&files, 2, 5, b"five").unwrap();
         let [first, second] = [1, 2].map(|owner| format!("{}{owner:016x}", prefix(5)));

@@ -3,17 +3,17 @@
 use std::io;
 use std::sync::atomic::AtomicBool;
 
-use super::compaction::{self, Job, Task};
+use super::compaction::{self, CompactionJob, CompactionTask};
 use super::manifest::Manifest;
-use super::{State, StateError};
+use super::{StateError, StoredState};
 
 /// A failed compaction is tried again when the deltas have grown by this fraction of the bytes that make one
 /// due.
 const RETRY_PART: u64 = 8;
 
-impl State {
+impl StoredState {
     /// Removes the delta of a publish that failed on a full disk, if it is certain that no manifest lists it.
-    pub(super) fn withdraw(&mut self, error: &StateError, delta: Option<&str>) {
+    pub(super) fn delete_unlisted_delta(&mut self, error: &StateError, delta: Option<&str>) {
         let is_certain =
             is_full(error) && Manifest::read(&self.files, self.next).is_err_and(|found| found.is_gone());
         if let Some(delta) = delta.filter(|_| is_certain)
@@ -25,7 +25,7 @@ impl State {
 
     /// Removes the files that neither of the last two manifests lists. `manifests` are the numbers of those
     /// present.
-    pub(super) fn clear_away(&mut self, manifests: &[u64]) {
+    pub(super) fn remove_unlisted(&mut self, manifests: &[u64]) {
         let Self { files, kept, segments, tables, .. } = self;
         let [newest, before] = &kept[..] else { return };
         let is_kept = |name: &str| newest.names(name) || before.names(name);
@@ -90,7 +90,7 @@ impl State {
         }
         self.retry_bytes = 0;
         let Some(task) = self.rule.due(&self.base) else { return };
-        match Job::start(&self.files, &self.base, task, self.new_name()) {
+        match CompactionJob::start(&self.files, &self.base, task, self.new_name()) {
             Ok(job) => self.job = Some(job),
             Err(error) => tracing::warn!(%error, "no thread to compact state"),
         }
@@ -111,9 +111,9 @@ impl State {
         self.publish_base()?;
         for group in compaction::unfolded(&self.base) {
             let mut made = None;
-            let (task, go_on) = (Task::Rebase(vec![group]), AtomicBool::new(false));
+            let (task, go_on) = (CompactionTask::Rebase(vec![group]), AtomicBool::new(false));
             let keep = |file| made = Some(file);
-            compaction::carry_out(&self.files, &self.base, task, &go_on, self.new_name(), keep)?;
+            compaction::execute(&self.files, &self.base, task, &go_on, self.new_name(), keep)?;
             if let Some(made) = made {
                 self.segments.extend(made.file().map(|file| file.name.clone()));
                 made.adopt(&mut self.base);
@@ -131,7 +131,7 @@ impl State {
         for _ in 0..2 {
             let base = self.base.clone();
             let manifests = self.put_next(base.saved, base.table, None)?;
-            self.clear_away(&manifests);
+            self.remove_unlisted(&manifests);
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use super::problem::What;
 use super::raw::{Settings, without_effect};
 use super::settled::{hidden, hidden_file, path, time};
 use super::value::Value;
-use dupflow_connectors::broker::Secret;
+use dupflow_connectors::broker::Credential;
 use dupflow_connectors::database::Address;
 use dupflow_connectors::source::{EpochLimits, Overlap, Relation, Table};
 
@@ -113,7 +113,7 @@ fn address(settings: &mut Settings, keys: &Keys, database: Database) -> Address 
             if let Some(Err(what)) = url.as_ref().map(dupflow_connectors::database::postgres::config) {
                 settings.problem(keys.url, What::Contradiction(what));
             }
-            Address::Postgres(url.unwrap_or_else(|| Secret::new("")))
+            Address::Postgres(url.unwrap_or_else(|| Credential::new("")))
         }
     }
 }

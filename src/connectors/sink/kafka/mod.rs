@@ -59,10 +59,10 @@ use std::time::Duration;
 use outgoing::Outgoing;
 use transaction::Transactions;
 
-use super::cluster_changes::{Change, ClusterChanges, Sum, read_now};
+use super::cluster_changes::{ClusterChanges, ReportChange, ReportSums, read_present};
 use super::deltas::read_delta;
-use super::{Envelope, Sink, StandardError};
-use crate::broker::{Admin, Connection, Failure, KEEPS_ALL, KEEPS_MARKS, TopicSettings, Wanted};
+use super::{OutputEnvelope, Sink, StandardError};
+use crate::broker::{Admin, Connection, KEEPS_ALL, KEEPS_MARKS, KafkaFailure, TopicRequest, TopicSettings};
 use crate::mark::{Mark, Standing, Topic};
 use dupflow_core::cluster::{Clusters, Report};
 use dupflow_core::doc::Letter;
@@ -70,8 +70,8 @@ use dupflow_core::metrics::Metrics;
 use dupflow_core::pair::{Delta, DocPair, Evidence};
 use dupflow_core::time::{Epoch, Progress};
 
-/// How long [`Sink::look`] waits for open transactions. Those of a healthy run end sooner.
-const DECIDED: Duration = Duration::from_secs(2);
+/// How long [`Sink::inspect`] waits for open transactions. Those of a healthy run end sooner.
+const INSPECT_WAIT: Duration = Duration::from_secs(2);
 
 /// Settings of the output.
 #[derive(Clone, Debug)]
@@ -85,7 +85,7 @@ pub struct KafkaOutput {
     /// At most one run writes under this id at a time.
     pub transactional_id: String,
     /// Form of the values.
-    pub envelope: Envelope,
+    pub envelope: OutputEnvelope,
     /// Topic of records that are not valid events, if they are kept.
     pub dead_letter: Option<String>,
     /// Time after which the broker aborts an open transaction. At most what the broker allows, 15 minutes by
@@ -128,37 +128,39 @@ impl KafkaSink {
     }
 
     /// As [`Self::new`], but writes changes of clusters. `clusters` must be empty.
-    pub fn of_clusters(output: KafkaOutput, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
+    pub fn for_clusters(output: KafkaOutput, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
         let changes = ClusterChanges::new(clusters, metrics);
         Self { clusters: Some(changes), ..Self::new(output, None) }
     }
 
     /// Encodes changes of clusters for the next commit.
-    fn gather(&mut self, epoch: Epoch, changes: &[Change]) -> io::Result<()> {
+    fn encode_changes(&mut self, epoch: Epoch, changes: &[ReportChange]) -> io::Result<()> {
         match self.output.envelope {
-            Envelope::Delta => self.outgoing.changes(epoch, changes),
-            Envelope::Upsert => self.outgoing.memberships(epoch, changes),
+            OutputEnvelope::Delta => self.outgoing.changes(epoch, changes),
+            OutputEnvelope::Upsert => self.outgoing.memberships(epoch, changes),
         }
     }
 
     /// The reports of clusters that the topic holds.
     fn reports(&self) -> io::Result<BTreeSet<Report>> {
         let topic = &self.output.topic;
-        let named = |error: io::Error| wrong(format!("topic \"{topic}\": {error}"));
+        let named = |error: io::Error| invalid_data(format!("topic \"{topic}\": {error}"));
         match self.output.envelope {
-            Envelope::Delta => {
-                let mut sum = Sum::default();
+            OutputEnvelope::Delta => {
+                let mut sum = ReportSums::default();
                 read::topic(&self.output.connection, topic, |_, value| {
                     sum.add(value.unwrap_or_default()).map_err(named)
                 })?;
                 sum.reports().map_err(named)
             }
-            Envelope::Upsert => {
+            OutputEnvelope::Upsert => {
                 let mut now: BTreeMap<Vec<u8>, Report> = BTreeMap::new();
                 read::topic(&self.output.connection, topic, |key, value| {
                     let key = key.unwrap_or_default();
                     match value.filter(|value| !value.is_empty()) {
-                        Some(value) => drop(now.insert(key.to_vec(), read_now(key, value).map_err(named)?)),
+                        Some(value) => {
+                            drop(now.insert(key.to_vec(), read_present(key, value).map_err(named)?))
+                        }
                         None => drop(now.remove(key)),
                     }
                     Ok(())
@@ -169,11 +171,11 @@ impl KafkaSink {
     }
 
     /// The first partition whose records have partly expired, with the first offset it still holds.
-    fn expired(&self) -> Result<Option<(u32, u64)>, Failure> {
+    fn expired(&self) -> Result<Option<(u32, u64)>, KafkaFailure> {
         let admin = Admin::new(&self.output.connection)?;
         let found = admin.find(&self.output.topic)?;
         for partition in 0..found.map_or(0, |found| found.partitions) {
-            let (first, _) = admin.held(&self.output.topic, partition)?;
+            let (first, _) = admin.offset_range(&self.output.topic, partition)?;
             if first > 0 {
                 return Ok(Some((partition, first)));
             }
@@ -182,10 +184,10 @@ impl KafkaSink {
     }
 
     /// Checks that no record of the output has expired. Without all of them the accumulated deltas are wrong.
-    fn whole(&self) -> io::Result<()> {
-        match self.expired().map_err(told)? {
+    fn check_complete(&self) -> io::Result<()> {
+        match self.expired().map_err(io_error)? {
             None => Ok(()),
-            Some((partition, first)) => Err(wrong(format!(
+            Some((partition, first)) => Err(invalid_data(format!(
                 "topic \"{}\": records before offset {first} of partition {partition} have expired, so what it adds up to is not known and \
                  cannot be corrected; name another output topic and another transactional id, and the result is written there from the \
                  beginning",
@@ -216,13 +218,13 @@ impl KafkaSink {
     }
 
     /// Creates missing topics, with retention settings under which the broker deletes nothing.
-    fn topics(&mut self) -> Result<(), Failure> {
+    fn ensure_topics(&mut self) -> Result<(), KafkaFailure> {
         let admin = Admin::new(&self.output.connection)?;
         let progress = &self.output.progress_topic;
-        let marks = Wanted { topic: progress, partitions: Some(1), compacted: true };
+        let marks = TopicRequest { topic: progress, partitions: Some(1), compacted: true };
         let found = admin.ensure_with(marks, KEEPS_MARKS)?;
         if found.partitions != 1 {
-            return Err(Failure::Fatal(format!(
+            return Err(KafkaFailure::Fatal(format!(
                 "topic \"{progress}\" has {} partitions: the topic of marks must have one",
                 found.partitions
             )));
@@ -231,13 +233,13 @@ impl KafkaSink {
         admin.ensure_with(wanted, settings)?;
         self.found = admin.topic(&self.output.topic)?;
         if let Some(topic) = &self.output.dead_letter {
-            admin.ensure_with(Wanted { topic, partitions: None, compacted: false }, KEEPS_ALL)?;
+            admin.ensure_with(TopicRequest { topic, partitions: None, compacted: false }, KEEPS_ALL)?;
         }
         Ok(())
     }
 
     /// Writes the encoded records and a mark in one transaction, exactly once.
-    fn write(&mut self, mark: &Mark) -> Result<(), Failure> {
+    fn write(&mut self, mark: &Mark) -> Result<(), KafkaFailure> {
         self.transactions.write(&self.outgoing, self.known.as_ref(), mark)?;
         self.known = Some(mark.clone());
         self.outgoing.clear();
@@ -248,15 +250,16 @@ impl KafkaSink {
 impl Sink for KafkaSink {
     /// Writes no claim and creates no topic. A transaction that is still open (of a killed run, or of another
     /// program) may hold a later mark: then the answer is `None`.
-    fn look(&mut self) -> io::Result<Option<Standing>> {
+    fn inspect(&mut self) -> io::Result<Option<Standing>> {
         let name = &self.output.topic;
-        let found = Admin::new(&self.output.connection).and_then(|admin| admin.topic(name)).map_err(told)?;
+        let found =
+            Admin::new(&self.output.connection).and_then(|admin| admin.topic(name)).map_err(io_error)?;
         // A missing topic has no id. It is not another topic of the same name, and not the topic of a mark
         // with another name.
         self.found = Some(found.unwrap_or_else(|| Topic { name: name.clone(), id: None }));
-        let stands = match self.transactions.look(DECIDED) {
+        let stands = match self.transactions.inspect(INSPECT_WAIT) {
             Ok(Some(mark)) => Ok(Standing::At(Box::new(mark))),
-            Ok(None) => self.unmarked(Some(DECIDED)),
+            Ok(None) => self.unmarked(Some(INSPECT_WAIT)),
             Err(error) => Err(error),
         };
         match stands {
@@ -266,12 +269,12 @@ impl Sink for KafkaSink {
     }
 
     fn take_over(&mut self) -> io::Result<Standing> {
-        self.topics().map_err(told)?;
-        self.known = self.transactions.take_over().map_err(told)?;
+        self.ensure_topics().map_err(io_error)?;
+        self.known = self.transactions.take_over().map_err(io_error)?;
         let Some(found) = self.known.clone() else {
             return self.unmarked(None);
         };
-        if let Some((partition, first)) = self.expired().map_err(told)? {
+        if let Some((partition, first)) = self.expired().map_err(io_error)? {
             tracing::warn!(
                 topic = self.output.topic,
                 partition,
@@ -280,7 +283,7 @@ impl Sink for KafkaSink {
             );
         }
         let mark = Mark { run: self.output.run.clone(), ..found.clone() };
-        self.write(&mark).map_err(told)?;
+        self.write(&mark).map_err(io_error)?;
         Ok(Standing::At(Box::new(found)))
     }
 
@@ -291,7 +294,7 @@ impl Sink for KafkaSink {
     /// Empty for clusters: the topic holds reports of clusters. They are read here and corrected once all
     /// pairs are known.
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
-        self.whole()?;
+        self.check_complete()?;
         if self.clusters.is_some() {
             let there = self.reports()?;
             if let Some(clusters) = &mut self.clusters {
@@ -301,11 +304,11 @@ impl Sink for KafkaSink {
         }
         let topic = &self.output.topic;
         match self.output.envelope {
-            Envelope::Delta => {
+            OutputEnvelope::Delta => {
                 // A pair is removed whatever evidence it was added with.
                 let mut counts: BTreeMap<_, (i64, Evidence)> = BTreeMap::new();
                 read::topic(&self.output.connection, topic, |_, value| {
-                    let (found, diff) = delta(topic, value.unwrap_or_default())?;
+                    let (found, diff) = parse_delta(topic, value.unwrap_or_default())?;
                     let (count, evidence) = counts.entry((found.pair, found.similarity)).or_default();
                     *count += i64::from(diff);
                     if diff > 0 {
@@ -315,7 +318,7 @@ impl Sink for KafkaSink {
                 })?;
                 counts.retain(|_, (count, _)| *count != 0);
                 match counts.iter().find(|(_, (count, _))| *count != 1) {
-                    Some(((pair, _), (count, _))) => Err(wrong(format!(
+                    Some(((pair, _), (count, _))) => Err(invalid_data(format!(
                         "topic \"{topic}\": the deltas of {} and {} add up to {count}: some have expired, or were not written here",
                         pair.lo(),
                         pair.hi()
@@ -326,12 +329,12 @@ impl Sink for KafkaSink {
                         .collect()),
                 }
             }
-            Envelope::Upsert => {
+            OutputEnvelope::Upsert => {
                 let mut now: BTreeMap<Vec<u8>, DocPair> = BTreeMap::new();
                 read::topic(&self.output.connection, topic, |key, value| {
                     let key = key.unwrap_or_default();
                     match value.filter(|value| !value.is_empty()) {
-                        Some(value) => drop(now.insert(key.to_vec(), delta(topic, value)?.0)),
+                        Some(value) => drop(now.insert(key.to_vec(), parse_delta(topic, value)?.0)),
                         None => drop(now.remove(key)),
                     }
                     Ok(())
@@ -346,10 +349,10 @@ impl Sink for KafkaSink {
         match (&mut self.clusters, self.output.envelope) {
             (Some(clusters), _) => {
                 let changes = clusters.advance(deltas);
-                self.gather(progress.epoch, &changes)?;
+                self.encode_changes(progress.epoch, &changes)?;
             }
-            (None, Envelope::Delta) => self.outgoing.deltas(progress.epoch, deltas, evidence)?,
-            (None, Envelope::Upsert) => self.outgoing.upserts(progress.epoch, deltas, evidence)?,
+            (None, OutputEnvelope::Delta) => self.outgoing.deltas(progress.epoch, deltas, evidence)?,
+            (None, OutputEnvelope::Upsert) => self.outgoing.upserts(progress.epoch, deltas, evidence)?,
         }
         if self.output.dead_letter.is_some() {
             self.outgoing.letters(letters);
@@ -366,9 +369,9 @@ impl Sink for KafkaSink {
     fn commit(&mut self, mark: &Mark) -> io::Result<()> {
         if let Some(clusters) = &mut self.clusters {
             let corrections = clusters.corrections(mark);
-            self.gather(mark.progress.epoch, &corrections)?;
+            self.encode_changes(mark.progress.epoch, &corrections)?;
         }
-        self.write(mark).map_err(told)
+        self.write(mark).map_err(io_error)
     }
 
     fn finish(&mut self) -> io::Result<()> {
@@ -377,25 +380,25 @@ impl Sink for KafkaSink {
 }
 
 /// Name and settings with which an output topic is created.
-pub fn output_topic(topic: &str, envelope: Envelope) -> (Wanted<'_>, &'static TopicSettings) {
-    let compacted = envelope == Envelope::Upsert;
+pub fn output_topic(topic: &str, envelope: OutputEnvelope) -> (TopicRequest<'_>, &'static TopicSettings) {
+    let compacted = envelope == OutputEnvelope::Upsert;
     // A pair that ends is a tombstone, which compaction removes.
     let settings = if compacted { &[("cleanup.policy", "compact")][..] } else { KEEPS_ALL };
-    (Wanted { topic, partitions: None, compacted }, settings)
+    (TopicRequest { topic, partitions: None, compacted }, settings)
 }
 
 /// Parses a value: a pair and its diff.
-fn delta(topic: &str, value: &[u8]) -> io::Result<(DocPair, i8)> {
+fn parse_delta(topic: &str, value: &[u8]) -> io::Result<(DocPair, i8)> {
     let line = std::str::from_utf8(value)
-        .map_err(|_| wrong(format!("topic \"{topic}\" holds a value that is no delta")))?;
+        .map_err(|_| invalid_data(format!("topic \"{topic}\" holds a value that is no delta")))?;
     read_delta(line)
 }
 
-fn wrong(what: String) -> io::Error {
+fn invalid_data(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-fn told(failure: Failure) -> io::Error {
+fn io_error(failure: KafkaFailure) -> io::Error {
     io::Error::other(failure)
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::ops::Range;
 
 use crate::sink::StandardError;
-use crate::sink::cluster_changes::{Change, write_change, write_cluster};
+use crate::sink::cluster_changes::{ReportChange, write_change, write_cluster};
 use crate::sink::deltas::{write_delta, write_pair};
 use dupflow_core::cluster::Report;
 use dupflow_core::doc::{DocId, Letter};
@@ -74,7 +74,7 @@ impl Outgoing {
     }
 
     /// Encodes changes of clusters. The key is the document; of a giant, the cluster.
-    pub(super) fn changes(&mut self, epoch: Epoch, changes: &[Change]) -> io::Result<()> {
+    pub(super) fn changes(&mut self, epoch: Epoch, changes: &[ReportChange]) -> io::Result<()> {
         for change in changes {
             let key = self.id(change.0.subject().1);
             let start = self.bytes.len();
@@ -86,7 +86,7 @@ impl Outgoing {
 
     /// Encodes the state after the epoch of each document and giant that it changes. Each key gets one value:
     /// for a document that names a giant, only the giant is written.
-    pub(super) fn memberships(&mut self, epoch: Epoch, changes: &[Change]) -> io::Result<()> {
+    pub(super) fn memberships(&mut self, epoch: Epoch, changes: &[ReportChange]) -> io::Result<()> {
         let mut now: BTreeMap<&DocId, Option<&Report>> = BTreeMap::new();
         for (report, diff) in changes {
             let (_, subject) = report.subject();
@@ -165,13 +165,13 @@ mod tests {
         DocPair { pair, similarity: Similarity::clamped(similarity), evidence: Evidence::default() }
     }
 
-    fn told(outgoing: &Outgoing) -> Vec<(String, Option<String>)> {
+    fn written(outgoing: &Outgoing) -> Vec<(String, Option<String>)> {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         outgoing.records().map(|(key, value)| (text(key), value.map(text))).collect()
     }
 
     #[test]
-    fn deltas_are_the_lines_without_their_ends() {
+    fn deltas_are_lines_without_line_breaks() {
         let mut outgoing = Outgoing::default();
         let deltas = [Delta::by_block(pair("a", "b", 0.5), -1), Delta::by_block(pair("a", "b", 0.75), 1)];
         outgoing.deltas(7, &deltas, None).unwrap();
@@ -179,9 +179,9 @@ mod tests {
             ("a\0b".to_owned(), Some(r#"{"epoch":7,"diff":-1,"a":"a","b":"b","similarity":0.5}"#.to_owned())),
             ("a\0b".to_owned(), Some(r#"{"epoch":7,"diff":1,"a":"a","b":"b","similarity":0.75}"#.to_owned())),
         ];
-        assert_eq!(told(&outgoing), expected);
+        assert_eq!(written(&outgoing), expected);
         outgoing.clear();
-        assert_eq!(told(&outgoing), []);
+        assert_eq!(written(&outgoing), []);
     }
 
     #[test]
@@ -199,11 +199,11 @@ mod tests {
             ("a\0c".to_owned(), None),
             ("b\0c".to_owned(), Some(r#"{"epoch":7,"a":"b","b":"c","similarity":1.0}"#.to_owned())),
         ];
-        assert_eq!(told(&outgoing), expected);
+        assert_eq!(written(&outgoing), expected);
     }
 
     #[test]
-    fn clusters_are_told_by_document_and_by_giant() {
+    fn clusters_are_keyed_by_document_and_giant() {
         let id = |name: &str| DocId::new(name).unwrap();
         let member = |document, cluster| Report::Member { cluster: id(cluster), document: id(document) };
         let giant = |size| Report::Giant { cluster: id("a"), size };
@@ -223,7 +223,7 @@ mod tests {
             line("z", r#"{"epoch":7,"diff":-1,"document":"z","cluster":"x"}"#),
             line("a", r#"{"epoch":7,"diff":-1,"cluster":"a","size":4,"giant":true}"#),
         ];
-        assert_eq!(told(&outgoing), as_changes);
+        assert_eq!(written(&outgoing), as_changes);
         outgoing.clear();
         outgoing.memberships(7, &changes).unwrap();
         let as_memberships = [
@@ -232,19 +232,19 @@ mod tests {
             line("y", r#"{"epoch":7,"cluster":"c"}"#),
             line("z", r#"{"epoch":7,"cluster":"c"}"#),
         ];
-        assert_eq!(told(&outgoing), as_memberships);
+        assert_eq!(written(&outgoing), as_memberships);
         outgoing.clear();
         outgoing.memberships(8, &[(member("a", "a"), -1), (giant(4), -1), (giant(5), 1)]).unwrap();
-        assert_eq!(told(&outgoing), [line("a", r#"{"epoch":8,"cluster":"a","size":5,"giant":true}"#)]);
+        assert_eq!(written(&outgoing), [line("a", r#"{"epoch":8,"cluster":"a","size":5,"giant":true}"#)]);
     }
 
     #[test]
-    fn no_two_pairs_have_one_key() {
+    fn keys_of_pairs_are_unique() {
         let mut outgoing = Outgoing::default();
         let pairs = [("a", "b\0c"), ("a\0b", "c"), ("a", "b"), ("[\"a", "b\"]")];
         let deltas: Vec<_> = pairs.iter().map(|(a, b)| Delta::by_block(pair(a, b, 1.0), 1)).collect();
         outgoing.deltas(1, &deltas, None).unwrap();
-        let mut keys: Vec<_> = told(&outgoing).into_iter().map(|(key, _)| key).collect();
+        let mut keys: Vec<_> = written(&outgoing).into_iter().map(|(key, _)| key).collect();
         assert_eq!(keys[0], "[\"a\",\"b\\u0000c\"]");
         keys.sort();
         keys.dedup();

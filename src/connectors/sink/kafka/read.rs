@@ -16,7 +16,7 @@ use rdkafka::error::KafkaError;
 use rdkafka::message::Message as _;
 use rdkafka::topic_partition_list::Offset;
 
-use crate::broker::{Connection, Consumer, Failure, find, held, let_go};
+use crate::broker::{Connection, Consumer, KafkaFailure, close_in_background, find_topic, offset_range};
 use dupflow_core::time::{Clock, SystemClock};
 
 /// How long one poll lasts.
@@ -49,9 +49,9 @@ pub(super) fn topic_within(
     bound: Option<Duration>,
     mut each: impl FnMut(Option<&[u8]>, Option<&[u8]>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let reading = Reading::new(connection, topic)?.within(bound);
+    let reading = TopicReader::new(connection, topic)?.within(bound);
     for partition in 0..reading.partitions()? {
-        let (first, end) = reading.decided(partition)?;
+        let (first, end) = reading.settled_range(partition)?;
         reading.partition(partition, first..end, &mut each)?;
     }
     Ok(())
@@ -77,11 +77,11 @@ pub(super) fn last_within(
     bound: Option<Duration>,
     key: &[u8],
 ) -> io::Result<Option<Vec<u8>>> {
-    let reading = Reading::new(connection, topic)?.within(bound);
+    let reading = TopicReader::new(connection, topic)?.within(bound);
     if reading.partitions()? == 0 {
         return Ok(None);
     }
-    let (first, mut end) = reading.decided(0)?;
+    let (first, mut end) = reading.settled_range(0)?;
     let mut length = TAIL;
     while first < end {
         let start = end.saturating_sub(length).max(first);
@@ -105,11 +105,13 @@ pub(super) fn last_within(
 /// # Errors
 /// Any error of the broker.
 pub(super) fn end(connection: &Connection, topic: &str) -> io::Result<u64> {
-    let reading = Reading::new(connection, topic)?;
+    let reading = TopicReader::new(connection, topic)?;
     if reading.partitions()? == 0 {
         return Ok(0);
     }
-    held(reading.client(), topic, 0, connection.patience).map(|(_, end)| end).map_err(io::Error::other)
+    offset_range(reading.client(), topic, 0, connection.patience)
+        .map(|(_, end)| end)
+        .map_err(io::Error::other)
 }
 
 /// Calls `each` with each record (key, value) of partition 0 of a topic from `offset` on, also of open and
@@ -123,23 +125,24 @@ pub(super) fn since(
     offset: u64,
     mut each: impl FnMut(Option<&[u8]>, Option<&[u8]>) -> io::Result<()>,
 ) -> io::Result<u64> {
-    let reading = Reading::new(connection, topic)?;
+    let reading = TopicReader::new(connection, topic)?;
     if reading.partitions()? == 0 {
         return Ok(offset);
     }
-    let (first, end) = held(reading.client(), topic, 0, connection.patience).map_err(io::Error::other)?;
+    let (first, end) =
+        offset_range(reading.client(), topic, 0, connection.patience).map_err(io::Error::other)?;
     let offsets = offset.max(first)..end;
     if !offsets.is_empty() {
         let every = client(connection, &reading.what, "read_uncommitted")?;
         let read = partition(&every, topic, 0, offsets, &mut each);
-        let_go(every);
+        close_in_background(every);
         read?;
     }
     Ok(end)
 }
 
 /// Reads partitions of a topic.
-struct Reading<'a> {
+struct TopicReader<'a> {
     connection: &'a Connection,
     topic: &'a str,
     what: String,
@@ -149,7 +152,7 @@ struct Reading<'a> {
     all: Option<Consumer>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> TopicReader<'a> {
     fn new(connection: &'a Connection, topic: &'a str) -> io::Result<Self> {
         let what = format!("topic \"{topic}\"");
         let all = client(connection, &what, "read_uncommitted")?;
@@ -167,20 +170,27 @@ impl<'a> Reading<'a> {
 
     /// Number of partitions; 0 if there is no such topic.
     fn partitions(&self) -> io::Result<u32> {
-        let found = find(self.client(), self.topic, self.connection.patience).map_err(io::Error::other)?;
+        let found =
+            find_topic(self.client(), self.topic, self.connection.patience).map_err(io::Error::other)?;
         Ok(found.map_or(0, |found| found.partitions))
     }
 
     /// The first offset of a partition and the offset after its last record. Returns once every transaction
     /// before that has ended.
-    fn decided(&self, partition: u32) -> io::Result<(u64, u64)> {
-        let (first, end) =
-            held(self.client(), self.topic, partition, self.connection.patience).map_err(io::Error::other)?;
+    fn settled_range(&self, partition: u32) -> io::Result<(u64, u64)> {
+        let (first, end) = offset_range(self.client(), self.topic, partition, self.connection.patience)
+            .map_err(io::Error::other)?;
         if first < end {
             let committed = client(self.connection, &self.what, "read_committed")?;
-            let waited =
-                decided(&committed, self.topic, partition, end, self.connection.patience, self.bound);
-            let_go(committed);
+            let waited = wait_until_settled(
+                &committed,
+                self.topic,
+                partition,
+                end,
+                self.connection.patience,
+                self.bound,
+            );
+            close_in_background(committed);
             waited?;
         }
         Ok((first, end))
@@ -199,15 +209,15 @@ impl<'a> Reading<'a> {
         }
         let committed = client(self.connection, &self.what, "read_committed")?;
         let read = self::partition(&committed, self.topic, partition, offsets, each);
-        let_go(committed);
+        close_in_background(committed);
         read
     }
 }
 
-impl Drop for Reading<'_> {
+impl Drop for TopicReader<'_> {
     fn drop(&mut self) {
         if let Some(client) = self.all.take() {
-            let_go(client);
+            close_in_background(client);
         }
     }
 }
@@ -226,7 +236,7 @@ fn client(connection: &Connection, what: &str, isolation: &str) -> io::Result<Co
 
 /// Waits until every transaction with records before `end` has been committed or aborted; no longer than
 /// `bound`.
-fn decided(
+fn wait_until_settled(
     client: &Consumer,
     topic: &str,
     partition: u32,
@@ -236,7 +246,7 @@ fn decided(
 ) -> io::Result<()> {
     let clock = SystemClock::start();
     loop {
-        let (_, stable) = held(client, topic, partition, patience).map_err(io::Error::other)?;
+        let (_, stable) = offset_range(client, topic, partition, patience).map_err(io::Error::other)?;
         if stable >= end {
             return Ok(());
         }
@@ -244,7 +254,7 @@ fn decided(
         if bound.is_some_and(|bound| clock.now() >= bound) {
             return Err(io::Error::new(io::ErrorKind::WouldBlock, open));
         }
-        client.context().retries(&Failure::Retriable(open));
+        client.context().retries(&KafkaFailure::Retriable(open));
         drop(client.poll(STEP));
     }
 }
@@ -258,7 +268,7 @@ fn partition(
     each: &mut impl FnMut(Option<&[u8]>, Option<&[u8]>) -> io::Result<()>,
 ) -> io::Result<()> {
     let what = format!("topic \"{topic}\"");
-    let failed = |error: KafkaError| io::Error::other(Failure::of(&error, &what));
+    let failed = |error: KafkaError| io::Error::other(KafkaFailure::from_error(&error, &what));
     let mut list = TopicPartitionList::new();
     let number = i32::try_from(partition).unwrap_or(i32::MAX);
     let first = Offset::Offset(offsets.start.cast_signed());
@@ -279,7 +289,7 @@ fn partition(
             // All transactions before the end have ended, so an end reported now is at or after it.
             Some(Err(KafkaError::PartitionEOF(ended))) if ended == number => return Ok(()),
             Some(Err(error)) => {
-                let failure = Failure::of(&error, &what);
+                let failure = KafkaFailure::from_error(&error, &what);
                 if !failure.is_retriable() {
                     return Err(io::Error::other(failure));
                 }

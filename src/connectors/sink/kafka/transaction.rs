@@ -11,7 +11,7 @@ use rdkafka::types::RDKafkaErrorCode;
 use super::claim::Claim;
 use super::outgoing::{LETTER_BYTES, Outgoing};
 use super::{KafkaOutput, read};
-use crate::broker::{Failure, Producer, let_go};
+use crate::broker::{KafkaFailure, Producer, close_in_background};
 use crate::failpoint;
 use crate::mark::Mark;
 use dupflow_core::time::{Clock, SystemClock};
@@ -36,13 +36,13 @@ pub(super) struct Transactions {
 }
 
 /// What is known of a transaction that failed.
-enum Outcome {
+enum TransactionFailure {
     /// It was aborted, or never begun.
-    Aborted(Failure),
+    Aborted(KafkaFailure),
     /// It may have been committed or not. Its producer can no longer be used.
-    Unknown(Failure),
+    Unknown(KafkaFailure),
     /// As `Unknown`, and another producer may have taken the id.
-    Fenced(Failure),
+    Fenced(KafkaFailure),
 }
 
 impl Transactions {
@@ -51,8 +51,8 @@ impl Transactions {
     }
 
     /// Claims the id and takes it from every earlier run. Returns the last mark in the topic.
-    pub(super) fn take_over(&mut self) -> Result<Option<Mark>, Failure> {
-        self.claim = Some(Claim::make(&self.output)?);
+    pub(super) fn take_over(&mut self) -> Result<Option<Mark>, KafkaFailure> {
+        self.claim = Some(Claim::write_new(&self.output)?);
         self.renew()?;
         self.last_mark()
     }
@@ -61,7 +61,7 @@ impl Transactions {
     ///
     /// # Errors
     /// Any error of the broker; [`io::ErrorKind::WouldBlock`] if a transaction is still open.
-    pub(super) fn look(&self, bound: Duration) -> io::Result<Option<Mark>> {
+    pub(super) fn inspect(&self, bound: Duration) -> io::Result<Option<Mark>> {
         let KafkaOutput { connection, progress_topic, transactional_id, .. } = &self.output;
         let found = read::last_within(connection, progress_topic, Some(bound), transactional_id.as_bytes())?;
         self.mark(found).map_err(io::Error::other)
@@ -73,37 +73,37 @@ impl Transactions {
         outgoing: &Outgoing,
         known: Option<&Mark>,
         mark: &Mark,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), KafkaFailure> {
         let encoded =
-            serde_json::to_vec(mark).map_err(|error| Failure::Fatal(format!("the mark: {error}")))?;
+            serde_json::to_vec(mark).map_err(|error| KafkaFailure::Fatal(format!("the mark: {error}")))?;
         loop {
             let outcome = self.attempt(outgoing, &encoded);
             let failure = match outcome {
                 Ok(()) => return Ok(()),
-                Err(Outcome::Aborted(failure)) => {
-                    if matches!(failure, Failure::Fatal(_) | Failure::Absent(_)) {
+                Err(TransactionFailure::Aborted(failure)) => {
+                    if matches!(failure, KafkaFailure::Fatal(_) | KafkaFailure::Absent(_)) {
                         return Err(failure);
                     }
                     self.wait(&failure);
                     continue;
                 }
-                Err(Outcome::Fenced(failure)) => {
+                Err(TransactionFailure::Fenced(failure)) => {
                     // If a later run has already written, end here instead of fencing it.
-                    self.judge(known, mark)?;
+                    self.is_committed(known, mark)?;
                     failure
                 }
-                Err(Outcome::Unknown(failure)) => failure,
+                Err(TransactionFailure::Unknown(failure)) => failure,
             };
             tracing::warn!("kafka: a commit has ended without an answer, and is looked for: {failure}");
             self.renew()?;
-            if self.judge(known, mark)? {
+            if self.is_committed(known, mark)? {
                 return Ok(());
             }
         }
     }
 
     /// Whether the last mark in the topic is `writing`; `false` if it is `known`. Fails on any other mark.
-    fn judge(&self, known: Option<&Mark>, writing: &Mark) -> Result<bool, Failure> {
+    fn is_committed(&self, known: Option<&Mark>, writing: &Mark) -> Result<bool, KafkaFailure> {
         let last = self.last_mark()?;
         if last.as_ref() == Some(writing) {
             return Ok(true);
@@ -112,22 +112,22 @@ impl Transactions {
             return Ok(false);
         }
         let whose = last.map_or_else(|| "none".to_owned(), |last| format!("that of run {}", last.run));
-        Err(Failure::Fenced(format!(
+        Err(KafkaFailure::Fenced(format!(
             "another run has taken over the transactional id \"{}\": the last mark in topic \"{}\" is {whose}, not one of this run",
             self.output.transactional_id, self.output.progress_topic
         )))
     }
 
     /// Checks that no later run has claimed the id.
-    fn examine_claims(&mut self) -> Result<(), Failure> {
-        self.claim.as_mut().map_or(Ok(()), |claim| claim.judge(&self.output))
+    fn check_claims(&mut self) -> Result<(), KafkaFailure> {
+        self.claim.as_mut().map_or(Ok(()), |claim| claim.check_latest(&self.output))
     }
 
     /// Creates a new producer and takes the id. Waits for an unreachable broker without limit, but fails if
     /// the broker refuses. Checks the claims before and after: if there is a later one, this run ends.
-    fn renew(&mut self) -> Result<(), Failure> {
+    fn renew(&mut self) -> Result<(), KafkaFailure> {
         if let Some(old) = self.producer.take() {
-            let_go(old);
+            close_in_background(old);
         }
         let what = format!("transactional id \"{}\"", self.output.transactional_id);
         let timeout = self.output.timeout.as_millis().to_string();
@@ -138,72 +138,78 @@ impl Transactions {
             own.push(("linger.ms", "0"));
         }
         loop {
-            self.claim.as_mut().map_or(Ok(()), |claim| claim.judge(&self.output))?;
+            self.claim.as_mut().map_or(Ok(()), |claim| claim.check_latest(&self.output))?;
             let producer = self.output.connection.producer(&what, &own)?;
             loop {
                 let Err(error) = producer.init_transactions(CALL) else {
                     self.producer = Some(producer);
-                    return self.examine_claims();
+                    return self.check_claims();
                 };
-                let failure = Failure::of(&error, &what);
+                let failure = KafkaFailure::from_error(&error, &what);
                 // Polls the client, so that it reports its errors, for the length of a pause.
                 producer.poll(APART);
-                if let Some(fatal @ Failure::Fatal(_)) = producer.context().last() {
+                if let Some(fatal @ KafkaFailure::Fatal(_)) = producer.context().last() {
                     return Err(fatal);
                 }
                 match failure {
-                    Failure::Retriable(_) => producer.context().retries(&failure),
+                    KafkaFailure::Retriable(_) => producer.context().retries(&failure),
                     // Another producer took the id during this call.
-                    Failure::Fenced(_) => break,
+                    KafkaFailure::Fenced(_) => break,
                     other => return Err(other),
                 }
             }
-            let_go(producer);
+            close_in_background(producer);
         }
     }
 
     /// The last mark under this transactional id.
-    fn last_mark(&self) -> Result<Option<Mark>, Failure> {
+    fn last_mark(&self) -> Result<Option<Mark>, KafkaFailure> {
         let KafkaOutput { connection, progress_topic, transactional_id, .. } = &self.output;
         let found = read::last(connection, progress_topic, transactional_id.as_bytes());
-        self.mark(found.map_err(|error| Failure::Fatal(error.to_string()))?)
+        self.mark(found.map_err(|error| KafkaFailure::Fatal(error.to_string()))?)
     }
 
     /// Parses a mark; `None` for a tombstone.
-    fn mark(&self, found: Option<Vec<u8>>) -> Result<Option<Mark>, Failure> {
+    fn mark(&self, found: Option<Vec<u8>>) -> Result<Option<Mark>, KafkaFailure> {
         let progress_topic = &self.output.progress_topic;
         let mark = found.filter(|value| !value.is_empty()).map(|value| serde_json::from_slice(&value));
         mark.transpose().map_err(|error| {
-            Failure::Fatal(format!("topic \"{progress_topic}\" holds a mark that cannot be read: {error}"))
+            KafkaFailure::Fatal(format!(
+                "topic \"{progress_topic}\" holds a mark that cannot be read: {error}"
+            ))
         })
     }
 
     /// Runs one transaction from its beginning to its commit or abort.
-    fn attempt(&self, outgoing: &Outgoing, mark: &[u8]) -> Result<(), Outcome> {
+    fn attempt(&self, outgoing: &Outgoing, mark: &[u8]) -> Result<(), TransactionFailure> {
         let Some(producer) = &self.producer else {
-            return Err(Outcome::Unknown(Failure::Retriable("no producer".to_owned())));
+            return Err(TransactionFailure::Unknown(KafkaFailure::Retriable("no producer".to_owned())));
         };
         // Drop a failed delivery of an earlier transaction.
         drop(producer.context().undelivered());
         let what = format!("topic \"{}\"", self.output.topic);
-        producer.begin_transaction().map_err(|error| Outcome::Unknown(Failure::of(&error, &what)))?;
+        producer
+            .begin_transaction()
+            .map_err(|error| TransactionFailure::Unknown(KafkaFailure::from_error(&error, &what)))?;
         let sent = self.send_all(producer, outgoing, mark);
         failpoint::reach("transaction-sent");
         let ended = sent.and_then(|()| self.commit(producer, &what));
         failpoint::reach("transaction-committed");
         match ended {
             Ok(()) => Ok(()),
-            Err(Ended::Abort(failure)) => {
+            Err(StepFailure::Abort(failure)) => {
                 let cause = producer.context().undelivered().filter(|cause| !cause.is_retriable());
                 self.abort(producer, &what)?;
-                Err(Outcome::Aborted(cause.unwrap_or(failure)))
+                Err(TransactionFailure::Aborted(cause.unwrap_or(failure)))
             }
-            Err(Ended::Lost(failure @ Failure::Fenced(_))) => Err(Outcome::Fenced(failure)),
-            Err(Ended::Lost(failure)) => Err(Outcome::Unknown(failure)),
+            Err(StepFailure::Unknown(failure @ KafkaFailure::Fenced(_))) => {
+                Err(TransactionFailure::Fenced(failure))
+            }
+            Err(StepFailure::Unknown(failure)) => Err(TransactionFailure::Unknown(failure)),
         }
     }
 
-    fn send_all(&self, producer: &Producer, outgoing: &Outgoing, mark: &[u8]) -> Result<(), Ended> {
+    fn send_all(&self, producer: &Producer, outgoing: &Outgoing, mark: &[u8]) -> Result<(), StepFailure> {
         let KafkaOutput { topic, progress_topic, transactional_id, dead_letter, .. } = &self.output;
         for (key, value) in outgoing.records() {
             let mut record = BaseRecord::to(topic).key(key);
@@ -235,49 +241,51 @@ impl Transactions {
     }
 
     /// Commits; repeats the call until the broker answers.
-    fn commit(&self, producer: &Producer, what: &str) -> Result<(), Ended> {
+    fn commit(&self, producer: &Producer, what: &str) -> Result<(), StepFailure> {
         loop {
             let Err(error) = drain(producer).and_then(|()| producer.commit_transaction(CALL)) else {
                 return Ok(());
             };
-            let failure = Failure::of(&error, what);
+            let failure = KafkaFailure::from_error(&error, what);
             match &error {
                 // Records are still in flight. The library fails them once the transaction has timed out.
                 KafkaError::Flush(RDKafkaErrorCode::OperationTimedOut) => {
                     producer.context().retries(&failure);
                 }
-                KafkaError::Transaction(told) => match call(told) {
-                    Call::Again => {
+                KafkaError::Transaction(error) => match next_step(error) {
+                    NextStep::Retry => {
                         producer.context().retries(&failure);
                         producer.poll(APART);
                     }
-                    Call::Abort => return Err(Ended::Abort(failure)),
-                    Call::Lost => return Err(Ended::Lost(failure)),
+                    NextStep::Abort => return Err(StepFailure::Abort(failure)),
+                    NextStep::Unknown => return Err(StepFailure::Unknown(failure)),
                 },
-                _ => return Err(Ended::Lost(failure)),
+                _ => return Err(StepFailure::Unknown(failure)),
             }
         }
     }
 
     /// Aborts; repeats the call until the broker answers.
-    fn abort(&self, producer: &Producer, what: &str) -> Result<(), Outcome> {
+    fn abort(&self, producer: &Producer, what: &str) -> Result<(), TransactionFailure> {
         loop {
             // The abort only ends once the outcome of every record sent has been polled.
             let Err(error) = producer.abort_transaction(APART) else { return Ok(()) };
             producer.poll(APART);
-            let failure = Failure::of(&error, what);
+            let failure = KafkaFailure::from_error(&error, what);
             match &error {
-                KafkaError::Transaction(told) if matches!(call(told), Call::Again) => {
+                KafkaError::Transaction(error) if matches!(next_step(error), NextStep::Retry) => {
                     producer.context().retries(&failure);
                 }
-                _ if matches!(failure, Failure::Fenced(_)) => return Err(Outcome::Fenced(failure)),
-                _ => return Err(Outcome::Unknown(failure)),
+                _ if matches!(failure, KafkaFailure::Fenced(_)) => {
+                    return Err(TransactionFailure::Fenced(failure));
+                }
+                _ => return Err(TransactionFailure::Unknown(failure)),
             }
         }
     }
 
     /// Logs the failure and pauses before another attempt.
-    fn wait(&self, failure: &Failure) {
+    fn wait(&self, failure: &KafkaFailure) {
         if let Some(producer) = &self.producer {
             producer.context().retries(failure);
             producer.poll(APART);
@@ -301,34 +309,34 @@ fn drain(producer: &Producer) -> Result<(), KafkaError> {
 }
 
 /// How a failed transaction ends.
-enum Ended {
+enum StepFailure {
     /// With an abort.
-    Abort(Failure),
+    Abort(KafkaFailure),
     /// With an unknown outcome.
-    Lost(Failure),
+    Unknown(KafkaFailure),
 }
 
 /// What to do after a failed call of the library.
-enum Call {
-    Again,
+enum NextStep {
+    Retry,
     Abort,
-    Lost,
+    Unknown,
 }
 
-fn call(told: &RDKafkaError) -> Call {
-    if told.is_fatal() {
-        Call::Lost
-    } else if told.txn_requires_abort() {
-        Call::Abort
-    } else if told.is_retriable() {
-        Call::Again
+fn next_step(error: &RDKafkaError) -> NextStep {
+    if error.is_fatal() {
+        NextStep::Unknown
+    } else if error.txn_requires_abort() {
+        NextStep::Abort
+    } else if error.is_retriable() {
+        NextStep::Retry
     } else {
-        Call::Lost
+        NextStep::Unknown
     }
 }
 
 /// Passes a record to the client; waits while its queue is full.
-fn send(producer: &Producer, mut record: BaseRecord<'_, [u8], [u8]>) -> Result<(), Ended> {
+fn send(producer: &Producer, mut record: BaseRecord<'_, [u8], [u8]>) -> Result<(), StepFailure> {
     loop {
         match producer.send(record) {
             Ok(()) => return Ok(()),
@@ -337,10 +345,10 @@ fn send(producer: &Producer, mut record: BaseRecord<'_, [u8], [u8]>) -> Result<(
                 producer.poll(STEP);
             }
             Err((error, refused)) => {
-                let failure = Failure::of(&error, &format!("topic \"{}\"", refused.topic));
+                let failure = KafkaFailure::from_error(&error, &format!("topic \"{}\"", refused.topic));
                 return Err(match failure {
-                    fenced @ Failure::Fenced(_) => Ended::Lost(fenced),
-                    other => Ended::Abort(other),
+                    fenced @ KafkaFailure::Fenced(_) => StepFailure::Unknown(fenced),
+                    other => StepFailure::Abort(other),
                 });
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::sink::StandardError;
-use crate::sink::cluster_changes::Change;
+use crate::sink::cluster_changes::ReportChange;
 use dupflow_core::cluster::Report;
 use dupflow_core::doc::{DocChange, DocId, Facts};
 use dupflow_core::pair::{Delta, DocPair, Pair};
@@ -20,7 +20,7 @@ pub(super) struct PairRow {
 
 /// New and changed rows; `None` deletes the row.
 #[derive(Debug, Default)]
-pub(super) struct Changes {
+pub(super) struct TableChanges {
     pub(super) pairs: BTreeMap<Pair<DocId>, Option<PairRow>>,
     pub(super) clusters: BTreeMap<DocId, Option<DocId>>,
     pub(super) documents: BTreeMap<DocId, Option<Facts>>,
@@ -31,7 +31,7 @@ pub(super) struct Changes {
     pub(super) deltas: Vec<(Epoch, Delta)>,
 }
 
-impl Changes {
+impl TableChanges {
     /// Adds the deltas of an epoch. They must be sorted: of a pair whose similarity changes, first -1, then
     /// +1.
     pub(super) fn pairs(
@@ -56,7 +56,7 @@ impl Changes {
 
     /// Adds changes of memberships, sorted in the same way. There are no giants: the cluster limit is
     /// unbounded here.
-    pub(super) fn clusters(&mut self, changes: &[Change]) {
+    pub(super) fn clusters(&mut self, changes: &[ReportChange]) {
         for (report, diff) in changes {
             let Report::Member { cluster, document } = report else { continue };
             self.clusters.insert(document.clone(), (*diff > 0).then(|| cluster.clone()));
@@ -73,7 +73,7 @@ impl Changes {
 }
 
 /// Splits rows into those to write and the keys of those to delete.
-pub(super) fn parted<K, V>(rows: &BTreeMap<K, Option<V>>) -> (Vec<(&K, &V)>, Vec<&K>) {
+pub(super) fn split_rows<K, V>(rows: &BTreeMap<K, Option<V>>) -> (Vec<(&K, &V)>, Vec<&K>) {
     let come = rows.iter().filter_map(|(key, row)| Some((key, row.as_ref()?))).collect();
     let go = rows.iter().filter(|(_, row)| row.is_none()).map(|(key, _)| key).collect();
     (come, go)

@@ -44,11 +44,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use changes::Changes;
+use changes::TableChanges;
 
 use super::cluster_changes::ClusterChanges;
 use super::{Sink, StandardError};
-use crate::database::{Address, Failure};
+use crate::database::{Address, DatabaseFailure};
 use crate::failpoint;
 use crate::mark::{Mark, Standing};
 use dupflow_core::cluster::{ClusterKind, Clusters, Report};
@@ -85,7 +85,7 @@ impl TableOutput {
     ///
     /// # Errors
     /// If the database cannot be reached, or its role lacks a right that a run needs.
-    pub fn examine(&self) -> Result<String, Failure> {
+    pub fn examine(&self) -> Result<String, DatabaseFailure> {
         let name = self.address.name();
         match &self.address {
             #[cfg(feature = "sqlite")]
@@ -98,30 +98,30 @@ impl TableOutput {
                 .examine()
                 .map(|found| format!("writes {name}, schema \"{}\"{found}", self.schema)),
             #[cfg(not(feature = "postgres"))]
-            Address::Postgres(_) => Err(Failure::Refused(format!("{name} is not built in"))),
+            Address::Postgres(_) => Err(DatabaseFailure::Refused(format!("{name} is not built in"))),
         }
     }
 }
 
 /// The tables of one output in one database.
-trait Store: Send {
+trait TableStore: Send {
     /// The row of progress; default if there are no tables. Changes nothing.
-    fn look(&self) -> Result<Stand, Failure>;
+    fn inspect(&self) -> Result<ProgressRow, DatabaseFailure>;
 
     /// Creates missing tables, writes the run's name, and returns the row of progress found before.
-    fn take_over(&mut self) -> Result<Stand, Failure>;
+    fn take_over(&mut self) -> Result<ProgressRow, DatabaseFailure>;
 
     /// Writes the changes and the mark, on commit number `commits`, in one transaction, exactly once.
-    fn write(&mut self, changes: &Changes, commits: i64, mark: &str) -> Result<(), Failure>;
+    fn write(&mut self, changes: &TableChanges, commits: i64, mark: &str) -> Result<(), DatabaseFailure>;
 
     /// The rows of pairs.
-    fn pairs(&mut self) -> Result<BTreeSet<DocPair>, Failure>;
+    fn pairs(&mut self) -> Result<BTreeSet<DocPair>, DatabaseFailure>;
 
     /// The rows of clusters.
-    fn clusters(&mut self) -> Result<BTreeSet<Report>, Failure>;
+    fn clusters(&mut self) -> Result<BTreeSet<Report>, DatabaseFailure>;
 
     /// The rows of documents.
-    fn documents(&mut self) -> Result<BTreeMap<DocId, Facts>, Failure>;
+    fn documents(&mut self) -> Result<BTreeMap<DocId, Facts>, DatabaseFailure>;
 }
 
 /// Version of the tables. Since 2, rows have the time when they were written, and times of documents are
@@ -132,10 +132,10 @@ const LAYOUT: i64 = 2;
 ///
 /// # Errors
 /// If it is a later one.
-fn known_layout(name: &str, found: Option<i64>) -> Result<(), Failure> {
+fn known_layout(name: &str, found: Option<i64>) -> Result<(), DatabaseFailure> {
     match found.filter(|found| *found != LAYOUT) {
         None => Ok(()),
-        Some(found) => Err(Failure::Refused(format!(
+        Some(found) => Err(DatabaseFailure::Refused(format!(
             "{name}: its tables are of layout {found}, and this dupflow writes layout {LAYOUT}: run the dupflow that made them, or set \
              sink.prefix"
         ))),
@@ -144,7 +144,7 @@ fn known_layout(name: &str, found: Option<i64>) -> Result<(), Failure> {
 
 /// The row of the table of progress.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Stand {
+struct ProgressRow {
     run: String,
     commits: i64,
     mark: Option<String>,
@@ -154,10 +154,10 @@ struct Stand {
 pub struct TableSink {
     name: String,
     run: String,
-    store: Box<dyn Store>,
+    store: Box<dyn TableStore>,
     evidence: Option<StandardError>,
     clusters: ClusterChanges,
-    changes: Changes,
+    changes: TableChanges,
     keeps_deltas: bool,
     /// Whether the run before kept deltas.
     kept_deltas: bool,
@@ -184,7 +184,7 @@ impl TableSink {
             store: store(output).expect("a deployment without the feature names no such database"),
             evidence,
             clusters: ClusterChanges::new(Clusters::new(kind, usize::MAX), metrics),
-            changes: Changes::default(),
+            changes: TableChanges::default(),
             keeps_deltas: output.deltas,
             kept_deltas: output.deltas,
             commits: 0,
@@ -195,7 +195,7 @@ impl TableSink {
     /// Adds the changes that make the table of documents equal to the live documents.
     fn correct_documents(&mut self) -> io::Result<()> {
         let Some(alive) = self.alive.take() else { return Ok(()) };
-        let there = self.store.documents().map_err(told)?;
+        let there = self.store.documents().map_err(io_error)?;
         for (id, facts) in &alive {
             if there.get(id) != Some(facts) {
                 self.changes.documents.entry(id.clone()).or_insert(Some(*facts));
@@ -210,13 +210,13 @@ impl TableSink {
     /// Parses the mark of the table.
     fn mark(&self, found: &str) -> io::Result<Box<Mark>> {
         serde_json::from_str(found).map_err(|error| {
-            wrong(format!("{}: the mark in the table of progress is damaged: {error}", self.name))
+            invalid_data(format!("{}: the mark in the table of progress is damaged: {error}", self.name))
         })
     }
 
     fn write(&mut self, mark: &Mark) -> io::Result<()> {
         let written = serde_json::to_string(mark)?;
-        self.store.write(&self.changes, self.commits, &written).map_err(told)?;
+        self.store.write(&self.changes, self.commits, &written).map_err(io_error)?;
         failpoint::reach("tables-written");
         self.commits += 1;
         self.changes.clear();
@@ -232,7 +232,7 @@ fn kept_deltas(mark: &Mark) -> bool {
 }
 
 /// The store of an output; `None` if this program was built without its database.
-fn store(output: &TableOutput) -> Option<Box<dyn Store>> {
+fn store(output: &TableOutput) -> Option<Box<dyn TableStore>> {
     match &output.address {
         #[cfg(feature = "sqlite")]
         Address::Sqlite(path) => Some(Box::new(sqlite::SqliteStore::new(output, path))),
@@ -244,13 +244,13 @@ fn store(output: &TableOutput) -> Option<Box<dyn Store>> {
 }
 
 impl Sink for TableSink {
-    fn look(&mut self) -> io::Result<Option<Standing>> {
-        let found = self.store.look().map_err(told)?.mark;
+    fn inspect(&mut self) -> io::Result<Option<Standing>> {
+        let found = self.store.inspect().map_err(io_error)?.mark;
         Ok(Some(found.map_or(Ok(Standing::New), |found| self.mark(&found).map(Standing::At))?))
     }
 
     fn take_over(&mut self) -> io::Result<Standing> {
-        let found = self.store.take_over().map_err(told)?;
+        let found = self.store.take_over().map_err(io_error)?;
         self.commits = found.commits;
         let Some(found) = found.mark else {
             // Documents from state stored elsewhere are passed as restored, and are missing in these new
@@ -265,13 +265,13 @@ impl Sink for TableSink {
     }
 
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
-        let there = self.store.clusters().map_err(told)?;
+        let there = self.store.clusters().map_err(io_error)?;
         self.clusters.correct(there);
         self.alive = Some(BTreeMap::new());
         // Without the deltas of the runs in between, the table would not add up to the pairs. It is filled
         // with the first correction, whose mark says that deltas are kept.
         self.changes.deltas_anew = self.keeps_deltas != self.kept_deltas;
-        self.store.pairs().map_err(told)
+        self.store.pairs().map_err(io_error)
     }
 
     fn wants_documents(&self) -> bool {
@@ -322,33 +322,33 @@ impl Sink for TableSink {
 ///
 /// # Errors
 /// If another run has taken the tables over.
-fn has_to_write(found: &Stand, own: &str, commits: i64) -> Result<bool, Failure> {
+fn must_write(found: &ProgressRow, own: &str, commits: i64) -> Result<bool, DatabaseFailure> {
     match found.commits - commits {
         more @ (0 | 1) if found.run == own => Ok(more == 0),
-        _ => Err(Failure::Refused(format!(
+        _ => Err(DatabaseFailure::Refused(format!(
             "another run ({}) has taken the tables over: this one writes no more",
             found.run
         ))),
     }
 }
 
-fn wrong(what: String) -> io::Error {
+fn invalid_data(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-fn told(failure: Failure) -> io::Error {
+fn io_error(failure: DatabaseFailure) -> io::Error {
     io::Error::other(failure)
 }
 
 /// Parses an id of a table.
-fn id(text: &str) -> Result<DocId, Failure> {
+fn id(text: &str) -> Result<DocId, DatabaseFailure> {
     DocId::new(text)
-        .ok_or_else(|| Failure::Refused("a table of the output holds an id that is none".to_owned()))
+        .ok_or_else(|| DatabaseFailure::Refused("a table of the output holds an id that is none".to_owned()))
 }
 
 /// Builds a pair from the columns of a table.
-fn pair(a: &str, b: &str, similarity: f64, evidence: Evidence) -> Result<DocPair, Failure> {
-    let same = || Failure::Refused("a table of the output pairs a document with itself".to_owned());
+fn pair(a: &str, b: &str, similarity: f64, evidence: Evidence) -> Result<DocPair, DatabaseFailure> {
+    let same = || DatabaseFailure::Refused("a table of the output pairs a document with itself".to_owned());
     let pair = Pair::new(id(a)?, id(b)?).ok_or_else(same)?;
     Ok(DocPair { pair, similarity: Similarity::clamped(similarity), evidence })
 }

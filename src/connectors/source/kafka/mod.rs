@@ -50,7 +50,7 @@ use texts::KafkaTexts;
 use super::{
     Announce, AsOf, EpochLimits, Gap, Look, Reader, Shape, Source, SourceError, Start, Texts, Tombstones,
 };
-use crate::broker::{Admin, Connection, Consumer, Failure, let_go};
+use crate::broker::{Admin, Connection, Consumer, KafkaFailure, close_in_background};
 use dupflow_core::backlog::Backlog;
 use dupflow_core::time::{Offsets, unix_milliseconds};
 
@@ -121,7 +121,7 @@ impl Kafka {
         format!("topic \"{}\"", self.topic)
     }
 
-    fn failed(&self, failure: &Failure) -> SourceError {
+    fn failed(&self, failure: &KafkaFailure) -> SourceError {
         SourceError::Failed { input: self.topic.as_str().into(), what: failure.to_string() }
     }
 
@@ -210,7 +210,7 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         if let Some(client) = self.0.take() {
-            let_go(client);
+            close_in_background(client);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::broker::{Admin, Failure};
+use crate::broker::{Admin, KafkaFailure};
 use crate::source::Tombstones;
 
 /// How long a tombstone stays if nothing else is set: the broker's own default.
@@ -13,12 +13,12 @@ const USUAL_STAY: Duration = Duration::from_hours(24);
 ///
 /// # Errors
 /// If no broker answers.
-pub(super) fn tombstones(admin: &Admin, topic: &str) -> Result<Option<Tombstones>, Failure> {
+pub(super) fn tombstones(admin: &Admin, topic: &str) -> Result<Option<Tombstones>, KafkaFailure> {
     let why = match admin.settings(topic, ["cleanup.policy", "delete.retention.ms"]) {
         Ok([Some(policy), stay]) => return Ok(read(&policy, stay.as_deref())),
         // The library has no error for a role that may not know them: it gives a list without entries.
         Ok([None, _]) => "the broker names none".to_owned(),
-        Err(Failure::Fatal(why)) => why,
+        Err(KafkaFailure::Fatal(why)) => why,
         Err(other) => return Err(other),
     };
     tracing::warn!(

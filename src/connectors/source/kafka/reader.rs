@@ -11,7 +11,7 @@ use rdkafka::message::{BorrowedMessage, Headers as _, Message as _};
 use rdkafka::topic_partition_list::Offset;
 
 use super::{Beginning, Held, Kafka, watch};
-use crate::broker::{Failure, code_of, named};
+use crate::broker::{KafkaFailure, code_of, topic_by_name};
 use crate::mark::Topic;
 use crate::source::{
     BadRecords, Batch, Closed, KeyedRecord, Payload, Queue, Reader, Records, Refused, SourceError,
@@ -243,7 +243,7 @@ impl Reading<'_> {
     /// processes too. Without an answer it is done the next time.
     fn look(&mut self) -> Result<(), SourceError> {
         let (at, client) = (unix_milliseconds(), self.client.get());
-        if let Ok(Some(now)) = named(client, &self.kafka.topic, END) {
+        if let Ok(Some(now)) = topic_by_name(client, &self.kafka.topic, END) {
             let first = self.topic.get_or_insert_with(|| now.clone());
             if !first.is(&now) {
                 let what = format!(
@@ -339,13 +339,13 @@ impl Reading<'_> {
         if matches!(code, Some(RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange)) {
             return self.find_lost();
         }
-        match Failure::of(error, &self.kafka.what()) {
+        match KafkaFailure::from_error(error, &self.kafka.what()) {
             // The broker has logged it, or will go on.
-            Failure::Retriable(_) | Failure::Fenced(_) => Ok(()),
+            KafkaFailure::Retriable(_) | KafkaFailure::Fenced(_) => Ok(()),
             // A group is a name only.
-            Failure::Fatal(_) if code == Some(RDKafkaErrorCode::GroupAuthorizationFailed) => Ok(()),
-            Failure::Absent(_) => self.find_topic(),
-            fatal @ Failure::Fatal(_) => {
+            KafkaFailure::Fatal(_) if code == Some(RDKafkaErrorCode::GroupAuthorizationFailed) => Ok(()),
+            KafkaFailure::Absent(_) => self.find_topic(),
+            fatal @ KafkaFailure::Fatal(_) => {
                 let told = self.client.get().context().last().filter(|last| !last.is_retriable());
                 Err(self.kafka.failed(&told.unwrap_or(fatal)))
             }
@@ -398,7 +398,7 @@ impl Reading<'_> {
     }
 
     fn failed(&self, error: &KafkaError) -> SourceError {
-        self.kafka.failed(&Failure::of(error, &self.kafka.what()))
+        self.kafka.failed(&KafkaFailure::from_error(error, &self.kafka.what()))
     }
 
     /// Hands over what waits; a partition that waits for a line is paused, and resumed once it has crossed

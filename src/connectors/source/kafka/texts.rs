@@ -15,7 +15,7 @@ use rdkafka::topic_partition_list::Offset;
 
 use super::reader::put;
 use super::{Beginning, Held, Kafka};
-use crate::broker::{Failure, code_of};
+use crate::broker::{KafkaFailure, code_of};
 use crate::source::SourceError;
 use crate::source::batch::Records;
 use crate::source::shapes::ShapeReader;
@@ -67,7 +67,9 @@ impl KafkaTexts {
                 "{place} is not there: the partition ends before offset {end}, it has been made anew"
             )));
         }
-        let unread = |error: &KafkaError| NoText::Failed(Failure::of(error, &self.kafka.what()).to_string());
+        let unread = |error: &KafkaError| {
+            NoText::Failed(KafkaFailure::from_error(error, &self.kafka.what()).to_string())
+        };
         let mut list = TopicPartitionList::new();
         let number = i32::try_from(partition).unwrap_or(i32::MAX);
         let added =
@@ -98,7 +100,7 @@ impl KafkaTexts {
                     if is_lost {
                         return Err(NoText::Gone(format!("{place} has expired")));
                     }
-                    if !Failure::of(&error, &self.kafka.what()).is_retriable() {
+                    if !KafkaFailure::from_error(&error, &self.kafka.what()).is_retriable() {
                         return Err(unread(&error));
                     }
                 }

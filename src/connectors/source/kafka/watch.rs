@@ -17,7 +17,7 @@ use rdkafka::consumer::Consumer as _;
 use rdkafka::topic_partition_list::Offset;
 
 use super::{Held, Kafka};
-use crate::broker::Failure;
+use crate::broker::KafkaFailure;
 use crate::source::SourceError;
 use dupflow_core::backlog::{Backlog, Waiting};
 use dupflow_core::time::{Clock, SystemClock};
@@ -86,13 +86,13 @@ fn look(kafka: &Kafka, ended: &Receiver<()>) -> Result<(), SourceError> {
 }
 
 /// The end of each partition, as the client sees it.
-fn ends(kafka: &Kafka, client: &Held, partitions: &[u32]) -> Result<BTreeMap<u32, u64>, Failure> {
+fn ends(kafka: &Kafka, client: &Held, partitions: &[u32]) -> Result<BTreeMap<u32, u64>, KafkaFailure> {
     if partitions.is_empty() {
         return Ok(BTreeMap::new());
     }
     // Serves the client, which reads nothing.
     drop(client.get().poll(Duration::ZERO));
-    let failed = |error| Failure::of(&error, &kafka.what());
+    let failed = |error| KafkaFailure::from_error(&error, &kafka.what());
     let mut asked = TopicPartitionList::new();
     for partition in partitions {
         let number = i32::try_from(*partition).unwrap_or(i32::MAX);

@@ -54,7 +54,7 @@ use reader::TableReader;
 
 use super::texts::FoundText;
 use super::{EpochLimits, Format, Look, NoText, Reader, Shape, Source, SourceError, Texts};
-use crate::database::{Address, Failure, patiently};
+use crate::database::{Address, DatabaseFailure, retry_until_reachable};
 use crate::feed::BadRecord;
 use dupflow_core::doc::{DocId, FIELD_SEPARATOR, Position, without_separators};
 use dupflow_core::time::Offsets;
@@ -163,24 +163,24 @@ pub(super) trait Rows: Send {
 
     /// The greatest order that counts: of times, the time by the clock of the database; of numbers, the
     /// greatest in the table, 0 if there is none.
-    fn latest(&mut self) -> Result<u64, Failure>;
+    fn latest(&mut self) -> Result<u64, DatabaseFailure>;
 
     /// The next rows by (order, id), at most as many as a page has, and at most [`PAGE_BYTES`] but for the
     /// last of them; none where the table has ended. With `from` those from there on, without those behind
     /// the last one that was given.
-    fn page(&mut self, from: Option<u64>) -> Result<Page, Failure>;
+    fn page(&mut self, from: Option<u64>) -> Result<Page, DatabaseFailure>;
 
     /// The row of an id, if there is one.
-    fn row(&mut self, id: &str) -> Result<Option<Row>, Failure>;
+    fn row(&mut self, id: &str) -> Result<Option<Row>, DatabaseFailure>;
 
     /// How many rows are not seen: without an id or an order, or with one from before 0.
-    fn unseen(&mut self) -> Result<u64, Failure>;
+    fn unseen(&mut self) -> Result<u64, DatabaseFailure>;
 
     /// How many rows there are.
-    fn count(&mut self) -> Result<u64, Failure>;
+    fn count(&mut self) -> Result<u64, DatabaseFailure>;
 
     /// Whether anything may have changed since the last call.
-    fn has_changed(&mut self) -> Result<bool, Failure>;
+    fn has_changed(&mut self) -> Result<bool, DatabaseFailure>;
 }
 
 /// Where the columns that need not be there stand among those that are selected, behind order, id and text.
@@ -211,13 +211,13 @@ impl Table {
     }
 
     /// All columns that are not among those that are there.
-    fn find(&self, found: &[String], same: impl Fn(&str, &str) -> bool) -> Result<(), Failure> {
+    fn find(&self, found: &[String], same: impl Fn(&str, &str) -> bool) -> Result<(), DatabaseFailure> {
         let missing = self.columns().filter(|(_, name)| !found.iter().any(|there| same(there, name)));
         let one = |(key, name)| {
             format!("{key}: {} has no column \"{name}\", its columns are {}", self.name(), found.join(", "))
         };
         let missing: Vec<String> = missing.map(one).collect();
-        if missing.is_empty() { Ok(()) } else { Err(Failure::Refused(missing.join("\n"))) }
+        if missing.is_empty() { Ok(()) } else { Err(DatabaseFailure::Refused(missing.join("\n"))) }
     }
 
     /// What stands behind FROM; its rows are called `source`.
@@ -237,14 +237,14 @@ impl Table {
     }
 
     /// Reaches it, and looks whether its columns are what they have to be.
-    fn reach(&self) -> Result<Box<dyn Rows>, Failure> {
+    fn reach(&self) -> Result<Box<dyn Rows>, DatabaseFailure> {
         match &self.address {
             #[cfg(feature = "sqlite")]
             Address::Sqlite(path) => Ok(Box::new(sqlite::SqliteRows::reach(self, path)?)),
             #[cfg(feature = "postgres")]
             Address::Postgres(url) => Ok(Box::new(postgres::PostgresRows::reach(self, url)?)),
             #[cfg(not(all(feature = "sqlite", feature = "postgres")))]
-            _ => Err(Failure::Refused("this dupflow was built without this database".to_owned())),
+            _ => Err(DatabaseFailure::Refused("this dupflow was built without this database".to_owned())),
         }
     }
 
@@ -252,7 +252,7 @@ impl Table {
     ///
     /// # Errors
     /// That it cannot be read, or not as it is configured.
-    pub fn examine(&self) -> Result<String, Failure> {
+    pub fn examine(&self) -> Result<String, DatabaseFailure> {
         let mut rows = self.reach()?;
         let (count, unseen) = (rows.count()?, rows.unseen()?);
         let order = match rows.order() {
@@ -263,7 +263,7 @@ impl Table {
         Ok(format!("reads {}: {count} rows, in order of {order}{seen}", self.name()))
     }
 
-    fn failed(&self, failure: &Failure) -> SourceError {
+    fn failed(&self, failure: &DatabaseFailure) -> SourceError {
         SourceError::Failed { input: self.name().into(), what: failure.to_string() }
     }
 
@@ -296,8 +296,8 @@ impl Source for Table {
 
     fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {
         let look = || self.reach().and_then(|mut rows| rows.unseen());
-        let unseen =
-            patiently(&self.name(), Some(self.patience), look).map_err(|failure| self.failed(&failure))?;
+        let unseen = retry_until_reachable(&self.name(), Some(self.patience), look)
+            .map_err(|failure| self.failed(&failure))?;
         if unseen > 0 {
             tracing::warn!(rows = unseen, "{}: rows are {UNSEEN}", self.name());
         }
@@ -355,7 +355,7 @@ impl TableTexts {
 
 impl Texts for TableTexts {
     fn text(&mut self, id: &DocId, position: Position) -> Result<FoundText, NoText> {
-        let failed = |failure: Failure| NoText::Failed(failure.to_string());
+        let failed = |failure: DatabaseFailure| NoText::Failed(failure.to_string());
         let mut rows = match self.rows.take() {
             Some(rows) => rows,
             None => self.table.reach().map_err(failed)?,

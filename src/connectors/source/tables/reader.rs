@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::seen::Seen;
 use super::{Page, Row, Rows, Table};
-use crate::database::Failure;
+use crate::database::DatabaseFailure;
 use crate::feed::BadRecord;
 use crate::source::batch::Records;
 use crate::source::{
@@ -41,7 +41,7 @@ pub(super) struct Reading {
 /// What ends a round early.
 pub(super) enum End {
     Closed,
-    Away(Failure),
+    Away(DatabaseFailure),
     Failed(SourceError),
 }
 
@@ -70,7 +70,7 @@ impl Reading {
         Self { table, input, shape, told: begin, greatest, seen: Seen::default(), pushed: false, rows: None }
     }
 
-    fn failed(&self, failure: Failure) -> End {
+    fn failed(&self, failure: DatabaseFailure) -> End {
         if failure.is_retriable() { End::Away(failure) } else { End::Failed(self.table.failed(&failure)) }
     }
 

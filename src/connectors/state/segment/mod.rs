@@ -15,8 +15,8 @@ mod write;
 
 use serde::{Deserialize, Serialize};
 
-pub(super) use read::Segment;
-pub(super) use write::{Writer, write_delta};
+pub(super) use read::SegmentReader;
+pub(super) use write::{SegmentWriter, write_delta};
 
 use super::frame::Magic;
 
@@ -40,7 +40,7 @@ pub(super) struct SegmentFile {
 
 /// An entry of the footer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Block {
+struct BlockEntry {
     shard: u8,
     /// Offset in the file.
     offset: u64,
@@ -50,7 +50,7 @@ struct Block {
     checksum: u64,
 }
 
-impl Block {
+impl BlockEntry {
     const BYTES: usize = 33;
 
     fn encode(&self, to: &mut Vec<u8>) {
@@ -80,17 +80,17 @@ impl Block {
 mod tests {
     use super::*;
     use crate::state::error::StateError;
-    use crate::state::files::Files;
+    use crate::state::files::StateFiles;
     use crate::state::ids::{SHARDS, id_hash, shard_of};
-    use crate::state::store::Memory;
+    use crate::state::store::MemoryStore;
     use dupflow_core::codec::Changes;
 
-    fn files() -> Files {
-        Files::new(Box::new(Memory::default()))
+    fn files() -> StateFiles {
+        StateFiles::new(Box::new(MemoryStore::default()))
     }
 
     /// Ids and lengths of values, shard by shard.
-    fn read(segment: &Segment) -> Vec<(Vec<u8>, Option<usize>)> {
+    fn read(segment: &SegmentReader) -> Vec<(Vec<u8>, Option<usize>)> {
         let mut found = Vec::new();
         for shard in 0..SHARDS {
             let each = |record: dupflow_core::codec::Record<'_>| {
@@ -116,7 +116,7 @@ mod tests {
         let file = write_delta(&files, "delta".to_owned(), &changes).unwrap().unwrap();
         assert_eq!((file.records, file.ended), (3, 1));
         assert_eq!(file.bytes, files.get("delta").unwrap().len() as u64);
-        let mut found = read(&Segment::open(&files, &file).unwrap());
+        let mut found = read(&SegmentReader::open(&files, &file).unwrap());
         found.sort_unstable();
         assert_eq!(found, [(b"a".to_vec(), Some(8)), (b"b".to_vec(), None), (b"c".to_vec(), Some(0))]);
     }
@@ -125,7 +125,7 @@ mod tests {
     fn without_a_record_there_is_no_file() {
         let files = files();
         assert_eq!(write_delta(&files, "delta".to_owned(), &[Changes::default()]).unwrap(), None);
-        assert_eq!(Writer::new(&files, "base".to_owned()).unwrap().finish().unwrap(), None);
+        assert_eq!(SegmentWriter::new(&files, "base".to_owned()).unwrap().finish().unwrap(), None);
         assert!(files.list().unwrap().is_empty());
     }
 
@@ -148,7 +148,7 @@ mod tests {
         let files = files();
         let file = write_delta(&files, "delta".to_owned(), &[changes]).unwrap().unwrap();
         assert!(file.bytes > 15_000_000, "{file:?}");
-        let mut found = read(&Segment::open(&files, &file).unwrap());
+        let mut found = read(&SegmentReader::open(&files, &file).unwrap());
         found.sort_unstable();
         expected.sort_unstable();
         expected.dedup();

@@ -1,10 +1,10 @@
 //! Writing a segment, block by block.
 
-use super::{Block, MAGIC, SegmentFile};
+use super::{BlockEntry, MAGIC, SegmentFile};
 use crate::state::error::StateError;
-use crate::state::files::Files;
+use crate::state::files::StateFiles;
 use crate::state::frame;
-use crate::state::ids::{SHARDS, Seen, id_hash, shard_of};
+use crate::state::ids::{IdSet, SHARDS, id_hash, shard_of};
 use crate::state::store::Upload;
 use dupflow_core::codec::{Changes, Record};
 use dupflow_core::hash;
@@ -13,13 +13,13 @@ use dupflow_core::hash;
 const BLOCK_BYTES: usize = 1 << 20;
 
 /// A segment being written. If it is dropped before `finish`, no file remains.
-pub(in crate::state) struct Writer<'f> {
-    files: &'f Files,
+pub(in crate::state) struct SegmentWriter<'f> {
+    files: &'f StateFiles,
     name: String,
     upload: Box<dyn Upload + 'f>,
     /// Bytes written.
     written: u64,
-    blocks: Vec<Block>,
+    blocks: Vec<BlockEntry>,
     shard: u8,
     /// The open block, and the counts of its records.
     open: Vec<u8>,
@@ -27,8 +27,8 @@ pub(in crate::state) struct Writer<'f> {
     ended: u32,
 }
 
-impl<'f> Writer<'f> {
-    pub(in crate::state) fn new(files: &'f Files, name: String) -> Result<Self, StateError> {
+impl<'f> SegmentWriter<'f> {
+    pub(in crate::state) fn new(files: &'f StateFiles, name: String) -> Result<Self, StateError> {
         let mut upload = files.create(&name)?;
         let head = frame::head(&MAGIC);
         upload.write(&head).map_err(files.failed(&name))?;
@@ -67,7 +67,7 @@ impl<'f> Writer<'f> {
         }
         self.upload.write(&self.open).map_err(self.files.failed(&self.name))?;
         let bytes = self.open.len() as u64;
-        self.blocks.push(Block {
+        self.blocks.push(BlockEntry {
             shard: self.shard,
             offset: self.written,
             bytes,
@@ -107,7 +107,7 @@ impl<'f> Writer<'f> {
 
 /// Writes changes as a segment, the last one of each id. Without a record, returns `None` and leaves no file.
 pub(in crate::state) fn write_delta(
-    files: &Files,
+    files: &StateFiles,
     name: String,
     changes: &[Changes],
 ) -> Result<Option<SegmentFile>, StateError> {
@@ -119,8 +119,8 @@ pub(in crate::state) fn write_delta(
     if shards.iter().all(Vec::is_empty) {
         return Ok(None);
     }
-    let mut writer = Writer::new(files, name)?;
-    let mut seen = Seen::default();
+    let mut writer = SegmentWriter::new(files, name)?;
+    let mut seen = IdSet::default();
     for (shard, records) in (0..SHARDS).zip(&shards) {
         seen.clear();
         for (hash, record) in records.iter().rev() {

@@ -34,11 +34,11 @@ impl Folder {
         sync_folder(&self.path)
     }
 
-    fn part<'s>(&'s self, name: &str) -> io::Result<Part<'s>> {
+    fn create_temporary<'s>(&'s self, name: &str) -> io::Result<TemporaryFile<'s>> {
         // Another owner may be writing a file of the same name.
         let path = self.path.join(format!("{name}.{:016x}{PART}", rand::random::<u64>()));
         let file = File::create_new(&path)?;
-        Ok(Part { folder: self, name: name.to_owned(), path, file, is_placed: false })
+        Ok(TemporaryFile { folder: self, name: name.to_owned(), path, file, is_placed: false })
     }
 }
 
@@ -53,11 +53,11 @@ impl Store for Folder {
     }
 
     fn create<'s>(&'s self, name: &str) -> io::Result<Box<dyn Upload + 's>> {
-        Ok(Box::new(self.part(name)?))
+        Ok(Box::new(self.create_temporary(name)?))
     }
 
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<bool> {
-        let mut part = self.part(name)?;
+        let mut part = self.create_temporary(name)?;
         part.write(bytes)?;
         part.file.sync_all()?;
         match fs::hard_link(&part.path, self.path.join(name)) {
@@ -126,7 +126,7 @@ impl Store for Folder {
 }
 
 /// A file under its temporary name.
-struct Part<'s> {
+struct TemporaryFile<'s> {
     folder: &'s Folder,
     name: String,
     path: PathBuf,
@@ -135,7 +135,7 @@ struct Part<'s> {
     is_placed: bool,
 }
 
-impl Upload for Part<'_> {
+impl Upload for TemporaryFile<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)
     }
@@ -148,7 +148,7 @@ impl Upload for Part<'_> {
     }
 }
 
-impl Drop for Part<'_> {
+impl Drop for TemporaryFile<'_> {
     fn drop(&mut self) {
         if !self.is_placed {
             // If it cannot be removed now, the next owner removes it.

@@ -13,7 +13,7 @@ use std::io;
 use std::ops::Range;
 
 pub use folder::Folder;
-pub use memory::Memory;
+pub use memory::MemoryStore;
 #[cfg(feature = "object-store")]
 pub use objects::Objects;
 
@@ -131,7 +131,7 @@ pub fn at(location: &str) -> Result<Box<dyn Store>, StateError> {
         None => Ok(Box::new(Folder::new(location))),
         Some(("file", path)) => Ok(Box::new(Folder::new(path))),
         #[cfg(feature = "object-store")]
-        Some(_) => Ok(Box::new(Objects::at(location).map_err(|error| refused(error.to_string()))?)),
+        Some(_) => Ok(Box::new(Objects::from_url(location).map_err(|error| refused(error.to_string()))?)),
         #[cfg(not(feature = "object-store"))]
         Some((scheme, _)) => Err(refused(format!(
             "expected a path or \"file://\", found \"{scheme}://\", which needs the feature \"object-store\""
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     /// The behaviour required of every store.
-    fn complies(store: &dyn Store) {
+    fn meets_the_contract(store: &dyn Store) {
         drop(store.own().unwrap());
         assert_eq!(store.list().unwrap(), [""; 0]);
         store.put("a", b"first").unwrap();
@@ -197,20 +197,20 @@ mod tests {
     }
 
     #[test]
-    fn every_store_complies() {
-        complies(&Memory::default());
+    fn every_store_meets_the_contract() {
+        meets_the_contract(&MemoryStore::default());
         let folder = tempfile::tempdir().unwrap();
         let inner = folder.path().join("made/when/owned");
-        complies(&Folder::new(&inner));
+        meets_the_contract(&Folder::new(&inner));
         #[cfg(feature = "object-store")]
         {
             use object_store::{local::LocalFileSystem, memory::InMemory, path::Path};
             use std::sync::Arc;
             let local = LocalFileSystem::new_with_prefix(folder.path()).unwrap().with_fsync(true);
             let objects = |store, place: &str| Objects::new(store, Path::from(place), place).unwrap();
-            complies(&objects(Arc::new(local), "objects"));
-            complies(&objects(Arc::new(InMemory::new()), "some/prefix"));
-            complies(at("memory:///prefix").unwrap().as_ref());
+            meets_the_contract(&objects(Arc::new(local), "objects"));
+            meets_the_contract(&objects(Arc::new(InMemory::new()), "some/prefix"));
+            meets_the_contract(at("memory:///prefix").unwrap().as_ref());
         }
     }
 

@@ -44,7 +44,7 @@ impl Objects {
     }
 
     /// The store at a URL; settings that it lacks are read from the environment.
-    pub(super) fn at(location: &str) -> io::Result<Self> {
+    pub(super) fn from_url(location: &str) -> io::Result<Self> {
         let url = Url::parse(location).map_err(io::Error::other)?;
         let variables = env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
@@ -80,7 +80,12 @@ impl Store for Objects {
     }
 
     fn create<'s>(&'s self, name: &str) -> io::Result<Box<dyn Upload + 's>> {
-        Ok(Box::new(Parts { objects: self, path: self.path(name), buffer: Vec::new(), multipart: None }))
+        Ok(Box::new(MultipartFile {
+            objects: self,
+            path: self.path(name),
+            buffer: Vec::new(),
+            multipart: None,
+        }))
     }
 
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<bool> {
@@ -135,14 +140,14 @@ impl Store for Objects {
 }
 
 /// A file being uploaded: in one request if it is small, otherwise in parts.
-struct Parts<'s> {
+struct MultipartFile<'s> {
     objects: &'s Objects,
     path: Path,
     buffer: Vec<u8>,
     multipart: Option<Box<dyn MultipartUpload>>,
 }
 
-impl Parts<'_> {
+impl MultipartFile<'_> {
     /// Uploads the buffer as a part.
     fn put_part(&mut self) -> io::Result<()> {
         let multipart = match &mut self.multipart {
@@ -154,7 +159,7 @@ impl Parts<'_> {
     }
 }
 
-impl Upload for Parts<'_> {
+impl Upload for MultipartFile<'_> {
     fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         // Some object stores require all parts except the last to have the same size.
         while self.buffer.len() + bytes.len() >= PART_BYTES {
@@ -184,7 +189,7 @@ impl Upload for Parts<'_> {
     }
 }
 
-impl Drop for Parts<'_> {
+impl Drop for MultipartFile<'_> {
     fn drop(&mut self) {
         if let Some(multipart) = &mut self.multipart {
             // If it cannot be aborted now, a lifecycle rule of the bucket must remove it.

@@ -6,9 +6,9 @@ use std::path::Path;
 /// A password, a token or a key. `Debug` shows `***`, and there is no `Display`: only [`Self::reveal`]
 /// returns the text.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub struct Credential(String);
 
-impl Secret {
+impl Credential {
     /// Hides a text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
@@ -18,24 +18,24 @@ impl Secret {
     pub fn reveal(&self) -> &str {
         &self.0
     }
-}
 
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
+    /// Reads a credential from a file, without the white space at its end.
+    ///
+    /// # Errors
+    /// What is wrong with the file, without its contents.
+    pub fn from_file(path: &Path) -> Result<Self, String> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| format!("the file {path:?} cannot be read: {error}"))?;
+        match text.trim_end() {
+            "" => Err(format!("the file {path:?} is empty")),
+            secret => Ok(Self::new(secret)),
+        }
     }
 }
 
-/// Reads a secret from a file, without the white space at its end.
-///
-/// # Errors
-/// What is wrong with the file, without its contents.
-pub fn from_file(path: &Path) -> Result<Secret, String> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| format!("the file {path:?} cannot be read: {error}"))?;
-    match text.trim_end() {
-        "" => Err(format!("the file {path:?} is empty")),
-        secret => Ok(Secret::new(secret)),
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
     }
 }
 
@@ -44,8 +44,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_not_shown() {
-        let secret = Secret::new("hunter2");
+    fn debug_hides_a_credential() {
+        let secret = Credential::new("hunter2");
         assert_eq!(
             (format!("{secret:?}"), format!("{:?}", Some(&secret))),
             ("***".into(), "Some(***)".into())
@@ -54,15 +54,15 @@ mod tests {
     }
 
     #[test]
-    fn files_hold_secrets() {
+    fn credentials_are_read_from_files() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("password");
         std::fs::write(&path, " two words \r\n").unwrap();
-        assert_eq!(from_file(&path).unwrap().reveal(), " two words");
+        assert_eq!(Credential::from_file(&path).unwrap().reveal(), " two words");
         std::fs::write(&path, "\n").unwrap();
-        assert!(from_file(&path).unwrap_err().ends_with("is empty"));
+        assert!(Credential::from_file(&path).unwrap_err().ends_with("is empty"));
         assert!(
-            from_file(Path::new("/nowhere/at/all"))
+            Credential::from_file(Path::new("/nowhere/at/all"))
                 .unwrap_err()
                 .contains("\"/nowhere/at/all\" cannot be read")
         );
