@@ -25,11 +25,11 @@
 //! Guarantees against each kind of failure, and the formats byte by byte, are in `docs/state.md`.
 //!
 //! ```
-//! use dupflow_core::codec::Changes;
-//! use dupflow_connectors::state::{Memory, StatePosition, State, StateError};
+//! use dupflow_connectors::state::{MemoryStore, StatePosition, StateError, StoredState};
+//! use dupflow_core::doc::changes::Changes;
 //!
-//! let store = Memory::default();
-//! let mut state = State::open(Box::new(store.clone()))?;
+//! let store = MemoryStore::default();
+//! let mut state = StoredState::open(Box::new(store.clone()))?;
 //! let mut changes = Changes::default();
 //! changes.put(b"a", b"1");
 //! changes.put(b"b", b"2");
@@ -37,7 +37,7 @@
 //! saved.mark.progress.epoch = 1;
 //! state.publish(&saved, &[changes])?;
 //!
-//! let mut later = State::open(Box::new(store))?;
+//! let mut later = StoredState::open(Box::new(store))?;
 //! let snapshot = later.latest(u64::MAX)?.expect("it was published");
 //! let mut documents = 0;
 //! snapshot.read(1 << 20, |slice| Ok::<_, StateError>(documents += slice.iter().count()))?;
@@ -78,7 +78,7 @@ use manifest::{DeltaFile, Manifest};
 use segment::SegmentFile;
 use tables::FrequencyTables;
 
-use dupflow_core::codec::Changes;
+use dupflow_core::doc::changes::Changes;
 use dupflow_core::time::Epoch;
 
 /// Attempts to write the first manifest while other owners open the state at the same time.

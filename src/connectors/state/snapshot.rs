@@ -8,7 +8,7 @@ use super::files::StateFiles;
 use super::ids::{IdSet, id_hash};
 use super::manifest::{GROUPS, Manifest, StatePosition, shards_of};
 use super::segment::SegmentReader;
-use dupflow_core::codec::{Changes, Record};
+use dupflow_core::doc::changes::{Changes, Record};
 
 /// The state as of one publish. Readable while the files of its manifest exist: until two later manifests are
 /// published.

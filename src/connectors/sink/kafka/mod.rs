@@ -66,8 +66,8 @@ use crate::broker::{Admin, Connection, KEEPS_ALL, KEEPS_MARKS, KafkaFailure, Top
 use crate::mark::{Mark, Standing, Topic};
 use dupflow_core::cluster::{Clusters, Report};
 use dupflow_core::doc::Letter;
-use dupflow_core::metrics::Metrics;
 use dupflow_core::pair::{Delta, DocPair, Evidence};
+use dupflow_core::run::metrics::Metrics;
 use dupflow_core::time::{Epoch, Progress};
 
 /// How long [`Sink::inspect`] waits for open transactions. Those of a healthy run end sooner.

@@ -5,7 +5,7 @@ use crate::state::error::StateError;
 use crate::state::files::StateFiles;
 use crate::state::frame;
 use crate::state::ids::SHARDS;
-use dupflow_core::codec::{Record, Records};
+use dupflow_core::doc::changes::{Record, Records};
 use dupflow_core::hash;
 
 /// A file of up to this many bytes, inclusive, is read at once and kept in memory while open; a larger one is
