@@ -34,7 +34,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("changed::deltas_have_expired", deltas_have_expired),
     ("changed::a_partition_added_while_running", a_partition_added_while_running),
     ("changed::a_partition_added_between_two_runs", a_partition_added_between_two_runs),
-    ("changed::records_expire_between_two_runs_with_state", a_long_weekend),
+    ("changed::records_expire_between_two_runs_with_state", records_expire_between_two_runs_with_state),
     ("changed::an_interrupted_correction", an_interrupted_correction),
 ];
 

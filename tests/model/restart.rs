@@ -83,11 +83,11 @@ impl Sink for Ends {
 #[derive(Default)]
 pub(crate) struct Place {
     pub(crate) sink: Arc<Mutex<MemorySink>>,
-    pub(crate) state: Option<state::MemorySink>,
+    pub(crate) state: Option<state::MemoryStore>,
 }
 
 /// What was kept there.
-pub(crate) fn open(store: &state::MemorySink) -> StoredState {
+pub(crate) fn open(store: &state::MemoryStore) -> StoredState {
     StoredState::open(Box::new(store.clone())).unwrap()
 }
 
@@ -250,7 +250,7 @@ pub(crate) fn through_ends(
     seed: u64,
     ids_move: bool,
 ) -> Place {
-    let mut place = Place { state: keeps.then(state::MemorySink::default), ..Place::default() };
+    let mut place = Place { state: keeps.then(state::MemoryStore::default), ..Place::default() };
     let limits = EpochLimits { records: Some(1 + mix(seed) % 9), ..EpochLimits::default() };
     for n in 0..40 {
         let random = mix(seed ^ (n << 32));
@@ -266,7 +266,7 @@ pub(crate) fn through_ends(
         };
         if random >> 16 & 7 == 0 && keeps && plan.scheme.live().is_none() {
             // What was kept is lost: all is read again.
-            place.state = Some(state::MemorySink::default());
+            place.state = Some(state::MemoryStore::default());
         }
         match live(&place, plan, parts, life) {
             Ok(_) => return place,
@@ -341,7 +341,7 @@ fn a_restart_takes_the_documents_that_were_kept() {
         .collect();
     let parts = partitions(&history, 2, 1);
     let plan = Plan::load("minhash", &[]).unwrap();
-    let place = Place { state: Some(state::MemorySink::default()), ..Place::default() };
+    let place = Place { state: Some(state::MemoryStore::default()), ..Place::default() };
     let life = Life {
         workers: 2,
         readers: 1,
