@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dupflow::config::{Deployment, Plan};
-use dupflow::connectors::feed::{BadRecord, Names, Parser};
-use dupflow::connectors::source::{
-    BadRecords, Batch, Decoder, FileFormat, Format, Input, KeyedRecord, Layout, OnError, Payload, Records,
-    Shape, SourceError, for_each_event,
-};
+use dupflow::connectors::formats::BadRecord;
+use dupflow::connectors::formats::feed::{Names, Parser};
+use dupflow::connectors::formats::{FileFormat, Format, KeyedRecord, Layout, Records, Shape};
+use dupflow::connectors::inputs::{Input, for_each_event};
+use dupflow::connectors::intake::{BadRecords, Batch, Decoder, OnError, Payload, SourceError};
 use dupflow::connectors::state::{MemoryStore, StatePosition, Store, StoredState, verify};
 use dupflow::core::doc::changes::Changes;
 use dupflow::core::doc::{DocEvent, Position};

@@ -10,7 +10,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use dupflow::connectors::broker::{Admin, Connection, Credential, Producer, TopicRequest};
+use dupflow::connectors::credential::Credential;
+use dupflow::connectors::kafka::broker::{Admin, Connection, Producer, TopicRequest};
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;

@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dupflow::connectors::formats::{Format, Shape};
+use dupflow::connectors::intake::{FoundText, NoText, Source as _, Texts};
+use dupflow::connectors::kafka::{Kafka, Start};
 use dupflow::connectors::mark::{Mark, Standing};
 use dupflow::connectors::sink::{KafkaOutput, KafkaSink, OutputEnvelope, Sink};
-use dupflow::connectors::source::{Format, FoundText, Kafka, NoText, Shape, Source as _, Start, Texts};
 use dupflow::core::cluster::{ClusterKind, Clusters, Report};
 use dupflow::core::doc::{DocId, Position};
 use dupflow::core::oracle;
@@ -350,7 +352,7 @@ fn missing_texts_have_a_reason(broker: &Broker) {
     assert_eq!(text_at("b", 1), "offset 1 has expired: the partition holds what comes from offset 2 on");
     assert_eq!(text_at("c", 2), "three");
     // No broker at this address: the text is unavailable now, and may be available later.
-    let nowhere = dupflow::connectors::broker::Connection {
+    let nowhere = dupflow::connectors::kafka::broker::Connection {
         brokers: "127.0.0.1:1".to_owned(),
         patience: Duration::from_millis(300),
         ..broker.connection()

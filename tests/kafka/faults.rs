@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dupflow::connectors::broker::Credential;
+use dupflow::connectors::credential::Credential;
 use rdkafka::producer::Producer as _;
 
 use crate::Test;

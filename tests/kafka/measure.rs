@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use dupflow::connectors::intake::{EpochLimits, Queue, Room, Source as _, Taken};
+use dupflow::connectors::kafka::Start;
 use dupflow::connectors::mark::Mark;
 use dupflow::connectors::sink::{KafkaOutput, KafkaSink, OutputEnvelope, Sink as _};
-use dupflow::connectors::source::{EpochLimits, Queue, Room, Source as _, Start, Taken};
 use dupflow::core::doc::DocId;
 use dupflow::core::pair::{Delta, DocPair, Evidence, Pair, Similarity};
 use dupflow::core::time::{Progress, SystemClock};

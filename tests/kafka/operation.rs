@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use dupflow::connectors::broker::{KEEPS_ALL, TopicRequest};
+use dupflow::connectors::kafka::broker::{KEEPS_ALL, TopicRequest};
 use rdkafka::TopicPartitionList;
 use rdkafka::consumer::Consumer as _;
 use rdkafka::topic_partition_list::Offset;
@@ -158,7 +158,7 @@ fn committed_offset(broker: &Broker, group: &str, topic: &str) -> Option<i64> {
     list.add_partition(topic, 0);
     let found = reader.committed_offsets(list, BOUND).unwrap();
     let offset = found.find_partition(topic, 0).unwrap().offset();
-    dupflow::connectors::broker::close_in_background(reader);
+    dupflow::connectors::kafka::broker::close_in_background(reader);
     match offset {
         Offset::Offset(offset) => Some(offset),
         _ => None,
@@ -188,7 +188,7 @@ fn offsets_are_committed_to_the_group(broker: &Broker) {
     output.until(&mut run, &["a b", "a c", "b c", "d e"]);
     run.stop();
     assert_eq!(committed_offset(broker, &group, &scene.input), Some(5));
-    dupflow::connectors::broker::close_in_background(other);
+    dupflow::connectors::kafka::broker::close_in_background(other);
 }
 
 fn topics_are_created_durable(broker: &Broker) {

@@ -5,10 +5,11 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use dupflow::connectors::source::{
-    Ahead, BadRecords, Decoder, EpochLimits, Format, Kafka, Line, Queue, Room, Shape, Source, SourceError,
-    Start, Taken,
+use dupflow::connectors::formats::{Format, Shape};
+use dupflow::connectors::intake::{
+    Ahead, BadRecords, Decoder, EpochLimits, Line, Queue, Room, Source, SourceError, Taken,
 };
+use dupflow::connectors::kafka::{Kafka, Start};
 use dupflow::core::time::{Epoch, LiveFrom, Offsets, SystemClock};
 
 use crate::broker::{BOUND, Broker};

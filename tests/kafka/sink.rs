@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use dupflow::connectors::kafka::Start;
 use dupflow::connectors::mark::{Mark, Standing};
 use dupflow::connectors::sink::{KafkaOutput, KafkaSink, OutputEnvelope, Sink};
-use dupflow::connectors::source::Start;
 use dupflow::core::doc::{DocId, Letter, Position};
 use dupflow::core::pair::{Delta, DocPair, Evidence, Pair, Similarity};
 use dupflow::core::time::{Progress, TableInForce};
@@ -160,7 +160,7 @@ fn deltas_letters_and_marks(broker: &Broker) {
         (found[2].1.as_ref().unwrap().len(), &found[2].2),
         (512 << 10, &format!("{headers} bytes=600000"))
     );
-    dupflow::connectors::broker::close_in_background(reader);
+    dupflow::connectors::kafka::broker::close_in_background(reader);
 }
 
 fn upserts(broker: &Broker) {

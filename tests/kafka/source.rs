@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use dupflow::connectors::broker::Credential;
-use dupflow::connectors::source::{EpochLimits, Format, Line, Room, Shape, Source as _, Start};
+use dupflow::connectors::credential::Credential;
+use dupflow::connectors::formats::{Format, Shape};
+use dupflow::connectors::intake::{EpochLimits, Line, Room, Source as _};
+use dupflow::connectors::kafka::Start;
 use dupflow::core::time::Offsets;
 
 use crate::Test;
@@ -238,8 +240,8 @@ fn gaps_end_the_run(broker: &Broker) {
     // The records expire between the start and the first fetch.
     broker.admin().truncate(&topic, 0, 3).unwrap();
     let mut readers = Box::new(source).readers(&begin);
-    let queue = dupflow::connectors::source::Queue::new(1, 1, ROOM, EpochLimits::default());
-    let bad = dupflow::connectors::source::BadRecords::default();
+    let queue = dupflow::connectors::intake::Queue::new(1, 1, ROOM, EpochLimits::default());
+    let bad = dupflow::connectors::intake::BadRecords::default();
     let error =
         readers[0].read(&queue, &bad, &dupflow::core::time::SystemClock::start()).unwrap_err().to_string();
     assert!(
@@ -329,7 +331,7 @@ fn large_documents(broker: &Broker) {
     let mut connection = broker.connection();
     connection
         .settings
-        .insert("message.max.bytes".to_owned(), dupflow::connectors::broker::Credential::new("10000000"));
+        .insert("message.max.bytes".to_owned(), dupflow::connectors::credential::Credential::new("10000000"));
     let writer = crate::broker::Writer(connection.producer("writer", &[]).unwrap());
     let text = "文書 ".repeat(5_000_000 / 7);
     for key in ["a", "b", "c"] {

@@ -10,11 +10,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use dupflow::config::Plan;
+use dupflow::connectors::formats::{KeyedRecord, Records};
+use dupflow::connectors::intake::{
+    BadRecords, Batch, OnError, Payload, Queue, Reader, Refused, Source, SourceError,
+};
 use dupflow::connectors::mark::Mark;
 use dupflow::connectors::sink::{MemorySink, Sink};
-use dupflow::connectors::source::{
-    BadRecords, Batch, KeyedRecord, OnError, Payload, Queue, Reader, Records, Refused, Source, SourceError,
-};
 use dupflow::core::description::Description;
 use dupflow::core::doc::{DocEvent, DocId, Letter, Position};
 use dupflow::core::pair::Delta;

@@ -11,8 +11,8 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use dupflow::config::Plan;
+use dupflow::connectors::intake::{BadRecords, EpochLimits, OnError};
 use dupflow::connectors::sink::MemorySink;
-use dupflow::connectors::source::{BadRecords, EpochLimits, OnError};
 use dupflow::core::description::Description;
 use dupflow::core::hash;
 use dupflow::core::time::{Epoch, SystemClock};

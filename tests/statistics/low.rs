@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use dupflow::config::{BlockingPlan, Plan};
-use dupflow::connectors::feed;
+use dupflow::connectors::formats::feed;
 use dupflow::core::block::crowd::Crowd;
 use dupflow::core::block::design::Curve;
 use dupflow::core::doc::DocId;

@@ -9,8 +9,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dupflow::config::Plan;
+use dupflow::connectors::formats::Layout;
+use dupflow::connectors::inputs::{Files, Input};
+use dupflow::connectors::intake::{BadRecords, EpochRule, OnError};
 use dupflow::connectors::sink::MemorySink;
-use dupflow::connectors::source::{BadRecords, EpochRule, Files, Input, Layout, OnError};
 use dupflow::core::description::Description;
 use dupflow::core::doc::DocId;
 use dupflow::core::pair::Pair;

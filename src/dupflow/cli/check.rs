@@ -8,9 +8,9 @@ use super::problems::Problems;
 use super::run::{deployment_file, note_conflicts};
 use super::{PipelineArgs, counted, plan};
 use crate::config::{Deployment, SinkPlace, SourcePlace, TablePlace};
-use dupflow_connectors::database::DatabaseFailure;
+use dupflow_connectors::inputs::Input;
 use dupflow_connectors::sink::TableOutput;
-use dupflow_connectors::source::Input;
+use dupflow_connectors::tables::database::DatabaseFailure;
 
 /// What `check` takes.
 #[derive(Debug, clap::Args)]

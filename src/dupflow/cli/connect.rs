@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::counted;
 use crate::config::{Deployment, LetterPlace, SinkPlace, SourcePlace};
-use dupflow_connectors::broker::{
+use dupflow_connectors::kafka::broker::{
     Admin, KEEPS_ALL, KEEPS_MARKS, KafkaFailure, TopicRequest, TopicSettings, close_in_background,
 };
 use dupflow_connectors::sink::output_topic;

@@ -18,8 +18,10 @@ use super::inputs::InputArgs;
 use super::problems::{self, Problems};
 use super::voice::Voice;
 use crate::config::{Deployment, SourcePlace};
-use dupflow_connectors::broker::{Admin, KafkaFailure, Producer, TopicRequest};
-use dupflow_connectors::source::{BadRecords, Format, Shape, for_each_event};
+use dupflow_connectors::formats::{Format, Shape};
+use dupflow_connectors::inputs::for_each_event;
+use dupflow_connectors::intake::BadRecords;
+use dupflow_connectors::kafka::broker::{Admin, KafkaFailure, Producer, TopicRequest};
 use dupflow_core::doc::DocEvent;
 use dupflow_core::time::{Clock, SystemClock};
 

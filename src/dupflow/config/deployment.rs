@@ -16,10 +16,12 @@ use super::read;
 use super::settled;
 use super::tables::{self, TablePlace};
 use super::value::Value;
-use dupflow_connectors::broker::Connection;
-use dupflow_connectors::database::Address;
+use dupflow_connectors::formats::Layout;
+use dupflow_connectors::intake::{EpochLimits, EpochRule};
+use dupflow_connectors::kafka::Start;
+use dupflow_connectors::kafka::broker::Connection;
 use dupflow_connectors::sink::MarkedFile;
-use dupflow_connectors::source::{EpochLimits, EpochRule, Layout, Start};
+use dupflow_connectors::tables::database::Address;
 
 /// Worker threads of a process at most. Each has a channel to each other for every operator, and a stack.
 pub const MOST_WORKERS: usize = 1024;

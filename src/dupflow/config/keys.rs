@@ -9,7 +9,7 @@ use Bound::{Excluded, Included};
 
 use super::described::Described;
 use super::value::Value;
-use dupflow_connectors::source::OnError;
+use dupflow_connectors::intake::OnError;
 use dupflow_core::block::{BlockingKind, HotPolicy, design};
 use dupflow_core::cluster::{ClusterKind, Keep};
 use dupflow_core::doc::retention::{self, RetentionClock};

@@ -8,7 +8,7 @@ use super::problem::What;
 use super::raw::Settings;
 use super::settled::{hidden, hidden_file, path, time};
 use super::value::Value;
-use dupflow_connectors::broker::Credential;
+use dupflow_connectors::credential::Credential;
 
 /// The problem of a monitor that this build does not have.
 pub const WITHOUT_MONITOR: &str =

@@ -9,11 +9,14 @@ use super::raw::{Settings, without_effect};
 use super::settled::{hidden, hidden_file, path, seconds, time};
 use super::tables::{self, Database, TablePlace};
 use super::value::Value;
-use dupflow_connectors::broker::{Connection, Credential};
+use dupflow_connectors::credential::Credential;
+use dupflow_connectors::formats::{FileFormat, Format, IdRule, Layout, Shape, WarcId};
+use dupflow_connectors::inputs::listed;
+use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
+use dupflow_connectors::kafka::Start;
+use dupflow_connectors::kafka::broker::Connection;
 use dupflow_connectors::sink::OutputEnvelope;
-use dupflow_connectors::source::{
-    EpochLimits, EpochRule, FileFormat, Format, IdRule, Layout, Shape, Speed, Start, Table, WarcId, listed,
-};
+use dupflow_connectors::tables::Table;
 
 /// Where events come from.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::problem::What;
 use super::raw::Settings;
 use super::value::Value;
-use dupflow_connectors::broker::Credential;
-use dupflow_connectors::source::interval;
+use dupflow_connectors::credential::Credential;
+use dupflow_connectors::intake::interval;
 
 /// A value that no message shows.
 pub(super) fn hidden(settings: &mut Settings, key: &str) -> Option<Credential> {

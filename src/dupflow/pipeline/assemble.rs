@@ -15,18 +15,19 @@ use crate::config::LetterPlace;
 use crate::config::{
     Deployment, EmitKind, OutputFormat, Plan, SinkPlace, SourcePlace, StatePlace, TablePlace,
 };
-use dupflow_connectors::feed::BadRecord;
+use dupflow_connectors::formats::BadRecord;
+use dupflow_connectors::formats::IdRule;
+#[cfg(feature = "kafka")]
+use dupflow_connectors::formats::Shape;
+use dupflow_connectors::inputs::{Files, Input};
+use dupflow_connectors::intake::{BadRecords, DeadLetter, Share, Source, SourceError};
 use dupflow_connectors::sink::{
     ClusterDeltaLines, ClusterLines, CsvRows, DeferredWriter, DeltaLines, Destination, DocumentList,
     JsonLines, KeepList, LetterFile, MarkedFile, PairLines, Publication, RowKind, RowWriter, Sink,
     StandardError, TableOutput, TableSink,
 };
-#[cfg(feature = "kafka")]
-use dupflow_connectors::source::Shape;
-use dupflow_connectors::source::{
-    BadRecords, DeadLetter, Files, IdRule, Input, Share, Source, SourceError, Table,
-};
 use dupflow_connectors::state::{self, StateError, StoredState};
+use dupflow_connectors::tables::Table;
 use dupflow_core::cluster::Clusters;
 use dupflow_core::run::status::Status;
 use dupflow_core::run::visit::Visitors;
@@ -203,7 +204,7 @@ fn source(plan: &Plan, deployment: &Deployment, inputs: Vec<Input>, share: Share
         #[cfg(feature = "kafka")]
         SourcePlace::Kafka { topic, start, shape, refresh } => {
             let part = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-            Box::new(dupflow_connectors::source::Kafka {
+            Box::new(dupflow_connectors::kafka::Kafka {
                 connection: deployment.kafka.clone(),
                 topic: topic.clone(),
                 start: start.clone(),

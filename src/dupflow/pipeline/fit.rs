@@ -9,8 +9,8 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::RunError;
+use dupflow_connectors::intake::{Gap, Look, SourceError, Tombstones};
 use dupflow_connectors::mark::{Mark, Topic};
-use dupflow_connectors::source::{Gap, Look, SourceError, Tombstones};
 use dupflow_connectors::state::{Snapshot, StoredState};
 use dupflow_core::description::{Description, Difference};
 use dupflow_core::run::metrics::{Counter, Metrics};

@@ -16,7 +16,7 @@ use rdkafka::producer::{BaseRecord, Producer as _};
 use serde::{Deserialize, Serialize};
 
 use super::{KafkaOutput, read};
-use crate::broker::{KafkaFailure, Producer, close_in_background};
+use crate::kafka::broker::{KafkaFailure, Producer, close_in_background};
 use dupflow_core::time::{Clock, SystemClock};
 
 /// Time without an acknowledgement after which the log says that the claim is waiting.

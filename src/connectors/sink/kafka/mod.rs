@@ -62,7 +62,9 @@ use transaction::Transactions;
 use super::cluster_changes::{ClusterChanges, ReportChange, ReportSums, read_present};
 use super::deltas::read_delta;
 use super::{OutputEnvelope, Sink, StandardError};
-use crate::broker::{Admin, Connection, KEEPS_ALL, KEEPS_MARKS, KafkaFailure, TopicRequest, TopicSettings};
+use crate::kafka::broker::{
+    Admin, Connection, KEEPS_ALL, KEEPS_MARKS, KafkaFailure, TopicRequest, TopicSettings,
+};
 use crate::mark::{Mark, Standing, Topic};
 use dupflow_core::cluster::{Clusters, Report};
 use dupflow_core::doc::Letter;

@@ -16,7 +16,9 @@ use rdkafka::error::KafkaError;
 use rdkafka::message::Message as _;
 use rdkafka::topic_partition_list::Offset;
 
-use crate::broker::{Connection, Consumer, KafkaFailure, close_in_background, find_topic, offset_range};
+use crate::kafka::broker::{
+    Connection, Consumer, KafkaFailure, close_in_background, find_topic, offset_range,
+};
 use dupflow_core::time::{Clock, SystemClock};
 
 /// How long one poll lasts.

@@ -11,8 +11,8 @@ use rdkafka::types::RDKafkaErrorCode;
 use super::claim::Claim;
 use super::outgoing::{LETTER_BYTES, Outgoing};
 use super::{KafkaOutput, read};
-use crate::broker::{KafkaFailure, Producer, close_in_background};
 use crate::failpoint;
+use crate::kafka::broker::{KafkaFailure, Producer, close_in_background};
 use crate::mark::Mark;
 use dupflow_core::time::{Clock, SystemClock};
 

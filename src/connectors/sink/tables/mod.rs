@@ -48,9 +48,9 @@ use changes::TableChanges;
 
 use super::cluster_changes::ClusterChanges;
 use super::{Sink, StandardError};
-use crate::database::{Address, DatabaseFailure};
 use crate::failpoint;
 use crate::mark::{Mark, Standing};
+use crate::tables::database::{Address, DatabaseFailure};
 use dupflow_core::cluster::{ClusterKind, Clusters, Report};
 use dupflow_core::description::Description;
 use dupflow_core::doc::{DocChange, DocId, Facts, Letter};

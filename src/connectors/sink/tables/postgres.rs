@@ -9,10 +9,10 @@ use postgres::{Client, Transaction};
 
 use super::changes::{TableChanges, split_rows};
 use super::{LAYOUT, ProgressRow, TableOutput, TableStore, id, known_layout, must_write, pair};
-use crate::broker::Credential;
-use crate::database::postgres::{connect, failure, from_stored_text, to_stored_text};
-use crate::database::{DatabaseFailure, quoted, retry_until_reachable};
+use crate::credential::Credential;
 use crate::failpoint;
+use crate::tables::database::postgres::{connect, failure, from_stored_text, to_stored_text};
+use crate::tables::database::{DatabaseFailure, quoted, retry_until_reachable};
 use dupflow_core::cluster::Report;
 use dupflow_core::doc::{DocId, Facts, Position};
 use dupflow_core::pair::{Cause, DocPair, Evidence};

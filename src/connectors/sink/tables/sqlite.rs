@@ -7,8 +7,8 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehav
 
 use super::changes::{PairRow, TableChanges, split_rows};
 use super::{LAYOUT, ProgressRow, TableOutput, TableStore, id, known_layout, must_write, pair};
-use crate::database::{DatabaseFailure, quoted, retry_until_reachable, sqlite};
 use crate::failpoint;
+use crate::tables::database::{DatabaseFailure, quoted, retry_until_reachable, sqlite};
 use dupflow_core::cluster::Report;
 use dupflow_core::doc::{DocId, Facts, Position};
 use dupflow_core::pair::{Cause, DocPair, Evidence};

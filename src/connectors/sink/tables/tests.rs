@@ -250,8 +250,8 @@ fn postgres_meets_the_contract() {
             return std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
         }
     };
-    let url = crate::broker::Credential::new(server.url());
-    let mut read = crate::database::postgres::connect(&url, Duration::from_secs(5)).unwrap();
+    let url = crate::credential::Credential::new(server.url());
+    let mut read = crate::tables::database::postgres::connect(&url, Duration::from_secs(5)).unwrap();
     meets_the_contract(&|run| output(Address::Postgres(url.clone()), run));
     let mut column =
         |sql: &str| -> Vec<String> { read.query(sql, &[]).unwrap().iter().map(|row| row.get(0)).collect() };
@@ -275,7 +275,7 @@ fn postgres_meets_the_contract() {
 
     // Tables of layout 1 are migrated; their contents stay the same.
     let before = output(Address::Postgres(url.clone()), "x").store.documents().unwrap();
-    let mut change_back = crate::database::postgres::connect(&url, Duration::from_secs(5)).unwrap();
+    let mut change_back = crate::tables::database::postgres::connect(&url, Duration::from_secs(5)).unwrap();
     change_back
         .batch_execute(&format!(
             "ALTER TABLE {views}pairs\" DROP COLUMN at; ALTER TABLE {views}deltas\" DROP COLUMN at;
@@ -305,7 +305,7 @@ fn missing_rights_are_named(server: &server::Server, owner: &mut ::postgres::Cli
         .unwrap();
     let examine = |schema: &str, user: &str| {
         let url = server.url().replace("//postgres@", &format!("//{user}@"));
-        let url = crate::broker::Credential::new(url);
+        let url = crate::credential::Credential::new(url);
         let place = TableOutput {
             address: Address::Postgres(url),
             schema: schema.to_owned(),

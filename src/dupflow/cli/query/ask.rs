@@ -12,7 +12,7 @@ use anyhow::{Context, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::questions::Question;
-use dupflow_connectors::broker::Credential;
+use dupflow_connectors::credential::Credential;
 
 /// How long the answers of a request may take.
 const PATIENCE: Duration = Duration::from_secs(60);
