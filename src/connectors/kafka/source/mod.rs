@@ -50,7 +50,7 @@ use texts::KafkaTexts;
 use crate::formats::Shape;
 use crate::intake::{Announce, AsOf, EpochLimits, Gap, Look, Reader, Source, SourceError, Texts, Tombstones};
 use crate::kafka::Start;
-use crate::kafka::broker::{Admin, Connection, Consumer, Failure, let_go};
+use crate::kafka::broker::{Admin, Connection, Consumer, KafkaFailure, close_in_background};
 use dupflow_core::run::backlog::Backlog;
 use dupflow_core::time::{Offsets, unix_milliseconds};
 
@@ -120,7 +120,7 @@ impl Kafka {
         format!("topic \"{}\"", self.topic)
     }
 
-    fn failed(&self, failure: &Failure) -> SourceError {
+    fn failed(&self, failure: &KafkaFailure) -> SourceError {
         SourceError::Failed { input: self.topic.as_str().into(), what: failure.to_string() }
     }
 
@@ -209,7 +209,7 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         if let Some(client) = self.0.take() {
-            let_go(client);
+            close_in_background(client);
         }
     }
 }

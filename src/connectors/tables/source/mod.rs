@@ -54,7 +54,7 @@ use reader::TableReader;
 
 use crate::formats::{BadRecord, Format, Shape};
 use crate::intake::{EpochLimits, FoundText, Look, NoText, Reader, Source, SourceError, Texts};
-use crate::tables::database::{Address, Failure, patiently};
+use crate::tables::database::{Address, DatabaseFailure, retry_until_reachable};
 use dupflow_core::doc::{DocId, FIELD_SEPARATOR, Position, without_separators};
 use dupflow_core::time::Offsets;
 
@@ -162,24 +162,24 @@ pub(super) trait Rows: Send {
 
     /// The greatest order that counts. For times, the present time by the clock of the database; for numbers,
     /// the greatest in the table, or 0 if it is empty.
-    fn latest(&mut self) -> Result<u64, Failure>;
+    fn latest(&mut self) -> Result<u64, DatabaseFailure>;
 
     /// The next rows by (order, id): at most one page, and at most [`PAGE_BYTES`] except for the last row;
     /// empty at the end of the table. With `from`, the rows from that order on, otherwise the rows after the
     /// last returned one.
-    fn page(&mut self, from: Option<u64>) -> Result<Page, Failure>;
+    fn page(&mut self, from: Option<u64>) -> Result<Page, DatabaseFailure>;
 
     /// The row with this id, if there is one.
-    fn row(&mut self, id: &str) -> Result<Option<Row>, Failure>;
+    fn row(&mut self, id: &str) -> Result<Option<Row>, DatabaseFailure>;
 
     /// Number of rows that are not seen: without an id or an order, or with an order before 0.
-    fn unseen(&mut self) -> Result<u64, Failure>;
+    fn unseen(&mut self) -> Result<u64, DatabaseFailure>;
 
     /// Number of rows.
-    fn count(&mut self) -> Result<u64, Failure>;
+    fn count(&mut self) -> Result<u64, DatabaseFailure>;
 
     /// Whether the table may have changed since the last call.
-    fn has_changed(&mut self) -> Result<bool, Failure>;
+    fn has_changed(&mut self) -> Result<bool, DatabaseFailure>;
 }
 
 /// The indices of the optional columns in the selected list, after order, id and text.
@@ -210,13 +210,13 @@ impl Table {
     }
 
     /// An error that names all columns that are not in `found`.
-    fn find(&self, found: &[String], same: impl Fn(&str, &str) -> bool) -> Result<(), Failure> {
+    fn find(&self, found: &[String], same: impl Fn(&str, &str) -> bool) -> Result<(), DatabaseFailure> {
         let missing = self.columns().filter(|(_, name)| !found.iter().any(|there| same(there, name)));
         let one = |(key, name)| {
             format!("{key}: {} has no column \"{name}\", its columns are {}", self.name(), found.join(", "))
         };
         let missing: Vec<String> = missing.map(one).collect();
-        if missing.is_empty() { Ok(()) } else { Err(Failure::Refused(missing.join("\n"))) }
+        if missing.is_empty() { Ok(()) } else { Err(DatabaseFailure::Refused(missing.join("\n"))) }
     }
 
     /// The text after FROM; its rows are named `source`.
@@ -236,14 +236,14 @@ impl Table {
     }
 
     /// Opens the table, and checks its columns.
-    fn reach(&self) -> Result<Box<dyn Rows>, Failure> {
+    fn reach(&self) -> Result<Box<dyn Rows>, DatabaseFailure> {
         match &self.address {
             #[cfg(feature = "sqlite")]
             Address::Sqlite(path) => Ok(Box::new(sqlite::SqliteRows::reach(self, path)?)),
             #[cfg(feature = "postgres")]
             Address::Postgres(url) => Ok(Box::new(postgres::PostgresRows::reach(self, url)?)),
             #[cfg(not(all(feature = "sqlite", feature = "postgres")))]
-            _ => Err(Failure::Refused("this dupflow was built without this database".to_owned())),
+            _ => Err(DatabaseFailure::Refused("this dupflow was built without this database".to_owned())),
         }
     }
 
@@ -251,7 +251,7 @@ impl Table {
     ///
     /// # Errors
     /// If it cannot be read as it is configured.
-    pub fn examine(&self) -> Result<String, Failure> {
+    pub fn examine(&self) -> Result<String, DatabaseFailure> {
         let mut rows = self.reach()?;
         let (count, unseen) = (rows.count()?, rows.unseen()?);
         let order = match rows.order() {
@@ -262,7 +262,7 @@ impl Table {
         Ok(format!("reads {}: {count} rows, in order of {order}{seen}", self.name()))
     }
 
-    fn failed(&self, failure: &Failure) -> SourceError {
+    fn failed(&self, failure: &DatabaseFailure) -> SourceError {
         SourceError::Failed { input: self.name().into(), what: failure.to_string() }
     }
 
@@ -295,8 +295,8 @@ impl Source for Table {
 
     fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {
         let look = || self.reach().and_then(|mut rows| rows.unseen());
-        let unseen =
-            patiently(&self.name(), Some(self.patience), look).map_err(|failure| self.failed(&failure))?;
+        let unseen = retry_until_reachable(&self.name(), Some(self.patience), look)
+            .map_err(|failure| self.failed(&failure))?;
         if unseen > 0 {
             tracing::warn!(rows = unseen, "{}: rows are {UNSEEN}", self.name());
         }
@@ -354,7 +354,7 @@ impl TableTexts {
 
 impl Texts for TableTexts {
     fn text(&mut self, id: &DocId, position: Position) -> Result<FoundText, NoText> {
-        let failed = |failure: Failure| NoText::Failed(failure.to_string());
+        let failed = |failure: DatabaseFailure| NoText::Failed(failure.to_string());
         let mut rows = match self.rows.take() {
             Some(rows) => rows,
             None => self.table.reach().map_err(failed)?,
