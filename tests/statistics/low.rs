@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use dupflow::config::{BlockingPlan, Plan};
 use dupflow::connectors::feed;
-use dupflow::core::block::crowd::Crowd;
-use dupflow::core::block::design::Curve;
+use dupflow::core::block::banding::Crowd;
+use dupflow::core::block::banding::Curve;
 use dupflow::core::doc::DocId;
 use dupflow::core::oracle;
 use dupflow::core::pair::Pair;
