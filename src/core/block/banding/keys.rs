@@ -4,7 +4,7 @@
 //! band: the band's number and 32 bits of a hash of its r b-bit components. A key is computed from the stored
 //! b-bit components, never from the full hashes, so the blocks can be rebuilt from a stored sketch. A pair of
 //! similarity s is a candidate with probability `1 - (1 - p^r)^b`, `p = s + (1 - s) / 2^bits`: see
-//! [`design`](super::design).
+//! [`design`](super::design()).
 //!
 //! Band i reads the components `K - (i + 1) r .. K - i r`: bands are cut from the *last* component on, the
 //! filter reads from the first. Candidates are equal in the components of the band that selected them, so the
@@ -14,7 +14,7 @@
 
 use std::ops::Range;
 
-use super::{BlockKey, Blocking, HotRule};
+use crate::block::{BlockKey, Blocking, HotRule};
 use crate::hash::{PI, fold, mix};
 use crate::sketch::SketchRef;
 
@@ -49,7 +49,7 @@ impl Banding {
     ///
     /// # Panics
     /// If there are no rows or more than 64, or the bands need more than `size` components:
-    /// [`design`](super::design) yields none such.
+    /// [`design`](super::design()) yields none such.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "at most 32768 components, so no more bands; a shift is below 64"

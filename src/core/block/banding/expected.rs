@@ -20,9 +20,10 @@
 //! **Not modelled**: templates. The members of a large family of near-duplicates share blocks in all bands,
 //! so their pairs are missed by hot blocks in all bands together. The summary of a run names such blocks.
 
-use super::HotRule;
 use super::curve::Curve;
-use super::hamming::optimiser::Costs;
+use crate::block::HotRule;
+use crate::block::hamming::optimiser::Costs;
+use crate::probability::poisson_at_most;
 
 /// Relative cost of a posting (`probe`, 20 as in [`Costs::default`]) and of a meeting (`entry`). A meeting
 /// fetches the first word of a sketch at a random address, so it costs more than an entry of a sorted list.
@@ -46,10 +47,6 @@ const SITE: (f64, f64) = (1.0 / 60.0, 0.1);
 /// counted among 10,000 pages by exact similarities, below 0.5 by the meetings of their sketches.
 const RELATIVES: [(f64, f64); 7] =
     [(5.0, 0.3), (4.0, 0.4), (1.2, 0.55), (2.2, 0.65), (1.2, 0.75), (0.2, 0.85), (0.25, 0.95)];
-
-/// Size up to which the Poisson probabilities are summed term by term; above, they are taken from a normal
-/// distribution.
-const SUMMED: usize = 4096;
 
 /// Probabilities below this are taken as 0.
 const NOTHING: f64 = 1e-12;
@@ -135,41 +132,14 @@ impl Sizes {
             return Self { hot: 0.0, hot_size: f64::MAX, live_others: mean };
         }
         let most = cap as f64 - there as f64;
-        let live = at_most(mean, most);
+        let live = poisson_at_most(mean, most);
         let hot = if 1.0 - live < NOTHING { 0.0 } else { 1.0 - live };
         // For a Poisson variable X of mean a: E[X; X <= m] = a P[X <= m - 1].
-        let live_others = mean * at_most(mean, most - 1.0);
+        let live_others = mean * poisson_at_most(mean, most - 1.0);
         let least = cap as f64 + 1.0;
         let hot_size = if hot > 0.0 { (there as f64 + (mean - live_others) / hot).max(least) } else { least };
         Self { hot, hot_size, live_others }
     }
-}
-
-/// The probability that a Poisson variable of this mean is at most `most` (inclusive).
-fn at_most(mean: f64, most: f64) -> f64 {
-    if most < 0.0 {
-        return 0.0;
-    }
-    if most > SUMMED as f64 {
-        return normal((most + 0.5 - mean) / mean.max(1.0).sqrt());
-    }
-    let (mut log, mut all, mut count) = (-mean, 0.0, 0.0);
-    while count <= most {
-        let mass = f64::exp(log);
-        all += mass;
-        if count > mean && mass < 1e-18 {
-            break;
-        }
-        count += 1.0;
-        log += (mean / count).ln();
-    }
-    all.min(1.0)
-}
-
-/// The probability that a normal variable is at most `z` standard deviations above its mean, to 2e-4 (E.
-/// Page, 1977).
-pub fn normal(z: f64) -> f64 {
-    1.0 / (1.0 + (-1.5976 * z - 0.070_56 * z.powi(3)).exp())
 }
 
 #[cfg(test)]
@@ -184,14 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn poissons_law_by_hand() {
-        // 1, 2 and 2 times e^-2.
-        assert!((at_most(2.0, 2.0) - 5.0 * (-2.0_f64).exp()).abs() < 1e-12);
-        assert!(at_most(0.0, 0.0) >= 1.0 && at_most(3.0, -1.0) <= 0.0);
-        // Summed term by term, and by the normal distribution.
-        let (summed, normal) = (at_most(4000.0, 4096.0), normal(96.5 / 4000.0_f64.sqrt()));
-        assert!((summed - normal).abs() < 2e-3, "{summed} {normal}");
-        assert!((at_most(5000.0, 5000.0) - 0.5).abs() < 0.01);
+    fn others_of_a_block_have_the_given_mean() {
         let sizes = Sizes::new(1, 100.0, 96);
         let others = sizes.live_others + sizes.hot * (sizes.hot_size - 1.0);
         assert!((others - 100.0).abs() < 1e-9, "{others}");

@@ -13,9 +13,9 @@
 
 use std::collections::BTreeSet;
 
-use super::near::Members;
+use super::large::Members;
 use super::slots::Slots;
-use super::{BlockKey, HotBlock, HotRule, Near};
+use crate::block::{BlockKey, HotBlock, HotRule, Near};
 use crate::hash::SketchId;
 use crate::memory::Rows;
 

@@ -8,7 +8,9 @@
 
 use std::sync::Arc;
 
-use super::{BlockKey, Blocking, HotRule, Near};
+use super::blocking::{BlockKey, Blocking};
+use super::hot::HotRule;
+use super::near::Near;
 use crate::sketch::SketchRef;
 
 /// The blocks of several blockings.

@@ -9,7 +9,7 @@
 //!
 //! Rule where nothing is fixed: all bands and rows are considered that fit into the sketch, reach `P(T) >=
 //! recall` (inclusive) with hot blocks taken into account for the planned number of documents, and leave
-//! [room](ROOM). Of these the choice with the least [cost](super::crowd) is taken. If there is none, the
+//! [room](ROOM). Of these the choice with the least [cost](super::expected) is taken. If there is none, the
 //! choice is among those that reach the recall if no block is hot: the one that loses least.
 //!
 //! References: *Mining of Massive Datasets*, section 3.4.2 for the curve. Hassanian-esfahani and Kargar
@@ -17,9 +17,9 @@
 //! one here. Fast similarity sketching's components are slightly dependent for short texts, so there P(T) is
 //! a good approximation.
 
-use super::crowd::Crowd;
-pub use super::curve::Curve;
-use super::{BlockingParams, HotRule};
+use super::curve::Curve;
+use super::expected::Crowd;
+use crate::block::{BlockingParams, HotRule};
 use crate::sketch::agreement::{Agreement, Shape};
 
 /// Most rows of a band, inclusive: two texts with nothing in common agree in a band of 64 one-bit rows with

@@ -10,7 +10,7 @@
 
 /// Relative slack of a comparison with an error probability: far above rounding errors, far below the
 /// precision of an error rate.
-pub(super) const GUARD: f64 = 1e-9;
+pub(crate) const GUARD: f64 = 1e-9;
 
 /// The least whole number that is at least `x`, if `x` is an exact decimal with rounding errors:
 /// `ceil(x - 1e-9)`.
