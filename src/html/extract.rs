@@ -1,11 +1,11 @@
-//! A page to its text.
+//! Extracts the text of a page.
 //!
-//! Markup -> the text of what is content in it: white space is one space, elements that part words are a
-//! line's end, references are characters. What is left out is said in [`super`].
+//! Markup -> the text of its content: runs of white space become one space, elements that separate words
+//! become line ends, references become characters. [`super`] lists what is left out.
 //!
-//! Invariants: the text neither begins nor ends with white space, and has no control characters but line
-//! ends. Cost is linear in the markup, whatever it is: an open element is closed once, and an end tag without
-//! a start tag is looked up in a count.
+//! Invariants: the text neither begins nor ends with white space, and its only control characters are line
+//! ends. Cost is linear in the markup, even if it is malicious: each open element is closed once, and an end
+//! tag without a start tag is recognized by a count.
 
 use std::ops::Range;
 
@@ -14,19 +14,19 @@ use super::elements::{Element, Holder};
 use super::entities::reference;
 use super::scan::{Piece, Scanner};
 
-/// What becomes of text at some place.
+/// How text at the present position is treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     /// It is content.
     #[default]
     Shown,
-    /// It is left out, up to an element of content.
+    /// It is left out, except in an `article` or a `main`.
     Left,
-    /// It is left out with all that is in it.
+    /// It is left out, including all elements inside.
     Gone,
 }
 
-/// What stands between the last character and the next.
+/// The separator between the last character and the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Gap {
     #[default]
@@ -35,21 +35,21 @@ enum Gap {
     Line,
 }
 
-/// Pages to texts; keeps its buffers between them.
+/// Extracts the texts of pages; reuses its buffers.
 #[derive(Clone, Debug, Default)]
 pub struct Extractor {
     text: String,
     gap: Gap,
     state: State,
-    /// Open elements, each with what held before it.
+    /// Open elements, each with the state before it.
     open: Vec<(Holder, State)>,
-    /// How many of each are open.
+    /// The number of open elements of each kind.
     counts: Counts,
-    /// Where the page says that its content begins, and how surely.
+    /// The strongest sign of where the content begins, and its byte in `text`.
     begins: Option<(Sign, usize)>,
 }
 
-/// What says where the content of a page begins, the surer the greater.
+/// Signs of where the content of a page begins, weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Sign {
     Heading,
@@ -68,26 +68,26 @@ impl Default for Counts {
 }
 
 impl Extractor {
-    /// The text of a page, or of its first [`MOST_BYTES`].
+    /// The text of the content of a page, or of its first [`MOST_BYTES`].
     pub fn text(&mut self, page: &str) -> &str {
         self.read(page, &[])
     }
 
-    /// The text of a part of a page that is known to be content.
+    /// The text of a part of a page, all of which is content.
     #[cfg(feature = "article")]
     pub(super) fn text_of_content(&mut self, part: &str) -> &str {
         self.read(part, &[Holder::Article])
     }
 
-    /// The text of the page that was read last.
+    /// The text of the last page.
     #[cfg(feature = "article")]
     pub(super) fn last(&self) -> &str {
         &self.text
     }
 
-    /// That text from where the page says that its content begins, if it does: behind the first `h1` in a
-    /// `main` or an `article`, else from the first `main`, else from the first `article`, else behind the
-    /// first `h1`, of those that are content.
+    /// That text from the beginning of the content on, if the page marks it. The mark is the first of these
+    /// that exists and is content: the end of the first `h1` in a `main` or an `article`, the first `main`,
+    /// the first `article`, the end of the first `h1`.
     #[cfg(feature = "article")]
     pub(super) fn content(&self) -> Option<&str> {
         let (_, at) = self.begins?;
@@ -116,7 +116,7 @@ impl Extractor {
         let name = &markup.as_bytes()[name];
         let element = Element::of(name);
         self.part(element);
-        // Only in a picture a tag may end what it begins.
+        // Self-closing tags end their element only inside of `svg`.
         let is_whole = closes && (element == Element::Holder(Holder::Svg) || self.counts.of(Holder::Svg) > 0);
         match element {
             _ if is_whole => {}
@@ -147,7 +147,7 @@ impl Extractor {
         };
     }
 
-    /// The first of the surest signs counts.
+    /// Records a sign; of equally strong signs the first counts.
     fn begins_here(&mut self, sign: Sign) {
         if self.begins.is_none_or(|(before, _)| before < sign) {
             self.begins = Some((sign, self.text.len()));
@@ -174,14 +174,14 @@ impl Extractor {
         }
     }
 
-    /// Ends the line, if the element parts words.
+    /// Ends the line, if the element separates words.
     fn part(&mut self, element: Element) {
         if element.parts_words() {
             self.gap = Gap::Line;
         }
     }
 
-    /// Text with references.
+    /// Appends text with references.
     fn decode(&mut self, text: &str) {
         if self.state != State::Shown {
             return;
@@ -207,7 +207,7 @@ impl Extractor {
         self.push(rest);
     }
 
-    /// Text without references.
+    /// Appends text without references.
     fn push_shown(&mut self, text: &str) {
         if self.state == State::Shown {
             self.push(text);
@@ -225,7 +225,7 @@ impl Extractor {
                 at += blanks;
                 continue;
             }
-            // Words with a space between each two are copied together.
+            // Words with one space between them are copied together.
             let mut end = at;
             while let Some(byte) = bytes.get(end)
                 && (!is_blank(byte)

@@ -1,12 +1,12 @@
-//! Notices that stand on every page of a site: what asks for consent, and what offers a newsletter.
+//! Removes notices that are on every page of a site: consent banners and newsletter forms.
 //!
-//! Markup -> the same without containers whose `class`, `id`, `role` or `aria-label` says that they are one.
-//! A container is a `div`, `section`, `aside`, `form` or `dialog` that is ended by a tag of its own; one with
-//! an `h1`, a `main` or an `article` in it is kept, whatever it is called, and so is a newsletter of more
-//! than [`MOST_NEWSLETTER`] bytes.
+//! Markup -> the same without containers whose `class`, `id`, `role` or `aria-label` names a notice. A
+//! container is a `div`, `section`, `aside`, `form` or `dialog` that is ended by a tag of its own. A
+//! container with an `h1`, a `main` or an `article` inside is kept, and so is a newsletter of more than
+//! [`MOST_NEWSLETTER`] bytes.
 //!
-//! Invariant: cost is linear in the markup. An open container is closed once, and an end tag without a start
-//! tag is looked up in a count.
+//! Invariant: cost is linear in the markup. Each open container is closed once, and an end tag without a
+//! start tag is recognized by a count.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -14,12 +14,13 @@ use std::ops::Range;
 use super::elements::Element;
 use super::scan::{Attributes, Piece, Scanner};
 
-/// Bytes of markup after which what is called a newsletter is taken for one that is published here.
+/// The most bytes of markup of a newsletter form. A larger one is taken for a newsletter that is published on
+/// the page.
 const MOST_NEWSLETTER: usize = 8 << 10;
 
 const CONTAINERS: [&[u8]; 5] = [b"div", b"section", b"aside", b"form", b"dialog"];
 
-/// Words that say it alone.
+/// Words that mark a notice by themselves.
 const NOTICES: [&str; 12] = [
     "ccpa",
     "cookiebanner",
@@ -35,7 +36,8 @@ const NOTICES: [&str; 12] = [
     "usercentrics",
 ];
 
-/// Words that say it beside one of [`FORMS`], or alone; or one of the first beside the last.
+/// `cookie` marks a notice if it is the only word or together with one of [`FORMS`]; so does `consent`; so do
+/// both together.
 const COOKIES: [&str; 2] = ["cookie", "cookies"];
 const CONSENT: &str = "consent";
 
@@ -65,7 +67,7 @@ const FORMS: [&str; 21] = [
 
 const NEWSLETTERS: [&str; 2] = ["newsletter", "newsletters"];
 
-/// What a container is by its attributes.
+/// Classification of a container by its attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Content,
@@ -77,11 +79,11 @@ struct Open {
     container: usize,
     start: usize,
     kind: Kind,
-    /// Something in it says that it is the page's content.
+    /// Whether the container has an `h1`, a `main` or an `article` inside.
     has_content: bool,
 }
 
-/// A page without its notices.
+/// The page without its notices.
 pub(super) fn without(page: &str) -> Cow<'_, str> {
     let notices = notices(page.as_bytes());
     if notices.is_empty() {
@@ -97,7 +99,7 @@ pub(super) fn without(page: &str) -> Cow<'_, str> {
     rest.into()
 }
 
-/// Where they are, in order and none inside of another; they begin and end with a tag.
+/// The byte ranges of notices, in order and not nested; each begins and ends with a tag.
 fn notices(markup: &[u8]) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     let mut open: Vec<Open> = Vec::new();
@@ -137,7 +139,7 @@ fn notices(markup: &[u8]) -> Vec<Range<usize>> {
                         around.has_content |= last.has_content;
                     }
                     if last.container != container {
-                        // It is not ended by a tag of its own, and may be all of the page.
+                        // Not ended by a tag of its own: it may be the whole page.
                         continue;
                     }
                     let notice = last.start..scanner.at();
@@ -224,7 +226,7 @@ mod tests {
         }
     }
 
-    /// Neither many that are open nor many end tags are looked at again and again.
+    /// Cost does not grow with the square of the open containers or of the end tags.
     #[test]
     fn nesting_costs_what_it_is_long() {
         let many = "<div class=gdpr>".repeat(100_000) + &"</section></div>".repeat(100_000);

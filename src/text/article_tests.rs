@@ -1,8 +1,8 @@
-//! Pages of five sites around generated texts, each site with its own markup, and most with a notice that
-//! asks for consent.
+//! Article extraction on generated pages of five sites. Each site has its own markup, and most pages have a
+//! consent notice.
 //!
-//! Bug classes: an article that is what all pages of a site have in common, so that different pages are
-//! pairs; texts that are told on two sites and are no pair.
+//! Bug classes: the boilerplate of a site is taken for the article, so that different pages become pairs; one
+//! text published on two sites is not found as a pair.
 
 use std::collections::HashSet;
 
@@ -10,13 +10,13 @@ use super::super::{Featurizer, TextRules};
 use super::Html;
 use crate::hash::mix;
 
-/// So many different texts on each site.
+/// Number of different texts on each site.
 const TEXTS: usize = 24;
 
-/// How many texts of a site are told on the next one too.
+/// How many texts of a site are published on the next site too.
 const SHARED: usize = 4;
 
-/// A number that looks random, below `end`.
+/// A pseudo-random number below `end`.
 fn draw(seed: &mut u64, end: usize) -> usize {
     *seed = mix(seed.wrapping_add(0x9e37_79b9_7f4a_7c15));
     usize::try_from(*seed % end as u64).expect("it is below a usize")
@@ -29,7 +29,7 @@ fn words(seed: &mut u64, count: usize) -> Vec<String> {
     (0..count).map(|_| word()).collect()
 }
 
-/// Short, medium and long ones, in turn.
+/// Generated words: the length cycles through short, medium and long with `number`.
 fn text(seed: u64, number: usize) -> Vec<String> {
     let mut seed = mix(seed ^ 0x5eed);
     let (least, more) = [(40, 50), (150, 200), (600, 400)][number % 3];
@@ -60,7 +60,7 @@ fn links(count: usize, mut seed: u64) -> String {
     (0..count).map(|n| format!("<li><a href=/{n}>{} {n}</a></li>", words(&mut seed, 2).join(" "))).collect()
 }
 
-/// A page of a site.
+/// The HTML page of one site around `text`.
 fn page(site: usize, text: &[String], seed: u64) -> String {
     let mut seed = mix(seed);
     let (head, body) = (text[..6].join(" "), body(text, &mut seed));
@@ -97,7 +97,8 @@ fn page(site: usize, text: &[String], seed: u64) -> String {
     }
 }
 
-/// Pairs at 0.8: those of one text, and others.
+/// Counts the pairs at Jaccard similarity 0.8 (inclusive): pairs with the same text, and pairs with different
+/// texts.
 fn pairs(html: Html, pages: &[(usize, String)]) -> (usize, usize) {
     let mut features = Featurizer::new(TextRules { html, ..TextRules::default() });
     let sets: Vec<(usize, HashSet<u64>)> =
@@ -132,7 +133,8 @@ fn an_article_is_the_text_of_its_page_and_of_no_other() {
     assert!(by_article.0 > by_text.0, "{by_article:?} by articles, {by_text:?} by texts, of {}", 5 * SHARED);
 }
 
-/// A scheme of before the rule had a number is another one, and is refused by that name.
+/// A scheme from before the article rule had a number differs from the present one, in the field
+/// `text.html.article`.
 #[test]
 fn the_rule_is_part_of_the_scheme() {
     let described = TextRules { html: Html::Article, ..TextRules::default() }.description();

@@ -1,7 +1,7 @@
-//! What is read of a text that is a page.
+//! Reads the text of documents that are web pages.
 //!
-//! A part of a document -> the text that tokens are taken from. One that is [no page](crate::html::is_page)
-//! is that text itself, under every rule.
+//! A part of a document -> the text that is tokenized. A part that is [not a page](crate::html::is_page) is
+//! returned unchanged, under every rule.
 
 use std::borrow::Cow;
 
@@ -13,11 +13,11 @@ use crate::doc::FIELD_SEPARATOR;
 use crate::html::ArticleFinder;
 use crate::html::{Extractor, is_page};
 
-/// What is read of a page.
+/// Which text of a page is tokenized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Html {
-    /// All of it, markup as it stands.
+    /// The whole page, including its markup.
     None,
     /// Its [content](crate::html).
     #[default]
@@ -37,7 +37,7 @@ impl Html {
     }
 }
 
-/// Reads parts by one rule; keeps its buffers between them.
+/// Reads parts by one rule; reuses its buffers.
 #[derive(Debug)]
 pub(super) enum Reader {
     None,
@@ -48,7 +48,7 @@ pub(super) enum Reader {
 
 impl Reader {
     /// # Panics
-    /// If articles are asked for without the feature.
+    /// If the rule is [`Html::Article`] and the crate is built without the feature `article`.
     pub(super) fn new(rule: Html) -> Self {
         match rule {
             Html::None => Self::None,
@@ -72,12 +72,12 @@ impl Reader {
     }
 }
 
-/// A document as people read it: with the texts of those of its parts that are pages.
+/// The readable text of a document: parts that are pages are replaced by their texts.
 ///
-/// What it gives is to be taken as it stands, under [`Html::None`]: a page may tell how a page begins.
+/// Process the result under [`Html::None`] only: the text of a page may itself start like a page.
 ///
 /// # Panics
-/// If articles are asked for without the feature `article`.
+/// If the rule is [`Html::Article`] and the crate is built without the feature `article`.
 pub fn readable<'t>(text: &'t str, rules: &TextRules) -> Cow<'t, str> {
     if rules.html == Html::None || !rules.parts(text).any(is_page) {
         return text.into();
@@ -121,7 +121,8 @@ mod tests {
         assert_eq!(readable(half, &alone), half, "without fields in the rules a separator is a character");
     }
 
-    /// All that is made of a text is made of what is read of it, and the same is made of that as it stands.
+    /// Tokens, shingles, features, terms and passages of a page equal those of its readable text under
+    /// [`Html::None`].
     #[test]
     fn all_is_made_of_what_is_read() {
         let (by, as_it_stands) = (rules(Html::Text), rules(Html::None));

@@ -1,12 +1,12 @@
-//! How many documents of a corpus have a feature, and the weight that follows from it.
+//! Document frequencies of a corpus, and the inverse document frequency of a feature.
 //!
-//! A document's distinct features, for every document -> N, the number of documents, and df, for each feature
-//! the number of its holders -> the inverse document frequency of any feature, by one of two formulas
-//! ([`IdfForm`]). A feature that no document has is of df = 0.
+//! The distinct features of every document -> N, the number of documents, and df, the number of documents
+//! that hold a feature, for each feature -> the inverse document frequency (IDF) of any feature, by one of
+//! two formulas ([`IdfForm`]). A feature that no document holds has df = 0.
 //!
-//! A table never changes: sketches under two tables are as different as sketches of two seeds, so a table is
-//! part of the scheme, there represented by its fingerprint. Logarithms are those of `libm`, not of the
-//! machine, since the last bit of a weight can decide a sketch.
+//! A table is immutable. Sketches made with two different tables are as incomparable as sketches with two
+//! different seeds, so a table is part of the scheme, represented there by its fingerprint. Logarithms are
+//! computed by `libm`, not by the platform's library, because the last bit of a weight can change a sketch.
 //!
 //! Reference: K. Spärck Jones, *A statistical interpretation of term specificity and its application in
 //! retrieval* (1972).
@@ -18,14 +18,14 @@ use serde::{Serialize, Serializer};
 
 use crate::hash::{self, mix};
 
-/// How a document frequency becomes a weight.
+/// The formula from document frequency to IDF.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IdfForm {
-    /// `ln((1 + N) / (1 + df)) + 1`: 1 at least, where df <= N.
+    /// `ln((1 + N) / (1 + df)) + 1`; at least 1 where df <= N.
     #[default]
     Smooth,
-    /// `ln(N / (df + 1))`, and 0 where that is negative: what nearly all documents have does not count.
+    /// `ln(N / (df + 1))`, and 0 where that is negative: features of nearly all documents do not count.
     Paper,
 }
 
@@ -38,7 +38,7 @@ impl IdfForm {
         }
     }
 
-    /// The inverse document frequency of a feature that `holders` of `documents` have; 0 or more.
+    /// The IDF of a feature that `holders` of `documents` hold; 0 or more.
     pub fn idf(self, documents: u64, holders: u32) -> f64 {
         let (n, df) = (documents as f64, f64::from(holders));
         match self {
@@ -50,29 +50,30 @@ impl IdfForm {
 
 /// The document frequencies of a corpus.
 ///
-/// Twelve bytes a feature, and a directory of less than one: ids are hashes, so their first bits say where
-/// they are.
+/// Uses 12 bytes a feature, and a directory of less than one byte a feature. Ids are hashes, so their first
+/// bits say where in the sorted list they are.
 #[derive(Clone)]
 pub struct IdfTable {
     documents: u64,
-    /// Ascending, distinct.
+    /// Features, ascending, distinct.
     ids: Box<[u64]>,
-    /// df of each, 1 or more.
+    /// df of each feature, 1 or more.
     holders: Box<[u32]>,
-    /// Where ids begin that have these first bits; a power of two of places, and the end.
+    /// `directory[i]` is the index in `ids` where directory slot i begins, a slot being given by the first
+    /// bits of an id. The number of slots is a power of two; the last entry is the number of ids.
     directory: Box<[u32]>,
     fingerprint: u64,
 }
 
-/// Features that share a place in the directory, on average: a line of the cache or two.
+/// Average number of features in a directory slot: one or two cache lines.
 const PLACE: usize = 16;
 
 impl IdfTable {
-    /// The table of `documents` documents, from features and the numbers of their holders, in any order.
-    /// Holders of a feature that comes twice are added; a feature without a holder is as good as absent.
+    /// The table of `documents` documents, from features and their numbers of holders, in any order. The
+    /// holders of a repeated feature are added; a feature with 0 holders is left out.
     ///
     /// # Panics
-    /// Beyond 2^32 - 1 features.
+    /// If there are more than 2^32 - 1 features.
     pub fn new(documents: u64, frequencies: impl IntoIterator<Item = (u64, u32)>) -> Self {
         let mut entries: Vec<(u64, u32)> =
             frequencies.into_iter().filter(|(_, holders)| *holders > 0).collect();
@@ -103,8 +104,8 @@ impl IdfTable {
         }
     }
 
-    /// The table of a corpus, from the distinct features of each of its documents. Documents without one do
-    /// not count.
+    /// Counts the table of a corpus from the distinct features of each document. Documents without features
+    /// are not counted.
     pub fn count<I: AsRef<[u64]>>(corpus: impl IntoIterator<Item = I>) -> Self {
         let mut holders: HashMap<u64, u32, hash::OfHashes> = HashMap::default();
         let mut documents = 0;
@@ -119,12 +120,12 @@ impl IdfTable {
         Self::new(documents, holders)
     }
 
-    /// N, documents.
+    /// N, the number of documents.
     pub fn documents(&self) -> u64 {
         self.documents
     }
 
-    /// Features with a holder.
+    /// Number of features with at least one holder.
     pub fn len(&self) -> usize {
         self.ids.len()
     }
@@ -134,37 +135,37 @@ impl IdfTable {
         self.ids.is_empty()
     }
 
-    /// df, the number of documents that have the feature.
+    /// df, the number of documents that hold the feature.
     pub fn holders(&self, feature: u64) -> u32 {
         let place = place_of(feature, self.directory.len() - 1);
         let (first, end) = (self.directory[place] as usize, self.directory[place + 1] as usize);
         self.ids[first..end].binary_search(&feature).map_or(0, |at| self.holders[first + at])
     }
 
-    /// The inverse document frequency of a feature, 0 or more.
+    /// The IDF of a feature, 0 or more.
     pub fn idf(&self, feature: u64, form: IdfForm) -> f64 {
         form.idf(self.documents, self.holders(feature))
     }
 
-    /// Features and their holders, by ascending feature.
+    /// Features and their numbers of holders, by ascending feature.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u32)> {
         self.ids.iter().copied().zip(self.holders.iter().copied())
     }
 
-    /// Stable 64-bit hash of all that the table says.
+    /// Stable 64-bit hash of N and of all features with their holders.
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
 }
 
-/// The place of a feature among a power of two of them: by its first bits.
+/// The directory slot of a feature, by its first bits; `places` is a power of two.
 #[expect(clippy::cast_possible_truncation, reason = "below the number of places")]
 fn place_of(feature: u64, places: usize) -> usize {
     ((u128::from(feature) * places as u128) >> 64) as usize
 }
 
 impl PartialEq for IdfTable {
-    /// By fingerprint, as schemes are.
+    /// Compares fingerprints, as schemes do.
     fn eq(&self, other: &Self) -> bool {
         self.fingerprint == other.fingerprint
     }
@@ -172,7 +173,7 @@ impl PartialEq for IdfTable {
 
 impl Eq for IdfTable {}
 
-/// By fingerprint.
+/// Shows the fingerprint and N.
 impl fmt::Debug for IdfTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "IdfTable({:016x} of {} documents)", self.fingerprint, self.documents)

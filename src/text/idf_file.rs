@@ -1,4 +1,4 @@
-//! Tables of document frequencies as files.
+//! The file format of tables of document frequencies.
 //!
 //! ```text
 //! {"dupflow_idf":1,"documents":2,"features":3,"rules":{"shingle":{"Words":3},"spaceless":"part",…}}
@@ -6,11 +6,13 @@
 //! …
 //! ```
 //!
-//! UTF-8. A line of JSON with the version of the format, N, the number of lines that follow, and the text
-//! rules that the features are of; then each feature as 16 hexadecimal digits, a tab, its df, 1 or more;
-//! ascending. Features under other rules are other features, so such a table is refused; one that does not
-//! say what it does with `marks` was counted when all of them split words. The version is raised when the
-//! format changes, or the hashes of features.
+//! A file is UTF-8. Its first line is JSON: the version of the format, N, the number of lines that follow,
+//! and the text rules under which the features were counted. Each further line is a feature as 16 hexadecimal
+//! digits, a tab, and its df, 1 or more; features ascend.
+//!
+//! Features under other rules are different features, so a table with other rules is rejected. A table
+//! without `marks` in its rules was written when marks always split words. The version is raised when the
+//! format or the hashes of features change.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, Write};
@@ -24,7 +26,7 @@ use super::{Field, IdfTable, Marks, TextRules, Weights};
 /// The version that is written, and the only one that is read.
 const VERSION: u64 = 1;
 
-/// The longest line that is read of a file that may be anything.
+/// Limit for the first line, in bytes: the file may be anything.
 const LONGEST_LINE: u64 = 1 << 20;
 
 /// The first line.
@@ -39,43 +41,43 @@ struct Header {
 /// Why a table cannot be read.
 #[derive(Debug, Error)]
 pub enum IdfError {
-    /// The file.
+    /// Reading the file failed.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// It begins otherwise.
+    /// The first line is not a header.
     #[error("no table of document frequencies: it begins with {0:?}")]
     Header(String),
-    /// Of another version.
+    /// The format has another version.
     #[error("version {0} of the format, expected {VERSION}")]
     Version(u64),
-    /// Counted under other rules.
+    /// The features were counted under other rules.
     #[error("counted under other rules of [text]: {}", .0.join("; "))]
     Rules(Vec<String>),
-    /// A line that is none of the format.
+    /// A line is not a feature with its holders.
     #[error(
         "line {number}: found {found:?}, expected a feature after the last one, a tab, and the number of its holders"
     )]
     Line {
-        /// From 1.
+        /// Line number, from 1.
         number: u64,
-        /// The line.
+        /// The first 40 characters of the line.
         found: String,
     },
-    /// It ends too early, or too late.
+    /// The number of lines differs from the header's.
     #[error("found {found} features, expected {expected}")]
     Length {
-        /// Lines after the first.
+        /// Number of lines after the first.
         found: u64,
-        /// As the first line says.
+        /// Number of features in the header.
         expected: u64,
     },
 }
 
 impl IdfTable {
-    /// How every file of a table begins.
+    /// The first bytes of every table file.
     pub const MAGIC: &[u8] = b"{\"dupflow_idf\":";
 
-    /// Writes the table, its features being of texts under `rules`.
+    /// Writes the table; its features are those of texts under `rules`.
     ///
     /// # Errors
     /// Those of `out`.
@@ -94,7 +96,8 @@ impl IdfTable {
     /// Reads a table of features under `rules`.
     ///
     /// # Errors
-    /// Those of `file`, and whatever is not as [`Self::write`] writes it.
+    /// Those of `file`, and an [`IdfError`] for anything that is not written by [`Self::write`] under the
+    /// same rules.
     pub fn read(rules: &TextRules, mut file: impl BufRead) -> Result<Self, IdfError> {
         let mut first = String::new();
         io::Read::take(&mut file, LONGEST_LINE).read_line(&mut first)?;
@@ -103,7 +106,7 @@ impl IdfTable {
             return Err(IdfError::Version(header.dupflow_idf));
         }
         let mut there = header.rules;
-        // Tables of before there was a choice.
+        // Tables written before `marks` could be chosen.
         there.entry("marks").or_insert_with(|| Marks::Split.name().into());
         let differences = differences(&there, &said(rules));
         if !differences.is_empty() {
@@ -133,7 +136,7 @@ fn beginning(line: &str) -> String {
     line.chars().take(40).collect()
 }
 
-/// The rules that decide features: what they weigh, or the fields that they stand in, does not.
+/// The rules that decide features. Weights, also those of fields, do not, and are set to their defaults.
 fn said(rules: &TextRules) -> Map<String, Value> {
     let one = |field: &Field| Field { weight: 1, ..field.clone() };
     let fields = rules.fields.iter().map(one).collect();
@@ -174,7 +177,7 @@ mod tests {
             let table = IdfTable::new(3, entries);
             let file = written(&table, &rules);
             assert!(file.as_bytes().starts_with(IdfTable::MAGIC));
-            // What a feature weighs has no part in how many have it.
+            // Weights do not change document frequencies.
             let read = IdfTable::read(&TextRules::default(), file.as_bytes()).unwrap();
             assert_eq!((read.documents(), read.fingerprint()), (3, table.fingerprint()));
         }
@@ -207,7 +210,7 @@ mod tests {
         );
     }
 
-    /// Also one of before the rule was written into it: its words were split.
+    /// Also for a table that was written before `marks` was in the header: its words were split.
     #[test]
     fn a_table_of_split_words_is_none_of_whole_ones() {
         let split = TextRules { marks: Marks::Split, ..TextRules::default() };

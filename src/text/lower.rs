@@ -1,40 +1,40 @@
-//! Lowercasing, and telling tokens from what lies between them: the one pass over a text.
+//! Lowercases a text and marks which bytes are inside tokens, in one pass.
 //!
-//! Text -> its lowercased bytes, and a bitmap of those that are inside tokens. Bytes outside tokens are of
-//! any value. ASCII goes 64 bytes at a time, in plain loops that the compiler turns into vectors; other
-//! characters go one by one through the classes of [`unicode`].
+//! Text -> its lowercased bytes, and a bitmap of the bytes that are inside tokens. Bytes outside tokens have
+//! any value. ASCII is processed 64 bytes at a time, in plain loops that the compiler vectorizes; other
+//! characters one by one, by their [class](unicode).
 //!
-//! A lowercase depends on the whole token only for the capital sigma, which is final or not: on meeting one,
-//! the rest of its token is left to [`str::to_lowercase`].
+//! The lowercase of a character depends on its token only for the capital sigma, which is final or not. At a
+//! capital sigma, the rest of its token is lowercased by [`str::to_lowercase`].
 //!
-//! A mark is inside a token where the character before it is, unless that is of a script without spaces: one
-//! bit is kept from one character to the next.
+//! A mark is inside a token if the character before it is, unless that character belongs to a script without
+//! spaces. So one bit is kept from one character to the next.
 
 use super::unicode::{Class, Classes};
 
-/// Writes one text. It lives on the stack while it does, so that its fields are registers.
+/// Writes one text. The value lives on the stack during the pass, so that its fields are held in registers.
 pub(super) struct Writer<'a> {
     classes: Classes,
     bytes: &'a mut [u8],
-    /// Bit `i % 64` of word `i / 64` tells of byte i. Bits from `len` to the end of the word after it are
-    /// zero.
+    /// Bit `i % 64` of word `i / 64` is 1 if byte i is inside a token. Bits from `len` to the end of the word
+    /// after it are zero.
     inside: &'a mut [u64],
     len: usize,
-    /// Whether a character was a token of its own by the rule.
+    /// Whether any character was a token of its own by the rule.
     has_parts: bool,
 }
 
-/// What was written.
+/// Result of [`Writer::write`].
 pub(super) struct Written {
-    /// Bytes.
+    /// Length of the lowercased text in bytes.
     pub(super) len: usize,
-    /// Whether a character is a token of its own by the rule: is of a script without spaces.
+    /// Whether any character is a token of its own by the rule, that is, belongs to a script without spaces.
     pub(super) has_parts: bool,
 }
 
 impl<'a> Writer<'a> {
-    /// `bytes` must have room for twice the text and [`SLACK`](super::tokenize::SLACK), `inside` a bit for
-    /// each and a word more.
+    /// `bytes` must have room for twice the text and [`SLACK`](super::tokenize::SLACK); `inside` for a bit
+    /// for each of them and one more word.
     #[inline(always)]
     pub(super) fn new(classes: Classes, bytes: &'a mut [u8], inside: &'a mut [u64]) -> Self {
         inside[0] = 0;
@@ -56,7 +56,8 @@ impl<'a> Writer<'a> {
         Written { len: self.len, has_parts: self.has_parts }
     }
 
-    /// Appends the ASCII characters at the start of `rest`, which has one, up to 64; returns how many.
+    /// Appends up to 64 ASCII characters from the start of `rest`, which starts with at least one; returns
+    /// how many.
     #[inline(always)]
     fn push_ascii(&mut self, rest: &[u8]) -> usize {
         let mut padded = [0; 64];
@@ -76,12 +77,12 @@ impl<'a> Writer<'a> {
         count
     }
 
-    /// Appends characters from byte `from` on, up to the next stretch of ASCII; returns how many bytes of
-    /// `text`.
+    /// Appends characters from byte `from` up to the next stretch of ASCII; returns how many bytes of `text`
+    /// were read.
     #[inline(always)]
     fn push_chars(&mut self, text: &str, from: usize) -> usize {
         let mut rest = text[from..].chars();
-        // Whether a mark here would be inside a word. What is before is ASCII.
+        // Whether a mark at this point would be inside a word. The character before is ASCII.
         let mut holds = self.is_inside();
         while let Some(c) = rest.next() {
             match self.classes.class(c) {
@@ -100,7 +101,7 @@ impl<'a> Writer<'a> {
                     let (lowered, end) = self.sigma_and_rest(text, at);
                     lowered.chars().for_each(|lower| self.push_char(lower, true));
                     rest = text[end..].chars();
-                    // What would be inside was in the rest.
+                    // Marks of the token are already in `lowered`.
                     holds = false;
                 }
                 Class::Upper => {
@@ -128,7 +129,8 @@ impl<'a> Writer<'a> {
         text.len() - from - rest.as_str().len()
     }
 
-    /// The rest of the token from the sigma at byte `at`, lowercased, and where in `text` it ends.
+    /// The rest of the token from the sigma at byte `at`, lowercased, and the byte of `text` where the token
+    /// ends.
     #[cold]
     fn sigma_and_rest(&self, text: &str, at: usize) -> (String, usize) {
         let mut next = Class::Upper;
@@ -136,7 +138,7 @@ impl<'a> Writer<'a> {
             let behind = std::mem::replace(&mut next, self.classes.class(c));
             next.holds(behind)
         };
-        // Marks at the beginning are behind no word.
+        // Marks at the start follow no word.
         let is_mark = |c: char| matches!(self.classes.class(c), Class::Mark | Class::Joiner);
         let first = text[..at].trim_end_matches(is_before).len();
         let before = text[first..at].trim_start_matches(is_mark);
@@ -152,7 +154,7 @@ impl<'a> Writer<'a> {
         (token.to_lowercase().split_off(before.to_lowercase().len()), at - before.len() + token.len())
     }
 
-    /// Whether the last byte written is inside a token.
+    /// Whether the last written byte is inside a token.
     #[inline(always)]
     fn is_inside(&self) -> bool {
         self.len.checked_sub(1).is_some_and(|last| self.inside[last / 64] >> (last % 64) & 1 == 1)
@@ -164,7 +166,7 @@ impl<'a> Writer<'a> {
         self.push(u64::from(inside).wrapping_neg() & !(!0 << count), count);
     }
 
-    /// Appends `count` bytes (1 to 64) that are written already, with their bits.
+    /// Appends `count` bytes (1 to 64) that are already written, with their bits.
     #[inline(always)]
     fn push(&mut self, inside: u64, count: usize) {
         let (word, shift) = (self.len / 64, self.len % 64);
@@ -174,22 +176,21 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Whether a text goes on with ASCII for so long (8 bytes, or at its end one) that a block is worth its
-/// while.
+/// Whether the text starts with enough ASCII for a block to pay off: 8 bytes, or one byte near its end.
 #[inline(always)]
 fn begins_with_ascii(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.first_chunk::<8>().map_or(bytes.first().is_some_and(u8::is_ascii), |eight| eight.is_ascii())
 }
 
-/// How many bytes come before the first that is not ASCII. Kept apart, or else it is computed where nobody
-/// asks.
+/// Number of bytes before the first that is not ASCII. Not inlined: otherwise it is computed also for blocks
+/// that are all ASCII.
 #[inline(never)]
 fn ascii_prefix(block: &[u8; 64]) -> usize {
     block.iter().take_while(|byte| byte.is_ascii()).count()
 }
 
-/// Eight bytes of 0 or 1 as bits, the first lowest.
+/// Eight bytes of 0 or 1 as bits, the first byte lowest.
 #[inline(always)]
 fn gather(bytes: [u8; 8]) -> u64 {
     u64::from_le_bytes(bytes).wrapping_mul(0x0102_0408_1020_4080) >> 56

@@ -1,5 +1,5 @@
-//! Words with their marks: all paths against a tokenizer written from the rule alone, texts made to be hard,
-//! and what other rules make of marks.
+//! Words with combining marks: every path against a tokenizer written from the rule alone, adversarial texts,
+//! and how the other rules treat marks.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -8,7 +8,8 @@ use super::units::Units;
 use super::*;
 use crate::hash;
 
-/// What the rule says of a character; drawn, so that the reference asks no table.
+/// The class of a character by the rule. Test characters are drawn with their class, so that the reference
+/// needs no table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     /// Alphanumeric, outside the scripts without spaces.
@@ -45,7 +46,7 @@ fn drawn() -> impl Strategy<Value = Drawn> {
     prop::collection::vec(piece, 0..20).prop_map(|pieces| pieces.concat())
 }
 
-/// The rule as `docs/text.md` has it, a character at a time.
+/// The rule as in `docs/text.md`, one character at a time.
 fn expected(text: &Drawn, spaceless: Spaceless, marks: Marks) -> Vec<String> {
     let runs = spaceless == Spaceless::Run;
     let kind = |at: usize| match text.get(at).map(|(kind, _)| *kind) {
@@ -117,7 +118,7 @@ fn words(size: usize) -> TextRules {
     TextRules { shingle: Shingle::Words(size), ..TextRules::default() }
 }
 
-/// That these end at all is part of what is asked: work that grows with the square of the length would not.
+/// The test has to end in reasonable time: quadratic work on a million characters would not.
 #[test]
 fn texts_made_to_be_hard() {
     const LONG: usize = 1_000_000;
@@ -148,7 +149,8 @@ fn texts_made_to_be_hard() {
     }
 }
 
-/// A final sigma is one by the whole word, marks and joiners included, and by nothing before it.
+/// Whether a sigma is final depends on its whole word, marks and joiners included, and on nothing before the
+/// word.
 #[test]
 fn sigma_in_a_word_with_marks() {
     for (text, expected) in [
@@ -167,20 +169,21 @@ fn sigma_in_a_word_with_marks() {
 
 #[test]
 fn rules_that_stand_before_and_behind() {
-    // Composed or not, a letter with its accent is one text under NFC, and both are whole words without.
+    // Composed or not, a letter with its accent is one text under NFC, and both are whole words without
+    // normalization.
     let nfc = TextRules { normalize: Normalize::Nfc, ..words(1) };
     assert_eq!(tokens("Cafe\u{301}s nai\u{308}ve", &nfc), tokens("Cafés naïve", &nfc));
     assert_eq!(tokens("Cafe\u{301}s", &words(1)), ["cafe\u{301}s"]);
     // A stop word with marks is one word.
     let stop_words = vec!["में".to_owned()];
     assert_eq!(tokens("हिन्दी में लिखें", &TextRules { stop_words, ..words(1) }), ["हिन्दी", "लिखें"]);
-    // Stems are of the whole word, and words with a character outside the alphabet have none.
+    // Stems are of whole words. A word with a character outside the alphabet is not stemmed.
     let stem = Stem::Of(Language::English);
     assert_eq!(tokens("cafe\u{301}s running", &TextRules { stem, ..words(1) }), ["cafe\u{301}s", "run"]);
-    // A mark is a character among those of a shingle.
+    // A mark is one character of a shingle of characters.
     let chars = TextRules { shingle: Shingle::Chars(3), ..TextRules::default() };
     assert_eq!(shingles("e\u{301}t, u", &chars), ["e\u{301}t", "\u{301}t ", "t u"]);
-    // A page's text has its marks.
+    // Marks in a page's text are kept.
     let page = "<!doctype html><p>Cafe&#x301;s and <b>cafe</b>&#x301;s</p>";
     assert_eq!(tokens(page, &words(1)), ["cafe\u{301}s", "and", "cafe\u{301}s"]);
 }
@@ -197,7 +200,7 @@ fn passages_hold_whole_words() {
     assert_eq!([shown(&joined.a), shown(&joined.b)], [["می\u{200c}خواهم بروم"], ["می\u{200c}خواهم بروم"]]);
 }
 
-/// Letters without marks have the features that they had.
+/// Both rules give the same features to letters without marks.
 #[test]
 fn texts_without_marks_are_the_same_under_both_rules() {
     for shingle in [Shingle::Words(1), Shingle::Words(3), Shingle::Chars(5)] {

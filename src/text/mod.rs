@@ -1,23 +1,28 @@
 //! Text to features: tokens, shingles, and their 64-bit hashes.
 //!
-//! A UTF-8 text and [`TextRules`] -> a feature for each shingle, in text order, repeats included.
+//! A UTF-8 text and [`TextRules`] -> one feature for each shingle, in text order, repeats included.
 //!
-//! The rules, in this order: of a text that is a web page, what is [read](Html) of it; Unicode normalization,
-//! if asked for; **tokens** are maximal runs of [`char::is_alphanumeric`] with the [marks](Marks) of their
-//! letters, a character of a script written without spaces being a token of its own unless they
-//! [run](Spaceless::Run) together; each token is lowercased by itself; stop words are removed; if asked for,
-//! what is left of tokens is their [stems](Stem); **shingles** are windows of so many words, or of characters
-//! of the tokens joined by one space; a **feature** is a shingle's hash.
+//! The steps:
 //!
-//! A token is a word, but for the characters of scripts without spaces: under [`Spaceless::Part`], the
-//! default, a Han character is half a word, a kana a quarter, and a Thai, Lao, Khmer or Myanmar character a
-//! sixth; under [`Spaceless::Bag`] a half, a sixth and an eighth. From each token on, the shortest window
-//! that holds W words is a shingle; where the text ends before, there is none. A text that so has no shingle
-//! has one, of all its tokens.
+//! 1. Of a text that is a web page, its content is [read](Html).
+//! 2. The text is Unicode-normalized, if the rules ask for it.
+//! 3. **Tokens** are maximal runs of [`char::is_alphanumeric`] with the [marks](Marks) of their letters. A
+//!    character of a script written without spaces is a token of its own unless the rules let it
+//!    [run](Spaceless::Run) on.
+//! 4. Each token is lowercased separately; stop words are removed; the others are replaced by their
+//!    [stems](Stem), if the rules ask for it.
+//! 5. **Shingles** are windows of a number of words, or of characters of the tokens joined by one space.
+//! 6. A **feature** is a shingle's hash.
 //!
-//! Invariants: features are the same on every machine and in every release (golden values in the tests), but
-//! for characters that a later Unicode version adds; they do not depend on texts seen before. [`Featurizer`]
-//! is the fast path, [`tokens`] and [`shingles`] say the same with strings.
+//! A token is one word, except characters of scripts without spaces. Under [`Spaceless::Part`], the default,
+//! a Han character is half a word, a kana a quarter, and a Thai, Lao, Khmer or Myanmar character a sixth;
+//! under [`Spaceless::Bag`] a half, a sixth and an eighth. At each token begins one shingle: the shortest
+//! window that holds W words. Where the text ends before, there is none. A text that has no shingle by this
+//! rule has one shingle of all its tokens.
+//!
+//! Invariants: features are the same on every machine and in every release (golden values in the tests),
+//! except for characters that a later Unicode version adds. They do not depend on earlier texts.
+//! [`Featurizer`] is the fast path; [`tokens`] and [`shingles`] compute the same as strings.
 //!
 //! ```
 //! use dupflow::text::{Featurizer, TextRules, shingles};
@@ -27,9 +32,9 @@
 //! assert_eq!(Featurizer::new(rules).features("Near-duplicates, in a stream!").len(), 3);
 //! ```
 //!
-//! Features of a set may repeat, which its sketches do not notice. Weighted features are distinct:
-//! [`Featurizer::terms`] counts, a [`Weigher`] weighs by the rules of [`Weights`]. Further [fields](Field) of
-//! a document are shingled by themselves.
+//! Features of a set may repeat; its sketches ignore repeats. Weighted features are distinct:
+//! [`Featurizer::terms`] counts them, and a [`Weigher`] computes their weights by the rules of [`Weights`].
+//! Further [fields](Field) of a document are shingled separately.
 
 mod fields;
 mod html;
@@ -74,13 +79,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::description::{Description, Value};
 
-/// What is sketched of a text.
+/// What a shingle is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Shingle {
-    /// Runs of tokens that hold this many words (1 or more); a text with fewer has one shingle, all its
-    /// tokens.
+    /// Runs of tokens that hold this many words (1 or more). A text with fewer words has one shingle of all
+    /// its tokens.
     Words(usize),
-    /// Runs of this many characters (1 or more) of the tokens joined by one space; a shorter text is one
+    /// Runs of this many characters (1 or more) of the tokens joined by one space. A shorter text is one
     /// shingle.
     Chars(usize),
 }
@@ -89,29 +94,29 @@ pub enum Shingle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Spaceless {
-    /// Each such character is a token of its own, and a part of a word: half of one, a quarter or a sixth, by
-    /// its script.
+    /// Each such character is a token of its own and a part of a word: a half, a quarter or a sixth, by its
+    /// script.
     Part,
-    /// As [`Self::Part`], with half of a word, a sixth or an eighth: for bags of single words, in which a
-    /// part says less.
+    /// As [`Self::Part`], with a half, a sixth or an eighth of a word. For bags of single words, where a part
+    /// carries less information.
     Bag,
-    /// Each such character is a token of its own, and a word.
+    /// Each such character is a token of its own and one word.
     Char,
-    /// As any other alphanumeric character: they run together.
+    /// Treated as any other alphanumeric character: they run together.
     Run,
 }
 
-/// What a combining mark that is not alphanumeric does in a word, as the virama of Indic scripts and the
-/// accent of a letter that is typed as two characters.
+/// The effect of a combining mark that is not alphanumeric in a word, such as the virama of Indic scripts or
+/// the accent of a letter typed as two characters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Marks {
-    /// It continues the word that it stands in, and so do U+200C and U+200D where a letter or a mark follows.
-    /// Variation selectors and marks that enclose are none of these; behind a character of a script without
-    /// spaces, and behind no word, marks separate.
+    /// It continues the word, and so do U+200C and U+200D if a letter or a mark follows. Variation selectors
+    /// and enclosing marks separate; so do marks that follow a character of a script without spaces, or no
+    /// word.
     #[default]
     Keep,
-    /// It separates, as all else that is not alphanumeric.
+    /// It separates, as any other character that is not alphanumeric.
     Split,
 }
 
@@ -130,26 +135,26 @@ pub enum Normalize {
 /// How a text becomes features. Part of the scheme: texts under different rules are never compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TextRules {
-    /// What is sketched.
+    /// What a shingle is made of.
     pub shingle: Shingle,
-    /// Scripts without spaces.
+    /// How scripts without spaces are tokenized.
     pub spaceless: Spaceless,
-    /// Combining marks.
+    /// How combining marks are treated.
     pub marks: Marks,
-    /// Normalization.
+    /// Unicode normalization.
     pub normalize: Normalize,
     /// Lowercased tokens that are removed before shingling; sorted, without repeats.
     pub stop_words: Vec<String>,
-    /// What becomes of the other tokens; nothing but [`Stem::None`] with shingles of characters.
+    /// Stemming of the other tokens; must be [`Stem::None`] with shingles of characters.
     #[serde(skip_serializing_if = "is_none")]
     pub stem: Stem,
-    /// What is read of pages, before all else.
+    /// Which text of a page is read, before all other steps.
     #[serde(skip_serializing_if = "is_as_it_stands")]
     pub html: Html,
     /// Further fields of a record, by name, without repeats.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<Field>,
-    /// What a feature weighs.
+    /// How features are weighted.
     #[serde(skip_serializing_if = "is_unit")]
     pub weights: Weights,
 }
@@ -199,8 +204,8 @@ impl TextRules {
             .with("text.stop_words", Value::list(&self.stop_words))
             .with("text.fields", Value::list(self.fields.iter().map(|field| &field.name)))
             .and(self.weights.description());
-        // What came later is left out while it says what was done before: of pages that is to take markup for
-        // text, and no default.
+        // Fields added later are left out while they have the value that older versions behaved by, so that
+        // old fingerprints stay valid. For pages that is `none` (markup is text), which is not the default.
         let described = match self.stem {
             Stem::None => described,
             stem => described.with("text.stem", stem.name()),
@@ -208,7 +213,7 @@ impl TextRules {
         let described = match self.html {
             Html::None => described,
             Html::Text => described.with("text.html", self.html.name()),
-            // Another rule for articles is another scheme.
+            // Another version of the article rule is another scheme.
             Html::Article => described
                 .with("text.html", self.html.name())
                 .with("text.html.article", crate::html::ARTICLE_VERSION),
@@ -255,9 +260,9 @@ impl Normalize {
 /// The features of one text.
 #[derive(Clone, Copy, Debug)]
 pub struct Features<'a> {
-    /// Of a set: the hashed shingles in text order, repeats included. With weights: distinct, ascending.
+    /// For a set: the hashed shingles in text order, repeats included. With weights: distinct, ascending.
     pub ids: &'a [u64],
-    /// One for each id, above 0 and finite; empty for a set, where every feature weighs the same.
+    /// One for each id, above 0 and finite. Empty for a set, where every feature has weight 1.
     pub weights: &'a [f64],
 }
 
@@ -268,7 +273,7 @@ impl<'a> Features<'a> {
     }
 }
 
-/// Turns texts into features by fixed rules; keeps its buffers between texts.
+/// Turns texts into features by fixed rules; reuses its buffers.
 #[derive(Debug)]
 pub struct Featurizer {
     rules: TextRules,
@@ -278,21 +283,22 @@ pub struct Featurizer {
     normalized: String,
     lowered: Lowered,
     joined: Vec<u8>,
-    /// For texts that have parts of words.
+    /// Roller for texts with parts of words.
     parts: Parts,
-    /// Of the last text, or of its last part.
+    /// Features of the last text, or of the last part of a text with fields.
     features: Vec<u64>,
-    /// Of all parts of the last text that may have fields.
+    /// Features of all parts of the last text, if the rules have fields.
     together: Vec<u64>,
     counter: TermCounter,
 }
 
 impl Featurizer {
-    /// Prepares the rules.
+    /// A featurizer for these rules.
     ///
     /// # Panics
-    /// If the shingle size is 0; if there are stems with shingles of characters, where the end of a word is a
-    /// shingle too; and if articles are asked for without the feature `article`.
+    /// If the shingle size is 0; if stems are combined with shingles of characters, where the ends of words
+    /// are shingles too; or if the rules ask for articles and the crate is built without the feature
+    /// `article`.
     pub fn new(rules: TextRules) -> Self {
         let (Shingle::Words(size) | Shingle::Chars(size)) = rules.shingle;
         assert!(size > 0, "a shingle has one token or character at least");
@@ -313,8 +319,8 @@ impl Featurizer {
         }
     }
 
-    /// The hashed shingles of a text in text order, then those of its fields, repeats included; empty if it
-    /// has no token.
+    /// The hashed shingles of a text in text order, then those of its fields, repeats included. Empty if
+    /// there is no token.
     pub fn features(&mut self, text: &str) -> &[u64] {
         if self.rules.fields.is_empty() {
             let first = self.fill(text);
@@ -339,8 +345,8 @@ impl Featurizer {
         count
     }
 
-    /// The distinct features of a text with their counts, those of a field multiplied by its weight; none if
-    /// it has no token.
+    /// The distinct features of a text with their counts; counts in a field are multiplied by its weight.
+    /// Empty if there is no token.
     pub fn terms(&mut self, text: &str) -> TermsRef<'_> {
         self.counter.clear();
         for (place, part) in self.rules.parts(text).enumerate() {
@@ -350,7 +356,7 @@ impl Featurizer {
         self.counter.terms()
     }
 
-    /// Puts the features of a part where they begin at the returned place and end with the list.
+    /// Writes the features of a part to `self.features`; returns the index of the first one.
     fn fill(&mut self, text: &str) -> usize {
         let text = self.reader.read(text);
         self.lowered.fill(normalized(text, self.rules.normalize, &mut self.normalized));
@@ -368,7 +374,7 @@ impl Featurizer {
     fn words(&mut self, size: usize, mut roll: impl Roll) -> usize {
         let Self { lowered, stop_words, stemmer, features, .. } = self;
         each_token(lowered, stop_words, stemmer.as_mut(), |token, _, _| features.push(roll.next(token)));
-        // Before the first full window stand the windows that were not full: see `shingle`.
+        // The first values are windows that were not full: see `shingle`.
         size.min(features.len()).saturating_sub(1)
     }
 
@@ -397,8 +403,8 @@ impl Featurizer {
     }
 }
 
-/// Calls `then` with the hash, the first and the end byte of each token that is no stop word; the hash is
-/// that of its stem if there is a stemmer.
+/// Calls `then` with the hash, the first byte and the end byte of each token that is not a stop word. With a
+/// stemmer, the hash is that of the token's stem.
 #[inline(always)]
 fn each_token(
     lowered: &Lowered,

@@ -1,12 +1,12 @@
-//! Unicode normalization (UAX #15), before tokenizing and only where the rules ask for it.
+//! Unicode normalization (UAX #15), applied before tokenizing if the rules ask for it.
 //!
-//! Text -> text. A text that the quick check finds normal already, as nearly all texts are, is not copied.
+//! Text -> text. A text that the quick check reports as normalized, as nearly all texts are, is not copied.
 
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick, is_nfkc_quick};
 
 use super::Normalize;
 
-/// The text in the given form; `scratch` holds it if it had to be changed.
+/// The text in the given form; borrowed from `scratch` if it had to be changed.
 pub(super) fn normalized<'a>(text: &'a str, form: Normalize, scratch: &'a mut String) -> &'a str {
     let normal = match form {
         Normalize::None => true,

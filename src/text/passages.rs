@@ -1,19 +1,22 @@
-//! Common passages: what two texts share, and which place of one belongs to which of the other.
+//! Common passages: the stretches that two texts share, and which stretches of one correspond to which of the
+//! other.
 //!
-//! Two texts and the [`TextRules`] of a pipeline -> both texts cut into [`Piece`]s, those in common with a
-//! number that tells what belongs together; and the share of each text that is in common.
+//! Two texts and the [`TextRules`] of a pipeline -> both texts cut into [`Piece`]s, where shared pieces have
+//! the number of their passage; and the share of each text that is in common.
 //!
-//! The rule: a token (of shingles of characters, a character) is *in common* if it is in a shingle that the
-//! other text has too. So what is marked is what the similarity counts: it is found wherever it was moved to,
-//! and a run of tokens shorter than a shingle is left out. A *passage* is a run of shingles in common that
-//! stand in the same order in both texts: beginning from the next shingle of the second text the longest such
-//! run is taken, of equal ones that which follows where the last one ended. Up to [`PLACES`] places of a
-//! shingle are tried on either side of that, so that texts of few distinct words cost no more than others.
-//! What one text has once and the other repeatedly has one number.
+//! The rule: a token (for shingles of characters, a character) is *in common* if it is in a shingle that the
+//! other text has too. So the marked text is exactly what the similarity counts: moved text is found, and a
+//! run of tokens shorter than a shingle is not.
 //!
-//! Invariants: the pieces of a text, one after another, are the text; none is empty. Numbers count up from 0
-//! in the order of the first text. Cost is linear in the length of the texts, but for sorting the hashes of
-//! their shingles.
+//! A *passage* is a run of common shingles in the same order in both texts. From the next shingle of the
+//! second text on, the longest such run is taken; of equally long runs, the one that continues the previous
+//! run. Up to [`PLACES`] positions of a shingle are tried on either side of the expected one, so that texts
+//! of few distinct words cost no more than others. A passage that occurs once in one text and repeatedly in
+//! the other has one number.
+//!
+//! Invariants: the pieces of a text, concatenated, are the text; no piece is empty. Passages are numbered
+//! from 0 in the order of the first text. Cost is linear in the length of the texts, except for sorting the
+//! hashes of their shingles.
 //!
 //! ```
 //! use dupflow::text::{TextRules, common_passages};
@@ -24,8 +27,8 @@
 //! assert_eq!((found.shared_a, found.shared_b), (4.0 / 6.0, 4.0 / 6.0));
 //! ```
 //!
-//! Not done here: a page is taken with its markup, so give what is [readable](super::readable) of it;
-//! weights, and what measure counts how often a shingle is there.
+//! Not done here: markup is not removed, so pass the [readable](super::readable) text of a page; weights and
+//! repeat counts of shingles are ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -36,34 +39,34 @@ use super::TextRules;
 use super::units::{Unit, Units};
 use crate::hash::{self, mix};
 
-/// How many places of a shingle are tried on either side of where it is expected. 8: a shingle that stands in
-/// more is one of many that do, and one of these is as good.
+/// How many positions of a shingle are tried on either side of the expected one. 8: a shingle with more
+/// positions is one of many such shingles, and any of the tried positions is as good.
 const PLACES: usize = 8;
 
 /// A stretch of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Piece<'t> {
-    /// What stands there, as it came.
+    /// The original text of the stretch.
     pub text: &'t str,
-    /// The number of the passage, where it is in common.
+    /// The number of the passage; `None` if the stretch is not in common.
     pub passage: Option<usize>,
 }
 
-/// What two texts share.
+/// Common passages of two texts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Passages<'t> {
     /// The first text.
     pub a: Vec<Piece<'t>>,
     /// The second text.
     pub b: Vec<Piece<'t>>,
-    /// The share of the first text's tokens that are in common, from 0 to 1 inclusive; of a text without a
-    /// token 1 if nor has the other one any, else 0.
+    /// The share of the first text's tokens that are in common, from 0 to 1 inclusive. For a text without
+    /// tokens: 1 if the other text has none either, else 0.
     pub shared_a: f64,
-    /// The same of the second text.
+    /// The same for the second text.
     pub shared_b: f64,
 }
 
-/// What two texts share under these rules.
+/// The common passages of two texts under these rules.
 pub fn common_passages<'t>(a: &'t str, b: &'t str, rules: &TextRules) -> Passages<'t> {
     let (of_a, of_b) = (Units::of(a, rules), Units::of(b, rules));
     let (marks_a, marks_b) = marks(&of_a, &of_b);
@@ -87,7 +90,7 @@ fn marks(a: &Units, b: &Units) -> (Marks, Marks) {
         of_a[there].iter_mut().for_each(|mark: &mut Option<usize>| *mark = mark.or(number));
         of_b[run.here..run.here + run.len].fill(number);
     }
-    // What the first text repeats.
+    // Passages that the first text repeats.
     for run in runs(a, b) {
         for at in 0..run.len {
             let mark = &mut of_a[run.here + at];
@@ -97,8 +100,8 @@ fn marks(a: &Units, b: &Units) -> (Marks, Marks) {
     (of_a, of_b)
 }
 
-/// Numbers passages in the order of the first text. One that is nothing but what lowercasing or joining adds
-/// to a text, so that it has no piece there, loses its number in the other.
+/// Renumbers passages in the order of the first text. A passage may have no piece in one text, if it consists
+/// only of characters that lowercasing or joining adds; it loses its number in the other text.
 fn number(a: &mut [Piece<'_>], b: &mut [Piece<'_>]) {
     let in_b: BTreeSet<usize> = b.iter().filter_map(|piece| piece.passage).collect();
     let mut order = BTreeMap::new();
@@ -112,16 +115,16 @@ fn number(a: &mut [Piece<'_>], b: &mut [Piece<'_>]) {
     }
 }
 
-/// Units that two texts have in common, from one of each on.
+/// A run of equal units in two texts.
 struct Run {
     here: usize,
     there: usize,
     len: usize,
-    /// How many units before these agree too, and belong to the run before.
+    /// How many units before the run are equal too; they belong to the previous run.
     overlap: usize,
 }
 
-/// Runs that cover, in order and without overlap, all units `here` that are in a window which `there` has
+/// Runs that cover, in order and without overlap, all units of `here` that are in a window that `there` has
 /// too.
 fn runs(here: &Units, there: &Units) -> Vec<Run> {
     let (hashes, places) = (hashes(here), sorted(there));
@@ -141,7 +144,7 @@ fn runs(here: &Units, there: &Units) -> Vec<Run> {
         if best.len < window.len() {
             continue;
         }
-        // Units that agree behind the last whole window are in none that both texts have.
+        // Equal units after the last whole window are in no common window.
         let whole = here.windows.partition_point(|other| other.end <= best.here + best.len);
         best.len = here.windows[whole - 1].end - best.here;
         (covered, expected) = (best.here + best.len, best.there + best.len);
@@ -155,14 +158,14 @@ fn runs(here: &Units, there: &Units) -> Vec<Run> {
     found
 }
 
-/// How many units agree from these two on, within one part of each text.
+/// How many units from these two positions on are equal, within one part of each text.
 fn agree(here: &Units, at: usize, there: &Units, place: usize) -> usize {
     let (parts, one) = ((here.units[at].part, there.units[place].part), &here.units[at..]);
     let same = |(x, y): &(&Unit, &Unit)| x.hash == y.hash && (x.part, y.part) == parts;
     one.iter().zip(&there.units[place..]).take_while(same).count()
 }
 
-/// The hash of each window: of tokens t, `mix(t1 C^(w-1) + ... + tw)` modulo 2^64.
+/// The hash of each window: for tokens t1 … tw, `mix(t1 C^(w-1) + ... + tw)` modulo 2^64.
 fn hashes(of: &Units) -> Vec<u64> {
     const FACTOR: u64 = hash::PI[5];
     let longest = of.windows.iter().map(Range::len).max().unwrap_or(0);
@@ -179,7 +182,7 @@ fn hashes(of: &Units) -> Vec<u64> {
     of.windows.iter().map(hash).collect()
 }
 
-/// The windows of a text by hash, and where they begin.
+/// The hashes of the windows of a text with their start positions, sorted.
 fn sorted(of: &Units) -> Vec<(u64, usize)> {
     let starts = of.windows.iter().map(|window| window.start);
     let mut places: Vec<(u64, usize)> = hashes(of).into_iter().zip(starts).collect();
@@ -187,7 +190,7 @@ fn sorted(of: &Units) -> Vec<(u64, usize)> {
     places
 }
 
-/// The places of a hash that are nearest to the expected one: from there on, then before it.
+/// The positions of a hash that are nearest to the expected one: from there on, then before it.
 fn near(places: &[(u64, usize)], hash: u64, expected: usize) -> impl Iterator<Item = usize> {
     let (before, after) = places.split_at(places.partition_point(|place| *place < (hash, expected)));
     let of_hash = move |place: &&(u64, usize)| place.0 == hash;
@@ -300,7 +303,8 @@ mod tests {
         assert!((found.shared_a - 1.0).abs() < 1e-12 && (found.shared_b - 1.0).abs() < 1e-12);
     }
 
-    /// Whether each token is in a shingle of words that the other text has too: the rule, by strings.
+    /// Whether each token is in a shingle of words that the other text has too: the rule, computed with
+    /// strings.
     fn in_common(text: &str, other: &str, rules: &TextRules) -> Vec<bool> {
         let Shingle::Words(size) = rules.shingle else { panic!("shingles of words") };
         let (here, there) = (tokens(text, rules), tokens(other, rules));

@@ -1,12 +1,13 @@
-//! Stems: a token cut to what its inflected forms have in common, by the Snowball algorithm of a language.
+//! Stemming: a token is cut to the common part of its inflected forms, by the Snowball algorithm of a
+//! language.
 //!
-//! Lowercased token -> its stem: `connections`, `connected` -> `connect`. A stem is no word (`happy` ->
-//! `happi`); it only has to be the same for forms of one word. Tokens with a character outside the language's
-//! alphabet (digits, other scripts) are left as they are.
+//! Lowercased token -> its stem: `connections`, `connected` -> `connect`. A stem need not be a word (`happy`
+//! -> `happi`); it only has to be equal for forms of one word. Tokens with a character outside the language's
+//! alphabet (digits, other scripts) are unchanged.
 //!
-//! Stems come of the crate rust-stemmers at one exact version, so that features stay what they are; another
-//! version of an algorithm is another rule, under another name. Tamil is left out: under
-//! [`super::Marks::Split`] its words are cut at the virama.
+//! Stemming uses the crate rust-stemmers at one exact version, so that features are stable; another version
+//! of an algorithm would be another rule with another name. Tamil is left out: under [`super::Marks::Split`]
+//! its words are cut at the virama.
 //!
 //! Reference: M. F. Porter, *Snowball: a language for stemming algorithms* (2001).
 
@@ -19,22 +20,22 @@ use serde::Serialize;
 
 use crate::hash;
 
-/// Which stems, if any.
+/// Which stemming, if any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stem {
-    /// Tokens as they are.
+    /// Tokens are not stemmed.
     #[default]
     None,
-    /// Those of a language.
+    /// The algorithm of a language.
     #[serde(untagged)]
     Of(Language),
 }
 
-/// Makes the languages: their names, algorithms and alphabets.
+/// Defines the languages: their names, algorithms and alphabets.
 macro_rules! languages {
     ($($language:ident $name:literal $alphabet:ident,)*) => {
-        /// A language that stems are known of.
+        /// A language with a stemming algorithm.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
         #[serde(rename_all = "lowercase")]
         pub enum Language {
@@ -42,7 +43,7 @@ macro_rules! languages {
         }
 
         impl Stem {
-            /// Every choice.
+            /// All choices.
             pub const ALL: &[Self] = &[Self::None, $(Self::Of(Language::$language)),*];
 
             /// The name in a pipeline file.
@@ -84,7 +85,7 @@ languages! {
     Turkish "turkish" LATIN,
 }
 
-/// Ranges of characters.
+/// Ranges of characters, inclusive.
 type Alphabet = &'static [RangeInclusive<char>];
 
 const LATIN: Alphabet = &['a'..='z', 'ß'..='ö', 'ø'..='\u{24f}'];
@@ -92,17 +93,18 @@ const GREEK: Alphabet = &['\u{370}'..='\u{3ff}', '\u{1f00}'..='\u{1fff}'];
 const CYRILLIC: Alphabet = &['\u{400}'..='\u{4ff}'];
 const ARABIC: Alphabet = &['\u{620}'..='\u{65f}', '\u{66e}'..='\u{6d3}'];
 
-/// The stems of one language.
+/// The stemmer of one language.
 pub(super) struct Stemmer {
     language: Language,
     alphabet: Alphabet,
     snowball: rust_stemmers::Stemmer,
-    /// The hash of a token, and of its stem, in the place that the token's low bits name: the last one that
-    /// came. An algorithm takes about half a microsecond, and most tokens of a text have come before.
+    /// Direct-mapped cache: the hash of a token and of its stem, at the index given by the token's low bits;
+    /// a new token replaces the old one. Stemming takes about half a microsecond, and most tokens of a text
+    /// are repeated.
     known: Box<[(u64, u64)]>,
 }
 
-/// Tokens that are remembered, a power of two: 256 KiB.
+/// Entries of the cache, a power of two: 256 KiB.
 const KNOWN: usize = 1 << 14;
 
 impl fmt::Debug for Stemmer {
@@ -112,17 +114,17 @@ impl fmt::Debug for Stemmer {
 }
 
 impl Stemmer {
-    /// `None` where tokens are left as they are.
+    /// `None` for [`Stem::None`].
     pub(super) fn new(stem: Stem) -> Option<Self> {
         let Stem::Of(language) = stem else { return None };
         let (algorithm, alphabet) = language.algorithm();
         let mut known = vec![(0, 0); KNOWN].into_boxed_slice();
-        // No token that this place is of: one of hash 0 is not known before it came.
+        // Marks slot 0 as empty: 0 would match a token of hash 0, and a token of hash 1 has slot 1.
         known[0].0 = 1;
         Some(Self { language, alphabet, snowball: rust_stemmers::Stemmer::create(algorithm), known })
     }
 
-    /// The hash of the stem of a lowercased token of this hash.
+    /// The hash of the stem of a lowercased token; `hash` is the token's own.
     #[expect(clippy::cast_possible_truncation, reason = "the low bits are meant")]
     pub(super) fn hash(&mut self, hash: u64, token: &[u8]) -> u64 {
         let place = hash as usize & (KNOWN - 1);
@@ -153,7 +155,7 @@ mod tests {
         Stemmer::new(Stem::Of(language)).unwrap().stem(token).into_owned()
     }
 
-    /// A changed stem is a new rule, never a new expectation.
+    /// A changed stem is a new rule; never change these expectations.
     #[test]
     fn known_stems() {
         for (language, tokens, expected) in [
@@ -181,7 +183,7 @@ mod tests {
         assert_eq!(stem(Language::Russian, "connections"), "connections");
     }
 
-    /// Whatever is typed, a stem is made, and is not empty: the algorithms cut between bytes.
+    /// Every token has a stem that is not empty and valid UTF-8: the algorithms cut between bytes.
     #[test]
     fn every_token_has_a_stem() {
         for (language, choice) in Stem::ALL.iter().enumerate() {
@@ -190,7 +192,7 @@ mod tests {
                 stemmer.alphabet.iter().cloned().flatten().filter(|c| c.is_alphanumeric()).collect();
             for i in 0..5000 {
                 let word = |j: u64| mix((language as u64) << 40 | i << 8 | j);
-                // Mostly of the first letters, which endings are made of.
+                // Mostly from the first letters, of which endings consist.
                 let few = if i % 3 == 0 { letters.len() } else { letters.len().min(40) };
                 let letter = |j| letters[usize::try_from(word(j)).unwrap() % few];
                 let token: String = (1..=1 + word(0) % 14).map(letter).collect();

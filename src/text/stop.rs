@@ -1,14 +1,14 @@
 //! Stop words: tokens that are removed before shingling.
 //!
-//! They are known by their token hashes alone, which is as exact as features are: two tokens of equal hash
-//! are the same token to everything that follows.
+//! Stop words are compared by token hash only. That is as exact as features are: all later steps treat two
+//! tokens of equal hash as the same token.
 
 use crate::hash;
 
-/// A set of token hashes: open addressing with linear probing, at most an eighth full.
+/// A set of token hashes: open addressing with linear probing, at most one eighth full.
 #[derive(Debug)]
 pub(super) struct StopWords {
-    /// A power of two of places; 0 is an empty one.
+    /// Slots, a power of two of them; 0 is an empty slot.
     places: Box<[u64]>,
 }
 
@@ -33,7 +33,7 @@ impl StopWords {
         self.places[self.place(token)] == token
     }
 
-    /// Where the token is, or the empty place that would be its own.
+    /// The slot of the token, or the empty slot where it would be inserted.
     #[expect(clippy::cast_possible_truncation, reason = "the low bits are meant")]
     fn place(&self, token: u64) -> usize {
         let last = self.places.len() - 1;

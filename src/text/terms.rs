@@ -1,22 +1,22 @@
 //! Terms: the distinct features of a text, and how often it has each.
 //!
-//! Hashed shingles, repeats included -> distinct ids, ascending, with their counts. Sorting and then counting
-//! runs needs no table: hashes are spread evenly, and texts have hundreds of shingles, not millions.
+//! Hashed shingles, repeats included -> distinct ids, ascending, with their counts. Sorting and counting runs
+//! needs no hash table: texts have hundreds of shingles, not millions.
 
 use serde::{Deserialize, Serialize};
 
-/// The distinct features of one text with their counts. All that weights are made of: what is kept of a text
-/// whose weights will change.
+/// The distinct features of one text with their counts. Weights are computed from nothing else, so terms are
+/// stored for texts whose weights will change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Terms {
     /// Distinct features, ascending.
     pub ids: Box<[u64]>,
-    /// How often the text has each, 1 or more; what stands in a field of weight w counts w times.
+    /// How often the text has each, 1 or more; occurrences in a field of weight w count w times.
     pub counts: Box<[u32]>,
 }
 
 impl Terms {
-    /// The terms, borrowed.
+    /// Borrows the terms.
     pub fn view(&self) -> TermsRef<'_> {
         TermsRef { ids: &self.ids, counts: &self.counts }
     }
@@ -32,18 +32,18 @@ pub struct TermsRef<'a> {
 }
 
 impl TermsRef<'_> {
-    /// The number of shingles, repeats included and fields weighted.
+    /// The number of shingles, repeats and field weights included.
     pub fn total(self) -> u64 {
         self.counts.iter().map(|&count| u64::from(count)).sum()
     }
 
-    /// A copy that owns its lists.
+    /// Copies into owned lists.
     pub fn to_owned(self) -> Terms {
         Terms { ids: self.ids.into(), counts: self.counts.into() }
     }
 }
 
-/// Counts features; keeps its buffers between texts.
+/// Counts features; reuses its buffers.
 #[derive(Debug, Default)]
 pub(super) struct TermCounter {
     ids: Vec<u64>,
@@ -51,7 +51,7 @@ pub(super) struct TermCounter {
 }
 
 impl TermCounter {
-    /// Forgets all features.
+    /// Removes all features.
     pub(super) fn clear(&mut self) {
         self.ids.clear();
     }
@@ -63,7 +63,7 @@ impl TermCounter {
         }
     }
 
-    /// The terms of all features added. More than 2^32 - 1 of one feature count as so many.
+    /// The terms of all added features. Counts saturate at 2^32 - 1.
     pub(super) fn terms(&mut self) -> TermsRef<'_> {
         let Self { ids, counts } = self;
         ids.sort_unstable();

@@ -7,7 +7,7 @@ use super::*;
 use crate::doc::FIELD_SEPARATOR;
 use crate::hash::{self, mix};
 
-/// Features from strings: the formulas of `shingle` on the tokens and shingles of `plain`.
+/// Features from strings: the formulas of `shingle` applied to the tokens and shingles of `plain`.
 fn reference(text: &str, rules: &TextRules) -> Vec<u64> {
     let (Shingle::Words(size) | Shingle::Chars(size)) = rules.shingle;
     if !rules.fields.is_empty() {
@@ -57,8 +57,8 @@ fn rules() -> impl Strategy<Value = TextRules> {
     )
 }
 
-/// Texts that meet the edges: of 8, 16 and 64 bytes, of scripts, of case mappings that depend on context or
-/// change length.
+/// Texts with edge cases: lengths around 8, 16 and 64 bytes, all scripts, case mappings that depend on
+/// context or change the length.
 fn text() -> impl Strategy<Value = String> {
     let separators =
         prop_oneof!["[ -/]{0,3}", "\u{1e}", " {40,70}", "[\u{300}-\u{304}\u{200b}-\u{200d}—]", "\\PC{1,2}"];
@@ -127,7 +127,7 @@ fn text_of_sigmas_alone() {
     assert_eq!(Featurizer::new(rules.clone()).features(&text), reference(&text, &rules));
 }
 
-/// A changed value is a new scheme, never a new expectation.
+/// A changed value is a new scheme; never change these expectations.
 #[test]
 fn golden_features() {
     let text = "Naïve ΟΔΟΣ, 漢字: İ; incomprehensibilities";
@@ -180,7 +180,7 @@ fn golden_features_of_parts() {
     assert_eq!(features(Shingle::Words(100)).len(), 1);
 }
 
-/// What texts without such characters are under one rule they are under each.
+/// Texts without characters of scripts without spaces have the same features under every `spaceless` rule.
 #[test]
 fn other_texts_have_the_features_that_they_had() {
     for shingle in
@@ -195,13 +195,13 @@ fn other_texts_have_the_features_that_they_had() {
             assert_eq!(part.features(text), run.features(text));
             assert_eq!(part.features(text), bag.features(text));
         }
-        // A text with parts leaves nothing behind.
+        // A text with parts does not change the features of the next text.
         assert!(!part.features("漢字 and 漢字かな").is_empty());
         assert_eq!(part.features("a b c d"), char.features("a b c d"));
     }
 }
 
-/// Tokens that are parts of words only before they are removed.
+/// Stop words that are parts of words are removed before windows are measured.
 #[test]
 fn stop_words_that_are_parts() {
     let rules = TextRules { stop_words: vec!["の".to_owned(), "的".to_owned()], ..TextRules::default() };
@@ -211,7 +211,7 @@ fn stop_words_that_are_parts() {
     assert_eq!(featurizer.features("の 的"), [0; 0]);
 }
 
-/// A stop word is what it was typed as; stems are made of the rest.
+/// Stop words are compared before stemming; only the other tokens are stemmed.
 #[test]
 fn stems_after_stop_words() {
     let stem = Stem::Of(Language::English);
@@ -237,11 +237,11 @@ fn shingles_do_not_cross_fields() {
     let parts = ["one two three", "four", "five six"].map(|part| plain.features(part).to_vec()).concat();
     let mut featurizer = Featurizer::new(rules.clone());
     assert_eq!(featurizer.features("one two three\u{1e}four\u{1e}five six"), parts);
-    // Neither an empty part nor a missing one has any; nothing of the last text stays.
+    // An empty or missing part has no features, and no features of the previous text remain.
     assert_eq!(featurizer.features("\u{1e}four\u{1e}"), plain.features("four"));
     assert_eq!(featurizer.features("one two"), plain.features("one two"));
     assert_eq!(featurizer.features("\u{1e}?\u{1e}"), [0; 0]);
-    // Where no fields are known the separator parts tokens, as any other character that is in none.
+    // If the rules have no fields, the separator separates tokens like any other non-alphanumeric character.
     let together = plain.features("one two").to_vec();
     assert_eq!(plain.features("one\u{1e}two"), together);
     // More separators than fields: the last field has the rest.

@@ -1,9 +1,8 @@
-//! The fast tokenizer: reads a text once, allocates nothing for a token.
+//! The fast tokenizer: reads a text once and allocates nothing per token.
 //!
-//! Text -> runs of lowercased bytes, each a token. Two steps, so that neither has many branches that texts
-//! make hard to predict: [`lower`](super::lower) writes the lowercased text and, beside it, a bitmap of the
-//! bytes that are inside tokens; [`Lowered::runs`] walks the edges of the bitmap. [`hash_at`] hashes a token
-//! where it lies.
+//! Text -> runs of lowercased bytes, each a token. There are two steps, so that neither has many
+//! unpredictable branches: [`lower`](super::lower) writes the lowercased text and a bitmap of the bytes
+//! inside tokens; [`Lowered::runs`] walks the edges of the bitmap. [`hash_at`] hashes a token in place.
 
 use super::lower::{Writer, Written};
 use super::unicode::{Class, Classes, WORD};
@@ -13,7 +12,7 @@ use crate::hash;
 /// Bytes that may be written or read beyond the lowercased text: one ASCII block.
 pub(super) const SLACK: usize = 64;
 
-/// A lowercased text and which of its bytes are inside tokens. Buffers are kept from one text to the next.
+/// A lowercased text and which of its bytes are inside tokens. Buffers are reused for the next text.
 #[derive(Debug)]
 pub(super) struct Lowered {
     rule: Spaceless,
@@ -21,7 +20,7 @@ pub(super) struct Lowered {
     /// The lowercased text, `len` bytes, and at least [`SLACK`] more of any value.
     bytes: Vec<u8>,
     len: usize,
-    /// Bit `i % 64` of word `i / 64`: byte i is inside a token. Bit `len` is there, and zero.
+    /// Bit `i % 64` of word `i / 64` is 1 if byte i is inside a token. Bit `len` exists and is 0.
     inside: Vec<u64>,
     has_parts: bool,
 }
@@ -34,8 +33,8 @@ impl Lowered {
 
     /// Replaces the text.
     pub(super) fn fill(&mut self, text: &str) {
-        // No character grows to twice its length: the worst are a spaceless one of 3 bytes, which may get a
-        // separator on either side, and İ, Ⱥ and Ⱦ, whose 2 bytes become 3.
+        // Lowercasing at most doubles the length. The worst cases: a spaceless character of 3 bytes may get a
+        // separator on either side, and İ, Ⱥ and Ⱦ have 2 bytes and become 3.
         let most = 2 * text.len() + SLACK;
         if self.bytes.len() < most {
             self.bytes.resize(most, 0);
@@ -50,10 +49,10 @@ impl Lowered {
         self.has_parts && matches!(self.rule, Spaceless::Part | Spaceless::Bag)
     }
 
-    /// What the token that begins at this byte weighs, in 24ths of a word.
+    /// The weight of the token that begins at byte `first`, in 24ths of a word.
     #[inline(always)]
     pub(super) fn weight(&self, first: usize) -> usize {
-        // All that are parts of words take three bytes or four.
+        // Parts of words are characters of three or four bytes.
         if self.bytes[first] < 0xe0 {
             return WORD;
         }
@@ -63,7 +62,7 @@ impl Lowered {
         }
     }
 
-    /// The class of the character of three or four bytes that begins here.
+    /// The class of the character of three or four bytes that begins at byte `first`.
     #[inline(always)]
     fn class_at(&self, first: usize) -> Class {
         let bytes: [u8; 4] = *self.bytes[first..].first_chunk().expect("the buffer has slack");
@@ -76,7 +75,7 @@ impl Lowered {
         four.map_or(Class::Separator, |c| self.classes.class(c))
     }
 
-    /// Calls `token` with the first and the end byte of every token in turn.
+    /// Calls `token` with the first byte and the end byte of every token in turn.
     #[inline(always)]
     pub(super) fn runs(&self, mut token: impl FnMut(usize, usize)) {
         let (mut first, mut before) = (0, 0);
@@ -89,7 +88,7 @@ impl Lowered {
             }
             while ends != 0 {
                 token(first, base + pop(&mut ends));
-                // Meaningless after the last start, and not used then: the next word begins outside a token.
+                // Meaningless after the last start, but then unused: the next word begins outside a token.
                 first = base + pop(&mut starts);
             }
             before = inside >> 63;
@@ -103,7 +102,7 @@ impl Lowered {
     }
 }
 
-/// [`hash::token`] of `bytes[first..end]`, read where it lies: at least 16 bytes must follow, of any value.
+/// [`hash::token`] of `bytes[first..end]`, read in place: at least 16 bytes of any value must follow `end`.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "the low half is meant")]
 pub(super) fn hash_at(bytes: &[u8], first: usize, end: usize) -> u64 {
@@ -118,7 +117,7 @@ pub(super) fn hash_at(bytes: &[u8], first: usize, end: usize) -> u64 {
     step(state, load(at) & KEEP[end - at])
 }
 
-/// The masks of the first `len` (0 to 16) of 16 bytes.
+/// Masks of the first `len` (0 to 16) of 16 bytes.
 const KEEP: [u128; 17] = {
     let mut keep = [0; 17];
     let mut len = 1;
@@ -129,7 +128,7 @@ const KEEP: [u128; 17] = {
     keep
 };
 
-/// Takes the lowest one out of `bits`: its place, or 64 if there is none.
+/// Removes the lowest set bit of `bits` and returns its index; 64 if there is none.
 #[inline(always)]
 fn pop(bits: &mut u64) -> usize {
     let at = bits.trailing_zeros() as usize;

@@ -1,17 +1,17 @@
-//! Classes of characters: what the tokenizer does with each.
+//! Character classes of the tokenizer.
 //!
 //! `char`, [`Spaceless`] and [`Marks`] -> [`Class`]. The Basic Multilingual Plane is an array, computed once
-//! in a process for each pair of rules from `std` and, for combining marks, from `unicode-normalization`, so
-//! that the fast path and the plain one ([`super::tokens`]) follow the same versions of Unicode; the few
-//! characters beyond are computed each time.
+//! per process for each pair of rules from `std` and, for combining marks, from `unicode-normalization`. So
+//! the fast path and the plain one ([`super::tokens`]) use the same versions of Unicode. The few characters
+//! beyond the plane are computed each time.
 //!
-//! Words keep their marks as in the property `\w` of Unicode Technical Standard #18, without its underscore
+//! Marks belong to words as in the property `\w` of Unicode Technical Standard #18, without its underscore
 //! and enclosing marks.
 //!
 //! Scripts without spaces, by the Unicode property Script (Scripts.txt): Han, Hiragana, Katakana, Thai, Lao,
-//! Khmer and Myanmar. Marks that these scripts share with others (Script Common) follow the plain rule, but
-//! for the prolonged sound marks U+30FC and U+FF70, which are parts of words ([`Spaceless::Part`],
-//! [`Spaceless::Bag`]) as the kana before them are.
+//! Khmer and Myanmar. Marks that these scripts share with others (Script Common) follow the general rule,
+//! except the prolonged sound marks U+30FC and U+FF70, which are parts of words ([`Spaceless::Part`],
+//! [`Spaceless::Bag`]) as kana are.
 
 use std::sync::OnceLock;
 
@@ -24,25 +24,23 @@ use super::{Marks, Spaceless};
 pub(super) enum Class {
     /// Not alphanumeric: ends a token.
     Separator,
-    /// A combining mark that is not alphanumeric: continues the word that it stands in, and separates behind
-    /// anything else.
+    /// A combining mark that is not alphanumeric: continues a word; separates after anything else.
     Mark,
-    /// U+200C or U+200D: continues the word that it stands in where a letter or a mark follows, and separates
-    /// elsewhere.
+    /// U+200C or U+200D: continues a word if a letter or a mark follows; separates otherwise.
     Joiner,
-    /// Alphanumeric and its own lowercase.
+    /// Alphanumeric and equal to its lowercase.
     Lower,
-    /// Alphanumeric, with another lowercase, maybe of several characters.
+    /// Alphanumeric with a different lowercase, possibly of several characters.
     Upper,
-    /// Alphanumeric, of a script without spaces, where the rule lets it run together with others: marks
-    /// behind it separate.
+    /// Alphanumeric, of a script without spaces, where the rule lets it run together with others. Marks after
+    /// it separate.
     Run,
-    /// Alphanumeric and a token of its own: of a script without spaces. These have no case.
+    /// Alphanumeric and a token of its own: of a script without spaces. Such characters have no case.
     Alone(WordPart),
 }
 
 impl Class {
-    /// Whether a character of this class and one of the next, right behind it, may be in one token.
+    /// Whether a character of this class and one of class `next`, directly after it, may be in one token.
     pub(super) fn holds(self, next: Self) -> bool {
         match (self, next) {
             (Self::Separator | Self::Alone(_), _) | (_, Self::Separator | Self::Alone(_)) => false,
@@ -59,7 +57,7 @@ impl Class {
     }
 }
 
-/// What sort of part of a word a character of a script without spaces is.
+/// Groups of scripts without spaces, by how much of a word a character is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WordPart {
     /// Han.
@@ -70,14 +68,14 @@ pub(super) enum WordPart {
     Thai,
 }
 
-/// What a word weighs: the least number that has a half, a quarter, a sixth and an eighth.
+/// The weight of a word: the smallest number divisible by 2, 4, 6 and 8.
 pub(super) const WORD: usize = 24;
 
-/// The least that a token weighs.
+/// The smallest weight of a token.
 pub(super) const LEAST: usize = WORD / 8;
 
 impl WordPart {
-    /// In 24ths of a word.
+    /// Weight in 24ths of a word.
     #[inline(always)]
     pub(super) fn weight(self, rule: Spaceless) -> usize {
         match (self, rule) {
@@ -90,7 +88,7 @@ impl WordPart {
     }
 }
 
-/// What a token weighs, in 24ths of a word.
+/// The weight of a token, in 24ths of a word.
 pub(super) fn weight(token: &str, rule: Spaceless) -> usize {
     token.chars().next().and_then(|c| part_of_word(c, rule)).map_or(WORD, |part| part.weight(rule))
 }
@@ -113,21 +111,21 @@ impl Classes {
         self.plane.get(c as usize).copied().unwrap_or_else(|| class(c, self.rule, self.marks))
     }
 
-    /// Of a character of the Basic Multilingual Plane, by its code.
+    /// The class of a character of the Basic Multilingual Plane, by its code.
     #[inline(always)]
     pub(super) fn near(self, code: usize) -> Class {
         self.plane[code]
     }
 }
 
-/// The classes of U+0000 to U+FFFF; surrogates, which are no characters, as separators.
+/// The classes of U+0000 to U+FFFF. Surrogates, which are not characters, are separators.
 type Plane = [Class; 0x1_0000];
 
-/// The plane under two rules, made at the first call (about a millisecond).
+/// The plane under two rules, computed at the first call (about a millisecond).
 fn plane(rule: Spaceless, marks: Marks) -> &'static Plane {
     static PLANES: [[OnceLock<Box<Plane>>; 2]; 3] = [const { [const { OnceLock::new() }; 2] }; 3];
     let of_rule = match rule {
-        // Characters are the same parts, and weigh differently.
+        // The same parts with other weights.
         Spaceless::Part | Spaceless::Bag => &PLANES[0],
         Spaceless::Char => &PLANES[1],
         Spaceless::Run => &PLANES[2],
@@ -141,7 +139,7 @@ fn of_rules(rule: Spaceless, marks: Marks) -> Box<Plane> {
     classes.collect::<Box<[Class]>>().try_into().expect("one class for each of the 2^16 codes")
 }
 
-/// The class of any character, from first principles.
+/// Computes the class of any character, without the array.
 pub(super) fn class(c: char, rule: Spaceless, marks: Marks) -> Class {
     if !c.is_alphanumeric() {
         match marks {
@@ -160,22 +158,22 @@ pub(super) fn class(c: char, rule: Spaceless, marks: Marks) -> Class {
     }
 }
 
-/// Whether a character is a mark of the general category Mn or Mc, and no variation selector.
+/// Whether a character has the general category Mn or Mc and is not a variation selector.
 fn is_mark(c: char) -> bool {
     is_combining_mark(c) && !is_enclosing(c) && !is_variation_selector(c)
 }
 
-/// The general category Me: what stands around a character, as a keycap does.
+/// The general category Me: marks that enclose a character, such as a keycap.
 fn is_enclosing(c: char) -> bool {
     matches!(c, '\u{488}' | '\u{489}' | '\u{1abe}' | '\u{20dd}'..='\u{20e0}' | '\u{20e2}'..='\u{20e4}' | '\u{a670}'..='\u{a672}')
 }
 
-/// The property Variation_Selector: which picture of a character is meant.
+/// The property Variation_Selector: selects a glyph variant of the character before.
 fn is_variation_selector(c: char) -> bool {
     matches!(c, '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }
 
-/// Of an alphanumeric character that is a token of its own, how much of a word it is.
+/// The group of an alphanumeric character that is a token of its own; `None` for others.
 pub(super) fn part_of_word(c: char, rule: Spaceless) -> Option<WordPart> {
     match rule {
         Spaceless::Run => None,
@@ -188,8 +186,8 @@ pub(super) fn part_of_word(c: char, rule: Spaceless) -> Option<WordPart> {
     }
 }
 
-/// First and last characters, ascending, and their sort. A range may take in unassigned codes of its block
-/// and characters that are not alphanumeric, for which nobody asks.
+/// First and last characters (inclusive), ascending, and their group. A range may contain unassigned codes of
+/// its block and characters that are not alphanumeric; [`part_of_word`] is not called for these.
 const SPACELESS: [(char, char, WordPart); 20] = [
     ('\u{0e01}', '\u{0eff}', WordPart::Thai),   // Thai, Lao
     ('\u{1000}', '\u{109f}', WordPart::Thai),   // Myanmar
@@ -278,7 +276,7 @@ mod tests {
 
     #[test]
     fn marks_are_of_two_categories_and_have_no_case() {
-        // Viramas, accents, points, a Thai tone, a nukta, a sign of music beyond the first plane; spacing
+        // Viramas, accents, points, a Thai tone, a nukta, a musical sign beyond the first plane; spacing
         // marks.
         for c in
             "\u{301}\u{591}\u{93c}\u{94d}\u{9cd}\u{bcd}\u{d4d}\u{dca}\u{e48}\u{1d167}\u{1b44}\u{a9c0}".chars()
@@ -286,7 +284,7 @@ mod tests {
             assert_eq!(kept(c, Spaceless::Part), Class::Mark, "{c:?}");
             assert_eq!(class(c, Spaceless::Part, Marks::Split), Class::Separator, "{c:?}");
         }
-        // Variation selectors, what encloses, format characters, marks that are alphanumeric.
+        // Variation selectors, enclosing marks, format characters, marks that are alphanumeric.
         for c in "\u{180b}\u{180f}\u{fe00}\u{fe0f}\u{e0100}\u{e01ef}\u{488}\u{20dd}\u{20e3}\u{a670}\u{200b}\u{200e}\u{2060}_".chars() {
             assert_eq!(kept(c, Spaceless::Part), Class::Separator, "{c:?}");
         }

@@ -1,13 +1,13 @@
-//! Units: what shingles are made of, each with where it stands in the text as it came.
+//! Units: the elements of shingles, each with its position in the original text.
 //!
-//! Text and [`TextRules`] -> tokens for shingles of words, characters of the lowercased tokens and the spaces
-//! that join them for shingles of characters; and the *windows* of them that are shingles. A unit is known by
-//! its hash, and has the bytes of the text that it is made of: a character that grows under lowercasing or
-//! normalization is shared by the units that come of it, and a space that joins two tokens has whatever is
-//! between them.
+//! Text and [`TextRules`] -> units, and the *windows* of units that are shingles. For shingles of words a
+//! unit is a token. For shingles of characters it is a character of a lowercased token, or the space that
+//! joins two tokens. A unit has a hash, and the byte range of the text that it was made from: a character
+//! that grows under lowercasing or normalization is shared by the units made from it, and a joining space has
+//! the range between the two tokens.
 //!
-//! Invariants: windows are those of [`super::shingles`], in the same order; both their ends ascend. Bytes of
-//! units ascend too, and lie on boundaries of characters.
+//! Invariants: windows are those of [`super::shingles`], in the same order; both their ends ascend. Byte
+//! ranges of units ascend too, and begin and end between characters.
 //!
 //! Reference: Unicode Standard Annex #15, section 9.1 (where a text may be cut so that its pieces can be
 //! normalized one by one).
@@ -29,11 +29,11 @@ use crate::hash;
 #[derive(Clone, Debug)]
 pub(super) struct Unit {
     pub(super) hash: u64,
-    /// What it counts in a window: 24ths of a word, or one for a character.
+    /// Its weight in a window: 24ths of a word, or 1 for a character.
     weight: usize,
-    /// Which part of a text with fields it is of: no window, and no passage, has units of two.
+    /// The index of its part in a text with fields: no window and no passage has units of two parts.
     pub(super) part: usize,
-    /// Where it stands in the text.
+    /// Its bytes in the original text.
     pub(super) bytes: Range<usize>,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Units {
 }
 
 impl Units {
-    /// Those of a text.
+    /// The units of a text.
     pub(super) fn of(text: &str, rules: &TextRules) -> Self {
         let mut all = Self::default();
         let mut at = 0;
@@ -65,7 +65,7 @@ impl Units {
         let normal = Normal::of(part, rules.normalize);
         let of_chars = matches!(rules.shingle, Shingle::Chars(_));
         let stemmer = Stemmer::new(rules.stem);
-        // Where the last token ended, in the part.
+        // End of the last token, in bytes of the part.
         let mut before = None;
         for span in spans(&normal.text, rules) {
             let token = &normal.text[span.clone()];
@@ -82,7 +82,7 @@ impl Units {
                 if let Some(end) = before {
                     push(of_char(' '), 1, end..first.max(end));
                 }
-                // A capital sigma becomes one character or another, but always one.
+                // The lowercase of a capital sigma depends on its context, but is always one character.
                 let mut rest = lowered.chars();
                 for (at, c) in token.char_indices() {
                     let (at, end) = (span.start + at, span.start + at + c.len_utf8());
@@ -125,13 +125,13 @@ fn of_char(c: char) -> u64 {
     hash::token(c.encode_utf8(&mut [0; 4]).as_bytes())
 }
 
-/// A normalized text that knows where its bytes come from.
+/// A normalized text with a mapping back to the original bytes.
 struct Normal<'t> {
     text: Cow<'t, str>,
-    /// How long the text is that it comes from.
+    /// Length of the original text in bytes.
     len: usize,
-    /// Of a text that had to be changed its pieces, each normalized by itself: where one begins here, where
-    /// there, and whether it came through as it was.
+    /// For a text that was changed, its pieces, each normalized separately: where the piece begins in the
+    /// normalized text, where in the original, and whether it is unchanged.
     pieces: Vec<(usize, usize, bool)>,
 }
 
@@ -154,7 +154,7 @@ impl<'t> Normal<'t> {
         Self { text: whole.into(), len: text.len(), pieces }
     }
 
-    /// Where the character that begins at this byte comes from begins.
+    /// Start, in the original, of the character that begins at this byte of the normalized text.
     fn first(&self, at: usize) -> usize {
         match self.pieces[..self.pieces.partition_point(|piece| piece.0 <= at)].last() {
             None => at,
@@ -162,7 +162,7 @@ impl<'t> Normal<'t> {
         }
     }
 
-    /// Where the character that ends at this byte (1 or more) comes from ends.
+    /// End, in the original, of the character that ends at this byte (1 or more) of the normalized text.
     fn end(&self, at: usize) -> usize {
         let next = self.pieces.partition_point(|piece| piece.0 < at);
         match self.pieces[..next].last() {
@@ -173,8 +173,8 @@ impl<'t> Normal<'t> {
     }
 }
 
-/// Whether nothing before this character has a say in how it is normalized: what it decomposes to begins with
-/// a character that neither moves nor joins.
+/// Whether this character is normalized independently of all characters before it: its decomposition begins
+/// with a character that neither moves nor composes with an earlier one.
 fn begins_piece(c: char, form: Normalize) -> bool {
     let mut first = None;
     let mut keep = |part| first = first.or(Some(part));

@@ -1,4 +1,4 @@
-//! Terms to weighted features.
+//! Term counts to weighted features.
 //!
 //! The distinct features of a text with their counts ([`Terms`](super::Terms)) -> [`Features`] with one
 //! weight each, above 0:
@@ -10,15 +10,15 @@
 //! | [`Tf`](Weights::Tf) | c / t |
 //! | [`TfIdf`](Weights::TfIdf) | c / t * idf, by a table of document frequencies ([`IdfTable`]) |
 //!
-//! The last one with a *frozen* table is a function of the text, as the others are. With a *live* table it is
-//! a function of the corpus too: document frequencies are counted from the documents alive, and a new table
-//! is made at the end of an epoch that leaves their number apart from the table's by a factor ([`Growth`]).
-//! Between two tables nothing changes, and a new one changes everything.
+//! TF-IDF with a *frozen* table is a function of the text, as the other weights are. With a *live* table it
+//! is a function of the corpus too: document frequencies are counted from the live documents. A new table is
+//! made at the end of an epoch in which the number of documents differs from the table's by a factor
+//! ([`Growth`]). Between two tables no weight changes; a new table changes all weights.
 //!
-//! Invariants: the same bits on every machine; a text that is not empty has a feature, but in the paper's
-//! form, which drops those of weight 0.
+//! Invariants: weights have the same bits on every machine. A text that is not empty has at least one
+//! feature, except in the paper's form, which drops features of weight 0.
 //!
-//! Reference: Yuan et al. (2019), section 2, for TF-IDF, and there the form that [`IdfForm::Paper`] clips at
+//! Reference: Yuan et al. (2019), section 2, for TF-IDF, including the form that [`IdfForm::Paper`] clips at
 //! 0.
 
 use std::sync::Arc;
@@ -29,33 +29,33 @@ use super::idf::{IdfForm, IdfTable};
 use super::{Features, TermsRef};
 use crate::description::{Description, Value};
 
-/// What a feature weighs.
+/// How features are weighted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weights {
-    /// All the same: a text is a set.
+    /// All weights are 1: a text is a set.
     #[default]
     Unit,
-    /// How often the text has it.
+    /// The count of the feature in the text.
     Count,
-    /// Its share of the text.
+    /// The count, divided by the number of shingles of the text.
     Tf,
-    /// Its share of the text, times its inverse document frequency.
+    /// The same, times the inverse document frequency.
     TfIdf(Idf, IdfForm),
 }
 
-/// Where document frequencies come from.
+/// Where document frequencies are from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Idf {
-    /// A table that stays.
+    /// A table that never changes.
     Frozen(Arc<IdfTable>),
-    /// The documents alive, counted anew when their number has changed by so much.
+    /// The live documents, counted again when their number has changed by this factor.
     Live(Growth),
 }
 
 impl Weights {
-    /// All fields by name: see [`Description`]. A frozen table is told by its fingerprint.
+    /// All fields by name: see [`Description`]. A frozen table is described by its fingerprint.
     pub(super) fn description(&self) -> Description {
         let name = |name| Description::new().with("text.weights", name);
         match self {
@@ -78,23 +78,22 @@ impl Weights {
 /// When a live table is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Growth {
-    /// Hundred times the factor by which a corpus has grown or shrunk when it is time for a new table
-    /// (inclusive); above 100.
+    /// Hundred times the factor (inclusive) by which a corpus must grow or shrink for a new table; above 100.
     percent: u32,
 }
 
 impl Default for Growth {
-    /// By a factor of 2: each event pays for re-sketching about two documents.
+    /// A factor of 2: each event pays for re-sketching about two documents.
     fn default() -> Self {
         Self { percent: 200 }
     }
 }
 
 impl Growth {
-    /// The largest factor.
+    /// The largest factor, inclusive.
     pub const MAX: f64 = 1000.0;
 
-    /// A factor above 1, at most [`Self::MAX`], of two decimals at most; `None` for any other.
+    /// A factor above 1, at most [`Self::MAX`], with at most two decimals; `None` for any other.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -111,8 +110,8 @@ impl Growth {
         f64::from(self.percent) / 100.0
     }
 
-    /// Whether a table of `counted` documents is to be replaced when there are `documents`: when these are at
-    /// least the factor times as many, or the others are.
+    /// Whether a table counted from `counted` documents is due for replacement when there are `documents`:
+    /// one number is at least the factor times the other.
     pub fn is_due(self, counted: u64, documents: u64) -> bool {
         let reaches =
             |more: u64, fewer: u64| u128::from(more) * 100 >= u128::from(fewer) * u128::from(self.percent);
@@ -120,7 +119,7 @@ impl Growth {
     }
 }
 
-/// Weighs terms; keeps its buffers between texts.
+/// Computes the weights of terms; reuses its buffers.
 #[derive(Debug, Default)]
 pub struct Weigher {
     ids: Vec<u64>,
@@ -133,10 +132,10 @@ impl Weigher {
         Self::default()
     }
 
-    /// The features of a text, ids ascending.
+    /// The weighted features of a text, ids ascending.
     ///
     /// # Panics
-    /// If weights are by a live table: see [`Self::tf_idf`].
+    /// If the weights use a live table: see [`Self::tf_idf`].
     pub fn weigh(&mut self, terms: TermsRef<'_>, weights: &Weights) -> Features<'_> {
         let total = terms.total() as f64;
         match weights {
@@ -148,7 +147,7 @@ impl Weigher {
         }
     }
 
-    /// The features of a text with TF-IDF weights by this table, ids ascending; none if all are of weight 0.
+    /// The features of a text with TF-IDF weights by this table, ids ascending. Empty if all weights are 0.
     pub fn tf_idf(&mut self, terms: TermsRef<'_>, table: &IdfTable, form: IdfForm) -> Features<'_> {
         let total = terms.total() as f64;
         self.each(terms, |id, count| count / total * table.idf(id, form))

@@ -94,7 +94,7 @@ fn every_script_comes_through() {
     {
         assert_eq!(text(&page(words)), format!("{words}\n{words}🎉"));
     }
-    // How a character is read is not what is written.
+    // Ruby annotations are not content.
     assert_eq!(text("<ruby>漢<rp>(</rp><rt>かん</rt><rp>)</rp>字<rt>じ</ruby>を"), "漢字を");
 }
 
@@ -114,7 +114,7 @@ fn what_does_not_end_swallows_no_page() {
         text("<article><header>a</header><nav><header>b</header></nav></article><header>c</header>"),
         "a"
     );
-    // An end tag of what is not open, or of a line, ends nothing.
+    // An end tag of an element that is not open, or of an inline element, ends nothing.
     assert_eq!(text("<nav>a</div></b></article>b</nav>c"), "c");
     assert_eq!(text("a<script><!-- <script> </script> b --></script>c<!-- d"), "a\nc");
     assert_eq!(text("a<style>b</sty<p>c"), "a");

@@ -1,5 +1,5 @@
-//! The scanner against html5ever's tokenizer, which is several times slower and takes time by the square of a
-//! tag's attributes.
+//! The scanner against html5ever's tokenizer, which is several times slower and quadratic in a tag's
+//! attributes.
 
 use std::cell::RefCell;
 
@@ -15,7 +15,7 @@ use super::super::Extractor;
 use super::super::entities::reference;
 use super::super::scan::{Attributes, Piece, Scanner};
 
-/// What is found in markup; text that nothing parts is one.
+/// The pieces of markup; adjacent texts are joined.
 #[derive(Debug, Default, PartialEq)]
 struct Found(Vec<(char, String)>);
 
@@ -28,7 +28,7 @@ impl Found {
         }
     }
 
-    /// Values are compared where there are no references in them, which the scanner leaves as they are.
+    /// Values are compared only if they contain no references, which the scanner leaves unread.
     fn attribute(&mut self, name: &str, value: &str, markup: &str) {
         let value = if markup.contains('&') { "" } else { value };
         self.0.push(('a', format!("{} {value}", name.to_ascii_lowercase())));
@@ -41,7 +41,7 @@ impl Found {
 
 const RAW: [&str; 3] = ["style", "title", "iframe"];
 
-/// By the scanner.
+/// Pieces by the scanner.
 fn scanned(markup: &str) -> Found {
     let mut found = Found::default();
     let mut scanner = Scanner::new(markup.as_bytes());
@@ -106,7 +106,7 @@ impl TokenSink for Sink<'_> {
     }
 }
 
-/// By html5ever.
+/// Pieces by html5ever.
 fn tokenized(markup: &str) -> Found {
     let tokenizer = Tokenizer::new(
         Sink(markup, RefCell::default()),
@@ -119,7 +119,7 @@ fn tokenized(markup: &str) -> Found {
     tokenizer.sink.1.into_inner()
 }
 
-/// Pieces of markup, put together at random.
+/// Random concatenations of pieces of markup.
 fn markup() -> impl Strategy<Value = String> {
     const PIECES: [&str; 60] = [
         "<",
