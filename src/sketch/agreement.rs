@@ -1,8 +1,9 @@
-//! How often the places of two sketches agree, as a function of their texts' similarity; and back.
+//! The probability that a place of two sketches agrees, as a function of the similarity of their texts, and
+//! its inverse.
 //!
-//! A sketch that is compared place by place has K places; under random hashing each agrees with one
-//! probability p(s), and which of them do is exchangeable. Everything that decides by counting is made of
-//! that: bands, filters, estimates.
+//! A sketch that is compared place by place has K places. Under random hashing each place agrees with the
+//! same probability p(s), and the places are exchangeable. All decisions that count places use p(s): bands,
+//! filters, estimates.
 //!
 //! | | p(s) | s is |
 //! |---|---|---|
@@ -22,22 +23,22 @@ use serde::Serialize;
 
 use super::{estimate, variance};
 
-/// The law by which places agree.
+/// The law p(s) by which places agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Agreement {
     /// A place is a component, of which b bits are stored.
     Bits(usize),
-    /// A place is a run of consecutive components of b bits each: it agrees if all of them do.
+    /// A place is a run of consecutive components of b bits each; it agrees if all of them do.
     Run {
         /// b.
         bits: usize,
-        /// n, components of a run.
+        /// n, components in a run.
         length: usize,
     },
-    /// A place is a bit of an odd sketch, of which there are c for each component.
+    /// A place is a bit of an odd sketch, which has c bits for each component.
     Odd(usize),
-    /// A place is the side of a random hyperplane.
+    /// A place is the side of a random hyperplane on which the text lies.
     Angle,
 }
 
@@ -52,8 +53,8 @@ impl Agreement {
         }
     }
 
-    /// The similarity at which places agree with probability `p`; raw, so it may lie below 0, or be minus
-    /// infinity for an odd sketch that is saturated.
+    /// The similarity at which places agree with probability `p`. It is not clamped: it may be below 0, and
+    /// is minus infinity for a saturated odd sketch.
     pub fn similarity(self, p: f64) -> f64 {
         match self {
             Self::Bits(bits) => estimate::similarity(p, bits),
@@ -64,8 +65,8 @@ impl Agreement {
     }
 
     /// The standard deviation of the estimate from `size` places of independent components at this
-    /// similarity: exact for [`Bits`](Self::Bits), to first order for the others, `sqrt(p (1 - p) / K) /
-    /// p'(s)` where places are independent too. At the similarity 1 it is 0.
+    /// similarity. Exact for [`Bits`](Self::Bits). For the others it is first order, `sqrt(p (1 - p) / K) /
+    /// p'(s)` where the places are independent too. 0 at similarity 1.
     pub fn standard_error(self, similarity: f64, size: usize) -> f64 {
         let slope = match self {
             Self::Bits(bits) => return estimate::standard_error(similarity, size, bits),
@@ -83,15 +84,15 @@ impl Agreement {
     }
 }
 
-/// A sketch that is compared place by place: K places of so many bits each, as bit planes or as words; see
-/// [`sketch`](super).
+/// The layout of a sketch that is compared place by place: K places of the same number of bits, stored as bit
+/// planes or as words; see [`sketch`](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Shape {
     /// K, places; 1 to 32768 inclusive.
     pub size: usize,
     /// Bits of a place, 1 to 64 inclusive.
     pub bits: usize,
-    /// How often places agree.
+    /// The law by which places agree.
     pub agreement: Agreement,
 }
 
@@ -101,17 +102,17 @@ impl Shape {
         Self { size, bits, agreement: Agreement::Bits(bits) }
     }
 
-    /// Whether a place is a word by itself.
+    /// Whether each place is one word.
     pub fn by_word(&self) -> bool {
         self.bits == 64
     }
 
-    /// Words of the sketch.
+    /// Number of words in the sketch.
     pub fn words(&self) -> usize {
         if self.by_word() { 1 + self.size } else { self.bits * self.size.div_ceil(64) }
     }
 
-    /// The words of such a sketch whose places hold the low bits of these.
+    /// Packs the low bits of `places` into the words of a sketch of this shape.
     pub fn pack(&self, places: &[u64]) -> Vec<u64> {
         let places = &places[..self.size];
         let plane = |group: &[u64], p: usize| group.iter().rev().fold(0, |word, x| word << 1 | x >> p & 1);
@@ -122,7 +123,7 @@ impl Shape {
         places.chunks(64).flat_map(|group| (0..self.bits).map(move |p| plane(group, p))).collect()
     }
 
-    /// Place `j` of such a sketch.
+    /// Reads place `j` from the words of a sketch of this shape.
     pub fn place(&self, words: &[u64], j: usize) -> u64 {
         if self.by_word() {
             return words[1 + j];

@@ -1,9 +1,9 @@
 //! Bottom-k: the k least hash values of a text's features under one hash function. O(n + k log k log n).
 //!
-//! In: features. Out: k words, ascending, `NONE` where the text has fewer features. Two sketches hold the k
-//! least values of A ∪ B, and which of those are in both: a sample of the union without replacement, so the
-//! estimate `in both / sample` has no bias, the variance `J (1 - J) / k * (u - k) / (u - 1)`, and is exact
-//! where the union has no more than k features. The values stand at no fixed place, so such sketches are
+//! Features -> k words, ascending; `NONE` fills up if the text has fewer features. From two sketches follow
+//! the k least values of A ∪ B, and which of those are in both. That is a sample of the union without
+//! replacement. So the estimate `in both / sample` is unbiased, with variance `J (1 - J) / k * (u - k) / (u -
+//! 1)`, and exact if the union has at most k features. A value has no fixed place, so such sketches are
 //! compared as a whole.
 //!
 //! References: A. Broder, *On the resemblance and containment of documents* (1997); E. Cohen and H. Kaplan,
@@ -13,10 +13,10 @@ use super::{Estimator, Sketcher};
 use crate::hash::mix;
 use crate::text::Features;
 
-/// No value: the text has fewer features than the sketch has words.
+/// Marks a word without a value: the text has fewer features than the sketch has words.
 const NONE: u64 = u64::MAX;
 
-/// The sketcher.
+/// The bottom-k sketcher.
 #[derive(Clone, Debug)]
 pub struct BottomK {
     size: usize,
@@ -30,7 +30,7 @@ impl BottomK {
         Self { size, salt: mix(mix(seed)), least: Vec::new() }
     }
 
-    /// Keeps the distinct least values, ascending.
+    /// Sorts the collected values and keeps the `size` least distinct ones.
     fn settle(&mut self) {
         self.least.sort_unstable();
         self.least.dedup();
@@ -59,7 +59,7 @@ impl Sketcher for BottomK {
     }
 }
 
-/// The estimator.
+/// The estimator for bottom-k sketches.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     /// k.
@@ -67,7 +67,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Of the k least values of the union: how many are in both, and how many there are.
+    /// Among the k least values of the union: how many are in both sketches, and how many there are.
     pub fn count(&self, a: &[u64], b: &[u64]) -> (usize, usize) {
         let (mut a, mut b) = (&a[..self.size], &b[..self.size]);
         let (mut both, mut sample) = (0, 0);
@@ -91,7 +91,7 @@ impl Estimator for Sample {
         both as f64 / sample.max(1) as f64
     }
 
-    /// An upper bound, that of large texts.
+    /// An upper bound: the value for large texts.
     fn standard_error(&self, similarity: f64) -> f64 {
         (similarity * (1.0 - similarity) / self.size as f64).sqrt()
     }
@@ -120,9 +120,9 @@ mod tests {
     #[test]
     fn counts_by_hand() {
         let count = |a: [u64; 4], b: [u64; 4]| Sample { size: 4 }.count(&a, &b);
-        // The four least of the union are 1, 2, 3, 4; 2 and 4 are in both; 6 would be the sixth.
+        // The four least of the union are 1, 2, 3, 4; 2 and 4 are in both; 6 would be the fifth.
         assert_eq!(count([1, 2, 4, 6], [2, 3, 4, 6]), (2, 4));
-        // Fewer than four altogether: exact.
+        // The union has fewer than four values: exact.
         assert_eq!(count([1, 2, NONE, NONE], [2, NONE, NONE, NONE]), (1, 2));
         assert_eq!(count([1, 2, 3, 4], [5, 6, 7, 8]), (0, 4));
         assert_eq!(count([1, 2, 3, 4], [1, 2, 3, 4]), (4, 4));

@@ -1,29 +1,31 @@
 //! Consistent weighted sampling: K samples of weighted features, one feature and level each, in O(n K).
 //!
 //! Weighted features -> K components. For each component a [`Law`] gives every feature x of weight S a *rank*
-//! and a *level*; the component is the pair (x, level) of least rank. A law promises that over its
-//! randomness, which hashes of x and of the component's number stand for,
-//! - the rank has the distribution Exp(S), so x is sampled with a probability proportional to its weight;
-//! - it does not rise with S, and two weights S < T have one level (and then one rank) with probability S /
-//!   T, whatever the rank of T is.
+//! and a *level*; the component is the pair (x, level) of least rank. The randomness of a law is a hash of x
+//! and the number of the component. Over this randomness a law guarantees:
 //!
-//! From these follows `P[component equal] = sum min(S_A, S_B) / sum max(S_A, S_B) = J_w`: x is least in A and
-//! in B, on one level, iff it is least among the larger weights of all features, and has one level.
+//! - The rank has the distribution Exp(S), so x is sampled with a probability proportional to its weight.
+//! - The rank does not rise with S. Two weights S < T have the same level, and then the same rank, with
+//!   probability S / T, whatever the rank of T is.
 //!
-//! Of most features one hash or two show that they are not least, without a logarithm: [`Law::may_be_below`],
-//! which the compiler makes vectors of; so the cost is that of MinHash two to four times (a text of 1000
-//! features at K = 256: 369 ns a feature by MinHash, 735 by CWS and 1440 by ICWS, whose bound is looser; AMD
-//! EPYC with AVX-512).
+//! It follows that `P[component equal] = sum min(S_A, S_B) / sum max(S_A, S_B) = J_w`: x is least in both A
+//! and B with the same level iff it is least among the larger weights of all features and both its weights
+//! have the same level.
+//!
+//! For most features one hash or two show, without a logarithm, that they are not least:
+//! [`Law::may_be_below`], which the compiler vectorizes. So the cost is two to four times that of MinHash. A
+//! text of 1000 features at K = 256: 369 ns a feature by MinHash, 735 by CWS, and 1440 by ICWS, whose bound
+//! is looser (AMD EPYC with AVX-512).
 
 use super::kernel::samples::{LANES, Law, Pass, Ranks, Words};
 use super::{Sampler, kernel, weighted};
 use crate::hash::mix;
 use crate::text::Features;
 
-/// The sketcher of one law.
+/// The sketcher for one law.
 #[derive(Clone, Debug)]
 pub(super) struct Consistent {
-    /// One for each component, and some more to fill the last lanes.
+    /// One salt for each component, and some more to fill the last lanes.
     salts: Vec<Words>,
     ranks: Vec<Ranks>,
     ids: Vec<Words>,
@@ -43,7 +45,7 @@ impl Consistent {
         }
     }
 
-    /// As [`Self::new`], but without vector instructions beyond the architecture's baseline.
+    /// As [`Self::new`], but with the portable pass.
     #[cfg(test)]
     fn portable<L: Law>(size: usize, seed: u64) -> Self {
         Self { pass: kernel::samples::pass::<L>, ..Self::new::<L>(size, seed) }
@@ -77,7 +79,7 @@ mod tests {
         (0..n).map(|i| (mix(i), 1e-3 * (1 + i % 50) as f64)).collect()
     }
 
-    /// Without the bound: every feature's rank is computed.
+    /// The definition: the rank of every feature is computed, without the bound.
     fn plain<L: Law>(size: usize, seed: u64, features: &[(u64, f64)]) -> Vec<u64> {
         let salts = Consistent::new::<L>(size, seed).salts;
         let least = |salt: &u64| {
@@ -103,7 +105,7 @@ mod tests {
         }
     }
 
-    /// The rank falls as the weight grows, and does so only where the level changes.
+    /// The rank falls as the weight grows, and changes exactly where the level changes.
     fn ranks_and_levels_are_monotone<L: Law>() {
         for x in 0..200 {
             let samples = (-300..300).map(|i| L::of(1.05_f64.powi(i)).sample(mix(x)));
@@ -115,14 +117,14 @@ mod tests {
         }
     }
 
-    /// Exp(S) has the mean 1 / S; of weights 2 and 3 two thirds have one level, of 2 and 2 all.
+    /// Exp(S) has mean 1 / S. Of weights 2 and 3 two thirds have the same level.
     fn keeps_its_promise<L: Law>() {
         const TRIALS: u64 = 30_000;
         let share = |count: usize| count as f64 / TRIALS as f64;
         for low in [0.02, 1.0, 2.0, 300.0] {
             let of = |weight: f64| (0..TRIALS).map(move |x| L::of(weight).sample(mix(x)));
             let mean = of(low).map(|(rank, _)| rank * low).sum::<f64>() / TRIALS as f64;
-            // The standard deviation of the mean is 1 / sqrt(30000) = 0.006; 4.5 of them.
+            // The standard deviation of the mean is 1 / sqrt(30000) = 0.006; the bound is 4.5 of them.
             assert!((mean - 1.0).abs() < 0.026, "{low}: {mean}");
             let tail = share(of(low).filter(|(rank, _)| rank * low > 2.0).count());
             // P[Exp(1) > 2] = 0.1353, standard deviation 0.002.

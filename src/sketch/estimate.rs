@@ -1,15 +1,15 @@
-//! What a number of equal components says about similarity.
+//! The similarity estimated from a number of equal components.
 //!
 //! Components of two texts of similarity J agree in their b stored bits with probability `p = J + (1 - J) /
-//! 2^b`: they are equal, or they differ and fall on the same b bits by chance. So X equal components of K
+//! 2^b`: they are equal, or they differ and have the same b bits by accident. So X equal components of K
 //! estimate `J = (X / K - 2^-b) / (1 - 2^-b)`, without bias, with variance `(1 - J) / K * (J + 1 / (2^b -
 //! 1))`.
 //!
-//! References: P. Li and A. C. König, *b-bit minwise hashing* (WWW 2010), for components hashed again before
-//! they are cut (then an accidental agreement has probability 2^-b whatever the sets are). The variance holds
-//! for independent components (MinHash); fast similarity sketching has no more.
+//! References: P. Li and A. C. König, *b-bit minwise hashing* (WWW 2010). Here components are hashed again
+//! before they are cut, so an accidental agreement has probability 2^-b for all sets. The variance is that of
+//! independent components (MinHash); fast similarity sketching has at most this variance.
 
-/// `2^-b`, the chance that two different components agree in `bits` stored bits.
+/// `2^-b`, the probability that two different components agree in `bits` stored bits.
 pub(super) fn accident(bits: usize) -> f64 {
     (0..bits).fold(1.0, |chance, _| chance / 2.0)
 }
@@ -19,12 +19,14 @@ pub fn match_probability(similarity: f64, bits: usize) -> f64 {
     similarity + (1.0 - similarity) * accident(bits)
 }
 
-/// The similarity at which components match with probability `p`; raw, so below 0 where p is less than 2^-b.
+/// The similarity at which components match with probability `p`. Not clamped: below 0 where p is less than
+/// 2^-b.
 pub fn similarity(p: f64, bits: usize) -> f64 {
     (p - accident(bits)) / (1.0 - accident(bits))
 }
 
-/// The similarity estimated from `matches` equal components of `size`; raw, so it may lie a little below 0.
+/// The similarity estimated from `matches` equal components of `size`. Not clamped: it may be slightly below
+/// 0.
 pub fn estimate(matches: usize, size: usize, bits: usize) -> f64 {
     similarity(matches as f64 / size as f64, bits)
 }

@@ -1,22 +1,22 @@
-//! What two sketches say about the similarity of their texts.
+//! Estimators: two sketches to the estimated similarity of their texts.
 
 use std::fmt;
 
 use super::agreement::Shape;
 use super::kernel::Kernel;
 
-/// Estimates from two sketches of one scheme.
+/// Estimates the similarity from two sketches of one scheme.
 ///
 /// Contract: a pure, symmetric function of the sketches' words; equal words give 1.
 pub trait Estimator: Send + Sync + fmt::Debug {
-    /// The estimate, raw: it may lie outside 0 and 1.
+    /// The estimate; not clamped, so it may be outside of 0 to 1.
     fn estimate(&self, a: &[u64], b: &[u64]) -> f64;
 
-    /// The standard deviation of estimates at this similarity, as theory has it.
+    /// The standard deviation of estimates at this similarity, by theory.
     fn standard_error(&self, similarity: f64) -> f64;
 }
 
-/// The estimator of sketches that are compared place by place: it counts the places that agree.
+/// The estimator for sketches that are compared place by place: it counts the places that agree.
 #[derive(Clone, Copy, Debug)]
 pub struct Matches {
     shape: Shape,
@@ -29,7 +29,7 @@ impl Matches {
         Self { shape, kernel: Kernel::new(shape.size, shape.bits) }
     }
 
-    /// How many places agree.
+    /// The number of places that agree.
     pub fn count(&self, a: &[u64], b: &[u64]) -> usize {
         self.shape.size - self.kernel.differing(a, b, 0, self.shape.size) as usize
     }

@@ -1,23 +1,22 @@
-//! Components of different widths: between two numbers of bits there is a choice of memory (P. Yuan et al.,
-//! *f-fractional bit minwise hashing*, 2012).
+//! Components of two widths, for sizes between two numbers of bits (P. Yuan et al., *f-fractional bit minwise
+//! hashing*, 2012).
 //!
-//! Of K components k1 have b1 bits and k2 have b2, `f = (k1 b1 + k2 b2) / K` on average. With `C` the mean
-//! chance of an accident, `(k1 2^-b1 + k2 2^-b2) / K`, all matches together say `J = (E - C) / (1 - C)`, the
-//! *pooled* estimate of the paper. Better is to estimate from either width and to take the mean with the
-//! inverse variances as weights, at the pooled estimate. The weights depend on the data, so that mean has a
-//! bias of O(1 / K), far below its deviation.
+//! Of K components k1 have b1 bits and k2 have b2 bits; the average is `f = (k1 b1 + k2 b2) / K`. With the
+//! mean probability of accidental agreement `C = (k1 2^-b1 + k2 2^-b2) / K`, the share E of all matches
+//! estimates `J = (E - C) / (1 - C)`, the *pooled* estimate of the paper. The *combined* estimate is more
+//! precise: the mean of the estimates from each width, weighted by the inverse variances at the pooled
+//! estimate. The weights depend on the data, so it has a bias of O(1 / K), far below its standard deviation.
 //!
 //! Layout: the b planes of all K components, then planes b to 2b of the first `wide` ones, a multiple of 64;
-//! each in groups of 64 components. Where a component is wide, more of it is compared, so components are not
-//! exchangeable and such sketches are compared as a whole; but the first b planes are a plain b-bit sketch,
-//! which bands are cut from.
+//! each in groups of 64 components. Components of different widths are not exchangeable, so such sketches are
+//! compared as a whole. The first b planes are a plain b-bit sketch, from which bands are cut.
 
 use super::{Estimator, estimate, variance};
 
-/// Components of one width.
+/// The components of one width.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
-    /// How many.
+    /// Number of components.
     pub size: usize,
     /// b.
     pub bits: usize,
@@ -40,7 +39,7 @@ impl Mixed {
         (sizes.0 * of(narrow) + sizes.1 * of(wide)) / (sizes.0 + sizes.1)
     }
 
-    /// The estimate from all matches together; raw.
+    /// The estimate from all matches together; not clamped.
     pub fn pooled(&self, matches: [usize; 2]) -> f64 {
         let size: usize = self.0.iter().map(|part| part.size).sum();
         let accident = self.mean(|part| estimate::accident(part.bits));
@@ -59,7 +58,7 @@ impl Mixed {
         spread / (size as f64 * (1.0 - accident).powi(2))
     }
 
-    /// The mean of the estimates from either width, weighted by their inverse variances; raw.
+    /// The mean of the estimates from each width, weighted by their inverse variances; not clamped.
     pub fn combined(&self, matches: [usize; 2]) -> f64 {
         let pooled = self.pooled(matches);
         if pooled >= 1.0 {
@@ -86,7 +85,8 @@ impl Mixed {
         self.0.map(|Part { size, bits }| variance::of_bits(1.0, similarity, size, bits))
     }
 
-    /// How many of each width match, in sketches whose first components are the wide ones, of twice the bits.
+    /// The matches of each width, narrow and wide. The first components of a sketch are the wide ones, with
+    /// twice the bits.
     fn count(&self, a: &[u64], b: &[u64]) -> [usize; 2] {
         let [narrow, wide] = self.0;
         let (groups, wide_groups) = ((narrow.size + wide.size).div_ceil(64), wide.size / 64);
@@ -120,11 +120,11 @@ mod tests {
 
     #[test]
     fn matches_by_width() {
-        // One plane of 130 components, and the second one of the first 64.
+        // One plane of 130 components, and the second plane of the first 64.
         let mut other = [0; 4];
         assert_eq!(MIXED.count(&[0; 4], &other), [66, 64]);
         (other[0], other[1], other[2], other[3]) = (0b11, 0b1, 0b10, 0b110);
-        // Of the wide ones 0, 1 and 2 differ, of the others 64 and 129.
+        // Components 0, 1 and 2 of the wide ones differ, and 64 and 129 of the others.
         assert_eq!(MIXED.count(&[0; 4], &other), [64, 61]);
     }
 

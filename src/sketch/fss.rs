@@ -1,19 +1,19 @@
 //! Fast similarity sketching (S. Dahlgaard, M. B. T. Knudsen and M. Thorup, *Fast similarity sketching*, FOCS
-//! 2017, algorithm 1): K components in O(n + K log K), with no more variance than MinHash.
+//! 2017, algorithm 1): K components in O(n + K log K), with at most the variance of MinHash.
 //!
 //! A round throws every feature into one bin; a bin keeps its least value. A value is the round (high 16
-//! bits) above 48 hash bits, so an earlier round always wins, and rounds end when every bin is filled: a text
-//! of many features takes one round, one hash each. After [`RANDOM_ROUNDS`] rounds a bin that is still empty
-//! takes the least of all features under a hash function of its own, which ends the filling for certain.
+//! bits) above 48 hash bits, so values of earlier rounds are less. Rounds end when every bin is filled: a
+//! text of many features needs one round, that is, one hash for each feature. After [`RANDOM_ROUNDS`] rounds
+//! each empty bin takes the least of all features under its own hash function, so that every bin is filled.
 //!
-//! The paper throws K rounds before it turns to the empty bins one by one. Any fixed number keeps the law,
-//! since a bin's value belongs to each feature of A ∪ B with equal probability: P[component equal] = J,
-//! components exchangeable. With 32, texts of 5 features have 0.75 of MinHash's variance instead of 0.5,
-//! those of 20 and more what the paper's have, and short texts cost half as much (measured at K = 448; see
-//! the statistics in the tests).
+//! The paper throws K rounds before it fills the empty bins one by one. Any fixed number of rounds keeps the
+//! law, because a bin's value belongs to each feature of A ∪ B with equal probability: P[component equal] =
+//! J, and components are exchangeable. With 32 rounds, texts of 5 features have 0.75 of MinHash's variance
+//! instead of 0.5; texts of 20 and more features have the variance of the paper, and short texts cost half as
+//! much (measured at K = 448; see the statistics in the tests).
 //!
-//! The hash of a feature is the product of its two salted halves: one multiplication of 32 bits, which every
-//! vector unit has. The loops are in [`kernel::bins`].
+//! The hash of a feature is the product of its two salted halves: one multiplication of 32-bit numbers, which
+//! every vector unit has. The loops are in [`kernel::bins`].
 //!
 //! Consequences: repeats of a feature change nothing, and the sketch of a union is the component-wise
 //! minimum.
@@ -23,10 +23,10 @@ use super::{Sampler, kernel};
 use crate::hash::mix;
 use crate::text::Features;
 
-/// The sketcher.
+/// The FSS sketcher.
 #[derive(Clone, Debug)]
 pub struct Fss {
-    /// One for each round, then one for each bin.
+    /// One salt for each round, then one for each bin.
     salts: Vec<u64>,
     fill: Fill,
 }
@@ -37,14 +37,14 @@ impl Fss {
         Self { salts: salts(seed, RANDOM_ROUNDS + size), fill: kernel::fill() }
     }
 
-    /// As [`Self::new`], but without vector instructions beyond the architecture's baseline.
+    /// As [`Self::new`], but with the portable loop.
     #[cfg(test)]
     fn portable(size: usize, seed: u64) -> Self {
         Self { fill: kernel::bins::fill, ..Self::new(size, seed) }
     }
 }
 
-/// So many salts, derived from a seed.
+/// `count` salts derived from a seed.
 pub(super) fn salts(seed: u64, count: usize) -> Vec<u64> {
     (1..=count as u64).map(|i| mix(mix(seed) ^ mix(i))).collect()
 }
@@ -84,7 +84,7 @@ mod tests {
                 );
             }
         }
-        // One round of throws, as in one permutation hashing.
+        // A single round of throws, as in one permutation hashing.
         for n in [1, 7, 64, 300] {
             let (mut portable, mut fast) = (vec![0; 448], vec![7; 448]);
             kernel::bins::fill(&salts(n, 1), &features(n), &mut portable);

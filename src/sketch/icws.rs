@@ -1,11 +1,11 @@
-//! ICWS, improved consistent weighted sampling: the oracle of weighted sketches.
+//! ICWS, improved consistent weighted sampling: the reference for weighted sketches.
 //!
-//! For a feature of weight S and a component, with r, c of Gamma(2, 1) and β uniform in (0, 1), all by hash:
-//! the level is `t = floor(ln S / r + β)`, with which `y = exp(r (t - β)) <= S < z = y e^r`; the rank is `c /
-//! z`. Computed with logarithms that are the same on every machine ([`super::draws`]).
+//! For a feature of weight S and a component, a hash gives r and c of Gamma(2, 1) and β uniform in (0, 1).
+//! The level is `t = floor(ln S / r + β)`; with it `y = exp(r (t - β)) <= S < z = y e^r`, and the rank is `c
+//! / z`. Logarithms are the same on every machine ([`super::draws`]).
 //!
-//! The bound: `c = -ln p >= 1 - p` with p the product of two uniform numbers, and `z <= S e^r = S / q`,
-//! likewise. So the rank is at least `(1 - p) q / S`.
+//! The bound: `c = -ln p >= 1 - p` with p the product of two uniform numbers, and likewise `z <= S e^r = S /
+//! q`. So the rank is at least `(1 - p) q / S`.
 //!
 //! Reference: S. Ioffe, *Improved consistent sampling, weighted minhash and L1 sketching* (ICDM 2010),
 //! section 3.
@@ -16,7 +16,7 @@ use super::draws::{Draws, exp, ln, product};
 use super::kernel::samples::Law;
 use crate::text::Features;
 
-/// The sketcher.
+/// The ICWS sketcher.
 #[derive(Clone, Debug)]
 pub struct Icws(Consistent);
 

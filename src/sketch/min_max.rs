@@ -1,22 +1,24 @@
-//! Min-max hashing: K/2 hash functions, of each the least and the greatest value (J. Ji, J. Li, S. Yan, Q.
-//! Tian and B. Zhang, *Min-max hash for Jaccard similarity*, ICDM 2013). O(n K / 2): MinHash's work, halved.
+//! Min-max hashing: K/2 hash functions, and of each the least and the greatest value (J. Ji, J. Li, S. Yan,
+//! Q. Tian and B. Zhang, *Min-max hash for Jaccard similarity*, ICDM 2013). O(n K / 2): half the work of
+//! MinHash.
 //!
-//! P[equal] = J for each component. The two of one function are slightly *less* likely to be equal together
-//! than independent ones, `J (a - 1) / (u - 1)`, so the variance is a little below MinHash's. They stand at
-//! places that the seed chooses: any k places are then a random choice among the K, as the filter's looks
-//! need it; side by side, the first k places would hold more couples than a random choice does.
+//! P[equal] = J for each component. The two components of one function are slightly *less* likely to be equal
+//! together than independent ones, `J (a - 1) / (u - 1)`, so the variance is slightly below that of MinHash.
+//! The seed decides at which places they are stored. So any k places are a random choice among the K, as the
+//! filter's looks require. If they were adjacent, the first k places would hold more couples than a random
+//! choice does.
 //!
-//! With an odd K the last function gives its least value only.
+//! With an odd K the last function has its least value only.
 
 use super::Sampler;
 use crate::hash::{PI, fold, mix};
 use crate::text::Features;
 
-/// The sketcher.
+/// The min-max sketcher.
 #[derive(Clone, Debug)]
 pub struct MinMax {
     seeds: Vec<u64>,
-    /// Where the least and the greatest values go, by turns.
+    /// The places of the least and the greatest values, alternately.
     places: Vec<usize>,
 }
 
@@ -37,7 +39,7 @@ impl Sampler for MinMax {
             let (least, greatest) =
                 ends.fold((u64::MAX, 0), |(least, greatest), h| (h.min(least), h.max(greatest)));
             out[places[0]] = least;
-            // Hashed again: of one feature least and greatest are the same value.
+            // Hashed again: for a single feature the least and the greatest value are the same.
             if let Some(place) = places.get(1) {
                 out[*place] = mix(!greatest);
             }

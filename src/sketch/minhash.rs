@@ -1,11 +1,11 @@
 //! MinHash: K independent minima (Broder, *On the resemblance and containment of documents*, 1997). O(n K):
-//! the reference that faster sketches are measured against.
+//! the reference for faster sketches.
 
 use super::Sampler;
 use crate::hash::{PI, fold, mix};
 use crate::text::Features;
 
-/// K hash functions; component j is the least hash of a feature under function j.
+/// The MinHash sketcher: component j is the least hash of a feature under hash function j.
 #[derive(Clone, Debug)]
 pub struct MinHash {
     seeds: Vec<u64>,
@@ -17,8 +17,7 @@ impl MinHash {
         Self { seeds: (1..=size as u64).map(|j| mix(seed ^ mix(j))).collect() }
     }
 
-    /// One component: the least image of the features, which the component's permutation gives them;
-    /// `u64::MAX` without a feature.
+    /// One component: the least image of the features under a permutation; `u64::MAX` without features.
     pub fn component(features: &[u64], image: impl Fn(u64) -> u64) -> u64 {
         features.iter().map(|x| image(*x)).min().unwrap_or(u64::MAX)
     }

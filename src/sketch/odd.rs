@@ -1,16 +1,16 @@
 //! Odd sketches: n = c K bits, of which each component (j, s_j) of a sketch of K components flips one.
 //!
-//! Components that are equal flip the same bit in both sketches and vanish in their difference; so z
-//! differing bits say how many components differ, `m = -(n / 2) ln(1 - 2 z / n)` of 2 K, and `J = 1 + n / (4
-//! K) ln(1 - 2 z / n)`. Most precise near J = 1; below J = 0.9 collisions drown it, and with 2 z >= n the
-//! sketch is *saturated*: any smaller similarity looks the same, and the estimate is minus infinity, reported
-//! as 0.
+//! Equal components flip the same bit in both sketches and cancel in their difference. So the number z of
+//! differing bits gives the number m of differing components, `m = -(n / 2) ln(1 - 2 z / n)` of 2 K, and `J =
+//! 1 + n / (4 K) ln(1 - 2 z / n)`. The estimate is most precise near J = 1; below J = 0.9 collisions
+//! dominate. With 2 z >= n the sketch is *saturated*: smaller similarities cannot be distinguished, and the
+//! estimate is minus infinity, reported as 0.
 //!
 //! Bits agree with probability `(1 + exp(-4 (1 - J) / c)) / 2` (see [`agreement`](super::agreement)) and are
-//! exchangeable, so the filter may look at the first of them. They are not made for bands: at J = 0.8 and c =
-//! 1 they agree hardly more often than by chance.
+//! exchangeable, so the filter can look at a prefix of them. They do not suit bands: at J = 0.8 and c = 1
+//! they agree hardly more often than by chance.
 //!
-//! The components are those of [`fss`](super::fss), in O(n + K log K) and with no more variance than the
+//! The components are those of [`fss`](super::fss), in O(n + K log K) and with at most the variance of the
 //! paper's MinHash.
 //!
 //! Reference: M. Mitzenmacher, R. Pagh and N. Pham, *Efficient estimation for high similarities using odd
@@ -20,17 +20,17 @@ use super::{Fss, Sampler, Sketcher};
 use crate::hash::mix;
 use crate::text::Features;
 
-/// The sketcher.
+/// The odd sketcher.
 #[derive(Clone, Debug)]
 pub struct Odd {
     sampler: Fss,
     components: Vec<u64>,
-    /// n.
+    /// n, the number of bits.
     bits: usize,
 }
 
 impl Odd {
-    /// `load` bits for each of `size` components.
+    /// A sketcher with `load` bits for each of `size` components.
     pub fn new(size: usize, load: usize, seed: u64) -> Self {
         Self { sampler: Fss::new(size, seed), components: vec![0; size], bits: size * load }
     }
@@ -60,7 +60,7 @@ mod tests {
         let mut words = Vec::new();
         odd.sketch(Features::set(&ids), &mut words);
         assert_eq!(words.len(), 5);
-        // As many bits are set as components were not cancelled, in pairs.
+        // Components cancel in pairs; each remaining one sets a bit.
         let set: u32 = words.iter().map(|word| word.count_ones()).sum();
         assert!(set.is_multiple_of(2) && (60..=100).contains(&set), "{set}");
         assert_eq!(words[4] >> (300 - 256), 0, "bits beyond n stay 0");

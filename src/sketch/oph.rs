@@ -1,23 +1,22 @@
-//! One permutation hashing: each feature is thrown into one of K bins by one hash, and a bin keeps its least
-//! value.
+//! One permutation hashing: one hash throws each feature into one of K bins, and a bin keeps its least value.
 //!
-//! In O(n + K), the cheapest of all sketches, but bins stay empty where n is not far above K. Two ways to
-//! live with that:
+//! Its cost, O(n + K), is the least of all sketches, but bins stay empty unless n is far above K. There are
+//! two ways to handle empty bins:
 //!
-//! - [`Oph`] fills an empty bin with a copy of another one, found by a random walk of its own (*optimal
-//!   densification*, Shrivastava 2017). Then every component is equal with probability J, and components are
-//!   exchangeable; but copies are not independent, so that texts of fewer features than K have 1.2 to 1.5
-//!   times the variance of MinHash.
+//! - [`Oph`] fills an empty bin with a copy of another bin, found by the empty bin's own random walk
+//!   (*optimal densification*, Shrivastava 2017). Every component is equal with probability J, and components
+//!   are exchangeable. Copies are not independent: texts of fewer features than K have 1.2 to 1.5 times the
+//!   variance of MinHash.
 //! - [`OphOriginal`] keeps the empty bins and estimates `matches / (K - bins empty in both)` (Li, Owen and
-//!   Zhang 2012), with the least variance of all. Since an empty bin says nothing by itself, it is compared
-//!   as a whole only.
+//!   Zhang 2012), with the least variance of all. An empty bin carries no information by itself, so such
+//!   sketches are compared as a whole only.
 //!
-//! The bins are those of the first round of `fss`. The walk of bin j tries `TRIES` bins, each chosen at
-//! random, and then takes all bins in random order; the first that is not empty *of features* is copied. Both
-//! are fixed for bin j, so texts walk alike, and of A ∪ B each filled bin is equally likely to be the first.
-//! (The paper tries for ever, which takes K tries for a text of one feature.) A copy is hashed with its bin's
-//! number and marked in its highest bit: it is never equal to a value that fell into the bin, and stored bits
-//! of different copies agree by accident independently.
+//! The bins are those of the first round of `fss`. The walk of bin j tries `TRIES` bins chosen at random, and
+//! then all bins in random order; the first bin that was filled *by features* is copied. Both depend only on
+//! j, so the walk is the same in all texts, and each filled bin of A ∪ B is equally likely to be the first.
+//! (The paper tries without end, which takes K tries for a text of one feature.) A copy is hashed with its
+//! bin's number and marked in its highest bit. So it never equals a value thrown into the bin, and stored
+//! bits of different copies agree by accident independently.
 //!
 //! References: P. Li, A. B. Owen and C.-H. Zhang, *One permutation hashing* (NIPS 2012); A. Shrivastava,
 //! *Optimal densification for fast and accurate minwise hashing* (ICML 2017).
@@ -28,10 +27,10 @@ use super::{Estimator, Sampler, Sketcher, estimate, fss, kernel, variance};
 use crate::hash::mix;
 use crate::text::Features;
 
-/// Bins tried at random before all are put in order.
+/// Number of bins tried at random before all bins are tried in order.
 const TRIES: u64 = 32;
 
-/// The mark of a copy.
+/// Marks a copy.
 const COPY: u64 = 1 << 63;
 
 /// One round of throws.
@@ -56,7 +55,7 @@ impl Throw {
 pub struct Oph {
     throw: Throw,
     salt: u64,
-    /// The bins that features fell into.
+    /// The bins filled by features.
     filled: Vec<usize>,
 }
 
@@ -94,7 +93,7 @@ impl Sampler for Oph {
     }
 }
 
-/// One permutation hashing with its empty bins: bit planes, and a plane that says which bins are filled.
+/// One permutation hashing with its empty bins: bit planes, and a plane of the bins that are filled.
 #[derive(Clone, Debug)]
 pub struct OphOriginal {
     throw: Throw,
@@ -104,7 +103,7 @@ pub struct OphOriginal {
 }
 
 impl OphOriginal {
-    /// `size` bins, of which `bits` bits are stored.
+    /// A sketcher of `size` bins, of which `bits` bits each are stored.
     pub fn new(size: usize, bits: usize, seed: u64) -> Self {
         Self { throw: Throw::new(seed), bins: vec![0; size], bits, packer: Packer::new() }
     }
@@ -120,7 +119,7 @@ impl Sketcher for OphOriginal {
     }
 }
 
-/// The original estimate: equal bins among those that are not empty in both; `None` if all are.
+/// The original estimate: the share of equal bins among those that are not empty in both; `None` if all are.
 pub fn original_estimate(matches: f64, size: usize, jointly_empty: usize) -> Option<f64> {
     (jointly_empty < size).then(|| matches / (size - jointly_empty) as f64)
 }
@@ -150,7 +149,7 @@ impl Estimator for Original {
         original_estimate(equal, self.size, self.size - either).unwrap_or(0.0)
     }
 
-    /// An upper bound, that of independent components.
+    /// An upper bound: the value for independent components.
     fn standard_error(&self, similarity: f64) -> f64 {
         variance::of_bits(1.0, similarity, self.size, self.bits).sqrt()
     }
@@ -186,7 +185,7 @@ mod tests {
         let (one, other) = (components(&features(1), 256), components(&[mix(77)], 256));
         assert_eq!(one, components(&features(1), 256));
         assert!(one.iter().zip(&other).all(|(x, y)| x != y));
-        // The walk is the same with and without a second feature, unless it meets that first.
+        // The walk is the same with and without a second feature, unless it reaches that feature's bin first.
         let both = components(&[features(1)[0], mix(77)], 256);
         assert!(both.iter().zip(&one).zip(&other).all(|((x, y), z)| x == y || x == z));
         let of_one = both.iter().zip(&one).filter(|(x, y)| x == y).count();
@@ -199,7 +198,8 @@ mod tests {
         // 4 bins of 2 bits: the third is empty in both, the fourth in one only, the second differs.
         let (a, b) = ([0b0011, 0b0001, 0b1011], [0b0001, 0b0001, 0b0011]);
         let original = Original { size: 4, bits: 2 };
-        // 1 of 2 agrees; (1/2 - 1/4) / (3/4) of 2 bins are equal, of 3 that are not empty in both.
+        // 1 of 2 agrees. Corrected for accidents, (1/2 - 1/4) / (3/4) of 2 bins are equal, of 3 not empty in
+        // both.
         near(original.estimate(&a, &b), 2.0 / 3.0 / 3.0);
         near(original.estimate(&a, &a), 1.0);
         assert_eq!(original_estimate(0.0, 4, 4), None);

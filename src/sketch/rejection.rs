@@ -1,25 +1,25 @@
-//! Rejection sampling of weighted features: random points on the range that weights may have, until one lies
+//! Rejection sampling of weighted features: random points on the range of possible weights, until one is
 //! below a weight.
 //!
-//! Weighted features -> K components. Every feature falls into one of D slots by its hash, and a slot has a
-//! weight from 0 to the bound M: that of its heaviest feature, and no more than M. Of each component, points
-//! are drawn on all slots together, `[0, D M)`, the same for all texts; the first that lies below the weight
-//! of its slot (*green*, the others are *red*) is the component. Two texts agree iff the first point that is
-//! green in either is green in both, so
+//! Weighted features -> K components. Every feature falls into one of D slots by its hash. The weight of a
+//! slot is that of its heaviest feature, clamped to the bound M, and 0 if it has none. For each component,
+//! points are drawn on all slots together, `[0, D M)`; the points are the same for all texts. The component
+//! is the first point below the weight of its slot (*green*; the others are *red*). Two texts agree iff the
+//! first point that is green in either is green in both. So
 //!
-//! `P[component equal] = sum min(S_A, S_B) / sum max(S_A, S_B) = J_w`, exactly, of the weights of slots;
+//! `P[component equal] = sum min(S_A, S_B) / sum max(S_A, S_B) = J_w`, exactly, for the weights of slots;
 //! components are independent.
 //!
-//! The paper has a known set of features, each with a bound of its own; a stream has not. So what is exact is
-//! J_w of the slots: two features of a text that share one (of n features about `n^2 / 2 D` pairs do: 0.7 of
-//! 300) count as the heavier, and weights above M count as M.
+//! The paper has a known set of features, each with its own bound; a stream does not. So the law is exact for
+//! the J_w of the slots: two features of a text in one slot count as the heavier one (of n features about
+//! `n^2 / 2 D` pairs share a slot: 0.7 for n = 300), and weights above M count as M.
 //!
-//! Cost: O(n + K / s) with `s = sum S / (D M)` the share of points that are green: fast where weights are
-//! near the bound, as counts in long texts (1,000 weights up to M = 4: 50 µs where darts take 150), slow
-//! where they are far below it, as shares of a text. After [`MOST`] red points a component is left to
-//! [`Icws`] of the same slots, whose randomness is its own: two texts that both draw so many red points agree
-//! there with probability J_w again, and one that does not has another component. So the law holds at any
-//! weight, and the time is bounded.
+//! Cost: O(n + K / s), where `s = sum S / (D M)` is the share of green points. It is fast for weights near
+//! the bound, such as counts in long texts (1,000 weights up to M = 4: 50 µs, darts take 150), and slow for
+//! weights far below it, such as shares of a text. After [`MOST`] red points a component is taken from
+//! [`Icws`] on the same slots, with independent randomness. If both texts draw that many red points, they
+//! agree there with probability J_w again; if only one does, the components differ. So the law holds for all
+//! weights, and the time is bounded.
 //!
 //! Reference: A. Shrivastava, *Simple and efficient weighted minwise hashing* (NIPS 2016), section 4.
 
@@ -32,24 +32,24 @@ use crate::text::Features;
 const SLOTS: usize = 1 << SLOT_BITS;
 const SLOT_BITS: u32 = 16;
 
-/// Bits of a point within its slot, the low ones of its word.
+/// Bits of a point within its slot: the low bits of its word.
 const BITS: u32 = 64 - SLOT_BITS;
 
-/// Points of a component, at most: they take as long as [`Icws`] does for a component of about 900 features.
+/// The most points of a component. They take as long as [`Icws`] for a component of about 900 features.
 const MOST: usize = 4096;
 
-/// The sketcher.
+/// The rejection sketcher.
 #[derive(Clone, Debug)]
 pub struct Rejection {
     seed: u64,
     bound: f64,
-    /// Points drawn of a component, at most.
+    /// The most points drawn for a component.
     most: usize,
-    /// How many of the places in a slot are green, of 2^48.
+    /// The number of green positions in each slot, of 2^48.
     green: Box<[u64]>,
-    /// Bit i: slot i has a green place. In the first cache, unlike the slots.
+    /// Bit i is set if slot i has a green position. Unlike the slots, this fits into the first-level cache.
     any: Box<[u64]>,
-    /// Those that have, by number, and what they weigh in units of the bound.
+    /// The slots with green positions, by number, and their weights in units of the bound.
     slots: Vec<u64>,
     weights: Vec<f64>,
     rest: Icws,
@@ -76,13 +76,13 @@ impl Rejection {
         }
     }
 
-    /// Puts the features into their slots.
+    /// Computes the weights of the slots.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a slot, and at most 2^48")]
     fn fill(&mut self, features: Features<'_>) {
         let full = 2.0_f64.powi(BITS.cast_signed());
         for (x, weight) in weighted(features) {
             let slot = mix(x ^ self.seed) >> BITS;
-            // What is lighter than any point is as light as the least.
+            // Weights below the resolution count as the least weight above 0.
             let green = ((weight / self.bound).min(1.0) * full).max(1.0) as u64;
             if self.green[slot as usize] == 0 {
                 self.slots.push(slot);
@@ -93,7 +93,7 @@ impl Rejection {
         self.weights.extend(self.slots.iter().map(|slot| self.green[*slot as usize] as f64 / full));
     }
 
-    /// The first point of a component that is green, if it is among those that are drawn.
+    /// The first green point of a component; `None` if the drawn points are all red.
     #[inline]
     fn point(&self, component: usize) -> Option<u64> {
         let mut draws = Draws(mix(self.seed ^ mix(component as u64 + 1)));
@@ -137,7 +137,7 @@ mod tests {
 
     const SIZE: usize = 256;
 
-    /// The share of components that agree, over many seeds; of `most` points each.
+    /// The share of components that agree, over many seeds, with at most `most` points each.
     fn equal(a: &[(u64, f64)], b: &[(u64, f64)], bound: f64, most: usize) -> f64 {
         const TRIALS: u64 = 60;
         let mut equal = 0;
@@ -156,7 +156,7 @@ mod tests {
         out
     }
 
-    /// Two texts of n features, and J_w of weights of at most `bound`.
+    /// Two texts of n features, and the J_w of their weights clamped to `bound`.
     fn pair(n: u64, bound: f64) -> ([Vec<(u64, f64)>; 2], f64) {
         let weight = |i: u64| 0.05 * (1 + mix(i) % 40) as f64;
         let a: Vec<_> = (0..n).map(|i| (mix(i), weight(i))).collect();
@@ -172,8 +172,8 @@ mod tests {
         ([a, b], jaccard)
     }
 
-    /// 15,360 components: a standard deviation of 0.004, and 0.001 for slots that are shared; 4.5 of them.
-    /// With few points all are left to the rest, with more about half are.
+    /// 15,360 components have a standard deviation of 0.004, and shared slots of 0.001; the bound is 4.5 of
+    /// them. With 1 point all components are taken from ICWS, with 800 about half.
     #[test]
     fn components_agree_as_weights_do_however_many_points_are_drawn() {
         for (n, bound, most) in
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn known_answers() {
-        // Mostly left to the rest in both: three slots of 65,536.
+        // For both bounds most components are taken from ICWS: at most three slots of 65,536 are green.
         for (bound, expected) in [
             (16.0, [226_181_819_735_846_777, 8_136_880_936_520_732_908, 5_640_966_262_328_282_249]),
             (0.001, [6_251_690_947_619_862_894, 7_516_481_911_180_188_625, 10_797_864_792_432_427_928]),

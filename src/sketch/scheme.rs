@@ -1,4 +1,4 @@
-//! What decides a sketch, and what follows from it: fingerprint, layout, estimator.
+//! The scheme: all parameters of a sketch, and what follows from them (fingerprint, layout, estimator).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,16 +21,16 @@ use crate::pair::{Evidence, Similarity};
 use crate::text::measures::Measure;
 use crate::text::{Growth, Idf, IdfTable, TextRules, Weights};
 
-/// The version of hashes, of sketch layout and of sketch ids that this program makes.
+/// The version of the hashes, the sketch layout and the sketch ids of this program.
 pub const VERSION: u32 = 4;
 
-/// The sketches that can be made.
+/// The kinds of sketches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SketchKind {
     /// Fast similarity sketching (Dahlgaard, Knudsen and Thorup 2017).
     Fss,
-    /// K independent minima (Broder 1997): the reference, slow.
+    /// K independent minima (Broder 1997): the reference; slow.
     MinHash,
     /// One permutation hashing with optimal densification (Shrivastava 2017).
     Oph,
@@ -44,39 +44,40 @@ pub enum SketchKind {
     MinMax,
     /// Odd sketch, of `bits` bits for each component (Mitzenmacher, Pagh and Pham 2014).
     Odd,
-    /// Connected bits: places are runs of MinHash components, all of which must be equal (Tang et al. 2015).
-    /// The law needs components that are independent, as MinHash's are.
+    /// Connected bits (Tang et al. 2015): places are runs of MinHash components, all of which must be equal.
+    /// The law requires independent components, which MinHash has.
     Connected {
-        /// n, components of a run; at least 2, and `n * bits` at most 64.
+        /// n, components in a run; at least 2, and `n * bits` at most 64.
         run: usize,
     },
-    /// Sectional sketch (Hassanian-esfahani and Kargar 2018): a similarity that minds the order of features.
+    /// Sectional sketch (Hassanian-esfahani and Kargar 2018): a similarity that depends on the order of
+    /// features.
     Sectional {
         /// s, at least 1.
         sections: usize,
-        /// How sections enter a component.
+        /// How the section of a feature enters a component.
         mode: SectionMode,
-        /// What samples the features.
+        /// The sampler of features.
         base: SectionBase,
     },
-    /// Darts (Christiani 2020): the weighted sketch of choice.
+    /// Darts (Christiani 2020): the recommended weighted sketch.
     Dart,
-    /// Improved consistent weighted sampling (Ioffe 2010): the oracle of weighted sketches, slow.
+    /// Improved consistent weighted sampling (Ioffe 2010): the reference for weighted sketches; slow.
     Icws,
-    /// Consistent weighted sampling by exponential intervals (Manasse, McSherry and Talwar 2010), slow.
+    /// Consistent weighted sampling by exponential intervals (Manasse, McSherry and Talwar 2010); slow.
     Cws,
-    /// Rejection sampling (Shrivastava 2016), of weights up to a bound.
+    /// Rejection sampling (Shrivastava 2016), for weights up to a bound.
     Rejection {
-        /// M, the greatest weight, in thousandths; at least 1. What weighs more counts as much.
+        /// M, the greatest weight, in thousandths; at least 1. Larger weights count as M.
         bound: u32,
     },
-    /// Signs of weighted votes (Charikar 2002), for the cosine.
+    /// Signs of weighted votes (Charikar 2002), for cosine similarity.
     #[serde(rename = "simhash")]
     SimHash,
 }
 
 impl SketchKind {
-    /// Every kind, with the parameters that it has by default: sketches of sets, of weights, of angles.
+    /// All kinds with their default parameters: sketches of sets, of weights, of angles.
     pub const ALL: [Self; 15] = [
         Self::Fss,
         Self::MinHash,
@@ -100,13 +101,13 @@ impl SketchKind {
         self.traits().name
     }
 
-    /// What such sketches are estimates of; of a sectional one it is near.
+    /// The similarity that such sketches estimate; approximately, for sectional sketches.
     pub fn measure(self) -> Measure {
         self.traits().measure
     }
 
-    /// What is true of all sketches of this kind: the one place that tells the kinds apart, beside
-    /// [`SketchParams::sketcher`].
+    /// Properties of all sketches of this kind. Only this function and [`SketchParams::sketcher`] match on
+    /// the kind.
     fn traits(self) -> Traits {
         use Layout::{Angles, Bins, Parities, Planes, Runs, Values};
         use Measure::{Cosine, Jaccard, WeightedJaccard};
@@ -114,7 +115,7 @@ impl SketchKind {
         let (name, measure, layout, is_concentrated, spread) = match self {
             Self::Fss => ("fss", Jaccard, Planes, true, alpha),
             Self::MinHash => ("minhash", Jaccard, Planes, true, Spread::Independent),
-            // Bins are copied.
+            // Bins are copied, so the number of agreeing places varies more.
             Self::Oph => {
                 let densified = |size, union| variance::densified_alpha(union, size);
                 ("oph", Jaccard, Planes, false, Spread::Times(densified))
@@ -134,10 +135,10 @@ impl SketchKind {
                 let pairs = |size, union| variance::min_max_alpha(union, size);
                 ("min-max", Jaccard, Planes, true, Spread::Times(pairs))
             }
-            // The places are of the differences of two sketches.
+            // Places exist only in the difference of two sketches.
             Self::Odd => ("odd", Jaccard, Parities, false, alpha),
             Self::Connected { run } => ("connected", Jaccard, Runs(run), true, Spread::Independent),
-            // Another similarity.
+            // Estimates another similarity than Jaccard.
             Self::Sectional { base, .. } => {
                 let spread = match base {
                     SectionBase::Fss => alpha,
@@ -149,40 +150,40 @@ impl SketchKind {
             Self::Icws => ("icws", WeightedJaccard, Planes, true, Spread::Independent),
             Self::Cws => ("cws", WeightedJaccard, Planes, true, Spread::Independent),
             Self::Rejection { .. } => ("rejection", WeightedJaccard, Planes, true, Spread::Independent),
-            // A law that holds for many features of like weight.
+            // The law holds for many features of similar weight.
             Self::SimHash => ("simhash", Cosine, Angles, false, Spread::Independent),
         };
         Traits { name, measure, layout, is_concentrated, spread }
     }
 }
 
-/// What is true of all sketches of a kind.
+/// Properties of all sketches of a kind.
 struct Traits {
-    /// In a pipeline file.
+    /// The name in a pipeline file.
     name: &'static str,
-    /// What is estimated.
+    /// The estimated similarity.
     measure: Measure,
-    /// What the words hold.
+    /// The content of the words.
     layout: Layout,
     /// See [`SketchParams::is_concentrated`].
     is_concentrated: bool,
-    /// How far estimates spread.
+    /// The variance of estimates.
     spread: Spread,
 }
 
-/// What the words of a sketch hold.
+/// The content of the words of a sketch.
 enum Layout {
     /// Components: bit planes, or words.
     Planes,
-    /// The same of runs of so many components.
+    /// Runs of this many components: bit planes, or words.
     Runs(usize),
     /// A plane of signs.
     Angles,
-    /// A plane of parities, from which no band can be cut.
+    /// A plane of parities; no band can be cut from it.
     Parities,
-    /// Values that stand at no fixed place.
+    /// Values without fixed places.
     Values,
-    /// Bit planes of components, and one that says which of them are there.
+    /// Bit planes of bins, and a plane of the bins that are filled.
     Bins,
 }
 
@@ -190,47 +191,48 @@ enum Layout {
 enum Spread {
     /// That of independent places.
     Independent,
-    /// That of independent components, times a function of K and of the features of both texts.
+    /// That of independent components, times a function of K and of the number of features of both texts
+    /// together.
     Times(fn(usize, usize) -> f64),
-    /// By the similarity and the features of both texts.
+    /// A function of the parameters, the similarity, and the number of features of both texts together.
     Own(fn(&SketchParams, f64, usize) -> f64),
 }
 
-/// Everything that decides a sketch. Sketches of different schemes are never compared.
+/// All parameters of a sketch. Sketches of different schemes are never compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Scheme {
     /// Version of the hash family and of the layout; raised when a golden vector changes.
     pub version: u32,
     /// Text to features.
     pub text: TextRules,
-    /// Which sketch, how large, and its seed.
+    /// The sketch.
     #[serde(flatten)]
     pub sketch: SketchParams,
-    /// A second sketch, stored behind the first, that blocks are made of where the first has none to give.
+    /// A second sketch, stored after the first, from which blocks are made if the first does not allow it.
     pub blocks: Option<SketchParams>,
-    /// Whether the features are kept beside the sketch, for exact verification.
+    /// Whether the features are stored with the sketch, for exact verification.
     pub exact: bool,
 }
 
 /// The parameters of one sketch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SketchParams {
-    /// Which sketch.
+    /// The kind of sketch.
     pub kind: SketchKind,
-    /// K, components, 16 to 32768 inclusive; of simhash f, bits: 32, 64 or 128.
+    /// K, components, 16 to 32768 inclusive. For simhash f, bits: 32, 64 or 128.
     pub size: usize,
-    /// b, stored bits of a component: 1, 2, 4, 8, 16, 32 or 64; of simhash 1. Of no effect for bottom-k.
+    /// b, stored bits of a component: 1, 2, 4, 8, 16, 32 or 64. For simhash 1. Ignored by bottom-k.
     pub bits: usize,
-    /// The first components, so many, have 2b bits; below K and a multiple of 64, 0 for most sketches.
+    /// The number of first components that have 2b bits; below K and a multiple of 64; 0 for most sketches.
     pub wide: usize,
     /// Seed of the sketch's hash functions.
     pub seed: u64,
 }
 
 impl Scheme {
-    /// All fields by name, in a form that never changes: what state of this scheme is stored with, and
-    /// compared by ([`Description::differences`]). Names are those of keys in pipeline files where there is a
-    /// key; a frozen table is told by its fingerprint.
+    /// All fields by name, in a form that never changes. It is stored with the state of a run, and a restart
+    /// compares it ([`Description::differences`]). Names are the keys of pipeline files where there is a key.
+    /// A frozen table is described by its fingerprint.
     pub fn description(&self) -> Description {
         let sketch = self.sketch.description([
             "sketch.kind",
@@ -252,25 +254,25 @@ impl Scheme {
             .and(blocks)
     }
 
-    /// Stable 64-bit hash of the [description](Self::description): equal schemes have equal fingerprints, on
+    /// Stable 64-bit hash of the [description](Self::description). Equal schemes have equal fingerprints, on
     /// every machine.
     pub fn fingerprint(&self) -> u64 {
         self.description().fingerprint()
     }
 
-    /// Words of a sketch, those of the blocks' own sketch included.
+    /// Words of a sketch, including a separate block sketch.
     pub fn words(&self) -> usize {
         self.sketch.words() + self.blocks.map_or(0, |blocks| blocks.words())
     }
 
-    /// The words that blocks are made of: the planes of the blocks' sketch.
+    /// The range of words from which blocks are made: the planes of the block sketch.
     pub fn block_words(&self) -> Range<usize> {
         let start = self.blocks.map_or(0, |_| self.sketch.words());
         start..start + self.block_sketch().planes().map_or(0, |planes| planes.words())
     }
 
-    /// What similarity means. Weighted sketches of features that all weigh the same are of the plain Jaccard
-    /// similarity.
+    /// The similarity that decides pairs. A weighted sketch of features with equal weights has the plain
+    /// Jaccard similarity.
     pub fn measure(&self) -> Measure {
         match (self.sketch.kind.measure(), &self.text.weights) {
             (Measure::WeightedJaccard, Weights::Unit) => Measure::Jaccard,
@@ -278,8 +280,8 @@ impl Scheme {
         }
     }
 
-    /// The standard error of a pair's similarity, by its evidence; 0 where it is no estimate, of copies and
-    /// where features are compared.
+    /// The standard error of a pair's similarity, given its evidence. 0 if the similarity is exact: for
+    /// copies, and where features are compared.
     pub fn standard_error(&self, similarity: Similarity, evidence: Evidence) -> f64 {
         if self.exact || evidence.look == 0 {
             return 0.0;
@@ -287,7 +289,7 @@ impl Scheme {
         standard_error(similarity.get(), self.sketch.size, self.sketch.bits)
     }
 
-    /// When the document frequencies that weights are made of are counted anew; `None` where they never are.
+    /// When document frequencies are counted again; `None` if weights do not use live document frequencies.
     pub fn live(&self) -> Option<Growth> {
         match self.text.weights {
             Weights::TfIdf(Idf::Live(growth), _) => Some(growth),
@@ -295,8 +297,8 @@ impl Scheme {
         }
     }
 
-    /// A live scheme while this table is in force: the same scheme, with the table frozen. Other schemes as
-    /// they are.
+    /// A live scheme while this table is in force: the same scheme with the table frozen. Other schemes are
+    /// returned unchanged.
     pub fn under(&self, table: Arc<IdfTable>) -> Self {
         let mut scheme = self.clone();
         if let Weights::TfIdf(idf @ Idf::Live(_), _) = &mut scheme.text.weights {
@@ -305,7 +307,7 @@ impl Scheme {
         scheme
     }
 
-    /// The sketch that blocks are made of.
+    /// The parameters of the sketch from which blocks are made.
     pub fn block_sketch(&self) -> SketchParams {
         self.blocks.unwrap_or(self.sketch)
     }
@@ -324,7 +326,8 @@ impl SketchParams {
             SketchKind::Connected { run } => all.with("sketch.run", run),
             SketchKind::Sectional { sections, mode, base } => {
                 let all = all.with("sketch.sections", sections).with("sketch.mode", mode.name());
-                // Sketches that were made before there was a choice keep their fingerprint.
+                // The default is left out, so that sketches made before there was a choice keep their
+                // fingerprint.
                 if base == SectionBase::Fss { all } else { all.with("sketch.base", base.name()) }
             }
             SketchKind::Rejection { bound } => all.with("sketch.bound", f64::from(bound) / 1000.0),
@@ -332,8 +335,8 @@ impl SketchParams {
         }
     }
 
-    /// The shape of a sketch that is compared place by place, which exchangeable places allow; `None` for one
-    /// that is compared as a whole.
+    /// The shape of a sketch that is compared place by place, that is, whose places are exchangeable; `None`
+    /// if it is compared as a whole.
     pub fn shape(&self) -> Option<Shape> {
         match self.kind.traits().layout {
             Layout::Parities => {
@@ -343,8 +346,8 @@ impl SketchParams {
         }
     }
 
-    /// The shape of the bit planes that a sketch begins with, from which bands can be cut; `None` for one
-    /// without.
+    /// The shape of the bit planes at the start of a sketch, from which bands can be cut; `None` if it has
+    /// none.
     pub fn planes(&self) -> Option<Shape> {
         match self.kind.traits().layout {
             Layout::Values | Layout::Parities | Layout::Bins => None,
@@ -358,8 +361,9 @@ impl SketchParams {
         }
     }
 
-    /// Whether the number of places that agree varies no more than that of independent ones, between texts of
-    /// one Jaccard similarity: what early looks need, to promise something about true similarity.
+    /// Whether the number of agreeing places varies no more than that of independent places, for all texts of
+    /// one Jaccard similarity. Early decisions of the filter need this to guarantee bounds on the true
+    /// similarity.
     pub fn is_concentrated(&self) -> bool {
         self.kind.traits().is_concentrated
     }
@@ -375,7 +379,7 @@ impl SketchParams {
         }
     }
 
-    /// Estimates from two such sketches.
+    /// The estimator for two such sketches.
     pub fn estimator(&self) -> Arc<dyn Estimator> {
         let (size, bits) = (self.size, self.bits);
         match (self.kind.traits().layout, self.shape()) {
@@ -386,8 +390,8 @@ impl SketchParams {
         }
     }
 
-    /// The variance of the estimate, as theory has it, for texts of this similarity with `union` features
-    /// together; `None` where none is known. Of a sectional sketch it is that of *its* similarity.
+    /// The variance of the estimate by theory, for texts of this similarity with `union` features together;
+    /// `None` if it is not known. For a sectional sketch it is the variance with regard to *its* similarity.
     pub fn variance(&self, similarity: f64, union: usize) -> Option<f64> {
         let (size, bits) = (self.size, self.bits);
         let (alpha, is_independent) = match self.kind.traits().spread {
@@ -403,7 +407,7 @@ impl SketchParams {
                 Some(variance::odd(alpha, similarity, size, n))
             }
             Some(shape) => Some(shape.agreement.standard_error(similarity, shape.size).powi(2)),
-            // Components of two widths: known where they are independent.
+            // Components of two widths: known only if components are independent.
             None => is_independent.then(|| self.mixed().combined_variance(similarity)),
         }
     }
@@ -414,7 +418,7 @@ impl SketchParams {
         Mixed([narrow, Part { size: self.wide, bits: 2 * self.bits }])
     }
 
-    /// Makes such sketches.
+    /// Makes the sketcher.
     pub fn sketcher(&self) -> Box<dyn Sketcher> {
         let (size, bits, seed) = (self.size, self.bits, self.seed);
         let sampler: Box<dyn Sampler> = match self.kind {
@@ -441,11 +445,11 @@ impl SketchParams {
         Box::new(Packed::new(sampler, size, self.cuts(), by_word))
     }
 
-    /// How components become planes.
+    /// How components are cut into planes.
     fn cuts(&self) -> Vec<Cut> {
         match self.kind.traits().layout {
-            // A place's components are as far apart as there are places: which ones make a run has no part in
-            // the law.
+            // The components of a place are `places` apart; the law does not depend on which components make
+            // a run.
             Layout::Runs(length) => {
                 let places = self.size / length;
                 let cut = |i| Cut {

@@ -1,20 +1,21 @@
-//! Sectional sketches: similarity that minds where in a text the common features stand.
+//! Sectional sketches: a similarity that depends on the positions of common features in the texts.
 //!
-//! A text's features, in text order, are cut into s sections of equal length; a feature belongs to the
+//! A text's features, in text order, are cut into s sections of equal length. A feature belongs to the
 //! section of its first occurrence. With q the share of the common features that are in sections of equal
 //! number:
 //!
 //! | mode | a component is | P\[equal\] |
 //! |---|---|---|
 //! | [`Attach`](SectionMode::Attach) | the sampled feature, and its section | `q J` |
-//! | [`Pair`](SectionMode::Pair) | a sampled (feature, section) | `q J / (1 + J - q J)`, the Jaccard similarity of such pairs |
+//! | [`Pair`](SectionMode::Pair) | a sampled (feature, section) | `q J / (1 + J - q J)`, the Jaccard similarity of pairs |
 //!
-//! So this is a similarity of its own, never above J and equal to it only if q = 1, which thresholds must be
-//! chosen for; beside an estimate of J it yields q, the [`alignment`](SectionMode::alignment) of two texts.
-//! (The paper takes it for an estimator of J, with E = J / s; that holds for neither.) The components are
-//! those of a [base](SectionBase), `fss` or `minhash`. In mode `attach` each section is sketched by itself:
-//! the sketch of the text is the component-wise least, and the section that has it is the sampled feature's,
-//! the first one of equals.
+//! This is another similarity than J: never above J, and equal to it only if q = 1. Thresholds must be chosen
+//! for it. Together with an estimate of J it gives q, the [`alignment`](SectionMode::alignment) of two texts.
+//! (The paper treats it as an estimator of J with E = J / s, which holds for neither mode.)
+//!
+//! The components are those of a [base](SectionBase), `fss` or `minhash`. In mode `attach` each section is
+//! sketched separately. The sketch of the text is the component-wise least value, and the section that has
+//! this value is attached, the first one if several do.
 //!
 //! Reference: R. Hassanian-esfahani and M. Kargar, *Sectional MinHash for near-duplicate detection* (2018).
 
@@ -27,11 +28,11 @@ use super::{Fss, MinHash, Sampler};
 use crate::hash::{OfHashes, mix};
 use crate::text::Features;
 
-/// How sections enter a component.
+/// How the section of a feature enters a component.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SectionMode {
-    /// A feature is sampled, its section attached.
+    /// A feature is sampled, and its section is attached.
     #[default]
     Attach,
     /// Pairs of feature and section are sampled.
@@ -47,8 +48,8 @@ impl SectionMode {
         }
     }
 
-    /// What sketches estimate, of texts of Jaccard similarity J whose common features are aligned to the
-    /// share `q`.
+    /// The expected estimate for texts of Jaccard similarity J, if the share `q` of their common features is
+    /// aligned.
     pub fn expectation(self, jaccard: f64, q: f64) -> f64 {
         match self {
             Self::Attach => q * jaccard,
@@ -56,8 +57,7 @@ impl SectionMode {
         }
     }
 
-    /// The estimate of q from that of a sectional sketch and from J, within 0 and 1; `None` if nothing is in
-    /// common.
+    /// The estimate of q from a sectional estimate and J, clamped to 0 to 1; `None` if nothing is in common.
     pub fn alignment(self, sectional: f64, jaccard: f64) -> Option<f64> {
         let aligned = match self {
             Self::Attach => sectional,
@@ -67,14 +67,14 @@ impl SectionMode {
     }
 }
 
-/// What samples the features.
+/// The sampler of features.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SectionBase {
-    /// Fast similarity sketching: a fraction of the time, and no more variance.
+    /// Fast similarity sketching: a fraction of the time, and at most the variance.
     #[default]
     Fss,
-    /// K independent minima, as the paper has it.
+    /// K independent minima, as in the paper.
     MinHash,
 }
 
@@ -88,11 +88,11 @@ impl SectionBase {
     }
 }
 
-/// The common features of two texts, and those of them whose first occurrences are in sections of equal
-/// number. Features are in text order, repeats included.
+/// The number of common features of two texts, and of those the number whose first occurrences are in
+/// sections of equal number. Features are in text order, repeats included.
 pub fn common(a: &[u64], b: &[u64], sections: usize) -> (usize, usize) {
     let places = |ids: &[u64]| -> HashMap<u64, usize, OfHashes> {
-        // The last one that is put in counts.
+        // In reverse: a later insertion overwrites, so the first occurrence remains.
         ids.iter().enumerate().rev().map(|(i, x)| (*x, section(i, ids.len(), sections))).collect()
     };
     let (a, b) = (places(a), places(b));
@@ -106,32 +106,32 @@ pub fn alignment(a: &[u64], b: &[u64], sections: usize) -> Option<f64> {
     (common > 0).then(|| aligned as f64 / common as f64)
 }
 
-/// The section of feature `i` (from 0) of `n`, of `sections`: from 1 to `sections`.
+/// The section, from 1 to `sections`, of feature `i` (from 0) of `n`.
 pub fn section(i: usize, n: usize, sections: usize) -> usize {
     i * sections / n + 1
 }
 
-/// The features of a section, counted from 1, as positions.
+/// The positions of the features of a section, counted from 1.
 fn positions(section: usize, n: usize, sections: usize) -> Range<usize> {
     ((section - 1) * n).div_ceil(sections)..(section * n).div_ceil(sections)
 }
 
-/// The Cantor pairing `(a + b) (a + b + 1) / 2 + b`, a bijection of pairs and numbers; `None` above 2^128.
+/// The Cantor pairing `(a + b) (a + b + 1) / 2 + b`, a bijection of pairs and numbers; `None` from 2^128 on.
 ///
-/// It outgrows 64 bits once a + b > 6,074,000,998, so no pair of a hash and a section fits there: components
-/// are hashed together with their section instead.
+/// It exceeds 64 bits if a + b > 6,074,000,998, so a pair of a hash and a section does not fit. Components
+/// are therefore hashed together with their section.
 pub fn cantor(a: u64, b: u64) -> Option<u128> {
     let sum = u128::from(a) + u128::from(b);
     let (even, odd) = if sum.is_multiple_of(2) { (sum, sum + 1) } else { (sum + 1, sum) };
     (even / 2).checked_mul(odd)?.checked_add(u128::from(b))
 }
 
-/// A feature, or a component, with its section.
+/// The hash of a feature or component together with its section.
 fn located(value: u64, section: usize) -> u64 {
     mix(value ^ mix(section as u64))
 }
 
-/// The sketcher.
+/// The sectional sketcher.
 #[derive(Debug)]
 pub struct Sectional {
     sampler: Box<dyn Sampler>,
@@ -139,13 +139,13 @@ pub struct Sectional {
     mode: SectionMode,
     /// The components of one section.
     part: Vec<u64>,
-    /// Features with their sections, or the section of each component.
+    /// Features with their sections, or the value and the section of each component.
     places: Vec<(u64, usize)>,
     ids: Vec<u64>,
 }
 
 impl Sectional {
-    /// `size` components, at most 32768, for texts in `sections` sections, at least 1.
+    /// A sketcher of `size` components, at most 32768, for texts cut into `sections` sections, at least 1.
     pub fn new(size: usize, sections: usize, mode: SectionMode, base: SectionBase, seed: u64) -> Self {
         let sampler: Box<dyn Sampler> = match base {
             SectionBase::Fss => Box::new(Fss::new(size, seed)),
@@ -187,7 +187,7 @@ impl Sectional {
 }
 
 impl Sampler for Sectional {
-    /// The order of features decides their sections.
+    /// Depends on the order of features, which decides their sections.
     fn components(&mut self, features: Features<'_>, out: &mut [u64]) {
         match self.mode {
             SectionMode::Attach => self.attach(features.ids, out),
@@ -200,7 +200,7 @@ impl Sampler for Sectional {
 mod tests {
     use super::*;
 
-    /// Both ways of making components, one behind the other.
+    /// Components of both bases, one after the other.
     fn components(ids: &[u64], sections: usize, mode: SectionMode) -> Vec<u64> {
         let mut out = vec![0; 256];
         for (base, half) in [SectionBase::Fss, SectionBase::MinHash].into_iter().zip(out.chunks_mut(128)) {
@@ -209,7 +209,7 @@ mod tests {
         out
     }
 
-    /// A component of the base's own sketch, with the section that it comes from.
+    /// A component is one of the base's own sketch, with the section of its feature.
     #[test]
     fn a_section_is_attached_to_what_is_sampled() {
         let ids: Vec<u64> = (0..90).map(mix).collect();
@@ -226,8 +226,8 @@ mod tests {
         assert!(seen.iter().all(|n| *n > 8), "{seen:?}");
     }
 
-    /// Of a b c d in two sections against c d a b, and against a c b d and more: all have moved; two of four
-    /// have.
+    /// 1 2 3 4 in two sections: against itself, with its halves swapped, with two of four features moved, with
+    /// a repeat, and against a text without common features.
     #[test]
     fn alignment_is_the_share_that_stays() {
         let a = [1, 2, 3, 4];
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn the_first_occurrence_counts() {
         for mode in [SectionMode::Attach, SectionMode::Pair] {
-            // 1 2 3 | 4 1 5 and 1 2 3 | 4 5 5: the second 1 is in the first section all the same.
+            // 1 2 3 | 4 1 5 and 1 2 3 | 4 5 5: the first occurrence of 1 is in the first section of both.
             assert_eq!(components(&[1, 2, 3, 4, 1, 5], 2, mode), components(&[1, 2, 3, 4, 5, 5], 2, mode));
             assert_ne!(components(&[1, 2, 3, 4, 1, 5], 2, mode), components(&[2, 3, 4, 1, 5, 5], 2, mode));
         }

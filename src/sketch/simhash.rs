@@ -2,18 +2,18 @@
 //!
 //! Weighted features -> f bits, f = 32, 64 or 128. Every feature votes with its weight for or against each
 //! bit, by the bits of its hash: bit i is 1 iff `sum of w (+1 if bit i of the hash is set, else -1) >= 0`, so
-//! a tie is 1. Under random hashing two texts whose weight vectors are at the angle θ agree in a bit with
-//! probability `1 - θ / π`, the law [`Agreement::Angle`](super::agreement::Agreement). That is the law of
-//! sums with a normal distribution: it holds for many features of like weight, and is rougher where few
+//! a tie is 1. Under random hashing two texts whose weight vectors have the angle θ agree in a bit with
+//! probability `1 - θ / π`, the law [`Agreement::Angle`](super::agreement::Agreement). This assumes normally
+//! distributed sums: it holds for many features of similar weight, and is less accurate if few features
 //! dominate.
 //!
-//! Sums are of whole numbers, so that the order of features has no part in them: weights are scaled by a
-//! power of two so that the largest takes `61 - b` bits, where the number of features takes b, and cut to
-//! whole numbers. No sum can overflow then; of 1000 features a weight counts down to 2^-51 of the largest.
+//! Sums are of integers, so that they do not depend on the order of features. Weights are scaled by a power
+//! of two so that the largest takes `61 - b` bits, where b is the number of bits of the number of features,
+//! and truncated. So no sum can overflow, and of 1000 features a weight counts down to 2^-51 of the largest.
 //! Signs do not depend on the scale.
 //!
-//! A set votes with unit weights, each feature once. Bits above f are 0. The hash of a feature is hashed
-//! again, for 128 bits in two independent ways.
+//! In a set each distinct feature votes once with weight 1. Bits above f are 0. The hash of a feature is
+//! hashed again; for 128 bits, in two independent ways.
 //!
 //! References: M. Charikar, *Similarity estimation techniques from rounding algorithms* (STOC 2002), section
 //! 3; G. Manku, A. Jain and A. Das Sarma, *Detecting near-duplicates for web crawling* (WWW 2007), section 2,
@@ -25,12 +25,12 @@ use super::{Sketcher, kernel, weighted};
 use crate::hash::mix;
 use crate::text::Features;
 
-/// The sketcher.
+/// The SimHash sketcher.
 #[derive(Clone, Debug)]
 pub struct SimHash {
     /// f, 32, 64 or 128.
     size: usize,
-    /// One for each word.
+    /// One salt for each word.
     salts: Vec<u64>,
     ids: Vec<u64>,
     hashes: Vec<u64>,
@@ -39,7 +39,7 @@ pub struct SimHash {
 }
 
 impl SimHash {
-    /// `size` bits, 32, 64 or 128, under hash functions derived from `seed`.
+    /// A sketcher of `size` bits, 32, 64 or 128, under hash functions derived from `seed`.
     pub fn new(size: usize, seed: u64) -> Self {
         debug_assert!([32, 64, 128].contains(&size), "a scheme has been checked");
         Self {
@@ -73,15 +73,15 @@ impl Sketcher for SimHash {
     }
 }
 
-/// The 64 bits of hashes as they are, one at least, each with its weight, above 0 and finite; bit 0 is the
-/// lowest.
+/// SimHash of the 64 bits of the given hashes, without hashing them again. There is at least one hash, and
+/// one weight for each, above 0 and finite. Bit 0 is the lowest.
 pub fn fingerprint(hashes: &[u64], weights: &[f64]) -> u64 {
     let mut votes = Vec::new();
     whole(Features { ids: hashes, weights }, &mut votes);
     signs(&votes::tally(hashes, &votes), &votes)
 }
 
-/// Weights as whole numbers that no sum of overflows; see the module.
+/// Weights as integers whose sums cannot overflow; see the module.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
@@ -91,13 +91,13 @@ fn whole(features: Features<'_>, votes: &mut Vec<i64>) {
     let most = weighted(features).map(|(_, weight)| weight).fold(power_of_two(-400), f64::max);
     let largest = (most.to_bits() >> 52) as i32 - 1023;
     let count = (usize::BITS - features.ids.len().leading_zeros()) as i32;
-    // The largest is below 2^(61 - count), all together below 2^61.
+    // The largest is below 2^(61 - count), so the sum is below 2^61.
     let scale = power_of_two(60 - count - largest);
     votes.clear();
     votes.extend(weighted(features).map(|(_, weight)| (weight * scale) as i64));
 }
 
-/// The sign of each bit: those for it against those that are not.
+/// The sign of each bit: votes for it against the other votes.
 fn signs(for_bit: &[i64; 64], votes: &[i64]) -> u64 {
     let all: i64 = votes.iter().sum();
     (0..64).filter(|bit| 2 * for_bit[*bit] >= all).fold(0, |word, bit| word | 1 << bit)

@@ -2,31 +2,31 @@
 //! 2017): K components in O(n + K log² K), with the variance `alpha(K, u) J (1 - J) / K`, half of MinHash's
 //! for texts of fewer features than components.
 //!
-//! Each feature visits all K components in a random order of its own; at its j-th step it offers the value j
-//! + r, r uniform in 0..1, and a component keeps the least offer. So a feature's offers ascend, and it may
-//! stop at the step that is above all components: `last`, which falls as they fill. A value is the step (high
-//! 16 bits) above 48 hash bits, as in [`fss`](super::fss).
+//! Each feature visits all K components in its own random order. At its j-th step it offers the value j + r,
+//! r uniform in 0..1; a component keeps the least offer. So a feature's offers ascend, and the feature can
+//! stop at the first step above all kept values: `last`, which falls as the components fill. A value is the
+//! step (high 16 bits) above 48 hash bits, as in [`fss`](super::fss).
 //!
-//! The order is a shuffle that is drawn as far as needed (Fisher and Yates); instead of undoing it, each
-//! place carries the number of the feature that moved it. Components are exchangeable, P[equal] = J; repeats
-//! change nothing.
+//! The order is a Fisher-Yates shuffle, drawn only as far as needed. It is not undone for the next feature;
+//! instead each place stores the number of the feature that wrote it. Components are exchangeable, P[equal] =
+//! J; repeats change nothing.
 
 use super::Sampler;
 use crate::hash::mix;
 use crate::text::Features;
 
-/// The step of the generator splitmix64: 2^64 divided by the golden ratio, odd.
+/// The increment of splitmix64: 2^64 divided by the golden ratio, odd.
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The sketcher.
+/// The SuperMinHash sketcher.
 #[derive(Clone, Debug)]
 pub struct SuperMinHash {
     salt: u64,
-    /// The component in each place of the order, and the feature for which it stands there.
+    /// For each place of the order: the number of the feature that wrote it, and the component.
     order: Vec<(u32, u32)>,
-    /// Features seen, to tell the current order from what is left of former ones.
+    /// Number of the present feature; entries of `order` with another number are stale.
     feature: u32,
-    /// How many components hold an offer of each step; those that hold none count for the last.
+    /// How many components keep an offer of each step; components without an offer count for the last step.
     steps: Vec<u32>,
 }
 
@@ -52,8 +52,8 @@ impl Sampler for SuperMinHash {
             let mut step = 0;
             while step <= last {
                 let hash = mix((x ^ self.salt).wrapping_add(GAMMA.wrapping_mul(step as u64)));
-                // The high half chooses a place that is not visited yet; what is left of it, and the low
-                // bits, are r.
+                // The high half chooses a place that is not visited yet; its remainder and the low bits of
+                // the hash are r.
                 let scaled = (hash >> 32) * (out.len() - step) as u64;
                 let place = step + (scaled >> 32) as usize;
                 let value = (step as u64) << 48 | (scaled & 0xffff_ffff) << 16 | hash & 0xffff;
@@ -62,7 +62,7 @@ impl Sampler for SuperMinHash {
                     _ => at as u32,
                 };
                 let (visited, moved) = (holds(place) as usize, holds(step));
-                // The place of this step is never looked at again.
+                // The place of this step is not read again.
                 self.order[place] = (self.feature, moved);
                 if value < out[visited] {
                     let before = ((out[visited] >> 48) as usize).min(out.len() - 1);
@@ -101,7 +101,7 @@ mod tests {
         let ids: Vec<u64> = (0..500).map(mix).collect();
         let mut sampler = SuperMinHash::new(64, 9);
         let together = components(&mut sampler, &ids, 64);
-        // One feature at a time never stops early; the least of all is the sketch of the union.
+        // A single feature never stops early; the least of all is the sketch of the union.
         let mut least = vec![u64::MAX; 64];
         for id in &ids {
             let one = components(&mut sampler, &[*id], 64);

@@ -1,9 +1,9 @@
-//! What theory says about the variance of estimates, by sketch.
+//! The variance of estimates by theory, for each kind of sketch.
 //!
-//! J is the similarity, u the features of both texts together, a = J u those in common, K the components.
-//! Components that share out the features, instead of drawing them independently, have less variance than `J
-//! (1 - J) / K`, by a factor α(K, u). What b stored bits add is the same for all, `(1 - J) / (K (2^b - 1))`:
-//! accidents are independent.
+//! J is the similarity, u the number of features of both texts together, a = J u the number of common ones, K
+//! the number of components. Components that partition the features, instead of drawing them independently,
+//! have less variance than `J (1 - J) / K`, by a factor α(K, u). Storing b bits adds the same variance for
+//! all kinds, `(1 - J) / (K (2^b - 1))`, since accidental agreements are independent.
 //!
 //! References: O. Ertl, *SuperMinHash* (2017), theorem 1, for α; Li, Owen and Zhang, *One permutation
 //! hashing* (NIPS 2012), theorem 3; Ji et al., *Min-max hash* (ICDM 2013); Mitzenmacher, Pagh and Pham, *Odd
@@ -18,8 +18,8 @@ pub fn of_bits(alpha: f64, similarity: f64, size: usize, bits: usize) -> f64 {
 }
 
 /// α(K, u) of SuperMinHash, at K >= 2: `1 - Σ_(l<K) l^u ((l+1)^u + (l-1)^u - 2 l^u) / ((K-1)^(u-1) K^u
-/// (u-1))`. That of fast similarity sketching is the same for texts of 20 features and more (measured). 0
-/// where the union is one feature.
+/// (u-1))`. The α of fast similarity sketching is the same for texts of 20 or more features (measured). 0 if
+/// the union is one feature.
 pub fn alpha(size: usize, union: usize) -> f64 {
     if union < 2 {
         return 0.0;
@@ -34,14 +34,15 @@ pub fn alpha(size: usize, union: usize) -> f64 {
     1.0 - terms.sum::<f64>()
 }
 
-/// `J (1 - J) / k * (u - k) / (u - 1)`: a sample without replacement; 0 where it is the whole union.
+/// `J (1 - J) / k * (u - k) / (u - 1)`: a sample without replacement; 0 if it is the whole union.
 pub fn bottom_k(similarity: f64, union: usize, size: usize) -> f64 {
     let left = union.saturating_sub(size) as f64 / (union.max(2) - 1) as f64;
     similarity * (1.0 - similarity) / size as f64 * left
 }
 
-/// α of min-max hashing, `(J (1 - J) + c (J (a - 1) / (u - 1) - J²)) / (J (1 - J))` with `c = 2 ⌊K/2⌋ / K`
-/// the share of components in couples; for even K the variance is `J (u + a - 2) / ((u - 1) K) - 2 J² / K`.
+/// α of min-max hashing, `(J (1 - J) + c (J (a - 1) / (u - 1) - J²)) / (J (1 - J))`, where `c = 2 ⌊K/2⌋ / K`
+/// is the share of components in couples. For even K the variance is `J (u + a - 2) / ((u - 1) K) - 2 J² /
+/// K`.
 pub fn min_max_alpha(union: usize, size: usize) -> f64 {
     // J (a - 1) / (u - 1) - J² = -J (1 - J) / (u - 1).
     let couples = (size / 2 * 2) as f64 / size as f64;
@@ -51,14 +52,14 @@ pub fn min_max_alpha(union: usize, size: usize) -> f64 {
 /// The number of bins of K that u features fill: mean and variance.
 fn filled(union: usize, size: usize) -> (f64, f64) {
     let (u, k) = (union as f64, size as f64);
-    // One given bin is empty, two given bins are.
+    // Probabilities that one given bin is empty, and that two given bins are.
     let (one, two) = ((1.0 - 1.0 / k).powf(u), (1.0 - 2.0 / k).powf(u));
     (k * (1.0 - one), k * (k - 1.0) * two + k * one - k * k * one * one)
 }
 
 /// α of one permutation hashing with optimal densification. With m of K bins filled, e = K - m copies fall
-/// evenly on those m, so that the squares of how often each counts sum up to `S = m + 3 e + e (e - 1) / m` on
-/// average; the m samples are without replacement: `α = (S u / (u - 1) - K² / (u - 1)) / K`. S is taken at
+/// evenly on those m. The squares of how often each filled bin counts sum up to `S = m + 3 e + e (e - 1) / m`
+/// on average; the m samples are without replacement: `α = (S u / (u - 1) - K² / (u - 1)) / K`. S is taken at
 /// the mean of m.
 pub fn densified_alpha(union: usize, size: usize) -> f64 {
     if union < 2 {
@@ -66,15 +67,15 @@ pub fn densified_alpha(union: usize, size: usize) -> f64 {
     }
     let (u, k) = (union as f64, size as f64);
     let (m, spread) = filled(union, size);
-    // e (e - 1) / m = K (K - 1) / m - 2 K + 1 + m, where 1 / m is taken to second order.
+    // e (e - 1) / m = K (K - 1) / m - 2 K + 1 + m, with 1 / m to second order.
     let inverse = (1.0 + spread / (m * m)) / m;
     let squares = m + 3.0 * (k - m) + k * (k - 1.0) * inverse - 2.0 * k + 1.0 + m;
     (squares * u - k * k) / ((u - 1.0) * k)
 }
 
-/// One permutation hashing with its original estimator: `J (1 - J) (E[1/m] (1 + 1/(u-1)) - 1/(u-1))`, m the
-/// bins that either text fills, E[1/m] to second order; and the accidents among the bins that both texts
-/// fill, if the texts are equally long.
+/// One permutation hashing with its original estimator: `J (1 - J) (E[1/m] (1 + 1/(u-1)) - 1/(u-1))`, where m
+/// is the number of bins that either text fills and E[1/m] is taken to second order; plus the accidental
+/// agreements in bins that both texts fill, for texts of equal length.
 pub fn one_permutation(similarity: f64, union: usize, size: usize, bits: usize) -> f64 {
     if union < 2 {
         return 0.0;
@@ -115,7 +116,7 @@ mod tests {
         near(bottom_k(0.5, 11, 6), 0.25 / 6.0 * 0.5, 1e-15);
         near(min_max_alpha(100, 16), 1.0 - 1.0 / 99.0, 1e-15);
         near(min_max_alpha(100, 17), 1.0 - 16.0 / 17.0 / 99.0, 1e-15);
-        // Evaluated in whole numbers.
+        // Evaluated with exact integers.
         near(alpha(448, 20), 0.4879, 1e-4);
         near(alpha(448, 2000), 0.7815, 1e-4);
     }
@@ -134,13 +135,13 @@ mod tests {
         let (mean, spread) = filled(2, 2);
         near(mean, 1.5, 1e-15);
         near(spread, 0.25, 1e-15);
-        // Filled both: the two are the whole union, no variance. Filled one: a sample of one, variance 1/4 at
+        // Both filled: the two are the whole union, no variance. One filled: a sample of one, variance 1/4 at
         // J = 1/2.
         near(one_permutation(0.5, 2, 2, 64), 0.125, 0.02);
     }
 
-    /// Where all bins are filled, bins are a sample without replacement for each of them: the densified
-    /// sketch has what the original has; where hardly any are, copies cost up to half as much again.
+    /// If all bins are filled, they are a sample without replacement for both estimators, which then have
+    /// equal variance. If few are filled, copies cost up to half as much variance again.
     #[test]
     fn densification_costs_where_features_are_few() {
         let original = |u| one_permutation(0.5, u, 256, 64) / of_bits(1.0, 0.5, 256, 64);

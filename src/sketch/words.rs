@@ -1,4 +1,4 @@
-//! Words as one block of little-endian bytes: element by element, bincode takes ten times as long.
+//! Serializes words as one block of little-endian bytes: bincode takes ten times as long for single elements.
 
 use std::fmt;
 

@@ -1,7 +1,8 @@
-//! Packing for AVX-512, where the compiler finds no vectors: a column of 64 x 8 bits is one test of 64 bytes.
+//! Packing for AVX-512, where the compiler does not vectorize: a column of 64 x 8 bits is one test of 64
+//! bytes.
 //!
-//! Obligations: the caller's processor has the features, which the function's attribute makes the compiler
-//! ask for; the load stays within the array that it is given.
+//! Obligations: the caller's processor has the features, which the compiler enforces by the function's
+//! attribute; the load stays within the given array.
 
 #![expect(unsafe_code, reason = "a load of a whole register")]
 
