@@ -1,17 +1,17 @@
 //! dupflow finds near-duplicate documents while the corpus changes.
 //!
-//! Documents arrive, are edited and are deleted; out come *deltas*: pairs that become near-duplicate (+1) or
-//! cease to be (-1). After every epoch the deltas so far add up to what a fresh run on the documents alive
-//! finds.
+//! Documents arrive, are edited and are deleted. The output is *deltas*: pairs that become near-duplicates
+//! (+1) or cease to be (-1). After every epoch the deltas so far add up to the pairs that a fresh run on the
+//! live documents finds.
 //!
-//! A document goes through [`text`] (tokens, shingles, features), [`sketch`] (a fixed-size summary),
-//! [`block`] (which pairs are looked at) and [`filter`] (which of them are pairs); [`dataflow`] does that
-//! incrementally and on many workers, and [`oracle`] by brute force, to hold it against. [`pipeline`] puts
-//! inputs ([`source`], [`feed`]), a plan ([`config`]) and outputs ([`sink`]) around it, [`evaluate`] measures
-//! what it promises, [`cli`] is a command line around that. The modules below stand in this order, and import
-//! only from those above them: see `ARCHITECTURE.md`.
+//! A document passes through [`text`] (tokens, shingles, features), [`sketch`] (a fixed-size summary),
+//! [`block`] (which pairs are compared) and [`filter`] (which of them are near-duplicates). [`dataflow`] does
+//! this incrementally on many workers; [`oracle`] does it by brute force, as the reference for tests.
+//! [`pipeline`] connects inputs ([`source`], [`feed`]), a plan ([`config`]) and outputs ([`sink`]).
+//! [`evaluate`] measures the promises, and [`cli`] is the command line. The modules below are listed in this
+//! order, and a module imports only from those above it: see `ARCHITECTURE.md`.
 //!
-//! Two texts, by hand:
+//! The similarity of two texts:
 //!
 //! ```
 //! use dupflow::config::Plan;

@@ -1,8 +1,8 @@
-//! Our own known answers, for everything that a stored sketch depends on: hashes, features, schemes,
+//! Known answers of this program for everything that a stored sketch depends on: hashes, features, schemes,
 //! sketches, block keys.
 //!
-//! A value that changes here means that sketches of old and new programs are no longer alike: raise the
-//! scheme's version and record the new values beside it; never just update them.
+//! A changed value means that sketches of older and newer programs are incompatible. Raise the scheme's
+//! version and add the new values; never only update them.
 #![cfg(test)]
 
 use std::collections::BTreeMap;
@@ -21,10 +21,10 @@ use dupflow::text::{
     TextRules, Weights, readable,
 };
 
-/// Names with values; hexadecimal, since JSON has no whole numbers of 64 bits.
+/// Values by name, in hexadecimal, since JSON has no integers of 64 bits.
 type Answers = BTreeMap<String, String>;
 
-/// From one token to more features than a sketch has components, in several scripts.
+/// Texts from one token to more features than a sketch has components, in several scripts.
 fn texts() -> [(&'static str, String); 4] {
     let long: Vec<_> = (0..500_u64).map(|i| format!("w{}", mix(i) % 1000)).collect();
     [
@@ -57,7 +57,7 @@ fn hashes() -> Answers {
         .collect()
 }
 
-/// What is read of a page.
+/// The readable text of a page.
 fn pages() -> Answers {
     let page = "<!DOCTYPE html><title>T</title><nav>N</nav><main><header><h1>日本語 &amp; ภาษาไทย</h1></header>\
         <p>caf&eacute;<br>na&#239;ve <i>in</i>line&nbsp;&#x1F389;<aside>A</aside><ul><li>a<li>b</ul><script>s</script></main>after";
@@ -92,7 +92,7 @@ fn features() -> Answers {
         let mut featurizer = Featurizer::new(text_rules);
         texts().map(|(text_name, text)| {
             let features = featurizer.features(&text);
-            // The sum stands for the rest.
+            // The sum represents the other features.
             let sum = features.iter().fold(0, |sum: u64, feature| sum.wrapping_add(mix(*feature)));
             let few = features.iter().copied().take(3).chain([sum]);
             (format!("{name}, {text_name}, {}", features.len()), hex(few))
@@ -101,12 +101,12 @@ fn features() -> Answers {
     rules.into_iter().flat_map(of).collect()
 }
 
-/// Of each shipped pipeline, and of sketches with all that a scheme can say: the canonical bytes, and the
-/// fingerprint.
+/// The canonical bytes and the fingerprint of the scheme of each shipped pipeline, and of schemes that
+/// together use every option.
 fn schemes() -> Answers {
     let plan =
         |pipeline: &str, html: &str| Plan::load(pipeline, &[format!("text.html={html}")]).unwrap().scheme;
-    // What was done of pages before they were read is what "none" does.
+    // `none` is how pages were treated before `text.html` existed.
     let mut all: Vec<(String, Scheme)> =
         BUILT_IN.iter().map(|(name, _)| ((*name).to_owned(), plan(name, "none"))).collect();
     all.push(("minhash, pages read".to_owned(), plan("minhash", "text")));
@@ -135,7 +135,8 @@ fn schemes() -> Answers {
     all.iter().map(|(name, of)| (name.clone(), format!("{} {}", hex([of.fingerprint()]), said(of)))).collect()
 }
 
-/// What [`known_answers`] has of schemes is what differences are told by.
+/// [`Description::differences`](dupflow::description::Description::differences) names each differing field of
+/// two schemes.
 #[test]
 fn differences_between_schemes_are_named() {
     let plan = |overrides: &[&str]| {
@@ -160,8 +161,8 @@ fn differences_between_schemes_are_named() {
     );
 }
 
-/// What was kept by a program before is refused by these names: `minhash` under scheme 3, whose words were
-/// split at their marks.
+/// State of an older program is rejected, and the differences are named: `minhash` under scheme 3, which
+/// split words at their marks.
 #[test]
 fn a_scheme_of_before_is_named() {
     let now = Plan::load("minhash", &[]).unwrap().scheme.description();
@@ -184,7 +185,7 @@ fn scheme(kind: SketchKind, size: usize, bits: usize, exact: bool) -> Scheme {
     Scheme { version: VERSION, text, sketch, blocks: None, exact }
 }
 
-/// The kinds whose words are asked for at one size only.
+/// The kinds of which sketches of one size only are recorded.
 const OTHERS: [SketchKind; 12] = [
     SketchKind::Oph,
     SketchKind::OphOriginal,
@@ -200,7 +201,7 @@ const OTHERS: [SketchKind; 12] = [
     SketchKind::Cws,
 ];
 
-/// Of each sketch the id, which covers all its words, and the first word.
+/// For each sketch the id, which covers all its words, and the first word.
 fn sketches() -> Answers {
     let mut answers = Answers::new();
     for kind in OTHERS {

@@ -7,7 +7,9 @@
 //! | mode | a component is | P\[equal\] |
 //! |---|---|---|
 //! | [`Attach`](SectionMode::Attach) | the sampled feature, and its section | `q J` |
-//! | [`Pair`](SectionMode::Pair) | a sampled (feature, section) | `q J / (1 + J - q J)`, the Jaccard similarity of pairs |
+//! | [`Pair`](SectionMode::Pair) | a sampled pair (feature, section) | `q J / (1 + J - q J)` |
+//!
+//! The second is the Jaccard similarity of the sets of pairs.
 //!
 //! This is another similarity than J: never above J, and equal to it only if q = 1. Thresholds must be chosen
 //! for it. Together with an estimate of J it gives q, the [`alignment`](SectionMode::alignment) of two texts.

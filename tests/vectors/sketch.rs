@@ -1,5 +1,5 @@
-//! The golden vectors of the sketches: estimators, sections and their expectations, the Cantor pairing. Each
-//! file says what it holds and its tolerance.
+//! Golden vectors of the sketches: estimators, sections and their expectations, the Cantor pairing. Each file
+//! states its content and its tolerance.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ fn whole(value: &Value) -> u128 {
     value.as_str().unwrap().parse().unwrap()
 }
 
-/// Two sketches of bottom-k whose sample holds so many values, so many of them in both.
+/// Two bottom-k sketches with `sample` values in their common sample, `both` of which are in both.
 fn samples(size: usize, sample: usize, both: usize) -> [Vec<u64>; 2] {
     let fill = |own: u64| {
         let values = (0..sample as u64).map(|i| 2 * i).filter(|i| *i < 2 * both as u64);
@@ -34,7 +34,7 @@ fn samples(size: usize, sample: usize, both: usize) -> [Vec<u64>; 2] {
     [fill(0), fill(1)]
 }
 
-/// Signatures by explicit permutations: the image of x is entry x, from 1.
+/// MinHash by explicit permutations: the image of x is entry x, from 1.
 #[test]
 fn minhash_permutations() {
     for case in cases("minhash_permutations") {
@@ -170,7 +170,7 @@ fn cantor_pairing() {
         let pair = cantor(a, b).unwrap();
         assert_eq!(pair, whole(&case["pair"]), "{case}");
         assert_eq!(u64::try_from(pair).is_ok(), case["fits_u64"].as_bool().unwrap(), "{case}");
-        // Its inverse, where that is in reach.
+        // The inverse, if it does not overflow.
         if let Some(eight) = pair.checked_mul(8) {
             let sum = ((eight + 1).isqrt() - 1) / 2;
             assert_eq!(pair - sum * (sum + 1) / 2, u128::from(b), "{case}");
