@@ -1,8 +1,8 @@
 //! Two texts of a known similarity, with shingles of one word.
 
-use dupflow::sketch::agreement::Shape;
-use dupflow::sketch::{Scheme, Sketch, SketchKind, SketchMaker, SketchParams, VERSION};
-use dupflow::text::{Shingle, TextRules};
+use dupflow::core::sketch::agreement::Shape;
+use dupflow::core::sketch::{Scheme, Sketch, SketchKind, SketchMaker, SketchParams, VERSION};
+use dupflow::core::text::{Shingle, TextRules};
 
 /// Two sketches of texts with `union` words together, a share `similarity` of them common. They have `size`
 /// components of 64 bits, from which [`narrow`] makes sketches of fewer bits. Trials differ in the words and
