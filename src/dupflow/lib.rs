@@ -1,17 +1,21 @@
 //! dupflow finds near-duplicate documents while the corpus changes.
 //!
-//! Documents arrive, are edited and are deleted. The output is *deltas*: pairs that become near-duplicates
-//! (+1) or cease to be (-1). After every epoch the deltas so far add up to the pairs that a fresh run on the
-//! live documents finds.
+//! The input is a stream of upserts and deletes of documents. The output is a stream of *deltas*: `+1` when two
+//! documents become near-duplicates, `-1` when an update or a delete ends it. After each epoch the accumulated
+//! deltas equal what a fresh run on the surviving documents finds.
 //!
-//! A document passes through [`text`] (tokens, shingles, features), [`sketch`] (a fixed-size summary),
-//! [`block`] (which pairs are compared) and [`filter`] (which of them are near-duplicates). [`dataflow`] does
-//! this incrementally on many workers; [`oracle`] does it by brute force, as the reference for tests.
-//! [`pipeline`] connects inputs ([`source`], [`feed`]), a plan ([`config`]) and outputs ([`sink`]).
-//! [`evaluate`] measures the promises, and [`cli`] is the command line. The modules below are listed in this
-//! order, and a module imports only from those above it: see `ARCHITECTURE.md`.
+//! This package holds the program and puts its crates together:
 //!
-//! The similarity of two texts:
+//! | crate | holds |
+//! |---|---|
+//! | [`core`] | texts, sketches, blocks, filters, clusters, and a brute-force oracle; plain Rust without threads |
+//! | [`engine`] | the dataflow that does the same incrementally, on many workers and processes |
+//! | [`connectors`] | inputs, outputs and state: files, topics, tables, stores |
+//! | `monitor` | a run over HTTP: metrics, pairs, queries, a page (feature `monitor`) |
+//! | `lab` | generated feeds and studies (feature `lab`) |
+//! | [`config`], [`pipeline`], [`cli`] | a pipeline file to a plan; one run; the command line |
+//!
+//! Two texts, compared by hand:
 //!
 //! ```
 //! use dupflow::config::Plan;
