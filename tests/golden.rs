@@ -85,7 +85,7 @@ fn features() -> Answers {
             "words:1 bag",
             TextRules { shingle: Shingle::Words(1), spaceless: Spaceless::Bag, ..default.clone() },
         ),
-        ("english stems", TextRules { stem: Stem::Of(Language::English), ..default.clone() }),
+        ("english stems", TextRules { stem: Stem::Language(Language::English), ..default.clone() }),
         ("stop words", TextRules { stop_words: vec!["over".into(), "the".into()], ..default }),
     ];
     let of = |(name, text_rules): (&str, TextRules)| {
@@ -164,7 +164,7 @@ fn differences_between_schemes_are_named() {
 /// State of an older program is rejected, and the differences are named: `minhash` under scheme 3, which
 /// split words at their marks.
 #[test]
-fn a_scheme_of_before_is_named() {
+fn older_scheme_is_named() {
     let now = Plan::load("minhash", &[]).unwrap().scheme.description();
     let encoded = String::from_utf8(now.encode()).unwrap();
     let before = encoded

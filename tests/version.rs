@@ -19,7 +19,7 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn the_commit_is_that_of_the_package_alone() {
+fn commit_of_the_package_only() {
     if Command::new("git").arg("--version").output().is_err() {
         println!("SKIPPED: there is no git");
         return;

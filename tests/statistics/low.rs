@@ -95,7 +95,7 @@ fn pairs_are_found_as_planned() {
 /// Bands that were designed for 0.8 have few keys at 0.5: the plan predicts that most pairs are lost, and
 /// they are.
 #[test]
-fn what_hot_blocks_lose_is_said() {
+fn hot_block_losses_are_predicted() {
     let folder = tempfile::tempdir().unwrap();
     let plan = exact(0.5, &["blocking.bands=24"]);
     let feed = Generated::write(folder.path(), &plan);

@@ -83,7 +83,7 @@ fn compare(effort: Effort) {
 }
 
 #[test]
-fn what_takes_moments_is_made_again() {
+fn quick_results_are_recomputed() {
     compare(Effort::Moments);
 }
 

@@ -54,7 +54,7 @@ fn hold(line: &Line) {
 }
 
 #[test]
-fn every_verdict_turns_with_its_measurement() {
+fn every_verdict_changes_with_its_measurement() {
     let mut turned = 0;
     for source in Source::ALL {
         for line in lines(source, 1).unwrap() {

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 
 use dupflow::core::sketch::agreement::Agreement;
-use dupflow::core::sketch::bottom_k::Sample;
+use dupflow::core::sketch::bottom_k::BottomKEstimator;
 use dupflow::core::sketch::estimate::{estimate, match_probability, similarity, standard_error};
-use dupflow::core::sketch::fractional::{Mixed, Part};
+use dupflow::core::sketch::fractional::{TwoWidths, WidthGroup};
 use dupflow::core::sketch::oph::original_estimate;
 use dupflow::core::sketch::sectional::{cantor, section};
 use dupflow::core::sketch::variance;
@@ -82,8 +82,8 @@ fn estimators() {
                 absolute(standard_error(r, size, 1).powi(2), &case["var_at_R"], 1e-12);
             }
             "f_fractional" => {
-                let part = |k, b| Part { size: n(k), bits: n(b) };
-                let mixed = Mixed([part("k1", "b1"), part("k2", "b2")]);
+                let part = |k, b| WidthGroup { size: n(k), bits: n(b) };
+                let mixed = TwoWidths([part("k1", "b1"), part("k2", "b2")]);
                 let matches = [n("matches1"), n("matches2")];
                 absolute(mixed.bits(), &case["f_bits"], 1e-12);
                 absolute(mixed.pooled(matches), &case["R_pooled"], 1e-12);
@@ -128,7 +128,7 @@ fn estimators() {
             "bottom_k" => {
                 let (sample, both) = (n("sample_size"), n("in_both"));
                 let [a, b] = samples(size, sample, both);
-                assert_eq!(Sample { size }.count(&a, &b), (both, sample));
+                assert_eq!(BottomKEstimator { size }.count(&a, &b), (both, sample));
                 let at = &case["var_hypergeometric"];
                 let j = both as f64 / sample as f64;
                 absolute(j, &case["J"], 1e-12);

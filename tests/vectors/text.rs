@@ -87,7 +87,7 @@ mod spaceless_part {
     }
 
     #[test]
-    fn shingles_hold_so_many_words() {
+    fn shingles_have_the_given_weight() {
         let file: File = serde_json::from_str(include_str!("spaceless_part.json")).unwrap();
         assert!(file.cases.len() >= 10);
         for case in &file.cases {

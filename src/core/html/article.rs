@@ -27,7 +27,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use dom_smoothie::{Config, Readability};
 
 use super::elements::Element;
-use super::scan::{Attributes, Piece, Scanner};
+use super::scan::{Attributes, MarkupPiece, Scanner};
 use super::{Extractor, MOST_BYTES, notices};
 
 /// How many characters after the start of the content are looked up in an article.
@@ -66,14 +66,14 @@ impl ArticleFinder {
         // content, and is not used.
         let article = article.map(|part| self.article.text_of_content(&part));
         let whole = self.whole.last();
-        let has_content = |text: &str| self.whole.content().is_none_or(|content| holds(text, content));
+        let has_content = |text: &str| self.whole.content().is_none_or(|content| has_most_of(text, content));
         article.filter(|text| (1..whole.len()).contains(&text.len()) && has_content(text)).unwrap_or(whole)
     }
 }
 
 /// Whether `text` contains [`CONTENT_SHARE`] percent of the first [`CONTENT_CHARS`] characters of `content`,
 /// compared line by line.
-fn holds(text: &str, content: &str) -> bool {
+fn has_most_of(text: &str, content: &str) -> bool {
     let mut left = CONTENT_CHARS;
     let (mut found, mut all) = (0, 0);
     for line in content.lines() {
@@ -104,16 +104,16 @@ fn is_small(page: &str) -> bool {
     let mut scanner = Scanner::new(markup);
     while let Some(piece) = scanner.next() {
         let (name, is_start) = match piece {
-            Piece::Text(_) => continue,
-            Piece::Start { attributes, .. }
+            MarkupPiece::Text(_) => continue,
+            MarkupPiece::Start { attributes, .. }
                 if Attributes::new(&markup[attributes.clone()]).nth(MOST_ATTRIBUTES).is_some() =>
             {
                 return false;
             }
-            Piece::Start { name, .. } => (markup[name].to_ascii_lowercase(), true),
-            Piece::End(name) => (markup[name].to_ascii_lowercase(), false),
+            MarkupPiece::Start { name, .. } => (markup[name].to_ascii_lowercase(), true),
+            MarkupPiece::End(name) => (markup[name].to_ascii_lowercase(), false),
         };
-        let element = Element::of(&name);
+        let element = Element::from_name(&name);
         elements += usize::from(is_start);
         match element {
             Element::Raw | Element::Shown if is_start => drop(scanner.raw(&name)),

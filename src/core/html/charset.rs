@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
 
-use super::scan::{Attributes, Piece, Scanner, is_space};
+use super::scan::{Attributes, MarkupPiece, Scanner, is_space};
 
 /// A page names its encoding within this many bytes of its beginning.
 pub const META_BYTES: usize = 1024;
@@ -30,8 +30,8 @@ pub fn decode<'b>(bytes: &'b [u8], http: Option<&str>) -> Cow<'b, str> {
     if let Some((encoding, mark)) = Encoding::for_bom(bytes) {
         return encoding.decode_without_bom_handling(&bytes[mark..]).0;
     }
-    let said = http.and_then(|label| Encoding::for_label_no_replacement(label.as_bytes()));
-    if let Some(encoding) = said.or_else(|| in_page(&bytes[..bytes.len().min(META_BYTES)])) {
+    let by_http = http.and_then(|label| Encoding::for_label_no_replacement(label.as_bytes()));
+    if let Some(encoding) = by_http.or_else(|| in_page(&bytes[..bytes.len().min(META_BYTES)])) {
         return encoding.decode_without_bom_handling(bytes).0;
     }
     match std::str::from_utf8(bytes) {
@@ -55,7 +55,7 @@ fn guess(bytes: &[u8]) -> &'static Encoding {
 fn in_page(head: &[u8]) -> Option<&'static Encoding> {
     let mut scanner = Scanner::new(head);
     while let Some(piece) = scanner.next() {
-        let Piece::Start { name, attributes, .. } = piece else { continue };
+        let MarkupPiece::Start { name, attributes, .. } = piece else { continue };
         match head[name.clone()].to_ascii_lowercase().as_slice() {
             b"meta" => {
                 if let Some(encoding) = in_meta(&head[attributes]) {

@@ -87,7 +87,7 @@ impl Element {
     }
 
     /// The treatment of the element of this name, in any case. An element that is not listed separates words.
-    pub(super) fn of(name: &[u8]) -> Self {
+    pub(super) fn from_name(name: &[u8]) -> Self {
         let mut buffer = [0; LONGEST];
         let Some(lower) = buffer.get_mut(..name.len()) else { return Self::Block };
         lower.copy_from_slice(name);

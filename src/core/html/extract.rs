@@ -12,23 +12,23 @@ use std::ops::Range;
 use super::MOST_BYTES;
 use super::elements::{Element, Holder};
 use super::entities::reference;
-use super::scan::{Piece, Scanner};
+use super::scan::{MarkupPiece, Scanner};
 
 /// How text at the present position is treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum Visibility {
     /// It is content.
     #[default]
-    Shown,
+    Visible,
     /// It is left out, except in an `article` or a `main`.
-    Left,
+    Skipped,
     /// It is left out, including all elements inside.
-    Gone,
+    Hidden,
 }
 
 /// The separator between the last character and the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum Gap {
+enum Separator {
     #[default]
     None,
     Space,
@@ -39,19 +39,19 @@ enum Gap {
 #[derive(Clone, Debug, Default)]
 pub struct Extractor {
     text: String,
-    gap: Gap,
-    state: State,
+    separator: Separator,
+    visibility: Visibility,
     /// Open elements, each with the state before it.
-    open: Vec<(Holder, State)>,
+    open: Vec<(Holder, Visibility)>,
     /// The number of open elements of each kind.
-    counts: Counts,
-    /// The strongest sign of where the content begins, and its byte in `text`.
-    begins: Option<(Sign, usize)>,
+    counts: OpenCounts,
+    /// The strongest mark of where the content begins, and its byte in `text`.
+    begins: Option<(ContentMark, usize)>,
 }
 
-/// Signs of where the content of a page begins, weakest first.
+/// Marks of where the content of a page begins, weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Sign {
+enum ContentMark {
     Heading,
     Article,
     Main,
@@ -59,9 +59,9 @@ enum Sign {
 }
 
 #[derive(Clone, Debug)]
-struct Counts([usize; Holder::COUNT]);
+struct OpenCounts([usize; Holder::COUNT]);
 
-impl Default for Counts {
+impl Default for OpenCounts {
     fn default() -> Self {
         Self([0; Holder::COUNT])
     }
@@ -98,15 +98,16 @@ impl Extractor {
         let markup = &markup[..markup.floor_char_boundary(MOST_BYTES)];
         self.text.clear();
         self.open.clear();
-        (self.gap, self.state, self.counts) = (Gap::None, State::Shown, Counts::default());
+        (self.separator, self.visibility, self.counts) =
+            (Separator::None, Visibility::Visible, OpenCounts::default());
         self.begins = None;
         inside.iter().for_each(|holder| self.open(*holder));
         let mut scanner = Scanner::new(markup.as_bytes());
         while let Some(piece) = scanner.next() {
             match piece {
-                Piece::Text(range) => self.decode(&markup[range]),
-                Piece::Start { name, closes, .. } => self.start(markup, name, closes, &mut scanner),
-                Piece::End(name) => self.end(&markup.as_bytes()[name]),
+                MarkupPiece::Text(range) => self.decode(&markup[range]),
+                MarkupPiece::Start { name, closes, .. } => self.start(markup, name, closes, &mut scanner),
+                MarkupPiece::End(name) => self.end(&markup.as_bytes()[name]),
             }
         }
         &self.text
@@ -114,10 +115,11 @@ impl Extractor {
 
     fn start(&mut self, markup: &str, name: Range<usize>, closes: bool, scanner: &mut Scanner<'_>) {
         let name = &markup.as_bytes()[name];
-        let element = Element::of(name);
+        let element = Element::from_name(name);
         self.part(element);
         // Self-closing tags end their element only inside of `svg`.
-        let is_whole = closes && (element == Element::Holder(Holder::Svg) || self.counts.of(Holder::Svg) > 0);
+        let is_whole =
+            closes && (element == Element::Holder(Holder::Svg) || self.counts.get(Holder::Svg) > 0);
         match element {
             _ if is_whole => {}
             Element::Holder(holder) => self.open(holder),
@@ -130,44 +132,46 @@ impl Extractor {
     }
 
     fn open(&mut self, holder: Holder) {
-        let in_content = self.counts.of(Holder::Article) + self.counts.of(Holder::Main) > 0;
-        self.open.push((holder, self.state));
-        *self.counts.of_mut(holder) += 1;
+        let in_content = self.counts.get(Holder::Article) + self.counts.get(Holder::Main) > 0;
+        self.open.push((holder, self.visibility));
+        *self.counts.get_mut(holder) += 1;
         match holder {
-            Holder::Main if self.state != State::Gone => self.begins_here(Sign::Main),
-            Holder::Article if self.state != State::Gone => self.begins_here(Sign::Article),
+            Holder::Main if self.visibility != Visibility::Hidden => self.begins_here(ContentMark::Main),
+            Holder::Article if self.visibility != Visibility::Hidden => {
+                self.begins_here(ContentMark::Article)
+            }
             _ => {}
         }
-        self.state = match (self.state, holder) {
-            (State::Gone, _) | (_, Holder::Template) => State::Gone,
-            (_, Holder::Article | Holder::Main) => State::Shown,
-            (state, Holder::Header) if in_content => state,
-            (_, holder) if holder.is_left_out() => State::Left,
-            (state, _) => state,
+        self.visibility = match (self.visibility, holder) {
+            (Visibility::Hidden, _) | (_, Holder::Template) => Visibility::Hidden,
+            (_, Holder::Article | Holder::Main) => Visibility::Visible,
+            (visibility, Holder::Header) if in_content => visibility,
+            (_, holder) if holder.is_left_out() => Visibility::Skipped,
+            (visibility, _) => visibility,
         };
     }
 
-    /// Records a sign; of equally strong signs the first counts.
-    fn begins_here(&mut self, sign: Sign) {
-        if self.begins.is_none_or(|(before, _)| before < sign) {
-            self.begins = Some((sign, self.text.len()));
+    /// Records a mark; of equally strong marks the first counts.
+    fn begins_here(&mut self, mark: ContentMark) {
+        if self.begins.is_none_or(|(before, _)| before < mark) {
+            self.begins = Some((mark, self.text.len()));
         }
     }
 
     fn end(&mut self, name: &[u8]) {
-        if name.eq_ignore_ascii_case(b"h1") && self.state == State::Shown {
-            let inside = self.counts.of(Holder::Article) + self.counts.of(Holder::Main) > 0;
-            self.begins_here(if inside { Sign::HeadingInside } else { Sign::Heading });
+        if name.eq_ignore_ascii_case(b"h1") && self.visibility == Visibility::Visible {
+            let inside = self.counts.get(Holder::Article) + self.counts.get(Holder::Main) > 0;
+            self.begins_here(if inside { ContentMark::HeadingInside } else { ContentMark::Heading });
         }
-        let element = Element::of(name);
+        let element = Element::from_name(name);
         self.part(element);
         let Element::Holder(holder) = element else { return };
-        if self.counts.of(holder) == 0 {
+        if self.counts.get(holder) == 0 {
             return;
         }
         while let Some((last, before)) = self.open.pop() {
-            *self.counts.of_mut(last) -= 1;
-            self.state = before;
+            *self.counts.get_mut(last) -= 1;
+            self.visibility = before;
             if last == holder {
                 return;
             }
@@ -177,13 +181,13 @@ impl Extractor {
     /// Ends the line, if the element separates words.
     fn part(&mut self, element: Element) {
         if element.parts_words() {
-            self.gap = Gap::Line;
+            self.separator = Separator::Line;
         }
     }
 
     /// Appends text with references.
     fn decode(&mut self, text: &str) {
-        if self.state != State::Shown {
+        if self.visibility != Visibility::Visible {
             return;
         }
         let mut rest = text;
@@ -209,7 +213,7 @@ impl Extractor {
 
     /// Appends text without references.
     fn push_shown(&mut self, text: &str) {
-        if self.state == State::Shown {
+        if self.visibility == Visibility::Visible {
             self.push(text);
         }
     }
@@ -221,7 +225,7 @@ impl Extractor {
         while at < bytes.len() {
             let blanks = bytes[at..].iter().take_while(|byte| is_blank(byte)).count();
             if blanks > 0 {
-                self.gap = self.gap.max(Gap::Space);
+                self.separator = self.separator.max(Separator::Space);
                 at += blanks;
                 continue;
             }
@@ -233,9 +237,9 @@ impl Extractor {
             {
                 end += 1;
             }
-            match std::mem::take(&mut self.gap) {
-                Gap::Space if !self.text.is_empty() => self.text.push(' '),
-                Gap::Line if !self.text.is_empty() => self.text.push('\n'),
+            match std::mem::take(&mut self.separator) {
+                Separator::Space if !self.text.is_empty() => self.text.push(' '),
+                Separator::Line if !self.text.is_empty() => self.text.push('\n'),
                 _ => {}
             }
             self.text.push_str(&text[at..end]);
@@ -244,12 +248,12 @@ impl Extractor {
     }
 }
 
-impl Counts {
-    fn of(&self, holder: Holder) -> usize {
+impl OpenCounts {
+    fn get(&self, holder: Holder) -> usize {
         self.0[holder as usize]
     }
 
-    fn of_mut(&mut self, holder: Holder) -> &mut usize {
+    fn get_mut(&mut self, holder: Holder) -> &mut usize {
         &mut self.0[holder as usize]
     }
 }

@@ -1,6 +1,6 @@
 //! Splits markup into text, start tags and end tags, as HTML's tokenizer does.
 //!
-//! Bytes in any encoding that is a superset of ASCII -> [`Piece`]s, in order, as ranges of the input.
+//! Bytes in any encoding that is a superset of ASCII -> [`MarkupPiece`]s, in order, as ranges of the input.
 //! Comments, doctypes, declarations and unfinished tags are skipped; references (`&amp;`) stay in the text.
 //!
 //! The content of a script, a style and the like is not markup: after such a start tag, the caller reads it
@@ -19,7 +19,7 @@ use std::ops::Range;
 
 /// A piece of markup, as byte ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum MarkupPiece {
     /// Text with its references.
     Text(Range<usize>),
     /// A start tag.
@@ -143,7 +143,7 @@ impl<'m> Scanner<'m> {
     }
 
     /// Reads the tag whose name begins at `first`.
-    fn tag(&mut self, first: usize, is_end: bool) -> Option<Piece> {
+    fn tag(&mut self, first: usize, is_end: bool) -> Option<MarkupPiece> {
         let is_name = |byte: &&u8| !is_space(**byte) && !matches!(byte, b'/' | b'>');
         let end = first + self.markup[first..].iter().take_while(is_name).count();
         let mut attributes = Attributes { bytes: self.markup, at: end, closes: false };
@@ -152,16 +152,19 @@ impl<'m> Scanner<'m> {
         // An unfinished tag is not a tag, and extends to the end of the markup.
         self.at = if at < self.markup.len() { at + 1 } else { at };
         let name = first..end;
-        let piece =
-            if is_end { Piece::End(name) } else { Piece::Start { name, attributes: end..at, closes } };
+        let piece = if is_end {
+            MarkupPiece::End(name)
+        } else {
+            MarkupPiece::Start { name, attributes: end..at, closes }
+        };
         (at < self.markup.len()).then_some(piece)
     }
 }
 
 impl Iterator for Scanner<'_> {
-    type Item = Piece;
+    type Item = MarkupPiece;
 
-    fn next(&mut self) -> Option<Piece> {
+    fn next(&mut self) -> Option<MarkupPiece> {
         loop {
             let first = self.at;
             let is_letter = |at: usize| self.markup.get(at).is_some_and(u8::is_ascii_alphabetic);
@@ -172,7 +175,7 @@ impl Iterator for Scanner<'_> {
                 (b'<', Some(b'/')) if first + 2 < self.markup.len() => self.pass_over(),
                 _ => {
                     self.at = self.next_of(first + 1, b'<').unwrap_or(self.markup.len());
-                    return Some(Piece::Text(first..self.at));
+                    return Some(MarkupPiece::Text(first..self.at));
                 }
             }
         }

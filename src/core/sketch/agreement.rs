@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn either_layout_holds_every_place_and_begins_with_the_first_word() {
+    fn both_layouts_hold_every_place_after_the_first_word() {
         let places: Vec<u64> = (0..130).map(crate::hash::mix).collect();
         for (size, bits) in [(16, 64), (130, 64), (130, 1), (100, 4), (64, 6), (128, 32)] {
             let shape = Shape::components(size, bits);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn similarity_inverts_probability_and_the_slope_is_that_of_a_difference() {
+    fn similarity_inverts_probability_and_error_follows_the_slope() {
         let all = [
             Agreement::Bits(4),
             Agreement::Run { bits: 2, length: 3 },

@@ -13,7 +13,7 @@
 
 use std::ops::Range;
 
-use super::kernel::planes::{Pack, rehash};
+use super::kernel::planes::{PackFn, rehash};
 use super::{Sampler, Sketcher, kernel};
 use crate::text::Features;
 
@@ -87,7 +87,7 @@ impl Sketcher for Packed {
 
 /// Packs components with the fastest kernel; see the module.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Packer(Pack);
+pub(super) struct Packer(PackFn);
 
 impl Packer {
     /// The fastest kernel of this machine.
@@ -141,9 +141,9 @@ mod tests {
 
     /// A sampler with fixed components.
     #[derive(Debug)]
-    struct Given(Vec<u64>);
+    struct FixedSampler(Vec<u64>);
 
-    impl Sampler for Given {
+    impl Sampler for FixedSampler {
         fn components(&mut self, _features: Features<'_>, out: &mut [u64]) {
             out.copy_from_slice(&self.0);
         }
@@ -164,7 +164,7 @@ mod tests {
                 let cuts = (0..length).map(cut).collect();
                 let mut words = vec![99];
                 let features = Features { ids: &[1], weights: &[] };
-                Packed::new(Box::new(Given(components.clone())), size, cuts, by_word)
+                Packed::new(Box::new(FixedSampler(components.clone())), size, cuts, by_word)
                     .sketch(features, &mut words);
                 words.split_off(1)
             };

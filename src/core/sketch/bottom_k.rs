@@ -61,12 +61,12 @@ impl Sketcher for BottomK {
 
 /// The estimator for bottom-k sketches.
 #[derive(Clone, Copy, Debug)]
-pub struct Sample {
+pub struct BottomKEstimator {
     /// k.
     pub size: usize,
 }
 
-impl Sample {
+impl BottomKEstimator {
     /// Among the k least values of the union: how many are in both sketches, and how many there are.
     pub fn count(&self, a: &[u64], b: &[u64]) -> (usize, usize) {
         let (mut a, mut b) = (&a[..self.size], &b[..self.size]);
@@ -85,7 +85,7 @@ impl Sample {
     }
 }
 
-impl Estimator for Sample {
+impl Estimator for BottomKEstimator {
     fn estimate(&self, a: &[u64], b: &[u64]) -> f64 {
         let (both, sample) = self.count(a, b);
         both as f64 / sample.max(1) as f64
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn counts_by_hand() {
-        let count = |a: [u64; 4], b: [u64; 4]| Sample { size: 4 }.count(&a, &b);
+        let count = |a: [u64; 4], b: [u64; 4]| BottomKEstimator { size: 4 }.count(&a, &b);
         // The four least of the union are 1, 2, 3, 4; 2 and 4 are in both; 6 would be the fifth.
         assert_eq!(count([1, 2, 4, 6], [2, 3, 4, 6]), (2, 4));
         // The union has fewer than four values: exact.
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn small_texts_are_exact() {
         let (a, b): (Vec<u64>, Vec<u64>) = ((0..30).collect(), (10..40).collect());
-        let estimate = Sample { size: 64 }.estimate(&sketch(&a, 64), &sketch(&b, 64));
+        let estimate = BottomKEstimator { size: 64 }.estimate(&sketch(&a, 64), &sketch(&b, 64));
         assert!((estimate - 0.5).abs() < 1e-15);
     }
 }

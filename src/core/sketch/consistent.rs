@@ -1,6 +1,6 @@
 //! Consistent weighted sampling: K samples of weighted features, one feature and level each, in O(n K).
 //!
-//! Weighted features -> K components. For each component a [`Law`] gives every feature x of weight S a *rank*
+//! Weighted features -> K components. For each component a [`SamplingLaw`] gives every feature x of weight S a *rank*
 //! and a *level*; the component is the pair (x, level) of least rank. The randomness of a law is a hash of x
 //! and the number of the component. Over this randomness a law guarantees:
 //!
@@ -13,11 +13,11 @@
 //! have the same level.
 //!
 //! For most features one hash or two show, without a logarithm, that they are not least:
-//! [`Law::may_be_below`], which the compiler vectorizes. So the cost is two to four times that of MinHash. A
+//! [`SamplingLaw::may_be_below`], which the compiler vectorizes. So the cost is two to four times that of MinHash. A
 //! text of 1000 features at K = 256: 369 ns a feature by MinHash, 735 by CWS, and 1440 by ICWS, whose bound
 //! is looser (AMD EPYC with AVX-512).
 
-use super::kernel::samples::{LANES, Law, Pass, Ranks, Words};
+use super::kernel::samples::{LANES, LaneRanks, LaneWords, PassFn, SamplingLaw};
 use super::{Sampler, kernel, weighted};
 use crate::hash::mix;
 use crate::text::Features;
@@ -26,15 +26,15 @@ use crate::text::Features;
 #[derive(Clone, Debug)]
 pub(super) struct Consistent {
     /// One salt for each component, and some more to fill the last lanes.
-    salts: Vec<Words>,
-    ranks: Vec<Ranks>,
-    ids: Vec<Words>,
-    pass: Pass,
+    salts: Vec<LaneWords>,
+    ranks: Vec<LaneRanks>,
+    ids: Vec<LaneWords>,
+    pass: PassFn,
 }
 
 impl Consistent {
     /// `size` components under hash functions derived from `seed`.
-    pub(super) fn new<L: Law>(size: usize, seed: u64) -> Self {
+    pub(super) fn new<L: SamplingLaw>(size: usize, seed: u64) -> Self {
         let groups = size.div_ceil(LANES);
         let salt = |group, lane| mix(mix(seed) ^ mix((group * LANES + lane + 1) as u64));
         Self {
@@ -47,7 +47,7 @@ impl Consistent {
 
     /// As [`Self::new`], but with the portable pass.
     #[cfg(test)]
-    fn portable<L: Law>(size: usize, seed: u64) -> Self {
+    fn portable<L: SamplingLaw>(size: usize, seed: u64) -> Self {
         Self { pass: kernel::samples::pass::<L>, ..Self::new::<L>(size, seed) }
     }
 }
@@ -80,12 +80,12 @@ mod tests {
     }
 
     /// The definition: the rank of every feature is computed, without the bound.
-    fn plain<L: Law>(size: usize, seed: u64, features: &[(u64, f64)]) -> Vec<u64> {
+    fn plain<L: SamplingLaw>(size: usize, seed: u64, features: &[(u64, f64)]) -> Vec<u64> {
         let salts = Consistent::new::<L>(size, seed).salts;
         let least = |salt: &u64| {
             let samples = features.iter().map(|(x, weight)| {
                 let word = mix(x ^ salt);
-                let (rank, level) = L::of(*weight).sample(word);
+                let (rank, level) = L::new(*weight).sample(word);
                 (rank, mix(word ^ mix(level)))
             });
             samples.min_by(|a, b| a.partial_cmp(b).unwrap()).unwrap().1
@@ -93,7 +93,7 @@ mod tests {
         salts.as_flattened()[..size].iter().map(least).collect()
     }
 
-    fn follows_its_definition<L: Law>() {
+    fn follows_its_definition<L: SamplingLaw>() {
         for (size, n) in [(1, 1), (16, 3), (61, 40), (128, 300)] {
             let mut features = features(n);
             let expected = plain::<L>(size, n, &features);
@@ -106,9 +106,9 @@ mod tests {
     }
 
     /// The rank falls as the weight grows, and changes exactly where the level changes.
-    fn ranks_and_levels_are_monotone<L: Law>() {
+    fn ranks_and_levels_are_monotone<L: SamplingLaw>() {
         for x in 0..200 {
-            let samples = (-300..300).map(|i| L::of(1.05_f64.powi(i)).sample(mix(x)));
+            let samples = (-300..300).map(|i| L::new(1.05_f64.powi(i)).sample(mix(x)));
             let samples: Vec<_> = samples.collect();
             for pair in samples.windows(2) {
                 assert!(pair[1].0 <= pair[0].0);
@@ -118,11 +118,11 @@ mod tests {
     }
 
     /// Exp(S) has mean 1 / S. Of weights 2 and 3 two thirds have the same level.
-    fn keeps_its_promise<L: Law>() {
+    fn keeps_its_promise<L: SamplingLaw>() {
         const TRIALS: u64 = 30_000;
         let share = |count: usize| count as f64 / TRIALS as f64;
         for low in [0.02, 1.0, 2.0, 300.0] {
-            let of = |weight: f64| (0..TRIALS).map(move |x| L::of(weight).sample(mix(x)));
+            let of = |weight: f64| (0..TRIALS).map(move |x| L::new(weight).sample(mix(x)));
             let mean = of(low).map(|(rank, _)| rank * low).sum::<f64>() / TRIALS as f64;
             // The standard deviation of the mean is 1 / sqrt(30000) = 0.006; the bound is 4.5 of them.
             assert!((mean - 1.0).abs() < 0.026, "{low}: {mean}");

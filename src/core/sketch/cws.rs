@@ -22,7 +22,7 @@
 use super::Sampler;
 use super::consistent::Consistent;
 use super::draws::{Draws, ln, power_of_two, product};
-use super::kernel::samples::Law;
+use super::kernel::samples::SamplingLaw;
 use crate::hash::{PI, mix};
 use crate::text::Features;
 
@@ -90,8 +90,8 @@ fn least_point(word: u64, interval: i32, weight: f64) -> Option<f64> {
     least
 }
 
-impl Law for Intervals {
-    fn of(weight: f64) -> Self {
+impl SamplingLaw for Intervals {
+    fn new(weight: f64) -> Self {
         let bits = weight.to_bits();
         let floor = (bits >> 52) as i32 - 1023;
         let own = floor + i32::from(bits << 12 != 0);

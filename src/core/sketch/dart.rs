@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn darts_are_as_many_as_the_area_they_are_thrown_at() {
+    fn number_of_darts_is_the_area() {
         let (mut inside, mut upper) = (0, 0);
         for x in 0..1000 {
             let all = darts(mix(x), 2.0, 3.0);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn order_and_repeats_of_features_are_immaterial() {
+    fn order_and_repeats_have_no_effect() {
         let features: Vec<_> = (0..50).map(|i| (mix(i), 1.0)).collect();
         let mut twice = [features.clone(), features.clone()].concat();
         twice.reverse();

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn logarithms_and_exponentials_are_those_of_the_library_but_for_rounding() {
+    fn ln_and_exp_equal_the_library_up_to_rounding() {
         let mut draws = Draws(1);
         for _ in 0..10_000 {
             let x = draws.uniform() * 1400.0 - 700.0;

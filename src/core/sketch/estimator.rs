@@ -18,12 +18,12 @@ pub trait Estimator: Send + Sync + fmt::Debug {
 
 /// The estimator for sketches that are compared place by place: it counts the places that agree.
 #[derive(Clone, Copy, Debug)]
-pub struct Matches {
+pub struct PlaceEstimator {
     shape: Shape,
     kernel: Kernel,
 }
 
-impl Matches {
+impl PlaceEstimator {
     /// For sketches of this shape.
     pub fn new(shape: Shape) -> Self {
         Self { shape, kernel: Kernel::new(shape.size, shape.bits) }
@@ -35,7 +35,7 @@ impl Matches {
     }
 }
 
-impl Estimator for Matches {
+impl Estimator for PlaceEstimator {
     fn estimate(&self, a: &[u64], b: &[u64]) -> f64 {
         self.shape.agreement.similarity(self.count(a, b) as f64 / self.shape.size as f64)
     }

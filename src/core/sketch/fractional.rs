@@ -15,7 +15,7 @@ use super::{Estimator, estimate, variance};
 
 /// The components of one width.
 #[derive(Clone, Copy, Debug)]
-pub struct Part {
+pub struct WidthGroup {
     /// Number of components.
     pub size: usize,
     /// b.
@@ -24,16 +24,16 @@ pub struct Part {
 
 /// Components of two widths.
 #[derive(Clone, Copy, Debug)]
-pub struct Mixed(pub [Part; 2]);
+pub struct TwoWidths(pub [WidthGroup; 2]);
 
-impl Mixed {
+impl TwoWidths {
     /// Bits of a component, on average.
     pub fn bits(&self) -> f64 {
         self.mean(|part| part.bits as f64)
     }
 
     /// The mean of a property over all components.
-    fn mean(&self, of: impl Fn(&Part) -> f64) -> f64 {
+    fn mean(&self, of: impl Fn(&WidthGroup) -> f64) -> f64 {
         let [narrow, wide] = &self.0;
         let sizes = (narrow.size as f64, wide.size as f64);
         (sizes.0 * of(narrow) + sizes.1 * of(wide)) / (sizes.0 + sizes.1)
@@ -66,7 +66,7 @@ impl Mixed {
         }
         let weights = self.variances(pooled.max(0.0)).map(f64::recip);
         let [narrow, wide] = [0, 1].map(|i| {
-            let Part { size, bits } = self.0[i];
+            let WidthGroup { size, bits } = self.0[i];
             weights[i] * estimate::estimate(matches[i], size, bits)
         });
         (narrow + wide) / (weights[0] + weights[1])
@@ -82,7 +82,7 @@ impl Mixed {
     }
 
     fn variances(&self, similarity: f64) -> [f64; 2] {
-        self.0.map(|Part { size, bits }| variance::of_bits(1.0, similarity, size, bits))
+        self.0.map(|WidthGroup { size, bits }| variance::of_bits(1.0, similarity, size, bits))
     }
 
     /// The matches of each width, narrow and wide. The first components of a sketch are the wide ones, with
@@ -102,7 +102,7 @@ impl Mixed {
     }
 }
 
-impl Estimator for Mixed {
+impl Estimator for TwoWidths {
     fn estimate(&self, a: &[u64], b: &[u64]) -> f64 {
         self.combined(self.count(a, b))
     }
@@ -116,25 +116,28 @@ impl Estimator for Mixed {
 mod tests {
     use super::*;
 
-    const MIXED: Mixed = Mixed([Part { size: 66, bits: 1 }, Part { size: 64, bits: 2 }]);
+    const TWO_WIDTHS: TwoWidths =
+        TwoWidths([WidthGroup { size: 66, bits: 1 }, WidthGroup { size: 64, bits: 2 }]);
 
     #[test]
     fn matches_by_width() {
         // One plane of 130 components, and the second plane of the first 64.
         let mut other = [0; 4];
-        assert_eq!(MIXED.count(&[0; 4], &other), [66, 64]);
+        assert_eq!(TWO_WIDTHS.count(&[0; 4], &other), [66, 64]);
         (other[0], other[1], other[2], other[3]) = (0b11, 0b1, 0b10, 0b110);
         // Components 0, 1 and 2 of the wide ones differ, and 64 and 129 of the others.
-        assert_eq!(MIXED.count(&[0; 4], &other), [64, 61]);
+        assert_eq!(TWO_WIDTHS.count(&[0; 4], &other), [64, 61]);
     }
 
     #[test]
-    fn ends_and_the_better_of_the_two() {
-        assert!((MIXED.combined([66, 64]) - 1.0).abs() < 1e-15);
-        assert!((MIXED.bits() - 194.0 / 130.0).abs() < 1e-12);
+    fn combined_estimate_at_the_ends() {
+        assert!((TWO_WIDTHS.combined([66, 64]) - 1.0).abs() < 1e-15);
+        assert!((TWO_WIDTHS.bits() - 194.0 / 130.0).abs() < 1e-12);
         for j in [0.0, 0.2, 0.5, 0.9] {
-            assert!(MIXED.combined_variance(j) <= MIXED.pooled_variance(j), "{j}");
+            assert!(TWO_WIDTHS.combined_variance(j) <= TWO_WIDTHS.pooled_variance(j), "{j}");
         }
-        assert!(MIXED.combined_variance(1.0).abs() < 1e-15 && MIXED.pooled_variance(1.0).abs() < 1e-15);
+        assert!(
+            TWO_WIDTHS.combined_variance(1.0).abs() < 1e-15 && TWO_WIDTHS.pooled_variance(1.0).abs() < 1e-15
+        );
     }
 }

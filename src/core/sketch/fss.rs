@@ -18,7 +18,7 @@
 //! Consequences: repeats of a feature change nothing, and the sketch of a union is the component-wise
 //! minimum.
 
-use super::kernel::bins::{Fill, RANDOM_ROUNDS};
+use super::kernel::bins::{FillFn, RANDOM_ROUNDS};
 use super::{Sampler, kernel};
 use crate::hash::mix;
 use crate::text::Features;
@@ -28,7 +28,7 @@ use crate::text::Features;
 pub struct Fss {
     /// One salt for each round, then one for each bin.
     salts: Vec<u64>,
-    fill: Fill,
+    fill: FillFn,
 }
 
 impl Fss {
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sketch_is_of_a_set_and_a_union_is_the_minimum() {
+    fn union_is_the_componentwise_minimum() {
         let mut fss = Fss::new(100, 7);
         let (a, b) = (features(40), features(300));
         let mut both = a.clone();

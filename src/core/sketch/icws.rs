@@ -13,7 +13,7 @@
 use super::Sampler;
 use super::consistent::Consistent;
 use super::draws::{Draws, exp, ln, product};
-use super::kernel::samples::Law;
+use super::kernel::samples::SamplingLaw;
 use crate::text::Features;
 
 /// The ICWS sketcher.
@@ -40,8 +40,8 @@ pub(super) struct Logarithms {
     log: f64,
 }
 
-impl Law for Logarithms {
-    fn of(weight: f64) -> Self {
+impl SamplingLaw for Logarithms {
+    fn new(weight: f64) -> Self {
         Self { weight, log: ln(weight) }
     }
 

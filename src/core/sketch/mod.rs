@@ -49,7 +49,7 @@ use serde::{Deserialize, Serialize};
 pub use bottom_k::BottomK;
 pub use cws::Cws;
 pub use dart::Dart;
-pub use estimator::{Estimator, Matches};
+pub use estimator::{Estimator, PlaceEstimator};
 pub use fss::Fss;
 pub use icws::Icws;
 pub use maker::SketchMaker;

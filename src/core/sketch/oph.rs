@@ -22,7 +22,7 @@
 //! *Optimal densification for fast and accurate minwise hashing* (ICML 2017).
 
 use super::bits::Packer;
-use super::kernel::bins::{EMPTY, Fill};
+use super::kernel::bins::{EMPTY, FillFn};
 use super::{Estimator, Sampler, Sketcher, estimate, fss, kernel, variance};
 use crate::hash::mix;
 use crate::text::Features;
@@ -37,7 +37,7 @@ const COPY: u64 = 1 << 63;
 #[derive(Clone, Debug)]
 struct Throw {
     salts: Vec<u64>,
-    fill: Fill,
+    fill: FillFn,
 }
 
 impl Throw {
@@ -126,14 +126,14 @@ pub fn original_estimate(matches: f64, size: usize, jointly_empty: usize) -> Opt
 
 /// The original estimator.
 #[derive(Clone, Copy, Debug)]
-pub struct Original {
+pub struct OphOriginalEstimator {
     /// K.
     pub size: usize,
     /// b.
     pub bits: usize,
 }
 
-impl Estimator for Original {
+impl Estimator for OphOriginalEstimator {
     fn estimate(&self, a: &[u64], b: &[u64]) -> f64 {
         let groups = self.size.div_ceil(64);
         let (mut either, mut both, mut agree) = (0, 0, 0);
@@ -197,7 +197,7 @@ mod tests {
         let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-12, "{found}");
         // 4 bins of 2 bits: the third is empty in both, the fourth in one only, the second differs.
         let (a, b) = ([0b0011, 0b0001, 0b1011], [0b0001, 0b0001, 0b0011]);
-        let original = Original { size: 4, bits: 2 };
+        let original = OphOriginalEstimator { size: 4, bits: 2 };
         // 1 of 2 agrees. Corrected for accidents, (1/2 - 1/4) / (3/4) of 2 bins are equal, of 3 not empty in
         // both.
         near(original.estimate(&a, &b), 2.0 / 3.0 / 3.0);

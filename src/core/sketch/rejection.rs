@@ -175,7 +175,7 @@ mod tests {
     /// 15,360 components have a standard deviation of 0.004, and shared slots of 0.001; the bound is 4.5 of
     /// them. With 1 point all components are taken from ICWS, with 800 about half.
     #[test]
-    fn components_agree_as_weights_do_however_many_points_are_drawn() {
+    fn components_agree_with_probability_j_w() {
         for (n, bound, most) in
             [(60, 2.0, MOST), (60, 2.0, 800), (60, 2.0, 1), (300, 2.0, MOST), (60, 0.7, MOST)]
         {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn order_repeats_and_the_text_before_are_immaterial() {
+    fn order_repeats_and_previous_text_have_no_effect() {
         let ([a, b], _) = pair(50, 2.0);
         let mut sampler = Rejection::new(SIZE, 2.0, 7);
         let before = sketch(&mut sampler, &a);

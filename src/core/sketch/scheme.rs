@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::agreement::{Agreement, Shape};
 use super::bits::{Cut, Packed};
-use super::bottom_k::{BottomK, Sample};
+use super::bottom_k::{BottomK, BottomKEstimator};
 use super::estimate::standard_error;
-use super::estimator::{Estimator, Matches};
-use super::fractional::{Mixed, Part};
-use super::oph::{Oph, OphOriginal, Original};
+use super::estimator::{Estimator, PlaceEstimator};
+use super::fractional::{TwoWidths, WidthGroup};
+use super::oph::{Oph, OphOriginal, OphOriginalEstimator};
 use super::sectional::{SectionBase, SectionMode, Sectional};
 use super::{
     Cws, Dart, Fss, Icws, MinHash, MinMax, Odd, Rejection, Sampler, SimHash, Sketcher, SuperMinHash, variance,
@@ -98,81 +98,81 @@ impl SketchKind {
 
     /// The name in a pipeline file.
     pub fn name(self) -> &'static str {
-        self.traits().name
+        self.properties().name
     }
 
     /// The similarity that such sketches estimate; approximately, for sectional sketches.
     pub fn measure(self) -> Measure {
-        self.traits().measure
+        self.properties().measure
     }
 
     /// Properties of all sketches of this kind. Only this function and [`SketchParams::sketcher`] match on
     /// the kind.
-    fn traits(self) -> Traits {
-        use Layout::{Angles, Bins, Parities, Planes, Runs, Values};
+    fn properties(self) -> KindProperties {
         use Measure::{Cosine, Jaccard, WeightedJaccard};
-        let alpha: Spread = Spread::Times(variance::alpha);
+        use SketchLayout::{Angles, Bins, Parities, Planes, Runs, Values};
+        let alpha: VarianceLaw = VarianceLaw::Times(variance::alpha);
         let (name, measure, layout, is_concentrated, spread) = match self {
             Self::Fss => ("fss", Jaccard, Planes, true, alpha),
-            Self::MinHash => ("minhash", Jaccard, Planes, true, Spread::Independent),
+            Self::MinHash => ("minhash", Jaccard, Planes, true, VarianceLaw::Independent),
             // Bins are copied, so the number of agreeing places varies more.
             Self::Oph => {
                 let densified = |size, union| variance::densified_alpha(union, size);
-                ("oph", Jaccard, Planes, false, Spread::Times(densified))
+                ("oph", Jaccard, Planes, false, VarianceLaw::Times(densified))
             }
             Self::OphOriginal => {
                 let bins: fn(&SketchParams, f64, usize) -> f64 =
                     |of, similarity, union| variance::one_permutation(similarity, union, of.size, of.bits);
-                ("oph-original", Jaccard, Bins, false, Spread::Own(bins))
+                ("oph-original", Jaccard, Bins, false, VarianceLaw::Own(bins))
             }
             Self::SuperMinHash => ("superminhash", Jaccard, Planes, true, alpha),
             Self::BottomK => {
                 let values: fn(&SketchParams, f64, usize) -> f64 =
                     |of, similarity, union| variance::bottom_k(similarity, union, of.size);
-                ("bottom-k", Jaccard, Values, false, Spread::Own(values))
+                ("bottom-k", Jaccard, Values, false, VarianceLaw::Own(values))
             }
             Self::MinMax => {
                 let pairs = |size, union| variance::min_max_alpha(union, size);
-                ("min-max", Jaccard, Planes, true, Spread::Times(pairs))
+                ("min-max", Jaccard, Planes, true, VarianceLaw::Times(pairs))
             }
             // Places exist only in the difference of two sketches.
             Self::Odd => ("odd", Jaccard, Parities, false, alpha),
-            Self::Connected { run } => ("connected", Jaccard, Runs(run), true, Spread::Independent),
+            Self::Connected { run } => ("connected", Jaccard, Runs(run), true, VarianceLaw::Independent),
             // Estimates another similarity than Jaccard.
             Self::Sectional { base, .. } => {
                 let spread = match base {
                     SectionBase::Fss => alpha,
-                    SectionBase::MinHash => Spread::Independent,
+                    SectionBase::MinHash => VarianceLaw::Independent,
                 };
                 ("sectional", Jaccard, Planes, false, spread)
             }
-            Self::Dart => ("dart", WeightedJaccard, Planes, true, Spread::Independent),
-            Self::Icws => ("icws", WeightedJaccard, Planes, true, Spread::Independent),
-            Self::Cws => ("cws", WeightedJaccard, Planes, true, Spread::Independent),
-            Self::Rejection { .. } => ("rejection", WeightedJaccard, Planes, true, Spread::Independent),
+            Self::Dart => ("dart", WeightedJaccard, Planes, true, VarianceLaw::Independent),
+            Self::Icws => ("icws", WeightedJaccard, Planes, true, VarianceLaw::Independent),
+            Self::Cws => ("cws", WeightedJaccard, Planes, true, VarianceLaw::Independent),
+            Self::Rejection { .. } => ("rejection", WeightedJaccard, Planes, true, VarianceLaw::Independent),
             // The law holds for many features of similar weight.
-            Self::SimHash => ("simhash", Cosine, Angles, false, Spread::Independent),
+            Self::SimHash => ("simhash", Cosine, Angles, false, VarianceLaw::Independent),
         };
-        Traits { name, measure, layout, is_concentrated, spread }
+        KindProperties { name, measure, layout, is_concentrated, spread }
     }
 }
 
 /// Properties of all sketches of a kind.
-struct Traits {
+struct KindProperties {
     /// The name in a pipeline file.
     name: &'static str,
     /// The estimated similarity.
     measure: Measure,
     /// The content of the words.
-    layout: Layout,
+    layout: SketchLayout,
     /// See [`SketchParams::is_concentrated`].
     is_concentrated: bool,
     /// The variance of estimates.
-    spread: Spread,
+    spread: VarianceLaw,
 }
 
 /// The content of the words of a sketch.
-enum Layout {
+enum SketchLayout {
     /// Components: bit planes, or words.
     Planes,
     /// Runs of this many components: bit planes, or words.
@@ -188,7 +188,7 @@ enum Layout {
 }
 
 /// The variance of estimates.
-enum Spread {
+enum VarianceLaw {
     /// That of independent places.
     Independent,
     /// That of independent components, times a function of K and of the number of features of both texts
@@ -338,8 +338,8 @@ impl SketchParams {
     /// The shape of a sketch that is compared place by place, that is, whose places are exchangeable; `None`
     /// if it is compared as a whole.
     pub fn shape(&self) -> Option<Shape> {
-        match self.kind.traits().layout {
-            Layout::Parities => {
+        match self.kind.properties().layout {
+            SketchLayout::Parities => {
                 Some(Shape { size: self.size * self.bits, bits: 1, agreement: Agreement::Odd(self.bits) })
             }
             _ => self.planes().filter(|_| self.wide == 0),
@@ -349,15 +349,15 @@ impl SketchParams {
     /// The shape of the bit planes at the start of a sketch, from which bands can be cut; `None` if it has
     /// none.
     pub fn planes(&self) -> Option<Shape> {
-        match self.kind.traits().layout {
-            Layout::Values | Layout::Parities | Layout::Bins => None,
-            Layout::Planes => Some(Shape::components(self.size, self.bits)),
-            Layout::Runs(length) => Some(Shape {
+        match self.kind.properties().layout {
+            SketchLayout::Values | SketchLayout::Parities | SketchLayout::Bins => None,
+            SketchLayout::Planes => Some(Shape::components(self.size, self.bits)),
+            SketchLayout::Runs(length) => Some(Shape {
                 size: self.size / length,
                 bits: self.bits * length,
                 agreement: Agreement::Run { bits: self.bits, length },
             }),
-            Layout::Angles => Some(Shape { size: self.size, bits: 1, agreement: Agreement::Angle }),
+            SketchLayout::Angles => Some(Shape { size: self.size, bits: 1, agreement: Agreement::Angle }),
         }
     }
 
@@ -365,27 +365,29 @@ impl SketchParams {
     /// one Jaccard similarity. Early decisions of the filter need this to guarantee bounds on the true
     /// similarity.
     pub fn is_concentrated(&self) -> bool {
-        self.kind.traits().is_concentrated
+        self.kind.properties().is_concentrated
     }
 
     /// Words of a sketch.
     pub fn words(&self) -> usize {
-        match self.kind.traits().layout {
-            Layout::Values => self.size,
-            Layout::Parities => (self.size * self.bits).div_ceil(64),
-            Layout::Bins => (self.bits + 1) * self.size.div_ceil(64),
-            Layout::Planes if self.wide > 0 => self.cuts().iter().map(Cut::words).sum(),
-            Layout::Planes | Layout::Runs(_) | Layout::Angles => self.planes().map_or(0, |all| all.words()),
+        match self.kind.properties().layout {
+            SketchLayout::Values => self.size,
+            SketchLayout::Parities => (self.size * self.bits).div_ceil(64),
+            SketchLayout::Bins => (self.bits + 1) * self.size.div_ceil(64),
+            SketchLayout::Planes if self.wide > 0 => self.cuts().iter().map(Cut::words).sum(),
+            SketchLayout::Planes | SketchLayout::Runs(_) | SketchLayout::Angles => {
+                self.planes().map_or(0, |all| all.words())
+            }
         }
     }
 
     /// The estimator for two such sketches.
     pub fn estimator(&self) -> Arc<dyn Estimator> {
         let (size, bits) = (self.size, self.bits);
-        match (self.kind.traits().layout, self.shape()) {
-            (Layout::Values, _) => Arc::new(Sample { size }),
-            (Layout::Bins, _) => Arc::new(Original { size, bits }),
-            (_, Some(shape)) => Arc::new(Matches::new(shape)),
+        match (self.kind.properties().layout, self.shape()) {
+            (SketchLayout::Values, _) => Arc::new(BottomKEstimator { size }),
+            (SketchLayout::Bins, _) => Arc::new(OphOriginalEstimator { size, bits }),
+            (_, Some(shape)) => Arc::new(PlaceEstimator::new(shape)),
             (_, None) => Arc::new(self.mixed()),
         }
     }
@@ -394,10 +396,10 @@ impl SketchParams {
     /// `None` if it is not known. For a sectional sketch it is the variance with regard to *its* similarity.
     pub fn variance(&self, similarity: f64, union: usize) -> Option<f64> {
         let (size, bits) = (self.size, self.bits);
-        let (alpha, is_independent) = match self.kind.traits().spread {
-            Spread::Independent => (1.0, true),
-            Spread::Times(alpha) => (alpha(size, union), false),
-            Spread::Own(variance) => return Some(variance(self, similarity, union)),
+        let (alpha, is_independent) = match self.kind.properties().spread {
+            VarianceLaw::Independent => (1.0, true),
+            VarianceLaw::Times(alpha) => (alpha(size, union), false),
+            VarianceLaw::Own(variance) => return Some(variance(self, similarity, union)),
         };
         match self.shape() {
             Some(Shape { agreement: Agreement::Bits(_), .. }) => {
@@ -413,9 +415,9 @@ impl SketchParams {
     }
 
     /// The components by width.
-    fn mixed(&self) -> Mixed {
-        let narrow = Part { size: self.size - self.wide, bits: self.bits };
-        Mixed([narrow, Part { size: self.wide, bits: 2 * self.bits }])
+    fn mixed(&self) -> TwoWidths {
+        let narrow = WidthGroup { size: self.size - self.wide, bits: self.bits };
+        TwoWidths([narrow, WidthGroup { size: self.wide, bits: 2 * self.bits }])
     }
 
     /// Makes the sketcher.
@@ -447,10 +449,10 @@ impl SketchParams {
 
     /// How components are cut into planes.
     fn cuts(&self) -> Vec<Cut> {
-        match self.kind.traits().layout {
+        match self.kind.properties().layout {
             // The components of a place are `places` apart; the law does not depend on which components make
             // a run.
-            Layout::Runs(length) => {
+            SketchLayout::Runs(length) => {
                 let places = self.size / length;
                 let cut = |i| Cut {
                     components: i * places..(i + 1) * places,

@@ -213,7 +213,7 @@ mod tests {
 
     /// A component is one of the base's own sketch, with the section of its feature.
     #[test]
-    fn a_section_is_attached_to_what_is_sampled() {
+    fn section_is_attached_to_the_sampled_feature() {
         let ids: Vec<u64> = (0..90).map(mix).collect();
         let mut minima = vec![0; 64];
         MinHash::new(64, 8).components(Features::set(&ids), &mut minima);
@@ -231,7 +231,7 @@ mod tests {
     /// 1 2 3 4 in two sections: against itself, with its halves swapped, with two of four features moved, with
     /// a repeat, and against a text without common features.
     #[test]
-    fn alignment_is_the_share_that_stays() {
+    fn alignment_is_the_share_in_equal_sections() {
         let a = [1, 2, 3, 4];
         let shares = [&a[..], &[3, 4, 1, 2], &[1, 3, 2, 4, 5, 6, 7, 8], &[1, 2, 1, 3, 4], &[9]]
             .map(|b| alignment(&a, b, 2));
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_that_change_places_have_nothing_in_common() {
+    fn swapped_halves_have_no_equal_component() {
         let ids: Vec<u64> = (0..100).map(mix).collect();
         let turned = [&ids[50..], &ids[..50]].concat();
         for mode in [SectionMode::Attach, SectionMode::Pair] {

@@ -20,7 +20,7 @@
 //! which leaves ties open.
 
 use super::draws::power_of_two;
-use super::kernel::votes::{self, Tally};
+use super::kernel::votes::{self, TallyFn};
 use super::{Sketcher, kernel, weighted};
 use crate::hash::mix;
 use crate::text::Features;
@@ -35,7 +35,7 @@ pub struct SimHash {
     ids: Vec<u64>,
     hashes: Vec<u64>,
     votes: Vec<i64>,
-    tally: Tally,
+    tally: TallyFn,
 }
 
 impl SimHash {
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn engines_agree() {
-        let tallies = [votes::tally as Tally, kernel::tally()];
+        let tallies = [votes::tally as TallyFn, kernel::tally()];
         for n in [0, 1, 2, 31, 500] {
             let hashes: Vec<_> = (0..n).map(mix).collect();
             let votes: Vec<i64> = (1..=1000).take(hashes.len()).map(|i| i * i + 1).collect();

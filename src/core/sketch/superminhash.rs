@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_are_told_apart_when_the_features_are_counted_out() {
+    fn feature_number_overflow_resets_the_order() {
         let ids: Vec<u64> = (0..30).map(mix).collect();
         let mut sampler = SuperMinHash::new(32, 2);
         let expected = components(&mut sampler, &ids, 32);

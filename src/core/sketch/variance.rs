@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn of_one_feature_nothing_varies() {
+    fn one_feature_has_no_variance() {
         for of in [alpha(100, 1), densified_alpha(1, 100), one_permutation(0.5, 1, 100, 1)] {
             near(of, 0.0, 1e-15);
         }

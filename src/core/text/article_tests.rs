@@ -116,7 +116,7 @@ fn pairs(html: Html, pages: &[(usize, String)]) -> (usize, usize) {
 }
 
 #[test]
-fn an_article_is_the_text_of_its_page_and_of_no_other() {
+fn articles_pair_equal_texts_only() {
     let mut pages = Vec::new();
     for site in 0..5 {
         for number in 0..TEXTS {

@@ -39,14 +39,14 @@ impl Html {
 
 /// Reads parts by one rule; reuses its buffers.
 #[derive(Debug)]
-pub(super) enum Reader {
+pub(super) enum PageReader {
     None,
     Text(Box<Extractor>),
     #[cfg(feature = "article")]
     Article(Box<ArticleFinder>),
 }
 
-impl Reader {
+impl PageReader {
     /// # Panics
     /// If the rule is [`Html::Article`] and the crate is built without the feature `article`.
     pub(super) fn new(rule: Html) -> Self {
@@ -82,7 +82,7 @@ pub fn readable<'t>(text: &'t str, rules: &TextRules) -> Cow<'t, str> {
     if rules.html == Html::None || !rules.parts(text).any(is_page) {
         return text.into();
     }
-    let mut reader = Reader::new(rules.html);
+    let mut reader = PageReader::new(rules.html);
     let mut parts = rules.parts(text);
     let mut whole = reader.read(parts.next().unwrap_or_default()).to_owned();
     for part in parts {
@@ -124,7 +124,7 @@ mod tests {
     /// Tokens, shingles, features, terms and passages of a page equal those of its readable text under
     /// [`Html::None`].
     #[test]
-    fn all_is_made_of_what_is_read() {
+    fn page_equals_its_readable_text() {
         let (by, as_it_stands) = (rules(Html::Text), rules(Html::None));
         let read = readable(PAGE, &by);
         assert_eq!(tokens(PAGE, &by), tokens(&read, &as_it_stands));
@@ -158,7 +158,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 2000, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
         #[test]
-        fn what_is_no_page_is_untouched(text in "(<[a-z!]{0,3}|&lt;|[<>&;\\-]|html|近似|ไทย|\\PC| ){0,20}") {
+        fn other_texts_are_unchanged(text in "(<[a-z!]{0,3}|&lt;|[<>&;\\-]|html|近似|ไทย|\\PC| ){0,20}") {
             prop_assume!(!is_page(&text));
             let (by, as_it_stands) = (rules(Html::Text), rules(Html::None));
             prop_assert_eq!(readable(&text, &by), &*text);

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_what_it_was_given() {
+    fn holders_are_looked_up() {
         for features in [0, 1, 2, 15, 16, 17, 1000, 5000] {
             let holders = |i: u64| u32::try_from(1 + i % 7).unwrap();
             let table = IdfTable::new(10, (0..features).map(|i| (mix(i), holders(i))));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fingerprint_covers_all_and_knows_no_order() {
+    fn fingerprint_covers_all_entries_in_any_order() {
         let table = |documents, entries: &[(u64, u32)]| {
             IdfTable::new(documents, entries.iter().copied()).fingerprint()
         };

@@ -31,7 +31,7 @@ const LONGEST_LINE: u64 = 1 << 20;
 
 /// The first line.
 #[derive(Serialize, Deserialize)]
-struct Header {
+struct IdfHeader {
     dupflow_idf: u64,
     documents: u64,
     features: u64,
@@ -82,11 +82,11 @@ impl IdfTable {
     /// # Errors
     /// Those of `out`.
     pub fn write(&self, rules: &TextRules, out: &mut impl Write) -> io::Result<()> {
-        let header = Header {
+        let header = IdfHeader {
             dupflow_idf: VERSION,
             documents: self.documents(),
             features: self.len() as u64,
-            rules: said(rules),
+            rules: feature_rules(rules),
         };
         serde_json::to_writer(&mut *out, &header)?;
         out.write_all(b"\n")?;
@@ -101,14 +101,15 @@ impl IdfTable {
     pub fn read(rules: &TextRules, mut file: impl BufRead) -> Result<Self, IdfError> {
         let mut first = String::new();
         io::Read::take(&mut file, LONGEST_LINE).read_line(&mut first)?;
-        let header: Header = serde_json::from_str(&first).map_err(|_| IdfError::Header(beginning(&first)))?;
+        let header: IdfHeader =
+            serde_json::from_str(&first).map_err(|_| IdfError::Header(beginning(&first)))?;
         if header.dupflow_idf != VERSION {
             return Err(IdfError::Version(header.dupflow_idf));
         }
         let mut there = header.rules;
         // Tables written before `marks` could be chosen.
         there.entry("marks").or_insert_with(|| Marks::Split.name().into());
-        let differences = differences(&there, &said(rules));
+        let differences = differences(&there, &feature_rules(rules));
         if !differences.is_empty() {
             return Err(IdfError::Rules(differences));
         }
@@ -137,7 +138,7 @@ fn beginning(line: &str) -> String {
 }
 
 /// The rules that decide features. Weights, also those of fields, do not, and are set to their defaults.
-fn said(rules: &TextRules) -> Map<String, Value> {
+fn feature_rules(rules: &TextRules) -> Map<String, Value> {
     let one = |field: &Field| Field { weight: 1, ..field.clone() };
     let fields = rules.fields.iter().map(one).collect();
     let rules = TextRules { fields, weights: Weights::Unit, ..rules.clone() };
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_told_by_their_names() {
+    fn fields_are_compared_by_name() {
         let rules = |name: &str, weight| TextRules {
             fields: vec![Field { name: name.to_owned(), weight }],
             ..TextRules::default()
@@ -212,7 +213,7 @@ mod tests {
 
     /// Also for a table that was written before `marks` was in the header: its words were split.
     #[test]
-    fn a_table_of_split_words_is_none_of_whole_ones() {
+    fn table_of_split_words_is_rejected_for_whole_words() {
         let split = TextRules { marks: Marks::Split, ..TextRules::default() };
         let file = written(&IdfTable::new(3, [(1, 3)]), &split);
         let old = file.replace("\"marks\":\"split\",", "");
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_table_of_these_rules() {
+    fn other_files_and_rules_are_rejected() {
         let rules = TextRules::default();
         let file = written(&IdfTable::new(3, [(1, 3), (2, 1)]), &rules);
         let refused =
@@ -251,8 +252,8 @@ mod tests {
         for (from, to) in
             [("2\t1", "2\t0"), ("2\t1", "1\t1"), ("2\t1", "2 1"), ("0002\t", "002\t"), ("\t1", "\t-1")]
         {
-            let said = refused(&rules, &file.replace(from, to));
-            assert!(said.starts_with("line 3: found \"0"), "{said}");
+            let message = refused(&rules, &file.replace(from, to));
+            assert!(message.starts_with("line 3: found \"0"), "{message}");
         }
     }
 }

@@ -13,7 +13,7 @@
 use super::unicode::{Class, Classes};
 
 /// Writes one text. The value lives on the stack during the pass, so that its fields are held in registers.
-pub(super) struct Writer<'a> {
+pub(super) struct LowercaseWriter<'a> {
     classes: Classes,
     bytes: &'a mut [u8],
     /// Bit `i % 64` of word `i / 64` is 1 if byte i is inside a token. Bits from `len` to the end of the word
@@ -24,15 +24,15 @@ pub(super) struct Writer<'a> {
     has_parts: bool,
 }
 
-/// Result of [`Writer::write`].
-pub(super) struct Written {
+/// Result of [`LowercaseWriter::write`].
+pub(super) struct LowercaseResult {
     /// Length of the lowercased text in bytes.
     pub(super) len: usize,
     /// Whether any character is a token of its own by the rule, that is, belongs to a script without spaces.
     pub(super) has_parts: bool,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> LowercaseWriter<'a> {
     /// `bytes` must have room for twice the text and [`SLACK`](super::tokenize::SLACK); `inside` for a bit
     /// for each of them and one more word.
     #[inline(always)]
@@ -43,7 +43,7 @@ impl<'a> Writer<'a> {
 
     /// Writes the text.
     #[inline(always)]
-    pub(super) fn write(mut self, text: &str) -> Written {
+    pub(super) fn write(mut self, text: &str) -> LowercaseResult {
         let mut rest = text;
         while !rest.is_empty() {
             let done = if begins_with_ascii(rest) {
@@ -53,7 +53,7 @@ impl<'a> Writer<'a> {
             };
             rest = &rest[done..];
         }
-        Written { len: self.len, has_parts: self.has_parts }
+        LowercaseResult { len: self.len, has_parts: self.has_parts }
     }
 
     /// Appends up to 64 ASCII characters from the start of `rest`, which starts with at least one; returns

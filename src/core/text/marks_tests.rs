@@ -11,7 +11,7 @@ use crate::hash;
 /// The class of a character by the rule. Test characters are drawn with their class, so that the reference
 /// needs no table.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
+enum CharKind {
     /// Alphanumeric, outside the scripts without spaces.
     Word,
     /// Mn or Mc, not alphanumeric, no variation selector.
@@ -22,18 +22,18 @@ enum Kind {
     Other,
 }
 
-const KINDS: [(Kind, &str); 5] = [
-    (Kind::Word, "abZ7éÉΣσİßक\u{93f}ம가ب𐐀𝒳"),
-    (Kind::Mark, "\u{301}\u{323}\u{94d}\u{bcd}\u{d4d}\u{591}\u{1b44}\u{1d167}"),
-    (Kind::Joiner, "\u{200c}\u{200d}"),
-    (Kind::Spaceless, "漢かクกໜ\u{20000}"),
-    (Kind::Other, " .-_\u{fe0f}\u{20e3}\u{200b}\u{e0100}😀"),
+const KINDS: [(CharKind, &str); 5] = [
+    (CharKind::Word, "abZ7éÉΣσİßक\u{93f}ம가ب𐐀𝒳"),
+    (CharKind::Mark, "\u{301}\u{323}\u{94d}\u{bcd}\u{d4d}\u{591}\u{1b44}\u{1d167}"),
+    (CharKind::Joiner, "\u{200c}\u{200d}"),
+    (CharKind::Spaceless, "漢かクกໜ\u{20000}"),
+    (CharKind::Other, " .-_\u{fe0f}\u{20e3}\u{200b}\u{e0100}😀"),
 ];
 
-type Drawn = Vec<(Kind, char)>;
+type Drawn = Vec<(CharKind, char)>;
 
 fn drawn() -> impl Strategy<Value = Drawn> {
-    let one = |(kind, chars): (Kind, &str)| {
+    let one = |(kind, chars): (CharKind, &str)| {
         let chars: Vec<char> = chars.chars().collect();
         prop::sample::select(chars).prop_map(move |c| (kind, c)).boxed()
     };
@@ -41,7 +41,7 @@ fn drawn() -> impl Strategy<Value = Drawn> {
     let any = prop_oneof![5 => word.clone(), 4 => mark, 3 => joiner, 1 => spaceless, 1 => other];
     // Stretches of ASCII, which are read in blocks.
     let ascii = prop_oneof![Just(7), Just(8), Just(9), Just(64), Just(65)]
-        .prop_map(|count| vec![(Kind::Word, 'q'); count]);
+        .prop_map(|count| vec![(CharKind::Word, 'q'); count]);
     let piece = prop_oneof![6 => prop::collection::vec(any, 1..6), 1 => ascii];
     prop::collection::vec(piece, 0..20).prop_map(|pieces| pieces.concat())
 }
@@ -50,7 +50,7 @@ fn drawn() -> impl Strategy<Value = Drawn> {
 fn expected(text: &Drawn, spaceless: Spaceless, marks: Marks) -> Vec<String> {
     let runs = spaceless == Spaceless::Run;
     let kind = |at: usize| match text.get(at).map(|(kind, _)| *kind) {
-        Some(Kind::Mark | Kind::Joiner) if marks == Marks::Split => Some(Kind::Other),
+        Some(CharKind::Mark | CharKind::Joiner) if marks == Marks::Split => Some(CharKind::Other),
         kind => kind,
     };
     let mut tokens = Vec::new();
@@ -58,24 +58,24 @@ fn expected(text: &Drawn, spaceless: Spaceless, marks: Marks) -> Vec<String> {
     while let Some(begins) = kind(first) {
         let mut end = first + 1;
         match begins {
-            Kind::Spaceless if !runs => {}
-            Kind::Word | Kind::Spaceless => loop {
-                let is_behind_word = kind(end - 1) != Some(Kind::Spaceless);
+            CharKind::Spaceless if !runs => {}
+            CharKind::Word | CharKind::Spaceless => loop {
+                let is_behind_word = kind(end - 1) != Some(CharKind::Spaceless);
                 let goes_on = match kind(end) {
-                    Some(Kind::Word) => true,
-                    Some(Kind::Spaceless) => runs,
-                    Some(Kind::Mark) => is_behind_word,
-                    Some(Kind::Joiner) => {
-                        is_behind_word && matches!(kind(end + 1), Some(Kind::Word | Kind::Mark))
+                    Some(CharKind::Word) => true,
+                    Some(CharKind::Spaceless) => runs,
+                    Some(CharKind::Mark) => is_behind_word,
+                    Some(CharKind::Joiner) => {
+                        is_behind_word && matches!(kind(end + 1), Some(CharKind::Word | CharKind::Mark))
                     }
-                    Some(Kind::Other) | None => false,
+                    Some(CharKind::Other) | None => false,
                 };
                 if !goes_on {
                     break;
                 }
                 end += 1;
             },
-            Kind::Mark | Kind::Joiner | Kind::Other => {
+            CharKind::Mark | CharKind::Joiner | CharKind::Other => {
                 first += 1;
                 continue;
             }
@@ -101,7 +101,7 @@ proptest! {
                 let rules = TextRules { shingle: Shingle::Words(1), spaceless, marks, ..TextRules::default() };
                 let expected = expected(&text, spaceless, marks);
                 prop_assert_eq!(&tokens(&typed, &rules), &expected, "{:?} {:?}", typed, rules);
-                let units = Units::of(&typed, &rules).units;
+                let units = Units::new(&typed, &rules).units;
                 let at = units.iter().map(|unit| typed[unit.bytes.clone()].to_lowercase());
                 prop_assert!(at.eq(expected.iter().cloned()), "{:?} {:?}", typed, rules);
                 let mut fast = Featurizer::new(rules.clone());
@@ -120,7 +120,7 @@ fn words(size: usize) -> TextRules {
 
 /// The test has to end in reasonable time: quadratic work on a million characters would not.
 #[test]
-fn texts_made_to_be_hard() {
+fn adversarial_texts_take_linear_time() {
     const LONG: usize = 1_000_000;
     let marks = "\u{301}".repeat(LONG);
     for (text, count) in [
@@ -168,7 +168,7 @@ fn sigma_in_a_word_with_marks() {
 }
 
 #[test]
-fn rules_that_stand_before_and_behind() {
+fn marks_with_the_other_rules() {
     // Composed or not, a letter with its accent is one text under NFC, and both are whole words without
     // normalization.
     let nfc = TextRules { normalize: Normalize::Nfc, ..words(1) };
@@ -178,7 +178,7 @@ fn rules_that_stand_before_and_behind() {
     let stop_words = vec!["में".to_owned()];
     assert_eq!(tokens("हिन्दी में लिखें", &TextRules { stop_words, ..words(1) }), ["हिन्दी", "लिखें"]);
     // Stems are of whole words. A word with a character outside the alphabet is not stemmed.
-    let stem = Stem::Of(Language::English);
+    let stem = Stem::Language(Language::English);
     assert_eq!(tokens("cafe\u{301}s running", &TextRules { stem, ..words(1) }), ["cafe\u{301}s", "run"]);
     // A mark is one character of a shingle of characters.
     let chars = TextRules { shingle: Shingle::Chars(3), ..TextRules::default() };
@@ -191,7 +191,7 @@ fn rules_that_stand_before_and_behind() {
 #[test]
 fn passages_hold_whole_words() {
     let found = common_passages("एक हिन्दी पाठ, x", "y हिन्दी पाठ एक", &words(2));
-    let shown = |pieces: &[Piece<'_>]| -> Vec<String> {
+    let shown = |pieces: &[TextPiece<'_>]| -> Vec<String> {
         let in_common = pieces.iter().filter(|piece| piece.passage.is_some());
         in_common.map(|piece| piece.text.to_owned()).collect()
     };

@@ -46,7 +46,7 @@ impl Measure {
     }
 
     /// The similarity of two texts.
-    pub fn of(self, x: Features<'_>, y: Features<'_>) -> f64 {
+    pub fn similarity(self, x: Features<'_>, y: Features<'_>) -> f64 {
         match self {
             Self::Jaccard => jaccard(x, y),
             Self::WeightedJaccard => weighted_jaccard(x, y),
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::float_cmp, reason = "exactly 0 or 1")]
-    fn nothing_is_like_nothing_and_nothing_else() {
+    fn empty_texts_equal_only_each_other() {
         let (none, some) = (features(&[], &[]), features(&[7], &[0.1]));
         for measure in [jaccard, weighted_jaccard, cosine, containment, probability_jaccard] {
             assert_eq!([measure(none, none), measure(none, some), measure(some, none)], [1.0, 0.0, 0.0]);
@@ -213,8 +213,8 @@ mod tests {
             let ((i, v), (j, w)) = (list(seed, 12), list(seed ^ 0xff00, 12));
             let (x, y) = (features(&i, &v), features(&j, &w));
             for measure in [Measure::Jaccard, Measure::WeightedJaccard, Measure::Cosine] {
-                assert_eq!(measure.of(x, y).to_bits(), measure.of(y, x).to_bits());
-                assert_eq!(measure.of(x, x).to_bits(), 1.0_f64.to_bits());
+                assert_eq!(measure.similarity(x, y).to_bits(), measure.similarity(y, x).to_bits());
+                assert_eq!(measure.similarity(x, x).to_bits(), 1.0_f64.to_bits());
             }
             assert!((probability_jaccard(x, x) - 1.0).abs() < 1e-12);
         }

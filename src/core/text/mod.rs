@@ -62,14 +62,14 @@ pub use fields::Field;
 pub use html::{Html, readable};
 pub use idf::{IdfForm, IdfTable};
 pub use idf_file::IdfError;
-pub use passages::{Passages, Piece, common_passages};
+pub use passages::{Passages, TextPiece, common_passages};
 pub use plain::{shingles, tokens};
 pub use stem::{Language, Stem};
 pub use terms::{Terms, TermsRef};
 pub use weights::{Growth, Idf, Weigher, Weights};
 
 use normalize::normalized;
-use shingle::{Long, Parts, Roll, Short};
+use shingle::{LongRoll, Roll, ShortRoll, WeightedRoll};
 use stem::Stemmer;
 use stop::StopWords;
 use terms::TermCounter;
@@ -277,14 +277,14 @@ impl<'a> Features<'a> {
 #[derive(Debug)]
 pub struct Featurizer {
     rules: TextRules,
-    reader: html::Reader,
+    reader: html::PageReader,
     stop_words: StopWords,
     stemmer: Option<Stemmer>,
     normalized: String,
     lowered: Lowered,
     joined: Vec<u8>,
     /// Roller for texts with parts of words.
-    parts: Parts,
+    parts: WeightedRoll,
     /// Features of the last text, or of the last part of a text with fields.
     features: Vec<u64>,
     /// Features of all parts of the last text, if the rules have fields.
@@ -305,13 +305,13 @@ impl Featurizer {
         let has_words = matches!(rules.shingle, Shingle::Words(_));
         assert!(has_words || rules.stem == Stem::None, "shingles of characters are of whole words");
         Self {
-            reader: html::Reader::new(rules.html),
+            reader: html::PageReader::new(rules.html),
             stop_words: StopWords::new(&rules.stop_words),
             stemmer: Stemmer::new(rules.stem),
             normalized: String::new(),
             lowered: Lowered::new(rules.spaceless, rules.marks),
             joined: Vec::new(),
-            parts: Parts::new(size),
+            parts: WeightedRoll::new(size),
             features: Vec::new(),
             together: Vec::new(),
             counter: TermCounter::default(),
@@ -363,10 +363,10 @@ impl Featurizer {
         self.features.clear();
         match self.rules.shingle {
             Shingle::Words(_) if self.lowered.has_parts() => self.words_of_parts(),
-            Shingle::Words(1) => self.words(1, Short::<1>::new()),
-            Shingle::Words(2) => self.words(2, Short::<2>::new()),
-            Shingle::Words(3) => self.words(3, Short::<3>::new()),
-            Shingle::Words(size) => self.words(size, Long::new(size)),
+            Shingle::Words(1) => self.words(1, ShortRoll::<1>::new()),
+            Shingle::Words(2) => self.words(2, ShortRoll::<2>::new()),
+            Shingle::Words(3) => self.words(3, ShortRoll::<3>::new()),
+            Shingle::Words(size) => self.words(size, LongRoll::new(size)),
             Shingle::Chars(size) => self.chars(size),
         }
     }

@@ -1,7 +1,7 @@
 //! Common passages: the stretches that two texts share, and which stretches of one correspond to which of the
 //! other.
 //!
-//! Two texts and the [`TextRules`] of a pipeline -> both texts cut into [`Piece`]s, where shared pieces have
+//! Two texts and the [`TextRules`] of a pipeline -> both texts cut into [`TextPiece`]s, where shared pieces have
 //! the number of their passage; and the share of each text that is in common.
 //!
 //! The rule: a token (for shingles of characters, a character) is *in common* if it is in a shingle that the
@@ -45,7 +45,7 @@ const PLACES: usize = 8;
 
 /// A stretch of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Piece<'t> {
+pub struct TextPiece<'t> {
     /// The original text of the stretch.
     pub text: &'t str,
     /// The number of the passage; `None` if the stretch is not in common.
@@ -56,9 +56,9 @@ pub struct Piece<'t> {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Passages<'t> {
     /// The first text.
-    pub a: Vec<Piece<'t>>,
+    pub a: Vec<TextPiece<'t>>,
     /// The second text.
-    pub b: Vec<Piece<'t>>,
+    pub b: Vec<TextPiece<'t>>,
     /// The share of the first text's tokens that are in common, from 0 to 1 inclusive. For a text without
     /// tokens: 1 if the other text has none either, else 0.
     pub shared_a: f64,
@@ -68,7 +68,7 @@ pub struct Passages<'t> {
 
 /// The common passages of two texts under these rules.
 pub fn common_passages<'t>(a: &'t str, b: &'t str, rules: &TextRules) -> Passages<'t> {
-    let (of_a, of_b) = (Units::of(a, rules), Units::of(b, rules));
+    let (of_a, of_b) = (Units::new(a, rules), Units::new(b, rules));
     let (marks_a, marks_b) = marks(&of_a, &of_b);
     let both_empty = marks_a.is_empty() && marks_b.is_empty();
     let (mut a, mut b) = (pieces(a, &of_a.units, &marks_a), pieces(b, &of_b.units, &marks_b));
@@ -77,9 +77,9 @@ pub fn common_passages<'t>(a: &'t str, b: &'t str, rules: &TextRules) -> Passage
 }
 
 /// For each unit the number of its passage, if it is in common.
-type Marks = Vec<Option<usize>>;
+type PassageNumbers = Vec<Option<usize>>;
 
-fn marks(a: &Units, b: &Units) -> (Marks, Marks) {
+fn marks(a: &Units, b: &Units) -> (PassageNumbers, PassageNumbers) {
     let (mut of_a, mut of_b) = (vec![None; a.units.len()], vec![None; b.units.len()]);
     let mut count = 0;
     for run in runs(b, a) {
@@ -102,7 +102,7 @@ fn marks(a: &Units, b: &Units) -> (Marks, Marks) {
 
 /// Renumbers passages in the order of the first text. A passage may have no piece in one text, if it consists
 /// only of characters that lowercasing or joining adds; it loses its number in the other text.
-fn number(a: &mut [Piece<'_>], b: &mut [Piece<'_>]) {
+fn number(a: &mut [TextPiece<'_>], b: &mut [TextPiece<'_>]) {
     let in_b: BTreeSet<usize> = b.iter().filter_map(|piece| piece.passage).collect();
     let mut order = BTreeMap::new();
     for piece in a {
@@ -116,7 +116,7 @@ fn number(a: &mut [Piece<'_>], b: &mut [Piece<'_>]) {
 }
 
 /// A run of equal units in two texts.
-struct Run {
+struct CommonRun {
     here: usize,
     there: usize,
     len: usize,
@@ -126,7 +126,7 @@ struct Run {
 
 /// Runs that cover, in order and without overlap, all units of `here` that are in a window that `there` has
 /// too.
-fn runs(here: &Units, there: &Units) -> Vec<Run> {
+fn runs(here: &Units, there: &Units) -> Vec<CommonRun> {
     let (hashes, places) = (hashes(here), sorted(there));
     let (mut found, mut covered, mut expected) = (Vec::new(), 0, 0);
     for (window, &hash) in here.windows.iter().zip(&hashes) {
@@ -134,11 +134,11 @@ fn runs(here: &Units, there: &Units) -> Vec<Run> {
             continue;
         }
         let overlap = covered.saturating_sub(window.start);
-        let mut best = Run { here: window.start, there: 0, len: 0, overlap };
+        let mut best = CommonRun { here: window.start, there: 0, len: 0, overlap };
         for place in near(&places, hash, expected - overlap.min(expected)) {
             let len = agree(here, window.start, there, place);
             if len > best.len {
-                best = Run { there: place, len, ..best };
+                best = CommonRun { there: place, len, ..best };
             }
         }
         if best.len < window.len() {
@@ -148,7 +148,7 @@ fn runs(here: &Units, there: &Units) -> Vec<Run> {
         let whole = here.windows.partition_point(|other| other.end <= best.here + best.len);
         best.len = here.windows[whole - 1].end - best.here;
         (covered, expected) = (best.here + best.len, best.there + best.len);
-        found.push(Run {
+        found.push(CommonRun {
             here: best.here + overlap,
             there: best.there + overlap,
             len: best.len - overlap,
@@ -199,12 +199,12 @@ fn near(places: &[(u64, usize)], hash: u64, expected: usize) -> impl Iterator<It
     after.chain(before).map(|place| place.1)
 }
 
-fn pieces<'t>(text: &'t str, units: &[Unit], marks: &Marks) -> Vec<Piece<'t>> {
+fn pieces<'t>(text: &'t str, units: &[Unit], marks: &PassageNumbers) -> Vec<TextPiece<'t>> {
     let mut pieces = Vec::new();
     let mut at = 0;
     let mut push = |until: usize, passage| {
         if until > at {
-            pieces.push(Piece { text: &text[at..until], passage });
+            pieces.push(TextPiece { text: &text[at..until], passage });
             at = until;
         }
     };
@@ -221,7 +221,7 @@ fn pieces<'t>(text: &'t str, units: &[Unit], marks: &Marks) -> Vec<Piece<'t>> {
     pieces
 }
 
-fn share(marks: &Marks, both_empty: bool) -> f64 {
+fn share(marks: &PassageNumbers, both_empty: bool) -> f64 {
     if marks.is_empty() {
         return f64::from(u8::from(both_empty));
     }
@@ -244,7 +244,7 @@ mod tests {
     /// Both texts with their passages in brackets, after their numbers.
     fn shown(a: &str, b: &str, rules: &TextRules) -> [String; 2] {
         let found = common_passages(a, b, rules);
-        let show = |piece: &Piece<'_>| match piece.passage {
+        let show = |piece: &TextPiece<'_>| match piece.passage {
             Some(number) => format!("{number}[{}]", piece.text),
             None => piece.text.to_owned(),
         };
@@ -337,22 +337,22 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 2000, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
         #[test]
-        fn a_token_is_marked_if_a_shingle_of_it_is_in_both(a in text(), b in text(), rules in rules()) {
-            let (of_a, of_b) = marks(&Units::of(&a, &rules), &Units::of(&b, &rules));
-            let marked = |marks: Marks| -> Vec<bool> { marks.iter().map(Option::is_some).collect() };
+        fn tokens_of_common_shingles_are_marked(a in text(), b in text(), rules in rules()) {
+            let (of_a, of_b) = marks(&Units::new(&a, &rules), &Units::new(&b, &rules));
+            let marked = |marks: PassageNumbers| -> Vec<bool> { marks.iter().map(Option::is_some).collect() };
             prop_assert_eq!(marked(of_a), in_common(&a, &b, &rules));
             prop_assert_eq!(marked(of_b), in_common(&b, &a, &rules));
         }
 
         #[test]
-        fn pieces_are_the_text_and_numbers_are_on_both_sides(a in text(), b in text(), size in 1_usize..6, of_chars: bool) {
+        fn pieces_join_to_the_text_and_numbers_are_on_both_sides(a in text(), b in text(), size in 1_usize..6, of_chars: bool) {
             let shingle = if of_chars { Shingle::Chars(size) } else { Shingle::Words(size) };
             let found = common_passages(&a, &b, &TextRules { shingle, ..TextRules::default() });
             for (text, pieces) in [(&a, &found.a), (&b, &found.b)] {
                 prop_assert_eq!(&pieces.iter().map(|piece| piece.text).collect::<String>(), text);
                 prop_assert!(pieces.iter().all(|piece| !piece.text.is_empty()));
             }
-            let numbers = |pieces: &[Piece<'_>]| pieces.iter().filter_map(|piece| piece.passage).collect::<BTreeSet<_>>();
+            let numbers = |pieces: &[TextPiece<'_>]| pieces.iter().filter_map(|piece| piece.passage).collect::<BTreeSet<_>>();
             prop_assert_eq!(numbers(&found.a), numbers(&found.b));
             prop_assert!(numbers(&found.a).into_iter().eq(0..numbers(&found.a).len()));
         }

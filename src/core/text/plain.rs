@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shingle_holds_so_many_words_in_every_script() {
+    fn shingles_weigh_the_same_in_every_script() {
         let of = |text, shingle| shingles(text, &TextRules { shingle, ..TextRules::default() });
         assert_eq!(of("近似 a", Shingle::Words(1)), ["近 似", "似 a", "a"]);
         assert_eq!(of("ない。", Shingle::Words(1)), ["な い"]);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn stop_words_leave_before_shingling() {
+    fn stop_words_are_removed_before_shingling() {
         let rules = TextRules { stop_words: vec!["of".to_owned(), "the".to_owned()], ..TextRules::default() };
         assert_eq!(shingles("The end OF the long road", &rules), ["end long road"]);
         assert_eq!(shingles("of the", &rules), [""; 0]);

@@ -7,7 +7,7 @@
 //! C is 5 modulo 8, so that C - 1 and C^2 - 1 have few factors of two: two tokens at distance d = 1 or 2 that
 //! are swapped collide with probability 2^-62 or 2^-61 only.
 //!
-//! Where tokens may be parts of words ([`Parts`]), windows have any number of tokens, and the same formula.
+//! Where tokens may be parts of words ([`WeightedRoll`]), windows have any number of tokens, and the same formula.
 //! For whole words these are the windows above. For d = 512, more than the tokens of any window, the
 //! probability is 2^-53.
 //!
@@ -30,15 +30,15 @@ pub(super) trait Roll {
 }
 
 /// A short window of a size known at compile time.
-pub(super) struct Short<const W: usize>([u64; W]);
+pub(super) struct ShortRoll<const W: usize>([u64; W]);
 
-impl<const W: usize> Short<W> {
+impl<const W: usize> ShortRoll<W> {
     pub(super) fn new() -> Self {
         Self([0; W])
     }
 }
 
-impl<const W: usize> Roll for Short<W> {
+impl<const W: usize> Roll for ShortRoll<W> {
     #[inline(always)]
     fn next(&mut self, token: u64) -> u64 {
         for i in (1..W).rev() {
@@ -50,7 +50,7 @@ impl<const W: usize> Roll for Short<W> {
 }
 
 /// A window of any size.
-pub(super) struct Long {
+pub(super) struct LongRoll {
     /// The last w tokens; the oldest is at `at`.
     ring: Box<[u64]>,
     at: usize,
@@ -59,7 +59,7 @@ pub(super) struct Long {
     power: u64,
 }
 
-impl Long {
+impl LongRoll {
     /// A window of `size` tokens, 1 or more.
     pub(super) fn new(size: usize) -> Self {
         let power = (0..size).fold(1, |power: u64, _| power.wrapping_mul(FACTOR));
@@ -67,7 +67,7 @@ impl Long {
     }
 }
 
-impl Roll for Long {
+impl Roll for LongRoll {
     #[inline(always)]
     fn next(&mut self, token: u64) -> u64 {
         let oldest = std::mem::replace(&mut self.ring[self.at], token);
@@ -81,7 +81,7 @@ impl Roll for Long {
 /// Windows measured by weight: at each token begins the shortest window with at least the wanted weight, if
 /// the text is long enough.
 #[derive(Debug)]
-pub(super) struct Parts {
+pub(super) struct WeightedRoll {
     /// Minimum weight of a window, in 24ths of a word.
     wanted: usize,
     /// C^i for each position i of a window.
@@ -97,7 +97,7 @@ pub(super) struct Parts {
     sum: u64,
 }
 
-impl Parts {
+impl WeightedRoll {
     /// Windows of `size` words, 1 or more.
     pub(super) fn new(size: usize) -> Self {
         let wanted = size * WORD;

@@ -29,7 +29,7 @@ pub enum Stem {
     None,
     /// The algorithm of a language.
     #[serde(untagged)]
-    Of(Language),
+    Language(Language),
 }
 
 /// Defines the languages: their names, algorithms and alphabets.
@@ -44,13 +44,13 @@ macro_rules! languages {
 
         impl Stem {
             /// All choices.
-            pub const ALL: &[Self] = &[Self::None, $(Self::Of(Language::$language)),*];
+            pub const ALL: &[Self] = &[Self::None, $(Self::Language(Language::$language)),*];
 
             /// The name in a pipeline file.
             pub fn name(self) -> &'static str {
                 match self {
                     Self::None => "none",
-                    $(Self::Of(Language::$language) => $name,)*
+                    $(Self::Language(Language::$language) => $name,)*
                 }
             }
         }
@@ -116,7 +116,7 @@ impl fmt::Debug for Stemmer {
 impl Stemmer {
     /// `None` for [`Stem::None`].
     pub(super) fn new(stem: Stem) -> Option<Self> {
-        let Stem::Of(language) = stem else { return None };
+        let Stem::Language(language) = stem else { return None };
         let (algorithm, alphabet) = language.algorithm();
         let mut known = vec![(0, 0); KNOWN].into_boxed_slice();
         // Marks slot 0 as empty: 0 would match a token of hash 0, and a token of hash 1 has slot 1.
@@ -152,7 +152,7 @@ mod tests {
     use crate::hash::mix;
 
     fn stem(language: Language, token: &str) -> String {
-        Stemmer::new(Stem::Of(language)).unwrap().stem(token).into_owned()
+        Stemmer::new(Stem::Language(language)).unwrap().stem(token).into_owned()
     }
 
     /// A changed stem is a new rule; never change these expectations.

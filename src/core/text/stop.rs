@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn holds_its_words_and_no_others() {
+    fn contains_exactly_its_words() {
         for count in [0, 1, 2, 127, 1000] {
             let words: Vec<String> = (0..2 * count).map(|i| format!("w{i}")).collect();
             let (inside, outside) = words.split_at(count);

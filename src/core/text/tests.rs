@@ -182,7 +182,7 @@ fn golden_features_of_parts() {
 
 /// Texts without characters of scripts without spaces have the same features under every `spaceless` rule.
 #[test]
-fn other_texts_have_the_features_that_they_had() {
+fn texts_without_spaceless_scripts_ignore_the_rule() {
     for shingle in
         [Shingle::Words(1), Shingle::Words(2), Shingle::Words(3), Shingle::Words(5), Shingle::Chars(5)]
     {
@@ -214,7 +214,7 @@ fn stop_words_that_are_parts() {
 /// Stop words are compared before stemming; only the other tokens are stemmed.
 #[test]
 fn stems_after_stop_words() {
-    let stem = Stem::Of(Language::English);
+    let stem = Stem::Language(Language::English);
     let rules = TextRules { stem, stop_words: vec!["connect".to_owned()], ..TextRules::default() };
     assert_eq!(tokens("Connections connect 漢 it's 2nds", &rules), ["connect", "漢", "it", "s", "2nds"]);
     let mut featurizer = Featurizer::new(rules);
@@ -249,7 +249,7 @@ fn shingles_do_not_cross_fields() {
 }
 
 #[test]
-fn fields_count_so_many_times() {
+fn field_weights_multiply_counts() {
     let rules = with_fields(Shingle::Words(1), &[3, 100]);
     let mut featurizer = Featurizer::new(rules);
     let mut count_of = |text: &str, word: &str| {

@@ -4,7 +4,7 @@
 //! unpredictable branches: [`lower`](super::lower) writes the lowercased text and a bitmap of the bytes
 //! inside tokens; [`Lowered::runs`] walks the edges of the bitmap. [`hash_at`] hashes a token in place.
 
-use super::lower::{Writer, Written};
+use super::lower::{LowercaseResult, LowercaseWriter};
 use super::unicode::{Class, Classes, WORD};
 use super::{Marks, Spaceless};
 use crate::hash;
@@ -40,8 +40,8 @@ impl Lowered {
             self.bytes.resize(most, 0);
             self.inside.resize(most / 64 + 2, 0);
         }
-        let writer = Writer::new(self.classes, &mut self.bytes, &mut self.inside);
-        Written { len: self.len, has_parts: self.has_parts } = writer.write(text);
+        let writer = LowercaseWriter::new(self.classes, &mut self.bytes, &mut self.inside);
+        LowercaseResult { len: self.len, has_parts: self.has_parts } = writer.write(text);
     }
 
     /// Whether the text has tokens that are parts of words.

@@ -47,7 +47,7 @@ pub(super) struct Units {
 
 impl Units {
     /// The units of a text.
-    pub(super) fn of(text: &str, rules: &TextRules) -> Self {
+    pub(super) fn new(text: &str, rules: &TextRules) -> Self {
         let mut all = Self::default();
         let mut at = 0;
         for (place, part) in rules.parts(text).enumerate() {
@@ -62,7 +62,7 @@ impl Units {
 
     /// Appends the units of a part that begins at byte `base` of the text.
     fn read(&mut self, part: &str, base: usize, place: usize, rules: &TextRules) {
-        let normal = Normal::of(part, rules.normalize);
+        let normal = NormalizedText::new(part, rules.normalize);
         let of_chars = matches!(rules.shingle, Shingle::Chars(_));
         let stemmer = Stemmer::new(rules.stem);
         // End of the last token, in bytes of the part.
@@ -126,7 +126,7 @@ fn of_char(c: char) -> u64 {
 }
 
 /// A normalized text with a mapping back to the original bytes.
-struct Normal<'t> {
+struct NormalizedText<'t> {
     text: Cow<'t, str>,
     /// Length of the original text in bytes.
     len: usize,
@@ -135,8 +135,8 @@ struct Normal<'t> {
     pieces: Vec<(usize, usize, bool)>,
 }
 
-impl<'t> Normal<'t> {
-    fn of(text: &'t str, form: Normalize) -> Self {
+impl<'t> NormalizedText<'t> {
+    fn new(text: &'t str, form: Normalize) -> Self {
         let mut scratch = String::new();
         if std::ptr::eq(normalized(text, form, &mut scratch), text) {
             return Self { text: text.into(), len: text.len(), pieces: Vec::new() };
@@ -234,7 +234,7 @@ mod tests {
     fn windows_are_the_shingles() {
         for rules in all_rules() {
             for text in TEXTS {
-                let units = Units::of(text, &rules);
+                let units = Units::new(text, &rules);
                 let of_unit: Vec<u64> = match rules.shingle {
                     Shingle::Words(_) => {
                         tokens(text, &rules).iter().map(|token| hash::token(token.as_bytes())).collect()
@@ -265,7 +265,7 @@ mod tests {
         for rules in all_rules() {
             for text in TEXTS {
                 let mut before = 0;
-                for Unit { bytes, .. } in Units::of(text, &rules).units {
+                for Unit { bytes, .. } in Units::new(text, &rules).units {
                     assert!(text.get(bytes.clone()).is_some(), "{bytes:?} of {text:?}");
                     assert!(before <= bytes.end && bytes.start <= bytes.end, "{bytes:?} of {text:?}");
                     before = bytes.end;
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn units_are_found_where_they_came_from() {
+    fn units_have_their_original_bytes() {
         let nfkc = TextRules {
             normalize: Normalize::Nfkc,
             shingle: Shingle::Words(1),
@@ -284,12 +284,12 @@ mod tests {
         };
         let text = "a ﬁne e\u{301}tude, 漢字ＡＢＣ漢 ½";
         let found: Vec<&str> =
-            Units::of(text, &nfkc).units.iter().map(|unit| &text[unit.bytes.clone()]).collect();
+            Units::new(text, &nfkc).units.iter().map(|unit| &text[unit.bytes.clone()]).collect();
         assert_eq!(found, ["a", "ﬁne", "e\u{301}tude", "漢", "字", "ＡＢＣ", "漢", "½", "½"]);
         let chars = TextRules { shingle: Shingle::Chars(2), ..TextRules::default() };
         let typed = "A, İb";
         let of: Vec<&str> =
-            Units::of(typed, &chars).units.iter().map(|unit| &typed[unit.bytes.clone()]).collect();
+            Units::new(typed, &chars).units.iter().map(|unit| &typed[unit.bytes.clone()]).collect();
         assert_eq!(of, ["A", ", ", "İ", "İ", "b"]);
     }
 
@@ -302,7 +302,7 @@ mod tests {
             ..TextRules::default()
         };
         let text = "one two three\u{1e}four\u{1e}five six";
-        let units = Units::of(text, &rules);
+        let units = Units::new(text, &rules);
         assert_eq!(units.windows, [0..2, 1..3, 3..4, 4..6]);
         assert_eq!(&text[units.units[3].bytes.clone()], "four");
     }

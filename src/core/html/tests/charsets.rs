@@ -46,7 +46,7 @@ fn pages_name_their_encodings() {
 }
 
 #[test]
-fn the_first_that_says_something_counts() {
+fn first_declared_encoding_counts() {
     let shift_jis = "<html><meta charset=shift_jis>文書";
     let as_it_is = bytes(shift_jis, SHIFT_JIS);
     assert_eq!(decode(&as_it_is, None), shift_jis);

@@ -13,13 +13,13 @@ use proptest::test_runner::RngSeed;
 
 use super::super::Extractor;
 use super::super::entities::reference;
-use super::super::scan::{Attributes, Piece, Scanner};
+use super::super::scan::{Attributes, MarkupPiece, Scanner};
 
 /// The pieces of markup; adjacent texts are joined.
 #[derive(Debug, Default, PartialEq)]
-struct Found(Vec<(char, String)>);
+struct FoundPieces(Vec<(char, String)>);
 
-impl Found {
+impl FoundPieces {
     fn text(&mut self, text: &str) {
         match self.0.last_mut() {
             _ if text.is_empty() => {}
@@ -42,12 +42,12 @@ impl Found {
 const RAW: [&str; 3] = ["style", "title", "iframe"];
 
 /// Pieces by the scanner.
-fn scanned(markup: &str) -> Found {
-    let mut found = Found::default();
+fn scanned(markup: &str) -> FoundPieces {
+    let mut found = FoundPieces::default();
     let mut scanner = Scanner::new(markup.as_bytes());
     while let Some(piece) = scanner.next() {
         match piece {
-            Piece::Text(range) => {
+            MarkupPiece::Text(range) => {
                 let mut rest = &markup[range];
                 while let Some(c) = rest.chars().next() {
                     let known = if c == '&' { reference(rest) } else { None };
@@ -56,8 +56,8 @@ fn scanned(markup: &str) -> Found {
                     rest = &rest[length..];
                 }
             }
-            Piece::End(name) => found.tag('e', &markup[name]),
-            Piece::Start { name, attributes, closes } => {
+            MarkupPiece::End(name) => found.tag('e', &markup[name]),
+            MarkupPiece::Start { name, attributes, closes } => {
                 let name = markup[name].to_ascii_lowercase();
                 found.tag(if closes { 'c' } else { 's' }, &name);
                 let mut seen = Vec::new();
@@ -80,9 +80,9 @@ fn scanned(markup: &str) -> Found {
     found
 }
 
-struct Sink<'m>(&'m str, RefCell<Found>);
+struct TokenCollector<'m>(&'m str, RefCell<FoundPieces>);
 
-impl TokenSink for Sink<'_> {
+impl TokenSink for TokenCollector<'_> {
     type Handle = ();
 
     fn process_token(&self, token: Token, _: u64) -> TokenSinkResult<()> {
@@ -107,9 +107,9 @@ impl TokenSink for Sink<'_> {
 }
 
 /// Pieces by html5ever.
-fn tokenized(markup: &str) -> Found {
+fn tokenized(markup: &str) -> FoundPieces {
     let tokenizer = Tokenizer::new(
-        Sink(markup, RefCell::default()),
+        TokenCollector(markup, RefCell::default()),
         TokenizerOpts { discard_bom: false, ..TokenizerOpts::default() },
     );
     let input = BufferQueue::default();

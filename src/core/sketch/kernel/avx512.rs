@@ -20,7 +20,7 @@ fn load(words: &[u64; LANES]) -> __m512i {
     unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
 }
 
-/// See [`planes::Pack`].
+/// See [`planes::PackFn`].
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2")]
 pub(super) fn pack(components: &[u64], bits: Range<usize>, stride: usize, planes: &mut [u64]) {
     planes::body(components, bits, stride, planes, |rows| {

@@ -13,9 +13,9 @@ pub(in crate::sketch) const EMPTY: u64 = u64::MAX;
 
 /// Fills bins. `salts`: one for each round, then one for each bin; with a single salt there is one round,
 /// whose values are below 2^48, and bins may stay [`EMPTY`]. `bins`: one place for each bin.
-pub(in crate::sketch) type Fill = fn(salts: &[u64], features: &[u64], bins: &mut [u64]);
+pub(in crate::sketch) type FillFn = fn(salts: &[u64], features: &[u64], bins: &mut [u64]);
 
-/// The portable [`Fill`], and the body of the versions compiled for certain processors.
+/// The portable [`FillFn`], and the body of the versions compiled for certain processors.
 #[inline(always)]
 pub(in crate::sketch) fn fill(salts: &[u64], features: &[u64], bins: &mut [u64]) {
     bins.fill(EMPTY);

@@ -20,10 +20,10 @@ mod x86;
 
 use std::ops::Range;
 
-use bins::Fill;
-use planes::Pack;
-use samples::{Law, Pass};
-use votes::Tally;
+use bins::FillFn;
+use planes::PackFn;
+use samples::{PassFn, SamplingLaw};
+use votes::TallyFn;
 
 /// Compares sketches of one shape.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,7 @@ pub struct Kernel {
 }
 
 /// The fastest loop of this machine that throws features into bins.
-pub(super) fn fill() -> Fill {
+pub(super) fn fill() -> FillFn {
     #[cfg(target_arch = "x86_64")]
     if let Some(fill) = x86::fill() {
         return fill;
@@ -43,7 +43,7 @@ pub(super) fn fill() -> Fill {
 }
 
 /// The fastest pass of consistent sampling on this machine.
-pub(super) fn pass<L: Law>() -> Pass {
+pub(super) fn pass<L: SamplingLaw>() -> PassFn {
     #[cfg(target_arch = "x86_64")]
     if let Some(pass) = x86::pass::<L>() {
         return pass;
@@ -52,7 +52,7 @@ pub(super) fn pass<L: Law>() -> Pass {
 }
 
 /// The fastest loop of this machine for the votes of `simhash`.
-pub(super) fn tally() -> Tally {
+pub(super) fn tally() -> TallyFn {
     #[cfg(target_arch = "x86_64")]
     if let Some(tally) = x86::tally() {
         return tally;
@@ -61,7 +61,7 @@ pub(super) fn tally() -> Tally {
 }
 
 /// The fastest loop of this machine that packs components.
-pub(super) fn pack() -> Pack {
+pub(super) fn pack() -> PackFn {
     #[cfg(target_arch = "x86_64")]
     if let Some(pack) = x86::packs().last() {
         return *pack;
@@ -71,7 +71,7 @@ pub(super) fn pack() -> Pack {
 
 /// All packing loops of this machine except the portable one, for tests.
 #[cfg(test)]
-pub(super) fn packs() -> impl Iterator<Item = Pack> {
+pub(super) fn packs() -> impl Iterator<Item = PackFn> {
     #[cfg(target_arch = "x86_64")]
     return x86::packs().into_iter();
     #[cfg(not(target_arch = "x86_64"))]
@@ -143,14 +143,14 @@ mod tests {
     use super::*;
     use crate::hash::mix;
 
-    /// Words with about one bit in eight set, so that planes seldom overlap.
+    /// LaneWords with about one bit in eight set, so that planes seldom overlap.
     fn words(count: usize, salt: u64) -> Vec<u64> {
         (0..count as u64)
             .map(|i| mix(i ^ salt) & mix(i ^ salt ^ 0x100_0000) & mix(i ^ salt ^ 0x200_0000))
             .collect()
     }
 
-    /// Words of a sketch.
+    /// LaneWords of a sketch.
     fn length(size: usize, bits: usize) -> usize {
         if bits == WHOLE { 1 + size } else { bits * size.div_ceil(64) }
     }

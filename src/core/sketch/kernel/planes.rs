@@ -13,10 +13,10 @@ pub(super) const GROUP: usize = 64;
 
 /// Writes the planes of the given bits of components, one word for each plane and group of 64 components. The
 /// words of the next group are `stride` words further. Unused bits of the last words are 0.
-pub(in crate::sketch) type Pack =
+pub(in crate::sketch) type PackFn =
     fn(components: &[u64], bits: Range<usize>, stride: usize, planes: &mut [u64]);
 
-/// The portable [`Pack`].
+/// The portable [`PackFn`].
 pub(in crate::sketch) fn pack(components: &[u64], bits: Range<usize>, stride: usize, planes: &mut [u64]) {
     body(components, bits, stride, planes, columns);
 }
@@ -27,7 +27,7 @@ pub(in crate::sketch) fn rehash(value: u64) -> u64 {
     value.wrapping_mul(PI[5]).swap_bytes()
 }
 
-/// The body of every [`Pack`]; `columns` reads the columns of a matrix with row i in byte i. Always inlined,
+/// The body of every [`PackFn`]; `columns` reads the columns of a matrix with row i in byte i. Always inlined,
 /// so that it is compiled with the caller's target features.
 #[inline(always)]
 pub(super) fn body(

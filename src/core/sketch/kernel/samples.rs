@@ -8,18 +8,18 @@ use crate::hash::mix;
 pub(in crate::sketch) const LANES: usize = 8;
 
 /// Salts or ids of adjacent components.
-pub(in crate::sketch) type Words = [u64; LANES];
+pub(in crate::sketch) type LaneWords = [u64; LANES];
 
-/// Ranks of adjacent components.
-pub(in crate::sketch) type Ranks = [f64; LANES];
+/// LaneRanks of adjacent components.
+pub(in crate::sketch) type LaneRanks = [f64; LANES];
 
 /// Generous bound for rounding errors.
 const SLACK: f64 = 1.0 + 1e-9;
 
 /// A law of ranks and levels; see [`Consistent`](crate::sketch::consistent).
-pub(in crate::sketch) trait Law: Copy + fmt::Debug + Send + 'static {
+pub(in crate::sketch) trait SamplingLaw: Copy + fmt::Debug + Send + 'static {
     /// Precomputes what the law needs of a weight.
-    fn of(weight: f64) -> Self;
+    fn new(weight: f64) -> Self;
 
     /// Whether the rank of `word` may be below `least`. `word` is the hash of a feature and a component's
     /// number. `false` guarantees that it is not, up to rounding.
@@ -31,18 +31,18 @@ pub(in crate::sketch) trait Law: Copy + fmt::Debug + Send + 'static {
 
 /// Updates the components in which a feature has the least rank so far. Arguments: feature, weight, salts,
 /// ranks, ids.
-pub(in crate::sketch) type Pass = fn(u64, f64, &[Words], &mut [Ranks], &mut [Words]);
+pub(in crate::sketch) type PassFn = fn(u64, f64, &[LaneWords], &mut [LaneRanks], &mut [LaneWords]);
 
-/// The portable [`Pass`], and the body of the versions compiled for certain processors.
+/// The portable [`PassFn`], and the body of the versions compiled for certain processors.
 #[inline(always)]
-pub(in crate::sketch) fn pass<L: Law>(
+pub(in crate::sketch) fn pass<L: SamplingLaw>(
     x: u64,
     weight: f64,
-    salts: &[Words],
-    ranks: &mut [Ranks],
-    ids: &mut [Words],
+    salts: &[LaneWords],
+    ranks: &mut [LaneRanks],
+    ids: &mut [LaneWords],
 ) {
-    let law = L::of(weight);
+    let law = L::new(weight);
     for ((salt, least), held) in salts.iter().zip(ranks).zip(ids) {
         // The bound is computed for all lanes first: a branch inside would prevent vectorization.
         let may: [bool; LANES] =

@@ -1,9 +1,9 @@
 //! Counts the votes for each bit: the loop of [`SimHash`](crate::sketch::SimHash).
 
 /// The sum of the votes for each bit. Arguments: hashes, votes.
-pub(in crate::sketch) type Tally = fn(&[u64], &[i64]) -> [i64; 64];
+pub(in crate::sketch) type TallyFn = fn(&[u64], &[i64]) -> [i64; 64];
 
-/// The portable [`Tally`], and the body of the versions compiled for certain processors.
+/// The portable [`TallyFn`], and the body of the versions compiled for certain processors.
 #[inline(always)]
 pub(in crate::sketch) fn tally(hashes: &[u64], votes: &[i64]) -> [i64; 64] {
     // Two or four registers of sums stay in place while all features are read. A mask needs no comparison of

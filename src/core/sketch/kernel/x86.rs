@@ -16,10 +16,10 @@
 use std::arch::x86_64::{__m256i, _mm256_add_epi8, _mm256_movemask_epi8};
 use std::ops::Range;
 
-use super::bins::{self, Fill};
-use super::planes::{self, Pack};
-use super::samples::{self, Law, Pass, Ranks, Words};
-use super::votes::{self, Tally};
+use super::bins::{self, FillFn};
+use super::planes::{self, PackFn};
+use super::samples::{self, LaneRanks, LaneWords, PassFn, SamplingLaw};
+use super::votes::{self, TallyFn};
 use super::{Engine, avx512, scalar};
 
 /// The fastest engine of this processor; `None` if none is faster than the portable one.
@@ -39,9 +39,9 @@ pub(super) fn engines() -> Vec<(&'static str, Engine)> {
 /// Defines a function compiled for one set of features.
 macro_rules! compiled {
     ($name:ident $(<$law:ident>)? ($($arg:ident: $type:ty),*) $(-> $out:ty)?, $body:path, $features:literal) => {
-        fn $name $(<$law: Law>)? ($($arg: $type),*) $(-> $out)? {
+        fn $name $(<$law: SamplingLaw>)? ($($arg: $type),*) $(-> $out)? {
             #[target_feature(enable = $features)]
-            fn inner $(<$law: Law>)? ($($arg: $type),*) $(-> $out)? {
+            fn inner $(<$law: SamplingLaw>)? ($($arg: $type),*) $(-> $out)? {
                 $body($($arg),*)
             }
             // SAFETY: `engines` and `ways` return this function only if the processor has the features.
@@ -74,7 +74,7 @@ fn loops<F>(avx512: F, avx2: F) -> Option<F> {
 }
 
 /// The fastest version of [`bins::fill`] on this processor; `None` if only the portable one is supported.
-pub(super) fn fill() -> Option<Fill> {
+pub(super) fn fill() -> Option<FillFn> {
     loops(avx512_fill, avx2_fill)
 }
 
@@ -86,23 +86,23 @@ compiled!(
 );
 
 /// The same for consistent sampling.
-pub(super) fn pass<L: Law>() -> Option<Pass> {
+pub(super) fn pass<L: SamplingLaw>() -> Option<PassFn> {
     loops(avx512_pass::<L>, avx2_pass::<L>)
 }
 
 compiled!(
-    avx2_pass<L>(x: u64, weight: f64, salts: &[Words], ranks: &mut [Ranks], ids: &mut [Words]),
+    avx2_pass<L>(x: u64, weight: f64, salts: &[LaneWords], ranks: &mut [LaneRanks], ids: &mut [LaneWords]),
     samples::pass::<L>,
     "avx2"
 );
 compiled!(
-    avx512_pass<L>(x: u64, weight: f64, salts: &[Words], ranks: &mut [Ranks], ids: &mut [Words]),
+    avx512_pass<L>(x: u64, weight: f64, salts: &[LaneWords], ranks: &mut [LaneRanks], ids: &mut [LaneWords]),
     samples::pass::<L>,
     "avx512f,avx512dq,avx512vl,avx512bw,avx2"
 );
 
 /// The same for the votes of `simhash`.
-pub(super) fn tally() -> Option<Tally> {
+pub(super) fn tally() -> Option<TallyFn> {
     loops(avx512_tally, avx2_tally)
 }
 
@@ -114,8 +114,8 @@ compiled!(
 );
 
 /// The packing loops of this processor, slowest first.
-pub(super) fn packs() -> Vec<Pack> {
-    ways(avx2_pack as Pack, avx512_pack as Pack).collect()
+pub(super) fn packs() -> Vec<PackFn> {
+    ways(avx2_pack as PackFn, avx512_pack as PackFn).collect()
 }
 
 compiled!(avx2_pack(components: &[u64], bits: Range<usize>, stride: usize, planes: &mut [u64]), pack, "avx2");
