@@ -21,7 +21,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::{Field, IdfTable, Marks, TextRules, Weights};
+use super::fields::Field;
+use super::rules::TextRules;
+use super::tokens::Marks;
+use super::weights::{IdfTable, Weights};
 
 /// The version that is written, and the only one that is read.
 const VERSION: u64 = 1;
@@ -163,7 +166,7 @@ fn differences(there: &Map<String, Value>, here: &Map<String, Value>) -> Vec<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::{Field, Shingle, Spaceless};
+    use crate::text::{Shingle, Spaceless};
 
     fn written(table: &IdfTable, rules: &TextRules) -> String {
         let mut file = Vec::new();

@@ -20,7 +20,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Features;
+use super::weights::Features;
 
 /// The definition of similarity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,10 +3,12 @@
 
 use std::ops::Range;
 
-use super::normalize::normalized;
-use super::stem::Stemmer;
-use super::unicode::{Class, WORD, class, weight};
-use super::{Shingle, Spaceless, TextRules, readable};
+use super::pages::readable;
+use super::rules::{Shingle, TextRules};
+use super::tokens::Spaceless;
+use super::tokens::normalize::normalized;
+use super::tokens::stem::Stemmer;
+use super::tokens::unicode::{Class, WORD, class, weight};
 
 /// The tokens of a text in text order, without stop words, stemmed if the rules say so.
 ///

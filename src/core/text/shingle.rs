@@ -15,8 +15,8 @@
 //! the text. If a text has fewer than w tokens, its last value is its one shingle; otherwise the first w - 1
 //! values are dropped.
 
-use super::tokenize::hash_at;
-use super::unicode::{LEAST, WORD};
+use super::tokens::tokenize::hash_at;
+use super::tokens::unicode::{LEAST, WORD};
 use crate::hash::{self, mix};
 
 /// C of the formula.
@@ -144,7 +144,7 @@ impl WeightedRoll {
 }
 
 /// Appends the features of the windows of `size` characters (1 or more) of the first `len` bytes of `text`.
-/// The text is UTF-8, not empty, and followed by [`SLACK`](super::tokenize::SLACK) bytes. A shorter text is
+/// The text is UTF-8, not empty, and followed by [`SLACK`](super::tokens::tokenize::SLACK) bytes. A shorter text is
 /// one window.
 pub(super) fn chars(text: &[u8], len: usize, size: usize, features: &mut Vec<u64>) {
     if text.is_ascii() {

@@ -94,7 +94,7 @@ const CYRILLIC: Alphabet = &['\u{400}'..='\u{4ff}'];
 const ARABIC: Alphabet = &['\u{620}'..='\u{65f}', '\u{66e}'..='\u{6d3}'];
 
 /// The stemmer of one language.
-pub(super) struct Stemmer {
+pub(in crate::text) struct Stemmer {
     language: Language,
     alphabet: Alphabet,
     snowball: rust_stemmers::Stemmer,
@@ -115,7 +115,7 @@ impl fmt::Debug for Stemmer {
 
 impl Stemmer {
     /// `None` for [`Stem::None`].
-    pub(super) fn new(stem: Stem) -> Option<Self> {
+    pub(in crate::text) fn new(stem: Stem) -> Option<Self> {
         let Stem::Language(language) = stem else { return None };
         let (algorithm, alphabet) = language.algorithm();
         let mut known = vec![(0, 0); KNOWN].into_boxed_slice();
@@ -126,7 +126,7 @@ impl Stemmer {
 
     /// The hash of the stem of a lowercased token; `hash` is the token's own.
     #[expect(clippy::cast_possible_truncation, reason = "the low bits are meant")]
-    pub(super) fn hash(&mut self, hash: u64, token: &[u8]) -> u64 {
+    pub(in crate::text) fn hash(&mut self, hash: u64, token: &[u8]) -> u64 {
         let place = hash as usize & (KNOWN - 1);
         if self.known[place].0 != hash {
             let token = std::str::from_utf8(token).expect("tokens are cut between characters");
@@ -136,7 +136,7 @@ impl Stemmer {
     }
 
     /// The stem of a lowercased token; never empty.
-    pub(super) fn stem<'t>(&self, token: &'t str) -> Cow<'t, str> {
+    pub(in crate::text) fn stem<'t>(&self, token: &'t str) -> Cow<'t, str> {
         let is_known = |c: char| self.alphabet.iter().any(|range| range.contains(&c));
         if !token.chars().all(is_known) {
             return Cow::Borrowed(token);

@@ -27,7 +27,7 @@
 //! assert_eq!((found.shared_a, found.shared_b), (4.0 / 6.0, 4.0 / 6.0));
 //! ```
 //!
-//! Not done here: markup is not removed, so pass the [readable](super::readable) text of a page; weights and
+//! Not done here: markup is not removed, so pass the [readable](crate::text::readable) text of a page; weights and
 //! repeat counts of shingles are ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,9 +35,9 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use super::TextRules;
 use super::units::{Unit, Units};
 use crate::hash::{self, mix};
+use crate::text::rules::TextRules;
 
 /// How many positions of a shingle are tried on either side of the expected one. 8: a shingle with more
 /// positions is one of many such shingles, and any of the tried positions is as good.
@@ -233,9 +233,8 @@ mod tests {
     use proptest::prelude::*;
     use proptest::test_runner::RngSeed;
 
-    use super::super::plain;
-    use super::super::{Normalize, Shingle, Spaceless, tokens};
     use super::*;
+    use crate::text::{Normalize, Shingle, Spaceless, plain, tokens};
 
     fn words(size: usize) -> TextRules {
         TextRules { shingle: Shingle::Words(size), ..TextRules::default() }

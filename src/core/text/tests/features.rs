@@ -3,9 +3,12 @@
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use super::*;
 use crate::doc::FIELD_SEPARATOR;
 use crate::hash::{self, mix};
+use crate::text::{
+    Featurizer, Field, Html, Language, Marks, Normalize, Shingle, Spaceless, Stem, TextRules, Weights, plain,
+    shingles, tokens,
+};
 
 /// Features from strings: the formulas of `shingle` applied to the tokens and shingles of `plain`.
 fn reference(text: &str, rules: &TextRules) -> Vec<u64> {

@@ -45,26 +45,26 @@ impl TermsRef<'_> {
 
 /// Counts features; reuses its buffers.
 #[derive(Debug, Default)]
-pub(super) struct TermCounter {
+pub(in crate::text) struct TermCounter {
     ids: Vec<u64>,
     counts: Vec<u32>,
 }
 
 impl TermCounter {
     /// Removes all features.
-    pub(super) fn clear(&mut self) {
+    pub(in crate::text) fn clear(&mut self) {
         self.ids.clear();
     }
 
     /// Adds features, each `times` times.
-    pub(super) fn add(&mut self, features: &[u64], times: u32) {
+    pub(in crate::text) fn add(&mut self, features: &[u64], times: u32) {
         for _ in 0..times {
             self.ids.extend_from_slice(features);
         }
     }
 
     /// The terms of all added features. Counts saturate at 2^32 - 1.
-    pub(super) fn terms(&mut self) -> TermsRef<'_> {
+    pub(in crate::text) fn terms(&mut self) -> TermsRef<'_> {
         let Self { ids, counts } = self;
         ids.sort_unstable();
         counts.clear();

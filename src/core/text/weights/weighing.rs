@@ -25,8 +25,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::features::Features;
 use super::idf::{IdfForm, IdfTable};
-use super::{Features, TermsRef};
+use super::terms::TermsRef;
 use crate::description::{Description, Value};
 
 /// How features are weighted.
@@ -56,7 +57,7 @@ pub enum Idf {
 
 impl Weights {
     /// All fields by name: see [`Description`]. A frozen table is described by its fingerprint.
-    pub(super) fn description(&self) -> Description {
+    pub(in crate::text) fn description(&self) -> Description {
         let name = |name| Description::new().with("text.weights", name);
         match self {
             Self::Unit => name("unit"),

@@ -2,7 +2,7 @@
 //!
 //! `char`, [`Spaceless`] and [`Marks`] -> [`Class`]. The Basic Multilingual Plane is an array, computed once
 //! per process for each pair of rules from `std` and, for combining marks, from `unicode-normalization`. So
-//! the fast path and the plain one ([`super::tokens`]) use the same versions of Unicode. The few characters
+//! the fast path and the plain one ([`crate::text::tokens`]) use the same versions of Unicode. The few characters
 //! beyond the plane are computed each time.
 //!
 //! Marks belong to words as in the property `\w` of Unicode Technical Standard #18, without its underscore
@@ -17,11 +17,11 @@ use std::sync::OnceLock;
 
 use unicode_normalization::char::is_combining_mark;
 
-use super::{Marks, Spaceless};
+use super::options::{Marks, Spaceless};
 
 /// What the tokenizer does with a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Class {
+pub(in crate::text) enum Class {
     /// Not alphanumeric: ends a token.
     Separator,
     /// A combining mark that is not alphanumeric: continues a word; separates after anything else.
@@ -41,7 +41,7 @@ pub(super) enum Class {
 
 impl Class {
     /// Whether a character of this class and one of class `next`, directly after it, may be in one token.
-    pub(super) fn holds(self, next: Self) -> bool {
+    pub(in crate::text) fn holds(self, next: Self) -> bool {
         match (self, next) {
             (Self::Separator | Self::Alone(_), _) | (_, Self::Separator | Self::Alone(_)) => false,
             (Self::Run, next) => !matches!(next, Self::Mark | Self::Joiner),
@@ -52,14 +52,14 @@ impl Class {
 
     /// Whether a joiner before it continues a word.
     #[inline(always)]
-    pub(super) fn is_joined(self) -> bool {
+    pub(in crate::text) fn is_joined(self) -> bool {
         matches!(self, Self::Lower | Self::Upper | Self::Mark)
     }
 }
 
 /// Groups of scripts without spaces, by how much of a word a character is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum WordPart {
+pub(in crate::text) enum WordPart {
     /// Han.
     Han,
     /// Hiragana, Katakana.
@@ -69,15 +69,15 @@ pub(super) enum WordPart {
 }
 
 /// The weight of a word: the smallest number divisible by 2, 4, 6 and 8.
-pub(super) const WORD: usize = 24;
+pub(in crate::text) const WORD: usize = 24;
 
 /// The smallest weight of a token.
-pub(super) const LEAST: usize = WORD / 8;
+pub(in crate::text) const LEAST: usize = WORD / 8;
 
 impl WordPart {
     /// Weight in 24ths of a word.
     #[inline(always)]
-    pub(super) fn weight(self, rule: Spaceless) -> usize {
+    pub(in crate::text) fn weight(self, rule: Spaceless) -> usize {
         match (self, rule) {
             (_, Spaceless::Char | Spaceless::Run) => WORD,
             (Self::Han, _) => WORD / 2,
@@ -89,31 +89,31 @@ impl WordPart {
 }
 
 /// The weight of a token, in 24ths of a word.
-pub(super) fn weight(token: &str, rule: Spaceless) -> usize {
+pub(in crate::text) fn weight(token: &str, rule: Spaceless) -> usize {
     token.chars().next().and_then(|c| part_of_word(c, rule)).map_or(WORD, |part| part.weight(rule))
 }
 
 /// The classes of all characters under two rules.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Classes {
+pub(in crate::text) struct Classes {
     rule: Spaceless,
     marks: Marks,
     plane: &'static Plane,
 }
 
 impl Classes {
-    pub(super) fn new(rule: Spaceless, marks: Marks) -> Self {
+    pub(in crate::text) fn new(rule: Spaceless, marks: Marks) -> Self {
         Self { rule, marks, plane: plane(rule, marks) }
     }
 
     #[inline(always)]
-    pub(super) fn class(self, c: char) -> Class {
+    pub(in crate::text) fn class(self, c: char) -> Class {
         self.plane.get(c as usize).copied().unwrap_or_else(|| class(c, self.rule, self.marks))
     }
 
     /// The class of a character of the Basic Multilingual Plane, by its code.
     #[inline(always)]
-    pub(super) fn near(self, code: usize) -> Class {
+    pub(in crate::text) fn near(self, code: usize) -> Class {
         self.plane[code]
     }
 }
@@ -140,7 +140,7 @@ fn of_rules(rule: Spaceless, marks: Marks) -> Box<Plane> {
 }
 
 /// Computes the class of any character, without the array.
-pub(super) fn class(c: char, rule: Spaceless, marks: Marks) -> Class {
+pub(in crate::text) fn class(c: char, rule: Spaceless, marks: Marks) -> Class {
     if !c.is_alphanumeric() {
         match marks {
             Marks::Keep if is_mark(c) => Class::Mark,
@@ -174,7 +174,7 @@ fn is_variation_selector(c: char) -> bool {
 }
 
 /// The group of an alphanumeric character that is a token of its own; `None` for others.
-pub(super) fn part_of_word(c: char, rule: Spaceless) -> Option<WordPart> {
+pub(in crate::text) fn part_of_word(c: char, rule: Spaceless) -> Option<WordPart> {
     match rule {
         Spaceless::Run => None,
         Spaceless::Part | Spaceless::Bag if matches!(c, '\u{30fc}' | '\u{ff70}') => Some(WordPart::Kana),

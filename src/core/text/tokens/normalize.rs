@@ -4,10 +4,10 @@
 
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick, is_nfkc_quick};
 
-use super::Normalize;
+use super::options::Normalize;
 
 /// The text in the given form; borrowed from `scratch` if it had to be changed.
-pub(super) fn normalized<'a>(text: &'a str, form: Normalize, scratch: &'a mut String) -> &'a str {
+pub(in crate::text) fn normalized<'a>(text: &'a str, form: Normalize, scratch: &'a mut String) -> &'a str {
     let normal = match form {
         Normalize::None => true,
         Normalize::Nfc => text.is_ascii() || is_nfc_quick(text.chars()) == IsNormalized::Yes,

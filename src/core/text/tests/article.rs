@@ -6,9 +6,8 @@
 
 use std::collections::HashSet;
 
-use super::super::{Featurizer, TextRules};
-use super::Html;
 use crate::hash::mix;
+use crate::text::{Featurizer, Html, TextRules};
 
 /// Number of different texts on each site.
 const TEXTS: usize = 24;

@@ -6,7 +6,7 @@
 //! that grows under lowercasing or normalization is shared by the units made from it, and a joining space has
 //! the range between the two tokens.
 //!
-//! Invariants: windows are those of [`super::shingles`], in the same order; both their ends ascend. Byte
+//! Invariants: windows are those of [`shingles`](crate::text::shingles), in the same order; both their ends ascend. Byte
 //! ranges of units ascend too, and begin and end between characters.
 //!
 //! Reference: Unicode Standard Annex #15, section 9.1 (where a text may be cut so that its pieces can be
@@ -18,36 +18,37 @@ use std::ops::Range;
 use unicode_normalization::char::{canonical_combining_class, decompose_canonical, decompose_compatible};
 use unicode_normalization::{IsNormalized, is_nfc_quick, is_nfkc_quick};
 
-use super::normalize::normalized;
-use super::plain::spans;
-use super::stem::Stemmer;
-use super::unicode::{self, WORD};
-use super::{Normalize, Shingle, TextRules};
 use crate::hash;
+use crate::text::plain::spans;
+use crate::text::rules::{Shingle, TextRules};
+use crate::text::tokens::Normalize;
+use crate::text::tokens::normalize::normalized;
+use crate::text::tokens::stem::Stemmer;
+use crate::text::tokens::unicode::{self, WORD};
 
 /// A token, or a character of one, or the space between two.
 #[derive(Clone, Debug)]
-pub(super) struct Unit {
-    pub(super) hash: u64,
+pub(in crate::text) struct Unit {
+    pub(in crate::text) hash: u64,
     /// Its weight in a window: 24ths of a word, or 1 for a character.
     weight: usize,
     /// The index of its part in a text with fields: no window and no passage has units of two parts.
-    pub(super) part: usize,
+    pub(in crate::text) part: usize,
     /// Its bytes in the original text.
-    pub(super) bytes: Range<usize>,
+    pub(in crate::text) bytes: Range<usize>,
 }
 
 /// The units of one text.
 #[derive(Debug, Default)]
-pub(super) struct Units {
-    pub(super) units: Vec<Unit>,
+pub(in crate::text) struct Units {
+    pub(in crate::text) units: Vec<Unit>,
     /// The shingles, as ranges of units.
-    pub(super) windows: Vec<Range<usize>>,
+    pub(in crate::text) windows: Vec<Range<usize>>,
 }
 
 impl Units {
     /// The units of a text.
-    pub(super) fn new(text: &str, rules: &TextRules) -> Self {
+    pub(in crate::text) fn new(text: &str, rules: &TextRules) -> Self {
         let mut all = Self::default();
         let mut at = 0;
         for (place, part) in rules.parts(text).enumerate() {
@@ -100,7 +101,7 @@ impl Units {
         }
     }
 
-    /// Appends the windows of the units from `first` on: see [`super::shingle`].
+    /// Appends the windows of the units from `first` on: see [`crate::text::shingle`].
     fn shingle(&mut self, first: usize, shingle: Shingle) {
         let wanted = match shingle {
             Shingle::Words(size) => size * WORD,
@@ -295,7 +296,7 @@ mod tests {
 
     #[test]
     fn no_window_crosses_from_one_field_to_the_next() {
-        let field = |name: &str| super::super::Field { name: name.to_owned(), weight: 2 };
+        let field = |name: &str| crate::text::Field { name: name.to_owned(), weight: 2 };
         let rules = TextRules {
             shingle: Shingle::Words(2),
             fields: vec![field("a"), field("b")],

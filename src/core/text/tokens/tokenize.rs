@@ -5,16 +5,16 @@
 //! inside tokens; [`Lowered::runs`] walks the edges of the bitmap. [`hash_at`] hashes a token in place.
 
 use super::lower::{LowercaseResult, LowercaseWriter};
+use super::options::{Marks, Spaceless};
 use super::unicode::{Class, Classes, WORD};
-use super::{Marks, Spaceless};
 use crate::hash;
 
 /// Bytes that may be written or read beyond the lowercased text: one ASCII block.
-pub(super) const SLACK: usize = 64;
+pub(in crate::text) const SLACK: usize = 64;
 
 /// A lowercased text and which of its bytes are inside tokens. Buffers are reused for the next text.
 #[derive(Debug)]
-pub(super) struct Lowered {
+pub(in crate::text) struct Lowered {
     rule: Spaceless,
     classes: Classes,
     /// The lowercased text, `len` bytes, and at least [`SLACK`] more of any value.
@@ -26,13 +26,13 @@ pub(super) struct Lowered {
 }
 
 impl Lowered {
-    pub(super) fn new(rule: Spaceless, marks: Marks) -> Self {
+    pub(in crate::text) fn new(rule: Spaceless, marks: Marks) -> Self {
         let classes = Classes::new(rule, marks);
         Self { rule, classes, bytes: Vec::new(), len: 0, inside: Vec::new(), has_parts: false }
     }
 
     /// Replaces the text.
-    pub(super) fn fill(&mut self, text: &str) {
+    pub(in crate::text) fn fill(&mut self, text: &str) {
         // Lowercasing at most doubles the length. The worst cases: a spaceless character of 3 bytes may get a
         // separator on either side, and İ, Ⱥ and Ⱦ have 2 bytes and become 3.
         let most = 2 * text.len() + SLACK;
@@ -45,13 +45,13 @@ impl Lowered {
     }
 
     /// Whether the text has tokens that are parts of words.
-    pub(super) fn has_parts(&self) -> bool {
+    pub(in crate::text) fn has_parts(&self) -> bool {
         self.has_parts && matches!(self.rule, Spaceless::Part | Spaceless::Bag)
     }
 
     /// The weight of the token that begins at byte `first`, in 24ths of a word.
     #[inline(always)]
-    pub(super) fn weight(&self, first: usize) -> usize {
+    pub(in crate::text) fn weight(&self, first: usize) -> usize {
         // Parts of words are characters of three or four bytes.
         if self.bytes[first] < 0xe0 {
             return WORD;
@@ -77,7 +77,7 @@ impl Lowered {
 
     /// Calls `token` with the first byte and the end byte of every token in turn.
     #[inline(always)]
-    pub(super) fn runs(&self, mut token: impl FnMut(usize, usize)) {
+    pub(in crate::text) fn runs(&self, mut token: impl FnMut(usize, usize)) {
         let (mut first, mut before) = (0, 0);
         for (word, &inside) in self.inside[..self.len / 64 + 1].iter().enumerate() {
             let base = word * 64;
@@ -97,7 +97,7 @@ impl Lowered {
 
     /// The lowercased text, and at least [`SLACK`] bytes after it.
     #[inline(always)]
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(in crate::text) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 }
@@ -105,7 +105,7 @@ impl Lowered {
 /// [`hash::token`] of `bytes[first..end]`, read in place: at least 16 bytes of any value must follow `end`.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "the low half is meant")]
-pub(super) fn hash_at(bytes: &[u8], first: usize, end: usize) -> u64 {
+pub(in crate::text) fn hash_at(bytes: &[u8], first: usize, end: usize) -> u64 {
     let load = |at: usize| u128::from_le_bytes(*bytes[at..].first_chunk().expect("16 bytes follow"));
     let len = end - first;
     let step = |state, piece: u128| hash::token_step(state, piece as u64, (piece >> 64) as u64, len);

@@ -7,13 +7,13 @@ use crate::hash;
 
 /// A set of token hashes: open addressing with linear probing, at most one eighth full.
 #[derive(Debug)]
-pub(super) struct StopWords {
+pub(in crate::text) struct StopWords {
     /// Slots, a power of two of them; 0 is an empty slot.
     places: Box<[u64]>,
 }
 
 impl StopWords {
-    pub(super) fn new(words: &[String]) -> Self {
+    pub(in crate::text) fn new(words: &[String]) -> Self {
         let places = vec![0; (8 * words.len()).next_power_of_two()].into();
         let mut set = Self { places };
         for word in words {
@@ -24,12 +24,12 @@ impl StopWords {
         set
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::text) fn is_empty(&self) -> bool {
         self.places.len() == 1
     }
 
     #[inline]
-    pub(super) fn contains(&self, token: u64) -> bool {
+    pub(in crate::text) fn contains(&self, token: u64) -> bool {
         self.places[self.place(token)] == token
     }
 

@@ -5,37 +5,11 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
-
-use super::TextRules;
+use super::rules::{Html, TextRules};
 use crate::doc::FIELD_SEPARATOR;
 #[cfg(feature = "article")]
 use crate::html::ArticleFinder;
 use crate::html::{Extractor, is_page};
-
-/// Which text of a page is tokenized.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Html {
-    /// The whole page, including its markup.
-    None,
-    /// Its [content](crate::html).
-    #[default]
-    Text,
-    /// Its article, or its content if it has none. Only with the feature `article`.
-    Article,
-}
-
-impl Html {
-    /// The name in a pipeline file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Text => "text",
-            Self::Article => "article",
-        }
-    }
-}
 
 /// Reads parts by one rule; reuses its buffers.
 #[derive(Debug)]
@@ -92,17 +66,13 @@ pub fn readable<'t>(text: &'t str, rules: &TextRules) -> Cow<'t, str> {
     whole.into()
 }
 
-#[cfg(all(test, feature = "article"))]
-#[path = "article_tests.rs"]
-mod article_tests;
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
     use proptest::test_runner::RngSeed;
 
-    use super::super::{Featurizer, Field, Shingle, common_passages, shingles, tokens};
     use super::*;
+    use crate::text::{Featurizer, Field, Shingle, common_passages, shingles, tokens};
 
     fn rules(html: Html) -> TextRules {
         let fields = vec![Field { name: "title".to_owned(), weight: 2 }];

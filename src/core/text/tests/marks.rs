@@ -4,9 +4,12 @@
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use super::units::Units;
-use super::*;
 use crate::hash;
+use crate::text::passages::Units;
+use crate::text::{
+    Featurizer, Language, Marks, Normalize, Shingle, Spaceless, Stem, TextPiece, TextRules, common_passages,
+    shingles, tokens,
+};
 
 /// The class of a character by the rule. Test characters are drawn with their class, so that the reference
 /// needs no table.
