@@ -13,8 +13,9 @@
 
 use std::ops::Range;
 
+use super::kernel;
 use super::kernel::planes::{PackFn, rehash};
-use super::{Sampler, Sketcher, kernel};
+use super::sampler::{Sampler, Sketcher};
 use crate::text::Features;
 
 /// Some bits of some components, and where their planes are stored.

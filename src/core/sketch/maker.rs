@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Scheme, Sketch, Sketcher};
+use super::sampler::Sketcher;
+use super::scheme::Scheme;
+use super::sketch::Sketch;
 use crate::hash::SketchId;
 use crate::text::measures::Measure;
 use crate::text::{Features, Featurizer, IdfTable, Terms, Weigher, Weights};

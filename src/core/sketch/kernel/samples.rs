@@ -16,7 +16,7 @@ pub(in crate::sketch) type LaneRanks = [f64; LANES];
 /// Generous bound for rounding errors.
 const SLACK: f64 = 1.0 + 1e-9;
 
-/// A law of ranks and levels; see [`Consistent`](crate::sketch::consistent).
+/// A law of ranks and levels; see `weighted::consistent`.
 pub(in crate::sketch) trait SamplingLaw: Copy + fmt::Debug + Send + 'static {
     /// Precomputes what the law needs of a weight.
     fn new(weight: f64) -> Self;

@@ -11,7 +11,8 @@
 //! each in groups of 64 components. Components of different widths are not exchangeable, so such sketches are
 //! compared as a whole. The first b planes are a plain b-bit sketch, from which bands are cut.
 
-use super::{Estimator, estimate, variance};
+use super::estimator::Estimator;
+use super::{estimate, variance};
 
 /// The components of one width.
 #[derive(Clone, Copy, Debug)]

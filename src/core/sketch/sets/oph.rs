@@ -21,10 +21,13 @@
 //! References: P. Li, A. B. Owen and C.-H. Zhang, *One permutation hashing* (NIPS 2012); A. Shrivastava,
 //! *Optimal densification for fast and accurate minwise hashing* (ICML 2017).
 
-use super::bits::Packer;
-use super::kernel::bins::{EMPTY, FillFn};
-use super::{Estimator, Sampler, Sketcher, estimate, fss, kernel, variance};
+use super::fss;
 use crate::hash::mix;
+use crate::sketch::bits::Packer;
+use crate::sketch::kernel;
+use crate::sketch::kernel::bins::{EMPTY, FillFn};
+use crate::sketch::sampler::{Sampler, Sketcher};
+use crate::sketch::theory::{Estimator, estimate, variance};
 use crate::text::Features;
 
 /// Number of bins tried at random before all bins are tried in order.

@@ -17,9 +17,10 @@
 //! text of 1000 features at K = 256: 369 ns a feature by MinHash, 735 by CWS, and 1440 by ICWS, whose bound
 //! is looser (AMD EPYC with AVX-512).
 
-use super::kernel::samples::{LANES, LaneRanks, LaneWords, PassFn, SamplingLaw};
-use super::{Sampler, kernel, weighted};
 use crate::hash::mix;
+use crate::sketch::kernel;
+use crate::sketch::kernel::samples::{LANES, LaneRanks, LaneWords, PassFn, SamplingLaw};
+use crate::sketch::sampler::{Sampler, weighted};
 use crate::text::Features;
 
 /// The sketcher for one law.

@@ -85,7 +85,7 @@ impl Agreement {
 }
 
 /// The layout of a sketch that is compared place by place: K places of the same number of bits, stored as bit
-/// planes or as words; see [`sketch`](super).
+/// planes or as words; see [`sketch`](crate::sketch).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Shape {
     /// K, places; 1 to 32768 inclusive.

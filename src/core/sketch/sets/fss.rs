@@ -18,9 +18,10 @@
 //! Consequences: repeats of a feature change nothing, and the sketch of a union is the component-wise
 //! minimum.
 
-use super::kernel::bins::{FillFn, RANDOM_ROUNDS};
-use super::{Sampler, kernel};
 use crate::hash::mix;
+use crate::sketch::kernel;
+use crate::sketch::kernel::bins::{FillFn, RANDOM_ROUNDS};
+use crate::sketch::sampler::Sampler;
 use crate::text::Features;
 
 /// The FSS sketcher.

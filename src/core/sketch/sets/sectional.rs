@@ -26,8 +26,10 @@ use std::ops::Range;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-use super::{Fss, MinHash, Sampler};
+use super::fss::Fss;
+use super::minhash::MinHash;
 use crate::hash::{OfHashes, mix};
+use crate::sketch::sampler::Sampler;
 use crate::text::Features;
 
 /// How the section of a feature enters a component.

@@ -19,11 +19,11 @@
 //! equal less often than J_w: for {a: 1, b: 1} and {a: 1, b: 3} with 0.4857 instead of 1/2 (17/35 by
 //! integration; confirmed by measurement).
 
-use super::Sampler;
 use super::consistent::Consistent;
 use super::draws::{Draws, ln, power_of_two, product};
-use super::kernel::samples::SamplingLaw;
 use crate::hash::{PI, mix};
+use crate::sketch::kernel::samples::SamplingLaw;
+use crate::sketch::sampler::Sampler;
 use crate::text::Features;
 
 /// The CWS sketcher.

@@ -6,7 +6,7 @@
 //! dominate. With 2 z >= n the sketch is *saturated*: smaller similarities cannot be distinguished, and the
 //! estimate is minus infinity, reported as 0.
 //!
-//! Bits agree with probability `(1 + exp(-4 (1 - J) / c)) / 2` (see [`agreement`](super::agreement)) and are
+//! Bits agree with probability `(1 + exp(-4 (1 - J) / c)) / 2` (see [`agreement`](crate::sketch::agreement)) and are
 //! exchangeable, so the filter can look at a prefix of them. They do not suit bands: at J = 0.8 and c = 1
 //! they agree hardly more often than by chance.
 //!
@@ -16,8 +16,9 @@
 //! Reference: M. Mitzenmacher, R. Pagh and N. Pham, *Efficient estimation for high similarities using odd
 //! sketches* (WWW 2014).
 
-use super::{Fss, Sampler, Sketcher};
+use super::fss::Fss;
 use crate::hash::mix;
+use crate::sketch::sampler::{Sampler, Sketcher};
 use crate::text::Features;
 
 /// The odd sketcher.

@@ -32,8 +32,8 @@
 //! with c 1000 times too small or too large that took two to three times as long.
 
 use super::draws::{Draws, ln, uniform};
-use super::{Sampler, weighted};
 use crate::hash::mix;
+use crate::sketch::sampler::{Sampler, weighted};
 use crate::text::Features;
 
 /// c, the weight above which strips are fine. Weights far below it cost more time; weights above it cost one

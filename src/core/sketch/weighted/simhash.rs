@@ -3,7 +3,7 @@
 //! Weighted features -> f bits, f = 32, 64 or 128. Every feature votes with its weight for or against each
 //! bit, by the bits of its hash: bit i is 1 iff `sum of w (+1 if bit i of the hash is set, else -1) >= 0`, so
 //! a tie is 1. Under random hashing two texts whose weight vectors have the angle θ agree in a bit with
-//! probability `1 - θ / π`, the law [`Agreement::Angle`](super::agreement::Agreement). This assumes normally
+//! probability `1 - θ / π`, the law [`Agreement::Angle`](crate::sketch::agreement::Agreement). This assumes normally
 //! distributed sums: it holds for many features of similar weight, and is less accurate if few features
 //! dominate.
 //!
@@ -20,9 +20,10 @@
 //! which leaves ties open.
 
 use super::draws::power_of_two;
-use super::kernel::votes::{self, TallyFn};
-use super::{Sketcher, kernel, weighted};
 use crate::hash::mix;
+use crate::sketch::kernel;
+use crate::sketch::kernel::votes::{self, TallyFn};
+use crate::sketch::sampler::{Sketcher, weighted};
 use crate::text::Features;
 
 /// The SimHash sketcher.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::agreement::Shape;
-use super::kernel::Kernel;
+use crate::sketch::kernel::Kernel;
 
 /// Estimates the similarity from two sketches of one scheme.
 ///

@@ -9,8 +9,9 @@
 //! References: A. Broder, *On the resemblance and containment of documents* (1997); E. Cohen and H. Kaplan,
 //! *Summarizing data using bottom-k sketches* (PODC 2007).
 
-use super::{Estimator, Sketcher};
 use crate::hash::mix;
+use crate::sketch::sampler::Sketcher;
+use crate::sketch::theory::Estimator;
 use crate::text::Features;
 
 /// Marks a word without a value: the text has fewer features than the sketch has words.

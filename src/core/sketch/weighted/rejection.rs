@@ -24,8 +24,9 @@
 //! Reference: A. Shrivastava, *Simple and efficient weighted minwise hashing* (NIPS 2016), section 4.
 
 use super::draws::Draws;
-use super::{Icws, Sampler, weighted};
+use super::icws::Icws;
 use crate::hash::mix;
+use crate::sketch::sampler::{Sampler, weighted};
 use crate::text::Features;
 
 /// D, a power of two.

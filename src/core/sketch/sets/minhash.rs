@@ -1,8 +1,8 @@
 //! MinHash: K independent minima (Broder, *On the resemblance and containment of documents*, 1997). O(n K):
 //! the reference for faster sketches.
 
-use super::Sampler;
 use crate::hash::{PI, fold, mix};
+use crate::sketch::sampler::Sampler;
 use crate::text::Features;
 
 /// The MinHash sketcher: component j is the least hash of a feature under hash function j.

@@ -11,8 +11,8 @@
 //! instead each place stores the number of the feature that wrote it. Components are exchangeable, P[equal] =
 //! J; repeats change nothing.
 
-use super::Sampler;
 use crate::hash::mix;
+use crate::sketch::sampler::Sampler;
 use crate::text::Features;
 
 /// The increment of splitmix64: 2^64 divided by the golden ratio, odd.

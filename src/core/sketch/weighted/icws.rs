@@ -10,10 +10,10 @@
 //! Reference: S. Ioffe, *Improved consistent sampling, weighted minhash and L1 sketching* (ICDM 2010),
 //! section 3.
 
-use super::Sampler;
 use super::consistent::Consistent;
 use super::draws::{Draws, exp, ln, product};
-use super::kernel::samples::SamplingLaw;
+use crate::sketch::kernel::samples::SamplingLaw;
+use crate::sketch::sampler::Sampler;
 use crate::text::Features;
 
 /// The ICWS sketcher.

@@ -10,8 +10,8 @@
 //!
 //! With an odd K the last function has its least value only.
 
-use super::Sampler;
 use crate::hash::{PI, fold, mix};
+use crate::sketch::sampler::Sampler;
 use crate::text::Features;
 
 /// The min-max sketcher.
