@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::params::SketchParams;
 use super::sets::{SectionBase, SectionMode};
 use super::theory::variance;
 use crate::text::measures::Measure;
@@ -104,14 +103,13 @@ impl SketchKind {
                 ("oph", Jaccard, Planes, false, VarianceLaw::Times(densified))
             }
             Self::OphOriginal => {
-                let bins: fn(&SketchParams, f64, usize) -> f64 =
-                    |of, similarity, union| variance::one_permutation(similarity, union, of.size, of.bits);
+                let bins =
+                    |size, bits, similarity, union| variance::one_permutation(similarity, union, size, bits);
                 ("oph-original", Jaccard, Bins, false, VarianceLaw::Own(bins))
             }
             Self::SuperMinHash => ("superminhash", Jaccard, Planes, true, alpha),
             Self::BottomK => {
-                let values: fn(&SketchParams, f64, usize) -> f64 =
-                    |of, similarity, union| variance::bottom_k(similarity, union, of.size);
+                let values = |size, _, similarity, union| variance::bottom_k(similarity, union, size);
                 ("bottom-k", Jaccard, Values, false, VarianceLaw::Own(values))
             }
             Self::MinMax => {
@@ -177,6 +175,6 @@ pub(super) enum VarianceLaw {
     /// That of independent components, times a function of K and of the number of features of both texts
     /// together.
     Times(fn(usize, usize) -> f64),
-    /// A function of the parameters, the similarity, and the number of features of both texts together.
-    Own(fn(&SketchParams, f64, usize) -> f64),
+    /// A function of K, b, the similarity, and the number of features of both texts together.
+    Own(fn(usize, usize, f64, usize) -> f64),
 }

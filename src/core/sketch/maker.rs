@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::sampler::Sketcher;
 use super::scheme::Scheme;
-use super::sketch::Sketch;
+use super::stored::Sketch;
 use crate::hash::SketchId;
 use crate::text::measures::Measure;
 use crate::text::{Features, Featurizer, IdfTable, Terms, Weigher, Weights};

@@ -21,7 +21,7 @@ mod params;
 mod sampler;
 mod scheme;
 mod sets;
-mod sketch;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod theory;
@@ -37,6 +37,6 @@ pub use sets::{
     BottomK, Fss, MinHash, MinMax, Odd, Oph, OphOriginal, SectionBase, SectionMode, Sectional, SuperMinHash,
     bottom_k, oph, sectional,
 };
-pub use sketch::{Sketch, SketchRef};
+pub use stored::{Sketch, SketchRef};
 pub use theory::{Estimator, PlaceEstimator, agreement, estimate, fractional, variance};
 pub use weighted::{Cws, Dart, Icws, Rejection, SimHash, simhash};

@@ -117,7 +117,7 @@ impl SketchParams {
         let (alpha, is_independent) = match self.kind.properties().spread {
             VarianceLaw::Independent => (1.0, true),
             VarianceLaw::Times(alpha) => (alpha(size, union), false),
-            VarianceLaw::Own(variance) => return Some(variance(self, similarity, union)),
+            VarianceLaw::Own(variance) => return Some(variance(size, bits, similarity, union)),
         };
         match self.shape() {
             Some(Shape { agreement: Agreement::Bits(_), .. }) => {

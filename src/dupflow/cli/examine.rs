@@ -108,7 +108,7 @@ impl Examiner {
     /// The similarity by any measure of any weights.
     pub(super) fn measure(&mut self, by: Measure, weights: &Weights, a: &Specimen, b: &Specimen) -> f64 {
         let [left, right] = &mut self.weighers;
-        by.of(left.weigh(a.terms.view(), weights), right.weigh(b.terms.view(), weights))
+        by.similarity(left.weigh(a.terms.view(), weights), right.weigh(b.terms.view(), weights))
     }
 
     /// What the similarity is called.
