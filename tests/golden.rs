@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dupflow::config::{BUILT_IN, Plan};
+use dupflow::core::Detector;
 use dupflow::core::block::hamming::{Design, Kind, Tables};
 use dupflow::core::block::{Banding, Blocking, HotRule};
 use dupflow::core::hash::{bytes, fold, mix, token};
@@ -176,6 +177,27 @@ fn older_scheme_is_named() {
         said,
         ["scheme.version is 3 there and 4 here", "text.marks is not set there and \"keep\" here"]
     );
+}
+
+/// An embedder that takes the defaults of the library has the sketches and blocks of the shipped pipelines.
+#[test]
+fn detectors_equal_the_pipelines() {
+    for (pipeline, detector) in [("minhash", Detector::new(0.8)), ("exact", Detector::exact(0.8))] {
+        let (plan, detector) = (Plan::load(pipeline, &[]).unwrap(), detector.unwrap());
+        assert_eq!(plan.scheme, *detector.scheme(), "{pipeline}");
+        let mut maker = detector.maker();
+        let sketches = texts().map(|(_, text)| maker.sketch(&text).unwrap().1);
+        for sketch in &sketches {
+            let mut keys = Vec::new();
+            plan.blocking().keys(sketch.view(), &mut keys);
+            assert_eq!(keys, detector.keys(sketch.view()), "{pipeline}");
+            assert_eq!(plan.blocking().rule(0), detector.blocking().rule(0), "{pipeline}");
+            for other in &sketches {
+                let verdict = plan.filter().decide(sketch.view(), other.view());
+                assert_eq!(verdict, detector.filter().decide(sketch.view(), other.view()), "{pipeline}");
+            }
+        }
+    }
 }
 
 fn scheme(kind: SketchKind, size: usize, bits: usize, exact: bool) -> Scheme {

@@ -31,6 +31,13 @@ pub struct SketchParams {
     pub seed: u64,
 }
 
+impl Default for SketchParams {
+    /// That of the pipeline `minhash`: [`SketchKind::Fss`], 448 components of 4 bits, 224 bytes; seed 0.
+    fn default() -> Self {
+        Self { kind: SketchKind::Fss, size: 448, bits: 4, wide: 0, seed: 0 }
+    }
+}
+
 impl SketchParams {
     /// The parameters, under these names: kind, size, bits, wide, seed.
     pub(super) fn description(&self, [kind, size, bits, wide, seed]: [&str; 5]) -> Description {

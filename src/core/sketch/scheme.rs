@@ -31,6 +31,14 @@ pub struct Scheme {
     pub exact: bool,
 }
 
+impl Default for Scheme {
+    /// That of the pipeline `minhash`: sets of word 3-shingles, the default sketch, no features kept.
+    fn default() -> Self {
+        let (text, sketch) = (TextRules::default(), SketchParams::default());
+        Self { version: VERSION, text, sketch, blocks: None, exact: false }
+    }
+}
+
 impl Scheme {
     /// All fields by name, in a form that never changes. It is stored with the state of a run, and a restart
     /// compares it ([`Description::differences`]). Names are the keys of pipeline files where there is a key.
