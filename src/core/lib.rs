@@ -100,29 +100,21 @@
 //!
 //! The feature `article` adds the extraction of the article of a page.
 
-pub mod backlog;
 pub mod block;
 pub mod cluster;
-pub mod codec;
 pub mod description;
 pub mod detect;
 pub mod doc;
 pub mod filter;
 pub mod hash;
-pub mod hash_index;
-pub mod histogram;
 pub mod html;
-pub mod metrics;
+pub mod memory;
 pub mod oracle;
-pub mod origins;
 pub mod pair;
-pub mod retention;
+pub mod run;
 pub mod sketch;
-pub mod slab;
-pub mod status;
 pub mod text;
 pub mod time;
-pub mod visit;
 
 pub use block::{BlockKey, Blocking};
 pub use detect::{Detector, DetectorError, LiveCorpus};
