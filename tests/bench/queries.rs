@@ -246,7 +246,7 @@ fn main() {
         load,
         next: 0,
         written,
-        queries: Arc::clone(&stages.queries),
+        queries: Arc::clone(&stages.observers.queries),
         texts: Arc::default(),
     };
     let job = Job {

@@ -39,7 +39,7 @@ fn told(plan: &Plan, epochs: &[&[&str]], workers: usize) -> Vec<Vec<String>> {
             lines[at].push(format!("{sign}{} {} {}", pair.lo(), pair.hi(), delta.cause.name()));
         }
     }
-    let counted: Vec<_> = stages.metrics.counts().causes().filter(|(_, n)| *n > 0).collect();
+    let counted: Vec<_> = stages.observers.metrics.counts().causes().filter(|(_, n)| *n > 0).collect();
     for (cause, n) in counted {
         let all = lines.iter().flatten().filter(|line| line.ends_with(&format!(" {}", cause.name())));
         assert_eq!(all.count() as u64, n, "{cause:?}");

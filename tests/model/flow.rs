@@ -325,7 +325,7 @@ fn a_slow_sink_holds_back_the_readers_and_no_worker() {
         }
         Ok(())
     });
-    let metrics = Arc::clone(&stages.metrics);
+    let metrics = Arc::clone(&stages.observers.metrics);
     let watch = std::thread::spawn(move || {
         is_held_back.recv().unwrap();
         let (closed, durable) = (metrics.get(Counter::Epochs), metrics.get(Counter::Durable));

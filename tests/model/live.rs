@@ -117,7 +117,7 @@ fn assert_law(stages: &Stages, epochs: &[Vec<Event>], run: Run) -> u64 {
         assert_same(&accumulated.pairs, &corpus.pairs(), epoch, run);
     }
     accumulated.end();
-    assert_eq!(stages.metrics.get(Counter::IdfTables), corpus.tables);
+    assert_eq!(stages.observers.metrics.get(Counter::IdfTables), corpus.tables);
     corpus.tables
 }
 

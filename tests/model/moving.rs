@@ -192,7 +192,8 @@ fn remembered_ids_are_counted() {
     let epochs = epochs.map(|events| Epoched { events, at: None });
     for (through, remembered) in (1..).zip([1, 2, 2, 0]) {
         let metrics = Arc::new(Metrics::new(stages.filter.looks()));
-        let stages = Stages { metrics: Arc::clone(&metrics), ..stages.clone() };
+        let mut stages = stages.clone();
+        stages.observers.metrics = Arc::clone(&metrics);
         closed(&stages, &epochs[..through], &Past::default(), run(1));
         let counts = metrics.counts();
         assert_eq!(counts.balance(Counter::Remembered, Counter::Forgotten), remembered, "{through}");

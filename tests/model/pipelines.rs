@@ -70,10 +70,10 @@ fn assert_books(stages: &Stages, events: &[Event]) {
     let mut corpus = Corpus::new(stages);
     corpus.apply(events);
     let hot: BTreeMap<_, _> =
-        stages.hot_blocks.lock().iter().map(|(key, block)| (*key, block.sketches)).collect();
+        stages.observers.hot_blocks.lock().iter().map(|(key, block)| (*key, block.sketches)).collect();
     assert_eq!(hot, crowds(&corpus, stages));
 
-    let count = |counter| usize::try_from(stages.metrics.get(counter)).unwrap();
+    let count = |counter| usize::try_from(stages.observers.metrics.get(counter)).unwrap();
     let (mut alive, mut vain) = (BTreeSet::new(), 0);
     for (id, text) in events {
         match text {
@@ -260,10 +260,10 @@ fn histories_are_eventful() {
             leading = leaders;
         }
         deltas(&stages, &epochs, Run { workers: 1, serialized: false, seed: 0 });
-        starred += stages.metrics.get(Counter::Starred);
-        empty += stages.metrics.get(Counter::Empty);
-        unchanged += stages.metrics.get(Counter::Unchanged);
-        vain += stages.metrics.get(Counter::UnknownDeletes);
+        starred += stages.observers.metrics.get(Counter::Starred);
+        empty += stages.observers.metrics.get(Counter::Empty);
+        unchanged += stages.observers.metrics.get(Counter::Unchanged);
+        vain += stages.observers.metrics.get(Counter::UnknownDeletes);
     }
     // Per history: blocks become hot and cool by the dozen, leaders change, and the other cases occur at
     // least once in two histories.

@@ -66,8 +66,8 @@ fn what_is_inserted_and_deleted_leaves_nothing() {
         events.extend(ids.into_iter().map(|id| (id, None)));
         let stages = dupflow::pipeline::stages(&plan, false);
         assert_eq!(at_the_end(&stages, &cut(&events, &sizes), run), BTreeSet::new());
-        assert!(stages.hot_blocks.lock().is_empty());
-        let count = |counter| stages.metrics.get(counter);
+        assert!(stages.observers.hot_blocks.lock().is_empty());
+        let count = |counter| stages.observers.metrics.get(counter);
         assert_eq!(count(Counter::Inserted), count(Counter::Deleted));
         assert_eq!(count(Counter::SketchesBorn), count(Counter::SketchesDied));
         assert_eq!(count(Counter::Added), count(Counter::Removed));

@@ -218,7 +218,8 @@ fn answers_are_right(
         shares[usize::try_from(worker).unwrap()].push_back((number, asked.clone()));
     }
     let shares = Mutex::new(shares);
-    let (queries, hears, last) = (Arc::clone(&stages.queries), Arc::clone(&told), epochs.len() as Epoch);
+    let (queries, hears, last) =
+        (Arc::clone(&stages.observers.queries), Arc::clone(&told), epochs.len() as Epoch);
     let found = deltas_through(&stages, epochs, run, move |worker, events| {
         Box::new(Asking {
             events,
@@ -340,8 +341,9 @@ enum End {
 #[test]
 fn each_who_asks_is_told_once_however_the_run_ends() {
     for end in [End::Input, End::Reader, End::Panic, End::Sink] {
-        let stages = Stages { queries: Arc::new(QueryQueue::new(3)), ..flow::stages() };
-        let queries = Arc::clone(&stages.queries);
+        let mut stages = flow::stages();
+        stages.observers.queries = Arc::new(QueryQueue::new(3));
+        let queries = Arc::clone(&stages.observers.queries);
         let (answered, answers) = channel();
         let askers: Vec<_> = (0..6_u64)
             .map(|asker| {

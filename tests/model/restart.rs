@@ -125,7 +125,7 @@ fn live(
     let stages = dupflow::pipeline::stages(plan, false);
     let (read, all_read) = channel();
     let (commits_left, behind) = life.end.unwrap_or((u64::MAX, false));
-    let metrics = Arc::clone(&stages.metrics);
+    let metrics = Arc::clone(&stages.observers.metrics);
     let log = Log {
         partitions: parts.clone(),
         readers: life.readers,

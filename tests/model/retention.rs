@@ -205,9 +205,9 @@ fn assert_law(stages: &Stages, epochs: &[Epoched], run: Run) {
         }
     }
     found.end();
-    assert_eq!(stages.metrics.counts().documents(), left as u64);
-    let deltas: u64 = stages.metrics.counts().causes().map(|(_, n)| n).sum();
-    let count = |counter| stages.metrics.get(counter);
+    assert_eq!(stages.observers.metrics.counts().documents(), left as u64);
+    let deltas: u64 = stages.observers.metrics.counts().causes().map(|(_, n)| n).sum();
+    let count = |counter| stages.observers.metrics.get(counter);
     assert_eq!(deltas, count(Counter::Added) + count(Counter::Removed));
 }
 
@@ -360,7 +360,7 @@ fn counts(stages: &Stages) -> [u64; 7] {
         Counter::Unchanged,
         Counter::UnknownDeletes,
     ];
-    all.map(|counter| stages.metrics.get(counter))
+    all.map(|counter| stages.observers.metrics.get(counter))
 }
 
 /// A document of exactly the maximum age, a newer time with the same text, a late event, one without a time.
@@ -386,7 +386,7 @@ fn idle_late_repeated_and_undated_documents() {
     let run = Run { workers: 2, serialized: false, seed: 1 };
     assert_law(&stages, &epochs, run);
     assert_eq!(counts(&stages), [4, 0, 2, 2, 2, 1, 2]);
-    assert_eq!(stages.metrics.counts().documents(), 2);
+    assert_eq!(stages.observers.metrics.counts().documents(), 2);
 }
 
 /// The time in a mark is that of its clock: a run with another clock begins without one.
@@ -394,7 +394,7 @@ fn idle_late_repeated_and_undated_documents() {
 fn a_clock_does_not_take_the_time_of_another() {
     let plan = plan(CROWDED);
     let mut stages = stages(&plan, by_age(RetentionClock::Event));
-    stages.past.clock = Some(RetentionTime::Wall(UnixTime::new(1e9).unwrap()));
+    stages.start.past.clock = Some(RetentionTime::Wall(UnixTime::new(1e9).unwrap()));
     let epochs = [Epoched { events: vec![event("a", Some("x y z"), Some(5.0))], at: None }];
     let run = Run { workers: 1, serialized: false, seed: 1 };
     closed(&stages, &epochs, &Past::default(), run);
@@ -415,8 +415,8 @@ fn a_hundred_thousand_documents_expire_in_one_epoch() {
     let run = Run { workers: 2, serialized: false, seed: 1 };
     let told = closed(&stages, &epochs, &Past::default(), run);
     assert_eq!(counts(&stages)[..4], [u64::from(COUNT) + 1, 0, u64::from(COUNT), 0]);
-    assert_eq!(stages.metrics.counts().documents(), 1);
-    let count = |counter| stages.metrics.get(counter);
+    assert_eq!(stages.observers.metrics.counts().documents(), 1);
+    let count = |counter| stages.observers.metrics.get(counter);
     assert_eq!(count(Counter::SketchesBorn) - count(Counter::SketchesDied), 1);
     assert_eq!(count(Counter::Added), count(Counter::Removed));
     let all = told.iter().flat_map(|closed| &closed.deltas).count() as u64;

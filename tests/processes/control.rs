@@ -3,7 +3,7 @@
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use dupflow::engine::processes::{Connected, ControlEvent, Limits, Message};
+use dupflow::engine::processes::{ConnectLimits, Connected, ControlEvent, ControlMessage};
 
 use crate::group::{Cable, PATIENCE, connected, limits, listen, listener, processes, settings, start};
 
@@ -26,58 +26,59 @@ fn rest(events: &Receiver<(usize, ControlEvent)>) -> Vec<(usize, ControlEvent)> 
 }
 
 /// Some processes, and the events of each.
-fn group(count: usize, limits: Limits) -> (Vec<Connected>, Vec<Receiver<(usize, ControlEvent)>>) {
+fn group(count: usize, limits: ConnectLimits) -> (Vec<Connected>, Vec<Receiver<(usize, ControlEvent)>>) {
     let all = connected(processes(count, limits));
     let events = all.iter().map(listen).collect();
     (all, events)
 }
 
 fn failed(text: &str) -> ControlEvent {
-    ControlEvent::Message(Message::Failed(text.to_owned()))
+    ControlEvent::Message(ControlMessage::Failed(text.to_owned()))
 }
 
 #[test]
 fn messages_arrive_in_order() {
     let (all, events) = group(3, limits());
     let said = [
-        Message::Go(vec![0, 1, 2]),
-        Message::Opened(7),
-        Message::Reached { line: 1, epoch: 7 },
-        Message::Crossed { line: 2, epoch: u64::MAX },
-        Message::Measures(vec![9; 3_000_000]),
+        ControlMessage::Go(vec![0, 1, 2]),
+        ControlMessage::Opened(7),
+        ControlMessage::Reached { line: 1, epoch: 7 },
+        ControlMessage::Crossed { line: 2, epoch: u64::MAX },
+        ControlMessage::Measures(vec![9; 3_000_000]),
     ];
     for message in &said {
         all[0].control.send(message.clone());
         all[2].control.send(message.clone());
     }
-    all[0].control.send_to(1, Message::Opened(8));
+    all[0].control.send_to(1, ControlMessage::Opened(8));
     for message in &said {
         assert_eq!(next(&events[1]), (0, ControlEvent::Message(message.clone())));
         assert_eq!(next(&events[2]), (0, ControlEvent::Message(message.clone())));
         assert_eq!(next(&events[0]), (2, ControlEvent::Message(message.clone())));
     }
-    assert_eq!(next(&events[1]), (0, ControlEvent::Message(Message::Opened(8))));
+    assert_eq!(next(&events[1]), (0, ControlEvent::Message(ControlMessage::Opened(8))));
 }
 
 #[test]
 fn an_end_in_good_order_is_no_loss() {
     let (mut all, events) = group(3, limits());
     for process in &all[1..] {
-        process.control.send(Message::Measures(vec![1]));
-        process.control.send(Message::Done);
+        process.control.send(ControlMessage::Measures(vec![1]));
+        process.control.send(ControlMessage::Done);
     }
     let mut heard: Vec<_> = (0..4).map(|_| next(&events[0])).collect();
     heard.sort_by_key(|(from, _)| *from);
-    let expected =
-        [1, 1, 2, 2].into_iter().zip([Message::Measures(vec![1]), Message::Done].into_iter().cycle());
+    let expected = [1, 1, 2, 2]
+        .into_iter()
+        .zip([ControlMessage::Measures(vec![1]), ControlMessage::Done].into_iter().cycle());
     assert_eq!(
         heard,
         expected.map(|(from, message)| (from, ControlEvent::Message(message))).collect::<Vec<_>>()
     );
     let first = all.remove(0);
-    first.control.send(Message::Done);
+    first.control.send(ControlMessage::Done);
     for of_one in &events[1..] {
-        assert_eq!(next(of_one), (0, ControlEvent::Message(Message::Done)));
+        assert_eq!(next(of_one), (0, ControlEvent::Message(ControlMessage::Done)));
     }
     // In any order, and at the same time: each waits until the others have read what it has sent.
     std::thread::scope(|scope| {
@@ -130,7 +131,7 @@ fn if_process_0_ends_each_other_one_notices() {
 }
 
 /// Three processes; the connection between process 1 and process 0 can be frozen.
-fn on_a_cable(limits: Limits) -> (Cable, Vec<Connected>) {
+fn on_a_cable(limits: ConnectLimits) -> (Cable, Vec<Connected>) {
     let (behind, address) = listener();
     let (listeners, hosts): (Vec<_>, Vec<_>) = (0..3).map(|_| listener()).unzip();
     let mut listeners = listeners.into_iter();
@@ -144,12 +145,12 @@ fn on_a_cable(limits: Limits) -> (Cable, Vec<Connected>) {
 
 #[test]
 fn a_process_that_says_nothing_is_lost() {
-    let limits = Limits { beat: Duration::from_millis(50), lost: Duration::from_secs(2), ..limits() };
+    let limits = ConnectLimits { beat: Duration::from_millis(50), lost: Duration::from_secs(2), ..limits() };
     let (cable, all) = on_a_cable(limits);
     let events: Vec<_> = all.iter().map(listen).collect();
     // Beats pass: no process is lost while they do.
-    all[1].control.send(Message::Opened(1));
-    assert_eq!(next(&events[0]), (1, ControlEvent::Message(Message::Opened(1))));
+    all[1].control.send(ControlMessage::Opened(1));
+    assert_eq!(next(&events[0]), (1, ControlEvent::Message(ControlMessage::Opened(1))));
     cable.freeze();
     for (at, gone) in [(0, [1, 2].as_slice()), (1, &[0]), (2, &[0])] {
         let (from, event) = next(&events[at]);
@@ -168,7 +169,7 @@ fn nobody_waits_for_one_that_takes_nothing() {
     let events: Vec<_> = all.iter().map(listen).collect();
     cable.freeze();
     // Far more than sockets and queues hold.
-    let message = Message::Measures(vec![0; 1000]);
+    let message = ControlMessage::Measures(vec![0; 1000]);
     (0..100_000).for_each(|_| all[0].control.send_to(1, message.clone()));
     let (from, ControlEvent::Lost { process, why }) = next(&events[0]) else { panic!("a loss is told") };
     assert_eq!((from, process, why.as_str()), (1, 1, "it took none of 4096 messages"));
@@ -177,7 +178,7 @@ fn nobody_waits_for_one_that_takes_nothing() {
 
 #[test]
 fn a_suspicion_becomes_a_loss_after_a_beat() {
-    let (all, events) = group(3, Limits { beat: Duration::from_millis(50), ..limits() });
+    let (all, events) = group(3, ConnectLimits { beat: Duration::from_millis(50), ..limits() });
     let name = |process| all[0].control.processes().name(process);
     all[1].control.suspect(2, "the connection has ended");
     let why = "the connection has ended".to_owned();
@@ -189,7 +190,7 @@ fn a_suspicion_becomes_a_loss_after_a_beat() {
 #[test]
 fn a_reason_that_is_told_comes_before_a_suspicion() {
     // The time of a beat is longer than the test.
-    let (all, events) = group(3, Limits { beat: PATIENCE, ..limits() });
+    let (all, events) = group(3, ConnectLimits { beat: PATIENCE, ..limits() });
     all[0].control.suspect(2, "the connection has ended");
     all[1].control.suspect(2, "the connection has ended");
     all[2].control.fail("bad record");

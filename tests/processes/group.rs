@@ -9,16 +9,16 @@ use std::time::Duration;
 
 use dupflow::core::description::Description;
 use dupflow::engine::processes::{
-    ConnectError, Connected, ControlEvent, Limits, Processes, Secret, Settings, connect_on,
+    ConnectError, ConnectLimits, ConnectSettings, Connected, ControlEvent, Processes, Secret, connect_on,
 };
 
 /// How long a test waits for an expected event.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Long enough not to be reached, unless a test is about it.
-pub(crate) fn limits() -> Limits {
+pub(crate) fn limits() -> ConnectLimits {
     let hello = Duration::from_secs(20);
-    Limits { connect: PATIENCE, hello, beat: Duration::from_millis(100), lost: PATIENCE }
+    ConnectLimits { connect: PATIENCE, hello, beat: Duration::from_millis(100), lost: PATIENCE }
 }
 
 /// A listener, and its address.
@@ -29,8 +29,8 @@ pub(crate) fn listener() -> (TcpListener, String) {
 }
 
 /// The settings of each of the processes at these addresses.
-pub(crate) fn settings(hosts: &[String], limits: Limits) -> Vec<Settings> {
-    let of = |index| Settings {
+pub(crate) fn settings(hosts: &[String], limits: ConnectLimits) -> Vec<ConnectSettings> {
+    let of = |index| ConnectSettings {
         processes: Processes::read(&hosts.join("\n"), "hosts", hosts.len(), index).unwrap(),
         description: Description::new().with("filter.threshold", 0.8).with("workers", 2_u64),
         secret: Secret::new(b"a secret"),
@@ -40,7 +40,7 @@ pub(crate) fn settings(hosts: &[String], limits: Limits) -> Vec<Settings> {
 }
 
 /// Listeners and settings of some processes.
-pub(crate) fn processes(count: usize, limits: Limits) -> Vec<(TcpListener, Settings)> {
+pub(crate) fn processes(count: usize, limits: ConnectLimits) -> Vec<(TcpListener, ConnectSettings)> {
     let (listeners, hosts): (Vec<_>, Vec<_>) = (0..count).map(|_| listener()).unzip();
     listeners.into_iter().zip(settings(&hosts, limits)).collect()
 }
@@ -48,12 +48,12 @@ pub(crate) fn processes(count: usize, limits: Limits) -> Vec<(TcpListener, Setti
 /// A process that connects.
 pub(crate) type Connecting = JoinHandle<Result<Connected, ConnectError>>;
 
-pub(crate) fn start((listener, settings): (TcpListener, Settings)) -> Connecting {
+pub(crate) fn start((listener, settings): (TcpListener, ConnectSettings)) -> Connecting {
     thread::spawn(move || connect_on(listener, &settings))
 }
 
 /// All of them, connected.
-pub(crate) fn connected(processes: Vec<(TcpListener, Settings)>) -> Vec<Connected> {
+pub(crate) fn connected(processes: Vec<(TcpListener, ConnectSettings)>) -> Vec<Connected> {
     let connecting: Vec<Connecting> = processes.into_iter().map(start).collect();
     connecting.into_iter().map(|process| process.join().unwrap().unwrap()).collect()
 }

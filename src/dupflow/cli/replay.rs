@@ -278,7 +278,7 @@ struct ProgressLine {
 
 impl ProgressLine {
     fn start(job: &Job, visible: bool) -> Self {
-        let metrics = Arc::clone(&job.stages.metrics);
+        let metrics = Arc::clone(&job.stages.observers.metrics);
         let input = job.source.progress();
         let (end, ended) = channel();
         let thread = std::thread::spawn(move || {

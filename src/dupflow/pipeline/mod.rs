@@ -207,7 +207,7 @@ pub struct Stopper(Arc<Queue>, Option<Arc<Others>>, Arc<Status>);
 /// # Errors
 /// If its workers cannot be started. All that fails later is told when it is joined.
 pub fn start(job: Job) -> Result<Running, RunError> {
-    let queries = Arc::clone(&job.stages.queries);
+    let queries = Arc::clone(&job.stages.observers.queries);
     launch(job).inspect_err(|_| queries.close())
 }
 
@@ -256,10 +256,10 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
     stages.ids_move = source.ids_move();
     stages.keeps = past.keeps;
     stages.emits_documents = past.emits_documents;
-    stages.live = Arc::clone(&past.live);
-    stages.past = past.mark.progress.clone();
-    stages.table = past.table.take();
-    stages.origins = source.origins();
+    stages.start.live = Arc::clone(&past.live);
+    stages.start.past = past.mark.progress.clone();
+    stages.start.table = past.table.take();
+    stages.observers.origins = source.origins();
     let limits = source.epochs();
     let cuts_alike = source.cuts_alike();
     if let Some(backlog) = source.backlog() {
@@ -338,7 +338,7 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
         let mut committer =
             Committer::new(sink, continuity.letters, keeper, Arc::clone(&shared.bad), &mut past);
         committer.announce = announce;
-        let (metrics, others) = (Arc::clone(&stages.metrics), others.clone());
+        let (metrics, others) = (Arc::clone(&stages.observers.metrics), others.clone());
         let outgrown = Outgrown::new(stages.planned);
         spawn("committer", &shared, move |shared| {
             commit(committer, &metrics, outgrown, others.as_deref(), shared)
@@ -349,7 +349,7 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
     for reader in readers {
         spawn("reader", &shared, move |shared| read(reader, shared));
     }
-    let live_from = Arc::clone(&stages.live);
+    let live_from = Arc::clone(&stages.start.live);
     spawn("restore", &shared, move |shared| restore(snapshot, &live_from, shared));
     if limits.interval.is_some() && writes && stages.retention.follows(RetentionClock::Wall) {
         spawn("ticks", &shared, |shared| {
@@ -518,7 +518,7 @@ impl Running {
             shared.failure.fail(RunError::Worker(error));
         }
         // Those under way have been answered or refused by the workers.
-        stages.queries.close();
+        stages.observers.queries.close();
         let latencies = committer.and_then(|thread| thread.join().ok()).unwrap_or_default();
         let mut measures = Measures::collect(&stages, &shared.bad, latencies);
         if let Some(others) = &others
@@ -534,7 +534,7 @@ impl Running {
         outcome?;
         // The first process has the counts of all.
         let unmet = if shared.process.0 == 0 {
-            demands.unmet(&measures, stages.origins.as_deref())
+            demands.unmet(&measures, stages.observers.origins.as_deref())
         } else {
             Vec::new()
         };

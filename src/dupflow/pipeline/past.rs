@@ -229,7 +229,7 @@ impl Past {
                 );
                 is_whole = false;
                 let (begin, gaps) = source.begin_left(from)?;
-                missing(&gaps, kept_at.as_ref().and_then(|kept| kept.as_of), &stages.metrics);
+                missing(&gaps, kept_at.as_ref().and_then(|kept| kept.as_of), &stages.observers.metrics);
                 begin
             }
             (begin, _) => {

@@ -41,7 +41,7 @@ pub(super) fn start(
     shared: &Arc<Shared>,
 ) -> Result<Workers, String> {
     let (shared, fields) = (Arc::clone(shared), stages.scheme.text.field_names());
-    let live = Arc::clone(&stages.live);
+    let live = Arc::clone(&stages.start.live);
     // One process tells the time, so that all have the same.
     let tells_time = shared.process.0 == 0 && stages.retention.follows(RetentionClock::Wall);
     let first_here = shared.process.0 * workers;

@@ -10,7 +10,7 @@ use dupflow_core::text::Terms;
 
 /// What an event does to its document.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum Content {
+pub(super) enum ArrivalContent {
     /// Ends the document.
     Delete,
     /// The new text has no token.
@@ -30,7 +30,7 @@ pub(super) struct Arrival {
     pub(super) position: Position,
     /// In unix seconds, if the source has it.
     pub(super) ts: Option<f64>,
-    pub(super) content: Content,
+    pub(super) content: ArrivalContent,
     /// The length of the text, as [`Facts::bytes`].
     pub(super) bytes: u32,
     /// Whether the event was restored from an earlier run.

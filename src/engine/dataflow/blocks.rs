@@ -100,17 +100,17 @@ fn apply(index: &mut BlockIndex, parcels: Vec<Parcel>, stages: &Stages, mut emit
     let mut changed = index.hot_blocks().peekable();
     if changed.peek().is_some() {
         let (mut heated, mut cooled) = (0, 0);
-        let mut hot_blocks = stages.hot_blocks.lock();
+        let mut hot_blocks = stages.observers.hot_blocks.lock();
         changed.for_each(|(key, hot)| match hot {
             Some(block) => heated += u64::from(hot_blocks.put(key, block)),
             None => cooled += u64::from(hot_blocks.remove(&key)),
         });
         drop(hot_blocks);
-        stages.metrics.add(Counter::Heated, heated);
-        stages.metrics.add(Counter::Cooled, cooled);
+        stages.observers.metrics.add(Counter::Heated, heated);
+        stages.observers.metrics.add(Counter::Cooled, cooled);
     }
-    stages.metrics.add(Counter::Candidates, candidates);
-    stages.metrics.add(Counter::RejectedAtFirstWord, rejected);
+    stages.observers.metrics.add(Counter::Candidates, candidates);
+    stages.observers.metrics.add(Counter::RejectedAtFirstWord, rejected);
 }
 
 /// Answers a probe from the blocks of this worker: the comparisons to be made, by owner of the candidates.

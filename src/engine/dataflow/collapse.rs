@@ -78,7 +78,7 @@ pub(super) fn collapse<'scope>(
                 });
                 let after = members.len();
                 let is_new_star = before <= stages.expand_limit && after > stages.expand_limit;
-                stages.metrics.add(Counter::Starred, u64::from(is_new_star));
+                stages.observers.metrics.add(Counter::Starred, u64::from(is_new_star));
                 let diff = i8::from(after > 0) - i8::from(before > 0);
                 if diff == 0 {
                     continue;
@@ -86,9 +86,9 @@ pub(super) fn collapse<'scope>(
                 stages.blocking.keys(sketch, &mut keys);
                 parcels.add(id, sketch.words[0], diff, keys.drain(..), |parcel| postings.give(parcel));
                 if diff > 0 {
-                    stages.metrics.add(Counter::SketchesBorn, 1);
+                    stages.observers.metrics.add(Counter::SketchesBorn, 1);
                 } else {
-                    stages.metrics.add(Counter::SketchesDied, 1);
+                    stages.observers.metrics.add(Counter::SketchesDied, 1);
                     sketches.dies(id, epoch);
                 }
             }

@@ -34,7 +34,7 @@ pub(super) trait InForce: Copy + PartialEq + 'static {
 
 /// A document, alive or ended.
 #[derive(Debug)]
-pub(super) struct Document<V> {
+pub(super) struct StoredDocument<V> {
     pub(super) id: DocId,
     // The fields of a position, and a time with NaN for none: side by side they take 24 bytes, as types of
     // their own 36. Where ids move, the partition and time of an ended document are those of its greatest
@@ -50,8 +50,8 @@ pub(super) struct Document<V> {
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(super) struct Documents<V> {
-    by_id: Slab<Document<V>>,
+pub(super) struct DocumentStore<V> {
+    by_id: Slab<StoredDocument<V>>,
     /// The last epoch that was applied, and whether it is settled.
     applied: (Epoch, bool),
     /// Live documents with a time, where documents expire by age.
@@ -73,9 +73,9 @@ struct SlotOrder {
 }
 
 /// Documents that one operator writes and others read.
-pub(super) type SharedDocuments<V> = Rc<RefCell<Documents<V>>>;
+pub(super) type SharedDocuments<V> = Rc<RefCell<DocumentStore<V>>>;
 
-impl<V: InForce> Document<V> {
+impl<V: InForce> StoredDocument<V> {
     /// The position of its last event.
     pub(super) fn position(&self) -> Position {
         Position { partition: self.partition, offset: self.offset }
@@ -97,7 +97,7 @@ impl<V: InForce> Document<V> {
     }
 }
 
-impl<V: InForce> Documents<V> {
+impl<V: InForce> DocumentStore<V> {
     /// An empty store, with the orders that a retention needs.
     pub(super) fn new(retention: &Retention, ids_move: bool) -> Self {
         let slots = || SlotOrder { order: AgeOrder::default(), keys: Rows::new(1) };
@@ -135,12 +135,12 @@ impl<V: InForce> Documents<V> {
 
     /// The document at a place, if there is one.
     #[inline]
-    pub(super) fn get(&self, place: u32) -> Option<&Document<V>> {
+    pub(super) fn get(&self, place: u32) -> Option<&StoredDocument<V>> {
         self.by_id.get(place)
     }
 
     /// A live document and its place, by the hash of its id and the id.
-    pub(super) fn alive(&self, hash: u64, id: &DocId) -> Option<(u32, &Document<V>)> {
+    pub(super) fn alive(&self, hash: u64, id: &DocId) -> Option<(u32, &StoredDocument<V>)> {
         let place = self.find(hash, id)?;
         self.get(place).filter(|document| document.is_alive()).map(|document| (place, document))
     }
@@ -168,7 +168,7 @@ impl<V: InForce> Documents<V> {
                 at
             }
             None => {
-                let document = Document { id: last.id.clone(), partition, changed, offset, ts, value };
+                let document = StoredDocument { id: last.id.clone(), partition, changed, offset, ts, value };
                 let new = self.by_id.insert(last.hash, document);
                 if let Some(SlotOrder { keys, .. }) = &mut self.slots {
                     if new as usize == keys.len() {
@@ -317,7 +317,7 @@ impl<V: InForce> Documents<V> {
     ///
     /// # Panics
     /// If the place holds no document with this hash.
-    pub(super) fn remove(&mut self, hash: u64, place: u32) -> Document<V> {
+    pub(super) fn remove(&mut self, hash: u64, place: u32) -> StoredDocument<V> {
         self.newest.remove(&place);
         self.by_id.remove(hash, place)
     }
@@ -337,13 +337,13 @@ mod tests {
         let position = Position { partition: 7, offset };
         let hash = hash::bytes(0, id.as_bytes());
         let id = DocId::new(id).unwrap();
-        Arrival { hash, id, position, ts, content: Content::Empty, bytes: 0, is_restored, key: None }
+        Arrival { hash, id, position, ts, content: ArrivalContent::Empty, bytes: 0, is_restored, key: None }
     }
 
     #[test]
     fn a_document_is_where_and_when_its_last_event_says() {
-        assert_eq!(size_of::<Option<Document<dupflow_core::hash::SketchId>>>(), 64);
-        let mut documents = Documents::<u8>::new(&Retention::default(), false);
+        assert_eq!(size_of::<Option<StoredDocument<dupflow_core::hash::SketchId>>>(), 64);
+        let mut documents = DocumentStore::<u8>::new(&Retention::default(), false);
         let long = "頁".repeat(341);
         for id in ["a", "\u{202e}א", &long] {
             let first = arrival(id, 1, None, true);
@@ -359,7 +359,7 @@ mod tests {
             documents.put(Some(place), &later, EventKey::default(), 0, 10);
             assert!(documents.alive(first.hash, &first.id).is_none(), "it has ended");
             assert_eq!(documents.find(first.hash, &first.id), Some(place), "and has a slot");
-            assert_eq!(documents.get(place).and_then(Document::changed), Some(10));
+            assert_eq!(documents.get(place).and_then(StoredDocument::changed), Some(10));
             assert_eq!(documents.remove(first.hash, place).id, first.id);
             assert!(documents.find(first.hash, &first.id).is_none());
         }

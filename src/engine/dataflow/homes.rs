@@ -28,7 +28,7 @@
 //! home until an event elsewhere is newer. Where no event has a time, the greatest partition is the home.
 
 use super::arrival::Arrival;
-use super::documents::{Documents, InForce};
+use super::documents::{DocumentStore, InForce};
 use super::key::EventKey;
 use dupflow_core::doc::DocId;
 
@@ -52,7 +52,7 @@ pub(super) struct Example {
 
 /// Removes the overruled events of an epoch. `arrivals` are sorted by id and then by position; `documents`
 /// are those before the epoch.
-pub(super) fn overrule<V: InForce>(arrivals: &mut Vec<Arrival>, documents: &Documents<V>) -> Moves {
+pub(super) fn overrule<V: InForce>(arrivals: &mut Vec<Arrival>, documents: &DocumentStore<V>) -> Moves {
     let mut moves = Moves::default();
     let mut out = Vec::new();
     let mut at: usize = 0;
@@ -94,19 +94,19 @@ mod tests {
     fn event(id: &str, partition: u32, offset: u64, ts: Option<f64>) -> Arrival {
         let hash = hash::bytes(0, id.as_bytes());
         let (id, position) = (DocId::new(id).unwrap(), Position { partition, offset });
-        let (content, is_restored) = (Content::Empty, false);
+        let (content, is_restored) = (ArrivalContent::Empty, false);
         Arrival { hash, id, position, ts, content, bytes: 0, is_restored, key: None }
     }
 
     /// The remaining events, as partition and offset, and the counts.
-    fn left(mut events: Vec<Arrival>, documents: &Documents<u8>) -> (Vec<(u32, u64)>, Moves) {
+    fn left(mut events: Vec<Arrival>, documents: &DocumentStore<u8>) -> (Vec<(u32, u64)>, Moves) {
         let moves = overrule(&mut events, documents);
         (events.iter().map(|event| (event.position.partition, event.position.offset)).collect(), moves)
     }
 
     #[test]
     fn the_partition_of_the_newest_event_decides_and_within_one_the_offset() {
-        let none = Documents::<u8>::new(&Retention::default(), true);
+        let none = DocumentStore::<u8>::new(&Retention::default(), true);
         let a = |partition, offset, ts| event("a", partition, offset, Some(ts));
         // A clock that jumps back within a partition overrules nothing.
         let back = vec![a(0, 1, 9.0), a(0, 2, 3.0), a(0, 3, 5.0)];
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn what_has_ended_and_what_was_newest_are_remembered() {
-        let mut documents = Documents::<u8>::new(&Retention::default(), true);
+        let mut documents = DocumentStore::<u8>::new(&Retention::default(), true);
         let a = |partition, offset, ts| event("a", partition, offset, Some(ts));
         let mut put = |last: &Arrival, value| {
             let place = documents.find(last.hash, &last.id);

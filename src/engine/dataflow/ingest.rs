@@ -12,7 +12,7 @@ use timely::dataflow::operators::Capability;
 use timely::dataflow::{Scope, Stream};
 use timely::scheduling::Activator;
 
-use super::arrival::{Arrival, Content};
+use super::arrival::{Arrival, ArrivalContent};
 use super::intake::{BatchEnd, BatchRecord, Intake, Pull};
 use super::key::EventKey;
 use super::operator::{Operator, Output};
@@ -63,10 +63,10 @@ pub(super) fn ingest<'scope>(
     let (resolved, resolved_stream) = operator.output();
     let (id_queries, id_queries_stream) = operator.output();
     intake.wake_with(operator.waker());
-    let receiver = stages.queries.register(operator.waker());
+    let receiver = stages.observers.queries.register(operator.waker());
     let (again, wake) = (operator.activator(), operator.activator());
 
-    let live = Arc::clone(&stages.live);
+    let live = Arc::clone(&stages.start.live);
     let mut maker = SketchMaker::new(&stages.scheme);
     let mut batches = Batches::new(stages, scope.peers(), BatchOutputs { arrivals, reports, ticks });
     let mut admission = Admission::new(stages, receiver, pending, resolved, id_queries);
@@ -137,11 +137,11 @@ impl Batches {
             is_live: stages.scheme.live().is_some(),
             ids_move: stages.ids_move,
             retention: stages.retention,
-            live: Arc::clone(&stages.live),
-            origins: stages.origins.clone(),
+            live: Arc::clone(&stages.start.live),
+            origins: stages.observers.origins.clone(),
             sent: 0,
             peers: peers as u64,
-            metrics: Arc::clone(&stages.metrics),
+            metrics: Arc::clone(&stages.observers.metrics),
         }
     }
 
@@ -163,13 +163,13 @@ impl Batches {
                     let arrival = sketched(position, event, maker, is_live, ids_move);
                     events += 1;
                     bytes += u64::from(arrival.bytes);
-                    empty += u64::from(matches!(arrival.content, Content::Empty));
+                    empty += u64::from(matches!(arrival.content, ArrivalContent::Empty));
                     arrival
                 }
                 BatchRecord::Restored(id, value) => {
                     let arrival = kept::restore(id, value, maker);
                     let arrival = arrival.expect("what is kept under a scheme is read under it");
-                    restored += u64::from(!matches!(arrival.content, Content::Delete));
+                    restored += u64::from(!matches!(arrival.content, ArrivalContent::Delete));
                     arrival
                 }
             };
@@ -226,13 +226,13 @@ fn sketched(
     let DocEvent { id, ts, written, text } = event;
     let bytes = text.as_ref().map_or(0, |text| u32::try_from(text.len()).unwrap_or(u32::MAX));
     let content = match text {
-        None => Content::Delete,
+        None => ArrivalContent::Delete,
         Some(text) if is_live => {
-            maker.terms(&text).map_or(Content::Empty, |terms| Content::Terms(Box::new(terms)))
+            maker.terms(&text).map_or(ArrivalContent::Empty, |terms| ArrivalContent::Terms(Box::new(terms)))
         }
         Some(text) => {
             let made = maker.sketch(&text);
-            made.map_or(Content::Empty, |(id, sketch)| Content::Sketch(id, Box::new(sketch)))
+            made.map_or(ArrivalContent::Empty, |(id, sketch)| ArrivalContent::Sketch(id, Box::new(sketch)))
         }
     };
     let hash = hash::bytes(0, id.as_str().as_bytes());

@@ -24,7 +24,7 @@
 //!
 //! A value describes the last event of its document in an epoch, so it is a function of the corpus too.
 
-use super::arrival::{Arrival, Content};
+use super::arrival::{Arrival, ArrivalContent};
 use super::key::EventKey;
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::{DocId, Position};
@@ -51,7 +51,7 @@ pub(super) fn keep(arrival: &Arrival, key: Option<EventKey>, changes: &mut Chang
         return;
     }
     let id = arrival.id.as_str().as_bytes();
-    if let Content::Delete = arrival.content {
+    if let ArrivalContent::Delete = arrival.content {
         changes.end(id);
         return;
     }
@@ -64,13 +64,13 @@ pub(super) fn keep(arrival: &Arrival, key: Option<EventKey>, changes: &mut Chang
         bytes.extend_from_slice(&arrival.bytes.to_le_bytes());
     };
     changes.put_with(id, |bytes| match &arrival.content {
-        Content::Delete | Content::Empty => head(bytes, 0),
-        Content::Sketch(_, sketch) => {
+        ArrivalContent::Delete | ArrivalContent::Empty => head(bytes, 0),
+        ArrivalContent::Sketch(_, sketch) => {
             head(bytes, 1);
             let words = sketch.words.iter().chain(&sketch.features);
             words.for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
         }
-        Content::Terms(terms) => {
+        ArrivalContent::Terms(terms) => {
             head(bytes, 2);
             for (feature, count) in terms.ids.iter().zip(&terms.counts) {
                 bytes.extend_from_slice(&feature.to_le_bytes());
@@ -108,20 +108,20 @@ pub(super) fn restore(id: &[u8], value: &[u8], maker: &SketchMaker) -> Option<Ar
         (bytes, content) = (u32::from_le_bytes(*read), behind);
     }
     let content = match kind & !(WITH_KEY | WITH_LENGTH) {
-        0 if content.is_empty() => Content::Empty,
+        0 if content.is_empty() => ArrivalContent::Empty,
         1 => {
             let (words, []) = content.as_chunks() else { return None };
             let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
             let (named, sketch) = maker.restore(&words)?;
-            Content::Sketch(named, Box::new(sketch))
+            ArrivalContent::Sketch(named, Box::new(sketch))
         }
         2 => {
             let (terms, []) = content.as_chunks::<12>() else { return None };
             let ids = terms.iter().filter_map(|term| term.first_chunk()).map(|n| u64::from_le_bytes(*n));
             let counts = terms.iter().filter_map(|term| term.last_chunk()).map(|n| u32::from_le_bytes(*n));
-            Content::Terms(Box::new(Terms { ids: ids.collect(), counts: counts.collect() }))
+            ArrivalContent::Terms(Box::new(Terms { ids: ids.collect(), counts: counts.collect() }))
         }
-        SLOT if content.is_empty() && key.is_some() => Content::Delete,
+        SLOT if content.is_empty() && key.is_some() => ArrivalContent::Delete,
         _ => return None,
     };
     let position =
@@ -149,7 +149,7 @@ mod tests {
     }
 
     /// Keeps an arrival and restores it.
-    fn again(content: Content, ts: Option<f64>, maker: &SketchMaker) -> Arrival {
+    fn again(content: ArrivalContent, ts: Option<f64>, maker: &SketchMaker) -> Arrival {
         let id = DocId::new("頁/1").unwrap();
         let position = Position { partition: 7, offset: u64::MAX - 1 };
         let mut changes = Changes::default();
@@ -183,14 +183,14 @@ mod tests {
         for exact in [false, true] {
             let mut maker = maker(exact);
             let (id, sketch) = maker.sketch("some words that are more than three, 日本語も ✨").unwrap();
-            let back = again(Content::Sketch(id, Box::new(sketch.clone())), Some(1.5), &maker);
-            let Content::Sketch(same, again) = back.content else { panic!("a sketch was kept") };
+            let back = again(ArrivalContent::Sketch(id, Box::new(sketch.clone())), Some(1.5), &maker);
+            let ArrivalContent::Sketch(same, again) = back.content else { panic!("a sketch was kept") };
             assert_eq!((same, *again), (id, sketch));
         }
-        assert!(matches!(again(Content::Empty, None, &maker(false)).content, Content::Empty));
+        assert!(matches!(again(ArrivalContent::Empty, None, &maker(false)).content, ArrivalContent::Empty));
         let terms = Terms { ids: [3, u64::MAX].into(), counts: [1, u32::MAX].into() };
-        let back = again(Content::Terms(Box::new(terms.clone())), None, &maker(false));
-        let Content::Terms(same) = back.content else { panic!("terms were kept") };
+        let back = again(ArrivalContent::Terms(Box::new(terms.clone())), None, &maker(false));
+        let ArrivalContent::Terms(same) = back.content else { panic!("terms were kept") };
         assert_eq!(*same, terms);
     }
 
@@ -201,7 +201,7 @@ mod tests {
         keep_slot(&id, key, &mut changes);
         let (name, value) = changes.iter().next().unwrap();
         let back = restore(name, value.unwrap(), &maker(false)).unwrap();
-        assert!(matches!(back.content, Content::Delete) && back.is_restored);
+        assert!(matches!(back.content, ArrivalContent::Delete) && back.is_restored);
         assert_eq!((back.id.clone(), back.key()), (id, key));
         for cut in 0..value.unwrap().len() {
             assert!(restore(name, &value.unwrap()[..cut], &maker(false)).is_none(), "{cut}");
@@ -213,7 +213,7 @@ mod tests {
         let mut changes = Changes::default();
         let id = DocId::new("a").unwrap();
         let position = Position::default();
-        let content = Content::Delete;
+        let content = ArrivalContent::Delete;
         let arrival =
             Arrival { hash: 0, id, position, ts: None, content, bytes: 0, is_restored: false, key: None };
         keep(&arrival, None, &mut changes);

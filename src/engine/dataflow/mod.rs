@@ -60,7 +60,7 @@ pub use intake::{BatchEnd, BatchRecord, Intake, Pull};
 pub use link::OnLost;
 pub use output::{ClosedEpoch, Emit};
 use queries::PendingQueries;
-pub use stages::Stages;
+pub use stages::{Observers, RunStart, Stages};
 pub use workers::{Cancellation, PeerSockets, Workers};
 
 use dupflow_core::pair::{Evidence, Similarity};

@@ -116,8 +116,8 @@ pub(super) fn output(
     let mut reports = operator.input(reports, Exchange::new(|_: &EpochReport| 0));
     let mut closing = Closing {
         open: BTreeMap::new(),
-        progress: Progress { epoch: open.get() - 1, ..stages.past.clone() },
-        metrics: Arc::clone(&stages.metrics),
+        progress: Progress { epoch: open.get() - 1, ..stages.start.past.clone() },
+        metrics: Arc::clone(&stages.observers.metrics),
     };
     let mut has_ended = false;
     operator.build(move |frontiers| {

@@ -35,7 +35,7 @@ use timely::scheduling::Activator;
 
 use super::Stages;
 use super::arrival::Arrival;
-use super::documents::{Documents, SharedDocuments};
+use super::documents::{DocumentStore, SharedDocuments};
 use super::epochs::Stash;
 use super::key::EventKey;
 use super::operator::{Operator, Output};
@@ -88,7 +88,7 @@ pub(super) fn retain<'scope, F: Follow>(
     name: &str,
     stages: &Stages,
 ) -> RetainOutputs<'scope, F> {
-    let documents = Rc::new(RefCell::new(Documents::new(&stages.retention, stages.ids_move)));
+    let documents = Rc::new(RefCell::new(DocumentStore::new(&stages.retention, stages.ids_move)));
     let retaining = Retaining::<F>::new(Rc::clone(&documents), stages);
     let (records, more, reports) = match stages.retention.max_documents {
         None => at_once(arrivals, ticks, name, retaining),

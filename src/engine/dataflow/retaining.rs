@@ -9,8 +9,8 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::{Arc, Once};
 
-use super::arrival::{Arrival, Content};
-use super::documents::{Documents, InForce, SharedDocuments};
+use super::arrival::{Arrival, ArrivalContent};
+use super::documents::{DocumentStore, InForce, SharedDocuments};
 use super::homes::{Example, Moves, overrule};
 use super::key::EventKey;
 use super::output::EpochReport;
@@ -40,10 +40,10 @@ pub(super) trait Follow: 'static {
     const REPORTS_EACH: bool;
 
     /// The value in force after an event that is not too late.
-    fn value(content: &Content) -> Self::LiveValue;
+    fn value(content: &ArrivalContent) -> Self::LiveValue;
 
     /// What a report needs of the event.
-    fn text(content: Content) -> Option<Self::EventText>;
+    fn text(content: ArrivalContent) -> Option<Self::EventText>;
 
     /// Whether a document of this value has terms, and so counts for the table.
     fn counts(value: Self::LiveValue) -> bool;
@@ -112,7 +112,7 @@ pub(super) struct Outputs<'a, F: Follow> {
 impl<F: Follow> Retaining<F> {
     /// Without documents; the clock continues from that of an earlier run.
     pub(super) fn new(documents: SharedDocuments<F::LiveValue>, stages: &Stages) -> Self {
-        let clock = stages.past.clock.and_then(|time| stages.retention.clock.of(time));
+        let clock = stages.start.past.clock.and_then(|time| stages.retention.clock.of(time));
         Self {
             documents,
             retention: stages.retention,
@@ -124,9 +124,9 @@ impl<F: Follow> Retaining<F> {
             keeps: stages.keeps,
             changes: Changes::default(),
             full: Vec::new(),
-            origins: stages.origins.clone(),
-            metrics: Arc::clone(&stages.metrics),
-            moves_logged: Arc::clone(&stages.moves_logged),
+            origins: stages.observers.origins.clone(),
+            metrics: Arc::clone(&stages.observers.metrics),
+            moves_logged: Arc::clone(&stages.observers.moves_logged),
             follow: PhantomData,
         }
     }
@@ -163,7 +163,7 @@ impl<F: Follow> Retaining<F> {
             loop {
                 // Each event is counted as if the epoch held nothing else: except for the clock, counts do
                 // not depend on the cut into epochs.
-                let is_upsert = !matches!(last.content, Content::Delete);
+                let is_upsert = !matches!(last.content, ArrivalContent::Delete);
                 is_late = is_upsert && last.ts.zip(oldest).is_some_and(|(ts, oldest)| ts < oldest);
                 let next = if is_late { F::LiveValue::ENDED } else { F::value(&last.content) };
                 let (was, is) = (in_force != F::LiveValue::ENDED, next != F::LiveValue::ENDED);
@@ -216,7 +216,7 @@ impl<F: Follow> Retaining<F> {
                 let greater = documents.key(place).filter(is_greater);
                 kept::keep(&last, greater, &mut self.changes);
             }
-            if last.is_restored && matches!(last.content, Content::Delete) {
+            if last.is_restored && matches!(last.content, ArrivalContent::Delete) {
                 // The slot is in the documents and in the state already.
                 continue;
             }
@@ -349,7 +349,7 @@ impl<F: Follow> Retaining<F> {
 }
 
 /// The retention ends a document; `before` is the value that was in force.
-fn touch<F: Follow>(documents: &Documents<F::LiveValue>, place: u32, before: F::LiveValue) -> Touch<F> {
+fn touch<F: Follow>(documents: &DocumentStore<F::LiveValue>, place: u32, before: F::LiveValue) -> Touch<F> {
     let hash = documents.get(place).map_or(0, |document| hash::bytes(0, document.id.as_bytes()));
     Touch { hash, place, before, text: None, ended: Cause::Expire }
 }

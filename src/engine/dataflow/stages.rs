@@ -15,7 +15,10 @@ use dupflow_core::sketch::Scheme;
 use dupflow_core::text::IdfTable;
 use dupflow_core::time::{LiveFrom, Progress};
 
-/// What the dataflow computes: everything that decides the result, and where it is counted.
+/// What the dataflow computes, where it begins, and what it shares with the rest of the process.
+///
+/// The fields of this type decide the result, together with the input; [`RunStart`] and [`Observers`] do not, except
+/// that a restart repeats no epoch.
 #[derive(Clone, Debug)]
 pub struct Stages {
     /// Text to sketch.
@@ -33,13 +36,22 @@ pub struct Stages {
     /// Whether an id may have events in several partitions. If so, the id's home decides which event is its
     /// last one, and deleted ids are remembered.
     pub ids_move: bool,
-    /// Limits the log message about moving ids to one in a run.
-    pub moves_logged: Arc<Once>,
+    /// Distinct sketches of all processes that the blocks are planned for.
+    pub planned: u64,
     /// Whether documents are kept for a later run. If so, each closed epoch carries the changes of the kept
     /// documents.
     pub keeps: bool,
     /// Whether each closed epoch carries its [changes of documents](dupflow_core::doc::DocChange).
     pub emits_documents: bool,
+    /// Where the run begins.
+    pub start: RunStart,
+    /// What the rest of the process shares with the run.
+    pub observers: Observers,
+}
+
+/// Where a run begins: data of an earlier run. The default is a run without one.
+#[derive(Clone, Debug)]
+pub struct RunStart {
     /// The first epoch that no earlier run has processed. Tables of document frequencies are made from this
     /// epoch on.
     pub live: Arc<LiveFrom>,
@@ -47,20 +59,25 @@ pub struct Stages {
     pub past: Progress,
     /// The table named by `past`.
     pub table: Option<Arc<IdfTable>>,
-    /// New tables of document frequencies, by fingerprint, until the state stores them and takes them out.
-    /// Only used where documents are kept.
-    pub tables: Arc<Mutex<BTreeMap<u64, Arc<IdfTable>>>>,
-    /// Queries about the corpus while it changes.
-    pub queries: Arc<QueryQueue>,
-    /// The input of each record, where that is known.
-    pub origins: Option<Arc<Origins>>,
+}
+
+/// What the rest of the process reads of a running dataflow, or passes to it.
+#[derive(Clone, Debug)]
+pub struct Observers {
     /// The counters of this process.
     pub metrics: Arc<Metrics>,
     /// The hot blocks of all workers, kept current. Their example documents are renewed from time to time,
     /// and at the end of the input.
     pub hot_blocks: Arc<Mutex<HotBlocks>>,
-    /// Distinct sketches of all processes that the blocks are planned for.
-    pub planned: u64,
+    /// Queries about the corpus while it changes.
+    pub queries: Arc<QueryQueue>,
+    /// The input of each record, where that is known.
+    pub origins: Option<Arc<Origins>>,
+    /// New tables of document frequencies, by fingerprint, until the state stores them and takes them out. Only
+    /// used where documents are kept.
+    pub tables: Arc<Mutex<BTreeMap<u64, Arc<IdfTable>>>>,
+    /// Limits the log message about moving ids to one in a run.
+    pub moves_logged: Arc<Once>,
 }
 
 impl Stages {
@@ -71,26 +88,40 @@ impl Stages {
         filter: Arc<dyn PairFilter>,
         expand_limit: usize,
     ) -> Self {
+        let observers = Observers::new(Metrics::new(filter.looks()));
         Self {
             scheme,
             blocking,
-            metrics: Arc::new(Metrics::new(filter.looks())),
             filter,
             expand_limit,
             evidence: false,
             retention: Retention::default(),
             ids_move: false,
-            moves_logged: Arc::new(Once::new()),
+            planned: u64::MAX,
             keeps: false,
             emits_documents: false,
-            live: Arc::new(LiveFrom::beginning()),
-            past: Progress::default(),
-            table: None,
-            tables: Arc::default(),
+            start: RunStart::default(),
+            observers,
+        }
+    }
+}
+
+impl Default for RunStart {
+    fn default() -> Self {
+        Self { live: Arc::new(LiveFrom::beginning()), past: Progress::default(), table: None }
+    }
+}
+
+impl Observers {
+    /// Without queries, hot blocks and tables.
+    pub fn new(metrics: Metrics) -> Self {
+        Self {
+            metrics: Arc::new(metrics),
+            hot_blocks: Arc::default(),
             queries: Arc::default(),
             origins: None,
-            hot_blocks: Arc::default(),
-            planned: u64::MAX,
+            tables: Arc::default(),
+            moves_logged: Arc::new(Once::new()),
         }
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use timely::dataflow::Stream;
 
 use super::Stages;
-use super::arrival::{Arrival, Content};
+use super::arrival::{Arrival, ArrivalContent};
 use super::documents::InForce;
 use super::queries::QuerySubject;
 use super::retain::{RetainOutputs, Tick, retain};
@@ -57,17 +57,17 @@ impl Follow for Memberships {
 
     const REPORTS_EACH: bool = false;
 
-    fn value(content: &Content) -> SketchId {
+    fn value(content: &ArrivalContent) -> SketchId {
         match content {
-            Content::Delete => SketchId::ENDED,
-            Content::Empty => no_sketch(),
-            Content::Sketch(id, _) => *id,
-            Content::Terms(_) => unreachable!("only live weights sketch later"),
+            ArrivalContent::Delete => SketchId::ENDED,
+            ArrivalContent::Empty => no_sketch(),
+            ArrivalContent::Sketch(id, _) => *id,
+            ArrivalContent::Terms(_) => unreachable!("only live weights sketch later"),
         }
     }
 
-    fn text(content: Content) -> Option<Box<Sketch>> {
-        if let Content::Sketch(_, body) = content { Some(body) } else { None }
+    fn text(content: ArrivalContent) -> Option<Box<Sketch>> {
+        if let ArrivalContent::Sketch(_, body) = content { Some(body) } else { None }
     }
 
     fn counts(_: SketchId) -> bool {

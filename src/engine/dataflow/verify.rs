@@ -141,7 +141,7 @@ impl Examples {
         if all {
             self.all_at = open.saturating_add(EXAMPLES_EVERY);
         }
-        sketches.name_examples(&mut stages.hot_blocks.lock(), all);
+        sketches.name_examples(&mut stages.observers.hot_blocks.lock(), all);
     }
 }
 
@@ -162,13 +162,13 @@ fn compare(
         // The first words have passed in the blocks already.
         let verdict = stages.filter.decide_passed(a, b);
         if diff > 0 {
-            stages.metrics.add(Counter::Compared, 1);
-            stages.metrics.add(Counter::Components, u64::from(verdict.components));
-            stages.metrics.add_look(verdict.look);
+            stages.observers.metrics.add(Counter::Compared, 1);
+            stages.observers.metrics.add(Counter::Components, u64::from(verdict.components));
+            stages.observers.metrics.add_look(verdict.look);
         }
         let Some(similarity) = verdict.accepted else { continue };
         if diff > 0 {
-            stages.metrics.add(Counter::Accepted, 1);
+            stages.observers.metrics.add(Counter::Accepted, 1);
         }
         let evidence = if stages.evidence {
             let blocks = shared.blocks(&*stages.blocking, a, b);

@@ -3,12 +3,12 @@
 //! Every process has one connection, to process 0, the *hub*. Process i sends to the hub; the hub sends to
 //! one process or to all.
 //!
-//! A failure is reported to all processes, once. The hub forwards a [`Message::Failed`] with the name of the
+//! A failure is reported to all processes, once. The hub forwards a [`ControlMessage::Failed`] with the name of the
 //! failed process to every other process, and reports a lost process in the same way. After the first failure
 //! no other is reported: processes that end because of it close connections, which would look like further
 //! failures.
 //!
-//! In an orderly end each process sends its measures, then [`Message::Done`]; once all have, the hub sends
+//! In an orderly end each process sends its measures, then [`ControlMessage::Done`]; once all have, the hub sends
 //! `Done` to all. A connection that ends before that is a failure.
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 
 use super::Processes;
 use super::gather::{ControlNote, Gathered};
-use super::message::{Frame, Message};
+use super::message::{ControlMessage, Frame};
 use super::wire::{Wire, WireEvent};
 use dupflow_core::time::{Clock, SystemClock};
 
@@ -28,7 +28,7 @@ use dupflow_core::time::{Clock, SystemClock};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControlEvent {
     /// A message.
-    Message(Message),
+    Message(ControlMessage),
     /// A process is lost. Reported once, for the first such process, unless a failure was reported before,
     /// which is then the cause.
     Lost {
@@ -83,7 +83,7 @@ impl Control {
 
     /// Sends to process 0; on process 0, to all others. Never blocks: a message that cannot be sent is
     /// reported as a loss.
-    pub fn send(&self, message: Message) {
+    pub fn send(&self, message: ControlMessage) {
         self.shared.send(|_| true, message);
     }
 
@@ -91,7 +91,7 @@ impl Control {
     ///
     /// # Panics
     /// On another process than 0: there is a connection to process 0 only.
-    pub fn send_to(&self, process: usize, message: Message) {
+    pub fn send_to(&self, process: usize, message: ControlMessage) {
         assert_eq!(self.shared.processes.index(), 0, "only process 0 has a connection to process {process}");
         self.shared.send(|to| to == process, message);
     }
@@ -132,7 +132,7 @@ impl Control {
 
     /// Ends the connections, once everything sent has been read by the other side, or can no longer reach it.
     /// Later messages of the other side are not received. In an orderly end, the hub calls this after it has
-    /// sent [`Message::Done`], others after they have received it. A second call does nothing.
+    /// sent [`ControlMessage::Done`], others after they have received it. A second call does nothing.
     pub fn end(&self) {
         let mut state = self.shared.state.lock();
         state.over = true;
@@ -150,7 +150,7 @@ impl Drop for Control {
 }
 
 impl ControlShared {
-    fn send(&self, to: impl Fn(usize) -> bool, message: Message) {
+    fn send(&self, to: impl Fn(usize) -> bool, message: ControlMessage) {
         self.state.lock().send(to, message, self.processes.index() == 0);
     }
 
@@ -159,16 +159,16 @@ impl ControlShared {
         let mut state = self.state.lock();
         let is_first = !state.over;
         if is_first {
-            state.send(to, Message::Failed(text), self.processes.index() == 0);
+            state.send(to, ControlMessage::Failed(text), self.processes.index() == 0);
         }
         is_first
     }
 }
 
 impl ControlState {
-    fn send(&mut self, to: impl Fn(usize) -> bool, message: Message, hub: bool) {
+    fn send(&mut self, to: impl Fn(usize) -> bool, message: ControlMessage, hub: bool) {
         // After `Done` from the hub, connections may end.
-        self.over |= matches!(message, Message::Failed(_)) || (hub && message == Message::Done);
+        self.over |= matches!(message, ControlMessage::Failed(_)) || (hub && message == ControlMessage::Done);
         let frame = Frame::Message(message).encode();
         let wires = self.wires.iter().enumerate().filter(|(process, _)| to(*process));
         wires.filter_map(|(_, wire)| wire.as_ref()).for_each(|wire| wire.send(frame.clone()));
@@ -224,18 +224,18 @@ impl Listening {
 
 impl ControlShared {
     /// Handles a message; returns the message to be reported on this process.
-    fn filter(&self, hub: bool, from: usize, message: Message) -> Option<Message> {
+    fn filter(&self, hub: bool, from: usize, message: ControlMessage) -> Option<ControlMessage> {
         match message {
-            Message::Failed(text) if hub => {
+            ControlMessage::Failed(text) if hub => {
                 let text = format!("{}: {text}", self.processes.name(from));
-                self.fail_all(|to| to != from, text.clone()).then_some(Message::Failed(text))
+                self.fail_all(|to| to != from, text.clone()).then_some(ControlMessage::Failed(text))
             }
-            Message::Failed(_) => {
+            ControlMessage::Failed(_) => {
                 let mut state = self.state.lock();
                 let is_first = !std::mem::replace(&mut state.over, true);
                 is_first.then_some(message)
             }
-            Message::Done if !hub => {
+            ControlMessage::Done if !hub => {
                 self.state.lock().over = true;
                 Some(message)
             }

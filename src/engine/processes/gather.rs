@@ -21,10 +21,10 @@ use std::time::Duration;
 
 use super::handshake::{self, ConnectFailure, Identity, NewPeer, Purpose};
 use super::listener::Listener;
-use super::message::{Frame, Message};
+use super::message::{ControlMessage, Frame};
 use super::refusals::Refusals;
-use super::wire::{Pace, Wire, WireEvent};
-use super::{ConnectError, Missing, Processes, Settings};
+use super::wire::{Wire, WireEvent, WirePace};
+use super::{ConnectError, ConnectSettings, Missing, Processes};
 use dupflow_core::description::Value;
 use dupflow_core::time::{Clock, SystemClock};
 
@@ -66,10 +66,10 @@ pub(super) struct Gathered {
 
 struct Gathering<'a> {
     processes: &'a Processes,
-    pace: Pace,
+    pace: WirePace,
     within: Duration,
     identity: Arc<Identity>,
-    refusals: Arc<Refusals>,
+    refusals: Arc<RefusalLog>,
     sender: SyncSender<ControlNote>,
     wires: Vec<Option<Wire>>,
     generations: Vec<u64>,
@@ -87,8 +87,8 @@ struct Gathering<'a> {
 ///
 /// # Errors
 /// Why there is no run; the connected processes are notified.
-pub(super) fn gather(listener: TcpListener, settings: &Settings) -> Result<Gathered, ConnectError> {
-    let Settings { processes, description, secret, limits } = settings;
+pub(super) fn gather(listener: TcpListener, settings: &ConnectSettings) -> Result<Gathered, ConnectError> {
+    let ConnectSettings { processes, description, secret, limits } = settings;
     let count = processes.count();
     let number = |n: usize| u32::try_from(n).expect("there are fewer than 2^32 processes");
     let identity = Arc::new(Identity {
@@ -97,11 +97,11 @@ pub(super) fn gather(listener: TcpListener, settings: &Settings) -> Result<Gathe
         secret: secret.clone(),
         description: description.clone().with("processes.hosts", Value::list(processes.hosts())),
     });
-    let refusals = Arc::new(Refusals::new());
+    let refusals = Arc::new(RefusalLog::new());
     let (sender, notes) = sync_channel(NOTE_CAPACITY);
     let mut gathering = Gathering {
         processes,
-        pace: Pace { beat: limits.beat, lost: limits.lost },
+        pace: WirePace { beat: limits.beat, lost: limits.lost },
         within: limits.hello,
         identity: Arc::clone(&identity),
         refusals: Arc::clone(&refusals),
@@ -201,7 +201,7 @@ impl Gathering<'_> {
             WireEvent::Frame(frame) => match Frame::decode(&frame) {
                 Some(Frame::Ready) if me == 0 => self.ready[from] = true,
                 Some(Frame::Start) if me > 0 => return Ok(true),
-                Some(Frame::Message(Message::Failed(text))) => return Err(ConnectError::Failed(text)),
+                Some(Frame::Message(ControlMessage::Failed(text))) => return Err(ConnectError::Failed(text)),
                 _ => {
                     let why = "it says what does not belong to the start".to_owned();
                     return Err(ConnectError::Gone { process: self.processes.name(from), why });
@@ -355,7 +355,7 @@ impl Gathering<'_> {
             ConnectError::Failed(text) => text.clone(),
             error => format!("{name}: {error}"),
         };
-        let failed = Frame::Message(Message::Failed(text)).encode();
+        let failed = Frame::Message(ControlMessage::Failed(text)).encode();
         let wires: Vec<Wire> = self.wires.iter_mut().filter_map(Option::take).collect();
         wires.iter().for_each(|wire| wire.send(failed.clone()));
         Wire::end(wires);

@@ -1,7 +1,7 @@
 //! The listener for new connections during the start. Each connection has a thread of its own, so that none
 //! delays another.
 //!
-//! Connections -> [`NewPeer`]s. Refusals are logged and then dropped. Dropping the listener closes its port:
+//! Connections -> [`NewPeer`]s. RefusalLog are logged and then dropped. Dropping the listener closes its port:
 //! after the start no process can connect.
 
 use std::io;
@@ -35,7 +35,7 @@ impl Listener {
     pub(super) fn start(
         listener: TcpListener,
         identity: &Arc<Identity>,
-        refusals: &Arc<Refusals>,
+        refusals: &Arc<RefusalLog>,
         within: Duration,
         on_peer: impl Fn(Result<NewPeer, (usize, String)>) + Clone + Send + 'static,
     ) -> io::Result<Self> {

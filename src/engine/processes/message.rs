@@ -11,7 +11,7 @@ pub(super) const FRAME_BYTES: u32 = 64 << 20;
 
 /// Messages between each process and process 0, in both directions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Message {
+pub enum ControlMessage {
     /// The run begins; the caller encodes what it needs.
     Go(Vec<u8>),
     /// An epoch is open.
@@ -50,7 +50,7 @@ pub(super) enum Frame {
     Ready,
     /// From process 0: all have.
     Start,
-    Message(Message),
+    Message(ControlMessage),
 }
 
 impl Frame {
@@ -63,15 +63,15 @@ impl Frame {
             Self::Ready => vec![b'y'],
             Self::Start => vec![b's'],
             Self::Message(message) => match message {
-                Message::Go(bytes) => with(b'g', bytes),
-                Message::Opened(epoch) => with(b'o', &epoch.to_le_bytes()),
-                Message::Reached { line: at, epoch } => line(b'r', at, epoch),
-                Message::Crossed { line: at, epoch } => line(b'c', at, epoch),
-                Message::Durable(epoch) => with(b'u', &epoch.to_le_bytes()),
-                Message::Stop => vec![b'p'],
-                Message::Failed(text) => with(b'f', text.as_bytes()),
-                Message::Measures(bytes) => with(b'm', bytes),
-                Message::Done => vec![b'd'],
+                ControlMessage::Go(bytes) => with(b'g', bytes),
+                ControlMessage::Opened(epoch) => with(b'o', &epoch.to_le_bytes()),
+                ControlMessage::Reached { line: at, epoch } => line(b'r', at, epoch),
+                ControlMessage::Crossed { line: at, epoch } => line(b'c', at, epoch),
+                ControlMessage::Durable(epoch) => with(b'u', &epoch.to_le_bytes()),
+                ControlMessage::Stop => vec![b'p'],
+                ControlMessage::Failed(text) => with(b'f', text.as_bytes()),
+                ControlMessage::Measures(bytes) => with(b'm', bytes),
+                ControlMessage::Done => vec![b'd'],
             },
         }
     }
@@ -84,15 +84,15 @@ impl Frame {
             Some((u32::from_le_bytes(*line), Epoch::from_le_bytes(epoch.try_into().ok()?)))
         };
         let message = match letter {
-            b'g' => Message::Go(rest.to_vec()),
-            b'o' => Message::Opened(Epoch::from_le_bytes(rest.try_into().ok()?)),
-            b'r' => line().map(|(line, epoch)| Message::Reached { line, epoch })?,
-            b'c' => line().map(|(line, epoch)| Message::Crossed { line, epoch })?,
-            b'u' => Message::Durable(Epoch::from_le_bytes(rest.try_into().ok()?)),
-            b'p' if rest.is_empty() => Message::Stop,
-            b'f' => Message::Failed(String::from_utf8(rest.to_vec()).ok()?),
-            b'm' => Message::Measures(rest.to_vec()),
-            b'd' if rest.is_empty() => Message::Done,
+            b'g' => ControlMessage::Go(rest.to_vec()),
+            b'o' => ControlMessage::Opened(Epoch::from_le_bytes(rest.try_into().ok()?)),
+            b'r' => line().map(|(line, epoch)| ControlMessage::Reached { line, epoch })?,
+            b'c' => line().map(|(line, epoch)| ControlMessage::Crossed { line, epoch })?,
+            b'u' => ControlMessage::Durable(Epoch::from_le_bytes(rest.try_into().ok()?)),
+            b'p' if rest.is_empty() => ControlMessage::Stop,
+            b'f' => ControlMessage::Failed(String::from_utf8(rest.to_vec()).ok()?),
+            b'm' => ControlMessage::Measures(rest.to_vec()),
+            b'd' if rest.is_empty() => ControlMessage::Done,
             b'y' if rest.is_empty() => return Some(Self::Ready),
             b's' if rest.is_empty() => return Some(Self::Start),
             _ => return None,
@@ -110,16 +110,16 @@ mod tests {
         let frames = [
             Frame::Ready,
             Frame::Start,
-            Frame::Message(Message::Go(vec![])),
-            Frame::Message(Message::Go(vec![0, 255])),
-            Frame::Message(Message::Opened(Epoch::MAX)),
-            Frame::Message(Message::Reached { line: 7, epoch: 1 << 40 }),
-            Frame::Message(Message::Crossed { line: u32::MAX, epoch: 0 }),
-            Frame::Message(Message::Durable(3)),
-            Frame::Message(Message::Stop),
-            Frame::Message(Message::Failed("bad record in \"ä\"".to_owned())),
-            Frame::Message(Message::Measures(vec![1; 1000])),
-            Frame::Message(Message::Done),
+            Frame::Message(ControlMessage::Go(vec![])),
+            Frame::Message(ControlMessage::Go(vec![0, 255])),
+            Frame::Message(ControlMessage::Opened(Epoch::MAX)),
+            Frame::Message(ControlMessage::Reached { line: 7, epoch: 1 << 40 }),
+            Frame::Message(ControlMessage::Crossed { line: u32::MAX, epoch: 0 }),
+            Frame::Message(ControlMessage::Durable(3)),
+            Frame::Message(ControlMessage::Stop),
+            Frame::Message(ControlMessage::Failed("bad record in \"ä\"".to_owned())),
+            Frame::Message(ControlMessage::Measures(vec![1; 1000])),
+            Frame::Message(ControlMessage::Done),
         ];
         let encoded: Vec<_> = frames.iter().map(Frame::encode).collect();
         for (one, bytes) in frames.iter().zip(&encoded) {

@@ -17,7 +17,7 @@
 //!   connected;
 //! - no connection of a stranger ends or delays the start, whatever it sends;
 //! - processes whose descriptions differ never run together;
-//! - when a process ends, hangs or cannot be reached, all others notice within [`Limits::lost`] and a beat,
+//! - when a process ends, hangs or cannot be reached, all others notice within [`ConnectLimits::lost`] and a beat,
 //!   and each gets one event.
 //!
 //! The secret protects the start. Later traffic is neither encrypted nor authenticated: an attacker on the
@@ -49,7 +49,7 @@ use dupflow_core::description::{Description, Difference};
 
 /// What a process needs to connect to the others.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ConnectSettings {
     /// The processes, and which of them this is.
     pub processes: Processes,
     /// What must be the same on all processes. The list of hosts need not be in it: it is compared as
@@ -58,12 +58,12 @@ pub struct Settings {
     /// The secret of all processes; the default is an empty one.
     pub secret: Secret,
     /// How long they wait for each other.
-    pub limits: Limits,
+    pub limits: ConnectLimits,
 }
 
 /// Time limits between processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ConnectLimits {
     /// From the start of a process until all have started. Default 60 s: time to start them by hand.
     pub connect: Duration,
     /// For a handshake on a new connection. Default 2 s: a process of ours needs a millisecond.
@@ -74,7 +74,7 @@ pub struct Limits {
     pub lost: Duration,
 }
 
-impl Default for Limits {
+impl Default for ConnectLimits {
     fn default() -> Self {
         let seconds = Duration::from_secs;
         Self { connect: seconds(60), hello: seconds(2), beat: seconds(1), lost: seconds(5) }
@@ -168,7 +168,7 @@ impl fmt::Display for Missing {
 ///
 /// # Panics
 /// If the description has a field `processes.hosts`.
-pub fn connect(settings: &Settings) -> Result<Connected, ConnectError> {
+pub fn connect(settings: &ConnectSettings) -> Result<Connected, ConnectError> {
     let index = settings.processes.index();
     let address = &settings.processes.hosts()[index];
     let listener = TcpListener::bind(address).map_err(|source| {
@@ -185,7 +185,7 @@ pub fn connect(settings: &Settings) -> Result<Connected, ConnectError> {
 ///
 /// # Panics
 /// If the description has a field `processes.hosts`.
-pub fn connect_on(listener: TcpListener, settings: &Settings) -> Result<Connected, ConnectError> {
+pub fn connect_on(listener: TcpListener, settings: &ConnectSettings) -> Result<Connected, ConnectError> {
     let mut gathered = gather::gather(listener, settings)?;
     let data = std::mem::take(&mut gathered.data);
     Ok(Connected { control: Control::new(&settings.processes, gathered, settings.limits.beat), data })

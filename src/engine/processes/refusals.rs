@@ -16,7 +16,7 @@ const LINES: usize = 256;
 
 /// The lines logged, and when.
 #[derive(Debug)]
-pub(super) struct Refusals {
+pub(super) struct RefusalLog {
     clock: SystemClock,
     lines: Mutex<BTreeMap<(IpAddr, String), LoggedLine>>,
 }
@@ -28,7 +28,7 @@ struct LoggedLine {
     suppressed: u64,
 }
 
-impl Refusals {
+impl RefusalLog {
     pub(super) fn new() -> Self {
         Self { clock: SystemClock::start(), lines: Mutex::default() }
     }
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn equal_lines_are_logged_once_a_second() {
-        let refusals = Refusals::new();
+        let refusals = RefusalLog::new();
         let (a, b) = (IpAddr::from([127, 0, 0, 1]), IpAddr::from([127, 0, 0, 2]));
         let ms = Duration::from_millis;
         assert_eq!(refusals.due(ms(0), a, "x"), Some(0));
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn the_number_of_remembered_lines_is_limited() {
-        let refusals = Refusals::new();
+        let refusals = RefusalLog::new();
         let lines = |at| {
             let lines = (0..1000).filter(|n: &u32| {
                 let address = IpAddr::from(n.to_le_bytes());

@@ -2,7 +2,7 @@
 //!
 //! Frames in, frames out. The writer sends the queued frames, and an empty frame, a *beat*, whenever nothing
 //! was queued for the time of a beat. The reader passes frames on. It reports the other side as lost after a
-//! silence of [`Pace::lost`], or at once when the connection ends.
+//! silence of [`WirePace::lost`], or at once when the connection ends.
 //!
 //! Invariants:
 //!
@@ -30,7 +30,7 @@ const QUEUED: usize = 4096;
 
 /// The time between beats, and the silence after which a side is lost.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
+pub(super) struct WirePace {
     pub(super) beat: Duration,
     pub(super) lost: Duration,
 }
@@ -78,7 +78,7 @@ impl Wire {
     /// If the system cannot make another thread, or configure the socket.
     pub(super) fn start(
         stream: TcpStream,
-        pace: Pace,
+        pace: WirePace,
         mut on_event: impl FnMut(WireEvent) + Send + 'static,
     ) -> io::Result<Self> {
         stream.set_read_timeout(Some(pace.lost))?;
@@ -119,7 +119,7 @@ impl Wire {
         self.stream.ended.load(Ordering::SeqCst)
     }
 
-    /// Ends connections in order, all at the same time: at most a few times [`Pace::lost`].
+    /// Ends connections in order, all at the same time: at most a few times [`WirePace::lost`].
     pub(super) fn end(wires: Vec<Self>) {
         let writers: Vec<_> = wires
             .into_iter()

@@ -200,7 +200,7 @@ fn ask_corpus(
     answers: &mut Answers<'_>,
 ) -> anyhow::Result<Summary> {
     let stages = pipeline::stages(plan, false);
-    let (queries, (tell, told)) = (Arc::clone(&stages.queries), channel());
+    let (queries, (tell, told)) = (Arc::clone(&stages.observers.queries), channel());
     let epochs = if plan.scheme.live().is_some() { EpochRule::All } else { EpochRule::default() };
     let files = Files::of(inputs, epochs, plan.scheme.text.field_names());
     // Nobody hears it if the run has failed meanwhile.

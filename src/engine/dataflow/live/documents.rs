@@ -2,9 +2,9 @@
 
 use timely::dataflow::Stream;
 
-use super::{NewText, Update};
+use super::{TextUpdate, Update};
 use crate::dataflow::Stages;
-use crate::dataflow::arrival::{Arrival, Content};
+use crate::dataflow::arrival::{Arrival, ArrivalContent};
 use crate::dataflow::documents::InForce;
 use crate::dataflow::queries::QuerySubject;
 use crate::dataflow::retain::{RetainOutputs, Tick, retain};
@@ -50,20 +50,20 @@ impl Follow for Updates {
 
     const REPORTS_EACH: bool = true;
 
-    fn value(content: &Content) -> TextState {
+    fn value(content: &ArrivalContent) -> TextState {
         match content {
-            Content::Delete => TextState::Ended,
-            Content::Empty => TextState::WithoutToken,
-            Content::Terms(_) | Content::Sketch(..) => TextState::WithTokens,
+            ArrivalContent::Delete => TextState::Ended,
+            ArrivalContent::Empty => TextState::WithoutToken,
+            ArrivalContent::Terms(_) | ArrivalContent::Sketch(..) => TextState::WithTokens,
         }
     }
 
-    fn text(content: Content) -> Option<Option<Box<Terms>>> {
+    fn text(content: ArrivalContent) -> Option<Option<Box<Terms>>> {
         match content {
-            Content::Delete => None,
-            Content::Empty => Some(None),
-            Content::Terms(terms) => Some(Some(terms)),
-            Content::Sketch(..) => unreachable!("live weights sketch later"),
+            ArrivalContent::Delete => None,
+            ArrivalContent::Empty => Some(None),
+            ArrivalContent::Terms(terms) => Some(Some(terms)),
+            ArrivalContent::Sketch(..) => unreachable!("live weights sketch later"),
         }
     }
 
@@ -81,7 +81,8 @@ impl Follow for Updates {
         texts: impl Iterator<Item = Option<Option<Box<Terms>>>>,
         emit: &mut dyn FnMut(Update),
     ) {
-        let text = |text: Option<_>| text.map_or(NewText::Ended, |terms| NewText::InForce(id.clone(), terms));
+        let text =
+            |text: Option<_>| text.map_or(TextUpdate::Ended, |terms| TextUpdate::InForce(id.clone(), terms));
         texts.for_each(|one| emit(Update { place, text: text(one) }));
     }
 }

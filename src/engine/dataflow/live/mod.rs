@@ -48,11 +48,11 @@ use dupflow_core::time::Epoch;
 pub(super) struct Update {
     /// The document's place in its worker's store; valid within the epoch.
     place: u32,
-    text: NewText,
+    text: TextUpdate,
 }
 
 #[derive(Clone, Debug)]
-enum NewText {
+enum TextUpdate {
     /// The terms of the text that is in force now; `None` if it has no token.
     InForce(DocId, Option<Box<Terms>>),
     /// The document has ended.
@@ -175,7 +175,7 @@ mod tests {
             let mut terms = |document| {
                 let terms = featurizer.terms(&text(document)).to_owned();
                 let id = DocId::new(&format!("d{document}")).unwrap();
-                NewText::InForce(id, Some(Box::new(terms)))
+                TextUpdate::InForce(id, Some(Box::new(terms)))
             };
             updates.advance_to(1);
             changes.advance_to(1);
@@ -186,10 +186,10 @@ mod tests {
                     let place = u32::try_from(document / peers).unwrap();
                     let text = match (before.contains(&document), after.contains(&document)) {
                         (false, true) => terms(document),
-                        (true, false) => NewText::Ended,
+                        (true, false) => TextUpdate::Ended,
                         _ => continue,
                     };
-                    change += if matches!(text, NewText::Ended) { -1 } else { 1 };
+                    change += if matches!(text, TextUpdate::Ended) { -1 } else { 1 };
                     updates.send(Update { place, text });
                 }
                 changes.send(change);

@@ -30,10 +30,10 @@ pub(super) fn tables<'scope>(
     growth: Growth,
     stages: &Stages,
 ) -> Stream<'scope, Epoch, Vec<TableDue>> {
-    let (metrics, live) = (Arc::clone(&stages.metrics), Arc::clone(&stages.live));
+    let (metrics, live) = (Arc::clone(&stages.observers.metrics), Arc::clone(&stages.start.live));
     let peers = changes.scope().peers() as u64;
     let (mut in_force, mut number) =
-        stages.past.table.map_or((0, 0), |table| (table.documents, table.number));
+        stages.start.past.table.map_or((0, 0), |table| (table.documents, table.number));
     let mut documents = 0_u64;
     by_epoch(changes, Exchange::new(|_: &i64| 0), "Tables", move |epoch, changes, emit| {
         let change = changes.iter().sum();

@@ -10,7 +10,7 @@ use dupflow_core::text::Terms;
 
 /// Numbers of features.
 #[derive(Debug, Default)]
-pub(super) struct Vocabulary {
+pub(super) struct FeatureNumbers {
     entries: Vec<FeatureEntry>,
     free: Vec<u32>,
     by_feature: HashTable<u32>,
@@ -23,11 +23,11 @@ struct FeatureEntry {
     holders: u32,
 }
 
-/// The terms of one document, by numbers of a [`Vocabulary`].
+/// The terms of one document, by numbers of a [`FeatureNumbers`].
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct CodedTerms(Box<[u8]>);
 
-impl Vocabulary {
+impl FeatureNumbers {
     /// Adds a document with these terms.
     pub(super) fn insert(&mut self, terms: &Terms) -> CodedTerms {
         let mut numbered: Vec<(u32, u32)> = terms
@@ -153,7 +153,7 @@ mod tests {
     /// numbers are reused.
     #[test]
     fn terms_are_kept_and_holders_counted() {
-        let mut vocabulary = Vocabulary::default();
+        let mut vocabulary = FeatureNumbers::default();
         let mut alive: Vec<(BTreeMap<u64, u32>, CodedTerms)> = Vec::new();
         let mut most = 0;
         for step in 0..2000_u64 {

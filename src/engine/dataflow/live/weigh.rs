@@ -15,8 +15,8 @@ use timely::dataflow::channels::pact::{Exchange, Pipeline};
 use timely::scheduling::Activator;
 
 use super::tables::TableDue;
-use super::terms::{CodedTerms, Vocabulary};
-use super::{NewText, Update};
+use super::terms::{CodedTerms, FeatureNumbers};
+use super::{TextUpdate, Update};
 use crate::dataflow::Stages;
 use crate::dataflow::epochs::Stash;
 use crate::dataflow::operator::Operator;
@@ -41,7 +41,7 @@ pub(super) struct LocalFrequencies {
 
 /// The live documents of one worker, with the table in force.
 pub(super) struct WeighedDocuments {
-    vocabulary: Vocabulary,
+    vocabulary: FeatureNumbers,
     /// By place.
     documents: Vec<Option<WeighedDocument>>,
     /// Places that the epoch changed.
@@ -164,7 +164,7 @@ pub(super) fn weigh<'scope>(
     let (mut memberships, memberships_stream) = operator.output();
     let (mut reports, reports_stream) = operator.output();
     let is_first = scope.index() == 0;
-    let tables = stages.keeps.then(|| Arc::clone(&stages.tables));
+    let tables = stages.keeps.then(|| Arc::clone(&stages.observers.tables));
 
     let mut stash = Stash::<LocalFrequencies>::new();
     operator.build(move |frontiers| {
@@ -197,12 +197,12 @@ pub(super) fn weigh<'scope>(
 impl WeighedDocuments {
     fn new(stages: &Stages, waiting: Activator) -> Self {
         Self {
-            vocabulary: Vocabulary::default(),
+            vocabulary: FeatureNumbers::default(),
             documents: Vec::new(),
             touched: Vec::new(),
-            table: stages.table.clone().unwrap_or_else(|| Arc::new(IdfTable::new(0, []))),
+            table: stages.start.table.clone().unwrap_or_else(|| Arc::new(IdfTable::new(0, []))),
             maker: SketchMaker::new(&stages.scheme),
-            metrics: Arc::clone(&stages.metrics),
+            metrics: Arc::clone(&stages.observers.metrics),
             waits: false,
             waiting,
         }
@@ -229,8 +229,8 @@ impl WeighedDocuments {
         }
         let document = &mut self.documents[place];
         let (terms, alive) = match update.text {
-            NewText::Ended => (None, false),
-            NewText::InForce(id, terms) => {
+            TextUpdate::Ended => (None, false),
+            TextUpdate::InForce(id, terms) => {
                 document.get_or_insert(WeighedDocument { id, terms: None, sketch: None, alive: false });
                 (terms.map(|terms| self.vocabulary.insert(&terms)), true)
             }
