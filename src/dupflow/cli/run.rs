@@ -25,7 +25,7 @@ use crate::pipeline::{self, Job, Mode, RunError, Running, Summary, Together};
 use dupflow_connectors::inputs::Input;
 use dupflow_core::cluster::{ClusterKind, Keep};
 use dupflow_core::time::SystemClock;
-use dupflow_engine::processes::Settings;
+use dupflow_engine::processes::ConnectSettings;
 
 /// What `run` takes.
 #[derive(Debug, clap::Args)]

@@ -325,7 +325,7 @@ impl<V: InForce> DocumentStore<V> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::arrival::Content;
+    use super::super::arrival::ArrivalContent;
     use super::*;
     use dupflow_core::hash;
 

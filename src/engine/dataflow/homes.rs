@@ -84,8 +84,8 @@ pub(super) fn overrule<V: InForce>(arrivals: &mut Vec<Arrival>, documents: &Docu
 
 #[cfg(test)]
 mod tests {
-    use super::super::arrival::Content;
-    use super::super::documents::Documents;
+    use super::super::arrival::ArrivalContent;
+    use super::super::documents::DocumentStore;
     use super::*;
     use dupflow_core::doc::Position;
     use dupflow_core::doc::retention::Retention;

@@ -22,7 +22,7 @@ use std::time::Duration;
 use super::handshake::{self, ConnectFailure, Identity, NewPeer, Purpose};
 use super::listener::Listener;
 use super::message::{ControlMessage, Frame};
-use super::refusals::Refusals;
+use super::refusals::RefusalLog;
 use super::wire::{Wire, WireEvent, WirePace};
 use super::{ConnectError, ConnectSettings, Missing, Processes};
 use dupflow_core::description::Value;

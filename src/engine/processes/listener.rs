@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::handshake::{HandshakeRefusal, Identity, NewPeer, accept};
-use super::refusals::Refusals;
+use super::refusals::RefusalLog;
 
 /// Most handshakes at the same time, a few for each process that there may be; further connections are
 /// refused.

@@ -42,7 +42,7 @@ use thiserror::Error;
 
 pub use control::{Control, ControlEvent};
 pub use hosts::{HostsError, HostsProblem, Processes};
-pub use message::Message;
+pub use message::ControlMessage;
 pub use secret::Secret;
 
 use dupflow_core::description::{Description, Difference};
