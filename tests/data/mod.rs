@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use dupflow::connectors::feed::Parser;
+use dupflow::connectors::formats::feed::Parser;
 use dupflow::core::doc::DocId;
 
 /// An id and its new text, or `None` for a delete.

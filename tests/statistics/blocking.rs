@@ -1,7 +1,7 @@
 //! Blocking against its curve: how often two texts of a known similarity share a block.
 
 use dupflow::config::{BlockingPlan, Plan};
-use dupflow::core::block::design::Curve;
+use dupflow::core::block::banding::Curve;
 use dupflow::core::block::{Banding, BlockKey, Blocking, HotRule};
 use dupflow::core::sketch::agreement::Agreement;
 use dupflow::core::sketch::{Sketch, SketchKind, SketchRef};

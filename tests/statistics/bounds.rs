@@ -1,6 +1,6 @@
 //! Bounds on random deviations.
 
-use dupflow::core::filter::binomial::Binomial;
+use dupflow::core::probability::Binomial;
 
 /// Number of standard deviations that a sum of many independent terms exceeds with probability 7e-6 (both
 /// sides of a normal distribution). The tests apply it a few hundred times.

@@ -7,9 +7,8 @@
 use std::collections::BTreeSet;
 
 use dupflow::config::{BlockingPlan, Plan};
-use dupflow::connectors::feed;
-use dupflow::core::block::crowd::Crowd;
-use dupflow::core::block::design::Curve;
+use dupflow::connectors::formats::feed;
+use dupflow::core::block::banding::{Crowd, Curve};
 use dupflow::core::doc::DocId;
 use dupflow::core::oracle;
 use dupflow::core::pair::Pair;

@@ -2,9 +2,9 @@
 //! write bounds as "reject if <= m" with -1 for never; this program has "reject below m + 1".
 
 use dupflow::core::block::BlockingParams;
-use dupflow::core::block::design::{Curve, areas, design};
-use dupflow::core::filter::binomial::Binomial;
+use dupflow::core::block::banding::{Curve, areas, design};
 use dupflow::core::filter::{Schedule, Target};
+use dupflow::core::probability::Binomial;
 use dupflow::core::sketch::agreement::{Agreement, Shape};
 use dupflow::core::sketch::estimate::match_probability;
 use dupflow::core::sketch::kernel::Kernel;

@@ -9,7 +9,7 @@ use super::plot::{Probability, Typed, plot};
 use super::report::{Blocks, Filter, Report};
 use crate::cli::counted;
 use crate::cli::summary::count;
-use dupflow_connectors::source::OnError;
+use dupflow_connectors::intake::OnError;
 use dupflow_core::filter::FilterKind;
 use dupflow_core::sketch::{SectionBase, SectionMode, SketchKind, SketchParams};
 use dupflow_core::text::{Field, Html, Marks, Normalize, Shingle, Spaceless, Stem, TextRules};
