@@ -15,10 +15,10 @@
 
 use std::sync::Arc;
 
-use super::super::feed;
 use super::super::layout::{IdRule, Layout};
 use super::super::shape::{Format, Leaf, Picks, Shape};
 use super::fields::Names;
+use super::record::timestamp;
 use dupflow_core::doc::DocId;
 
 /// How the lines of one input are read.
@@ -80,7 +80,7 @@ impl LineRules {
     /// The time of a line, without parsing the rest; `None` if it has none or is no record.
     pub(crate) fn timestamp(&self, line: &[u8]) -> Option<f64> {
         if self.names.ts == Names::default().ts {
-            return feed::timestamp(line);
+            return timestamp(line);
         }
         let mut picks = Picks::default();
         let place = picks.want(self.names.ts.split('.'));

@@ -13,8 +13,8 @@ use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
 use super::super::bad_record::{BadRecord, MAX_RECORD_BYTES};
 use super::super::rows::{found, no_time};
+use super::bytes::{Chunks, STEP};
 use super::pages::{Held, Pages, Step};
-use super::{Chunks, STEP};
 use crate::instant;
 
 /// Names of the schema levels between a list and its elements, which a path may omit.

@@ -7,7 +7,7 @@
 use parquet::errors::Result;
 use parquet::file::metadata::{FooterTail, ParquetMetaData, ParquetMetaDataReader};
 
-use super::Chunks;
+use super::bytes::Chunks;
 use super::thrift::{Compact, Kind, wrong};
 
 /// Maximum size of a footer in bytes; the crate's structures take up to about twenty times as much.

@@ -19,9 +19,10 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::schema::types::ColumnDescPtr;
 
+use super::bytes::{Chunks, Piece, STEP};
 use super::codec::Codec;
+use super::lengths;
 use super::thrift::{Compact, Kind, wrong};
-use super::{Chunks, Piece, STEP, lengths};
 
 /// Maximum of bytes in memory for the columns of a row group: pages, and the crate's structures for them.
 pub(super) const MAX_HELD: usize = 256 << 20;

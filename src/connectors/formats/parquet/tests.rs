@@ -1,3 +1,4 @@
+use std::io;
 use std::sync::Arc;
 
 use parquet::basic::{Compression, GzipLevel, ZstdLevel};
@@ -9,6 +10,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
+use super::super::rows::{Row, Text};
 use super::super::samples::{Found, Harm, harmed, texts};
 use super::*;
 

@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+/// Maximum length of the head of a record and of an HTTP message, in bytes, inclusive.
+pub(super) const MAX_HEAD: usize = 1 << 20;
+
 /// The lines of one head. Names are compared without case. Lines end in CRLF or LF. A line that begins with a
 /// space continues the previous one. Other lines are ignored.
 #[derive(Debug, Default)]

@@ -8,9 +8,8 @@ use std::io::{self, BufRead, Read};
 use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
 use super::super::bad_record::{BadRecord, MAX_RECORD_BYTES};
-use super::MAX_HEAD;
 use super::broken::Broken;
-use super::fields::{Fields, head_length};
+use super::fields::{Fields, MAX_HEAD, head_length};
 
 /// Maximum number of encodings of one body, inclusive.
 const MAX_ENCODINGS: usize = 4;

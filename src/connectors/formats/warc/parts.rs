@@ -12,12 +12,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::super::Stored;
+use super::super::layout::WarcId;
 use super::super::parallel::{Ahead, Parts, Piece, Record, each_record};
-use super::super::rows::{Damage, Next, Row, Rows, panicked};
+use super::super::rows::{Columns, Damage, Next, Row, Rows, panicked};
 use super::super::storage::{InputProgress, READ_BYTES};
 use super::broken::Broken;
+use super::records::{Seam, Warc};
 use super::units::Units;
-use super::{Columns, Seam, Warc, WarcId};
 
 /// Stored bytes of a part.
 const PART_BYTES: u64 = 1 << 20;

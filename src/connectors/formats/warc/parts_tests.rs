@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::super::tests::{columns, containers, conversion, gzip_at, nested_members, record};
 use super::*;
 use crate::formats::InMemory;
+use crate::formats::Text;
 use crate::formats::samples::{Found, harmed, texts};
 
 /// Everything in a file, read in order by one thread.
@@ -78,7 +79,7 @@ fn an_archive_in_an_archive_is_a_document() {
     let mut wrong = 0;
     for part in 0..archive.count() {
         archive.read(part, &mut |piece| {
-            wrong += usize::from(matches!(piece, PartOf::Record(Ok((Next::Row, row))) if row.text == super::super::Text::Is(b"inner".to_vec())));
+            wrong += usize::from(matches!(piece, PartOf::Record(Ok((Next::Row, row))) if row.text == Text::Is(b"inner".to_vec())));
             true
         });
     }

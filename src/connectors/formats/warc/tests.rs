@@ -6,7 +6,11 @@ use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 
 use super::super::bad_record::Place;
+use super::super::bad_record::{BadRecord, MAX_RECORD_BYTES};
+use super::super::layout::WarcId;
+use super::super::rows::{Columns, Next, Row, Rows as _, Text};
 use super::super::samples::{Found, Harm, harmed, texts};
+use super::fields::MAX_HEAD;
 use super::*;
 
 /// One record, in the form that writers use.

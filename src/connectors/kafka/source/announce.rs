@@ -14,7 +14,7 @@ use rdkafka::consumer::{CommitMode, Consumer as _};
 use rdkafka::error::KafkaError;
 use rdkafka::topic_partition_list::Offset;
 
-use super::{Held, Kafka};
+use super::topic::{Held, Kafka};
 use crate::kafka::broker::Failure;
 use dupflow_core::time::{Clock, Offsets, SystemClock};
 

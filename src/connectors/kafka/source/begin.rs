@@ -9,7 +9,7 @@ use rdkafka::error::KafkaError;
 use rdkafka::message::Message as _;
 use rdkafka::topic_partition_list::Offset;
 
-use super::Kafka;
+use super::topic::Kafka;
 use crate::intake::{Gap, SourceError};
 use crate::kafka::Start;
 use crate::kafka::broker::{Consumer, Failure, find, held};

@@ -10,7 +10,9 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Headers as _, Message as _};
 use rdkafka::topic_partition_list::Offset;
 
-use super::{Beginning, Held, Kafka, watch};
+use super::begin::Beginning;
+use super::topic::{Held, Kafka};
+use super::watch;
 use crate::formats::{KeyedRecord, Records};
 use crate::intake::{BadRecords, Batch, Closed, Payload, Queue, Reader, Refused, SourceError};
 use crate::kafka::broker::{Failure, code_of, named};

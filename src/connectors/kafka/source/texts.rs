@@ -13,8 +13,9 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Message as _};
 use rdkafka::topic_partition_list::Offset;
 
+use super::begin::Beginning;
 use super::reader::put;
-use super::{Beginning, Held, Kafka};
+use super::topic::{Held, Kafka};
 use crate::formats::{Records, ShapeReader};
 use crate::intake::{FoundText, NoText, SourceError, Texts, of_event};
 use crate::kafka::broker::{Failure, code_of};

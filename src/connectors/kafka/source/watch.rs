@@ -16,7 +16,7 @@ use rdkafka::TopicPartitionList;
 use rdkafka::consumer::Consumer as _;
 use rdkafka::topic_partition_list::Offset;
 
-use super::{Held, Kafka};
+use super::topic::{Held, Kafka};
 use crate::intake::SourceError;
 use crate::kafka::broker::Failure;
 use dupflow_core::run::backlog::{Backlog, Waiting};

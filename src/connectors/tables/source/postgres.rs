@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use postgres::types::{ToSql, Type};
 use postgres::{Client, Statement};
 
-use super::{Layout, OrderKind, PAGE_BYTES, Page, Row, Rows, Table};
+use super::table::{Layout, OrderKind, PAGE_BYTES, Page, Row, Rows, Table};
 use crate::formats::BadRecord;
 use crate::secret::Secret;
 use crate::tables::database::postgres::{connect, failure};

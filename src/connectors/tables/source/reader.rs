@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::seen::Seen;
-use super::{Page, Row, Rows, Table};
+use super::table::{Page, Row, Rows, Table};
 use crate::formats::{BadRecord, KeyedRecord, Place, Records, Shape};
 use crate::intake::{BadRecordAt, BadRecords, Batch, Closed, Payload, Queue, Reader, SourceError};
 use crate::tables::database::Failure;

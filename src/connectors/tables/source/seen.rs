@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Row;
+use super::table::Row;
 use dupflow_core::hash;
 
 /// Seeds of the two halves of a hash.

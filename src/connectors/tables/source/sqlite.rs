@@ -10,7 +10,8 @@ use std::path::PathBuf;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _};
 
-use super::{Layout, OrderKind, PAGE_BYTES, Page, Row, Rows, Table, stamps};
+use super::stamps;
+use super::table::{Layout, OrderKind, PAGE_BYTES, Page, Row, Rows, Table};
 use crate::formats::BadRecord;
 use crate::tables::database::{Failure, quoted, sqlite};
 use dupflow_core::time;

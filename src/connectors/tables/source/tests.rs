@@ -3,12 +3,17 @@
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 use rusqlite::Connection;
 
 use super::reader::Reading;
+use super::table::{OrderKind, PAGE_BYTES, Page, Row, Rows};
 use super::*;
-use crate::intake::{Ahead, BadRecords, Decoder, Line, Queue, Room, Taken};
+use crate::intake::{Ahead, BadRecords, Decoder, Line, NoText, Queue, Room, Taken};
+use crate::tables::database::{Address, Failure};
+use dupflow_core::doc::{DocId, Position};
 use dupflow_core::time::{Epoch, LiveFrom};
 
 /// A database file with a table of pages, ordered by a number.
