@@ -1,5 +1,6 @@
 //! Inputs and outputs of a run: where events are read, where deltas are written, and the state between runs.
 
+pub mod credential;
 pub mod failpoint;
 pub mod formats;
 pub mod inputs;
@@ -7,7 +8,6 @@ pub mod instant;
 pub mod intake;
 pub mod kafka;
 pub mod mark;
-pub mod secret;
 pub mod sink;
 pub mod state;
 pub mod tables;

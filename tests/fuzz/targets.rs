@@ -12,7 +12,7 @@ use dupflow::connectors::formats::feed::{Names, Parser};
 use dupflow::connectors::formats::{FileFormat, Format, KeyedRecord, Layout, Records, Shape};
 use dupflow::connectors::inputs::{Input, for_each_event};
 use dupflow::connectors::intake::{BadRecords, Batch, Decoder, OnError, Payload, SourceError};
-use dupflow::connectors::state::{Memory, Saved, State, Store, verify};
+use dupflow::connectors::state::{MemoryStore, StatePosition, Store, StoredState, verify};
 use dupflow::core::doc::changes::Changes;
 use dupflow::core::doc::{DocEvent, Position};
 use dupflow::core::html;
@@ -207,22 +207,22 @@ fn deployment(bytes: &[u8]) {
 
 /// One file of a state in the place of another: what is damaged is told, or was never needed.
 fn state(bytes: &[u8]) {
-    let memory = Memory::default();
+    let memory = MemoryStore::default();
     {
-        let mut state = State::open(Box::new(memory.clone())).expect("an empty place");
+        let mut state = StoredState::open(Box::new(memory.clone())).expect("an empty place");
         let mut changes = Changes::default();
         changes.put(b"a", b"one");
         changes.put("日本".as_bytes(), b"two");
         changes.end(b"gone");
         let scheme = TextRules::default().description().encode();
-        let saved = Saved { scheme, ..Saved::default() };
+        let saved = StatePosition { scheme, ..StatePosition::default() };
         state.publish(&saved, &[changes]).expect("memory takes it");
     }
     let names = memory.list().expect("memory lists");
     let which = usize::from(bytes.first().copied().unwrap_or(0)) % names.len();
     memory.put(&names[which], bytes.get(1..).unwrap_or_default()).expect("memory takes it");
     drop(verify(Box::new(memory.clone())));
-    let Ok(mut state) = State::open(Box::new(memory)) else { return };
+    let Ok(mut state) = StoredState::open(Box::new(memory)) else { return };
     if let Ok(Some(snapshot)) = state.latest(u64::MAX) {
         drop(snapshot.read(1 << 16, |_| Ok::<(), dupflow::connectors::state::StateError>(())));
     }

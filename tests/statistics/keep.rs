@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dupflow::config::Plan;
 use dupflow::connectors::inputs::{Files, Input};
 use dupflow::connectors::intake::{BadRecords, EpochRule, OnError};
-use dupflow::connectors::sink::{KeepList, Listed};
+use dupflow::connectors::sink::{DocumentList, KeepList};
 use dupflow::core::cluster::{Clusters, Keep};
 use dupflow::core::description::Description;
 use dupflow::core::time::SystemClock;
@@ -23,7 +23,7 @@ use crate::data;
 const CLEAR: f64 = 0.85;
 
 /// The ids of a list.
-fn list(corpus: &Corpus, kind: &str, keep: Keep, listed: Listed) -> Vec<String> {
+fn list(corpus: &Corpus, kind: &str, keep: Keep, listed: DocumentList) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let path: PathBuf = folder.path().join("list.jsonl");
     let overrides = [format!("threshold={FLOOR}"), format!("output.clusters={kind}")];
@@ -58,8 +58,8 @@ fn no_two_near_copies_are_kept() {
     let clear: Vec<_> = corpus.truth[0].iter().filter(|(_, similarity)| **similarity >= CLEAR).collect();
     assert!(clear.len() > 100, "{} pairs", clear.len());
     for (kind, keep) in [("components", Keep::Smallest), ("star", Keep::Named)] {
-        let kept = list(&corpus, kind, keep, Listed::Kept);
-        let removed = list(&corpus, kind, keep, Listed::Removed);
+        let kept = list(&corpus, kind, keep, DocumentList::Kept);
+        let removed = list(&corpus, kind, keep, DocumentList::Removed);
         println!("{kind}, {}: {} kept, {} removed", keep.name(), kept.len(), removed.len());
         let both = |a: &[String], id: &str| a.binary_search_by(|one| one.as_str().cmp(id)).is_ok();
         for (pair, similarity) in &clear {

@@ -12,7 +12,7 @@ use dupflow::config::Plan;
 use dupflow::connectors::formats::Layout;
 use dupflow::connectors::inputs::{Files, Input};
 use dupflow::connectors::intake::{BadRecords, EpochRule, OnError};
-use dupflow::connectors::sink::Memory;
+use dupflow::connectors::sink::MemorySink;
 use dupflow::core::description::Description;
 use dupflow::core::doc::DocId;
 use dupflow::core::pair::Pair;
@@ -32,15 +32,15 @@ const EPOCH: NonZeroU64 = NonZeroU64::new(1000).unwrap();
 const BANDS: [f64; 5] = [0.8, 0.85, 0.9, 0.95, 1.0];
 
 /// All deltas of a feed.
-fn run(pipeline: &str, path: &Path) -> Memory {
+fn run(pipeline: &str, path: &Path) -> MemorySink {
     let overrides =
         [format!("threshold={FLOOR}"), "text.spaceless=run".to_owned(), "text.marks=split".to_owned()];
     deltas(&Plan::load(pipeline, &overrides).unwrap_or_else(|error| panic!("{error}")), path)
 }
 
 /// All deltas that a plan makes of a feed.
-pub(crate) fn deltas(plan: &Plan, path: &Path) -> Memory {
-    let sink = Arc::<Mutex<Memory>>::default();
+pub(crate) fn deltas(plan: &Plan, path: &Path) -> MemorySink {
+    let sink = Arc::<Mutex<MemorySink>>::default();
     let job = Job {
         stages: dupflow::pipeline::stages(plan, false),
         source: Box::new(Files::of(

@@ -134,7 +134,7 @@ fn ends(admin: &Admin, topic: &str) -> anyhow::Result<Offsets> {
     let Some(found) = admin.find(topic)? else { bail!("topic \"{topic}\": there is no such topic") };
     let mut ends = Offsets::new();
     for partition in 0..found.partitions {
-        let (first, end) = admin.held(topic, partition)?;
+        let (first, end) = admin.offset_range(topic, partition)?;
         if first < end {
             ends.insert(partition, end);
         }

@@ -341,8 +341,8 @@ impl Deployment {
     /// What stands behind the name of the output in the names of the files that are written beside it.
     pub fn beside_output(&self) -> &'static [&'static str] {
         match &self.sink {
-            SinkPlace::Lines { .. } if self.emit.is_of_changes() => &MarkedFile::BESIDE,
-            SinkPlace::Tables(_) => &Address::BESIDE,
+            SinkPlace::Lines { .. } if self.emit.is_of_changes() => &MarkedFile::COMPANION_SUFFIXES,
+            SinkPlace::Tables(_) => &Address::COMPANION_SUFFIXES,
             SinkPlace::Lines { .. } | SinkPlace::Kafka { .. } => &[],
         }
     }

@@ -7,8 +7,8 @@ use super::problem::What;
 use super::raw::{Settings, without_effect};
 use super::settled::{hidden, hidden_file, path, time};
 use super::value::Value;
+use dupflow_connectors::credential::Credential;
 use dupflow_connectors::intake::EpochLimits;
-use dupflow_connectors::secret::Secret;
 use dupflow_connectors::tables::database::Address;
 use dupflow_connectors::tables::{Overlap, Relation, Table};
 
@@ -115,7 +115,7 @@ fn address(settings: &mut Settings, keys: &Keys, database: Database) -> Address 
             {
                 settings.problem(keys.url, What::Contradiction(what));
             }
-            Address::Postgres(url.unwrap_or_else(|| Secret::new("")))
+            Address::Postgres(url.unwrap_or_else(|| Credential::new("")))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the client library of this build can do, and which settings it refuses: found without a broker.
+//! Capabilities of the client library in this build, and the settings that it rejects; needs no broker.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use rdkafka::ClientConfig;
 use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaConfRes;
 
-use crate::secret::Secret;
+use crate::credential::Credential;
 
-type Settings = BTreeMap<String, Secret>;
+type ClientSettings = BTreeMap<String, Credential>;
 
-/// What the library was built with.
+/// The library's `builtin.features`.
 pub(super) fn features() -> String {
     let native = ClientConfig::new().create_native_config();
     native.and_then(|native| native.get("builtin.features")).unwrap_or_default()
 }
 
-/// Settings that this build of the library refuses.
-pub(super) fn refused(settings: &Settings) -> Vec<(String, String)> {
+/// Settings that this build of the library rejects: the name of each, and why.
+pub(super) fn refused(settings: &ClientSettings) -> Vec<(String, String)> {
     let mut problems = Vec::new();
     let built = features().to_lowercase();
     let has = |feature: &str| built.split(',').any(|built| built == feature);
@@ -44,7 +44,7 @@ pub(super) fn refused(settings: &Settings) -> Vec<(String, String)> {
                     "scram" => "sasl_scram",
                     "oauthbearer" => "sasl_oauthbearer",
                     "gssapi" => "sasl_gssapi",
-                    // Not known here: the library says what it thinks of it.
+                    // An unknown mechanism: the library itself accepts or rejects it.
                     _ => "",
                 };
                 if !feature.is_empty() && !has(feature) {
@@ -59,8 +59,8 @@ pub(super) fn refused(settings: &Settings) -> Vec<(String, String)> {
     problems
 }
 
-/// What the library says of one setting by itself. Its own words hold the value, and are not repeated.
-fn unknown(settings: &Settings, name: &str) -> Option<(String, String)> {
+/// Passes one setting to the library by itself. The library's message contains the value, and is not used.
+fn unknown(settings: &ClientSettings, name: &str) -> Option<(String, String)> {
     let mut config = ClientConfig::new();
     config.set(name, settings.get(name)?.reveal());
     match config.create_native_config() {

@@ -1,4 +1,4 @@
-//! Clients of a broker: a consumer, a producer, each with a [`Watch`].
+//! Clients of a broker: consumers and producers, each with a [`Watch`].
 
 use rdkafka::ClientConfig;
 use rdkafka::config::RDKafkaLogLevel;
@@ -6,40 +6,44 @@ use rdkafka::consumer::BaseConsumer;
 use rdkafka::producer::BaseProducer;
 
 use super::connection::Connection;
-use super::failure::Failure;
+use super::failure::KafkaFailure;
 use super::watch::Watch;
 
-/// A consumer; all of its work is done by whoever polls it.
+/// A consumer; works only while it is polled.
 pub type Consumer = BaseConsumer<Watch>;
 
-/// A producer; all of its work is done by whoever polls it.
+/// A producer; works only while it is polled.
 pub type Producer = BaseProducer<Watch>;
 
 impl Connection {
-    /// A consumer with these settings, the user's first: of a setting in both, `own` counts.
+    /// Creates a consumer with the user's settings and `own`. Where both have a setting, `own` counts.
     ///
     /// # Errors
-    /// [`Failure::Fatal`] if the library refuses a setting.
-    pub fn consumer(&self, what: &str, own: &[(&str, &str)]) -> Result<Consumer, Failure> {
-        self.config(own).create_with_context(Watch::new(what)).map_err(|error| Failure::of(&error, what))
+    /// [`KafkaFailure::Fatal`] if the library rejects a setting.
+    pub fn consumer(&self, what: &str, own: &[(&str, &str)]) -> Result<Consumer, KafkaFailure> {
+        self.config(own)
+            .create_with_context(Watch::new(what))
+            .map_err(|error| KafkaFailure::from_error(&error, what))
     }
 
-    /// A producer with these settings, as [`Self::consumer`].
+    /// Creates a producer, as [`Self::consumer`].
     ///
     /// # Errors
-    /// [`Failure::Fatal`] if the library refuses a setting.
-    pub fn producer(&self, what: &str, own: &[(&str, &str)]) -> Result<Producer, Failure> {
-        self.config(own).create_with_context(Watch::new(what)).map_err(|error| Failure::of(&error, what))
+    /// [`KafkaFailure::Fatal`] if the library rejects a setting.
+    pub fn producer(&self, what: &str, own: &[(&str, &str)]) -> Result<Producer, KafkaFailure> {
+        self.config(own)
+            .create_with_context(Watch::new(what))
+            .map_err(|error| KafkaFailure::from_error(&error, what))
     }
 
     /// The settings of a client.
     pub(super) fn config(&self, own: &[(&str, &str)]) -> ClientConfig {
         let mut config = ClientConfig::new();
         config.set("client.id", "dupflow");
-        // What the library says of itself below a warning says nothing of the run.
+        // Messages of the library below this level are about itself, not about the run.
         config.set_log_level(RDKafkaLogLevel::Warning);
-        // A broker that is back is found within about a second; the library would wait up to ten. May be set
-        // otherwise.
+        // A restarted broker is found within about a second; the library's default is up to ten. The user may
+        // override it.
         config.set("reconnect.backoff.max.ms", "1000");
         for (name, value) in &self.settings {
             config.set(name, value.reveal());
@@ -52,9 +56,8 @@ impl Connection {
     }
 }
 
-/// Lets a client go, on a thread of its own: to close one may take long, and has been seen to hang in the
-/// library.
-pub fn let_go<T: Send + 'static>(client: T) {
-    // Without a thread the client is dropped here.
+/// Drops a client on a thread of its own: closing one may take long, and has hung in the library.
+pub fn close_in_background<T: Send + 'static>(client: T) {
+    // If no thread can be started, the client is dropped here.
     drop(std::thread::Builder::new().name("kafka-close".to_owned()).spawn(move || drop(client)));
 }

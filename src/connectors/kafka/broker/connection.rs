@@ -1,20 +1,19 @@
-//! How a broker is reached.
+//! Settings of the connection to a broker.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::secret::Secret;
+use crate::credential::Credential;
 
-/// The addresses of brokers, and settings of librdkafka by their own names, as in its `CONFIGURATION.md`.
+/// Addresses of brokers, and settings of librdkafka under the names of its `CONFIGURATION.md`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Connection {
-    /// One or more, as in `host:9092,other:9092`: any of them tells of all others.
+    /// One or more addresses, as in `host:9092,other:9092`. Each broker knows the addresses of all others.
     pub brokers: String,
     /// Further settings: `security.protocol`, `sasl.*`, `ssl.*` and any other that is not
     /// [reserved](Self::problems).
-    pub settings: BTreeMap<String, Secret>,
-    /// How long a broker may take to answer for the first time. Later on there is no bound: what is lost is
-    /// waited for.
+    pub settings: BTreeMap<String, Credential>,
+    /// How long a broker may take for its first answer. Later waits have no limit.
     pub patience: Duration,
 }
 
@@ -29,7 +28,7 @@ impl Default for Connection {
     }
 }
 
-/// Settings that are not the user's, and why.
+/// Settings that the user cannot set, and why.
 const RESERVED: &[(&str, &str)] = &[
     ("auto.offset.reset", "where reading begins is source.start, and a gap ends the run"),
     ("bootstrap.servers", "addresses are kafka.brokers"),
@@ -46,8 +45,7 @@ const RESERVED: &[(&str, &str)] = &[
 ];
 
 impl Connection {
-    /// Everything that is wrong with the settings, each with the setting's name and in words that hold no
-    /// value.
+    /// Every problem of the settings: the name of the setting, and a message that does not contain its value.
     pub fn problems(&self) -> Vec<(String, String)> {
         let reserved = self.settings.keys().filter_map(|name| {
             let (_, why) = RESERVED.iter().find(|(reserved, _)| reserved == name)?;
@@ -62,8 +60,7 @@ impl Connection {
         problems
     }
 
-    /// What the client library of this build can do, by the names of its `builtin.features`; nothing without
-    /// the feature `kafka`.
+    /// The `builtin.features` of the client library; empty without the feature `kafka`.
     pub fn features() -> String {
         #[cfg(feature = "kafka")]
         return super::built::features();
@@ -77,13 +74,13 @@ mod tests {
     use super::*;
 
     fn problems(settings: &[(&str, &str)]) -> Vec<String> {
-        let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), Secret::new(*value)));
+        let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), Credential::new(*value)));
         let connection = Connection { settings: settings.collect(), ..Connection::default() };
         connection.problems().into_iter().map(|(name, what)| format!("{name}: {what}")).collect()
     }
 
     #[test]
-    fn what_exactness_rests_on_cannot_be_set() {
+    fn reserved_settings_are_rejected() {
         for (name, why) in RESERVED {
             assert_eq!(problems(&[(name, "x")]), [format!("{name}: cannot be set: {why}")]);
         }
@@ -114,7 +111,7 @@ mod tests {
 
     #[cfg(all(feature = "kafka", not(feature = "tls")))]
     #[test]
-    fn what_was_not_built_in_is_refused_by_name() {
+    fn settings_of_missing_features_are_rejected() {
         let rebuild = |name: &str, what: &str| {
             format!("{name}: this dupflow was built without {what}; rebuild it with --features tls")
         };

@@ -1,46 +1,46 @@
-//! What a client's error means for the run.
+//! Classification of client errors.
 
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use thiserror::Error;
 
 /// An error of a client, in one line.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Failure {
-    /// It may pass: a broker is away, a coordinator moves, a request took too long. What was asked for may
-    /// have happened all the same.
+pub enum KafkaFailure {
+    /// May pass: a broker is unreachable, a coordinator moves, a request took too long. The request may have
+    /// been executed nevertheless.
     #[error("{0}")]
     Retriable(String),
-    /// The producer is not the one that has this transactional id now, or the broker has forgotten it.
+    /// Another producer has this transactional id now, or the broker no longer knows the producer.
     #[error("{0}")]
     Fenced(String),
-    /// The topic or the partition is not there.
+    /// The topic or the partition does not exist.
     #[error("{0}")]
     Absent(String),
-    /// No other try can end otherwise.
+    /// Another attempt would fail in the same way.
     #[error("{0}")]
     Fatal(String),
 }
 
-impl Failure {
-    /// What an error means; `what` names what was being done or with which topic.
-    pub fn of(error: &KafkaError, what: &str) -> Self {
+impl KafkaFailure {
+    /// Classifies an error; `what` names the operation or the topic.
+    pub fn from_error(error: &KafkaError, what: &str) -> Self {
         if let KafkaError::ClientConfig(_, _, name, _) = error {
-            // Its own text holds the setting's value.
+            // The library's message contains the value of the setting.
             return Self::Fatal(format!("{what}: the client library refuses the setting \"{name}\""));
         }
         let Some(code) = code_of(error) else { return Self::Fatal(format!("{what}: {error}")) };
-        let mut found = Self::of_code(code, what);
+        let mut found = Self::from_code(code, what);
         if let (KafkaError::Transaction(inner), Self::Retriable(line)) = (error, &found)
             && inner.is_fatal()
         {
-            // The producer is of no use any more; another one may be.
+            // This producer can no longer be used; a new one can.
             found = Self::Fenced(line.clone());
         }
         found
     }
 
-    /// What an error code means.
-    pub fn of_code(code: RDKafkaErrorCode, what: &str) -> Self {
+    /// Classifies an error code.
+    pub fn from_code(code: RDKafkaErrorCode, what: &str) -> Self {
         use RDKafkaErrorCode as Code;
         match code {
             Code::ProducerFenced
@@ -89,22 +89,22 @@ impl Failure {
         }
     }
 
-    /// Whether another try may end otherwise.
+    /// Whether another attempt may succeed.
     pub fn is_retriable(&self) -> bool {
         matches!(self, Self::Retriable(_))
     }
 }
 
-/// The code of an error; `None` if it is none of the library's codes.
+/// The code of an error; `None` if it has none.
 pub fn code_of(error: &KafkaError) -> Option<RDKafkaErrorCode> {
     match error {
-        // A producer that has failed for good says so; the cause is in its own record of it.
+        // A producer that has failed permanently reports that; the inner error has the cause.
         KafkaError::Transaction(inner) => Some(inner.code()),
         other => other.rdkafka_error_code(),
     }
 }
 
-/// Whether an error says that a topic or a partition is not there.
+/// Whether a code means that a topic or a partition does not exist.
 fn is_absent(code: RDKafkaErrorCode) -> bool {
     matches!(
         code,
@@ -120,23 +120,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_told_apart() {
-        let of = |code| Failure::of(&KafkaError::MessageConsumption(code), "topic \"t\"");
+    fn errors_are_classified() {
+        let of = |code| KafkaFailure::from_error(&KafkaError::MessageConsumption(code), "topic \"t\"");
         assert!(of(RDKafkaErrorCode::BrokerTransportFailure).is_retriable());
         assert!(of(RDKafkaErrorCode::NotCoordinator).is_retriable());
-        assert!(matches!(of(RDKafkaErrorCode::ProducerFenced), Failure::Fenced(_)));
-        assert!(matches!(of(RDKafkaErrorCode::UnknownTopicOrPartition), Failure::Absent(_)));
+        assert!(matches!(of(RDKafkaErrorCode::ProducerFenced), KafkaFailure::Fenced(_)));
+        assert!(matches!(of(RDKafkaErrorCode::UnknownTopicOrPartition), KafkaFailure::Absent(_)));
         let denied = of(RDKafkaErrorCode::TopicAuthorizationFailed);
-        assert!(matches!(&denied, Failure::Fatal(_)));
+        assert!(matches!(&denied, KafkaFailure::Fatal(_)));
         assert!(denied.to_string().starts_with("topic \"t\": not allowed by the broker"), "{denied}");
-        assert!(matches!(of(RDKafkaErrorCode::MessageSizeTooLarge), Failure::Fatal(_)));
+        assert!(matches!(of(RDKafkaErrorCode::MessageSizeTooLarge), KafkaFailure::Fatal(_)));
     }
 
     #[test]
-    fn the_value_of_a_setting_is_not_told() {
+    fn messages_do_not_contain_values_of_settings() {
         let res = rdkafka::types::RDKafkaConfRes::RD_KAFKA_CONF_INVALID;
         let error = KafkaError::ClientConfig(res, "bad".into(), "sasl.password".into(), "hunter2".into());
-        let told = Failure::of(&error, "sink").to_string();
-        assert_eq!(told, "sink: the client library refuses the setting \"sasl.password\"");
+        let message = KafkaFailure::from_error(&error, "sink").to_string();
+        assert_eq!(message, "sink: the client library refuses the setting \"sasl.password\"");
     }
 }

@@ -1,11 +1,11 @@
-//! The way to a Kafka broker: what source, sink and commands share.
+//! Connections to Kafka brokers, shared by the source, the sink and the commands.
 //!
-//! [`Connection`] says how a broker is reached, without reaching it; it exists in every build. With the
-//! feature `kafka` clients are made of it, which count and log what goes wrong ([`Watch`]), and every error
-//! becomes a [`Failure`]: worth another try, or the end, in one line.
+//! [`Connection`] holds the settings and connects to nothing; it exists in every build. The feature `kafka`
+//! adds the clients, which count and log their errors ([`Watch`]), and converts every error to a [`KafkaFailure`]
+//! of one line: retriable or not.
 //!
-//! Invariants: no value of a setting is ever in a message or in a log, since any of them may be a [`Secret`];
-//! a setting on which exactly-once rests cannot be set.
+//! Invariants: no message and no log contains the value of a setting, since any may be a [`Credential`]; settings
+//! on which exactly-once depends cannot be set by the user.
 
 mod connection;
 
@@ -25,10 +25,13 @@ mod watch;
 pub use connection::Connection;
 
 #[cfg(feature = "kafka")]
-pub use admin::{Admin, KEEPS_ALL, KEEPS_MARKS, TopicFound, TopicSettings, Wanted, find, held, named};
+pub use admin::{
+    Admin, KEEPS_ALL, KEEPS_MARKS, TopicInfo, TopicRequest, TopicSettings, find_topic, offset_range,
+    topic_by_name,
+};
 #[cfg(feature = "kafka")]
-pub use client::{Consumer, Producer, let_go};
+pub use client::{Consumer, Producer, close_in_background};
 #[cfg(feature = "kafka")]
-pub use failure::{Failure, code_of};
+pub use failure::{KafkaFailure, code_of};
 #[cfg(feature = "kafka")]
 pub use watch::Watch;

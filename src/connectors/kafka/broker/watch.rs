@@ -1,4 +1,4 @@
-//! What a client says while it works: counted, and logged at most once a second for each kind.
+//! Errors and log lines of a client: counted, and logged at most once a second for each kind.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,35 +11,35 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{DeliveryResult, Message};
 use rdkafka::producer::ProducerContext;
 
-use super::failure::{Failure, code_of};
+use super::failure::{KafkaFailure, code_of};
 use dupflow_core::time::{Clock, SystemClock};
 
-/// The least time between two lines of one kind.
+/// Least time between two log lines of the same kind.
 const APART: Duration = Duration::from_secs(1);
 
 /// The context of a client.
 #[derive(Debug)]
 pub struct Watch {
-    /// What the client is for, in messages.
+    /// Name of the client's task, in messages.
     what: String,
     clock: SystemClock,
-    said: Mutex<Said>,
+    said: Mutex<ErrorLog>,
 }
 
 #[derive(Debug, Default)]
-struct Said {
-    /// Errors so far, by name.
+struct ErrorLog {
+    /// Number of errors by name.
     errors: BTreeMap<String, u64>,
-    /// When a line of a kind was last logged, and how many have been left out since.
+    /// By kind: when a line was last logged, and how many have been left out since.
     lines: BTreeMap<String, (Duration, u64)>,
-    /// The last error, with the client's own words.
+    /// The last error, with the client's own message.
     last: Option<(RDKafkaErrorCode, String)>,
-    /// The first delivery that failed since it was last asked.
-    undelivered: Option<Failure>,
+    /// The first failed delivery since the last [`Watch::undelivered`].
+    undelivered: Option<KafkaFailure>,
 }
 
-impl Said {
-    /// Whether a line of this kind is due, and how many before it were not.
+impl ErrorLog {
+    /// If a line of this kind may be logged, how many have been left out before it.
     fn due(&mut self, kind: &str, now: Duration) -> Option<u64> {
         match self.lines.get_mut(kind) {
             Some((last, left_out)) if now < *last + APART => {
@@ -59,34 +59,34 @@ impl Said {
 }
 
 impl Watch {
-    /// Watches a client that is for `what`.
+    /// Context of a client for `what`.
     pub(super) fn new(what: &str) -> Self {
         Self { what: what.to_owned(), clock: SystemClock::start(), said: Mutex::default() }
     }
 
-    /// Errors so far, by name.
+    /// Number of errors by name.
     pub fn errors(&self) -> BTreeMap<String, u64> {
         self.said.lock().errors.clone()
     }
 
-    /// What the last error means, if there was one: the client goes on trying whatever it is.
-    pub fn last(&self) -> Option<Failure> {
+    /// The class of the last error, if there was one. The client itself retries after every error.
+    pub fn last(&self) -> Option<KafkaFailure> {
         let (code, words) = self.said.lock().last.clone()?;
-        let of = Failure::of_code(code, &self.what);
+        let of = KafkaFailure::from_code(code, &self.what);
         Some(match of {
-            Failure::Retriable(line) => Failure::Retriable(format!("{line}: {words}")),
-            Failure::Fatal(line) => Failure::Fatal(format!("{line}: {words}")),
+            KafkaFailure::Retriable(line) => KafkaFailure::Retriable(format!("{line}: {words}")),
+            KafkaFailure::Fatal(line) => KafkaFailure::Fatal(format!("{line}: {words}")),
             other => other,
         })
     }
 
-    /// The first delivery that has failed since this was last called.
-    pub fn undelivered(&self) -> Option<Failure> {
+    /// Takes the first failed delivery since the last call.
+    pub fn undelivered(&self) -> Option<KafkaFailure> {
         self.said.lock().undelivered.take()
     }
 
-    /// Notes that something is tried again, which is logged like an error.
-    pub fn retries(&self, failure: &Failure) {
+    /// Counts and logs a retry like an error.
+    pub fn retries(&self, failure: &KafkaFailure) {
         self.note("retry", &failure.to_string());
     }
 
@@ -126,11 +126,11 @@ impl ClientContext for Watch {
 
     fn error(&self, error: KafkaError, reason: &str) {
         let Some(code) = code_of(&error) else { return };
-        // The end of a partition is no error.
+        // The end of a partition is not an error.
         if code == RDKafkaErrorCode::PartitionEOF {
             return;
         }
-        // That all brokers are away follows from what was said of each, and says less.
+        // `AllBrokersDown` follows the errors of each broker, and has less information.
         if code != RDKafkaErrorCode::AllBrokersDown || self.last().is_none() {
             self.said.lock().last = Some((code, reason.to_owned()));
         }
@@ -145,7 +145,7 @@ impl ProducerContext for Watch {
 
     fn delivery(&self, result: &DeliveryResult<'_>, (): ()) {
         if let Err((error, message)) = result {
-            let failure = Failure::of(error, &format!("topic \"{}\"", message.topic()));
+            let failure = KafkaFailure::from_error(error, &format!("topic \"{}\"", message.topic()));
             self.said.lock().undelivered.get_or_insert(failure);
         }
     }
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn lines_of_a_kind_are_a_second_apart() {
-        let mut said = Said::default();
+        let mut said = ErrorLog::default();
         let ms = Duration::from_millis;
         let due: Vec<_> = [0, 10, 999, 1000, 1500, 2000].map(|now| said.due("a", ms(now))).into();
         assert_eq!(due, [Some(0), None, None, Some(2), None, Some(1)]);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_counted_and_the_last_one_is_told() {
+    fn errors_are_counted_and_the_last_one_is_kept() {
         let watch = Watch::new("topic \"t\"");
         assert_eq!(watch.last(), None);
         watch.error(KafkaError::Global(RDKafkaErrorCode::PartitionEOF), "end");
@@ -174,7 +174,7 @@ mod tests {
         }
         watch.error(KafkaError::Global(RDKafkaErrorCode::AllBrokersDown), "1/1 brokers are down");
         let last = watch.last().unwrap();
-        assert!(matches!(&last, Failure::Fatal(line) if line.ends_with("no such user")), "{last}");
+        assert!(matches!(&last, KafkaFailure::Fatal(line) if line.ends_with("no such user")), "{last}");
         let errors = [("AllBrokersDown".to_owned(), 1), ("Authentication".to_owned(), 3)];
         assert_eq!(watch.errors(), BTreeMap::from(errors));
     }

@@ -15,7 +15,7 @@ use rdkafka::error::KafkaError;
 use rdkafka::topic_partition_list::Offset;
 
 use super::topic::{Held, Kafka};
-use crate::kafka::broker::Failure;
+use crate::kafka::broker::KafkaFailure;
 use dupflow_core::time::{Clock, Offsets, SystemClock};
 
 /// Minimum time between two commits.
@@ -92,15 +92,15 @@ fn commit_all(kafka: &Kafka, given: &Receiver<Offsets>) {
             }
         }
         match commit(kafka, &client, &next) {
-            Err(failure @ Failure::Fatal(_)) => return refused(&failure),
+            Err(failure @ KafkaFailure::Fatal(_)) => return refused(&failure),
             Err(failure) if !std::mem::replace(&mut has_failed, true) => refused(&failure),
             Ok(()) | Err(_) => {}
         }
     }
 }
 
-fn commit(kafka: &Kafka, client: &Held, next: &Offsets) -> Result<(), Failure> {
-    let failed = |error: KafkaError| Failure::of(&error, &kafka.what());
+fn commit(kafka: &Kafka, client: &Held, next: &Offsets) -> Result<(), KafkaFailure> {
+    let failed = |error: KafkaError| KafkaFailure::from_error(&error, &kafka.what());
     let mut list = TopicPartitionList::new();
     for (partition, offset) in next {
         let number = i32::try_from(*partition).unwrap_or(i32::MAX);

@@ -12,7 +12,7 @@ use rdkafka::topic_partition_list::Offset;
 use super::topic::Kafka;
 use crate::intake::{Gap, SourceError};
 use crate::kafka::Start;
-use crate::kafka::broker::{Consumer, Failure, find, held};
+use crate::kafka::broker::{Consumer, KafkaFailure, find_topic, offset_range};
 use dupflow_core::time::{Clock, Offsets, SystemClock};
 
 /// How long the time of a record is looked for, and how long each poll waits.
@@ -84,7 +84,7 @@ impl Beginning<'_> {
     /// such a record.
     fn time_of(&self, partition: u32, offset: u64) -> Result<Option<u64>, SourceError> {
         let what = self.kafka.what();
-        let failed = |error| self.kafka.failed(&Failure::of(&error, &what));
+        let failed = |error| self.kafka.failed(&KafkaFailure::from_error(&error, &what));
         let mut list = TopicPartitionList::new();
         let number = i32::try_from(partition).unwrap_or(i32::MAX);
         let added =
@@ -105,15 +105,15 @@ impl Beginning<'_> {
 
     /// Number of partitions of the topic.
     pub(super) fn partitions(&self) -> Result<u32, SourceError> {
-        let found = find(self.client, &self.kafka.topic, self.kafka.connection.patience);
-        let absent = || Failure::Absent(format!("{}: there is no such topic", self.kafka.what()));
+        let found = find_topic(self.client, &self.kafka.topic, self.kafka.connection.patience);
+        let absent = || KafkaFailure::Absent(format!("{}: there is no such topic", self.kafka.what()));
         let found = found.and_then(|found| found.ok_or_else(absent));
         found.map(|found| found.partitions).map_err(|failure| self.kafka.failed(&failure))
     }
 
     /// The first available offset of a partition, and the offset after its last committed record.
     pub(super) fn held(&self, partition: u32) -> Result<(u64, u64), SourceError> {
-        let held = held(self.client, &self.kafka.topic, partition, self.kafka.connection.patience);
+        let held = offset_range(self.client, &self.kafka.topic, partition, self.kafka.connection.patience);
         held.map_err(|failure| self.kafka.failed(&failure))
     }
 
@@ -130,7 +130,7 @@ impl Beginning<'_> {
     /// For each partition, the first record of this time or later; partitions without one are absent.
     fn at_time(&self, partitions: u32, ms: i64) -> Result<Offsets, SourceError> {
         let what = self.kafka.what();
-        let failed = |error| self.kafka.failed(&Failure::of(&error, &what));
+        let failed = |error| self.kafka.failed(&KafkaFailure::from_error(&error, &what));
         let mut asked = TopicPartitionList::new();
         for partition in 0..partitions {
             let partition = i32::try_from(partition).unwrap_or(i32::MAX);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::intake::Tombstones;
-use crate::kafka::broker::{Admin, Failure};
+use crate::kafka::broker::{Admin, KafkaFailure};
 
 /// How long tombstones are kept by default: the broker's own default.
 const USUAL_STAY: Duration = Duration::from_hours(24);
@@ -13,13 +13,13 @@ const USUAL_STAY: Duration = Duration::from_hours(24);
 ///
 /// # Errors
 /// If no broker answers.
-pub(super) fn tombstones(admin: &Admin, topic: &str) -> Result<Option<Tombstones>, Failure> {
+pub(super) fn tombstones(admin: &Admin, topic: &str) -> Result<Option<Tombstones>, KafkaFailure> {
     let why = match admin.settings(topic, ["cleanup.policy", "delete.retention.ms"]) {
         Ok([Some(policy), stay]) => return Ok(read(&policy, stay.as_deref())),
         // If the role may not read the settings, the library returns a list without entries instead of an
         // error.
         Ok([None, _]) => "the broker names none".to_owned(),
-        Err(Failure::Fatal(why)) => why,
+        Err(KafkaFailure::Fatal(why)) => why,
         Err(other) => return Err(other),
     };
     tracing::warn!(

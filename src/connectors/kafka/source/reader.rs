@@ -15,7 +15,7 @@ use super::topic::{Held, Kafka};
 use super::watch;
 use crate::formats::{KeyedRecord, Records};
 use crate::intake::{BadRecords, Batch, Closed, Payload, Queue, Reader, Refused, SourceError};
-use crate::kafka::broker::{Failure, code_of, named};
+use crate::kafka::broker::{KafkaFailure, code_of, topic_by_name};
 use crate::mark::Topic;
 use dupflow_core::time::{Clock, Offsets, SystemClock, unix_milliseconds};
 
@@ -246,7 +246,7 @@ impl Reading<'_> {
     /// other processes. If the broker does not answer, this is done the next time.
     fn look(&mut self) -> Result<(), SourceError> {
         let (at, client) = (unix_milliseconds(), self.client.get());
-        if let Ok(Some(now)) = named(client, &self.kafka.topic, END) {
+        if let Ok(Some(now)) = topic_by_name(client, &self.kafka.topic, END) {
             let first = self.topic.get_or_insert_with(|| now.clone());
             if !first.is(&now) {
                 let what = format!(
@@ -343,13 +343,13 @@ impl Reading<'_> {
         if matches!(code, Some(RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange)) {
             return self.find_lost();
         }
-        match Failure::of(error, &self.kafka.what()) {
+        match KafkaFailure::from_error(error, &self.kafka.what()) {
             // The client has logged it, or recovers by itself.
-            Failure::Retriable(_) | Failure::Fenced(_) => Ok(()),
+            KafkaFailure::Retriable(_) | KafkaFailure::Fenced(_) => Ok(()),
             // The group is only a name for monitoring.
-            Failure::Fatal(_) if code == Some(RDKafkaErrorCode::GroupAuthorizationFailed) => Ok(()),
-            Failure::Absent(_) => self.find_topic(),
-            fatal @ Failure::Fatal(_) => {
+            KafkaFailure::Fatal(_) if code == Some(RDKafkaErrorCode::GroupAuthorizationFailed) => Ok(()),
+            KafkaFailure::Absent(_) => self.find_topic(),
+            fatal @ KafkaFailure::Fatal(_) => {
                 let told = self.client.get().context().last().filter(|last| !last.is_retriable());
                 Err(self.kafka.failed(&told.unwrap_or(fatal)))
             }
@@ -402,7 +402,7 @@ impl Reading<'_> {
     }
 
     fn failed(&self, error: &KafkaError) -> SourceError {
-        self.kafka.failed(&Failure::of(error, &self.kafka.what()))
+        self.kafka.failed(&KafkaFailure::from_error(error, &self.kafka.what()))
     }
 
     /// Pushes the waiting batches. Pauses partitions that wait for a line, and resumes those that have

@@ -18,7 +18,7 @@ use super::reader::put;
 use super::topic::{Held, Kafka};
 use crate::formats::{Records, ShapeReader};
 use crate::intake::{FoundText, NoText, SourceError, Texts, of_event};
-use crate::kafka::broker::{Failure, code_of};
+use crate::kafka::broker::{KafkaFailure, code_of};
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::time::{Clock, SystemClock};
 
@@ -66,7 +66,9 @@ impl KafkaTexts {
                 "{place} is not there: the partition ends before offset {end}, it has been made anew"
             )));
         }
-        let unread = |error: &KafkaError| NoText::Failed(Failure::of(error, &self.kafka.what()).to_string());
+        let unread = |error: &KafkaError| {
+            NoText::Failed(KafkaFailure::from_error(error, &self.kafka.what()).to_string())
+        };
         let mut list = TopicPartitionList::new();
         let number = i32::try_from(partition).unwrap_or(i32::MAX);
         let added =
@@ -96,7 +98,7 @@ impl KafkaTexts {
                     if is_lost {
                         return Err(NoText::Gone(format!("{place} has expired")));
                     }
-                    if !Failure::of(&error, &self.kafka.what()).is_retriable() {
+                    if !KafkaFailure::from_error(&error, &self.kafka.what()).is_retriable() {
                         return Err(unread(&error));
                     }
                 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::formats::Shape;
 use crate::intake::{AsOf, EpochLimits, SourceError};
 use crate::kafka::Start;
-use crate::kafka::broker::{Connection, Consumer, Failure, let_go};
+use crate::kafka::broker::{Connection, Consumer, KafkaFailure, close_in_background};
 use dupflow_core::run::backlog::Backlog;
 
 /// A topic as source.
@@ -72,7 +72,7 @@ impl Kafka {
         format!("topic \"{}\"", self.topic)
     }
 
-    pub(super) fn failed(&self, failure: &Failure) -> SourceError {
+    pub(super) fn failed(&self, failure: &KafkaFailure) -> SourceError {
         SourceError::Failed { input: self.topic.as_str().into(), what: failure.to_string() }
     }
 
@@ -94,7 +94,7 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         if let Some(client) = self.0.take() {
-            let_go(client);
+            close_in_background(client);
         }
     }
 }

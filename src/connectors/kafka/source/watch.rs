@@ -18,7 +18,7 @@ use rdkafka::topic_partition_list::Offset;
 
 use super::topic::{Held, Kafka};
 use crate::intake::SourceError;
-use crate::kafka::broker::Failure;
+use crate::kafka::broker::KafkaFailure;
 use dupflow_core::run::backlog::{Backlog, Waiting};
 use dupflow_core::time::{Clock, SystemClock};
 
@@ -87,13 +87,13 @@ fn look(kafka: &Kafka, ended: &Receiver<()>) -> Result<(), SourceError> {
 }
 
 /// The end of each partition, as this client sees it.
-fn ends(kafka: &Kafka, client: &Held, partitions: &[u32]) -> Result<BTreeMap<u32, u64>, Failure> {
+fn ends(kafka: &Kafka, client: &Held, partitions: &[u32]) -> Result<BTreeMap<u32, u64>, KafkaFailure> {
     if partitions.is_empty() {
         return Ok(BTreeMap::new());
     }
     // Serves the client, which reads nothing.
     drop(client.get().poll(Duration::ZERO));
-    let failed = |error| Failure::of(&error, &kafka.what());
+    let failed = |error| KafkaFailure::from_error(&error, &kafka.what());
     let mut asked = TopicPartitionList::new();
     for partition in partitions {
         let number = i32::try_from(*partition).unwrap_or(i32::MAX);

@@ -1,10 +1,10 @@
-//! The way to a database: what source, sink and commands share. SQLite is a file (feature `sqlite`),
-//! PostgreSQL a server (feature `postgres`).
+//! Connections to databases, shared by the source, the sink and the commands: SQLite files (feature `sqlite`)
+//! and PostgreSQL servers (feature `postgres`).
 //!
-//! Every error becomes a [`Failure`]: worth another try, or the end, in one line. No message holds the
-//! address of a server, which may hold a password.
+//! Every error becomes a [`DatabaseFailure`] of one line: retriable or not. No message contains the address of a
+//! server, which may contain a password.
 //!
-//! What it does not do: TLS to a server; a pool of connections.
+//! What it does not do: TLS to a server; connection pools.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use std::{mem, thread};
 use backon::{BlockingRetryable, ConstantBuilder};
 use thiserror::Error;
 
-use crate::secret::Secret;
+use crate::credential::Credential;
 use dupflow_core::time::{Clock, SystemClock};
 
 #[cfg(feature = "postgres")]
@@ -21,20 +21,20 @@ pub mod postgres;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
-/// Which database.
+/// Address of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// A file.
+    /// A SQLite file.
     Sqlite(PathBuf),
-    /// A server, by its URL or its `key=value` settings.
-    Postgres(Secret),
+    /// A PostgreSQL server: its URL, or its `key=value` settings.
+    Postgres(Credential),
 }
 
 impl Address {
-    /// What stands behind the name of a file of SQLite in the names of those that it keeps beside it.
-    pub const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
+    /// Suffixes of the files that SQLite keeps beside its database file.
+    pub const COMPANION_SUFFIXES: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-    /// For a message: never what may hold a password.
+    /// Name for messages; never contains a password.
     pub fn name(&self) -> String {
         match self {
             Self::Sqlite(path) => path.display().to_string(),
@@ -43,42 +43,42 @@ impl Address {
     }
 }
 
-/// Why a database has not done what it was asked.
+/// A failed database operation.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Failure {
-    /// It is away, or busy: another time it may.
+pub enum DatabaseFailure {
+    /// The database is unreachable or busy. Another attempt may succeed.
     #[error("{0}")]
     Away(String),
-    /// It says no.
+    /// The database rejects the operation.
     #[error("{0}")]
     Refused(String),
 }
 
-impl Failure {
-    /// Whether another try may help.
+impl DatabaseFailure {
+    /// Whether another attempt may succeed.
     pub fn is_retriable(&self) -> bool {
         matches!(self, Self::Away(_))
     }
 }
 
-/// How long after a try another one is made.
+/// Pause between attempts.
 const APART: Duration = Duration::from_millis(500);
 
-/// Does something until the database is no longer away: for so long, or without end; with a line in the log
-/// when it goes and when it is back.
+/// Calls `go` until the database is reachable, for up to `most`, or without limit. Logs a line when it
+/// becomes unreachable and when it is back.
 ///
 /// # Errors
-/// That it says no, or is away for too long.
-pub fn patiently<T>(
+/// That the database rejects the operation, or is unreachable for longer than `most`.
+pub fn retry_until_reachable<T>(
     what: &str,
     most: Option<Duration>,
-    go: impl FnMut() -> Result<T, Failure>,
-) -> Result<T, Failure> {
+    go: impl FnMut() -> Result<T, DatabaseFailure>,
+) -> Result<T, DatabaseFailure> {
     let clock = SystemClock::start();
     let mut was_away = false;
     let ended = go
         .retry(ConstantBuilder::new().with_delay(APART).without_max_times())
-        // Nothing wakes this thread: a database says by nothing but an answer that it is back.
+        // No event wakes this thread: only another attempt shows that the database is back.
         .sleep(thread::park_timeout)
         .when(|failure| failure.is_retriable() && most.is_none_or(|most| clock.now() < most))
         .notify(|failure, _| {
@@ -93,12 +93,12 @@ pub fn patiently<T>(
     ended
 }
 
-/// A name in SQL: of a table, of a column, whatever it holds.
+/// Quotes an SQL identifier, with any characters.
 pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A name that may have the name of its schema before it, with a point between them.
+/// Quotes the name of a table, with or without `schema.` before it.
 pub fn quoted_path(name: &str) -> String {
     name.split('.').map(quoted).collect::<Vec<_>>().join(".")
 }
@@ -108,26 +108,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_away_is_tried_again() {
+    fn unreachable_databases_are_retried() {
         let mut tries = 0;
         let mut go = |until: u32| {
-            patiently("it", Some(Duration::from_secs(60)), || {
+            retry_until_reachable("it", Some(Duration::from_secs(60)), || {
                 tries += 1;
-                if tries < until { Err(Failure::Away("gone".to_owned())) } else { Ok(tries) }
+                if tries < until { Err(DatabaseFailure::Away("gone".to_owned())) } else { Ok(tries) }
             })
         };
         assert_eq!(go(2), Ok(2));
-        let no = patiently::<()>("it", None, || Err(Failure::Refused("no".to_owned())));
-        assert_eq!(no, Err(Failure::Refused("no".to_owned())));
-        let away = patiently::<()>("it", Some(Duration::ZERO), || Err(Failure::Away("gone".to_owned())));
-        assert_eq!(away, Err(Failure::Away("gone".to_owned())));
+        let no = retry_until_reachable::<()>("it", None, || Err(DatabaseFailure::Refused("no".to_owned())));
+        assert_eq!(no, Err(DatabaseFailure::Refused("no".to_owned())));
+        let away = retry_until_reachable::<()>("it", Some(Duration::ZERO), || {
+            Err(DatabaseFailure::Away("gone".to_owned()))
+        });
+        assert_eq!(away, Err(DatabaseFailure::Away("gone".to_owned())));
     }
 
     #[test]
     fn names_are_quoted() {
         assert_eq!(quoted("a\"b; drop"), "\"a\"\"b; drop\"");
         assert_eq!(quoted_path("web.pages"), "\"web\".\"pages\"");
-        let secret = Address::Postgres(Secret::new("postgres://me:hunter2@host/db"));
+        let secret = Address::Postgres(Credential::new("postgres://me:hunter2@host/db"));
         assert!(!format!("{secret:?}{}", secret.name()).contains("hunter2"));
     }
 }

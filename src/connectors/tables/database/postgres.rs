@@ -1,4 +1,4 @@
-//! Connections to a server of PostgreSQL.
+//! Connections to a PostgreSQL server.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -6,28 +6,28 @@ use std::time::Duration;
 use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls};
 
-use super::Failure;
-use crate::secret::Secret;
+use super::DatabaseFailure;
+use crate::credential::Credential;
 
-/// How long a server may not answer until the connection counts as lost.
+/// Silence of the server after which the connection counts as lost.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// Reads an address.
+/// Parses an address.
 ///
 /// # Errors
-/// That it is none; nothing of it is told.
-pub fn config(url: &Secret) -> Result<Config, String> {
+/// That it is not one; the message does not contain it.
+pub fn config(url: &Credential) -> Result<Config, String> {
     url.reveal().parse().map_err(|_| {
         "expected an address of a server, as in \"postgres://user@host:5432/database\"".to_owned()
     })
 }
 
-/// Connects.
+/// Connects to the server.
 ///
 /// # Errors
-/// That the server is away, or says no.
-pub fn connect(url: &Secret, patience: Duration) -> Result<Client, Failure> {
-    let mut config = config(url).map_err(Failure::Refused)?;
+/// That the server is unreachable, or refuses.
+pub fn connect(url: &Credential, patience: Duration) -> Result<Client, DatabaseFailure> {
+    let mut config = config(url).map_err(DatabaseFailure::Refused)?;
     if config.get_application_name().is_none() {
         config.application_name("dupflow");
     }
@@ -39,7 +39,7 @@ pub fn connect(url: &Secret, patience: Duration) -> Result<Client, Failure> {
     }
     config.keepalives_idle(SILENCE);
     let mut client = config.connect(NoTls).map_err(|error| failure(&error))?;
-    // What is compared and what is written does not depend on how the server is set up.
+    // Make comparisons and writes independent of the server's configuration.
     client
         .batch_execute(
             "SET client_encoding = 'UTF8'; SET TIME ZONE 'UTC'; SET standard_conforming_strings = on",
@@ -48,19 +48,19 @@ pub fn connect(url: &Secret, patience: Duration) -> Result<Client, Failure> {
     Ok(client)
 }
 
-/// What an error means.
-pub fn failure(error: &postgres::Error) -> Failure {
-    let Some(told) = error.as_db_error() else {
+/// Classifies an error.
+pub fn failure(error: &postgres::Error) -> DatabaseFailure {
+    let Some(db_error) = error.as_db_error() else {
         let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
         let what = format!("postgres: {error}{cause}");
-        // What is wrong with a value or an address passes by no waiting.
+        // Errors in a value or an address are not retriable.
         let is_ours = ["serializing", "deserializing", "invalid", "TLS", "authentication"]
             .iter()
             .any(|word| error.to_string().contains(word));
-        return if is_ours { Failure::Refused(what) } else { Failure::Away(what) };
+        return if is_ours { DatabaseFailure::Refused(what) } else { DatabaseFailure::Away(what) };
     };
-    let what = format!("postgres: {} ({})", told.message(), told.code().code());
-    let class = &told.code().code()[..2];
+    let what = format!("postgres: {} ({})", db_error.message(), db_error.code().code());
+    let class = &db_error.code().code()[..2];
     let passes = [
         SqlState::ADMIN_SHUTDOWN,
         SqlState::CRASH_SHUTDOWN,
@@ -70,18 +70,17 @@ pub fn failure(error: &postgres::Error) -> Failure {
         SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
         SqlState::READ_ONLY_SQL_TRANSACTION,
     ];
-    // 08: the connection; 40: a transaction that is to be tried again; 53: no room, no memory, too many
-    // connections.
-    if passes.contains(told.code()) || matches!(class, "08" | "40" | "53") {
-        Failure::Away(what)
+    // 08: connection; 40: transaction to be repeated; 53: out of disk space, memory or connections.
+    if passes.contains(db_error.code()) || matches!(class, "08" | "40" | "53") {
+        DatabaseFailure::Away(what)
     } else {
-        Failure::Refused(what)
+        DatabaseFailure::Refused(what)
     }
 }
 
-/// An id as a text of the server, which cannot hold U+0000: that becomes U+001A and "0", and U+001A becomes
-/// U+001A and "1". All others are as they are.
-pub fn stored(id: &str) -> String {
+/// An id as stored on the server, whose texts cannot contain U+0000: U+0000 becomes U+001A "0", and U+001A
+/// becomes U+001A "1". All other characters stay the same.
+pub fn to_stored_text(id: &str) -> String {
     if id.contains(['\0', '\u{1a}']) {
         id.replace('\u{1a}', "\u{1a}1").replace('\0', "\u{1a}0")
     } else {
@@ -89,8 +88,8 @@ pub fn stored(id: &str) -> String {
     }
 }
 
-/// The id that is [stored] so.
-pub fn restored(text: &str) -> String {
+/// The id of a [to_stored_text] text.
+pub fn from_stored_text(text: &str) -> String {
     if text.contains('\u{1a}') {
         text.replace("\u{1a}0", "\0").replace("\u{1a}1", "\u{1a}")
     } else {
@@ -103,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_id_has_a_text_of_its_own() {
+    fn stored_texts_of_ids_are_unique() {
         let ids = [
             "a",
             "a\0b",
@@ -118,23 +117,24 @@ mod tests {
             "重複",
         ];
         for id in ids {
-            assert!(!stored(id).contains('\0'));
-            assert_eq!(restored(&stored(id)), id);
+            assert!(!to_stored_text(id).contains('\0'));
+            assert_eq!(from_stored_text(&to_stored_text(id)), id);
         }
-        let mut texts: Vec<_> = ids.iter().map(|id| stored(id)).collect();
+        let mut texts: Vec<_> = ids.iter().map(|id| to_stored_text(id)).collect();
         texts.sort();
         texts.dedup();
         assert_eq!(texts.len(), ids.len());
-        assert_eq!(stored("重複 é"), "重複 é");
+        assert_eq!(to_stored_text("重複 é"), "重複 é");
     }
 
     #[test]
-    fn an_address_is_never_told() {
-        let told = config(&Secret::new("postgres://me:hunter2@host:port/db")).unwrap_err();
-        assert!(!told.contains("hunter2") && told.contains("postgres://"));
-        // Nobody listens there.
-        let refused =
-            connect(&Secret::new("host=127.0.0.1 port=1 user=me password=hunter2"), SILENCE).err().unwrap();
+    fn messages_do_not_contain_addresses() {
+        let message = config(&Credential::new("postgres://me:hunter2@host:port/db")).unwrap_err();
+        assert!(!message.contains("hunter2") && message.contains("postgres://"));
+        // No server listens on this port.
+        let refused = connect(&Credential::new("host=127.0.0.1 port=1 user=me password=hunter2"), SILENCE)
+            .err()
+            .unwrap();
         assert!(refused.is_retriable() && !refused.to_string().contains("hunter2"), "{refused}");
     }
 }

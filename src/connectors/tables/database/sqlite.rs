@@ -1,20 +1,20 @@
-//! Connections to a file of SQLite.
+//! Connections to a SQLite file.
 
 use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::Failure;
+use super::DatabaseFailure;
 
-/// How long another writer of the file is waited for within one statement.
+/// How long a statement waits for another writer of the file.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// A connection that only reads. The file must be there.
+/// A read-only connection to an existing file.
 ///
 /// # Errors
-/// That it is not, or is no database.
-pub fn reader(path: &Path) -> Result<Connection, Failure> {
+/// If the file is missing or not a database.
+pub fn reader(path: &Path) -> Result<Connection, DatabaseFailure> {
     open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
         .and_then(|connection| {
             connection.pragma_update(None, "query_only", true)?;
@@ -23,18 +23,18 @@ pub fn reader(path: &Path) -> Result<Connection, Failure> {
         .map_err(|error| failure(path, &error))
 }
 
-/// A connection that writes; the file is made if it is missing. A commit is on the disk when it returns, and
-/// readers of the file hold it up as little as it does them.
+/// A connection for writing; creates the file if it is missing. A commit is on disk when it returns. Readers
+/// and the writer do not block each other (WAL mode).
 ///
 /// # Errors
-/// That it is no database, or cannot be written.
-pub fn writer(path: &Path) -> Result<Connection, Failure> {
+/// If the file is not a database, or cannot be written.
+pub fn writer(path: &Path) -> Result<Connection, DatabaseFailure> {
     open(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)
         .and_then(|connection| {
-            // The mode stays with the file.
+            // The mode is stored in the file.
             connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
-            // With less, the last commits may be gone after the machine has lost its power, and what is kept
-            // for a restart is ahead.
+            // With a lower level, a power failure may lose the last commits, and the stored state would be
+            // ahead of the output.
             connection.pragma_update(None, "synchronous", "full")?;
             Ok(connection)
         })
@@ -45,17 +45,17 @@ fn open(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(32);
-    // It is read here that this is a database.
+    // SQLite reads the file only now, and finds out whether it is a database.
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     Ok(connection)
 }
 
-/// What an error means.
-pub fn failure(path: &Path, error: &rusqlite::Error) -> Failure {
+/// Classifies an error.
+pub fn failure(path: &Path, error: &rusqlite::Error) -> DatabaseFailure {
     let what = format!("{}: {error}", path.display());
     match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Failure::Away(what),
-        _ => Failure::Refused(what),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => DatabaseFailure::Away(what),
+        _ => DatabaseFailure::Refused(what),
     }
 }
 
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_database_is_refused() {
+    fn other_files_are_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.db");
         assert!(!reader(&path).unwrap_err().is_retriable(), "a reader makes none");
@@ -77,7 +77,7 @@ mod tests {
         let busy = second.execute("INSERT INTO t VALUES (1)", []).unwrap_err();
         assert!(failure(&path, &busy).is_retriable());
         std::fs::write(folder.path().join("text"), "not at all a database".repeat(100)).unwrap();
-        let told = reader(&folder.path().join("text")).unwrap_err();
-        assert!(told.to_string().contains("not a database"), "{told}");
+        let message = reader(&folder.path().join("text")).unwrap_err();
+        assert!(message.to_string().contains("not a database"), "{message}");
     }
 }

@@ -55,7 +55,7 @@ use reader::TableReader;
 use texts::TableTexts;
 
 use crate::intake::{EpochLimits, Look, Reader, Source, SourceError, Texts};
-use crate::tables::database::patiently;
+use crate::tables::database::retry_until_reachable;
 use dupflow_core::time::Offsets;
 
 pub use table::{Overlap, Relation, Table};
@@ -71,8 +71,8 @@ impl Source for Table {
 
     fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {
         let look = || self.reach().and_then(|mut rows| rows.unseen());
-        let unseen =
-            patiently(&self.name(), Some(self.patience), look).map_err(|failure| self.failed(&failure))?;
+        let unseen = retry_until_reachable(&self.name(), Some(self.patience), look)
+            .map_err(|failure| self.failed(&failure))?;
         if unseen > 0 {
             tracing::warn!(rows = unseen, "{}: rows are {UNSEEN}", self.name());
         }

@@ -5,7 +5,7 @@ use super::postgres;
 #[cfg(feature = "sqlite")]
 use super::sqlite;
 use super::table::{OrderKind, Rows, Table};
-use crate::tables::database::{Address, Failure};
+use crate::tables::database::{Address, DatabaseFailure};
 
 /// Message for rows that are not seen.
 pub(super) const UNSEEN: &str =
@@ -13,14 +13,14 @@ pub(super) const UNSEEN: &str =
 
 impl Table {
     /// Opens the table, and checks its columns.
-    pub(super) fn reach(&self) -> Result<Box<dyn Rows>, Failure> {
+    pub(super) fn reach(&self) -> Result<Box<dyn Rows>, DatabaseFailure> {
         match &self.address {
             #[cfg(feature = "sqlite")]
             Address::Sqlite(path) => Ok(Box::new(sqlite::SqliteRows::reach(self, path)?)),
             #[cfg(feature = "postgres")]
             Address::Postgres(url) => Ok(Box::new(postgres::PostgresRows::reach(self, url)?)),
             #[cfg(not(all(feature = "sqlite", feature = "postgres")))]
-            _ => Err(Failure::Refused("this dupflow was built without this database".to_owned())),
+            _ => Err(DatabaseFailure::Refused("this dupflow was built without this database".to_owned())),
         }
     }
 
@@ -28,7 +28,7 @@ impl Table {
     ///
     /// # Errors
     /// If it cannot be read as it is configured.
-    pub fn examine(&self) -> Result<String, Failure> {
+    pub fn examine(&self) -> Result<String, DatabaseFailure> {
         let mut rows = self.reach()?;
         let (count, unseen) = (rows.count()?, rows.unseen()?);
         let order = match rows.order() {

@@ -11,9 +11,8 @@ use postgres::{Client, Statement};
 
 use super::table::{Layout, OrderKind, PAGE_BYTES, Page, Row, Rows, Table};
 use crate::formats::BadRecord;
-use crate::secret::Secret;
 use crate::tables::database::postgres::{connect, failure};
-use crate::tables::database::{Failure, quoted};
+use crate::tables::database::{DatabaseFailure, quoted};
 
 /// An open table.
 pub(super) struct PostgresRows {
@@ -35,7 +34,7 @@ pub(super) struct PostgresRows {
 }
 
 impl PostgresRows {
-    pub(super) fn reach(table: &Table, url: &Secret) -> Result<Self, Failure> {
+    pub(super) fn reach(table: &Table, url: &Credential) -> Result<Self, DatabaseFailure> {
         let failed = |error: postgres::Error| failure(&error);
         let mut client = connect(url, table.patience)?;
         // Read-only; each page is a transaction of its own.
@@ -55,7 +54,7 @@ impl PostgresRows {
             Type::INT2 | Type::INT4 | Type::INT8 => OrderKind::Number,
             Type::TIMESTAMPTZ | Type::TIMESTAMP => OrderKind::Time,
             other => {
-                return Err(Failure::Refused(format!(
+                return Err(DatabaseFailure::Refused(format!(
                     "source.order: column \"{}\" of {} is of type {other}, expected smallint, integer, bigint, timestamptz or timestamp",
                     table.order,
                     table.name()
@@ -116,7 +115,7 @@ impl PostgresRows {
         Ok(Self { client, relation, id, order, kind, layout, page, from, behind, one, last, snapshot })
     }
 
-    fn number(&mut self, sql: &str) -> Result<u64, Failure> {
+    fn number(&mut self, sql: &str) -> Result<u64, DatabaseFailure> {
         let found: i64 =
             self.client.query_one(sql, &[]).and_then(|row| row.try_get(0)).map_err(|e| failure(&e))?;
         Ok(u64::try_from(found).unwrap_or(0))
@@ -191,7 +190,7 @@ impl Rows for PostgresRows {
         self.kind
     }
 
-    fn latest(&mut self) -> Result<u64, Failure> {
+    fn latest(&mut self) -> Result<u64, DatabaseFailure> {
         if self.kind == OrderKind::Number {
             let Self { relation, order, .. } = &*self;
             return self.number(&format!("SELECT coalesce(max({order}), 0)::bigint FROM {relation}"));
@@ -199,7 +198,7 @@ impl Rows for PostgresRows {
         self.number(&format!("SELECT {}", offset("clock_timestamp()", OrderKind::Time)))
     }
 
-    fn page(&mut self, from: Option<u64>) -> Result<Page, Failure> {
+    fn page(&mut self, from: Option<u64>) -> Result<Page, DatabaseFailure> {
         let statement =
             if from.is_none() && self.last.is_some() { self.behind.clone() } else { self.from.clone() };
         let (at, after) = match (from, &self.last) {
@@ -227,25 +226,25 @@ impl Rows for PostgresRows {
         Ok(Page { rows, is_last })
     }
 
-    fn row(&mut self, id: &str) -> Result<Option<Row>, Failure> {
+    fn row(&mut self, id: &str) -> Result<Option<Row>, DatabaseFailure> {
         let found = self.client.query_opt(&self.one, &[&id]).map_err(|error| failure(&error))?;
         found.map(|row| self.row_of(&row)).transpose().map_err(|error| failure(&error))
     }
 
-    fn unseen(&mut self) -> Result<u64, Failure> {
+    fn unseen(&mut self) -> Result<u64, DatabaseFailure> {
         let Self { relation, id, order, .. } = &*self;
         let offset = offset(order, self.kind);
         let sql = format!("SELECT count(*) FROM {relation} WHERE {id} IS NULL OR coalesce({offset}, -1) < 0");
         self.number(&sql)
     }
 
-    fn count(&mut self) -> Result<u64, Failure> {
+    fn count(&mut self) -> Result<u64, DatabaseFailure> {
         let sql = format!("SELECT count(*) FROM {}", self.relation);
         self.number(&sql)
     }
 
     /// If no transaction has begun to write or has ended since the last call, nothing has changed.
-    fn has_changed(&mut self) -> Result<bool, Failure> {
+    fn has_changed(&mut self) -> Result<bool, DatabaseFailure> {
         let row = self.client.query_one("SELECT txid_current_snapshot()::text", &[]);
         let snapshot: String = row.and_then(|row| row.try_get(0)).map_err(|error| failure(&error))?;
         Ok(self.snapshot.replace(snapshot.clone()) != Some(snapshot))

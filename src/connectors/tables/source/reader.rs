@@ -6,7 +6,7 @@ use super::seen::Seen;
 use super::table::{Page, Row, Rows, Table};
 use crate::formats::{BadRecord, KeyedRecord, Place, Records, Shape};
 use crate::intake::{BadRecordAt, BadRecords, Batch, Closed, Payload, Queue, Reader, SourceError};
-use crate::tables::database::Failure;
+use crate::tables::database::DatabaseFailure;
 use dupflow_core::doc::{Letter, Position};
 use dupflow_core::time::Clock;
 
@@ -38,7 +38,7 @@ pub(super) struct Reading {
 /// What ends a round early.
 pub(super) enum End {
     Closed,
-    Away(Failure),
+    Away(DatabaseFailure),
     Failed(SourceError),
 }
 
@@ -67,7 +67,7 @@ impl Reading {
         Self { table, input, shape, told: begin, greatest, seen: Seen::default(), pushed: false, rows: None }
     }
 
-    fn failed(&self, failure: Failure) -> End {
+    fn failed(&self, failure: DatabaseFailure) -> End {
         if failure.is_retriable() { End::Away(failure) } else { End::Failed(self.table.failed(&failure)) }
     }
 

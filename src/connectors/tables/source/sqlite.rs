@@ -13,7 +13,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 use super::stamps;
 use super::table::{Layout, OrderKind, PAGE_BYTES, Page, Row, Rows, Table};
 use crate::formats::BadRecord;
-use crate::tables::database::{Failure, quoted, sqlite};
+use crate::tables::database::{DatabaseFailure, quoted, sqlite};
 use dupflow_core::time;
 
 /// An open table.
@@ -38,7 +38,7 @@ pub(super) struct SqliteRows {
 type Placed = (Row, (Value, Value));
 
 impl SqliteRows {
-    pub(super) fn reach(table: &Table, path: &std::path::Path) -> Result<Self, Failure> {
+    pub(super) fn reach(table: &Table, path: &std::path::Path) -> Result<Self, DatabaseFailure> {
         let connection = sqlite::reader(path)?;
         let failed = |error: rusqlite::Error| sqlite::failure(path, &error);
         let relation = table.relation();
@@ -73,7 +73,7 @@ impl SqliteRows {
     }
 
     /// The type of the order; `None` while the table is empty.
-    fn find_kind(&self) -> Result<Option<OrderKind>, Failure> {
+    fn find_kind(&self) -> Result<Option<OrderKind>, DatabaseFailure> {
         let Self { relation, order, .. } = self;
         let greatest = |what: &str| {
             let sql = format!("SELECT {order} FROM {relation} WHERE {what} ORDER BY {order} DESC LIMIT 1");
@@ -89,7 +89,7 @@ impl SqliteRows {
             None => Ok(None),
             Some(Value::Integer(_)) => Ok(Some(OrderKind::Number)),
             Some(Value::Text(text)) if text.as_bytes().get(4) == Some(&b'-') => Ok(Some(OrderKind::Time)),
-            Some(other) => Err(Failure::Refused(format!(
+            Some(other) => Err(DatabaseFailure::Refused(format!(
                 "source.order: {} holds {}, expected whole numbers, or times in UTC as \"2026-01-31 23:59:59.125\"",
                 self.name,
                 told(&other)
@@ -101,7 +101,7 @@ impl SqliteRows {
         self.kind.unwrap_or(OrderKind::Time)
     }
 
-    fn failed(&self, error: &rusqlite::Error) -> Failure {
+    fn failed(&self, error: &rusqlite::Error) -> DatabaseFailure {
         sqlite::failure(&self.path, error)
     }
 
@@ -162,7 +162,7 @@ impl SqliteRows {
         })
     }
 
-    fn number(&self, sql: &str) -> Result<u64, Failure> {
+    fn number(&self, sql: &str) -> Result<u64, DatabaseFailure> {
         let found: Result<i64, _> = self.connection.query_row(sql, [], |row| row.get(0));
         found.map(|number| u64::try_from(number).unwrap_or(0)).map_err(|error| self.failed(&error))
     }
@@ -192,7 +192,7 @@ impl Rows for SqliteRows {
         self.kind()
     }
 
-    fn latest(&mut self) -> Result<u64, Failure> {
+    fn latest(&mut self) -> Result<u64, DatabaseFailure> {
         if self.kind() == OrderKind::Number {
             let Self { relation, order, .. } = &*self;
             return self.number(&format!(
@@ -208,7 +208,7 @@ impl Rows for SqliteRows {
         Ok((time::unix_seconds() * 1e6) as u64)
     }
 
-    fn page(&mut self, from: Option<u64>) -> Result<Page, Failure> {
+    fn page(&mut self, from: Option<u64>) -> Result<Page, DatabaseFailure> {
         let Self { list, relation, order, id, page, .. } = &*self;
         let (behind, parameters) = match (from, &self.last) {
             (None, Some((at, after))) => {
@@ -235,7 +235,7 @@ impl Rows for SqliteRows {
         Ok(Page { rows, is_last })
     }
 
-    fn row(&mut self, id: &str) -> Result<Option<Row>, Failure> {
+    fn row(&mut self, id: &str) -> Result<Option<Row>, DatabaseFailure> {
         let sql = format!("SELECT {} FROM {} WHERE {} = ?1", self.list, self.relation, self.id);
         let rows = |key: Value| self.rows(&sql, &[key]).map(|(found, _)| found);
         let mut found = rows(Value::Text(id.to_owned())).map_err(|error| self.failed(&error))?;
@@ -248,7 +248,7 @@ impl Rows for SqliteRows {
         Ok(found.into_iter().map(|(row, _)| row).max_by_key(|row| row.order))
     }
 
-    fn unseen(&mut self) -> Result<u64, Failure> {
+    fn unseen(&mut self) -> Result<u64, DatabaseFailure> {
         let Self { relation, order, id, .. } = &*self;
         let is_order = match self.kind() {
             OrderKind::Number => format!("typeof({order}) = 'integer' AND {order} >= 0"),
@@ -259,11 +259,11 @@ impl Rows for SqliteRows {
         ))
     }
 
-    fn count(&mut self) -> Result<u64, Failure> {
+    fn count(&mut self) -> Result<u64, DatabaseFailure> {
         self.number(&format!("SELECT count(*) FROM {}", self.relation))
     }
 
-    fn has_changed(&mut self) -> Result<bool, Failure> {
+    fn has_changed(&mut self) -> Result<bool, DatabaseFailure> {
         if self.kind.is_none() {
             self.kind = self.find_kind()?;
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::formats::{BadRecord, Format, Shape};
 use crate::intake::{EpochLimits, SourceError};
-use crate::tables::database::{Address, Failure};
+use crate::tables::database::{Address, DatabaseFailure};
 
 /// What is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,24 +112,24 @@ pub(super) trait Rows: Send {
 
     /// The greatest order that counts. For times, the present time by the clock of the database; for numbers,
     /// the greatest in the table, or 0 if it is empty.
-    fn latest(&mut self) -> Result<u64, Failure>;
+    fn latest(&mut self) -> Result<u64, DatabaseFailure>;
 
     /// The next rows by (order, id): at most one page, and at most [`PAGE_BYTES`] except for the last row;
     /// empty at the end of the table. With `from`, the rows from that order on, otherwise the rows after the
     /// last returned one.
-    fn page(&mut self, from: Option<u64>) -> Result<Page, Failure>;
+    fn page(&mut self, from: Option<u64>) -> Result<Page, DatabaseFailure>;
 
     /// The row with this id, if there is one.
-    fn row(&mut self, id: &str) -> Result<Option<Row>, Failure>;
+    fn row(&mut self, id: &str) -> Result<Option<Row>, DatabaseFailure>;
 
     /// Number of rows that are not seen: without an id or an order, or with an order before 0.
-    fn unseen(&mut self) -> Result<u64, Failure>;
+    fn unseen(&mut self) -> Result<u64, DatabaseFailure>;
 
     /// Number of rows.
-    fn count(&mut self) -> Result<u64, Failure>;
+    fn count(&mut self) -> Result<u64, DatabaseFailure>;
 
     /// Whether the table may have changed since the last call.
-    fn has_changed(&mut self) -> Result<bool, Failure>;
+    fn has_changed(&mut self) -> Result<bool, DatabaseFailure>;
 }
 
 /// The indices of the optional columns in the selected list, after order, id and text.
@@ -160,13 +160,17 @@ impl Table {
     }
 
     /// An error that names all columns that are not in `found`.
-    pub(super) fn find(&self, found: &[String], same: impl Fn(&str, &str) -> bool) -> Result<(), Failure> {
+    pub(super) fn find(
+        &self,
+        found: &[String],
+        same: impl Fn(&str, &str) -> bool,
+    ) -> Result<(), DatabaseFailure> {
         let missing = self.columns().filter(|(_, name)| !found.iter().any(|there| same(there, name)));
         let one = |(key, name)| {
             format!("{key}: {} has no column \"{name}\", its columns are {}", self.name(), found.join(", "))
         };
         let missing: Vec<String> = missing.map(one).collect();
-        if missing.is_empty() { Ok(()) } else { Err(Failure::Refused(missing.join("\n"))) }
+        if missing.is_empty() { Ok(()) } else { Err(DatabaseFailure::Refused(missing.join("\n"))) }
     }
 
     /// The text after FROM; its rows are named `source`.
@@ -185,7 +189,7 @@ impl Table {
         }
     }
 
-    pub(super) fn failed(&self, failure: &Failure) -> SourceError {
+    pub(super) fn failed(&self, failure: &DatabaseFailure) -> SourceError {
         SourceError::Failed { input: self.name().into(), what: failure.to_string() }
     }
 

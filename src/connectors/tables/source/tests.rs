@@ -12,7 +12,7 @@ use super::reader::Reading;
 use super::table::{OrderKind, PAGE_BYTES, Page, Row, Rows};
 use super::*;
 use crate::intake::{Ahead, BadRecords, Decoder, Line, NoText, Queue, Room, Taken};
-use crate::tables::database::{Address, Failure};
+use crate::tables::database::{Address, DatabaseFailure};
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::time::{Epoch, LiveFrom};
 
@@ -197,29 +197,29 @@ impl<F: FnOnce() + Send> Rows for Meanwhile<F> {
         self.0.order()
     }
 
-    fn latest(&mut self) -> Result<u64, Failure> {
+    fn latest(&mut self) -> Result<u64, DatabaseFailure> {
         self.0.latest()
     }
 
-    fn page(&mut self, from: Option<u64>) -> Result<Page, Failure> {
+    fn page(&mut self, from: Option<u64>) -> Result<Page, DatabaseFailure> {
         let page = self.0.page(from);
         self.1.take().into_iter().for_each(|happens| happens());
         page
     }
 
-    fn row(&mut self, id: &str) -> Result<Option<Row>, Failure> {
+    fn row(&mut self, id: &str) -> Result<Option<Row>, DatabaseFailure> {
         self.0.row(id)
     }
 
-    fn unseen(&mut self) -> Result<u64, Failure> {
+    fn unseen(&mut self) -> Result<u64, DatabaseFailure> {
         self.0.unseen()
     }
 
-    fn count(&mut self) -> Result<u64, Failure> {
+    fn count(&mut self) -> Result<u64, DatabaseFailure> {
         self.0.count()
     }
 
-    fn has_changed(&mut self) -> Result<bool, Failure> {
+    fn has_changed(&mut self) -> Result<bool, DatabaseFailure> {
         self.0.has_changed()
     }
 }

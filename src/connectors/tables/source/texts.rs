@@ -2,7 +2,7 @@
 
 use super::table::{Row, Rows, Table};
 use crate::intake::{FoundText, NoText, Texts};
-use crate::tables::database::Failure;
+use crate::tables::database::DatabaseFailure;
 use dupflow_core::doc::{DocId, FIELD_SEPARATOR, Position, without_separators};
 
 /// Reads texts back by id.
@@ -46,7 +46,7 @@ impl TableTexts {
 
 impl Texts for TableTexts {
     fn text(&mut self, id: &DocId, position: Position) -> Result<FoundText, NoText> {
-        let failed = |failure: Failure| NoText::Failed(failure.to_string());
+        let failed = |failure: DatabaseFailure| NoText::Failed(failure.to_string());
         let mut rows = match self.rows.take() {
             Some(rows) => rows,
             None => self.table.reach().map_err(failed)?,
