@@ -6,14 +6,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
 
-use super::super::storage::Stored;
+use super::super::storage::RandomAccess;
 
 /// Rows that are read at once.
 pub(super) const STEP: usize = 256;
 
 /// Access to the byte ranges of a file.
 #[derive(Debug)]
-pub(super) struct Chunks(pub(super) Arc<dyn Stored>);
+pub(super) struct Chunks(pub(super) Arc<dyn RandomAccess>);
 
 impl Chunks {
     pub(super) fn bytes(&self, start: u64, length: usize) -> Result<Bytes> {
@@ -32,12 +32,12 @@ impl Chunks {
 
 /// Reads a file from an offset on.
 #[derive(Debug)]
-pub(super) struct Piece {
-    pub(super) file: Arc<dyn Stored>,
+pub(super) struct OffsetReader {
+    pub(super) file: Arc<dyn RandomAccess>,
     pub(super) at: u64,
 }
 
-impl Read for Piece {
+impl Read for OffsetReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let left = self.file.bytes().saturating_sub(self.at);
         let count = usize::try_from(left).unwrap_or(usize::MAX).min(out.len());

@@ -30,17 +30,17 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ParquetMetaData;
 
 use self::bytes::Chunks;
-use self::codec::Codec;
-use self::column::Column;
-use self::group::{Group, Kept, caught};
-use self::pages::Held;
-use super::bad_record::{BadRecord, Place};
-use super::parallel::{Parts, Record, each_record};
-use super::rows::{Columns, Damage};
-use super::storage::Stored;
+use self::codec::PageCodec;
+use self::column::LeafColumn;
+use self::group::{GroupRows, KeptRow, caught};
+use self::pages::HeldBytes;
+use super::bad_record::{BadRecord, RecordPlace};
+use super::parallel::{ReadableParts, RowResult, each_record};
+use super::rows::{Damage, WantedColumns};
+use super::storage::RandomAccess;
 
 /// A file whose footer has been read.
-pub(crate) struct Parquet {
+pub(crate) struct ParquetFile {
     file: Arc<Chunks>,
     about: ParquetMetaData,
     leaves: Leaves,
@@ -56,23 +56,23 @@ struct Leaves {
     fields: Vec<Option<usize>>,
 }
 
-impl fmt::Debug for Parquet {
+impl fmt::Debug for ParquetFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Parquet").field("leaves", &self.leaves).finish_non_exhaustive()
     }
 }
 
-impl Parquet {
+impl ParquetFile {
     /// Reads the footer of a file.
     ///
     /// # Errors
     /// If the file cannot be read, or lacks a required column; the message lists the leaves that it has.
-    pub(crate) fn open(file: Arc<dyn Stored>, columns: &Columns) -> Result<Self, Damage> {
+    pub(crate) fn open(file: Arc<dyn RandomAccess>, columns: &WantedColumns) -> Result<Self, Damage> {
         let damage = |reason, cause: String| Damage {
             reason,
-            head: Kept::new(None, reason, Some(&cause)).line(),
+            head: KeptRow::new(None, reason, Some(&cause)).line(),
             cause: Some(cause),
-            place: Place::Whole,
+            place: RecordPlace::Whole,
             ends: true,
         };
         let file = Arc::new(Chunks(file));
@@ -98,7 +98,7 @@ impl Parquet {
         let mut leaves = [id, ts, op].into_iter().chain(fields).flatten().chain([text]);
         leaves.find_map(|leaf| {
             let codec = group.columns().get(*leaf)?.compression_codec();
-            (!Codec::is_read(codec)).then(|| format!("it is compressed with {codec}"))
+            (!PageCodec::is_read(codec)).then(|| format!("it is compressed with {codec}"))
         })
     }
 
@@ -113,17 +113,17 @@ impl Parquet {
     ///
     /// # Errors
     /// If it cannot be read at all.
-    pub(crate) fn group(&self, place: usize) -> Result<Group, Damage> {
+    pub(crate) fn group(&self, place: usize) -> Result<GroupRows, Damage> {
         let opened = caught(|| {
             let group = self.about.row_groups().get(place);
             let group = group.ok_or_else(|| ParquetError::General("it is not in the file".to_owned()))?;
             let left = u64::try_from(group.num_rows()).unwrap_or(0);
             let Leaves { id, text, ts, op, fields } = &self.leaves;
             let others = [id, ts, op].into_iter().chain(fields).flatten();
-            let held = Held::among(1 + others.count());
-            let column = |leaf: usize| Column::open(&self.file, group.column(leaf), left, &held);
+            let held = HeldBytes::among(1 + others.count());
+            let column = |leaf: usize| LeafColumn::open(&self.file, group.column(leaf), left, &held);
             let all = |leaf: &Option<usize>| leaf.map(column).transpose();
-            Ok(Group {
+            Ok(GroupRows {
                 id: all(id)?,
                 text: column(*text)?,
                 ts: all(ts)?,
@@ -136,8 +136,8 @@ impl Parquet {
         opened.map_err(|cause| {
             let (reason, row) = (BadRecord::Unreadable, before(&self.groups(), place));
             let cause = format!("row group {place}: {cause}");
-            let head = Kept::new(Some(row), reason, Some(&cause)).line();
-            Damage { reason, cause: Some(cause), place: Place::Record(row), head, ends: true }
+            let head = KeptRow::new(Some(row), reason, Some(&cause)).line();
+            Damage { reason, cause: Some(cause), place: RecordPlace::Record(row), head, ends: true }
         })
     }
 }
@@ -147,14 +147,14 @@ fn before(groups: &[u64], place: usize) -> u64 {
     groups.iter().take(place).fold(0, |sum, rows| sum.saturating_add(*rows))
 }
 
-impl Parts for Parquet {
-    type Piece = Record;
+impl ReadableParts for ParquetFile {
+    type Piece = RowResult;
 
     fn count(&self) -> usize {
         self.about.num_row_groups()
     }
 
-    fn read(&self, part: usize, each: &mut dyn FnMut(Record) -> bool) {
+    fn read(&self, part: usize, each: &mut dyn FnMut(RowResult) -> bool) {
         match self.group(part) {
             Ok(mut group) => each_record(&mut group, each),
             Err(damage) => drop(each(Err(damage))),

@@ -1,24 +1,29 @@
 //! The document of a record: which records have one, its text, its id, its time and its fields.
 
 use super::super::layout::WarcId;
-use super::super::rows::{Columns, Next, Row, Text};
-use super::broken::Broken;
+use super::super::rows::{FileRow, NextRow, RowText, WantedColumns};
+use super::broken::ArchiveError;
 use super::fields::{Fields, charset, media_type};
-use super::http::Message;
+use super::http::HttpMessage;
 use crate::instant;
 use dupflow_core::html;
 
 /// A complete record.
-pub(super) struct Record<'a> {
+pub(super) struct WarcRecord<'a> {
     pub(super) fields: Fields<'a>,
     pub(super) block: &'a [u8],
 }
 
-impl Record<'_> {
+impl WarcRecord<'_> {
     /// Reads the document, if there is one, into `row`. Also returns whether the archive has only its
     /// beginning.
-    pub(super) fn read(&self, columns: &Columns, id: WarcId, row: &mut Row) -> Result<(Next, bool), Broken> {
-        let skipped = |why| Ok((Next::Skipped(why), false));
+    pub(super) fn read(
+        &self,
+        columns: &WantedColumns,
+        id: WarcId,
+        row: &mut FileRow,
+    ) -> Result<(NextRow, bool), ArchiveError> {
+        let skipped = |why| Ok((NextRow::Skipped(why), false));
         let is_marked_cut = self.fields.get("warc-truncated").is_some_and(|value| !value.is_empty());
         let own_type = self.fields.text("content-type");
         let kind = self.fields.text("warc-type").unwrap_or_default().to_ascii_lowercase();
@@ -28,28 +33,31 @@ impl Record<'_> {
         let mut message = None;
         let text = match kind.as_str() {
             "response" if is_http => {
-                let message = &*message.insert(Message::of(self.block)?);
+                let message = &*message.insert(HttpMessage::parse(self.block)?);
                 if message.status != 200 {
                     return skipped("status");
                 }
                 let content_type = message.fields.text("content-type");
                 let identified =
                     self.fields.text("warc-identified-payload-type").filter(|found| !found.is_empty());
-                let content = Content::of_type(identified.or(content_type));
-                if content == Some(Content::Other) {
+                let content = ContentKind::of_type(identified.or(content_type));
+                if content == Some(ContentKind::Other) {
                     return skipped("content_type");
                 }
                 let body = message.body()?;
                 is_cut |= body.is_cut;
                 content
-                    .or_else(|| Content::of_bytes(&body.bytes))
+                    .or_else(|| ContentKind::of_bytes(&body.bytes))
                     .and_then(|content| content.text(&body.bytes, content_type.and_then(charset)))
             }
             "resource" | "conversion" | "response" => {
                 // The block of a conversion is text, unless its type says otherwise.
-                let other =
-                    if kind == "conversion" { Some(Content::Text) } else { Content::of_bytes(self.block) };
-                let content = Content::of_type(own_type).or(other);
+                let other = if kind == "conversion" {
+                    Some(ContentKind::Text)
+                } else {
+                    ContentKind::of_bytes(self.block)
+                };
+                let content = ContentKind::of_type(own_type).or(other);
                 content.and_then(|content| content.text(self.block, own_type.and_then(charset)))
             }
             "revisit" => return skipped("revisit"),
@@ -60,7 +68,7 @@ impl Record<'_> {
             _ => return skipped("kind"),
         };
         let Some(text) = text else { return skipped("content_type") };
-        row.text = Text::Is(text);
+        row.text = RowText::Is(text);
         let named = match id {
             WarcId::Record => self.fields.get("warc-record-id").map(bare_id),
             WarcId::Uri => self.address(),
@@ -77,7 +85,7 @@ impl Record<'_> {
             value.unwrap_or_default().to_vec()
         };
         row.fields = columns.fields.iter().map(field).collect();
-        Ok((Next::Row, is_cut))
+        Ok((NextRow::Row, is_cut))
     }
 
     /// The address of the page, without the angle brackets that some writers add.
@@ -99,13 +107,13 @@ fn bare_id(value: &[u8]) -> &[u8] {
 
 /// The kind of content of a block or body.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Content {
+enum ContentKind {
     Page,
     Text,
     Other,
 }
 
-impl Content {
+impl ContentKind {
     /// By a media type; `None` if there is none.
     fn of_type(named: Option<&str>) -> Option<Self> {
         let named = media_type(named?).to_ascii_lowercase();

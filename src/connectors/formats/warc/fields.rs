@@ -12,7 +12,7 @@ pub(super) struct Fields<'a>(Vec<(&'a [u8], Cow<'a, [u8]>)>);
 
 impl<'a> Fields<'a> {
     /// The lines of a head, without its first line.
-    pub(super) fn of(head: &'a [u8]) -> Self {
+    pub(super) fn parse(head: &'a [u8]) -> Self {
         let mut fields = Self::default();
         for line in head.split(|byte| *byte == b'\n') {
             if line.first().is_some_and(|first| matches!(first, b' ' | b'\t')) {

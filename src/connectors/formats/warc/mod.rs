@@ -22,7 +22,7 @@ mod records;
 mod units;
 mod window;
 
-pub(crate) use parts::{Archive, InParts};
+pub(crate) use parts::{ParallelArchive, WarcArchive};
 pub(crate) use records::Warc;
 
 #[cfg(test)]

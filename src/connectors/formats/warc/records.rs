@@ -5,11 +5,11 @@ use std::io::BufRead;
 
 use super::super::bad_record::{BadRecord, MAX_RECORD_BYTES};
 use super::super::layout::WarcId;
-use super::super::rows::{Columns, Damage, Next, Row, Rows};
-use super::broken::Broken;
-use super::document::Record;
+use super::super::rows::{Damage, FileRow, NextRow, RowReader, WantedColumns};
+use super::broken::ArchiveError;
+use super::document::WarcRecord;
 use super::fields::{Fields, MAX_HEAD, empty_line, lines};
-use super::units::{self, RECORD, Units};
+use super::units::{self, RECORD, UnitReader};
 
 /// Maximum number of bytes examined after a record.
 const BEHIND: usize = 256;
@@ -19,10 +19,10 @@ const KEPT: usize = 256;
 
 /// A reader of a web archive.
 pub(crate) struct Warc {
-    units: Units,
-    columns: Columns,
+    units: UnitReader,
+    columns: WantedColumns,
     id: WarcId,
-    lost: Lost,
+    lost: PendingSearch,
     /// A record that cannot be read, complete, if its length is known.
     kept: Vec<u8>,
     /// Whether the present record was found by a search within its unit.
@@ -34,7 +34,7 @@ pub(crate) struct Warc {
 
 /// What has to be searched before the next record.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Lost {
+enum PendingSearch {
     Nothing,
     /// The next record in the unit.
     Record,
@@ -57,16 +57,18 @@ impl fmt::Debug for Warc {
     }
 }
 
-impl Rows for Warc {
-    fn next(&mut self, row: &mut Row) -> Result<Next, Damage> {
-        *row = Row::default();
-        self.find().and_then(|found| if found { self.record(row) } else { Ok(Next::End) }).map_err(|broken| {
-            if self.kept.is_empty() {
-                let rest = self.units.rest();
-                self.kept = rest[..rest.len().min(KEPT)].to_vec();
-            }
-            Damage { head: std::mem::take(&mut self.kept), ..broken.damage(self.at) }
-        })
+impl RowReader for Warc {
+    fn next(&mut self, row: &mut FileRow) -> Result<NextRow, Damage> {
+        *row = FileRow::default();
+        self.find().and_then(|found| if found { self.record(row) } else { Ok(NextRow::End) }).map_err(
+            |broken| {
+                if self.kept.is_empty() {
+                    let rest = self.units.rest();
+                    self.kept = rest[..rest.len().min(KEPT)].to_vec();
+                }
+                Damage { head: std::mem::take(&mut self.kept), ..broken.damage(self.at) }
+            },
+        )
     }
 
     fn cut(&self) -> u64 {
@@ -76,17 +78,17 @@ impl Rows for Warc {
 
 impl Warc {
     /// The documents of a file, read as a stream of its stored bytes.
-    pub(crate) fn new(file: Box<dyn BufRead + Send>, columns: &Columns, id: WarcId) -> Self {
-        Self::of(Units::new(file), columns, id)
+    pub(crate) fn new(file: Box<dyn BufRead + Send>, columns: &WantedColumns, id: WarcId) -> Self {
+        Self::from_units(UnitReader::new(file), columns, id)
     }
 
     /// The documents in these units.
-    pub(super) fn of(units: Units, columns: &Columns, id: WarcId) -> Self {
+    pub(super) fn from_units(units: UnitReader, columns: &WantedColumns, id: WarcId) -> Self {
         Self {
             units,
             columns: columns.clone(),
             id,
-            lost: Lost::Nothing,
+            lost: PendingSearch::Nothing,
             kept: Vec::new(),
             was_lost: false,
             at: 0,
@@ -97,15 +99,15 @@ impl Warc {
     /// Where the file continues after these units.
     pub(super) fn seam(&self) -> Seam {
         let end = self.units.end();
-        if self.lost == Lost::Unit { Seam::Lost(end) } else { Seam::At(end) }
+        if self.lost == PendingSearch::Unit { Seam::Lost(end) } else { Seam::At(end) }
     }
 
     /// Moves to the next record; false at the end of the file.
-    fn find(&mut self) -> Result<bool, Broken> {
+    fn find(&mut self) -> Result<bool, ArchiveError> {
         self.was_lost = false;
         loop {
-            match std::mem::replace(&mut self.lost, Lost::Nothing) {
-                Lost::Nothing => {
+            match std::mem::replace(&mut self.lost, PendingSearch::Nothing) {
+                PendingSearch::Nothing => {
                     let line_ends = line_ends(self.units.rest());
                     self.units.take(line_ends);
                     if !self.units.rest().is_empty() {
@@ -116,18 +118,18 @@ impl Warc {
                     }
                 }
                 // Damage during the search belongs to the same record.
-                Lost::Record => match self.find_in_unit() {
+                PendingSearch::Record => match self.find_in_unit() {
                     Ok(true) => {
                         self.was_lost = true;
                         break;
                     }
                     Ok(false) => {}
                     Err(broken) if broken.ends => return Err(broken),
-                    Err(_) => self.lost = Lost::Unit,
+                    Err(_) => self.lost = PendingSearch::Unit,
                 },
-                Lost::Unit => {
+                PendingSearch::Unit => {
                     if !self.units.search()? {
-                        self.lost = Lost::Unit;
+                        self.lost = PendingSearch::Unit;
                         return Ok(false);
                     }
                 }
@@ -139,7 +141,7 @@ impl Warc {
     }
 
     /// Moves to the next record of the unit after the present one; false if there is none.
-    fn find_in_unit(&mut self) -> Result<bool, Broken> {
+    fn find_in_unit(&mut self) -> Result<bool, ArchiveError> {
         self.units.take(1);
         loop {
             match units::find(self.units.rest(), RECORD) {
@@ -160,43 +162,43 @@ impl Warc {
         }
     }
 
-    fn more(&mut self) -> Result<bool, Broken> {
+    fn more(&mut self) -> Result<bool, ArchiveError> {
         self.units.more().inspect_err(|_| {
-            self.lost = Lost::Unit;
+            self.lost = PendingSearch::Unit;
             self.at = self.units.offset();
         })
     }
 
-    fn next_unit(&mut self) -> Result<bool, Broken> {
+    fn next_unit(&mut self) -> Result<bool, ArchiveError> {
         self.units.next_unit().inspect_err(|_| {
-            self.lost = Lost::Unit;
+            self.lost = PendingSearch::Unit;
             self.at = self.units.offset();
         })
     }
 
     /// Reads the present record, and moves after it.
-    fn record(&mut self, row: &mut Row) -> Result<Next, Broken> {
+    fn record(&mut self, row: &mut FileRow) -> Result<NextRow, ArchiveError> {
         let (head, length) = self.measured().inspect_err(|_| {
-            if self.lost == Lost::Nothing {
-                self.lost = Lost::Record;
+            if self.lost == PendingSearch::Nothing {
+                self.lost = PendingSearch::Record;
             }
         })?;
         let (head, rest) = self.units.rest().split_at(head);
-        let record = Record { fields: Fields::of(head), block: &rest[..length] };
+        let record = WarcRecord { fields: Fields::parse(head), block: &rest[..length] };
         let read = record.read(&self.columns, self.id, row);
         if read.is_err() {
             self.kept = [head, record.block].concat();
         }
         self.units.take(head.len() + length);
         let (next, is_cut) = read?;
-        self.cut += u64::from(is_cut && next == Next::Row);
+        self.cut += u64::from(is_cut && next == NextRow::Row);
         Ok(next)
     }
 
     /// The lengths of the head and of the block of the present record. Returns when all of the record and a
     /// few bytes after it have been read.
-    fn measured(&mut self) -> Result<(usize, usize), Broken> {
-        let unreadable = |cause: &str| Broken::new(BadRecord::Unreadable, cause);
+    fn measured(&mut self) -> Result<(usize, usize), ArchiveError> {
+        let unreadable = |cause: &str| ArchiveError::new(BadRecord::Unreadable, cause);
         let mut seen = 0;
         let head = loop {
             let rest = self.units.rest();
@@ -220,22 +222,22 @@ impl Warc {
             // The pattern that ends a head may begin in these bytes, after a line end.
             seen = rest.len().saturating_sub(FIRST);
             if !self.more()? {
-                return Err(Broken::new(BadRecord::Truncated, "it ends in the head of a record"));
+                return Err(ArchiveError::new(BadRecord::Truncated, "it ends in the head of a record"));
             }
         };
         let rest = self.units.rest();
         if version(rest).is_none() {
             return Err(unreadable("a version that is none of WARC/0.17, 0.18, 1.0 and 1.1"));
         }
-        let fields = Fields::of(&rest[..head]);
+        let fields = Fields::parse(&rest[..head]);
         let length = fields.text("content-length").and_then(|length| length.parse::<u64>().ok());
         let length = length.ok_or_else(|| unreadable("no Content-Length that is a number"))?;
         let length = usize::try_from(length).ok().filter(|length| *length <= MAX_RECORD_BYTES);
-        let length = length.ok_or_else(|| Broken::new(BadRecord::TooLong, "by its Content-Length"))?;
+        let length = length.ok_or_else(|| ArchiveError::new(BadRecord::TooLong, "by its Content-Length"))?;
         let end = head + length;
         while self.units.rest().len() < end {
             if !self.more()? {
-                return Err(Broken::new(BadRecord::Truncated, "it ends in the block of a record"));
+                return Err(ArchiveError::new(BadRecord::Truncated, "it ends in the block of a record"));
             }
         }
         // A record is followed by two line ends, and then by the next record or the end of the unit. One of

@@ -18,11 +18,11 @@
 //! - Nothing is read while a batch waits for room. A partition that waits for a line is paused, and the
 //!   others go on. So at most one batch for each partition waits here.
 //! - A gap between the wanted and the available offsets ends the run ([`SourceError::Lost`]). So does a
-//!   deleted topic: a new topic of the same name has other records at the same offsets. [`Look::topic`]
+//!   deleted topic: a new topic of the same name has other records at the same offsets. [`SourceInfo::topic`]
 //!   identifies the topic by its unique id.
 //!
-//! **Compaction.** A compacted topic does not give the same records again ([`Look::repeats`]), so a run that
-//! has to repeat records corrects its output. At least the last record of each document is read, if no
+//! **Compaction.** A compacted topic does not give the same records again ([`SourceInfo::repeats`]), so a run
+//! that has to repeat records corrects its output. At least the last record of each document is read, if no
 //! tombstone is missed. The broker keeps a tombstone for `delete.retention.ms` after its document has been
 //! compacted away. So documents that were read as of some time ([`AsOf`]) are valid for that long. After
 //! that, a tombstone may have expired unread, and all documents are read again. The reader notes the ends of
@@ -44,11 +44,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use announce::Announcer;
-use begin::Beginning;
+use begin::PartitionStarts;
 use reader::KafkaReader;
 use texts::KafkaTexts;
 
-use crate::intake::{Announce, AsOf, EpochLimits, Gap, Look, Reader, Source, SourceError, Texts, Tombstones};
+use crate::intake::{
+    Announce, AsOf, EpochLimits, OffsetGap, Source, SourceError, SourceInfo, SourceReader, Texts, Tombstones,
+};
 use crate::kafka::broker::Admin;
 use dupflow_core::run::backlog::Backlog;
 use dupflow_core::time::{Offsets, unix_milliseconds};
@@ -63,17 +65,18 @@ impl Source for Kafka {
         self.limits
     }
 
-    fn look(&mut self) -> Result<Look, SourceError> {
+    fn inspect(&mut self) -> Result<SourceInfo, SourceError> {
         // Taken before the requests: records that are written from here on may be missing in the answers.
         let at = unix_milliseconds();
         let client = self.client()?;
-        let held = Beginning { kafka: self, client: client.get() }.all_held()?;
+        let held = PartitionStarts { kafka: self, client: client.get() }.all_held()?;
         let admin = Admin::new(&self.connection).map_err(|failure| self.failed(&failure))?;
         let topic = admin.topic(&self.topic).map_err(|failure| self.failed(&failure))?;
         if topic.as_ref().is_some_and(|topic| topic.id.is_none()) {
             tracing::warn!(
                 topic = self.topic,
-                "the broker has no ids of topics (they come with Kafka 2.8): a topic that is made anew under the same name and has grown \
+                "the broker has no ids of topics (they come with Kafka 2.8): a topic that is made anew under \
+                 the same name and has grown \
                  beyond what had been read is not told from the old one"
             );
         }
@@ -81,7 +84,7 @@ impl Source for Kafka {
         if let Some(Tombstones { stay, .. }) = tombstones {
             self.as_of.set_stay(stay);
         }
-        Ok(Look { topic, repeats: tombstones.is_none(), tombstones, held: Some(held), at })
+        Ok(SourceInfo { topic, repeats: tombstones.is_none(), tombstones, held: Some(held), at })
     }
 
     fn backlog(&self) -> Option<Arc<Backlog>> {
@@ -99,12 +102,12 @@ impl Source for Kafka {
 
     fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {
         let client = self.client()?;
-        Beginning { kafka: self, client: client.get() }.offsets(from)
+        PartitionStarts { kafka: self, client: client.get() }.offsets(from)
     }
 
-    fn begin_left(&mut self, from: &Offsets) -> Result<(Offsets, Vec<Gap>), SourceError> {
+    fn begin_left(&mut self, from: &Offsets) -> Result<(Offsets, Vec<OffsetGap>), SourceError> {
         let client = self.client()?;
-        Beginning { kafka: self, client: client.get() }.left(from)
+        PartitionStarts { kafka: self, client: client.get() }.left(from)
     }
 
     fn as_of(&self) -> Option<Arc<AsOf>> {
@@ -118,7 +121,7 @@ impl Source for Kafka {
         Some(Box::new(KafkaTexts::new(kafka, fields)))
     }
 
-    fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn Reader>> {
+    fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn SourceReader>> {
         let begin = begin.iter().map(|(partition, offset)| (*partition, *offset));
         let begin = begin.filter(|(partition, _)| self.is_mine(*partition)).collect();
         vec![Box::new(KafkaReader::new(*self, begin))]

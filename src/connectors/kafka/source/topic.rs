@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::formats::Shape;
+use crate::formats::RecordShape;
 use crate::intake::{AsOf, EpochLimits, SourceError};
 use crate::kafka::Start;
 use crate::kafka::broker::{Connection, Consumer, KafkaFailure, close_in_background};
@@ -22,7 +22,7 @@ pub struct Kafka {
     /// `index`.
     pub share: (u32, u32),
     /// The shape of its record values.
-    pub shape: Arc<Shape>,
+    pub shape: Arc<RecordShape>,
     /// Where epochs are cut.
     pub limits: EpochLimits,
     /// Interval at which new partitions are looked for.
@@ -38,12 +38,12 @@ const FETCHED_KIB: &str = "32768";
 
 impl Kafka {
     /// A client without partitions.
-    pub(super) fn client(&self) -> Result<Held, SourceError> {
+    pub(super) fn client(&self) -> Result<DetachedClient, SourceError> {
         self.client_with(&[])
     }
 
     /// The same, with further settings.
-    pub(super) fn client_with(&self, more: &[(&str, &str)]) -> Result<Held, SourceError> {
+    pub(super) fn client_with(&self, more: &[(&str, &str)]) -> Result<DetachedClient, SourceError> {
         let group = format!("dupflow-{}", self.topic);
         let mut own = vec![
             ("enable.auto.commit", "false"),
@@ -65,7 +65,7 @@ impl Kafka {
         own.extend(defaults.iter().filter(|(name, _)| !self.connection.settings.contains_key(*name)));
         own.extend(more);
         let client = self.connection.consumer(&self.what(), &own);
-        client.map(|client| Held(Some(client))).map_err(|failure| self.failed(&failure))
+        client.map(|client| DetachedClient(Some(client))).map_err(|failure| self.failed(&failure))
     }
 
     pub(super) fn what(&self) -> String {
@@ -83,15 +83,15 @@ impl Kafka {
 }
 
 /// A client that is dropped on another thread, since closing it can take long.
-pub(super) struct Held(Option<Consumer>);
+pub(super) struct DetachedClient(Option<Consumer>);
 
-impl Held {
+impl DetachedClient {
     pub(super) fn get(&self) -> &Consumer {
         self.0.as_ref().expect("it is there until it is dropped")
     }
 }
 
-impl Drop for Held {
+impl Drop for DetachedClient {
     fn drop(&mut self) {
         if let Some(client) = self.0.take() {
             close_in_background(client);

@@ -25,7 +25,7 @@
 //!
 //! A time in the future does not count as the greatest order either; such a row is read in each round.
 //!
-//! The previous state of a table cannot be read again ([`Look::repeats`] is false).
+//! The previous state of a table cannot be read again ([`SourceInfo::repeats`] is false).
 //!
 //! What is not seen: deleted rows without a column that marks them; rows without an id or an order.
 
@@ -54,19 +54,19 @@ use open::UNSEEN;
 use reader::TableReader;
 use texts::TableTexts;
 
-use crate::intake::{EpochLimits, Look, Reader, Source, SourceError, Texts};
+use crate::intake::{EpochLimits, Source, SourceError, SourceInfo, SourceReader, Texts};
 use crate::tables::database::retry_until_reachable;
 use dupflow_core::time::Offsets;
 
-pub use table::{Overlap, Relation, Table};
+pub use table::{Relation, RoundOverlap, TableSource};
 
-impl Source for Table {
+impl Source for TableSource {
     fn epochs(&self) -> EpochLimits {
         self.limits
     }
 
-    fn look(&mut self) -> Result<Look, SourceError> {
-        Ok(Look { repeats: false, ..Look::default() })
+    fn inspect(&mut self) -> Result<SourceInfo, SourceError> {
+        Ok(SourceInfo { repeats: false, ..SourceInfo::default() })
     }
 
     fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {
@@ -83,7 +83,7 @@ impl Source for Table {
         Some(Box::new(TableTexts { table: self.clone(), fields: fields.to_vec(), rows: None }))
     }
 
-    fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn Reader>> {
+    fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn SourceReader>> {
         let begin = begin.get(&0).copied().unwrap_or(0);
         vec![Box::new(TableReader::new(*self, begin))]
     }

@@ -4,16 +4,16 @@
 use super::postgres;
 #[cfg(feature = "sqlite")]
 use super::sqlite;
-use super::table::{OrderKind, Rows, Table};
+use super::table::{OrderKind, TableRows, TableSource};
 use crate::tables::database::{Address, DatabaseFailure};
 
 /// Message for rows that are not seen.
 pub(super) const UNSEEN: &str =
     "not read, since they have no id, or no order that is a number or a time from 0 (1970) on";
 
-impl Table {
+impl TableSource {
     /// Opens the table, and checks its columns.
-    pub(super) fn reach(&self) -> Result<Box<dyn Rows>, DatabaseFailure> {
+    pub(super) fn reach(&self) -> Result<Box<dyn TableRows>, DatabaseFailure> {
         match &self.address {
             #[cfg(feature = "sqlite")]
             Address::Sqlite(path) => Ok(Box::new(sqlite::SqliteRows::reach(self, path)?)),

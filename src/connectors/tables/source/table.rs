@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::formats::{BadRecord, Format, Shape};
+use crate::formats::{BadRecord, RecordShape, ValueFormat};
 use crate::intake::{EpochLimits, SourceError};
 use crate::tables::database::{Address, DatabaseFailure};
 
@@ -19,7 +19,7 @@ pub enum Relation {
 
 /// A table as source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Table {
+pub struct TableSource {
     /// The database.
     pub address: Address,
     /// What is read.
@@ -41,7 +41,7 @@ pub struct Table {
     /// Time between the end of a round and the beginning of the next one.
     pub poll: Duration,
     /// How far before the greatest order a round begins.
-    pub overlap: Overlap,
+    pub overlap: RoundOverlap,
     /// Whether reading continues after the last row.
     pub follow: bool,
     /// How long the source waits for the server at the beginning.
@@ -54,7 +54,7 @@ pub struct Table {
 
 /// How far before the greatest order a round begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Overlap {
+pub struct RoundOverlap {
     /// If the order is a time.
     pub time: Duration,
     /// If the order is a number.
@@ -72,7 +72,7 @@ pub(super) enum OrderKind {
 
 /// A row of the table.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Row {
+pub(super) struct TableRow {
     /// `None`: the value is no valid order.
     pub(super) order: Option<u64>,
     /// The document's id, or the reason why there is none.
@@ -81,7 +81,7 @@ pub(super) struct Row {
     pub(super) text: Option<Vec<u8>>,
     pub(super) deleted: bool,
     pub(super) ts: Option<f64>,
-    /// In the order of [`Table::fields`]; `None`: NULL.
+    /// In the order of [`TableSource::fields`]; `None`: NULL.
     pub(super) fields: Vec<Option<Vec<u8>>>,
 }
 
@@ -90,13 +90,13 @@ pub(super) const PAGE_BYTES: usize = 16 << 20;
 
 /// Rows that are read at once.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Page {
-    pub(super) rows: Vec<Row>,
+pub(super) struct RowPage {
+    pub(super) rows: Vec<TableRow>,
     /// Whether the table ends with this page.
     pub(super) is_last: bool,
 }
 
-impl Row {
+impl TableRow {
     /// Approximate size in bytes.
     pub(super) fn bytes(&self) -> usize {
         let id = self.id.as_ref().map_or(0, Vec::len);
@@ -106,7 +106,7 @@ impl Row {
 }
 
 /// An open table.
-pub(super) trait Rows: Send {
+pub(super) trait TableRows: Send {
     /// The type of the growing column.
     fn order(&self) -> OrderKind;
 
@@ -117,10 +117,10 @@ pub(super) trait Rows: Send {
     /// The next rows by (order, id): at most one page, and at most [`PAGE_BYTES`] except for the last row;
     /// empty at the end of the table. With `from`, the rows from that order on, otherwise the rows after the
     /// last returned one.
-    fn page(&mut self, from: Option<u64>) -> Result<Page, DatabaseFailure>;
+    fn page(&mut self, from: Option<u64>) -> Result<RowPage, DatabaseFailure>;
 
     /// The row with this id, if there is one.
-    fn row(&mut self, id: &str) -> Result<Option<Row>, DatabaseFailure>;
+    fn row(&mut self, id: &str) -> Result<Option<TableRow>, DatabaseFailure>;
 
     /// Number of rows that are not seen: without an id or an order, or with an order before 0.
     fn unseen(&mut self) -> Result<u64, DatabaseFailure>;
@@ -134,13 +134,13 @@ pub(super) trait Rows: Send {
 
 /// The indices of the optional columns in the selected list, after order, id and text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct ColumnLayout {
     pub(super) deleted: Option<usize>,
     pub(super) ts: Option<usize>,
     pub(super) fields: Range<usize>,
 }
 
-impl Table {
+impl TableSource {
     /// The columns that are read, with the settings that name them.
     pub(super) fn columns(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let must = [("source.order", &self.order), ("source.id", &self.id), ("source.text", &self.text)];
@@ -151,12 +151,12 @@ impl Table {
     }
 
     /// The same in the order of selection, with the indices of the optional ones.
-    pub(super) fn layout(&self) -> (Vec<&str>, Layout) {
+    pub(super) fn layout(&self) -> (Vec<&str>, ColumnLayout) {
         let names: Vec<&str> = self.columns().map(|(_, name)| name).collect();
         let deleted = self.deleted.as_ref().map(|_| 3);
         let ts = self.ts.as_ref().map(|_| 3 + usize::from(deleted.is_some()));
         let fields = names.len() - self.fields.len()..names.len();
-        (names, Layout { deleted, ts, fields })
+        (names, ColumnLayout { deleted, ts, fields })
     }
 
     /// An error that names all columns that are not in `found`.
@@ -202,7 +202,11 @@ impl Table {
     }
 
     /// The shape of its records.
-    pub(super) fn shape(&self) -> Arc<Shape> {
-        Arc::new(Shape { format: Format::Row, headers: self.fields.clone(), ..Shape::default() })
+    pub(super) fn shape(&self) -> Arc<RecordShape> {
+        Arc::new(RecordShape {
+            format: ValueFormat::Row,
+            headers: self.fields.clone(),
+            ..RecordShape::default()
+        })
     }
 }

@@ -1,30 +1,35 @@
 //! Reads the texts of rows back, by id.
 
-use super::table::{Row, Rows, Table};
+use super::table::{TableRow, TableRows, TableSource};
 use crate::intake::{FoundText, NoText, Texts};
 use crate::tables::database::DatabaseFailure;
 use dupflow_core::doc::{DocId, FIELD_SEPARATOR, Position, without_separators};
 
 /// Reads texts back by id.
 pub(super) struct TableTexts {
-    pub(super) table: Table,
+    pub(super) table: TableSource,
     /// Names of further fields, in the order of the pipeline.
     pub(super) fields: Vec<String>,
     /// The open table: from the first call on, until a call fails.
-    pub(super) rows: Option<Box<dyn Rows>>,
+    pub(super) rows: Option<Box<dyn TableRows>>,
 }
 
 impl TableTexts {
-    fn of(&self, id: &DocId, position: Position, row: Option<Row>) -> Result<FoundText, NoText> {
+    fn text_of_row(
+        &self,
+        id: &DocId,
+        position: Position,
+        row: Option<TableRow>,
+    ) -> Result<FoundText, NoText> {
         let name = self.table.name();
         let gone = |what: &str| Err(NoText::Gone(format!("{name}: {what}")));
         match row {
             None => gone(&format!("no row has the id \"{id}\" any more")),
-            Some(Row { deleted: true, .. }) => gone("the row is deleted by now"),
-            Some(Row { order, .. }) if order != Some(position.offset) => {
+            Some(TableRow { deleted: true, .. }) => gone("the row is deleted by now"),
+            Some(TableRow { order, .. }) if order != Some(position.offset) => {
                 gone("the row has changed since it was read")
             }
-            Some(Row { text, fields, .. }) => {
+            Some(TableRow { text, fields, .. }) => {
                 let text = text.and_then(|text| String::from_utf8(text).ok());
                 let Some(text) = text else { return gone("the row holds no text any more") };
                 let further = |field: &String| {
@@ -34,11 +39,11 @@ impl TableTexts {
                 let further: Vec<String> =
                     self.fields.iter().map(|field| further(field).unwrap_or_default()).collect();
                 if further.iter().all(String::is_empty) {
-                    return Ok(FoundText::of(&text));
+                    return Ok(FoundText::new(&text));
                 }
                 let parts = std::iter::once(&text).chain(&further).map(|part| without_separators(part));
                 let parts: Vec<_> = parts.collect();
-                Ok(FoundText::of(&parts.join(&FIELD_SEPARATOR.to_string())))
+                Ok(FoundText::new(&parts.join(&FIELD_SEPARATOR.to_string())))
             }
         }
     }
@@ -53,6 +58,6 @@ impl Texts for TableTexts {
         };
         let row = rows.row(id.as_str()).map_err(failed)?;
         self.rows = Some(rows);
-        self.of(id, position, row)
+        self.text_of_row(id, position, row)
     }
 }
