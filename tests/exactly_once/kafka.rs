@@ -218,7 +218,8 @@ pub(crate) fn run(options: &Options) -> Option<Verdict> {
     let feed = if options.compacted { compacted::feed(&place, options.seed) } else { place.feed(options) };
     let (input, output) = (format!("{name}-in"), format!("{name}-out"));
     let config = format!(
-        "workers = 1\n[source]\nkind = \"kafka\"\ntopic = \"{input}\"\nrefresh_seconds = 1\n[sink]\nkind = \"kafka\"\ntopic = \"{output}\"\n\
+        "workers = 1\n[source]\nkind = \"kafka\"\ntopic = \"{input}\"\nrefresh_seconds = 1\n[sink]\nkind = \
+         \"kafka\"\ntopic = \"{output}\"\n\
          [kafka]\nbrokers = \"{}\"\n[state]\npath = \"state\"\ncommit_every = \"200ms\"\n\
          [logging]\nlevel = \"info\"\n",
         broker.address()

@@ -51,11 +51,13 @@ fn look(database: &dyn Database, prefix: &str) -> Option<String> {
     let queries = [
         (
             "deltas that do not add up to pairs",
-            "SELECT a, b, similarity FROM pairs EXCEPT SELECT a, b, similarity FROM deltas GROUP BY a, b, similarity HAVING sum(diff) = 1",
+            "SELECT a, b, similarity FROM pairs EXCEPT SELECT a, b, similarity FROM deltas GROUP BY a, b, \
+             similarity HAVING sum(diff) = 1",
         ),
         (
             "pairs that are not the sum of deltas",
-            "SELECT a, b, similarity FROM deltas GROUP BY a, b, similarity HAVING sum(diff) <> 0 EXCEPT SELECT a, b, similarity FROM pairs",
+            "SELECT a, b, similarity FROM deltas GROUP BY a, b, similarity HAVING sum(diff) <> 0 EXCEPT \
+             SELECT a, b, similarity FROM pairs",
         ),
         (
             "sums of deltas beyond one",
@@ -71,7 +73,8 @@ fn look(database: &dyn Database, prefix: &str) -> Option<String> {
         ),
         (
             "ends of a pair in two clusters",
-            "SELECT p.a, p.b FROM pairs p JOIN clusters x ON x.document = p.a JOIN clusters y ON y.document = p.b WHERE x.cluster <> y.cluster",
+            "SELECT p.a, p.b FROM pairs p JOIN clusters x ON x.document = p.a
+                JOIN clusters y ON y.document = p.b WHERE x.cluster <> y.cluster",
         ),
         ("members that are no documents", "SELECT document FROM clusters EXCEPT SELECT id FROM documents"),
         (
@@ -278,7 +281,8 @@ pub(crate) fn run(options: &Options, database: &dyn Database) -> Verdict {
     (scene.prefix, scene.moments) = ("from_table_", (150, 900));
     for (name, follow) in [("live.toml", true), ("last.toml", false)] {
         let pages = format!(
-            "[source]\n{}\ntable = \"pages\"\nid = \"page\"\ntext = \"body\"\norder = \"changed\"\ndeleted = \"gone\"\n\
+            "[source]\n{}\ntable = \"pages\"\nid = \"page\"\ntext = \"body\"\norder = \"changed\"\ndeleted = \
+             \"gone\"\n\
              poll = \"20ms\"\npage = 50\noverlap = \"5s\"\nfollow = {follow}\n",
             database.place()
         );

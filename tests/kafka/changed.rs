@@ -232,7 +232,8 @@ fn a_policy_that_may_not_be_read(broker: &Broker) {
     broker.allow_guest(&scene.input, &["READ", "DESCRIBE"]);
     put(&scene, 0, &[("a", 1), ("b", 1)]);
     let config = format!(
-        "workers = 1\nkafka.brokers = \"{}\"\nsource.kind = \"kafka\"\nsource.topic = \"{}\"\nsink.path = \"out\"\n{}",
+        "workers = 1\nkafka.brokers = \"{}\"\nsource.kind = \"kafka\"\nsource.topic = \"{}\"\nsink.path = \
+         \"out\"\n{}",
         reader.brokers,
         scene.input,
         crate::faults::sasl("guest")

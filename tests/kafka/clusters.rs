@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use dupflow::connectors::formats::{Format, Shape};
 use dupflow::connectors::intake::{FoundText, NoText, Source as _, Texts};
 use dupflow::connectors::kafka::{Kafka, Start};
+use dupflow::connectors::kafka::{KafkaOutput, KafkaSink, OutputEnvelope};
 use dupflow::connectors::mark::{Mark, Standing};
-use dupflow::connectors::sink::{KafkaOutput, KafkaSink, OutputEnvelope, Sink};
+use dupflow::connectors::sinks::Sink;
 use dupflow::core::cluster::{ClusterKind, Clusters, Report};
 use dupflow::core::doc::{DocId, Position};
 use dupflow::core::oracle;
@@ -105,7 +106,8 @@ fn changes_and_memberships(broker: &Broker) {
     commit(&mut first, 2, "+bc +cd", false);
     let member = |epoch, diff, document, cluster| {
         format!(
-            "{document}:{{\"epoch\":{epoch},\"diff\":{diff},\"document\":\"{document}\",\"cluster\":\"{cluster}\"}}"
+            "{document}:{{\"epoch\":{epoch},\"diff\":{diff},\"document\":\"{document}\",\
+             \"cluster\":\"{cluster}\"}}"
         )
     };
     let mut expected = vec![
@@ -208,7 +210,8 @@ fn killed_runs_are_exact(broker: &Broker) {
     for envelope in ["delta", "upsert"] {
         let mut scene = Scene::new(broker, 2);
         scene.more = format!(
-            "sink.emit = \"cluster-deltas\"\nsink.envelope = \"{envelope}\"\nstate.path = \"state\"\nstate.commit_every = \"100ms\"\ncommit.records = 7\n"
+            "sink.emit = \"cluster-deltas\"\nsink.envelope = \"{envelope}\"\nstate.path = \
+             \"state\"\nstate.commit_every = \"100ms\"\ncommit.records = 7\n"
         );
         let writer = broker.writer();
         let text = |topic: u64| {

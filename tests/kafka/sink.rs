@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use dupflow::connectors::kafka::Start;
+use dupflow::connectors::kafka::{KafkaOutput, KafkaSink, OutputEnvelope};
 use dupflow::connectors::mark::{Mark, Standing};
-use dupflow::connectors::sink::{KafkaOutput, KafkaSink, OutputEnvelope, Sink};
+use dupflow::connectors::sinks::Sink;
 use dupflow::core::doc::{DocId, Letter, Position};
 use dupflow::core::pair::{Delta, DocPair, Evidence, Pair, Similarity};
 use dupflow::core::time::{Progress, TableInForce};
@@ -124,7 +125,8 @@ fn deltas_letters_and_marks(broker: &Broker) {
     sink.commit(&mark(&output, 3)).unwrap();
     let line = |epoch, diff, similarity| {
         format!(
-            "a\0b:{{\"epoch\":{epoch},\"diff\":{diff},\"a\":\"a\",\"b\":\"b\",\"similarity\":{similarity},\"blocks\":0,\"look\":0,\"components\":0,\"standard_error\":0.25}}"
+            "a\0b:{{\"epoch\":{epoch},\"diff\":{diff},\"a\":\"a\",\"b\":\"b\",\"similarity\":{similarity},\
+             \"blocks\":0,\"look\":0,\"components\":0,\"standard_error\":0.25}}"
         )
     };
     assert_eq!(committed(broker, &output.topic), [line(1, 1, "0.5"), line(2, -1, "0.5"), line(2, 1, "1.0")]);

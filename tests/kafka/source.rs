@@ -58,7 +58,8 @@ fn starts(broker: &Broker) {
     let lost = from(&[(0, 0)]).unwrap_err().to_string();
     assert!(
         lost.contains(
-            "from offset 0 on, and holds 1 to 3 (exclusive): records have expired before they were read; with --reconcile"
+            "from offset 0 on, and holds 1 to 3 (exclusive): records have expired before they were read; \
+             with --reconcile"
         ),
         "{lost}"
     );

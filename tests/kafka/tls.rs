@@ -18,7 +18,8 @@ fn deploy(folder: &Path, address: &str, topics: (&str, &str), settings: &[(&str,
     let (input, output) = topics;
     let lines = settings.iter().map(|(name, value)| format!("\"{name}\" = \"{value}\"\n"));
     let config = format!(
-        "workers = 1\nkafka.brokers = \"{address}\"\nkafka.connect_seconds = 10\nsource.kind = \"kafka\"\nsource.topic = \"{input}\"\n\
+        "workers = 1\nkafka.brokers = \"{address}\"\nkafka.connect_seconds = 10\nsource.kind = \
+         \"kafka\"\nsource.topic = \"{input}\"\n\
          sink.kind = \"kafka\"\nsink.topic = \"{output}\"\n[kafka.settings]\n{}",
         lines.collect::<String>()
     );

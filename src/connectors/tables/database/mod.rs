@@ -1,8 +1,8 @@
 //! Connections to databases, shared by the source, the sink and the commands: SQLite files (feature `sqlite`)
 //! and PostgreSQL servers (feature `postgres`).
 //!
-//! Every error becomes a [`DatabaseFailure`] of one line: retriable or not. No message contains the address of a
-//! server, which may contain a password.
+//! Every error becomes a [`DatabaseFailure`] of one line: retriable or not. No message contains the address
+//! of a server, which may contain a password.
 //!
 //! What it does not do: TLS to a server; connection pools.
 
