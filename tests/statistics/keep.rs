@@ -1,4 +1,4 @@
-//! Keep lists of a real corpus: no two documents that are kept are near copies of each other.
+//! Keep lists of a real corpus: no two kept documents are near copies of each other.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -17,8 +17,8 @@ use serde_json::Value;
 use crate::corpus::{Corpus, FLOOR};
 use crate::data;
 
-/// The least similarity of which no pair may be left: three standard errors of the estimate above T, so that
-/// a pair right there is missed with a chance of about 1 in 1,000, and few pairs are right there. Seeds are
+/// No pair of this similarity or more may remain. It is three standard errors of the estimate above T, so a
+/// pair exactly there is missed with a probability of about 1 in 1,000, and few pairs are there. Seeds are
 /// pinned.
 const CLEAR: f64 = 0.85;
 

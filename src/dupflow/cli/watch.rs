@@ -15,7 +15,7 @@ use dupflow_core::cluster::Clusters;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::pair::{Delta, Evidence};
 use dupflow_core::sketch::estimate::standard_error;
-use dupflow_core::text::{Html, Piece, TextRules, common_passages, readable};
+use dupflow_core::text::{Html, TextPiece, TextRules, common_passages, readable};
 use dupflow_core::time::Epoch;
 use dupflow_monitor::{
     self as monitor, Compare, Compared, Entry, Feeder, Hot, Limits, Monitor, NoText, Pipeline, Subject, View,
@@ -119,7 +119,7 @@ fn compare(plan: &Plan) -> Compare {
     plan.scheme.text.html = Html::None;
     Arc::new(move |a, b| {
         let passages = common_passages(a, b, &plan.scheme.text);
-        let pieces = |pieces: &[Piece<'_>]| {
+        let pieces = |pieces: &[TextPiece<'_>]| {
             pieces.iter().map(|piece| (piece.text.to_owned(), piece.passage)).collect()
         };
         // Where weights follow the corpus, the texts alone do not say how similar they are.

@@ -260,7 +260,7 @@ impl Display for Rules<'_> {
             1 => f.write_str(", 1 stop word")?,
             n => write!(f, ", {n} stop words")?,
         }
-        if let Stem::Of(_) = self.0.stem {
+        if let Stem::Language(_) = self.0.stem {
             write!(f, ", {} stems", self.0.stem.name())?;
         }
         self.0.fields.iter().try_for_each(|Field { name, weight }| match weight {
