@@ -1,6 +1,11 @@
 //! The tables of an output as a reader of the database finds them.
 
+use std::time::Duration;
+
 use super::*;
+use crate::tables::database::Address;
+use crate::tables::sink::store::{ProgressRow, must_write};
+use dupflow_core::cluster::Report;
 use dupflow_core::doc::Position;
 use dupflow_core::pair::{Cause, Evidence, Pair, Similarity};
 use dupflow_core::time::Offsets;

@@ -16,8 +16,8 @@ impl PostgresStore {
         let (pairs, clusters, documents) = (name("pairs"), name("clusters"), name("documents"));
         format!(
             "CREATE TABLE {pairs} (a text COLLATE \"C\" NOT NULL, b text COLLATE \"C\" NOT NULL,
-                similarity float8 NOT NULL, epoch bigint NOT NULL, blocks integer, look integer, components bigint,
-                standard_error float8, at timestamptz DEFAULT now(), PRIMARY KEY (a, b));
+                similarity float8 NOT NULL, epoch bigint NOT NULL, blocks integer, look integer,
+                components bigint, standard_error float8, at timestamptz DEFAULT now(), PRIMARY KEY (a, b));
              CREATE INDEX ON {pairs} (b);
              CREATE INDEX ON {pairs} (similarity);
              CREATE TABLE {clusters} (document text COLLATE \"C\" PRIMARY KEY,
