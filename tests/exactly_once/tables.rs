@@ -216,6 +216,61 @@ impl Scene<'_> {
             }
         }
     }
+
+    /// Reads a feed into tables, with kills, and compares the result.
+    fn kill_from_feed(&mut self, alive: &BTreeMap<String, String>) {
+        println!("a feed into tables");
+        let words = format!("run -p {} -c feed.toml", self.options.pipeline);
+        for kill in 0..self.options.kills {
+            self.kill(&words, kill);
+            if self.options.lose_state && kill == self.options.kills / 2 {
+                println!("the state is deleted");
+                std::fs::remove_dir_all(self.place.path("state")).unwrap_or(());
+            }
+        }
+        self.finish(&words, alive);
+    }
+
+    /// Reads a table that is written meanwhile into tables, with kills, and compares the result. `rest` is the
+    /// deployment file without its source.
+    fn kill_from_table(&mut self, rest: &str, events: &[Event], alive: &BTreeMap<String, String>) {
+        println!("a table into tables");
+        std::fs::remove_dir_all(self.place.path("state")).unwrap_or(());
+        std::fs::remove_file(self.place.path("letters")).unwrap_or(());
+        self.database.make();
+        (self.prefix, self.moments) = ("from_table_", (150, 900));
+        for (name, follow) in [("live.toml", true), ("last.toml", false)] {
+            let pages = format!(
+                "[source]\n{}\ntable = \"pages\"\nid = \"page\"\ntext = \"body\"\norder = \"changed\"\ndeleted = \
+                 \"gone\"\n\
+                 poll = \"20ms\"\npage = 50\noverlap = \"5s\"\nfollow = {follow}\n",
+                self.database.place()
+            );
+            let text = format!("workers = 1\n{pages}{rest}");
+            std::fs::write(self.place.path(name), text).unwrap();
+        }
+        let (ended, database) = (AtomicBool::new(false), self.database);
+        let kills = self.options.kills;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // Writing lasts about as long as the kills. Each piece overlaps with another transaction.
+                let pieces: Vec<&[Event]> = events.chunks(1 + events.len() / (4 * kills + 1)).collect();
+                for two in pieces.chunks(2) {
+                    let late = two.get(1).copied().unwrap_or_default();
+                    // The two transactions change different documents.
+                    let (mine, late): (Vec<Event>, Vec<Event>) = parted(two[0], late);
+                    database.apply(&mine, &late);
+                    if !ended.load(Ordering::Relaxed) {
+                        std::thread::sleep(Duration::from_millis(400));
+                    }
+                }
+            });
+            let live = format!("run -p {} -c live.toml", self.options.pipeline);
+            (0..kills).for_each(|kill| self.kill(&live, kill));
+            ended.store(true, Ordering::Relaxed);
+        });
+        self.finish(&format!("run -p {} -c last.toml", self.options.pipeline), alive);
+    }
 }
 
 /// The live documents at the end of a feed.
@@ -260,56 +315,10 @@ pub(crate) fn run(options: &Options, database: &dyn Database) -> Verdict {
         verdict: Verdict::default(),
     };
 
-    println!("a feed into tables");
-    let words = format!("run -p {} -c feed.toml", options.pipeline);
-    for kill in 0..options.kills {
-        scene.kill(&words, kill);
-        if options.lose_state && kill == options.kills / 2 {
-            println!("the state is deleted");
-            std::fs::remove_dir_all(scene.place.path("state")).unwrap_or(());
-        }
+    scene.kill_from_feed(&alive);
+    if scene.verdict.is_good() {
+        scene.kill_from_table(&format!("{sink}prefix = \"from_table_\"\n{rest}"), &events, &alive);
     }
-    scene.finish(&words, &alive);
-    if !scene.verdict.is_good() {
-        return scene.verdict;
-    }
-
-    println!("a table into tables");
-    std::fs::remove_dir_all(scene.place.path("state")).unwrap_or(());
-    std::fs::remove_file(scene.place.path("letters")).unwrap_or(());
-    database.make();
-    (scene.prefix, scene.moments) = ("from_table_", (150, 900));
-    for (name, follow) in [("live.toml", true), ("last.toml", false)] {
-        let pages = format!(
-            "[source]\n{}\ntable = \"pages\"\nid = \"page\"\ntext = \"body\"\norder = \"changed\"\ndeleted = \
-             \"gone\"\n\
-             poll = \"20ms\"\npage = 50\noverlap = \"5s\"\nfollow = {follow}\n",
-            database.place()
-        );
-        let text = format!("workers = 1\n{pages}{sink}prefix = \"from_table_\"\n{rest}");
-        std::fs::write(scene.place.path(name), text).unwrap();
-    }
-    let ended = AtomicBool::new(false);
-    let kills = options.kills;
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            // Writing lasts about as long as the kills. Each piece overlaps with another transaction.
-            let pieces: Vec<&[Event]> = events.chunks(1 + events.len() / (4 * kills + 1)).collect();
-            for two in pieces.chunks(2) {
-                let late = two.get(1).copied().unwrap_or_default();
-                // The two transactions change different documents.
-                let (mine, late): (Vec<Event>, Vec<Event>) = parted(two[0], late);
-                database.apply(&mine, &late);
-                if !ended.load(Ordering::Relaxed) {
-                    std::thread::sleep(Duration::from_millis(400));
-                }
-            }
-        });
-        let live = format!("run -p {} -c live.toml", options.pipeline);
-        (0..kills).for_each(|kill| scene.kill(&live, kill));
-        ended.store(true, Ordering::Relaxed);
-    });
-    scene.finish(&format!("run -p {} -c last.toml", options.pipeline), &alive);
     scene.verdict
 }
 

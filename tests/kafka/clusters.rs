@@ -205,6 +205,31 @@ fn marks(scene: &Scene<'_>) -> Vec<Mark> {
     records.iter().filter(|record| !record.contains("\0claim:")).map(mark).collect()
 }
 
+/// The clusters that the committed records of a topic accumulate to.
+fn reports_in(broker: &Broker, topic: &str, envelope: &str) -> BTreeSet<Report> {
+    let mut found: BTreeMap<Report, i64> = BTreeMap::new();
+    let mut now: BTreeMap<String, Report> = BTreeMap::new();
+    for record in committed(broker, topic) {
+        let (key, value) = record.split_once(':').unwrap();
+        let record: serde_json::Value = serde_json::from_str(value).unwrap_or_default();
+        let cluster = record["cluster"].as_str().map(id);
+        let report = cluster.map(|cluster| match record["size"].as_u64() {
+            Some(size) => Report::Giant { cluster, size: usize::try_from(size).unwrap() },
+            None => Report::Member { cluster, document: id(key) },
+        });
+        match (envelope, report) {
+            ("delta", Some(report)) => {
+                *found.entry(report).or_default() += record["diff"].as_i64().unwrap();
+            }
+            (_, Some(report)) => drop(now.insert(key.to_owned(), report)),
+            (_, None) => drop(now.remove(key)),
+        }
+    }
+    found.retain(|_, count| *count != 0);
+    assert!(found.values().all(|count| *count == 1));
+    found.into_keys().chain(now.into_values()).collect()
+}
+
 /// Runs are killed one after another while documents are inserted, changed and deleted.
 fn killed_runs_are_exact(broker: &Broker) {
     for envelope in ["delta", "upsert"] {
@@ -260,28 +285,7 @@ fn killed_runs_are_exact(broker: &Broker) {
             .collect();
         let expected = oracle::clusters(&pairs, ClusterKind::Components, 6);
         assert!(expected.len() > 10 && expected.iter().any(|report| matches!(report, Report::Giant { .. })));
-        let mut found: BTreeMap<Report, i64> = BTreeMap::new();
-        let mut now: BTreeMap<String, Report> = BTreeMap::new();
-        for record in committed(broker, &scene.output) {
-            let (key, value) = record.split_once(':').unwrap();
-            let record: serde_json::Value = serde_json::from_str(value).unwrap_or_default();
-            let cluster = record["cluster"].as_str().map(id);
-            let report = cluster.map(|cluster| match record["size"].as_u64() {
-                Some(size) => Report::Giant { cluster, size: usize::try_from(size).unwrap() },
-                None => Report::Member { cluster, document: id(key) },
-            });
-            match (envelope, report) {
-                ("delta", Some(report)) => {
-                    *found.entry(report).or_default() += record["diff"].as_i64().unwrap();
-                }
-                (_, Some(report)) => drop(now.insert(key.to_owned(), report)),
-                (_, None) => drop(now.remove(key)),
-            }
-        }
-        found.retain(|_, count| *count != 0);
-        assert!(found.values().all(|count| *count == 1));
-        let found: BTreeSet<Report> = found.into_keys().chain(now.into_values()).collect();
-        assert_eq!(found, expected, "{envelope}");
+        assert_eq!(reports_in(broker, &scene.output, envelope), expected, "{envelope}");
     }
 }
 

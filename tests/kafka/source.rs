@@ -176,7 +176,7 @@ fn lines(broker: &Broker) {
         b[..7].iter().all(|epoch| *epoch < live) && b[7..].iter().all(|epoch| *epoch >= live),
         "{b:?} {live}"
     );
-    assert!(a[2] < b[0], "nothing from behind the first line before all this side of it");
+    assert!(a[2] < b[0], "no event after the first line is read before all events up to it");
     reading.stop().unwrap();
 }
 
@@ -228,7 +228,7 @@ fn epochs_are_cut_by_records(broker: &Broker) {
     source.limits = EpochLimits { records: Some(100), ..EpochLimits::default() };
     let mut reading = Reading::from_start(source);
     reading.events(600);
-    assert!(reading.seen.last().unwrap().0 >= 4, "a batch of up to 128 records is not parted");
+    assert!(reading.seen.last().unwrap().0 >= 4, "a batch of up to 128 records is not split");
     reading.stop().unwrap();
 }
 

@@ -47,9 +47,9 @@ fn sasl_over_tls(broker: &Broker) {
         if !IS_BUILT {
             let mut run = Run::start(folder.path(), RUN);
             assert_eq!(run.wait().code(), Some(2), "{}", run.log());
-            let said =
+            let expected =
                 "security.protocol: this dupflow was built without TLS; rebuild it with --features tls";
-            assert!(run.log().contains(said), "{}", run.log());
+            assert!(run.log().contains(expected), "{}", run.log());
             continue;
         }
         // Records are written, and pairs read, without TLS.

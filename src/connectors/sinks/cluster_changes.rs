@@ -26,9 +26,9 @@ pub(crate) struct ClusterChanges {
 #[derive(Debug)]
 struct Correction {
     /// Reports in the output.
-    there: BTreeSet<Report>,
+    written: BTreeSet<Report>,
     /// Reports that follow from the pairs passed so far.
-    here: BTreeSet<Report>,
+    expected: BTreeSet<Report>,
 }
 
 impl ClusterChanges {
@@ -37,19 +37,19 @@ impl ClusterChanges {
         Self { clusters, metrics, correcting: None }
     }
 
-    /// Begins a correction of an output that holds the reports `there`. [`Self::advance`] returns no changes
+    /// Begins a correction of an output that holds the reports `written`. [`Self::advance`] returns no changes
     /// until [`Self::corrections`] has returned them.
-    pub(crate) fn correct(&mut self, there: BTreeSet<Report>) {
-        self.correcting = Some(Correction { there, here: BTreeSet::new() });
+    pub(crate) fn correct(&mut self, written: BTreeSet<Report>) {
+        self.correcting = Some(Correction { written, expected: BTreeSet::new() });
     }
 
     /// Applies the deltas of one epoch. Returns the changes to write, in order.
     pub(crate) fn advance(&mut self, deltas: &[Delta]) -> Vec<ReportChange> {
         let changes = self.clusters.advance(deltas);
         count(&changes, &self.metrics);
-        let Some(Correction { here, .. }) = &mut self.correcting else { return changes };
+        let Some(Correction { expected, .. }) = &mut self.correcting else { return changes };
         for (report, diff) in changes {
-            let follows = if diff > 0 { here.insert(report) } else { here.remove(&report) };
+            let follows = if diff > 0 { expected.insert(report) } else { expected.remove(&report) };
             debug_assert!(follows, "every report accumulates to 0 or 1");
         }
         Vec::new()
@@ -61,10 +61,10 @@ impl ClusterChanges {
         if mark.in_correction {
             return Vec::new();
         }
-        let Some(Correction { there, here }) = self.correcting.take() else { return Vec::new() };
-        let goes = there.difference(&here).map(|report| (report.clone(), -1));
+        let Some(Correction { written, expected }) = self.correcting.take() else { return Vec::new() };
+        let removed = written.difference(&expected).map(|report| (report.clone(), -1));
         let mut changes: Vec<_> =
-            goes.chain(here.difference(&there).map(|report| (report.clone(), 1))).collect();
+            removed.chain(expected.difference(&written).map(|report| (report.clone(), 1))).collect();
         changes.sort_unstable_by(|(a, x), (b, y)| a.subject().cmp(&b.subject()).then(x.cmp(y)));
         changes
     }

@@ -296,12 +296,16 @@ mod tests {
             let mut second = open(3);
             assert!(second.pairs().unwrap().is_empty());
             second.restored(&[]);
-            assert_eq!(step(&mut second, 1, "ab bc", true), 7, "nothing is written before all is known");
+            assert_eq!(
+                step(&mut second, 1, "ab bc", true),
+                7,
+                "nothing is written before all pairs are passed"
+            );
             assert_eq!(step(&mut second, 1, "cd xz", in_correction), lines);
         }
         let mut third = open(3);
         third.restored(&deltas("ab bc cd xz"));
-        assert_eq!(step(&mut third, 2, "xy", false), 16, "then changes again");
+        assert_eq!(step(&mut third, 2, "xy", false), 16, "after that, changes are written");
         drop(third);
         let mut sum = ReportSums::default();
         std::fs::read_to_string(&path).unwrap().lines().for_each(|line| sum.add(line.as_bytes()).unwrap());

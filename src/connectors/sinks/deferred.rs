@@ -68,7 +68,7 @@ impl Write for DeferredWriter {
                 Some(file) => file.write(bytes),
                 None => open.insert(File::create(beside)?).write(bytes),
             },
-            DeferredBytes::Memory(held, _) => held.write(bytes),
+            DeferredBytes::Memory(buffer, _) => buffer.write(bytes),
             DeferredBytes::Published => Err(io::Error::other("the output has been published")),
         }
     }
@@ -96,8 +96,8 @@ impl Publication {
                 file.sync_all()?;
                 fs::rename(beside, path)?;
             }
-            DeferredBytes::Memory(held, out) => {
-                out.write_all(held)?;
+            DeferredBytes::Memory(buffer, out) => {
+                out.write_all(buffer)?;
                 out.flush()?;
             }
             DeferredBytes::Published => {}
@@ -121,7 +121,7 @@ impl std::fmt::Debug for DeferredBytes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::File { path, .. } => f.debug_tuple("File").field(path).finish(),
-            Self::Memory(held, _) => f.debug_tuple("Memory").field(&held.len()).finish(),
+            Self::Memory(buffer, _) => f.debug_tuple("Memory").field(&buffer.len()).finish(),
             Self::Published => f.write_str("Published"),
         }
     }
@@ -138,8 +138,8 @@ mod tests {
         fs::write(&path, "before").unwrap();
         let found = || (fs::read_to_string(&path).unwrap(), fs::read_dir(folder.path()).unwrap().count());
         let write = |text: &str, publishes: bool| {
-            let (mut held, publication) = DeferredWriter::for_file(&path, "r").unwrap();
-            held.write_all(text.as_bytes()).unwrap();
+            let (mut writer, publication) = DeferredWriter::for_file(&path, "r").unwrap();
+            writer.write_all(text.as_bytes()).unwrap();
             let meanwhile = found();
             if publishes {
                 publication.publish().unwrap();

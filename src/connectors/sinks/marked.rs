@@ -121,24 +121,24 @@ impl Write for MarkedFile {
 
 impl Destination for MarkedFile {
     fn take_over(&mut self) -> io::Result<Standing> {
-        let held = self.file.metadata()?.len();
+        let size = self.file.metadata()?.len();
         let path = self.path.display();
         let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
         let Some(MarkContents { length, mark }) = self.mark()? else {
-            return match held {
+            return match size {
                 0 => Ok(Standing::New),
                 _ => Err(invalid(format!(
-                    "{path} holds {held} bytes, and no mark beside it says of what: move it away"
+                    "{path} holds {size} bytes, and no mark beside it says of what: move it away"
                 ))),
             };
         };
-        if held < length {
+        if size < length {
             return Err(invalid(format!(
-                "{path} holds {held} bytes, and its mark tells of {length}: it has been cut"
+                "{path} holds {size} bytes, and its mark tells of {length}: it has been cut"
             )));
         }
-        if held > length {
-            tracing::info!(bytes = held - length, "cut off what an earlier run wrote after its last commit");
+        if size > length {
+            tracing::info!(bytes = size - length, "cut off what an earlier run wrote after its last commit");
             self.file.set_len(length)?;
             self.file.sync_all()?;
         }
@@ -193,7 +193,7 @@ mod tests {
             file.as_ref().is_err_and(|error| error.to_string().contains("another run"))
         };
         let mut tries = std::iter::repeat_with(opened).take(100_000);
-        tries.find(|file| !is_locked(file)).expect("the lock is given back").unwrap()
+        tries.find(|file| !is_locked(file)).expect("the lock is released").unwrap()
     }
 
     fn read(folder: &tempfile::TempDir) -> String {
@@ -206,7 +206,7 @@ mod tests {
         let mut file = open(&folder);
         assert_eq!(file.take_over().unwrap(), Standing::New);
         file.write_all(b"one\n").unwrap();
-        assert_eq!(read(&folder), "", "nothing is there before the commit");
+        assert_eq!(read(&folder), "", "nothing is written before the commit");
         file.commit(&mark(1)).unwrap();
         file.write_all(b"two\n").unwrap();
         file.commit(&mark(2)).unwrap();
@@ -229,9 +229,9 @@ mod tests {
     #[test]
     fn files_of_other_programs_are_rejected() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("out"), "somebody's\n").unwrap();
+        std::fs::write(folder.path().join("out"), "another's\n").unwrap();
         assert!(open(&folder).take_over().unwrap_err().to_string().contains("move it away"));
-        assert_eq!(read(&folder), "somebody's\n");
+        assert_eq!(read(&folder), "another's\n");
         let other = tempfile::tempdir().unwrap();
         let mut file = open(&other);
         file.take_over().unwrap();

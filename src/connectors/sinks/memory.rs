@@ -73,7 +73,7 @@ impl Sink for MemorySink {
                 Some(facts) => self.documents.insert(id.clone(), *facts),
                 None => self.documents.remove(id),
             };
-            debug_assert!(was.is_some() || now.is_some(), "who is not alive does not end");
+            debug_assert!(was.is_some() || now.is_some(), "only a live document can be deleted");
         }
         Ok(())
     }

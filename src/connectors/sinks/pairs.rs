@@ -218,7 +218,7 @@ mod tests {
             let line = String::from_utf8(out).unwrap();
             let end = format!(",\"standard_error\":0.25,\"cause\":\"{}\"}}\n", cause.name());
             assert!(line.ends_with(&end), "{line}");
-            assert_eq!(serde_json::to_value(cause).unwrap(), cause.name(), "written in one way");
+            assert_eq!(serde_json::to_value(cause).unwrap(), cause.name(), "one spelling everywhere");
             assert_eq!(read_delta(line.trim_end()).unwrap(), (delta.pair, 1));
         }
     }

@@ -3,7 +3,7 @@
 //!
 //! librdkafka can look it up, but its Rust wrapper cannot. So this file, and no other, calls the C functions.
 
-#![expect(unsafe_code, reason = "the wrapper does not say what the library knows of topics")]
+#![expect(unsafe_code, reason = "the Rust wrapper has no function for topic ids")]
 
 use std::ffi::{CStr, CString};
 use std::ptr::{self, NonNull};

@@ -167,7 +167,7 @@ impl<'a> TopicReader<'a> {
     }
 
     fn client(&self) -> &Consumer {
-        self.all.as_ref().expect("it is there until it is dropped")
+        self.all.as_ref().expect("present until drop")
     }
 
     /// Number of partitions; 0 if there is no such topic.

@@ -202,7 +202,7 @@ struct Held(Option<Consumer>);
 
 impl Held {
     fn get(&self) -> &Consumer {
-        self.0.as_ref().expect("it is there until it is dropped")
+        self.0.as_ref().expect("present until drop")
     }
 }
 

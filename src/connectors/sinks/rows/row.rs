@@ -215,7 +215,7 @@ impl<'a> OutputRow<'a> {
             }
             OutputRow::Giant { report } => each(&reported(report)),
             OutputRow::Kept { id: kept } => each(&[id(kept)]),
-            OutputRow::Removed { id: gone, kept, cluster } => each(&[id(gone), id(kept), id(cluster)]),
+            OutputRow::Removed { id: removed, kept, cluster } => each(&[id(removed), id(kept), id(cluster)]),
         }
     }
 }

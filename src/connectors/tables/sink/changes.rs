@@ -74,7 +74,7 @@ impl TableChanges {
 
 /// Splits rows into those to write and the keys of those to delete.
 pub(super) fn split_rows<K, V>(rows: &BTreeMap<K, Option<V>>) -> (Vec<(&K, &V)>, Vec<&K>) {
-    let come = rows.iter().filter_map(|(key, row)| Some((key, row.as_ref()?))).collect();
-    let go = rows.iter().filter(|(_, row)| row.is_none()).map(|(key, _)| key).collect();
-    (come, go)
+    let upserts = rows.iter().filter_map(|(key, row)| Some((key, row.as_ref()?))).collect();
+    let deletes = rows.iter().filter(|(_, row)| row.is_none()).map(|(key, _)| key).collect();
+    (upserts, deletes)
 }

@@ -33,12 +33,12 @@
 )]
 
 mod changes;
+mod open;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod store;
-mod stores;
 mod table_sink;
 
 pub use store::TableOutput;

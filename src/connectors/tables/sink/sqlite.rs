@@ -197,7 +197,7 @@ impl TableStore for SqliteStore {
         let (path, run, keeps, causes) = (self.path.clone(), self.run.clone(), self.deltas, self.causes);
         let tables = ["pairs", "clusters", "documents", "deltas", "progress"].map(|name| self.table(name));
         let open = self.connection()?;
-        let go = |connection: &mut Connection| -> Result<(), DatabaseFailure> {
+        let write_once = |connection: &mut Connection| -> Result<(), DatabaseFailure> {
             let failed = |error: rusqlite::Error| sqlite::failure(&path, &error);
             let transaction =
                 connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
@@ -219,7 +219,7 @@ impl TableStore for SqliteStore {
             transaction.commit().map_err(failed)
         };
         // Wait while another process writes to the file.
-        retry_until_reachable(&format!("output {}", path.display()), None, || go(open))
+        retry_until_reachable(&format!("output {}", path.display()), None, || write_once(open))
     }
 
     fn pairs(&mut self) -> Result<BTreeSet<DocPair>, DatabaseFailure> {
@@ -291,14 +291,14 @@ fn put(
 }
 
 fn put_pairs(transaction: &Transaction<'_>, changes: &TableChanges, pairs: &str) -> rusqlite::Result<()> {
-    let (come, go) = split_rows(&changes.pairs);
+    let (upserts, deletes) = split_rows(&changes.pairs);
     let mut delete = transaction.prepare_cached(&format!("DELETE FROM {pairs} WHERE a = ?1 AND b = ?2"))?;
-    for pair in go {
+    for pair in deletes {
         delete.execute([pair.lo().as_str(), pair.hi().as_str()])?;
     }
     let sql = format!("INSERT OR REPLACE INTO {pairs} VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, {NOW})");
     let mut insert = transaction.prepare_cached(&sql)?;
-    for (pair, PairRow { pair: found, epoch, standard_error }) in come {
+    for (pair, PairRow { pair: found, epoch, standard_error }) in upserts {
         let Evidence { blocks, look, components } = found.evidence;
         let has_evidence = standard_error.is_some();
         insert.execute(params![
@@ -320,14 +320,14 @@ fn put_clusters(
     changes: &TableChanges,
     clusters: &str,
 ) -> rusqlite::Result<()> {
-    let (come, go) = split_rows(&changes.clusters);
+    let (upserts, deletes) = split_rows(&changes.clusters);
     let mut delete = transaction.prepare_cached(&format!("DELETE FROM {clusters} WHERE document = ?1"))?;
-    for document in go {
+    for document in deletes {
         delete.execute([document.as_str()])?;
     }
     let mut insert =
         transaction.prepare_cached(&format!("INSERT OR REPLACE INTO {clusters} VALUES (?1, ?2)"))?;
-    for (document, cluster) in come {
+    for (document, cluster) in upserts {
         insert.execute([document.as_str(), cluster.as_str()])?;
     }
     Ok(())
@@ -338,14 +338,14 @@ fn put_documents(
     changes: &TableChanges,
     documents: &str,
 ) -> rusqlite::Result<()> {
-    let (come, go) = split_rows(&changes.documents);
+    let (upserts, deletes) = split_rows(&changes.documents);
     let mut delete = transaction.prepare_cached(&format!("DELETE FROM {documents} WHERE id = ?1"))?;
-    for document in go {
+    for document in deletes {
         delete.execute([document.as_str()])?;
     }
     let sql = format!("INSERT OR REPLACE INTO {documents} VALUES (?1, ?2, ?3, ?4, ?5)");
     let mut insert = transaction.prepare_cached(&sql)?;
-    for (document, Facts { ts, bytes, position }) in come {
+    for (document, Facts { ts, bytes, position }) in upserts {
         let Position { partition, offset } = position;
         insert.execute(params![document.as_str(), ts, bytes, partition, offset.cast_signed()])?;
     }

@@ -7,8 +7,8 @@ use std::io;
 use std::sync::Arc;
 
 use super::changes::TableChanges;
+use super::open::open_store;
 use super::store::{TableOutput, TableStore};
-use super::stores::open_store;
 use crate::failpoint;
 use crate::mark::{Mark, Standing};
 use crate::sinks::cluster_changes::ClusterChanges;
@@ -66,13 +66,13 @@ impl TableSink {
     /// Adds the changes that make the table of documents equal to the live documents.
     fn correct_documents(&mut self) -> io::Result<()> {
         let Some(alive) = self.alive.take() else { return Ok(()) };
-        let there = self.store.documents().map_err(io_error)?;
+        let stored = self.store.documents().map_err(io_error)?;
         for (id, facts) in &alive {
-            if there.get(id) != Some(facts) {
+            if stored.get(id) != Some(facts) {
                 self.changes.documents.entry(id.clone()).or_insert(Some(*facts));
             }
         }
-        for id in there.into_keys().filter(|id| !alive.contains_key(id)) {
+        for id in stored.into_keys().filter(|id| !alive.contains_key(id)) {
             self.changes.documents.entry(id).or_insert(None);
         }
         Ok(())
@@ -124,8 +124,8 @@ impl Sink for TableSink {
     }
 
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
-        let there = self.store.clusters().map_err(io_error)?;
-        self.clusters.correct(there);
+        let stored = self.store.clusters().map_err(io_error)?;
+        self.clusters.correct(stored);
         self.alive = Some(BTreeMap::new());
         // Without the deltas of the runs in between, the table would not add up to the pairs. It is filled
         // with the first correction, whose mark says that deltas are kept.

@@ -50,7 +50,7 @@ fn step(sink: &mut TableSink, epoch: u64, documents: &[DocChange], deltas: &mut 
 fn a_replaced_run_cannot_write() {
     let stand = |run: &str, commits| ProgressRow { run: run.to_owned(), commits, mark: None };
     assert_eq!(must_write(&stand("a", 5), "a", 5), Ok(true));
-    assert_eq!(must_write(&stand("a", 6), "a", 5), Ok(false), "it has, without knowing");
+    assert_eq!(must_write(&stand("a", 6), "a", 5), Ok(false), "an earlier attempt wrote it");
     for found in [stand("b", 5), stand("b", 6), stand("a", 7), stand("a", 4)] {
         let message = must_write(&found, "a", 5).unwrap_err();
         assert!(!message.is_retriable() && message.to_string().contains("writes no more"));
@@ -59,6 +59,19 @@ fn a_replaced_run_cannot_write() {
 
 /// Ids with characters that are hard to store, in order of their bytes.
 const IDS: [&str; 8] = ["\0", "a\0b", "a\u{1a}0b", "a'b\"c", "مرحبا", "เอกสาร", "重複した文書", "🦀"];
+
+/// The memberships of (document, cluster).
+fn members(of: &[(&str, &str)]) -> BTreeSet<Report> {
+    of.iter()
+        .map(|(document, cluster)| Report::Member { cluster: doc(cluster), document: doc(document) })
+        .collect()
+}
+
+/// Ids and sizes in the table of documents.
+fn documents(sink: &mut TableSink) -> Vec<(String, u32)> {
+    let found = sink.store.documents().unwrap();
+    found.into_iter().map(|(id, facts)| (id.to_string(), facts.bytes)).collect()
+}
 
 /// The behaviour required of every database.
 fn meets_the_contract(open: &dyn Fn(&str) -> TableSink) {
@@ -93,17 +106,8 @@ fn meets_the_contract(open: &dyn Fn(&str) -> TableSink) {
         delta(japanese, crab, 0.85, 1).pair,
     ]
     .into();
-    let members = |of: &[(&str, &str)]| -> BTreeSet<Report> {
-        of.iter()
-            .map(|(document, cluster)| Report::Member { cluster: doc(cluster), document: doc(document) })
-            .collect()
-    };
     let clusters =
         members(&[(nul, nul), (quotes, nul), (inner, nul), (sub, sub), (crab, sub), (japanese, sub)]);
-    let documents = |store: &mut TableSink| -> Vec<(String, u32)> {
-        let found = store.store.documents().unwrap();
-        found.into_iter().map(|(id, facts)| (id.to_string(), facts.bytes)).collect()
-    };
 
     // Another run takes over and finds what is durable.
     let mut second = open("second");
@@ -133,22 +137,26 @@ fn meets_the_contract(open: &dyn Fn(&str) -> TableSink) {
     let more = members(&[("z", "z"), (arabic, "z")]);
     assert_eq!(second.store.clusters().unwrap(), clusters.union(&more).cloned().collect());
 
-    // The third run corrects the output to other pairs and documents, in two commits.
-    let mut third = open("third");
+    corrects_an_output(&mut open("third"));
+}
+
+/// Corrects the output of [`meets_the_contract`] to other pairs and documents, in two commits.
+fn corrects_an_output(third: &mut TableSink) {
+    let nul = IDS[0];
     assert!(matches!(third.take_over().unwrap(), Standing::At(_)));
-    let there = third.pairs().unwrap();
-    assert_eq!(there.len(), 5);
+    let written = third.pairs().unwrap();
+    assert_eq!(written.len(), 5);
     third.documents(&[change("p", Some(1)), change("q", Some(2)), change(nul, Some(11))], true).unwrap();
-    let gone: Vec<Delta> =
-        there.iter().map(|pair| Delta { pair: pair.clone(), diff: -1, cause: Cause::Correction }).collect();
-    third.restored(&gone.iter().map(|delta| Delta { diff: 1, ..delta.clone() }).collect::<Vec<_>>());
-    third.epoch(&Progress { epoch: 4, ..Progress::default() }, &gone, &[]).unwrap();
+    let removals: Vec<Delta> =
+        written.iter().map(|pair| Delta { pair: pair.clone(), diff: -1, cause: Cause::Correction }).collect();
+    third.restored(&removals.iter().map(|delta| Delta { diff: 1, ..delta.clone() }).collect::<Vec<_>>());
+    third.epoch(&Progress { epoch: 4, ..Progress::default() }, &removals, &[]).unwrap();
     third.commit(&mark(4, true)).unwrap();
     third.epoch(&Progress { epoch: 4, ..Progress::default() }, &[delta("p", "q", 0.5, 1)], &[]).unwrap();
     third.commit(&mark(4, false)).unwrap();
     assert_eq!(third.store.pairs().unwrap(), [delta("p", "q", 0.5, 1).pair].into());
     assert_eq!(third.store.clusters().unwrap(), members(&[("p", "p"), ("q", "p")]));
-    assert_eq!(documents(&mut third), [(nul.to_owned(), 11), ("p".to_owned(), 1), ("q".to_owned(), 2)]);
+    assert_eq!(documents(third), [(nul.to_owned(), 11), ("p".to_owned(), 1), ("q".to_owned(), 2)]);
 }
 
 /// With evidence, so that pairs are read back complete.
@@ -185,7 +193,7 @@ fn sqlite_meets_the_contract() {
         "SELECT detail FROM pragma_index_list('near \"pairs'), (SELECT 'x' AS detail) WHERE name LIKE \
          '%pairs_b'",
     );
-    assert_eq!(index, ["x"], "the other end is looked up too");
+    assert_eq!(index, ["x"], "there is an index on the other end");
     let plan: Vec<String> = {
         let mut statement = read
             .prepare(
@@ -194,7 +202,7 @@ fn sqlite_meets_the_contract() {
             .unwrap();
         statement.query_map([], |row| row.get(3)).unwrap().map(Result::unwrap).collect()
     };
-    assert!(plan[0].contains("pairs_similarity"), "the top pairs are looked up: {plan:?}");
+    assert!(plan[0].contains("pairs_similarity"), "the top pairs are read from an index: {plan:?}");
     assert_eq!(column("SELECT typeof(at) FROM \"near \"\"pairs\" GROUP BY 1"), ["text"]);
 }
 
@@ -240,7 +248,7 @@ fn sqlite_tables_of_layout_1_are_migrated_and_later_ones_rejected() {
 #[expect(
     dead_code,
     clippy::disallowed_methods,
-    reason = "what the test that kills it needs; it starts in real time"
+    reason = "used by another test; the server starts in real time"
 )]
 #[path = "../../../../tests/exactly_once/server.rs"]
 mod server;

@@ -50,9 +50,9 @@ pub(super) fn delete(
     transaction: &mut Transaction<'_>,
     table: &str,
     key: &str,
-    gone: &[&DocId],
+    deletes: &[&DocId],
 ) -> Result<(), postgres::Error> {
-    for keys in gone.chunks(ROWS) {
+    for keys in deletes.chunks(ROWS) {
         let ids = texts(keys, |id| id);
         execute(transaction, &format!("DELETE FROM {table} WHERE {key} = ANY ($1::text[])"), &[&ids])?;
     }

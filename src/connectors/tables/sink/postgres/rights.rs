@@ -60,6 +60,17 @@ impl PostgresStore {
         if !missing.is_empty() || !self.is_made(client)? {
             return Ok((": the first run makes its tables".to_owned(), missing));
         }
+        self.table_rights(client, &role, &mut missing)?;
+        Ok((String::new(), missing))
+    }
+
+    /// Adds the rights on existing tables that the role lacks.
+    fn table_rights(
+        &self,
+        client: &mut Client,
+        role: &str,
+        missing: &mut Vec<String>,
+    ) -> Result<(), postgres::Error> {
         for name in ["pairs", "clusters", "documents", "deltas", "progress"] {
             let table = self.table(name);
             let mut rights = Vec::new();
@@ -74,11 +85,11 @@ impl PostgresStore {
                 missing.push(format!(
                     "postgres: the role {0} has no right to {rights} in {table}: GRANT {rights} ON {table} \
                      TO {0}",
-                    quoted(&role)
+                    quoted(role)
                 ));
             }
         }
-        Ok((String::new(), missing))
+        Ok(())
     }
 
     /// Whether the tables exist.

@@ -45,8 +45,8 @@ impl PostgresStore {
         changes: &TableChanges,
     ) -> Result<(), postgres::Error> {
         let table = |name| self.table(name);
-        let (come, go) = split_rows(&changes.pairs);
-        for keys in go.chunks(ROWS) {
+        let (upserts, deletes) = split_rows(&changes.pairs);
+        for keys in deletes.chunks(ROWS) {
             let (a, b) = (texts(keys, |pair| pair.lo()), texts(keys, |pair| pair.hi()));
             let sql = format!(
                 "DELETE FROM {} p USING unnest($1::text[], $2::text[]) AS deleted (a, b)
@@ -55,7 +55,7 @@ impl PostgresStore {
             );
             execute(transaction, &sql, &[&a, &b])?;
         }
-        for rows in come.chunks(ROWS) {
+        for rows in upserts.chunks(ROWS) {
             let (a, b) = (texts(rows, |(pair, _)| pair.lo()), texts(rows, |(pair, _)| pair.hi()));
             let similarity = each(rows, |(_, row)| row.pair.similarity.get());
             let epoch = each(rows, |(_, row)| row.epoch.cast_signed());
@@ -86,9 +86,9 @@ impl PostgresStore {
         changes: &TableChanges,
     ) -> Result<(), postgres::Error> {
         let table = |name| self.table(name);
-        let (come, go) = split_rows(&changes.clusters);
-        delete(transaction, &table("clusters"), "document", &go)?;
-        for rows in come.chunks(ROWS) {
+        let (upserts, deletes) = split_rows(&changes.clusters);
+        delete(transaction, &table("clusters"), "document", &deletes)?;
+        for rows in upserts.chunks(ROWS) {
             let (document, cluster) =
                 (texts(rows, |(document, _)| document), texts(rows, |(_, cluster)| cluster));
             let sql = format!(
@@ -107,9 +107,9 @@ impl PostgresStore {
         changes: &TableChanges,
     ) -> Result<(), postgres::Error> {
         let table = |name| self.table(name);
-        let (come, go) = split_rows(&changes.documents);
-        delete(transaction, &table("documents"), "id", &go)?;
-        for rows in come.chunks(ROWS) {
+        let (upserts, deletes) = split_rows(&changes.documents);
+        delete(transaction, &table("documents"), "id", &deletes)?;
+        for rows in upserts.chunks(ROWS) {
             let document = texts(rows, |(document, _)| document);
             let ts = each(rows, |(_, facts)| facts.ts);
             let bytes = each(rows, |(_, facts)| i64::from(facts.bytes));

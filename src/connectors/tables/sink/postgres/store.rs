@@ -51,26 +51,26 @@ impl PostgresStore {
         found.map(|row| row.try_get::<_, i32>(0).map(i64::from)).transpose()
     }
 
-    /// Calls `go` with a connection; drops the connection if that fails.
+    /// Calls `operation` with a connection; drops the connection if that fails.
     fn with<T>(
         &mut self,
-        go: impl FnOnce(&mut Client) -> Result<T, DatabaseFailure>,
+        operation: impl FnOnce(&mut Client) -> Result<T, DatabaseFailure>,
     ) -> Result<T, DatabaseFailure> {
         let mut client = match self.client.take().filter(|client| !client.is_closed()) {
             Some(client) => client,
             None => connect(&self.url, self.patience)?,
         };
-        let ended = go(&mut client)?;
+        let ended = operation(&mut client)?;
         self.client = Some(client);
         Ok(ended)
     }
 
     /// Connects and takes the tables over. Returns the connection and the row of progress found before.
-    fn taken_over(&self) -> Result<(Client, ProgressRow), DatabaseFailure> {
+    fn connect_and_take_over(&self) -> Result<(Client, ProgressRow), DatabaseFailure> {
         let mut client = connect(&self.url, self.patience)?;
         let failed = |error: postgres::Error| failure(&error);
         let mut transaction = client.transaction().map_err(failed)?;
-        let (found, layout) = self.begin(&mut transaction).map_err(|error| match failure(&error) {
+        let (found, layout) = self.take_over_in(&mut transaction).map_err(|error| match failure(&error) {
             DatabaseFailure::Refused(what) => DatabaseFailure::Refused(format!(
                 "{what}: the tables cannot be made in the schema \"{}\"; sink.schema and sink.prefix say \
                  where they are",
@@ -85,7 +85,7 @@ impl PostgresStore {
 
     /// Takes the tables over in one transaction. A lock makes two runs that start at the same time wait for
     /// each other.
-    fn begin(
+    fn take_over_in(
         &self,
         transaction: &mut Transaction<'_>,
     ) -> Result<(ProgressRow, Option<i64>), postgres::Error> {
@@ -102,7 +102,7 @@ impl PostgresStore {
             transaction.batch_execute(&self.tables())?;
         }
         let layout = if is_there { self.migrate(transaction)? } else { None };
-        let found = self.progress(transaction)?;
+        let found = self.lock_progress(transaction)?;
         let sql = format!(
             "INSERT INTO {progress} (one, run) VALUES (1, $1) ON CONFLICT (one) DO UPDATE SET run = $1"
         );
@@ -111,7 +111,7 @@ impl PostgresStore {
     }
 
     /// The row of progress; default if there is none.
-    fn seen(&self, client: &mut Client) -> Result<ProgressRow, postgres::Error> {
+    fn read_progress(&self, client: &mut Client) -> Result<ProgressRow, postgres::Error> {
         if !self.is_made(client)? {
             return Ok(ProgressRow::default());
         }
@@ -121,7 +121,7 @@ impl PostgresStore {
     }
 
     /// The row of progress, locked until the transaction ends.
-    fn progress(&self, transaction: &mut Transaction<'_>) -> Result<ProgressRow, postgres::Error> {
+    fn lock_progress(&self, transaction: &mut Transaction<'_>) -> Result<ProgressRow, postgres::Error> {
         let sql =
             format!("SELECT run, commits, mark FROM {} WHERE one = 1 FOR UPDATE", self.table("progress"));
         let Some(row) = transaction.query_opt(&sql, &[])? else { return Ok(ProgressRow::default()) };
@@ -147,14 +147,14 @@ impl TableStore for PostgresStore {
     fn inspect(&self) -> Result<ProgressRow, DatabaseFailure> {
         retry_until_reachable("output postgres", Some(self.patience), || {
             let mut client = connect(&self.url, self.patience)?;
-            self.seen(&mut client).map_err(|error| failure(&error))
+            self.read_progress(&mut client).map_err(|error| failure(&error))
         })
     }
 
     /// A server that is unreachable at the start is waited for only as long as `patience`.
     fn take_over(&mut self) -> Result<ProgressRow, DatabaseFailure> {
         let (client, found) =
-            retry_until_reachable("output postgres", Some(self.patience), || self.taken_over())?;
+            retry_until_reachable("output postgres", Some(self.patience), || self.connect_and_take_over())?;
         self.client = Some(client);
         Ok(found)
     }
@@ -172,7 +172,7 @@ impl TableStore for PostgresStore {
                 None => connect(&self.url, self.patience)?,
             };
             let mut transaction = client.transaction().map_err(failed)?;
-            let found = self.progress(&mut transaction).map_err(failed)?;
+            let found = self.lock_progress(&mut transaction).map_err(failed)?;
             if must_write(&found, &self.run, commits)? {
                 self.put(&mut transaction, changes).map_err(failed)?;
                 transaction.execute(&update, &[&mark]).map_err(failed)?;
