@@ -35,9 +35,9 @@ use std::sync::Arc;
 
 use super::fit::{Fit, PastError, check, fit, keeps_documents, missing, usable};
 use super::{Continuity, RunError};
-use dupflow_connectors::intake::{AsOf, Line, Look, Source, SourceError};
+use dupflow_connectors::intake::{AsOf, CatchUpLine, Source, SourceError, SourceInfo};
 use dupflow_connectors::mark::{Mark, Standing, Topic};
-use dupflow_connectors::sink::Sink;
+use dupflow_connectors::sinks::Sink;
 use dupflow_connectors::state::{Snapshot, StoredState};
 use dupflow_core::description::Description;
 use dupflow_core::doc::retention::RetentionClock;
@@ -53,7 +53,7 @@ pub(super) struct Past {
     /// Where reading begins in each partition.
     pub(super) begin: Offsets,
     /// What has to be read before the run is live.
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<CatchUpLine>,
     /// From which epoch on it is.
     pub(super) live: Arc<LiveFrom>,
     /// Whether documents are kept for a later run.
@@ -98,7 +98,7 @@ fn judged(
     standing: &Standing,
     output: Option<&Topic>,
     pipeline: &str,
-    look: &Look,
+    look: &SourceInfo,
     reconcile: bool,
     state: Option<&mut StoredState>,
     scheme: &Description,
@@ -130,17 +130,21 @@ fn judged(
 
 /// Looks at the input again if a mark is beyond the end that was found: an earlier run may have read on
 /// since.
-fn look_again(standing: &Standing, source: &mut dyn Source, look: &mut Look) -> Result<(), SourceError> {
+fn look_again(
+    standing: &Standing,
+    source: &mut dyn Source,
+    look: &mut SourceInfo,
+) -> Result<(), SourceError> {
     if let Standing::At(mark) = standing
         && matches!(fit(mark, look), Fit::Beyond(_))
     {
-        *look = source.look()?;
+        *look = source.inspect()?;
     }
     Ok(())
 }
 
 /// Whether a mark is of the input that there is. Of another one neither what was read counts, nor how far.
-fn is_same(mark: &Mark, look: &Look) -> bool {
+fn is_same(mark: &Mark, look: &SourceInfo) -> bool {
     match fit(mark, look) {
         Fit::Same => true,
         Fit::Other => false,
@@ -162,9 +166,9 @@ impl Past {
         let reconcile = *reconcile;
         let scheme = stages.scheme.description();
         // First: nothing is made, and no one is replaced, for an input that is not there.
-        let mut look = source.look()?;
+        let mut look = source.inspect()?;
         // Then: no run is ended by one that is refused.
-        let mut judge = |standing: &Standing, output: Option<&Topic>, input: &Look| {
+        let mut judge = |standing: &Standing, output: Option<&Topic>, input: &SourceInfo| {
             judged(standing, output, pipeline, input, reconcile, state.as_deref_mut(), &scheme)
         };
         let looked = sink.inspect().map_err(RunError::Sink)?;
@@ -195,7 +199,7 @@ impl Past {
         let start = restart.start(&begin, is_whole);
         let lines = restart.lines(&begin, is_whole, there.is_some());
         let table = restart.table(state.as_deref(), stages, reconcile)?;
-        let Restart { snapshot, kept_at, at, .. } = &restart;
+        let Restart { kept_at, at, .. } = &restart;
         let progress = Progress {
             epoch: at.as_ref().map_or(first - 1, |mark| mark.progress.epoch),
             next: begin.clone(),
@@ -240,7 +244,7 @@ impl Past {
 /// The output after it was taken over, the input, and what was kept: what decides where a run begins.
 struct Restart<'a> {
     standing: &'a Standing,
-    look: &'a Look,
+    look: &'a SourceInfo,
     /// Whether the last mark of the output is of this input.
     of_this_input: bool,
     snapshot: Option<Snapshot>,
@@ -253,7 +257,7 @@ struct Restart<'a> {
 }
 
 impl<'a> Restart<'a> {
-    fn new(standing: &'a Standing, look: &'a Look, judged: Judged) -> Self {
+    fn new(standing: &'a Standing, look: &'a SourceInfo, judged: Judged) -> Self {
         let Judged { found, of_this_input, snapshot } = judged;
         let kept_at = snapshot.as_ref().map(|snapshot| snapshot.saved().mark.clone());
         let marked_clock = found.as_ref().filter(|_| of_this_input).and_then(|mark| mark.progress.clock);
@@ -338,10 +342,10 @@ impl<'a> Restart<'a> {
 
     /// What has to be read before the run is live: up to where the output stands. If that is unknown: up to
     /// the end of the input, so that fewer pairs are retracted.
-    fn lines(&self, begin: &Offsets, is_whole: bool, corrects: bool) -> Vec<Line> {
+    fn lines(&self, begin: &Offsets, is_whole: bool, corrects: bool) -> Vec<CatchUpLine> {
         let mut lines = Vec::new();
         if self.snapshot.is_some() {
-            lines.push(Line::Restored);
+            lines.push(CatchUpLine::Restored);
         }
         if self.at.is_none() && !corrects {
             return lines;
@@ -359,7 +363,7 @@ impl<'a> Restart<'a> {
         let up_to = next.iter().map(|(partition, next)| (*partition, (*next).min(end(partition))));
         let is_ahead =
             |(partition, line): &(u32, u64)| begin.get(partition).is_some_and(|begin| begin < line);
-        lines.push(Line::Offsets(up_to.filter(is_ahead).collect()));
+        lines.push(CatchUpLine::Offsets(up_to.filter(is_ahead).collect()));
         lines
     }
 
