@@ -1,4 +1,4 @@
-//! The pages of the papers (`docs/papers`) against what comes out: every item is answered, and what takes
+//! The pages of the papers (`docs/measured/papers`) against what comes out: every item is answered, and what takes
 //! moments is made again.
 //!
 //! `cargo test --release --test statistics papers -- --ignored` makes again all that is the same on every
@@ -12,7 +12,7 @@ use dupflow::evaluate::{Bench, Table};
 use dupflow::time::SystemClock;
 
 fn page(source: Source) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/papers/{}.md", source.name()));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/measured/papers/{}.md", source.name()));
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"))
 }
 
@@ -68,7 +68,7 @@ fn compare(effort: Effort) {
             let answers = made.answers(source).markdown();
             let rows = answers.lines().filter(|line| line.starts_with(&format!("| {}-", source.name())));
             for row in rows.map(str::to_owned).chain(made.tables.iter().map(below)) {
-                assert!(page.contains(&row), "docs/papers/{}.md does not say:\n{row}", source.name());
+                assert!(page.contains(&row), "docs/measured/papers/{}.md does not say:\n{row}", source.name());
                 compared += 1;
             }
         }
