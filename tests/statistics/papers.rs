@@ -12,7 +12,8 @@ use dupflow::evaluate::{Bench, Table};
 use dupflow::time::SystemClock;
 
 fn page(source: Source) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/measured/papers/{}.md", source.name()));
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/measured/papers");
+    let path = folder.join(format!("{}.md", source.name()));
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"))
 }
 
@@ -68,7 +69,7 @@ fn compare(effort: Effort) {
             let answers = made.answers(source).markdown();
             let rows = answers.lines().filter(|line| line.starts_with(&format!("| {}-", source.name())));
             for row in rows.map(str::to_owned).chain(made.tables.iter().map(below)) {
-                assert!(page.contains(&row), "docs/measured/papers/{}.md does not say:\n{row}", source.name());
+                assert!(page.contains(&row), "papers/{}.md does not say:\n{row}", source.name());
                 compared += 1;
             }
         }
