@@ -8,8 +8,8 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
-use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser};
 
 use super::Cli;
 use super::problems::Problems;
@@ -29,7 +29,7 @@ pub(super) fn read(mut typed: Vec<OsString>) -> anyhow::Result<(Cli, Problems)> 
         };
         let Some(wrong) = wrong_part(&error, &typed) else {
             if problems.is_empty() || !error.use_stderr() {
-                return Err(error.into());
+                return Err(with_examples(error, &typed).into());
             }
             problems.note(in_short(&error));
             return problems.settle(None).map_err(Into::into);
@@ -39,6 +39,30 @@ pub(super) fn read(mut typed: Vec<OsString>) -> anyhow::Result<(Cli, Problems)> 
         typed.splice(wrong, meant);
     }
 }
+
+/// The error; where `replay` has no input, one that says what an input is.
+fn with_examples(error: clap::Error, typed: &[OsString]) -> clap::Error {
+    let command = typed.iter().skip(1).find(|word| !word.to_string_lossy().starts_with('-'));
+    let is_replay = command.is_some_and(|command| command == "replay");
+    let is_input = |missing: &ContextValue| matches!(missing, ContextValue::Strings(names) if names.iter().any(|name| name.contains("<INPUT>")));
+    if is_replay
+        && error.kind() == ErrorKind::MissingRequiredArgument
+        && error.get(ContextKind::InvalidArg).is_some_and(is_input)
+    {
+        return Cli::command().error(error.kind(), WITHOUT_INPUT);
+    }
+    error
+}
+
+/// What `replay` prints without an input.
+const WITHOUT_INPUT: &str = "an input is missing: a file, a folder, a quoted pattern, an address, or \"-\"
+
+  dupflow replay feed.jsonl              JSON Lines, one document per line: {\"id\":\"a\",\"text\":\"some words\"}
+  dupflow replay folder/                 each file of the folder is a document
+  dupflow replay 'crawl/**/*.warc.gz'    web archives; tables too: .csv, .tsv, .parquet
+  cat feed.jsonl | dupflow replay -      standard input
+
+No input at hand:  dupflow demo";
 
 /// The argument, or the option with its value, that is the whole problem; `None` if there is no such.
 fn wrong_part(error: &clap::Error, typed: &[OsString]) -> Option<Range<usize>> {
