@@ -1,9 +1,9 @@
 //! The pages of `docs/`: every link resolves, the book has every page, and the tutorials print what they say.
 //!
-//! A tutorial is a page below `docs/tutorials`. Its `sh` blocks run in order in one empty folder, with `dupflow`
-//! on the path; the `json` or `text` block after one is what it prints on standard output. A block behind
-//! `<!-- needs: NAME, … -->` runs only where each name is a feature of this build or a program on the path; a
-//! block that needs `a broker` never runs here. What does not run is printed as SKIPPED.
+//! A tutorial is a page below `docs/tutorials`. Its `sh` blocks run in order in one empty folder, with
+//! `dupflow` on the path; the `json` or `text` block after one is what it prints on standard output. A block
+//! after `<!-- needs: NAME, … -->` runs only if each name is a feature of this build or a program on the
+//! path; a block that needs `a broker` never runs here. Blocks that do not run are printed as SKIPPED.
 //!
 //! Bug class: a command or an output in the documentation that the program no longer has.
 

@@ -44,25 +44,24 @@ pub(super) fn read(mut typed: Vec<OsString>) -> anyhow::Result<(Cli, Problems)> 
 fn with_examples(error: clap::Error, typed: &[OsString]) -> clap::Error {
     let command = typed.iter().skip(1).find(|word| !word.to_string_lossy().starts_with('-'));
     let is_replay = command.is_some_and(|command| command == "replay");
-    let is_input = |missing: &ContextValue| matches!(missing, ContextValue::Strings(names) if names.iter().any(|name| name.contains("<INPUT>")));
-    if is_replay
-        && error.kind() == ErrorKind::MissingRequiredArgument
-        && error.get(ContextKind::InvalidArg).is_some_and(is_input)
-    {
+    let has_no_input = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(names)) => names.iter().any(|name| name.contains("<INPUT>")),
+        _ => false,
+    };
+    if is_replay && has_no_input && error.kind() == ErrorKind::MissingRequiredArgument {
         return Cli::command().error(error.kind(), WITHOUT_INPUT);
     }
     error
 }
 
 /// What `replay` prints without an input.
-const WITHOUT_INPUT: &str = "an input is missing: a file, a folder, a quoted pattern, an address, or \"-\"
-
-  dupflow replay feed.jsonl              JSON Lines, one document per line: {\"id\":\"a\",\"text\":\"some words\"}
-  dupflow replay folder/                 each file of the folder is a document
-  dupflow replay 'crawl/**/*.warc.gz'    web archives; tables too: .csv, .tsv, .parquet
-  cat feed.jsonl | dupflow replay -      standard input
-
-No input at hand:  dupflow demo";
+const WITHOUT_INPUT: &str = "\
+    an input is missing: a file, a folder, a quoted pattern, an address, or \"-\"\n\n\
+    \x20 dupflow replay feed.jsonl              JSON Lines, as in {\"id\":\"a\",\"text\":\"some words\"}\n\
+    \x20 dupflow replay folder/                 each file of the folder is a document\n\
+    \x20 dupflow replay 'crawl/**/*.warc.gz'    web archives; tables too: .csv, .tsv, .parquet\n\
+    \x20 cat feed.jsonl | dupflow replay -      standard input\n\n\
+    No input at hand:  dupflow demo";
 
 /// The argument, or the option with its value, that is the whole problem; `None` if there is no such.
 fn wrong_part(error: &clap::Error, typed: &[OsString]) -> Option<Range<usize>> {

@@ -1,6 +1,6 @@
 //! `dupflow demo`: a small feed, played in real time, with explanations in the terminal and a page.
 //!
-//! No arguments and no files are needed. The feed is written to a temporary file, which is removed at the end,
+//! It needs no arguments and no files. The feed is written to a temporary file, which is removed at the end,
 //! and is replayed by pipeline `exact` at the speed of its time stamps. Standard output has a line for each
 //! change; the page shows the same. Ctrl-C ends the demo, with exit code 0.
 

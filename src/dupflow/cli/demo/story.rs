@@ -54,28 +54,33 @@ impl Article {
         let count = 3 + number % 13;
         let text = match (version, number % 5) {
             (Version::Rewritten, _) => format!(
-                "A correction from {place}: the earlier report of this page was about another town. We thank the readers \
-                 who wrote to us on {day}, and will check names twice from now on."
+                "A correction from {place}: the earlier report of this page was about another town. We \
+                 thank the readers who wrote to us on {day}, and will check names twice from now on."
             ),
             (_, 0) => format!(
-                "The old stone bridge in {place} will be closed for repairs from {day}. The council of {place} expects the \
-                 work to take {count} weeks and asks drivers to use the northern road. Buses stop at the market meanwhile."
+                "The old stone bridge in {place} will be closed for repairs from {day}. The council of \
+                 {place} expects the work to take {count} weeks and asks drivers to use the northern \
+                 road. Buses stop at the market meanwhile."
             ),
             (_, 1) => format!(
-                "The library of {place} opens again on {day} after a year of work. Readers find {count} thousand books, a \
-                 room for children and a quiet floor with desks. The people of {place} paid for half of it."
+                "The library of {place} opens again on {day} after a year of work. Readers find {count} \
+                 thousand books, a room for children and a quiet floor with desks. The people of {place} \
+                 paid for half of it."
             ),
             (_, 2) => format!(
-                "A walk of {count} hours leads from {place} along the river to the mill and back over the hills. Start \
-                 early on {day}, take water and bread with you, and be back in {place} before the last bus leaves."
+                "A walk of {count} hours leads from {place} along the river to the mill and back over the \
+                 hills. Start early on {day}, take water and bread with you, and be back in {place} \
+                 before the last bus leaves."
             ),
             (_, 3) => format!(
-                "Trains between {place} and the coast run every {count} minutes from {day}. Tickets of the old line are \
-                 valid until the end of the year, and {place} gets a second platform with a roof."
+                "Trains between {place} and the coast run every {count} minutes from {day}. Tickets of \
+                 the old line are valid until the end of the year, and {place} gets a second platform \
+                 with a roof."
             ),
             (_, _) => format!(
-                "The market of {place} moves to the harbour on {day}. More than {count} stalls sell fish, cheese and \
-                 flowers from the islands, and musicians from {place} play until the boats leave in the evening."
+                "The market of {place} moves to the harbour on {day}. More than {count} stalls sell fish, \
+                 cheese and flowers from the islands, and musicians from {place} play until the boats \
+                 leave in the evening."
             ),
         };
         if matches!(version, Version::Edited) { format!("{text} More follows.") } else { text }
