@@ -98,3 +98,14 @@ fn the_demo_without_a_monitor_names_the_feature() {
     assert_eq!(run.code, 2, "{run:?}");
     assert!(run.err.contains("monitor"), "{run:?}");
 }
+
+#[test]
+fn a_command_that_is_not_built_names_its_feature() {
+    for (command, feature, is_in) in
+        [("generate", "lab", cfg!(feature = "lab")), ("produce", "kafka", cfg!(feature = "kafka"))]
+    {
+        let run = dupflow([command, "--help"]);
+        assert_eq!(run.code, if is_in { 0 } else { 2 }, "{run:?}");
+        assert_eq!(run.err.contains(&format!("the feature `{feature}`")), !is_in, "{run:?}");
+    }
+}

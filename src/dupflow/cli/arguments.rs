@@ -29,7 +29,7 @@ pub(super) fn read(mut typed: Vec<OsString>) -> anyhow::Result<(Cli, Problems)> 
         };
         let Some(wrong) = wrong_part(&error, &typed) else {
             if problems.is_empty() || !error.use_stderr() {
-                return Err(with_examples(error, &typed).into());
+                return Err(explained(error, &typed).into());
             }
             problems.note(in_short(&error));
             return problems.settle(None).map_err(Into::into);
@@ -40,8 +40,25 @@ pub(super) fn read(mut typed: Vec<OsString>) -> anyhow::Result<(Cli, Problems)> 
     }
 }
 
-/// The error; where `replay` has no input, one that says what an input is.
-fn with_examples(error: clap::Error, typed: &[OsString]) -> clap::Error {
+/// Commands that a build may lack: the command, its feature, and whether it is in this build.
+const OPTIONAL_COMMANDS: [(&str, &str, bool); 4] = [
+    ("evaluate", "lab", cfg!(feature = "lab")),
+    ("generate", "lab", cfg!(feature = "lab")),
+    ("produce", "kafka", cfg!(feature = "kafka")),
+    ("record", "kafka", cfg!(feature = "kafka")),
+];
+
+/// The error with more help in two cases: `replay` without an input gets examples of inputs, and a command that
+/// this build lacks gets the name of its feature.
+fn explained(error: clap::Error, typed: &[OsString]) -> clap::Error {
+    if let Some(name) = text(&error, ContextKind::InvalidSubcommand) {
+        let missing = OPTIONAL_COMMANDS.iter().find(|(command, _, is_in)| *command == name && !is_in);
+        if let Some((command, feature, _)) = missing {
+            let problem =
+                format!("this dupflow was built without {command}: build it with the feature `{feature}`");
+            return Cli::command().error(error.kind(), problem);
+        }
+    }
     let command = typed.iter().skip(1).find(|word| !word.to_string_lossy().starts_with('-'));
     let is_replay = command.is_some_and(|command| command == "replay");
     let has_no_input = match error.get(ContextKind::InvalidArg) {
