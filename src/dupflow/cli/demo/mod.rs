@@ -26,8 +26,10 @@ use crate::config::{
     SourcePlace, WITHOUT_MONITOR,
 };
 use crate::pipeline::{Job, Mode};
-use dupflow_connectors::broker::Connection;
-use dupflow_connectors::source::{EpochLimits, EpochRule, Input, Layout, Speed, Staying};
+use dupflow_connectors::formats::InputLayout;
+use dupflow_connectors::inputs::{Input, Staying};
+use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
+use dupflow_connectors::kafka::broker::Connection;
 use dupflow_core::time::SystemClock;
 use narrator::Narrator;
 
@@ -129,7 +131,7 @@ fn deployment(feed: &Path, page: Option<SocketAddr>, voice: Voice) -> Deployment
         source: SourcePlace::Files {
             inputs: vec![feed.to_owned()],
             files_from: None,
-            layout: Layout::default(),
+            layout: InputLayout::default(),
             epoch: EpochRule::Ts,
             speed: Speed::REAL,
             follow: false,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use dupflow_connectors::mark::Mark;
-use dupflow_connectors::sink::Sink;
+use dupflow_connectors::sinks::Sink;
 use dupflow_core::doc::{DocChange, DocId, Letter};
 use dupflow_core::pair::{Cause, Delta, DocPair};
 use dupflow_core::time::Progress;
