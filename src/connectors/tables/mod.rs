@@ -3,4 +3,4 @@
 pub mod database;
 mod source;
 
-pub use source::{Relation, RoundOverlap, TableSource};
+pub use source::{DatabaseTable, Relation, RoundOverlap};
