@@ -26,7 +26,7 @@ use dupflow::connectors::intake::{
     BadRecords, Batch, EpochLimits, OnError, Payload, Queue, Source, SourceError, SourceReader,
 };
 use dupflow::connectors::mark::Mark;
-use dupflow::connectors::sink::Sink;
+use dupflow::connectors::sinks::Sink;
 use dupflow::core::description::Description;
 use dupflow::core::doc::Letter;
 use dupflow::core::pair::Delta;

@@ -15,7 +15,7 @@ use dupflow::connectors::intake::{
     BadRecords, Batch, OnError, Payload, Queue, Refused, Source, SourceError, SourceReader,
 };
 use dupflow::connectors::mark::Mark;
-use dupflow::connectors::sink::{MemorySink, Sink};
+use dupflow::connectors::sinks::{MemorySink, Sink};
 use dupflow::core::description::Description;
 use dupflow::core::doc::{DocEvent, DocId, Letter, Position};
 use dupflow::core::pair::Delta;

@@ -21,13 +21,13 @@ use dupflow_connectors::formats::IdRule;
 use dupflow_connectors::formats::RecordShape;
 use dupflow_connectors::inputs::{Files, Input};
 use dupflow_connectors::intake::{BadRecords, DeadLetter, Share, Source, SourceError};
-use dupflow_connectors::sink::{
+use dupflow_connectors::sinks::{
     ClusterDeltaLines, ClusterLines, CsvRows, DeferredWriter, DeltaLines, Destination, DocumentList,
     JsonLines, KeepList, LetterFile, MarkedFile, PairLines, Publication, RowKind, RowWriter, Sink,
-    StandardError, TableOutput, TableSink,
+    StandardError,
 };
 use dupflow_connectors::state::{self, StateError, StoredState};
-use dupflow_connectors::tables::DatabaseTable;
+use dupflow_connectors::tables::{DatabaseTable, TableOutput, TableSink};
 use dupflow_core::cluster::Clusters;
 use dupflow_core::run::status::Status;
 use dupflow_core::run::visit::Visitors;
@@ -260,7 +260,7 @@ fn sink(
         }
         #[cfg(feature = "kafka")]
         SinkPlace::Kafka { topic, progress_topic, transactional_id, transaction, envelope } => {
-            let output = dupflow_connectors::sink::KafkaOutput {
+            let output = dupflow_connectors::kafka::KafkaOutput {
                 connection: deployment.kafka.clone(),
                 topic: topic.clone(),
                 progress_topic: progress_topic.clone(),
@@ -276,14 +276,14 @@ fn sink(
             let sink = match deployment.emit {
                 EmitKind::ClusterDeltas => {
                     let clusters = Clusters::new(plan.clusters, plan.cluster_limit);
-                    dupflow_connectors::sink::KafkaSink::for_clusters(
+                    dupflow_connectors::kafka::KafkaSink::for_clusters(
                         output,
                         clusters,
                         Arc::clone(&stages.metrics),
                     )
                 }
                 _ => {
-                    dupflow_connectors::sink::KafkaSink::new(output, evidence).with_causes(deployment.causes)
+                    dupflow_connectors::kafka::KafkaSink::new(output, evidence).with_causes(deployment.causes)
                 }
             };
             return Ok((Box::new(sink), None));
@@ -329,7 +329,7 @@ fn sink(
         }
         #[cfg(feature = "parquet")]
         OutputFormat::Parquet => {
-            let rows = dupflow_connectors::sink::ParquetRows::new(stream()?, kind(deployment));
+            let rows = dupflow_connectors::sinks::ParquetRows::new(stream()?, kind(deployment));
             let rows = rows.map_err(|source| output(path.unwrap_or(Path::new("-")), source))?;
             of_rows(rows, plan, deployment, stages, evidence)
         }

@@ -51,7 +51,7 @@ use committer::Committer;
 use dupflow_connectors::intake::{
     BadRecords, Batch, CatchUp, Closed, Peers, Queue, QueueRoom, Source, SourceError, SourceReader,
 };
-use dupflow_connectors::sink::{LetterFile, Publication, Sink};
+use dupflow_connectors::sinks::{LetterFile, Publication, Sink};
 use dupflow_connectors::state::{Snapshot, StateError, StoredState};
 use dupflow_core::description::Description;
 use dupflow_core::doc::changes::Changes;

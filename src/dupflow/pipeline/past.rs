@@ -37,7 +37,7 @@ use super::fit::{Fit, PastError, check, fit, keeps_documents, missing, usable};
 use super::{Continuity, RunError};
 use dupflow_connectors::intake::{AsOf, CatchUpLine, Source, SourceError, SourceInfo};
 use dupflow_connectors::mark::{Mark, Standing, Topic};
-use dupflow_connectors::sink::Sink;
+use dupflow_connectors::sinks::Sink;
 use dupflow_connectors::state::{Snapshot, StoredState};
 use dupflow_core::description::Description;
 use dupflow_core::pair::DocPair;

@@ -55,7 +55,7 @@ impl Files {
     pub fn new(inputs: Vec<Input>, epochs: EpochRule, fields: Vec<String>) -> Self {
         let sizes = inputs.iter().map(Input::bytes);
         let total = sizes.sum::<Option<u64>>().unwrap_or(0);
-        let warns = inputs.iter().all(|input| input.layout.ids == IdRule::Once);
+        let warn = warn_rule(&inputs);
         Self {
             inputs,
             epochs,
@@ -64,18 +64,29 @@ impl Files {
             follow: false,
             fields,
             places: Arc::default(),
-            origins: Arc::new(Origins::new(warns, false)),
+            origins: Arc::new(Origins::new(warn, false)),
             progress: Arc::new(InputProgress::with_total(total)),
         }
     }
 
     /// The same inputs, of which this process reads `share`.
     pub fn shared(self, share: Share) -> Self {
-        let warns = self.inputs.iter().all(|input| input.layout.ids == IdRule::Once);
+        let warn = warn_rule(&self.inputs);
         // If one process reads for all, the workers of the other processes report documents to it.
         let are_sent = share.count > 1 && !share.reads_all;
-        Self { share, origins: Arc::new(Origins::new(warns, are_sent)), ..self }
+        Self { share, origins: Arc::new(Origins::new(warn, are_sent)), ..self }
     }
+}
+
+/// The function that logs the first document replaced by one of another file; `None` if ids may repeat.
+fn warn_rule(inputs: &[Input]) -> Option<fn(&str)> {
+    let warn: fn(&str) = |example| {
+        tracing::warn!(
+            "one id in several files: {example}; the later document replaces the earlier one, and further ones \
+             are only counted (--ids file names documents by their files, --ids last says that this is meant)"
+        );
+    };
+    inputs.iter().all(|input| input.layout.ids == IdRule::Once).then_some(warn)
 }
 
 impl Source for Files {
