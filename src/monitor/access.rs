@@ -1,49 +1,49 @@
-//! Who may ask.
+//! Access control: which requests are answered.
 //!
-//! | the monitor listens on | who may ask |
+//! | the monitor listens on | required of a request |
 //! |---|---|
-//! | a loopback address, no token | whoever is on the machine, by a name of the loopback or one of [`Entry::hosts`](super::Entry) |
-//! | any address, with a token | whoever has the token: `Authorization: Bearer TOKEN`, or the cookie of `/login` |
+//! | a loopback address, no token | `Host` is a name of the loopback, or in [`Entry::hosts`](super::Entry) |
+//! | any address, with a token | the token: `Authorization: Bearer TOKEN`, or the cookie of `/login` |
 //!
-//! `/health` answers everybody. The name in `Host` is looked at so that no page of another site can ask by a
-//! name of its own that leads here (DNS rebinding); where a token is needed it may be any, since such a page
-//! has none. Whatever is no GET or HEAD must not come from another site's page: browsers say so in
-//! `Sec-Fetch-Site`. Tokens are compared by their SHA-256 hashes, in a time that says nothing of where they
-//! differ.
+//! `/health` needs neither. The check of `Host` stops DNS rebinding, where a page of another site reaches the
+//! monitor by a name of its own. With a token `Host` may be anything, since such a page has no token.
+//!
+//! A request other than GET and HEAD is refused if `Sec-Fetch-Site`, which browsers set, says that a page of
+//! another site sends it. Tokens are compared by their SHA-256 hashes in constant time.
 
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use sha2::{Digest, Sha256};
 
 use super::refusals::Refused;
 
-/// The cookie's name.
+/// The name of the cookie.
 pub(super) const COOKIE: &str = "dupflow";
 
-/// The least length of a token, in bytes.
+/// Minimum length of a token, in bytes.
 pub const TOKEN_BYTES: usize = 16;
 
-/// Who may ask.
+/// See the [module](self).
 #[derive(Clone, Debug)]
 pub(super) struct Access {
-    /// The address is a loopback address.
+    /// Whether the monitor listens on a loopback address.
     pub(super) is_loopback: bool,
-    /// What has to be shown, if anything has.
+    /// The hashes of the token; `None` if no token is required.
     token: Option<Hashes>,
-    /// Names by which it may be called, in lower case, beside those of the loopback.
+    /// Accepted values of `Host` besides the names of the loopback, in lower case.
     hosts: Vec<String>,
-    /// The path of the page; cookies are sent to what is below it.
+    /// The path of the page, and of its cookies.
     home: String,
 }
 
-/// Of a token: nothing here tells it.
+/// SHA-256 hashes; the token itself is not stored.
 #[derive(Clone, Debug)]
 struct Hashes {
     token: [u8; 32],
-    /// Of what the cookie holds.
+    /// Hash of the cookie's value.
     cookie: [u8; 32],
 }
 
-/// Why somebody may not ask.
+/// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Denied {
     pub(super) reason: Refused,
@@ -57,13 +57,13 @@ impl Access {
         Self { is_loopback, token, hosts: Vec::new(), home: "/".to_owned() }
     }
 
-    /// The same, called by these names too, and shown below this path.
+    /// Accepts these names in `Host` too, and serves the page under this base path.
     pub(super) fn behind(self, hosts: &[String], base_path: &str) -> Self {
         let hosts = hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
         Self { hosts, home: format!("{base_path}/"), ..self }
     }
 
-    /// Whether the value of `Host` is a name by which it may be called.
+    /// Whether the value of `Host` is accepted.
     fn goes_by(&self, host: &[u8]) -> bool {
         let name = std::str::from_utf8(host).ok().map(|host| match host.rsplit_once(':') {
             Some((name, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => name,
@@ -72,7 +72,7 @@ impl Access {
         is_local(host) || name.is_some_and(|name| self.hosts.contains(&name.to_ascii_lowercase()))
     }
 
-    /// The path at which the page is.
+    /// The path of the page.
     pub(super) fn home(&self) -> &str {
         &self.home
     }
@@ -84,7 +84,7 @@ impl Access {
     /// Whether a request may be answered.
     ///
     /// # Errors
-    /// Why not.
+    /// Why it is refused.
     pub(super) fn check(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<(), Denied> {
         let refused = |reason, status, why| Err(Denied { reason, status, why });
         let is_guarded = self.token.is_some() || !self.is_loopback;
@@ -114,14 +114,14 @@ impl Access {
         )
     }
 
-    /// The cookie of whoever shows the token.
+    /// The `Set-Cookie` value for a request that presents the token; `None` for a wrong token.
     pub(super) fn login(&self, token: &str) -> Option<String> {
         let is_it = self.token.as_ref().is_some_and(|known| same(&known.token, &hash(token)));
         is_it.then(|| format!("{COOKIE}={}; SameSite=Strict; HttpOnly; Path={}", cookie_of(token), self.home))
     }
 }
 
-/// Whether a path answers everybody.
+/// Whether a path needs no token.
 pub(super) fn is_open(path: &str) -> bool {
     path == "/health" || path == "/login"
 }
@@ -140,7 +140,7 @@ impl Hashes {
     }
 }
 
-/// What the cookie of a token holds: it opens what the token opens, and does not tell it.
+/// The value of the cookie: it grants the same access as the token and does not reveal it.
 fn cookie_of(token: &str) -> String {
     Sha256::digest(format!("dupflow monitor cookie\0{token}"))
         .iter()
@@ -152,12 +152,12 @@ fn hash(text: &str) -> [u8; 32] {
     Sha256::digest(text).into()
 }
 
-/// Looks at all bytes, wherever the first difference is.
+/// Compares in constant time.
 fn same(a: &[u8; 32], b: &[u8; 32]) -> bool {
     a.iter().zip(b).fold(0, |all, (x, y)| all | (x ^ y)) == 0
 }
 
-/// Whether the value of `Host` names the loopback, with a port or without.
+/// Whether the value of `Host` is a name of the loopback, with or without a port.
 fn is_local(host: &[u8]) -> bool {
     let Ok(host) = std::str::from_utf8(host) else { return false };
     let name = match host.strip_prefix('[') {

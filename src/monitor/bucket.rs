@@ -1,4 +1,4 @@
-//! So many in a second, by a clock that is handed in: a token bucket of one second's tokens.
+//! A token bucket that limits events per second; it holds at most one second's tokens. Callers pass the time.
 
 use std::time::Duration;
 
@@ -7,25 +7,25 @@ use parking_lot::Mutex;
 /// See the [module](self).
 #[derive(Debug)]
 pub(super) struct Bucket {
-    /// Tokens that come in a second, and that there may be.
+    /// Tokens added per second; also the capacity.
     per_second: f64,
-    /// How many there are, and when they were counted.
+    /// Tokens, and the time at which they were counted.
     state: Mutex<(f64, Duration)>,
 }
 
 impl Bucket {
-    /// It begins full.
+    /// A full bucket.
     pub(super) fn new(per_second: u32) -> Self {
         let per_second = f64::from(per_second);
         Self { per_second, state: Mutex::new((per_second, Duration::ZERO)) }
     }
 
-    /// Takes a token, if there is one; otherwise says in how long there will be.
+    /// Takes a token. If there is none, returns the time until there is one.
     pub(super) fn take(&self, now: Duration) -> Result<(), Duration> {
         self.take_above(0.0, now)
     }
 
-    /// Takes a token if that leaves half of a second's tokens to others; otherwise says in how long it will.
+    /// Takes a token if half of the capacity remains for others. If not, returns the time until it would.
     pub(super) fn take_upper_half(&self, now: Duration) -> Result<(), Duration> {
         self.take_above((self.per_second / 2.0).floor(), now)
     }

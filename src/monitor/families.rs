@@ -1,11 +1,12 @@
-//! Every metric: name, type, labels and help, with where its value comes from. One table, of which the text
-//! that is served and the page in the docs are made.
+//! Every metric family: name, type, label, help text, and how to read its value. One table from which both
+//! the `/metrics` text and the list in the documentation are made.
 //!
-//! Counts are kept in atomics of our own; at a scrape they are handed to the library of the format
-//! (OpenMetrics 1.0) as what they are then.
+//! Counters are atomics of the run. A scrape copies their present values into the encoder of the OpenMetrics
+//! 1.0 library.
 //!
-//! Names are `dupflow_<noun>_<unit>`, in base units (seconds, bytes); counters end in `_total`. All are of
-//! this process: those of several processes add up, but for epochs, which are the run's.
+//! Names are `dupflow_<noun>_<unit>`, in base units (seconds, bytes); counters end in `_total`. All values
+//! are of this process. They can be summed over the processes of a run, except epochs, which are common to
+//! the run.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,25 +24,25 @@ use super::status::{Phase, Status};
 use crate::backlog::Waiting;
 use crate::metrics::{Counter, Counts};
 
-/// A metric as the docs list it.
+/// A metric as the documentation lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Its name.
+    /// The full name.
     pub name: String,
     /// Its type.
     pub kind: Kind,
-    /// The label that tells its samples apart, if it has several.
+    /// The label that distinguishes its samples, if there are several.
     pub label: Option<&'static str>,
-    /// What it is.
+    /// The help text.
     pub help: &'static str,
 }
 
-/// Every metric, in the order in which they are served.
+/// Every metric, in the order of `/metrics`.
 pub fn listed() -> Vec<Listed> {
     all().into_iter().map(|family| family.listed).collect()
 }
 
-/// Every metric as the page in the docs has it: the rows of a table.
+/// Every metric as a row of a Markdown table, for the documentation.
 pub fn page() -> String {
     let mut page = String::from("| metric | type | label | what it is |\n|---|---|---|---|\n");
     for Listed { name, kind, label, help } in listed() {
@@ -51,29 +52,29 @@ pub fn page() -> String {
     page
 }
 
-/// What values are taken from, all at one moment.
+/// The values of one scrape.
 #[derive(Debug)]
 pub(super) struct Scrape {
     pub(super) counts: Counts,
     pub(super) status: Arc<Status>,
     /// Time since the run's clock was started.
     pub(super) now: Duration,
-    /// Resident memory in bytes, and the most so far.
+    /// Resident memory in bytes, current and peak.
     pub(super) resident: Option<(u64, u64)>,
-    /// Questions, and requests of any kind, that were refused, by reason.
+    /// Refused queries and other refused requests, by reason.
     pub(super) refused: (Counted, Counted),
-    /// Streams of deltas that are open.
+    /// Open streams of deltas.
     pub(super) streams: usize,
-    /// What of pairs, clusters and deltas is held in memory, where it is.
+    /// Numbers of the view; `None` if it keeps no pairs or is not complete yet.
     pub(super) held: Option<Held>,
-    /// Distinct sketches that the blocks are planned for, in this process, where some may get hot.
+    /// Distinct sketches for which the blocks of this process are planned, if blocks can get hot.
     pub(super) planned: Option<u64>,
 }
 
-/// What the view holds.
+/// Numbers of the view.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
-    /// Clusters that are no giants.
+    /// Clusters without giants.
     pub(super) clusters: usize,
     pub(super) giants: usize,
 }
@@ -87,7 +88,7 @@ struct Family {
     write: Write,
 }
 
-/// The whole text.
+/// The text of `/metrics`.
 pub(super) fn text(scrape: Scrape) -> Result<String, fmt::Error> {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(scrape));
@@ -103,7 +104,7 @@ impl Collector for Scrape {
                 Kind::Gauge => MetricType::Gauge,
                 Kind::Histogram => MetricType::Histogram,
             };
-            // The format has the name of a counter without the end that its samples have.
+            // The encoder appends `_total` to the names of counters.
             let name = name.strip_suffix("_total").unwrap_or(&name);
             let mut samples = Samples::new(encoder.encode_descriptor(name, help, None, of)?, kind);
             write(self, &mut samples);
@@ -151,7 +152,7 @@ fn gauge(
     family(name, Kind::Gauge, None, help, write)
 }
 
-/// Counters beside those of the table.
+/// Counters that are not in [`Counter::TABLE`].
 fn counted() -> Vec<Family> {
     vec![
         family(
@@ -184,7 +185,7 @@ fn counted() -> Vec<Family> {
     ]
 }
 
-/// What comes and goes, and is there.
+/// What is alive: documents, sketches, blocks, pairs, clusters.
 fn alive() -> Vec<Family> {
     let balance =
         |name, help, came, went| gauge(name, help, move |s, out| out.one(s.counts.balance(came, went)));
@@ -223,7 +224,7 @@ fn alive() -> Vec<Family> {
     ]
 }
 
-/// The way of an epoch.
+/// Progress of epochs.
 fn epochs() -> Vec<Family> {
     vec![
         gauge("closed_epoch", "The last epoch that all workers have computed.", |s, out| {
@@ -280,7 +281,7 @@ fn epochs() -> Vec<Family> {
     ]
 }
 
-/// What waits to be read.
+/// Unread records.
 fn input() -> Vec<Family> {
     let of_partition = |name, help, value: fn(&Waiting) -> u64| {
         family(name, Kind::Gauge, Some("partition"), help, move |s, out| {
@@ -325,7 +326,7 @@ fn input() -> Vec<Family> {
     ]
 }
 
-/// Those who ask.
+/// Queries and requests.
 fn asked() -> Vec<Family> {
     vec![
         family("questions_total", Kind::Counter, None, "Questions put to the workers.", |s, out| {

@@ -1,21 +1,22 @@
-//! What is not answered, counted by why: each reason from 0, so that a rise from nothing is one.
+//! Counts of refused requests by reason. All reasons are exported from 0, so that the first increase is
+//! visible.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Why a question, or a request of any kind, is not answered.
+/// Why a query or another request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// More questions than are answered in a second.
+    /// More queries in a second than the limit.
     Rate,
-    /// Too many bodies at a time.
+    /// Too many bodies at the same time.
     Bodies,
-    /// Too many questions are with the workers.
+    /// Too many queries are waiting for the workers.
     Full,
     /// The run is not live yet.
     NotLive,
     /// The run has ended.
     Ended,
-    /// The workers have not answered in time.
+    /// The workers did not answer in time.
     Late,
     /// Too many connections.
     Connections,
@@ -23,16 +24,16 @@ pub(super) enum Refused {
     Streams,
     /// Too many attempts to log in.
     Logins,
-    /// By a name that the monitor does not go by.
+    /// The value of `Host` is not accepted.
     Host,
-    /// From the page of another site.
+    /// A page of another site sends the request.
     Site,
-    /// Without the token.
+    /// The token is missing or wrong.
     Token,
 }
 
 impl Refused {
-    /// Of questions.
+    /// The reasons for queries, with their labels.
     const QUESTIONS: [(Self, &str); 6] = [
         (Self::Rate, "rate"),
         (Self::Bodies, "bodies"),
@@ -42,7 +43,7 @@ impl Refused {
         (Self::Late, "late"),
     ];
 
-    /// Of requests.
+    /// The reasons for all other requests, with their labels.
     const REQUESTS: [(Self, &str); 6] = [
         (Self::Connections, "connections"),
         (Self::Streams, "streams"),
@@ -53,15 +54,15 @@ impl Refused {
     ];
 }
 
-/// How many were refused so far.
+/// The counts, indexed by [`Refused`].
 #[derive(Debug, Default)]
 pub(super) struct Refusals([AtomicU64; 12]);
 
-/// By reason.
+/// Counts with the labels of their reasons.
 pub(super) type Counted = [(&'static str, u64); 6];
 
 impl Refusals {
-    /// One more.
+    /// Counts one refusal.
     pub(super) fn add(&self, why: Refused) {
         self.0[why as usize].fetch_add(1, Ordering::Relaxed);
     }
@@ -70,12 +71,12 @@ impl Refusals {
         reasons.map(|(why, name)| (name, self.0[why as usize].load(Ordering::Relaxed)))
     }
 
-    /// Questions.
+    /// Refused queries.
     pub(super) fn questions(&self) -> Counted {
         self.of(Refused::QUESTIONS)
     }
 
-    /// Requests of any kind.
+    /// Refused requests other than queries.
     pub(super) fn requests(&self) -> Counted {
         self.of(Refused::REQUESTS)
     }

@@ -1,5 +1,4 @@
-//! How the numbers of a run went over time: a sample each second for ten minutes, and one each minute for a
-//! day.
+//! The run's counters over time: one sample each second for ten minutes, one each minute for a day.
 
 use std::collections::VecDeque;
 
@@ -9,21 +8,21 @@ use utoipa::ToSchema;
 /// Seconds between two samples.
 pub(super) const EVERY_SECONDS: u64 = 1;
 
-/// Samples that are kept by the second.
+/// Samples kept at one per second.
 const FINE: usize = 600;
 
-/// Samples from one by the minute to the next.
+/// Samples by the second between two samples by the minute.
 const MINUTE: u64 = 60;
 
-/// Samples that are kept by the minute.
+/// Samples kept at one per minute.
 const COARSE: usize = 24 * 60;
 
-/// The numbers of a moment; counts are absolute.
+/// The values at a moment; counts are absolute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, ToSchema)]
 pub(super) struct Sample {
     /// Unix seconds.
     pub(super) at: f64,
-    /// Records read that are events.
+    /// Events read, without invalid records.
     pub(super) events: u64,
     /// Bytes of text read.
     pub(super) bytes: u64,
@@ -31,17 +30,17 @@ pub(super) struct Sample {
     pub(super) added: u64,
     /// Deltas of diff -1.
     pub(super) removed: u64,
-    /// Documents alive.
+    /// Live documents.
     pub(super) documents: u64,
-    /// Pairs alive.
+    /// Live pairs.
     pub(super) pairs: u64,
-    /// Memory that the process holds; 0 where the system does not say.
+    /// Resident memory; 0 if the system does not report it.
     pub(super) resident_bytes: u64,
-    /// The last epoch that all workers have computed.
+    /// The last epoch that is computed on all workers.
     pub(super) closed: u64,
-    /// The last epoch that the output holds.
+    /// The last epoch that is durable.
     pub(super) durable: u64,
-    /// How long the last commit took.
+    /// Duration of the last commit.
     pub(super) commit_ms: f64,
 }
 
@@ -62,7 +61,7 @@ impl Samples {
         push(&mut self.fine, sample, FINE);
     }
 
-    /// Those by the second, and those by the minute, the oldest first.
+    /// The samples by the second and by the minute, oldest first.
     pub(super) fn all(&self) -> (Vec<Sample>, Vec<Sample>) {
         (self.fine.iter().copied().collect(), self.coarse.iter().copied().collect())
     }

@@ -1,8 +1,8 @@
-//! Readers of deltas against what the deltas add up to.
+//! Readers of the stream compared with the contents of the output.
 //!
-//! Bug classes: a pair that is lost or doubled where a snapshot meets what comes meanwhile, where a reader
-//! falls behind, comes back, or comes back to another run; an id from which a reader that goes on does not
-//! hold what it says.
+//! Bug classes: a pair is lost or doubled where a snapshot meets concurrent deltas, where a reader falls
+//! behind, reconnects, or reconnects to another run; after resuming from an id, a reader does not hold what
+//! the output held at that id.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,22 +20,22 @@ use crate::monitor::view::{View, render};
 use crate::pair::{Cause, Delta, DocPair, Evidence, Pair, Similarity};
 use crate::time::Epoch;
 
-/// Ids in the order of their bytes, some that need escapes in JSON.
+/// Ids in byte order; some need escapes in JSON.
 const IDS: [&str; 7] = ["\0", "\n\ndata: {}", "\"</script>", "a", "ア", "文\u{202e}", "👋"];
 
-/// Pairs with their similarities.
+/// Pairs with their similarities as bits.
 type State = BTreeMap<(String, String), u64>;
 
-/// What happens next.
+/// A step of the test.
 #[derive(Clone, Debug)]
 enum Step {
-    /// An epoch gives some pairs other similarities, or takes them away (0).
+    /// An epoch that sets the similarities of some pairs, in quarters; 0 removes the pair.
     Epoch(Vec<(usize, usize, u8)>),
-    /// The reader takes so many frames.
+    /// The reader receives this many frames.
     Read(usize),
-    /// It goes, and comes back.
+    /// The reader reconnects.
     Return,
-    /// The run is killed and started again: the next one holds the same pairs.
+    /// The run is killed and restarted; the next run's output holds the same pairs.
     Restart,
 }
 
@@ -46,11 +46,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     vec(step, 1..60)
 }
 
-/// A reader that does what the events say, and nothing else.
+/// A reader that only applies the events.
 #[derive(Default)]
 struct Client {
     held: State,
-    /// Of an epoch that has not come whole.
+    /// Deltas of an epoch whose last event has not been received.
     pending: Vec<Told>,
     last_id: Option<String>,
     is_in_snapshot: bool,
@@ -84,7 +84,7 @@ struct SnapshotData {
 }
 
 impl Client {
-    /// Takes an event; tells the id, if it has one.
+    /// Applies an event; returns its id, if it has one.
     fn take(&mut self, frame: &[u8]) -> Option<String> {
         let frame = std::str::from_utf8(frame).unwrap();
         if frame.starts_with(':') {
@@ -129,13 +129,13 @@ impl Client {
     }
 }
 
-/// A run, all that it has written, and a reader.
+/// A run, everything it has written, and a reader.
 struct Scene {
     state: State,
     epoch: Epoch,
     runs: u32,
     view: Arc<View>,
-    /// What the output holds after each epoch, by the id that names it.
+    /// The contents of the output after each epoch, by event id.
     by_id: BTreeMap<String, State>,
     client: Client,
     frames: mpsc::Receiver<Bytes>,
@@ -160,7 +160,7 @@ impl Scene {
         scene
     }
 
-    /// One that takes in two deltas at a time and holds few.
+    /// A view that applies two deltas at a time and holds few.
     fn view(run: u32) -> Arc<View> {
         Arc::new(View::new(format!("run{run}"), true, 2, 2000))
     }
@@ -169,7 +169,7 @@ impl Scene {
         self.by_id.insert(format!("run{}-{}", self.runs, self.epoch), self.state.clone());
     }
 
-    /// The reader comes, or comes back.
+    /// The reader connects or reconnects.
     fn connect(&mut self) {
         self.client.pending.clear();
         self.client.is_in_snapshot = false;
@@ -222,7 +222,7 @@ impl Scene {
         self.view = Self::view(self.runs);
         self.note();
         self.view.take_standing(self.epoch);
-        // There is no stream before all is there.
+        // There is no stream before the view is filled.
         assert!(Begin::of(&self.view, None, false).is_err() && Begin::of(&self.view, None, true).is_err());
         let all = std::mem::take(&mut self.state);
         let restored: Vec<Delta> = all
@@ -244,11 +244,11 @@ impl Scene {
         self.connect();
     }
 
-    /// Takes so many frames, or all that there are.
+    /// Receives at most this many frames.
     async fn read(&mut self, most: usize) {
         for _ in 0..most {
             let mut frame = None;
-            // The reader has one frame ready, if there is one, after a few turns.
+            // The reader task sends its next frame within a few turns.
             for _ in 0..8 {
                 frame = frame.or_else(|| self.frames.try_recv().ok());
                 if frame.is_some() {
@@ -290,7 +290,7 @@ proptest! {
     }
 }
 
-/// Who asks for the tail is told what it misses, and gets no pairs.
+/// A reader of the tail receives the number of deltas it missed, and no snapshot.
 #[test]
 fn a_slow_reader_of_the_tail_is_told_how_much_it_has_missed() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();

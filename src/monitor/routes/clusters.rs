@@ -1,4 +1,4 @@
-//! Clusters, page by page, and one of them.
+//! Routes of clusters: pages of them, and single ones.
 
 use std::sync::Arc;
 
@@ -13,24 +13,24 @@ use super::{Asked, Failure};
 use crate::cluster::history::{Alive, Cursor, End, Ended, Event, Order};
 use crate::monitor::View;
 
-/// Clusters on a page, unless it says how many; members, and the most of both.
+/// Default numbers of clusters and of members on a page, and the maximum of both.
 const CLUSTERS: usize = 50;
 const MEMBERS: usize = 100;
 const MOST: usize = 1000;
 
-/// Which clusters.
+/// A query for a page of clusters.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Which {
-    /// `size`: the largest first, or `recent`: those that changed last first. `size` if absent.
+    /// `size`: largest first; `recent`: last changed first. Default `size`.
     order: Option<OrderText>,
-    /// `next` of the page before.
+    /// The value of `next` of the previous page.
     after: Option<String>,
-    /// Most clusters on the page, from 1 to 1000; 50 if absent.
+    /// Maximum number of clusters on the page, 1 to 1000; default 50.
     limit: Option<usize>,
 }
 
-/// By what clusters are ordered.
+/// The order of clusters.
 #[derive(Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum OrderText {
@@ -39,36 +39,36 @@ pub(super) enum OrderText {
     Recent,
 }
 
-/// Which members.
+/// A query for members of a cluster.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Members {
-    /// `next` of the page before.
+    /// The value of `next` of the previous page.
     after: Option<String>,
-    /// Most members on the page, from 1 to 1000; 100 if absent.
+    /// Maximum number of members on the page, 1 to 1000; default 100.
     limit: Option<usize>,
 }
 
-/// Which cluster, and which members of it.
+/// A query for a cluster and its members.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Named {
     /// Its name.
     id: String,
-    /// `next` of the page before.
+    /// The value of `next` of the previous page.
     after: Option<String>,
-    /// Most members on the page, from 1 to 1000; 100 if absent.
+    /// Maximum number of members on the page, 1 to 1000; default 100.
     limit: Option<usize>,
 }
 
-/// Some clusters.
+/// A page of clusters.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ClustersPage)]
 pub(super) struct Page {
-    /// The page is of the clusters after this epoch.
+    /// The clusters are those after this epoch.
     epoch: u64,
     clusters: Vec<Shown>,
-    /// Where the next page begins; null if this is the last one.
+    /// The cursor of the next page; null on the last page.
     next: Option<String>,
 }
 
@@ -76,13 +76,13 @@ pub(super) struct Page {
 #[derive(Serialize, ToSchema)]
 #[schema(as = ClusterShown)]
 pub(super) struct Shown {
-    /// Its smallest member, or the centre of a star.
+    /// Its name: the smallest member, or the centre of a star.
     cluster: String,
-    /// Documents in it.
+    /// Number of members.
     size: usize,
-    /// Whether it is too large for its members to be told.
+    /// Whether it is above the size limit: its members are not listed.
     giant: bool,
-    /// The epoch since which there is a cluster of this name.
+    /// The epoch in which a cluster of this name first appeared.
     born: u64,
     /// The epoch of its last change.
     changed: u64,
@@ -92,15 +92,15 @@ pub(super) struct Shown {
 #[derive(Serialize, ToSchema)]
 #[schema(as = ClusterWhole)]
 pub(super) struct Whole {
-    /// The answer is of the clusters after this epoch.
+    /// The cluster is as it was after this epoch.
     epoch: u64,
     #[serde(flatten)]
     cluster: Shown,
-    /// Some of its members, in the order of bytes; none of a giant.
+    /// Some of its members, in byte order; none of a giant.
     members: Vec<String>,
-    /// Where the next page of members begins; null if this is the last one.
+    /// The cursor of the next page of members; null on the last page.
     next: Option<String>,
-    /// What happened to it: its birth, and the last changes.
+    /// Its first event and its last ones.
     history: Vec<Happened>,
 }
 
@@ -110,11 +110,11 @@ struct Happened {
     epoch: u64,
     /// `born`, `renamed`, `merged`, `split`, `grew` or `shrank`.
     event: &'static str,
-    /// Documents in it after the epoch.
+    /// Number of members after the epoch.
     size: usize,
-    /// Other clusters in it, at most sixteen.
+    /// Other clusters in the event, at most sixteen.
     others: Vec<String>,
-    /// Further ones.
+    /// How many more there are.
     more: usize,
 }
 
@@ -142,7 +142,7 @@ impl Happened {
     }
 }
 
-/// Clusters by their size or by when they changed.
+/// Clusters by size or by their last change.
 #[utoipa::path(get, path = "/clusters", params(Which), responses((status = 200, description = "A page of them.", body = Page),
     (status = 400, description = "The query is wrong.", body = Failure), (status = 501, description = "Clusters are not kept.", body = Failure),
     (status = 503, description = "The run is not live yet.", body = Failure)))]
@@ -171,7 +171,7 @@ pub(super) async fn clusters(
     asked.see(asked.view()?, read).await
 }
 
-/// One cluster, by its name.
+/// A cluster by its name.
 #[utoipa::path(get, path = "/clusters/{id}", params(("id" = String, Path, description = "Its name, percent-encoded."), Members),
     responses((status = 200, description = "The cluster.", body = Whole), (status = 400, description = "The query is wrong.", body = Failure),
     (status = 404, description = "There is none; the line says what became of it, if that is remembered.", body = Failure),
@@ -187,7 +187,7 @@ pub(super) async fn cluster(
     cluster_of(&asked, &name, which).await
 }
 
-/// One cluster, by its name; for names that a path cannot hold, as `..` is.
+/// A cluster by its name, for names that a path cannot contain, such as `..`.
 #[utoipa::path(get, path = "/cluster", params(Named), responses((status = 200, description = "The cluster.", body = Whole),
     (status = 400, description = "The query is wrong.", body = Failure),
     (status = 404, description = "There is none; the line says what became of it, if that is remembered.", body = Failure),
@@ -227,7 +227,7 @@ async fn cluster_of(asked: &Arc<Asked>, name: &str, which: Members) -> Result<Js
     asked.see(asked.view()?, read).await?
 }
 
-/// Why there is no cluster of a name.
+/// The message for a cluster that does not exist.
 fn missing(ended: Option<&Ended>) -> String {
     match ended {
         None => "there is no such cluster".to_owned(),

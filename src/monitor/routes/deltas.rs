@@ -1,4 +1,4 @@
-//! The stream of deltas.
+//! The route of the stream of deltas.
 
 use std::sync::Arc;
 
@@ -14,23 +14,26 @@ use crate::monitor::refusals::Refused;
 use crate::monitor::stream::{Begin, Flow, Reader};
 use crate::monitor::view::render;
 
-/// From where.
+/// Where the stream begins.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct From {
-    /// The last id that the reader has had, as RUN-EPOCH; the header `Last-Event-ID` counts more.
+    /// The id of the last event received, as RUN-EPOCH. The header `Last-Event-ID` takes precedence.
     after: Option<String>,
-    /// Anything: only what comes from now on, and no snapshots.
+    /// Any value: only deltas from now on, and no snapshots.
     tail: Option<String>,
 }
 
 /// The deltas as they become durable, as server-sent events.
 ///
-/// Without `after`, `Last-Event-ID` and `tail` it begins with a snapshot of all pairs. `epoch` events: add up
-/// `deltas`; where `more` is greater than 0 further ones of the same epoch follow, and only the last one has
-/// an id. `snapshot` events: one whose `first` is true makes all that was known void; until the one whose
-/// `last` is true, `epoch` events tell what has changed meanwhile of the pairs told so far. `dropped`: the
-/// reader was too slow; a snapshot follows, unless it asked for the tail. `bye`: the run ends.
+/// Without `after`, `Last-Event-ID` and `tail` the stream begins with a snapshot of all pairs.
+///
+/// - `epoch`: accumulate `deltas`. If `more` is greater than 0, further events of the same epoch follow, and
+///   only the last one has an id.
+/// - `snapshot`: if `first` is true, discard everything received before. Until an event whose `last` is true,
+///   `epoch` events contain the changes of those pairs of the snapshot that were already sent.
+/// - `dropped`: the reader was too slow. A snapshot follows, except with `tail`.
+/// - `bye`: the run ends.
 #[utoipa::path(get, path = "/deltas", params(From), responses((status = 200, description = "The stream.", content_type = "text/event-stream"),
     (status = 400, description = "The query is wrong.", body = Failure), (status = 501, description = "It would begin with a snapshot, and pairs are not kept.", body = Failure),
     (status = 503, description = "Too many streams are open, or the run is not live yet.", body = Failure)))]

@@ -1,4 +1,4 @@
-//! The description of all this, made from the code.
+//! The OpenAPI description, generated from the code.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use utoipa::OpenApi;
 use super::{clusters, deltas, documents, pairs, plain, similar, standing};
 use crate::monitor::access::{COOKIE, is_open};
 
-/// A run of dupflow: its pairs of near-duplicate documents, its clusters, its numbers.
+/// A run of dupflow: its pairs of near-duplicate documents, its clusters, its counters.
 #[derive(OpenApi)]
 #[openapi(
     info(title = "dupflow", license(name = "MIT OR Apache-2.0")),
@@ -47,7 +47,7 @@ pub(super) async fn openapi() -> Response {
     Json(&*WHOLE).into_response()
 }
 
-/// The description, with what holds of all paths.
+/// The description with what applies to all paths.
 static WHOLE: LazyLock<Value> = LazyLock::new(|| {
     let mut whole = serde_json::to_value(Described::openapi()).unwrap_or_default();
     // Either of them, or neither on a loopback address without a token.
@@ -77,7 +77,7 @@ static WHOLE: LazyLock<Value> = LazyLock::new(|| {
     whole
 });
 
-/// The paths that are described, with the parameters of their queries.
+/// The described paths with the names of their query parameters.
 #[cfg(test)]
 pub(super) fn paths() -> std::collections::BTreeMap<String, std::collections::BTreeSet<String>> {
     let described = &*WHOLE;

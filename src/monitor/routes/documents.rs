@@ -1,4 +1,4 @@
-//! A document: its pairs, its text, and two of them side by side.
+//! Routes of documents: one with its pairs, its text, and two of them compared.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,41 +21,41 @@ use crate::monitor::view::Held;
 use crate::time::Epoch;
 use crate::visit::{Answer, Found, Question, Similar};
 
-/// Pairs of a document that are told, the best ones.
+/// Maximum number of pairs that an answer lists; the most similar ones.
 const PAIRS: usize = 1000;
 
-/// The same, where one of them is looked for.
+/// Maximum number of pairs that are searched for a given one.
 const MANY: usize = 1 << 20;
 
-/// How often two documents are asked for, to be had at one epoch.
+/// How often two documents are read before they agree on an epoch.
 const ATTEMPTS: usize = 8;
 
-/// How long an answer waits until the output holds the epoch that it is of.
+/// How long an answer waits until its epoch is durable.
 const DURABLE: Duration = Duration::from_secs(1);
 
-/// A document alive.
+/// A live document.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Document {
     id: String,
     /// The answer is of the corpus after this epoch.
     epoch: u64,
-    /// The epoch of its last change; null if that was before this run.
+    /// The epoch of its last change; null if it was before this run.
     changed: Option<u64>,
     position: At,
-    /// Unix seconds, if its source says so.
+    /// Unix seconds, if the source has them.
     ts: Option<f64>,
-    /// `cluster`, and `since` and `cause` of pairs, are of the output after this epoch; null where they are
-    /// not kept.
+    /// `cluster`, and `since` and `cause` of pairs, are of the output after this epoch; null if pairs are not
+    /// kept.
     output_epoch: Option<u64>,
-    /// The cluster that it is in, if that is no giant.
+    /// Its cluster, unless that is a giant.
     cluster: Option<String>,
-    /// What it is paired with, the most similar first.
+    /// The documents with which it forms a pair, most similar first.
     pairs: Vec<Paired>,
-    /// Further ones that are left out.
+    /// How many more pairs there are.
     more: usize,
 }
 
-/// Where a text stands in its source.
+/// The position of a text in its source.
 #[derive(Serialize, ToSchema)]
 struct At {
     partition: u32,
@@ -66,8 +66,7 @@ struct At {
 struct Paired {
     id: String,
     similarity: f64,
-    /// The epoch that brought the pair with this similarity; null where that is not known, or not durable
-    /// yet.
+    /// The epoch that added the pair with this similarity; null if that is unknown or not durable yet.
     since: Option<u64>,
     cause: Option<&'static str>,
     evidence: Weighed,
@@ -77,14 +76,14 @@ struct Paired {
 #[derive(Serialize, ToSchema)]
 pub(super) struct Text {
     id: String,
-    /// It is the text in force after this epoch.
+    /// The text is the current one after this epoch.
     epoch: u64,
     text: String,
-    /// Whether it goes on, and is cut for its length.
+    /// Whether the text was cut because of its length.
     truncated: bool,
 }
 
-/// One document.
+/// A query for a document.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct One {
@@ -92,54 +91,54 @@ pub(super) struct One {
     id: String,
 }
 
-/// Two documents.
+/// A query for two documents.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Two {
-    /// The id of one of them.
+    /// The id of the first document.
     a: String,
-    /// That of the other one.
+    /// The id of the second document.
     b: String,
 }
 
-/// Two documents side by side.
+/// Two documents compared.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Comparison {
-    /// All of this is of the corpus after this epoch.
+    /// Everything here is of the corpus after this epoch.
     epoch: u64,
     a: Side,
     b: Side,
-    /// The share of the tokens of each that is in common passages.
+    /// The fraction of the tokens of each text that is in common passages.
     shared_a: f64,
     shared_b: f64,
-    /// That of the pair, if they are one; null if they are none.
+    /// The similarity of the pair; null if they are not a pair.
     similarity: Option<f64>,
-    /// That of the texts, if they have one.
+    /// The exact similarity of the texts, if they have one.
     exact: Option<f64>,
-    /// A pair has at least this.
+    /// Minimum similarity of a pair.
     threshold: f64,
     evidence: Option<Weighed>,
-    /// The epoch that brought the pair with this similarity; null if that is not durable, or not known.
+    /// The epoch that added the pair with this similarity; null if that is unknown or not durable yet.
     since: Option<u64>,
     cause: Option<&'static str>,
 }
 
-/// One of two texts.
+/// One of the two texts.
 #[derive(Serialize, ToSchema)]
 struct Side {
     id: String,
-    /// Together they are the text.
+    /// The text in pieces; their concatenation is the text.
     pieces: Vec<Piece>,
 }
 
 #[derive(Serialize, ToSchema)]
 struct Piece {
     text: String,
-    /// The common passage that it is, if it is one: the same number on both sides.
+    /// The number of the common passage, the same on both sides; null in other pieces.
     passage: Option<usize>,
 }
 
-/// What is known of a document, and what it is paired with.
+/// A document and its pairs.
 #[utoipa::path(get, path = "/documents/{id}", params(("id" = String, Path, description = "Percent-encoded.")),
     responses((status = 200, description = "The document.", body = Document), (status = 400, description = "That is no id.", body = Failure), (status = 404, description = "It is not alive.", body = Failure),
     (status = 503, description = "Too many questions are under way, the run is not live yet, or it ends.", body = Failure)))]
@@ -151,7 +150,7 @@ pub(super) async fn document(
     document_of(&asked, &name).await
 }
 
-/// What is known of a document, and what it is paired with; for ids that a path cannot hold, as `..` is.
+/// A document and its pairs, for ids that a path cannot contain, such as `..`.
 #[utoipa::path(get, path = "/document", params(One), responses((status = 200, description = "The document.", body = Document),
     (status = 400, description = "The query is wrong.", body = Failure), (status = 404, description = "It is not alive.", body = Failure),
     (status = 503, description = "Too many questions are under way, the run is not live yet, or it ends.", body = Failure)))]
@@ -191,7 +190,7 @@ async fn document_of(asked: &Arc<Asked>, name: &str) -> Result<Json<Document>, F
     }))
 }
 
-/// The text of a document, read back from its source.
+/// The text of a document, read again from its source.
 #[utoipa::path(get, path = "/documents/{id}/text", params(("id" = String, Path, description = "Percent-encoded.")),
     responses((status = 200, description = "The text.", body = Text), (status = 400, description = "That is no id.", body = Failure), (status = 404, description = "It is not alive.", body = Failure),
     (status = 410, description = "Its source has it no more.", body = Failure),
@@ -205,7 +204,7 @@ pub(super) async fn text(
     text_of(&asked, &name).await
 }
 
-/// The text of a document, read back from its source; for ids that a path cannot hold, as `..` is.
+/// The text of a document, for ids that a path cannot contain, such as `..`.
 #[utoipa::path(get, path = "/document/text", params(One), responses((status = 200, description = "The text.", body = Text),
     (status = 400, description = "The query is wrong.", body = Failure), (status = 404, description = "It is not alive.", body = Failure),
     (status = 410, description = "Its source has it no more.", body = Failure),
@@ -226,7 +225,7 @@ async fn text_of(asked: &Arc<Asked>, name: &str) -> Result<Json<Text>, Failure> 
     Ok(Json(Text { id: name.to_string(), epoch: answer.epoch, text, truncated }))
 }
 
-/// Two documents side by side, with the passages that they have in common.
+/// Two documents with the passages they have in common.
 #[utoipa::path(get, path = "/compare", params(Two), responses((status = 200, description = "Both.", body = Comparison),
     (status = 400, description = "The query is wrong.", body = Failure),
     (status = 404, description = "One of them is not alive.", body = Failure), (status = 410, description = "A source has a text no more.", body = Failure),
@@ -262,7 +261,7 @@ pub(super) async fn compare(
     }))
 }
 
-/// Asks the workers for a document, as this epoch or a later one has left it.
+/// Queries a document as of epoch `after` or a later one.
 async fn find(asked: &Asked, after: Epoch, name: &DocId, top: usize) -> Result<(Answer, Found), Failure> {
     let mut answer = ask_after(asked, after, Question::Document { id: name.clone(), top }).await?;
     let epoch = answer.epoch;
@@ -271,21 +270,21 @@ async fn find(asked: &Asked, after: Epoch, name: &DocId, top: usize) -> Result<(
     Ok((answer, found))
 }
 
-/// Where the text of a document stands.
+/// The position of a document's text in its source.
 pub(super) async fn whereabouts(asked: &Asked, name: &DocId) -> Result<Position, Failure> {
     Ok(find(asked, 0, name, 0).await?.1.position)
 }
 
-/// What the output holds of a document.
+/// What the view holds of a document.
 struct Known {
-    /// After which epoch.
+    /// The epoch of the view; `None` without a view that keeps pairs.
     epoch: Option<Epoch>,
     cluster: Option<DocId>,
-    /// Of its pairs with others, in their order.
+    /// Its pairs with the given documents, in their order.
     held: Vec<Option<Held>>,
 }
 
-/// What the output holds of a document, and of its pairs with others: where there is a view that keeps pairs.
+/// Reads from the view a document's cluster and its pairs with `others`.
 async fn known(asked: &Arc<Asked>, name: &DocId, others: Vec<DocId>) -> Result<Known, Failure> {
     let Ok(view) = asked.view() else {
         return Ok(Known { epoch: None, cluster: None, held: vec![None; others.len()] });
@@ -299,19 +298,19 @@ async fn known(asked: &Arc<Asked>, name: &DocId, others: Vec<DocId>) -> Result<K
     asked.see(view, read).await
 }
 
-/// Two documents, and their pair if they are one, as one epoch has left them.
+/// Two documents and their pair, if they are one, at the same epoch.
 struct Both {
     epoch: Epoch,
     at_a: Found,
     at_b: Found,
     paired: Option<Similar>,
-    /// The same as it is in the output, where it is.
+    /// The pair in the output, if it is there.
     held: Option<Held>,
 }
 
-/// Asks for both until neither has changed between the two answers. What holds of the second document at a
-/// later epoch held at the first answer's epoch too, if the document's last event is not later than that; in
-/// the same way what the output says of their pair.
+/// Queries both until neither has changed between the two answers. The second answer is of a later epoch. If
+/// the last change of its document is not after the first answer's epoch, it also holds at that epoch. The
+/// same applies to the pair in the output.
 async fn both(asked: &Arc<Asked>, a: &DocId, b: &DocId) -> Result<Both, Failure> {
     let mut top = PAIRS;
     for _ in 0..ATTEMPTS {
@@ -340,7 +339,7 @@ async fn both(asked: &Arc<Asked>, a: &DocId, b: &DocId) -> Result<Both, Failure>
 }
 
 impl Asked {
-    /// Waits until the view is of this epoch or a later one, for a while; whether it is.
+    /// Waits for the view to reach an epoch, for a limited time; returns whether it did.
     async fn reached(&self, epoch: Epoch) -> bool {
         let Ok(view) = self.view() else { return false };
         let mut taken = view.taken();
@@ -355,7 +354,7 @@ impl Asked {
     }
 }
 
-/// Reads a text again.
+/// Reads a text again from its source.
 pub(super) async fn read(
     asked: &Arc<Asked>,
     name: DocId,

@@ -1,4 +1,4 @@
-//! What is answered when what was asked for cannot be: a status and a line.
+//! The answer to a request that fails: a status and one line.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -8,14 +8,14 @@ use utoipa::ToSchema;
 
 use crate::monitor::view::Unseen;
 
-/// What is wrong.
+/// An error.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(super) struct Failure {
-    /// In a line.
+    /// One line.
     error: String,
     #[serde(skip)]
     status: StatusCode,
-    /// Seconds after which it may be tried again.
+    /// Value of `Retry-After` in seconds.
     #[serde(skip)]
     again: Option<u64>,
 }
@@ -25,7 +25,7 @@ impl Failure {
         Self { error: error.into(), status, again: None }
     }
 
-    /// Too much at a time.
+    /// A temporary failure: 503, with the seconds after which the client may retry.
     pub(super) fn busy(error: impl Into<String>, again: u64) -> Self {
         Self { again: Some(again), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, error) }
     }
@@ -38,7 +38,7 @@ impl Failure {
         Self::new(StatusCode::BAD_REQUEST, error)
     }
 
-    /// Another process has it, or this kind of run has not.
+    /// Another process serves it, or no process of this run does.
     pub(super) fn not_here(what: &str) -> Self {
         Self::new(
             StatusCode::NOT_IMPLEMENTED,
@@ -54,12 +54,12 @@ impl Failure {
         }
     }
 
-    /// Whether it may be answered later.
+    /// Whether the request may succeed later.
     pub(super) fn is_temporary(&self) -> bool {
         self.again.is_some()
     }
 
-    /// The line.
+    /// The message.
     pub(super) fn line(&self) -> &str {
         &self.error
     }

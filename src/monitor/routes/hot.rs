@@ -1,7 +1,7 @@
-//! What the members of a hot block have in common: the longest passage that the texts of its first two share.
+//! The passage that the documents of a hot block have in common: the longest one that two of them share.
 //!
-//! Texts are read again for it, so it is found once for two documents, beside the answers, and stands in the
-//! next one.
+//! Finding it reads texts again. So it is computed once for each two documents, in the background, and
+//! included in later answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use super::documents::{read, whereabouts};
 use super::{Asked, Failure};
 use crate::doc::DocId;
 
-/// Characters of a passage that are shown, at most.
+/// Maximum length of a passage in characters.
 const CHARACTERS: usize = 200;
 
 /// Two documents of a block.
 type Two = (DocId, DocId);
 
-/// What has been found.
+/// The passages found so far.
 #[derive(Debug)]
 pub(super) struct Commons {
-    /// None: they have nothing in common that could be found.
+    /// `None`: no common passage could be found.
     known: Mutex<BTreeMap<Two, Option<String>>>,
-    /// One is looked for at a time.
+    /// One passage is searched at a time.
     room: Arc<Semaphore>,
 }
 
@@ -35,12 +35,12 @@ impl Default for Commons {
 }
 
 impl Commons {
-    /// What is known of two documents.
+    /// The passage of two documents, if it is known.
     pub(super) fn of(&self, two: &Two) -> Option<String> {
         self.known.lock().get(two).cloned().flatten()
     }
 
-    /// Forgets all but these, and lists those of which nothing is known.
+    /// Removes all entries except the wanted ones, and lists those that are missing.
     fn missing(&self, wanted: &BTreeSet<Two>) -> Vec<Two> {
         let mut known = self.known.lock();
         known.retain(|two, _| wanted.contains(two));
@@ -53,7 +53,7 @@ impl Commons {
 }
 
 impl Asked {
-    /// Begins to find what these have in common, if that is not known and nothing is being looked for.
+    /// Starts to search the missing passages, unless a search is running.
     pub(super) fn look_for_commons(self: &Arc<Self>, wanted: &BTreeSet<Two>) {
         if self.subject.texts.is_none() || self.is_live().is_err() {
             return;
@@ -68,7 +68,7 @@ impl Asked {
             for two in missing {
                 match common(&asked, &two).await {
                     Ok(common) => asked.commons.add(two, common),
-                    // It is tried again with the next answer.
+                    // The next answer tries it again.
                     Err(failure) if failure.is_temporary() => {}
                     Err(_) => asked.commons.add(two, None),
                 }
@@ -78,7 +78,7 @@ impl Asked {
     }
 }
 
-/// The longest passage of two documents.
+/// The longest passage that two documents share.
 async fn common(asked: &Arc<Asked>, (a, b): &Two) -> Result<Option<String>, Failure> {
     let compare = asked.subject.compare.clone().ok_or_else(|| Failure::not_here("texts"))?;
     let (at_a, at_b) = (whereabouts(asked, a).await?, whereabouts(asked, b).await?);

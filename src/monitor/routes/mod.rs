@@ -1,5 +1,4 @@
-//! What is answered at which path: one table, of which the router is made, and which the description
-//! (`/openapi.json`) has to agree with.
+//! The routes: one table of paths, from which the router is made. A test compares it with `/openapi.json`.
 
 mod clusters;
 mod deltas;
@@ -33,17 +32,17 @@ use super::subject::Subject;
 use super::view::Unseen;
 use super::{Limits, View};
 
-/// What all routes read.
+/// The state that all routes share.
 pub(super) struct Asked {
     pub(super) subject: Subject,
     pub(super) samples: Mutex<Samples>,
     pub(super) ending: watch::Receiver<bool>,
     access: Access,
     limits: Limits,
-    /// Room for streams of deltas, for bodies, and for reads.
+    /// Permits for streams of deltas, for bodies, and for reads.
     streams: Arc<Semaphore>,
     bodies: Arc<Semaphore>,
-    /// Among them those with many questions: half of them, so that one question finds room.
+    /// Permits for bodies with many queries: half of `bodies`, so that single queries are still answered.
     many: Arc<Semaphore>,
     reads: Arc<Semaphore>,
     slow_reads: Arc<Semaphore>,
@@ -53,10 +52,10 @@ pub(super) struct Asked {
     logins: Bucket,
 }
 
-/// Reads at the same time, each on a thread of its own; so many quick ones, and so many that may take long.
+/// Threads for quick reads, and for slow reads.
 const READS: usize = 4;
 
-/// Attempts to log in in a second.
+/// Login attempts per second.
 const LOGINS: u32 = 5;
 
 impl Asked {
@@ -85,14 +84,14 @@ impl Asked {
         }
     }
 
-    /// The view, where there is one that keeps pairs.
+    /// The view, if it keeps pairs and is filled.
     fn view(&self) -> Result<Arc<View>, Failure> {
         let view = self.subject.view.as_ref().ok_or_else(|| Failure::not_here("pairs"))?;
         view.sees().map_err(|why| Failure::unseen(&why))?;
         Ok(Arc::clone(view))
     }
 
-    /// Whether the run is live: its view holds what its output does, and its workers all documents.
+    /// Whether the run is live: its view holds what the output holds, and its workers hold all documents.
     fn is_live(&self) -> Result<(), Failure> {
         let filled = self.subject.view.as_ref().map_or(Ok(()), |view| view.is_filled());
         let answers = self.subject.visitors.as_ref().is_none_or(|visitors| visitors.is_live());
@@ -100,7 +99,7 @@ impl Asked {
         is_live.map_err(|why| Failure::unseen(&why))
     }
 
-    /// Reads pairs and clusters as the end of one epoch has left them, on a thread of its own.
+    /// Reads the view at the end of an epoch, on a separate thread.
     async fn see<T: Send + 'static>(
         &self,
         view: Arc<View>,
@@ -115,12 +114,12 @@ impl Asked {
         self.read(seen).await
     }
 
-    /// Does what may wait for a lock, on a thread of its own.
+    /// Runs `read`, which may wait for a lock, on a separate thread.
     async fn read<T: Send + 'static>(&self, read: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
         Self::read_in(&self.reads, read).await
     }
 
-    /// Does what may take long: nothing that is quick waits for it.
+    /// Runs `read`, which may take seconds, without blocking quick reads.
     async fn read_slowly<T: Send + 'static>(
         &self,
         read: impl FnOnce() -> T + Send + 'static,
@@ -143,7 +142,7 @@ impl Asked {
     }
 }
 
-/// A path, the parameters that its query may have, and what answers there.
+/// A path, its query parameters, and its handler.
 type Row = (&'static str, &'static [&'static str], MethodRouter<Arc<Asked>>);
 
 /// Every path.
@@ -173,8 +172,7 @@ fn table() -> Vec<Row> {
     ]
 }
 
-/// Refuses a query that has a parameter which the path does not take: it would be done as if it were not
-/// there.
+/// Refuses a query with an unknown parameter, which would otherwise be ignored.
 async fn only(
     path: &'static str,
     names: &'static [&'static str],
@@ -183,7 +181,7 @@ async fn only(
 ) -> Result<Response, Failure> {
     let given: Result<Query<Vec<(String, String)>>, _> = Query::try_from_uri(request.uri());
     let Query(given) = given.map_err(|error| Failure::wrong(error.body_text()))?;
-    // The page is opened by links that others make.
+    // `/` accepts any parameter, since other sites may add some to links.
     let mut unknown = given.iter().filter(|(name, _)| path != "/" && !names.contains(&name.as_str()));
     if let Some((name, _)) = unknown.next() {
         let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
@@ -205,20 +203,20 @@ pub(super) fn router(asked: Arc<Asked>) -> Router {
         .method_not_allowed_fallback(|| async {
             Failure::new(StatusCode::METHOD_NOT_ALLOWED, "not by this method; /openapi.json lists all")
         })
-        // Whatever reads a body bounds it, and says so as everything else is said.
+        // Handlers limit bodies themselves, and answer with a [`Failure`].
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(Arc::clone(&asked), admit))
         .with_state(asked)
 }
 
-/// A request whose path has the base path in front, as from a proxy that leaves it on, without that.
+/// Removes the base path from a request that a proxy forwards with it.
 pub(super) fn below<B>(base_path: &str, mut request: http::Request<B>) -> http::Request<B> {
     let uri = request.uri().clone();
     let Some(rest) = uri.path().strip_prefix(base_path).filter(|_| !base_path.is_empty()) else {
         return request;
     };
     if rest.is_empty() {
-        // The page's own paths are relative to a folder.
+        // The paths in the page are relative to a folder.
         request.extensions_mut().insert(Unslashed);
     } else if !rest.starts_with('/') {
         return request;
@@ -231,11 +229,11 @@ pub(super) fn below<B>(base_path: &str, mut request: http::Request<B>) -> http::
     request
 }
 
-/// The path was the base path without a slash at its end.
+/// The path was the base path without a trailing slash.
 #[derive(Clone, Copy, Debug)]
 struct Unslashed;
 
-/// Lets those in who may ask, and says in every answer how it is to be taken.
+/// Checks access, and adds security headers to every answer.
 async fn admit(State(asked): State<Arc<Asked>>, request: Request, next: Next) -> Response {
     let admitted = asked.access.check(request.method(), request.uri().path(), request.headers());
     let mut answer = match admitted {

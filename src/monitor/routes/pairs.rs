@@ -1,4 +1,4 @@
-//! Pairs, page by page.
+//! The route of pairs, and what pages of all kinds share.
 
 use std::sync::Arc;
 
@@ -13,36 +13,36 @@ use crate::doc::DocId;
 use crate::monitor::view::Told;
 use crate::monitor::view::pairs::Wanted;
 
-/// Pairs on a page, unless it says how many, and the most.
+/// Default and maximum number of pairs on a page.
 const LIMIT: usize = 100;
 const MOST: usize = 1000;
 
-/// Which pairs.
+/// A query for a page of pairs.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Which {
-    /// Only those of this document.
+    /// Only pairs of this document.
     document: Option<String>,
-    /// The least similarity, inclusive; 0 if absent.
+    /// Minimum similarity, inclusive; default 0.
     min: Option<f64>,
-    /// The greatest similarity, inclusive; 1 if absent.
+    /// Maximum similarity, inclusive; default 1.
     max: Option<f64>,
-    /// `next` of the page before.
+    /// The value of `next` of the previous page.
     after: Option<String>,
-    /// Most pairs on the page, from 1 to 1000; 100 if absent.
+    /// Maximum number of pairs on the page, 1 to 1000; default 100.
     limit: Option<usize>,
 }
 
-/// Some pairs.
+/// A page of pairs.
 #[derive(Serialize, ToSchema)]
 #[schema(as = PairsPage)]
 pub(super) struct Page {
-    /// The page is of the pairs after this epoch.
+    /// The pairs are those after this epoch.
     epoch: u64,
-    /// By (a, b), in the order of bytes.
+    /// By (a, b), in byte order.
     pairs: Vec<Shown>,
-    /// Where the next page begins; null if this is the last one. A page may hold fewer pairs than its limit
-    /// and not be the last one.
+    /// The cursor of the next page; null on the last page. A page may hold fewer pairs than its limit and not
+    /// be the last one.
     next: Option<String>,
 }
 
@@ -50,14 +50,14 @@ pub(super) struct Page {
 #[derive(Serialize, ToSchema)]
 #[schema(as = PairShown)]
 pub(super) struct Shown {
-    /// The lesser id.
+    /// The smaller id.
     a: String,
     b: String,
     similarity: f64,
-    /// The epoch that brought it with this similarity. If that was before this run, the epoch at which the
-    /// output stood when the run began.
+    /// The epoch that added the pair with this similarity. If it was before this run, the output's last epoch
+    /// when the run began.
     since: u64,
-    /// What did.
+    /// The cause of that delta.
     cause: &'static str,
 }
 
@@ -99,33 +99,33 @@ pub(super) async fn pairs(
         .await
 }
 
-/// An id as it was typed.
+/// Parses an id.
 pub(super) fn id(text: &str) -> Result<DocId, Failure> {
     let why = || Failure::wrong(format!("an id has 1 to {} bytes", DocId::MAX_BYTES));
     DocId::new(text).ok_or_else(why)
 }
 
-/// How many on a page.
+/// Checks the limit of a page.
 pub(super) fn limit(asked: Option<usize>, usual: usize, most: usize) -> Result<usize, Failure> {
     let why = || Failure::wrong(format!("limit: expected a whole number from 1 to {most}"));
     Some(asked.unwrap_or(usual)).filter(|limit| (1..=most).contains(limit)).ok_or_else(why)
 }
 
-/// Parts of a cursor as text that needs no escapes in a query.
+/// Encodes the parts of a cursor as text that needs no escapes in a query.
 pub(super) fn encode(parts: &[&str]) -> String {
     use base64::Engine;
     let json = serde_json::to_vec(parts).expect("texts are written to memory");
     base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(json)
 }
 
-/// The parts of a cursor.
+/// Decodes a cursor.
 pub(super) fn decode<const N: usize>(cursor: &str) -> Option<[String; N]> {
     use base64::Engine;
     let json = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(cursor).ok()?;
     serde_json::from_slice::<Vec<String>>(&json).ok()?.try_into().ok()
 }
 
-/// What is wrong with a cursor.
+/// The failure of an invalid cursor.
 pub(super) fn no_cursor() -> Failure {
     Failure::wrong("after: expected what `next` said on the page before")
 }

@@ -1,4 +1,4 @@
-//! Lines, the page, and the door to it.
+//! Routes of the page, the login, health and readiness, metrics and settings.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::monitor::families::{self, Held, Scrape};
 use crate::monitor::refusals::Refused;
 use crate::monitor::{memory, page};
 
-/// A form that holds a token, in bytes.
+/// Maximum size of the login form in bytes.
 const FORM_BYTES: usize = 8 << 10;
 
 /// The page.
@@ -31,7 +31,7 @@ pub(super) async fn page(
     ([(header::CONTENT_SECURITY_POLICY, page::policy())], Html(page::html())).into_response()
 }
 
-/// A form for the token.
+/// The login form.
 pub(super) fn door(note: Option<&str>) -> Response {
     let note = note.unwrap_or("This run shows itself to those who have its token.");
     let page = format!(
@@ -52,7 +52,7 @@ struct Login {
     token: String,
 }
 
-/// Sets the cookie of whoever knows the token.
+/// Sets the cookie, given the token.
 #[utoipa::path(post, path = "/login", request_body(content = String, content_type = "application/x-www-form-urlencoded",
     description = "token=TOKEN"), responses((status = 303, description = "The cookie is set; the page is at `./`."),
     (status = 401, description = "A form for the token.", content_type = "text/html"),
@@ -78,7 +78,7 @@ pub(super) async fn login(State(asked): State<Arc<Asked>>, body: Body) -> Respon
     }
 }
 
-/// Every metric, for Prometheus.
+/// Every metric, in the format of OpenMetrics.
 #[utoipa::path(get, path = "/metrics", responses((status = 200, description = "The text format of OpenMetrics 1.0.",
     content_type = "application/openmetrics-text")))]
 pub(super) async fn metrics(State(asked): State<Arc<Asked>>) -> Result<Response, Failure> {
@@ -91,7 +91,7 @@ pub(super) async fn metrics(State(asked): State<Arc<Asked>>) -> Result<Response,
 }
 
 impl Asked {
-    /// The numbers as they are.
+    /// Reads all values for a scrape.
     fn scrape(&self) -> Scrape {
         let subject = &self.subject;
         let seen = subject.view.as_ref().filter(|view| view.sees().is_ok());
@@ -112,14 +112,14 @@ impl Asked {
     }
 }
 
-/// Whether the process works.
+/// Whether the process is healthy.
 #[utoipa::path(get, path = "/health", responses((status = 200, description = "It works.", content_type = "text/plain"),
     (status = 503, description = "The run has failed, and why.", content_type = "text/plain")))]
 pub(super) async fn health(State(asked): State<Arc<Asked>>) -> Response {
     line(asked.subject.status.health(asked.subject.clock.now()), "ok")
 }
 
-/// Whether the run is live and keeps up.
+/// Whether the run is live and its output is up to date.
 #[utoipa::path(get, path = "/ready", responses((status = 200, description = "It does.", content_type = "text/plain"),
     (status = 503, description = "What it waits for.", content_type = "text/plain")))]
 pub(super) async fn ready(State(asked): State<Arc<Asked>>) -> Response {
@@ -127,13 +127,13 @@ pub(super) async fn ready(State(asked): State<Arc<Asked>>) -> Response {
     line(ready.and_then(|()| asked.is_live().map_err(|failure| failure.line().to_owned())), "ready")
 }
 
-/// The settings of the run, secrets masked.
+/// The settings of the run, with secrets masked.
 #[utoipa::path(get, path = "/config", responses((status = 200, description = "`deployment` and `pipeline`.", body = serde_json::Value)))]
 pub(super) async fn config(State(asked): State<Arc<Asked>>) -> Response {
     Json(&asked.subject.config).into_response()
 }
 
-/// A line: 200, or 503 with what is wrong.
+/// One line: 200, or 503 with what is wrong.
 fn line(found: Result<(), String>, well: &str) -> Response {
     let (code, line) = match found {
         Ok(()) => (StatusCode::OK, well.to_owned()),

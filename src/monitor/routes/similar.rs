@@ -1,4 +1,4 @@
-//! What a text is similar to.
+//! The route that finds the documents similar to a text.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,48 +23,48 @@ use crate::monitor::view::Unseen;
 use crate::time::Epoch;
 use crate::visit::{Answer, Question, Refusal, Similar};
 
-/// Documents that are told, unless it is said how many, and the most.
+/// Default and maximum number of documents in an answer.
 const TOP: usize = 20;
 const MOST: usize = 1000;
 
-/// How long the workers may take for an answer. They take milliseconds; longer where an epoch does.
+/// How long the workers may take for an answer. It takes milliseconds, or as long as the epoch in progress.
 const ANSWER: Duration = Duration::from_secs(30);
 
-/// A text to be looked for.
+/// A query for similar documents.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Asks {
     text: String,
-    /// Most documents to be told, from 1 to 1000; 20 if absent.
+    /// Maximum number of documents in the answer, 1 to 1000; default 20.
     top: Option<usize>,
-    /// What the answer is to be known by, where there are many.
+    /// Any value; the answer repeats it.
     id: Option<serde_json::Value>,
 }
 
-/// What a text is similar to.
+/// The documents similar to a text.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Answered {
-    /// What the question said.
+    /// The value of `id` of the query.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<serde_json::Value>,
     /// The answer is of the corpus after this epoch.
     epoch: u64,
-    /// Each `cluster` is of the output after this epoch; null where clusters are not kept.
+    /// Each `cluster` is of the output after this epoch; null if clusters are not kept.
     output_epoch: Option<u64>,
-    /// The text has no token, so it is similar to nothing.
+    /// The text has no token, so no document is similar to it.
     empty: bool,
-    /// The most similar first.
+    /// Most similar first.
     documents: Vec<Near>,
-    /// Further ones that are left out.
+    /// How many more there are.
     more: usize,
 }
 
-/// A document that a text would be paired with.
+/// A document that would form a pair with the text.
 #[derive(Serialize, ToSchema)]
 struct Near {
     id: String,
     similarity: f64,
-    /// The cluster that it is in, if that is no giant.
+    /// Its cluster, unless that is a giant.
     cluster: Option<String>,
     evidence: Weighed,
 }
@@ -72,15 +72,15 @@ struct Near {
 /// Why two documents are a pair.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(super) struct Weighed {
-    /// Blocks that both sketches are in; 0 for copies of one sketch.
+    /// Number of blocks that both sketches share; 0 for copies of one sketch.
     blocks: u16,
     of_blocks: usize,
-    /// The look that decided, from 1; 0 for copies of one sketch, of which nothing was compared.
+    /// The look that decided, from 1; 0 for copies of one sketch, which are not compared.
     look: u16,
-    /// Components that were compared.
+    /// Number of components that were compared.
     components: u32,
     of_components: usize,
-    /// Of the similarity; 0 where it is exact.
+    /// Standard error of the similarity; 0 if it is exact.
     standard_error: f64,
 }
 
@@ -98,7 +98,7 @@ impl Weighed {
     }
 }
 
-/// In which shape a body is.
+/// The format of a request body.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shape {
     Text,
@@ -106,10 +106,10 @@ enum Shape {
     Lines,
 }
 
-/// What a text would be paired with, were it that of a new document.
+/// The documents that would form pairs with the text if it were a new document.
 ///
-/// `application/x-ndjson`: one question on each line, one answer on each line, in their order; a question
-/// that cannot be answered has `error` in its place.
+/// `application/x-ndjson`: one query on each line, one answer on each line in the same order. The answer of a
+/// query that fails has `error`.
 #[utoipa::path(post, path = "/similar", request_body(content((String = "text/plain"), (Asks = "application/json"), (String = "application/x-ndjson"))),
     responses((status = 200, description = "What it is similar to.", body = Answered), (status = 400, description = "The question is wrong.", body = Failure), (status = 408, description = "The body came too slowly.", body = Failure),
     (status = 413, description = "The body is too large.", body = Failure), (status = 415, description = "No text, and no question.", body = Failure),
@@ -120,7 +120,7 @@ pub(super) async fn similar(
     body: Body,
 ) -> Result<Response, Failure> {
     let shape = shape(&headers)?;
-    // Before the body is read: it takes memory.
+    // Permits are taken before the body is read, since it takes memory.
     let room = |of: &Arc<Semaphore>| {
         Arc::clone(of).try_acquire_owned().map_err(|_| {
             asked.refusals.add(Refused::Bodies);
@@ -157,7 +157,7 @@ pub(super) async fn similar(
 fn shape(headers: &HeaderMap) -> Result<Shape, Failure> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("text/plain");
     match kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase().as_str() {
-        // The second one is what curl says of its own accord.
+        // curl sends the second one by default.
         "text/plain" | "application/x-www-form-urlencoded" => Ok(Shape::Text),
         "application/json" => Ok(Shape::Json),
         "application/x-ndjson" => Ok(Shape::Lines),
@@ -168,7 +168,7 @@ fn shape(headers: &HeaderMap) -> Result<Shape, Failure> {
     }
 }
 
-/// The body, within its bounds of bytes and time.
+/// Reads the body, within its limits of size and time.
 async fn read(asked: &Asked, body: Body) -> Result<Bytes, Failure> {
     let (most, within) = (asked.limits.body_bytes, asked.limits.body);
     match timeout(within, axum::body::to_bytes(body, most)).await {
@@ -212,7 +212,7 @@ fn parse(bytes: &[u8]) -> Result<Asks, Failure> {
     }
 }
 
-/// Answers line by line: each waits for its share of a second, and leaves half of that to single questions.
+/// Answers line by line. Each line waits for the rate limit, and leaves half of the rate to single queries.
 async fn lines(
     asked: Arc<Asked>,
     bytes: Bytes,
@@ -275,12 +275,12 @@ async fn answer(asked: &Arc<Asked>, asks: Asks) -> Result<Answered, Failure> {
     })
 }
 
-/// Asks the workers.
+/// Sends a query to the workers.
 pub(super) async fn ask(asked: &Asked, question: Question) -> Result<Answer, Failure> {
     ask_after(asked, 0, question).await
 }
 
-/// Asks the workers for an answer of this epoch or a later one.
+/// Sends a query to the workers; the answer is of this epoch or a later one.
 pub(super) async fn ask_after(asked: &Asked, epoch: Epoch, question: Question) -> Result<Answer, Failure> {
     asked.is_live()?;
     let visitors = asked.subject.visitors.as_ref();
@@ -293,7 +293,7 @@ pub(super) async fn ask_after(asked: &Asked, epoch: Epoch, question: Question) -
     let (tell, told) = oneshot::channel();
     let begun = asked.subject.clock.now();
     status.asked();
-    // Nobody listens any more once the client is gone.
+    // Fails if the client has disconnected.
     visitors.ask_after(epoch, question, move |reply| drop(tell.send(reply)));
     let outcome = timeout(ANSWER, told).await;
     let took = asked.subject.clock.now().saturating_sub(begun);

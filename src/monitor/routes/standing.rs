@@ -1,4 +1,4 @@
-//! Where the run stands, and what it runs.
+//! Routes of the run's state: status, pipeline and history.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,56 +18,55 @@ use crate::monitor::status::Phase;
 use crate::monitor::view::Unseen;
 use crate::time::unix_seconds;
 
-/// Hot blocks that are told, the largest.
+/// Maximum number of hot blocks in an answer; the largest ones.
 const HOT_BLOCKS: usize = 20;
 
-/// Where a run stands.
+/// The state of a run.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Standing {
-    /// The name of the run, which no other one has.
+    /// The name of the run, which is unique.
     run: String,
     version: &'static str,
     #[schema(example = "live")]
     phase: String,
-    /// Why it has failed, if it has.
+    /// Why the run has failed, if it has.
     failure: Option<String>,
-    /// This process, from 0, and how many there are.
+    /// The index of this process, from 0, and the number of processes.
     process: [usize; 2],
     workers: usize,
     uptime_seconds: f64,
     /// Unix seconds.
     now: f64,
     epochs: Epochs,
-    /// What of a topic waits to be read by this process; null of other inputs.
+    /// Unread records of a topic in this process; null for other inputs.
     input: Option<Input>,
-    /// Documents alive; so many of them so far, before the run is live.
+    /// Live documents; before the run is live, those read so far.
     documents: u64,
-    /// Distinct sketches alive; so many of them so far, before the run is live.
+    /// Distinct live sketches; before the run is live, those computed so far.
     sketches: u64,
-    /// Distinct sketches that the blocks are planned for, in this process: with more, blocks that get hot
-    /// lose pairs.
+    /// Distinct sketches for which the blocks of this process are planned. With more, hot blocks lose pairs.
     planned_sketches: Option<u64>,
-    /// Pairs alive; null until the run is live. Where pairs are not kept, those that all workers have
-    /// computed so far.
+    /// Live pairs; null until the run is live. If pairs are not kept: those that all workers have computed so
+    /// far.
     pairs: Option<u64>,
-    /// Clusters alive, giants included; null where they are not kept, and until the run is live.
+    /// Live clusters, giants included; null if they are not kept, and until the run is live.
     clusters: Option<usize>,
     giant_clusters: Option<usize>,
-    /// Every counter by its name.
+    /// Every counter by name.
     counts: BTreeMap<&'static str, u64>,
-    /// Deltas by what caused them, both signs together.
+    /// Deltas of both signs by cause.
     causes: BTreeMap<&'static str, u64>,
     /// Pairs of sketches that the filter compared, by the look that decided.
     compared_by_look: Vec<u64>,
-    /// Records that are no events, by reason.
+    /// Invalid records by reason.
     bad_records: BTreeMap<String, u64>,
     resident_bytes: u64,
     peak_resident_bytes: u64,
     state: Stored,
-    /// Pairs alive by their similarity: in [i/100, (i+1)/100), the last one includes 1. None where they are
-    /// not kept, and until the run is live.
+    /// Live pairs by similarity: element i counts those in [i/100, (i+1)/100), the last one includes 1. Empty
+    /// if pairs are not kept, and until the run is live.
     similarities: Vec<u64>,
-    /// How many blocks are hot.
+    /// Number of hot blocks.
     hot_blocks_total: usize,
     /// The largest of them.
     hot_blocks: Vec<HotBlock>,
@@ -75,28 +74,28 @@ pub(super) struct Standing {
 
 #[derive(Serialize, ToSchema)]
 struct Epochs {
-    /// The last one that all workers have computed.
+    /// The last epoch that is computed on all workers.
     closed: u64,
-    /// The last one that the output holds.
+    /// The last epoch that is durable.
     durable: u64,
-    /// Those that have been begun and are not durable.
+    /// Number of epochs that have begun and are not durable.
     in_flight: u64,
-    /// Deltas of closed epochs that wait for the output.
+    /// Deltas of closed epochs that are not written yet.
     waiting_deltas: u64,
-    /// What `pairs`, `clusters` and `similarities` are of; null where they are not kept, and until the run is
+    /// The epoch of `pairs`, `clusters` and `similarities`; null if they are not kept, and until the run is
     /// live.
     shown: Option<u64>,
 }
 
 #[derive(Serialize, ToSchema)]
 struct Input {
-    /// Offsets that may be read and have not been, of all partitions.
+    /// Offsets that can be read and have not been, over all partitions.
     behind_records: u64,
-    /// Offsets that wait for a transaction of their producer.
+    /// Offsets that wait for an open transaction of their producer.
     undecided_records: u64,
-    /// How long the oldest of both has waited; 0 if there is none.
+    /// Age of the oldest record of both kinds; 0 if there is none.
     oldest_unread_seconds: f64,
-    /// The partition of the oldest one.
+    /// The partition of that record.
     partition: Option<u32>,
 }
 
@@ -115,7 +114,7 @@ impl Input {
 
 #[derive(Serialize, ToSchema)]
 struct Stored {
-    /// What the stored state stands for; 0 if there is none.
+    /// The epoch of the stored state; 0 if there is none.
     epoch: u64,
     bytes: u64,
 }
@@ -127,36 +126,36 @@ struct HotBlock {
     hash: u32,
     /// Distinct sketches in it.
     sketches: usize,
-    /// A document in it, if one is known.
+    /// A document of the block, if one is known.
     document: Option<String>,
-    /// Another one, whose sketch is another.
+    /// A second document, with a different sketch.
     beside: Option<String>,
-    /// The beginning of the longest passage that these two have in common; null until it has been looked for,
-    /// and where there is none or a text cannot be had.
+    /// The beginning of the longest passage that both have in common. Null until it has been searched, if
+    /// there is none, and if a text is not available.
     common: Option<String>,
 }
 
-/// How the numbers went.
+/// Values over time.
 #[derive(Serialize, ToSchema)]
 pub(super) struct History {
     every_seconds: u64,
-    /// The last ten minutes by the second.
+    /// The last ten minutes, by the second.
     samples: Vec<Sample>,
-    /// The last day by the minute.
+    /// The last day, by the minute.
     coarse: Vec<Sample>,
 }
 
-/// Where the run stands.
+/// The state of the run.
 #[utoipa::path(get, path = "/status", responses((status = 200, description = "Its numbers.", body = Standing)))]
 pub(super) async fn status(State(asked): State<Arc<Asked>>) -> Result<Json<Standing>, Failure> {
     let held = Arc::clone(&asked);
-    // Hot blocks are behind a lock of the workers.
+    // Hot blocks are behind a lock that the workers take.
     let (standing, two) = asked.read(move || standing(&held)).await?;
     asked.look_for_commons(&two);
     Ok(Json(standing))
 }
 
-/// Where it stands, and of which two documents it is to be found what they have in common.
+/// The state of the run, and the document pairs of hot blocks whose common passage is needed.
 fn standing(asked: &Asked) -> (Standing, BTreeSet<(DocId, DocId)>) {
     let subject = &asked.subject;
     let (counts, status) = (subject.metrics.counts(), &subject.status);
@@ -214,7 +213,7 @@ fn standing(asked: &Asked) -> (Standing, BTreeSet<(DocId, DocId)>) {
     (standing, two)
 }
 
-/// What the pipeline is: its rules in words, its threshold, the curve of its blocking.
+/// The pipeline: its rules in words, its threshold, the curve of its blocking.
 #[utoipa::path(get, path = "/pipeline", responses((status = 200, body = serde_json::Value,
     description = "`name`, `threshold`, `measure`, `text`, `sketch`, `blocking`, `filter`, `scheme`, `of_blocks`, `of_components`, `curve` ([s, P(candidate)] \
     for s from 0 to 1), `retention`.")))]
@@ -226,7 +225,7 @@ pub(super) async fn pipeline(State(asked): State<Arc<Asked>>) -> Json<serde_json
     Json(told)
 }
 
-/// How the numbers went over time; counts are absolute.
+/// Values over time; counts are absolute.
 #[utoipa::path(get, path = "/history", responses((status = 200, description = "The samples.", body = History)))]
 pub(super) async fn history(State(asked): State<Arc<Asked>>) -> Json<History> {
     let (samples, coarse) = asked.samples.lock().all();
@@ -234,7 +233,7 @@ pub(super) async fn history(State(asked): State<Arc<Asked>>) -> Json<History> {
 }
 
 impl Asked {
-    /// Takes a sample of the numbers as they are.
+    /// Records a sample of the current values.
     pub(in crate::monitor) fn sample(&self) {
         let (counts, status) = (self.subject.metrics.counts(), &self.subject.status);
         let sample = Sample {

@@ -1,4 +1,4 @@
-//! What commits made durable, on its way to the thread of the view.
+//! The queue of changes from the committer to the view's thread.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,20 +10,21 @@ use super::View;
 use crate::pair::Delta;
 use crate::time::Epoch;
 
-/// What the view is told.
+/// A change of the output, for the view.
 #[derive(Debug)]
 pub(super) enum News {
-    /// The output stands at this epoch before the run.
+    /// Before the run, the output ends with this epoch.
     Stands { epoch: Epoch },
-    /// The output holds these already, with others that are told in the same way.
+    /// Deltas that the output already holds; several of these may follow each other.
     Restored(Vec<Delta>),
-    /// This epoch has become durable.
+    /// An epoch that is now durable.
     Committed { epoch: Epoch, deltas: Vec<Delta> },
-    /// The run is live: all that the output held has been handed over, and no epoch up to this one follows.
+    /// The run is live: all deltas that the output held have been sent. Later epochs are greater than this
+    /// one.
     Live { epoch: Epoch },
 }
 
-/// A queue that holds up whoever fills it too fast.
+/// A queue bounded by the number of deltas in it; a sender waits while it is full.
 #[derive(Debug)]
 pub(super) struct Feed {
     queue: Mutex<Queue>,
@@ -34,7 +35,7 @@ pub(super) struct Feed {
 #[derive(Debug, Default)]
 struct Queue {
     waiting: VecDeque<News>,
-    /// In those that wait, and in the one that is being taken in.
+    /// Deltas in the queue and in the change that is being processed.
     deltas: usize,
     taking: usize,
     is_taking: bool,
@@ -45,9 +46,9 @@ struct Queue {
 enum End {
     #[default]
     No,
-    /// What waits is still taken in.
+    /// No change is added; those in the queue are still processed.
     Ended,
-    /// It is not, nor is what comes.
+    /// The view has failed: all changes are discarded.
     GivenUp,
 }
 
@@ -68,7 +69,7 @@ impl Feed {
         }
     }
 
-    /// The next news; none after the end.
+    /// Waits for the next change; `None` after the end.
     pub(super) fn next(&self) -> Option<News> {
         let nothing = |queue: &mut Queue| queue.waiting.is_empty() && queue.end == End::No;
         let mut queue = self.queue.lock();
@@ -79,7 +80,7 @@ impl Feed {
         Some(news)
     }
 
-    /// What came last has been taken in.
+    /// The last change returned by [`Feed::next`] has been processed.
     pub(super) fn done(&self) {
         let mut queue = self.queue.lock();
         queue.deltas -= std::mem::take(&mut queue.taking);
@@ -119,7 +120,7 @@ impl News {
     }
 }
 
-/// Tells a view of commits; for the committer. No call waits for a reader.
+/// Sends the committer's changes to a view. No call waits for a reader.
 #[derive(Debug)]
 pub struct Feeder(Arc<View>);
 
@@ -128,24 +129,24 @@ impl Feeder {
         Self(view)
     }
 
-    /// The output stands at this epoch.
+    /// Before the run, the output ends with this epoch.
     pub fn stands(&self, epoch: Epoch) {
         self.0.feed.tell(News::Stands { epoch });
     }
 
-    /// The output holds these deltas already.
+    /// The output already holds these deltas.
     pub fn restored(&self, deltas: &[Delta]) {
         if !deltas.is_empty() {
             self.0.feed.tell(News::Restored(deltas.to_vec()));
         }
     }
 
-    /// The output holds what has been handed over and no more, up to this epoch; what follows is news.
+    /// The run is live: the output holds the deltas sent so far and no more, up to this epoch.
     pub fn live(&self, epoch: Epoch) {
         self.0.feed.tell(News::Live { epoch });
     }
 
-    /// An epoch with these deltas has become durable.
+    /// An epoch with these deltas is durable.
     pub fn committed(&self, epoch: Epoch, deltas: Vec<Delta>) {
         self.0.feed.tell(News::Committed { epoch, deltas });
     }

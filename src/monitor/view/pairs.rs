@@ -1,9 +1,9 @@
-//! The pairs that are there, by their documents.
+//! The pairs in memory, ordered by their documents.
 //!
-//! Each pair stands in two trees, as (a, b) with what is known of it and as (b, a): so the pairs of a
-//! document are two ranges, in the order in which they are told. Memory: 180 bytes a pair that come in any
-//! order, 235 that come in order (nodes of the trees are then half full; measured, November 2026); ids of
-//! more than 22 bytes are shared with the deltas that brought them. A document without pairs takes nothing.
+//! Two trees: (a, b) with the pair's data, and (b, a). So the pairs of a document are two ranges, in the
+//! order of a page. A pair takes 180 bytes if pairs are inserted in random order, 235 if in ascending order,
+//! where tree nodes stay half full (measured, November 2026). Ids of more than 22 bytes are shared with the
+//! deltas that inserted them. A document without pairs takes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -13,23 +13,23 @@ use crate::doc::DocId;
 use crate::pair::{Cause, Delta, Similarity};
 use crate::time::Epoch;
 
-/// What is known of a pair.
+/// The data of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Held {
     pub(crate) similarity: Similarity,
-    /// The epoch that brought it with this similarity.
+    /// The epoch that added it with this similarity.
     pub(crate) since: Epoch,
-    /// What did.
+    /// The cause of that delta.
     pub(crate) cause: Cause,
 }
 
-/// Two ids, `.0 < .1` in the first tree and the other way round in the second.
+/// Two ids: `.0 < .1` in the first tree, `.0 > .1` in the second.
 type Key = (DocId, DocId);
 
-/// Ranges of similarities that are counted, of 0.01 each; the last one includes 1.
+/// Ranges of similarity that are counted, of width 0.01 each; the last one includes 1.
 pub(crate) const RANGES: usize = 100;
 
-/// Pairs that a page may pass over, for each that it may hold.
+/// Pairs that a page may skip for each pair that it may hold.
 const LOOKED_AT: usize = 100;
 
 /// See the [module](self).
@@ -46,25 +46,25 @@ impl Default for Pairs {
     }
 }
 
-/// Which pairs a page is to hold.
+/// What a page of pairs should contain.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
-    /// Only those of this document.
+    /// Only pairs of this document.
     pub(crate) document: Option<DocId>,
-    /// The least and the greatest similarity, both inclusive.
+    /// Minimum and maximum similarity, both inclusive.
     pub(crate) min: f64,
     pub(crate) max: f64,
-    /// Only those after this one.
+    /// Only pairs after this one.
     pub(crate) after: Option<(DocId, DocId)>,
-    /// Most of them.
+    /// Maximum number of pairs.
     pub(crate) limit: usize,
 }
 
-/// Some of the pairs, and behind which one they go on, if they do.
+/// Some pairs, and the one after which the next page begins; `None` on the last page.
 pub(crate) type Page = (Vec<Told>, Option<(DocId, DocId)>);
 
 impl Pairs {
-    /// A pair comes, or goes.
+    /// Adds or removes a pair.
     pub(crate) fn apply(&mut self, delta: &Delta, epoch: Epoch) {
         let (lo, hi) = (delta.pair.pair.lo(), delta.pair.pair.hi());
         let key = (lo.clone(), hi.clone());
@@ -87,7 +87,7 @@ impl Pairs {
         self.held.len()
     }
 
-    /// How many have a similarity in each range.
+    /// The number of pairs in each range of similarity.
     pub(crate) fn by_similarity(&self) -> [u64; RANGES] {
         self.by_similarity
     }
@@ -97,8 +97,8 @@ impl Pairs {
         self.held.get(&key).copied()
     }
 
-    /// Some of the wanted ones, by (a, b). It looks at a bounded number: a page may hold fewer than wanted,
-    /// or none, and still go on.
+    /// The next page of wanted pairs, by (a, b). It examines a bounded number of pairs, so a page may hold
+    /// fewer than its limit, or none, and not be the last one.
     pub(crate) fn page(&self, wanted: &Wanted) -> Page {
         let mut found = Vec::new();
         let mut passed = None;
@@ -125,7 +125,7 @@ impl Pairs {
             );
         };
         let of_it = move |key: &&Key| key.0 == *document;
-        // Where it is the greater one: from behind the other one of the last page, or all of them.
+        // Pairs where `document` is the greater id, from the last page's other id on.
         let first = after.map_or_else(
             || Bound::Included(least(document)),
             |(a, _)| Bound::Excluded((document.clone(), a.clone())),
@@ -141,17 +141,17 @@ impl Pairs {
         let lesser = self.held.range((second, Bound::Unbounded));
         let lesser =
             lesser.take_while(move |(key, _)| key.0 == *document).map(move |(key, held)| told(key, held));
-        // A cursor of another document's page would begin anywhere; it still ends.
+        // A cursor from a page of another document begins at an arbitrary pair; paging still ends.
         Box::new(greater.filter(move |_| !is_behind).chain(lesser))
     }
 }
 
-/// Before all pairs that begin with the document, or the first of them: no id is less.
+/// The least possible key with this document: no id is less than "\0".
 fn least(document: &DocId) -> Key {
     (document.clone(), DocId::new("\0").expect("one byte is an id"))
 }
 
-/// Where a similarity is counted.
+/// The range in which a similarity is counted.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,13 +1,13 @@
-//! Server-sent events, as bytes.
+//! Server-sent events as bytes.
 //!
 //! | event | data |
 //! |---|---|
-//! | `epoch` | deltas of an epoch, and how many more of it follow in further events; the last one has the id |
-//! | `snapshot` | some of all pairs; the first of them makes what was known void, the last one has the id |
-//! | `dropped` | how many epochs and deltas are left out |
+//! | `epoch` | deltas of an epoch, and how many more of it follow in further events; only the last event has an id |
+//! | `snapshot` | some of all pairs; the first one replaces everything received before, the last one has an id |
+//! | `dropped` | the number of epochs and deltas that are left out |
 //! | `bye` | the run ends |
 //!
-//! No line feed can come from an id: JSON writes control characters as escapes.
+//! An id cannot contain a line feed: JSON escapes control characters.
 
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ use crate::doc::DocId;
 use crate::pair::Delta;
 use crate::time::Epoch;
 
-/// Said now and then, so that both sides see that the other is there.
+/// A comment sent regularly, so that both sides notice a broken connection.
 pub(crate) const HEARTBEAT: &[u8] = b": here\n\n";
 
 #[derive(Serialize)]
@@ -61,20 +61,21 @@ struct DroppedData {
     deltas: u64,
 }
 
-/// Some deltas of an epoch, of which `more` follow. With an id if none do.
+/// Some deltas of an epoch, with an id if `more`, the number that still follow, is 0.
 pub(crate) fn epoch(run: &str, epoch: Epoch, at: f64, deltas: &[Delta], more: usize) -> Vec<u8> {
     let data = EpochData { epoch, at: Some(at), deltas: deltas.iter().map(DeltaData::of).collect(), more };
     event((more == 0).then_some((run, epoch)), "epoch", &data)
 }
 
-/// Deltas of pairs that were told in a snapshot which goes on: nothing from which a reader could go on later.
+/// Deltas of pairs that an unfinished snapshot already contains. Has no id, since a reader cannot resume
+/// there.
 pub(crate) fn within<'d>(epoch: Epoch, deltas: impl Iterator<Item = &'d Delta>) -> Vec<u8> {
     let data = EpochData { epoch, at: None, deltas: deltas.map(DeltaData::of).collect(), more: 0 };
     event(None, "epoch", &data)
 }
 
-/// Some of all pairs. `ends_at` is the epoch from which deltas follow, if these are the last ones and it is
-/// whole.
+/// Some of all pairs. `ends_at` is given with the last ones, if the snapshot is of the end of an epoch: the
+/// epoch after which the deltas follow.
 pub(crate) fn snapshot(
     run: &str,
     epoch: Epoch,
@@ -93,7 +94,7 @@ pub(crate) fn snapshot(
     event(ends_at.map(|end| (run, end)), "snapshot", &data)
 }
 
-/// So much is left out.
+/// The numbers of epochs and deltas left out.
 pub(crate) fn dropped(epochs: u64, deltas: u64) -> Vec<u8> {
     event(None, "dropped", &DroppedData { epochs, deltas })
 }
@@ -127,7 +128,7 @@ fn event(id: Option<(&str, Epoch)>, kind: &str, data: &impl Serialize) -> Vec<u8
     out
 }
 
-/// The run and the epoch that an id names.
+/// Splits an event id into run and epoch.
 pub(crate) fn place(id: &str) -> Option<(&str, Epoch)> {
     let (run, epoch) = id.rsplit_once('-')?;
     Some((run, epoch.parse().ok()?))

@@ -1,4 +1,4 @@
-//! The last deltas, piece by piece, with the frames that readers are sent.
+//! The last deltas in pieces, with their rendered frames.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,33 +12,33 @@ use crate::time::Epoch;
 #[derive(Debug)]
 pub(crate) struct Piece {
     pub(crate) epoch: Epoch,
-    /// Whether none of its epoch follow.
+    /// Whether it is the last piece of its epoch.
     pub(crate) is_last: bool,
     pub(crate) deltas: Vec<Delta>,
-    /// What readers are sent: rendered once, shared by all.
+    /// The rendered event, shared by all readers.
     pub(crate) frame: Bytes,
 }
 
 impl Piece {
-    /// About how much memory it takes; ids that are not inside are shared with the pairs.
+    /// Approximate memory of the piece; long ids, which are shared with the pairs, are not counted.
     fn bytes(&self) -> usize {
         size_of::<Self>() + self.frame.len() + self.deltas.len() * size_of::<Delta>()
     }
 }
 
-/// A place between two pieces, by what stands before it.
+/// A position between two pieces: what precedes it, counted from the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Pieces.
+    /// Number of pieces.
     pub(crate) piece: u64,
-    /// Epochs that end there or before.
+    /// Number of complete epochs.
     pub(crate) epochs: u64,
-    /// Deltas.
+    /// Number of deltas.
     pub(crate) deltas: u64,
 }
 
 impl Place {
-    /// The place behind a piece.
+    /// The position after a piece.
     pub(crate) fn behind(self, piece: &Piece) -> Self {
         Self {
             piece: self.piece + 1,
@@ -47,13 +47,13 @@ impl Place {
         }
     }
 
-    /// Epochs and deltas from here to a later place.
+    /// Epochs and deltas between this position and a later one.
     pub(crate) fn until(self, later: Self) -> (u64, u64) {
         (later.epochs.saturating_sub(self.epochs), later.deltas.saturating_sub(self.deltas))
     }
 }
 
-/// The last pieces, so many as fit; at least the very last one.
+/// The last pieces that fit into a number of bytes; at least one.
 #[derive(Debug, Default)]
 pub(crate) struct Ring {
     pieces: VecDeque<Arc<Piece>>,
@@ -80,18 +80,18 @@ impl Ring {
         }
     }
 
-    /// Before the first piece that is held.
+    /// The position before the first piece held.
     pub(crate) fn begin(&self) -> Place {
         self.begin
     }
 
-    /// Behind the last one.
+    /// The position after the last piece.
     pub(crate) fn end(&self) -> Place {
         self.end
     }
 
-    /// The place behind an epoch. None if that, or something after it, is not held any more, or if there is
-    /// no such epoch.
+    /// The position after an epoch. `None` if there is no such epoch, or if it or a later piece is no longer
+    /// held.
     pub(crate) fn after(&self, epoch: Epoch) -> Option<Place> {
         let at = self.pieces.partition_point(|piece| piece.epoch <= epoch);
         let ends_there = at
@@ -100,8 +100,8 @@ impl Ring {
         ends_there.then(|| self.pieces.iter().take(at).fold(self.begin, |place, piece| place.behind(piece)))
     }
 
-    /// Pieces from a place on, until they have about so many bytes of frames. None if the first of them is
-    /// gone.
+    /// Pieces from a position on, of about `bytes` bytes of frames. `None` if the first of them is no longer
+    /// held.
     pub(crate) fn since(&self, from: Place, bytes: usize) -> Option<Vec<Arc<Piece>>> {
         let skip = usize::try_from(from.piece.checked_sub(self.begin.piece)?).ok()?;
         let mut taken = 0;

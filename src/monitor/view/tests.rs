@@ -1,4 +1,4 @@
-//! Pages of pairs against a plain list; pages while epochs are taken in.
+//! Pages of pairs compared with a plain list; pages read while epochs are applied.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn delta(a: &str, b: &str, similarity: f64, diff: isize) -> Delta {
     Delta { pair: DocPair { pair, similarity, evidence: Evidence::default() }, diff, cause: Cause::Insert }
 }
 
-/// Among them the least id that there is, and one that is another one's beginning.
+/// They include the least possible id, and an id that is a prefix of another.
 const IDS: [&str; 6] = ["\0", "\0\0", "a", "a\0", "b", "文"];
 
 proptest! {
@@ -37,7 +37,7 @@ proptest! {
             if x == y {
                 continue;
             }
-            // What comes twice goes instead.
+            // A pair that is drawn twice is removed again.
             match plain.remove(&key) {
                 Some(was) => pairs.apply(&delta(key.0, key.1, was, -1), 2),
                 None => {
@@ -86,7 +86,7 @@ fn similarities_are_counted_by_hundredths() {
     assert_eq!((counts[0], counts[1], counts[99]), (2, 1, 2));
 }
 
-/// A page that finds nothing for long says where it goes on.
+/// A page that skips many pairs ends with a cursor.
 #[test]
 fn a_page_looks_at_a_bounded_number_of_pairs() {
     let mut pairs = Pairs::default();
@@ -105,7 +105,7 @@ fn a_page_looks_at_a_bounded_number_of_pairs() {
     assert_eq!(pages, 5);
 }
 
-/// Pages are asked for while large epochs are taken in, piece by piece.
+/// Pages are read while large epochs are applied in pieces.
 #[test]
 fn a_page_is_of_the_end_of_an_epoch() {
     const EPOCHS: u64 = 10;
