@@ -1,4 +1,4 @@
-//! More than a run sends: 10,000 deltas a second.
+//! More deltas than a run sends: 10,000 per second.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::devtools::Browser;
 use crate::stand_in::{self, StandIn};
 
-/// How many deltas are sent each tenth of a second, and for how many tenths of a second the page is watched.
+/// Deltas sent in each tenth of a second; and the number of tenths for which the page is watched.
 const AN_EPOCH: u64 = 1000;
 const EPOCHS: u64 = 50;
 
@@ -45,7 +45,7 @@ fn ten_thousand_deltas_a_second_do_not_freeze_the_page() {
         watched["frames"],
         watched["worst"].as_f64().unwrap()
     );
-    // The newest is on top, in a list that is no longer than what can be seen, over a ring of bounded length.
+    // The newest delta is on top, the list holds only visible rows, and the ring has a bounded length.
     let newest = "document.querySelector('#delta-list').innerText.includes(`example.org/${stream.rows.at(-1).epoch}/`)";
     browser.wait(newest);
     let rows = browser.value("document.querySelectorAll('.delta').length").as_u64().unwrap();
@@ -53,7 +53,7 @@ fn ten_thousand_deltas_a_second_do_not_freeze_the_page() {
     let kept = browser.value("stream.rows.length").as_u64().unwrap();
     assert!((10_000..=12_500).contains(&kept), "{kept} deltas are kept");
 
-    // It answers: a filter filters, a pause holds what is seen while more comes.
+    // The page reacts: a filter works, and a pause keeps the visible rows while more deltas arrive.
     browser.value("(() => { const box = document.querySelector('[aria-label=Sign]'); box.value = '-1'; box.dispatchEvent(new Event('change')); })()");
     browser.wait("document.querySelector('.delta.minus:not([hidden])') && !document.querySelector('.delta.plus:not([hidden])')");
     browser.click(".filters button");
@@ -66,7 +66,7 @@ fn ten_thousand_deltas_a_second_do_not_freeze_the_page() {
     assert_eq!(browser.value(held), before, "what is held moves");
     browser.wait("/new ones? above/.test(document.querySelector('.head .end').innerText)");
 
-    // Nobody looks: the connection is closed. Somebody looks again: it goes on where it was.
+    // A hidden tab closes its connection; a visible one resumes where it was.
     browser.value("(() => { Object.defineProperty(document, 'hidden', { value: true, configurable: true }); document.dispatchEvent(new Event('visibilitychange')); })()");
     assert_eq!(browser.value("stream.source === null && stream.state"), "hidden");
     browser.value(

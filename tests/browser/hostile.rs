@@ -1,4 +1,4 @@
-//! Ids and texts that would be something else than text if they could.
+//! Ids and texts that are markup or control characters.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::devtools::Browser;
 use crate::run::{Run, upsert, words};
 
-/// The ids, and what of them is shown.
+/// The ids, with the text that the page shows for each.
 fn ids() -> Vec<(String, String)> {
     let same = |id: &str| (id.to_owned(), id.to_owned());
     vec![
@@ -31,7 +31,7 @@ fn ids_and_texts_are_text() {
     let text = |nth: usize| {
         format!("<b onclick=pwned=4>bold</b> \u{0}\u{202e} مرحبا 近似 {}", words(nth as u64 / 2, 60))
     };
-    // Each two in a row are similar.
+    // Each two consecutive documents are similar.
     let lines: Vec<String> = ids().iter().enumerate().map(|(nth, (id, _))| upsert(id, &text(nth))).collect();
     fs::write(folder.path().join("feed.jsonl"), lines.join("\n") + "\n").unwrap();
     let run = Run::start(folder.path(), 0);
@@ -61,7 +61,7 @@ fn ids_and_texts_are_text() {
     }
     views.push(browser.value("location.hash").as_str().unwrap().to_owned());
 
-    // Nothing of it has become an element, has run, or makes a page wider than its screen.
+    // None of it became an element or ran, and none makes a page wider than the screen.
     for (width, scheme) in [(400, "dark"), (1600, "light")] {
         browser.call(
             "Emulation.setDeviceMetricsOverride",

@@ -1,14 +1,14 @@
-//! A run, and somebody who looks.
+//! The page of a run that is killed and restarted.
 
 use std::fs;
 
 use crate::devtools::Browser;
 use crate::run::{Run, upsert, words};
 
-/// What a browser says while a run is away.
+/// The browser's error while the run is down.
 const AWAY: &str = "net::ERR_";
 
-/// Twenty documents of which two are similar: the same four paragraphs in another order, and one more.
+/// Twenty documents, two of them similar: the same four paragraphs in a different order, and one more.
 fn feed() -> String {
     let paragraphs = [1, 2, 3, 4].map(|seed| words(seed, 40));
     let first = paragraphs.join("\n\n");
@@ -28,14 +28,14 @@ fn a_run_is_watched_and_comes_back() {
     let mut run = Run::start(folder.path(), 0);
     let origin = run.origin();
 
-    // It loads, and has the figures of the run.
+    // The page loads and shows the values of the run.
     browser.open(&origin);
     browser.wait("document.querySelector('#live').dataset.state === 'live'");
     browser.wait("run.status.documents === 20 && document.querySelector('.tile .value').innerText === '20'");
     browser.wait("document.querySelector('footer').innerText.includes(run.status.run)");
     browser.wait("document.querySelectorAll('.stage').length === 8 && stream.state === 'live'");
 
-    // A delta is shown when it is committed.
+    // A delta appears when it is committed.
     let came = upsert("came later", &words(10, 60));
     run.say(&came);
     let late = browser.wait(
@@ -48,7 +48,7 @@ fn a_run_is_watched_and_comes_back() {
     assert!(row.contains("new") && row.contains("alone 10"), "{row}");
     browser.wait("run.status.documents === 21");
 
-    // From a document to its pair, with what both have in common marked.
+    // From a document to its pair, with the common passages marked.
     browser.go("#/document/left");
     browser.wait("document.querySelector('.typed')?.innerText.includes('w4x39')");
     browser.wait("/\\d+ of 18 blocks, decided after \\d+ of 448 components|the same sketch/.test(document.querySelector('.pair-line .why').innerText)");
@@ -78,7 +78,7 @@ fn a_run_is_watched_and_comes_back() {
     assert_eq!(chosen.as_array().unwrap().len(), 2, "a passage and its partner: {chosen}");
     assert_eq!(chosen[0], chosen[1]);
 
-    // What came by standard input cannot be read again, and the page says so.
+    // Texts from standard input cannot be read again; the page says so.
     browser.go("#/document/came%20later");
     browser.wait("document.querySelector('.gone') && document.querySelectorAll('.pair-line').length === 1");
 
@@ -98,7 +98,7 @@ fn a_run_is_watched_and_comes_back() {
     browser.click("#similar-ask");
     browser.wait("document.querySelectorAll('.answer-line').length === 2 && document.querySelector('.answer-line').innerText.includes('the same sketch')");
 
-    // The others: they have what they are for.
+    // The other views have their contents.
     browser.go("#/clusters?order=recent");
     browser.wait("document.querySelectorAll('.cluster-line').length === 2");
     browser.click(".cluster-line");
@@ -110,15 +110,14 @@ fn a_run_is_watched_and_comes_back() {
     browser.go("#/pipeline");
     browser.wait("document.querySelectorAll('.curve rect').length > 0 && document.querySelector('.curve .promise').getAttribute('d').length > 500");
 
-    // The run ends as in a crash, and starts again: the page says the one, shows the other, and loses nothing
-    // that it had.
+    // The run is killed and restarted: the page reports both and keeps what it had.
     browser.go("#/deltas");
     browser.wait("document.querySelectorAll('.delta').length > 0");
     let port = run.port();
     run.kill();
     browser.wait("document.querySelector('#live').dataset.state === 'lost' && document.querySelector('#alarm').innerText.includes('has not answered')");
     let mut again = Run::start(folder.path(), port);
-    // Standard input is what it was.
+    // Standard input is a new one, with the same events.
     again.say(&came);
     browser.wait("document.querySelector('#live').dataset.state === 'live' && document.querySelector('#alarm').innerText === ''");
     browser.wait("stream.state === 'live' && run.status.documents === 21");

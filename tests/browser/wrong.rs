@@ -1,4 +1,4 @@
-//! What is wrong is said, loudly, with what to do.
+//! Problems are shown prominently, with what to do.
 
 use std::sync::{Arc, Mutex};
 
@@ -46,7 +46,7 @@ fn what_is_wrong_is_said() {
         "document.title.startsWith('(!)') && document.querySelector('#live').dataset.state === 'failed'",
     );
 
-    // Counts that fall back, as those of a run that began anew, make no negative rate.
+    // Counts that decrease after a restart give no negative rate.
     set(|status| *status = stand_in::status());
     set(|status| {
         status["run"] = json!("another");
@@ -56,14 +56,14 @@ fn what_is_wrong_is_said() {
     browser.wait("run.restarts.length === 1 && document.querySelector('#alarm').innerText === ''");
     assert_eq!(browser.value("[...document.querySelectorAll('main .value, main b')].filter((one) => /[-−]\\d/.test(one.innerText)).length"), 0);
 
-    // A text that is gone.
+    // A text that is no longer available.
     browser.go("#/document/gone");
     browser.wait("document.querySelector('.gone')?.innerText.includes('does not have this text any more. partition 0 begins at offset 4120.')");
     browser.click(".pair-line");
     browser.wait("document.querySelectorAll('.gone').length === 2");
     browser.wait("document.querySelector('main').innerText.includes('13 of 18 blocks, decided after 128 of 448 components, 0.94\\u00a0±\\u00a00.01; since epoch 5')");
 
-    // Keys: / goes to the box for ids, Enter opens one, Escape leaves it.
+    // Keys: / focuses the box for ids, Enter opens one, Escape leaves it.
     let press = |pressed: &mut Browser, key: &str, text: &str| {
         pressed.call(
             "Input.dispatchKeyEvent",

@@ -1,4 +1,4 @@
-//! Who is answered.
+//! Access control: which requests are answered.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::run::Place;
 
 const TOKEN: &str = "0123456789abcdef-token";
 
-/// Every path, with something where a name is.
+/// Every path, with a value in place of each parameter.
 const PATHS: [&str; 20] = [
     "/",
     "/ready",
@@ -47,7 +47,7 @@ fn guarded() -> Monitor {
     Monitor::start(&entry, subject, Limits::DEFAULT).unwrap()
 }
 
-/// A request with further lines in its head, to the monitor by its address on the loopback.
+/// A request with additional header lines, to the monitor at its loopback address.
 fn request(monitor: &Monitor, line: &str, head: &str, body: &str) -> Answer {
     let address = (std::net::Ipv4Addr::LOCALHOST, monitor.address().port()).into();
     let length = body.len();
@@ -92,7 +92,7 @@ fn who_logs_in_has_a_cookie_that_opens_all() {
     assert!(well.head.contains("; samesite=strict; httponly; path=/"), "{well:?}");
     let status = request(&monitor, "GET /status", &format!("cookie: {cookie}\r\n"), "");
     assert_eq!(status.code, 200, "{status:?}");
-    // Guesses are answered slower than they can be made.
+    // Login attempts are limited to a rate below that of guesses.
     let codes: Vec<u16> = (0..40).map(|_| login("token=x").code).collect();
     assert!(codes.contains(&503), "{codes:?}");
 }
@@ -156,7 +156,7 @@ fn secrets_are_not_shown() {
          [monitor]\nlisten = \"127.0.0.1:0\"\ntoken = \"{TOKEN}\"\n[processes]\nsecret = \"${{NOBODY:-hush}}\"\n"
     );
     place.write("run.toml", &config.replace("\"feed.jsonl\"", "\"pipe\""));
-    // A pipe that nobody writes to holds the run.
+    // A pipe without a writer blocks the run.
     std::process::Command::new("mkfifo").arg(place.path("pipe")).status().unwrap();
     let process = place.start("run -c run.toml");
     let request = format!(

@@ -1,10 +1,10 @@
 //! The monitor as its clients see it, over real sockets.
 //!
-//! Bug classes: text that a scraper refuses; a metric that the docs do not have; a client that stalls, in any
-//! phase of a request, and holds a connection for ever; so many clients that nobody is answered any more; an
-//! end that a client holds up.
+//! Bug classes: text that a scraper refuses; a metric that the documentation lacks; a client that stalls in
+//! any phase of a request and keeps its connection; so many clients that further ones are not answered; an
+//! end of the run that a client delays.
 //!
-//! Nothing here is timed: that something ends is waited for, with a bound that only a defect reaches.
+//! No test asserts a duration. Tests wait for events, with a bound that only a defect reaches.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test panics where it fails, and tells")]
 
@@ -30,10 +30,10 @@ use dupflow::metrics::Metrics;
 use dupflow::monitor::{Entry, Limits, Monitor, Status, Subject};
 use dupflow::time::Clock;
 
-/// Loopback, any port.
+/// Loopback, any free port.
 const HERE: &str = "127.0.0.1:0";
 
-/// A clock that stands at so many milliseconds.
+/// A clock that shows a set number of milliseconds.
 #[derive(Default)]
 struct StandingClock(AtomicU64);
 
@@ -47,7 +47,7 @@ impl Clock for StandingClock {
     }
 }
 
-/// A monitor, and what it tells of.
+/// A monitor and the run that it shows.
 struct Watched {
     metrics: Arc<Metrics>,
     status: Arc<Status>,

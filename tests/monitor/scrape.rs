@@ -1,4 +1,4 @@
-//! What is answered.
+//! Metrics, health and readiness.
 
 use std::collections::BTreeMap;
 use std::fs;

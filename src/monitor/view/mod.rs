@@ -2,7 +2,7 @@
 //! deltas.
 //!
 //! ```text
-//!  committer ── tell ──▶ News ── thread "view" ──▶ Pairs, Ring ◀── page, since, walk ── readers
+//!  committer ── send ──▶ News ── thread "view" ──▶ Pairs, Ring ◀── page, since, walk ── readers
 //!                                                  History    ◀── clusters ──
 //! ```
 //!

@@ -4,7 +4,7 @@
 //!
 //! 1. Of the deltas applied since the last step, it returns those of pairs at or before the cursor.
 //! 2. It then returns the next pairs after the cursor as they are now, and moves the cursor after them; after
-//!   the last pair, to the end.
+//!    the last pair, to the end.
 //!
 //! **Invariant: after a step the reader holds the present pairs at or before the cursor.** Before the first
 //! step both sets are empty. Let the invariant hold for the state S at the end of a step, and let S' be the
