@@ -1,24 +1,23 @@
-//! The laboratory: studies that measure what the program promises, with tables and plots. Nothing of it is
-//! used by a run.
+//! The laboratory: studies that measure the program's promises, with tables and plots. No run of the program
+//! uses it.
 //!
-//! A [`Study`] measures one thing and yields [`Findings`]: [`Table`]s and [`Plot`]s. How they are written
-//! (text, Markdown, CSV, SVG, one HTML page) is decided once for all of them, in [`table`], [`plot`] and
-//! [`folder`].
-//!
+//! A [`Study`] measures one thing and returns [`Findings`]: [`Table`]s and [`Plot`]s. [`table`], [`plot`] and
+//! [`folder`] write them as text, Markdown, CSV, SVG and one HTML page.
 //! | study | measures |
 //! |---|---|
 //! | [`filter`] | the staged filter on simulated pairs: components read, wrong decisions |
 //! | [`estimators`] | mean square error of every sketch's estimate against theory |
 //! | [`speed`] | sketching time per feature |
-//! | [`search`] | searches by Hamming distance, with static indexes of a whole corpus: what is read, what it takes, nothing missed |
-//! | [`paper`] | every table, figure and example of the five sources, printed beside measured |
-//! | [`scripts`] | scripts without spaces, beside a twin with spaces |
+//! | [`search`] | searches by Hamming distance in static indexes of a whole corpus: work, time, completeness |
+//! | [`paper`] | every table, figure and example of the five sources, printed and measured |
+//! | [`scripts`] | scripts without spaces, compared with a twin with spaces |
 //! | [`pipelines`] | precision, recall and cost of whole pipelines on a corpus with truth |
 //!
 //! A new study is a file here and an arm in `cli/evaluate.rs`.
 //!
-//! Invariants: whatever is random comes from [`Bench::seed`], and no count depends on the number of threads;
-//! only times differ from run to run. Ratios of times are between forms measured in turn, in one process.
+//! Invariants: all random numbers depend on [`Bench::seed`] only, and no count depends on the number of
+//! threads; only times differ between runs. Ratios of times compare forms that are measured alternately in
+//! one process.
 
 pub mod distribution;
 pub mod estimators;
@@ -46,33 +45,33 @@ use crate::time::Clock;
 pub use plot::Plot;
 pub use table::Table;
 
-/// One measurement of something.
+/// A measurement.
 pub trait Study {
-    /// Takes the measurement.
+    /// Measures.
     ///
     /// # Errors
-    /// What it cannot read, or what the program under measurement fails with.
+    /// If an input cannot be read, or the measured program fails.
     fn run(&self, bench: &Bench<'_>) -> Result<Findings, EvaluateError>;
 }
 
-/// What every study is given.
+/// The environment of a study.
 #[derive(Clone, Copy)]
 pub struct Bench<'c> {
-    /// Takes the times.
+    /// The clock that measures times.
     pub clock: &'c dyn Clock,
-    /// Threads to simulate with, 1 or more. Times are taken on one thread, but for those of whole pipelines.
+    /// Threads for simulations, 1 or more. Times are measured on one thread, except those of whole pipelines.
     pub threads: usize,
-    /// Where everything random comes from.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// Is told what is measured next.
+    /// Progress callback; receives the name of the next measurement.
     pub told: &'c (dyn Fn(&str) + Sync),
 }
 
 impl Bench<'_> {
-    /// How long each form of some work takes, in seconds, the parts of the work together.
+    /// The time of each form of some work, in seconds, summed over the parts of the work.
     ///
-    /// In every round each form has its turn at all parts; of each part the least time over the rounds
-    /// counts, so that what else a machine does shows little, if a part takes less than a millisecond or so.
+    /// In every round each form does all parts. For each part the minimum over the rounds counts: this hides
+    /// other load of the machine, if a part takes less than about a millisecond.
     fn times(&self, forms: usize, parts: usize, mut work: impl FnMut(usize, usize)) -> Vec<f64> {
         let mut least = vec![vec![f64::MAX; parts]; forms];
         for _ in 0..ROUNDS {
@@ -100,28 +99,28 @@ impl std::fmt::Debug for Bench<'_> {
     }
 }
 
-/// What a study found.
+/// The results of a study.
 #[derive(Clone, Debug)]
 pub struct Findings {
-    /// Its file name, without the ending.
+    /// The file name, without extension.
     pub name: String,
-    /// The study, as a heading.
+    /// The title of the study.
     pub title: String,
     /// What was measured and how, in sentences.
     pub about: String,
-    /// The numbers.
+    /// Tables of numbers.
     pub tables: Vec<Table>,
-    /// The numbers, to look at.
+    /// Plots of these numbers.
     pub plots: Vec<Plot>,
 }
 
-/// Why a study, or writing what it found, failed.
+/// Why a study failed, or why its findings cannot be written.
 #[derive(Debug, Error)]
 pub enum EvaluateError {
-    /// A design of a search that cannot be made.
+    /// A design of a search that cannot be built.
     #[error(transparent)]
     Design(#[from] DesignError),
-    /// A filter that cannot be made.
+    /// A filter that cannot be built.
     #[error(transparent)]
     Filter(#[from] FilterError),
     /// A pipeline that cannot be planned.
@@ -133,38 +132,38 @@ pub enum EvaluateError {
     /// A file that cannot be read or written.
     #[error("the file {path:?}")]
     File {
-        /// The file.
+        /// The path.
         path: std::path::PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// A line of a truth file that does not say what it should.
+    /// An invalid line of a truth file.
     #[error("{path:?}, line {line}: {expected}")]
     Truth {
-        /// The file.
+        /// The path.
         path: std::path::PathBuf,
-        /// From 1.
+        /// The line number, from 1.
         line: usize,
-        /// What should stand there.
+        /// The expected format.
         expected: &'static str,
     },
-    /// A corpus too large to compare all of it.
+    /// A corpus too large to compare all of its pairs.
     #[error(
         "{documents} documents have no truth beside them and are more than --brute-force-limit {limit}; name their pairs with \
          --truth or --labels, or raise the limit"
     )]
     TooLarge {
-        /// Documents alive at the end.
+        /// Number of live documents at the end.
         documents: usize,
         /// The limit.
         limit: usize,
     },
-    /// A pipeline that was run as a process of its own and failed.
+    /// A pipeline that ran as a separate process and failed.
     #[error("pipeline {pipeline:?} failed: {message}")]
     Pipeline {
         /// The name or path of the pipeline.
         pipeline: String,
-        /// What it said.
+        /// Its error message.
         message: String,
     },
     /// A plot that cannot be drawn.
@@ -172,13 +171,13 @@ pub enum EvaluateError {
     Plot {
         /// The name of the plot.
         name: String,
-        /// What the plotting library says.
+        /// The plotting library's message.
         message: String,
     },
 }
 
 impl EvaluateError {
-    /// For `map_err`: what happened to which file.
+    /// Adds the path to an I/O error, for `map_err`.
     fn file(path: &std::path::Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::File { path, source }

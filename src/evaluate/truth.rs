@@ -1,12 +1,12 @@
-//! Which documents are near-duplicates: read from a file, or computed by brute force.
+//! The near-duplicates of a corpus: read from a file, or computed by brute force.
 //!
-//! | form | a line, separated by tabs | known by |
+//! | form | a line, separated by tabs | recognized by |
 //! |---|---|---|
 //! | pairs | `id_a id_b J` | three fields |
-//! | deltas of a feed | `seq op id_a id_b J`, `op` one of `+` and `-`; what is left after the last line counts | five fields |
-//! | labels | `id label`; documents of one label are duplicates of each other | named as such |
+//! | deltas of a feed | `seq op id_a id_b J`, `op` is `+` or `-`; the truth is their sum | five fields |
+//! | labels | `id label`; documents of one label are duplicates of each other | chosen by the user |
 //!
-//! Files may be compressed. Labels say nothing about J: their pairs count as similar at every threshold.
+//! Files may be compressed. Labels give no J: their pairs count as similar at every threshold.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,37 +26,37 @@ use crate::text::{Featurizer, Idf, IdfTable, TextRules, Weigher, Weights};
 /// The near-duplicates of a corpus.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Truth {
-    /// Every pair with its similarity; 1 where only labels are known.
+    /// Every pair with its similarity; 1 if only labels are known.
     pub pairs: BTreeMap<Pair<DocId>, f64>,
     /// Whether similarities are known.
     pub graded: bool,
 }
 
-/// What a pipeline takes for the similarity of two texts, without sketches.
+/// The similarity of two texts that a pipeline estimates or computes, without sketches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OwnMeasure {
-    /// Texts to features.
+    /// How texts become features.
     pub rules: TextRules,
-    /// Features to a number.
+    /// How features become a similarity.
     pub by: By,
 }
 
 /// The similarity of two texts, from their features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// Jaccard's, of sets.
+    /// Jaccard similarity of sets.
     Sets,
-    /// q J, or its like, of so many sections.
+    /// q J or its variant, with a number of sections.
     Sections(usize, SectionMode),
-    /// By their weights; live ones are those of all documents that are alive at the end.
+    /// A measure of weights; live weights are those of all documents alive at the end.
     Weights(Measure),
 }
 
 impl OwnMeasure {
-    /// That of a pipeline.
+    /// The measure of a pipeline.
     pub fn of(scheme: &Scheme) -> Self {
         let by = match (scheme.sketch.kind, scheme.measure()) {
-            // Where features are compared, their sections are not.
+            // Pipelines that compare features do not use sections.
             (SketchKind::Sectional { sections, mode, .. }, _) if !scheme.exact => {
                 By::Sections(sections, mode)
             }
@@ -80,10 +80,10 @@ impl fmt::Display for OwnMeasure {
     }
 }
 
-/// The documents that the inputs leave.
+/// The documents alive at the end of the inputs.
 ///
 /// # Errors
-/// What cannot be read.
+/// If an input cannot be read.
 pub fn texts(inputs: Vec<Input>, rules: &TextRules) -> Result<BTreeMap<DocId, String>, EvaluateError> {
     let mut alive = BTreeMap::new();
     for_each_event(inputs, &rules.field_names(), &BadRecords::new(OnError::Count, None), |_, event| {
@@ -95,7 +95,7 @@ pub fn texts(inputs: Vec<Input>, rules: &TextRules) -> Result<BTreeMap<DocId, St
     Ok(alive)
 }
 
-/// A pair by the fields of a line.
+/// A pair from the fields of a line.
 fn pair(a: &str, b: &str) -> Option<Pair<DocId>> {
     Pair::new(DocId::new(a)?, DocId::new(b)?)
 }
@@ -104,7 +104,7 @@ impl Truth {
     /// Reads pairs or deltas.
     ///
     /// # Errors
-    /// A file that cannot be read, and the first line that is none.
+    /// If the file cannot be read, or at the first invalid line.
     pub fn pairs(path: &Path) -> Result<Self, EvaluateError> {
         const EXPECTED: &str =
             "expected \"id_a id_b similarity\" or \"seq op id_a id_b similarity\", separated by tabs";
@@ -129,7 +129,7 @@ impl Truth {
     /// Reads labels.
     ///
     /// # Errors
-    /// A file that cannot be read, and the first line that is none.
+    /// If the file cannot be read, or at the first invalid line.
     pub fn labels(path: &Path) -> Result<Self, EvaluateError> {
         let mut groups = BTreeMap::<String, Vec<DocId>>::new();
         for (id, label) in labels(path)? {
@@ -145,7 +145,7 @@ impl Truth {
         Ok(truth)
     }
 
-    /// Compares all documents: every pair of `floor` or more by the measure.
+    /// Compares all documents; returns every pair with a similarity of at least `floor`.
     pub fn brute_force(texts: &BTreeMap<DocId, String>, measure: &OwnMeasure, floor: f64) -> Self {
         let OwnMeasure { rules, by } = measure;
         let mut featurizer = Featurizer::new(rules.clone());
@@ -175,7 +175,7 @@ impl Truth {
         Self { pairs: pairs.into_iter().collect(), graded: true }
     }
 
-    /// The pairs that are similar at a threshold, inclusive.
+    /// The pairs whose similarity is at least the threshold.
     pub fn at(&self, threshold: f64) -> impl Iterator<Item = (&Pair<DocId>, f64)> {
         self.pairs.iter().map(|(pair, similarity)| (pair, *similarity)).filter(move |(_, s)| *s >= threshold)
     }
@@ -184,7 +184,7 @@ impl Truth {
 /// The label of each document.
 ///
 /// # Errors
-/// A file that cannot be read, and the first line that is none.
+/// If the file cannot be read, or at the first invalid line.
 pub fn labels(path: &Path) -> Result<BTreeMap<DocId, String>, EvaluateError> {
     let mut labels = BTreeMap::new();
     each_line(path, "expected \"id label\", separated by a tab", |fields| {
@@ -195,7 +195,7 @@ pub fn labels(path: &Path) -> Result<BTreeMap<DocId, String>, EvaluateError> {
     Ok(labels)
 }
 
-/// Hands the fields of every line to `each`, which says whether they are any.
+/// Passes the fields of every line to `each`, which returns whether they are valid.
 fn each_line(
     path: &Path,
     expected: &'static str,

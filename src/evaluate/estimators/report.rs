@@ -1,4 +1,4 @@
-//! What the estimates came to, as tables and plots.
+//! Tables and plots of the estimates.
 
 use super::subjects::{Group, SIMILARITIES, SIZES, SUBJECTS, Subject, UNIONS};
 use super::{Case, Measured};
@@ -115,7 +115,7 @@ pub(super) fn every_case(measured: &[Measured]) -> Table {
     table
 }
 
-/// Mean square error by K, measured beside theory.
+/// Mean square error by K, measured and theoretical.
 pub(super) fn by_size(measured: &[Measured]) -> Vec<Plot> {
     let jaccard = SIMILARITIES[2];
     let plot = |(group, name, what): (Group, &str, &str)| {

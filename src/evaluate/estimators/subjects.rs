@@ -1,16 +1,16 @@
-//! What is measured: one line for each sketch.
+//! The measured sketches: one line for each.
 
 use super::texts::Form;
 use crate::sketch::{SectionBase, SectionMode, SketchKind, SketchParams};
 
 /// K.
 pub(super) const SIZES: [usize; 3] = [64, 256, 1024];
-/// Features of both texts together.
+/// |A ∪ B|.
 pub(super) const UNIONS: [usize; 3] = [60, 300, 2000];
-/// J, each a whole number of features of every union.
+/// J; each is a whole number of features of every union.
 pub(super) const SIMILARITIES: [f64; 4] = [0.2, 0.5, 0.8, 0.95];
 
-/// Which plot a sketch is in.
+/// The plot that shows a sketch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
     /// Full-width sketches of sets.
@@ -22,7 +22,7 @@ pub(super) enum Group {
 }
 
 impl Group {
-    /// All, with what their plots are called.
+    /// All groups, with file name and title of their plots.
     pub(super) const ALL: [(Self, &'static str, &'static str); 3] = [
         (Self::Wide, "estimators_wide", "full width"),
         (Self::Bits, "estimators_bits", "few bits"),
@@ -30,14 +30,14 @@ impl Group {
     ];
 }
 
-/// A sketch, and what it is tried on.
+/// A sketch with the sizes and similarities at which it is measured.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Subject {
-    /// As it is called in tables.
+    /// The name in tables.
     pub(super) name: &'static str,
     kind: SketchKind,
     bits: usize,
-    /// Whether the first half of the components has twice the bits.
+    /// Whether the first half of the components has twice as many bits.
     half_wide: bool,
     /// K.
     pub(super) sizes: &'static [usize],
@@ -47,7 +47,7 @@ pub(super) struct Subject {
     pub(super) similarities: &'static [f64],
     /// The features of its texts.
     pub(super) form: Form,
-    /// Trials are divided by it.
+    /// Divisor of the number of trials.
     pub(super) slowness: usize,
     /// Its plot.
     pub(super) group: Group,
@@ -59,14 +59,14 @@ const SLOW: Subject = Subject { unions: &[60, 300], ..Subject::new("", SketchKin
 /// Sketches of weighted features.
 const WEIGHTED: Subject = Subject { form: Form::Weighted, group: Group::Other, ..SLOW };
 
-/// Sections of the sectional sketches.
+/// Number of sections of the sectional sketches.
 const SECTIONS: usize = 4;
 
 const fn sectional(mode: SectionMode, base: SectionBase) -> SketchKind {
     SketchKind::Sectional { sections: SECTIONS, mode, base }
 }
 
-/// All of them; the slow ones last.
+/// All sketches; the slow ones last.
 pub(super) const SUBJECTS: [Subject; 24] = [
     Subject::new("fss", SketchKind::Fss, 64),
     Subject::new("fss, 2 bits", SketchKind::Fss, 2),
@@ -75,7 +75,7 @@ pub(super) const SUBJECTS: [Subject; 24] = [
     Subject::new("oph", SketchKind::Oph, 64),
     Subject::new("oph-original", SketchKind::OphOriginal, 64),
     Subject::new("bottom-k", SketchKind::BottomK, 64),
-    // Saturated where much differs; and its theory is of first order in 1 / K.
+    // Saturated at low similarity, and its theory is of first order in 1 / K.
     Subject {
         sizes: &[256, 1024],
         similarities: &[0.8, 0.95],
@@ -96,7 +96,7 @@ pub(super) const SUBJECTS: [Subject; 24] = [
         group: Group::Other,
         ..Subject::new("sectional pair, shuffled", sectional(SectionMode::Pair, SectionBase::Fss), 64)
     },
-    // The law of its bits is that of many features.
+    // The law of its bits holds for many features.
     Subject {
         sizes: &[64, 128],
         unions: &[300, 2000],
@@ -142,7 +142,7 @@ pub(super) const SUBJECTS: [Subject; 24] = [
     },
     Subject {
         name: "rejection",
-        // Above all weights of its texts.
+        // A bound above all weights of its texts.
         kind: SketchKind::Rejection { bound: 16_000 },
         sizes: &[64, 256],
         unions: &[60],
@@ -175,14 +175,14 @@ impl Subject {
         }
     }
 
-    /// Whether it keeps all of its components, of a similarity that is a share.
+    /// Whether it keeps all of its components and estimates a fraction of them.
     pub(super) fn is_full_width(&self) -> bool {
         self.bits == 64
     }
 
     /// The sketch with `size` components.
     pub(super) fn params(&self, size: usize, seed: u64) -> SketchParams {
-        // A multiple of 64, and below K.
+        // A multiple of 64, less than K.
         let wide = if self.half_wide { size / 128 * 64 } else { 0 };
         SketchParams { kind: self.kind, size, bits: self.bits, wide, seed }
     }

@@ -1,37 +1,38 @@
-//! Pairs of texts, as features, of which it is known what a sketch should estimate.
+//! Pairs of texts, as features, with known similarity.
 //!
-//! A pair has u features together, of which the share J is in both and the rest is divided evenly. Trials
-//! differ in the features' hashes and in nothing else.
+//! A pair has u features together. The fraction J of them is common, the rest is divided evenly. Trials
+//! differ only in the hashes of the features.
 
 use crate::hash::mix;
 use crate::sketch::{SectionMode, SketchKind, sectional};
 use crate::text::Features;
 
-/// What kind of features.
+/// The kind of features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Sets. Common features stand at equal positions.
+    /// Sets; common features have equal positions.
     Set,
-    /// Sets, in which a quarter of the common features has changed places, the first ones with the last ones.
+    /// Sets; a quarter of the common features swaps positions, the first ones with the last ones.
     Shuffled,
-    /// Weights from 1/2 to 4, those of common features not always equal.
+    /// Weights from 1/2 to 4; some common features have different weights in the two texts.
     Weighted,
 }
 
 /// Two texts.
 #[derive(Clone, Debug)]
 pub(super) struct Texts {
-    /// Numbers of features with their weights.
+    /// The features of each text by number, with their weights.
     sides: [Vec<(usize, f64)>; 2],
     form: Form,
-    /// What sketches of the kind estimate.
+    /// The similarity that sketches of the kind estimate.
     pub(super) similarity: f64,
-    /// Features that the sampler sees of both together: sections make several of one.
+    /// Number of different features of both texts as the sampler sees them; sections make several of one
+    /// feature.
     pub(super) union: usize,
 }
 
 impl Texts {
-    /// For sketches of this kind; the share `jaccard` of the `union` features is common.
+    /// Texts for sketches of this kind, with `union` features of which the fraction `jaccard` is common.
     pub(super) fn new(form: Form, kind: SketchKind, union: usize, jaccard: f64) -> Self {
         let common =
             (1..=union).find(|n| *n as f64 >= jaccard * union as f64 - 1e-9).expect("J is at most 1");
@@ -72,7 +73,7 @@ impl Texts {
         [0, 1].map(|side: usize| {
             let hash = |(feature, weight): &(usize, f64)| (mix(mix(trial) ^ *feature as u64), *weight);
             let mut features: Vec<(u64, f64)> = self.sides[side].iter().map(hash).collect();
-            // The order of a set says where in the text features stand.
+            // The order of a set is the order in the text.
             if self.form == Form::Weighted {
                 features.sort_unstable_by_key(|(id, _)| *id);
             }

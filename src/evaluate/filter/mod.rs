@@ -1,12 +1,13 @@
-//! The staged filter on simulated pairs: what it reads, and how often it errs against the full comparison.
+//! The staged filter on simulated pairs: how much it reads, and how often it differs from the full
+//! comparison.
 //!
-//! Similarities of a [`Distribution`] in; every pair then has K components that match with that probability,
-//! independently, as those of MinHash do. The program's own [`Schedule`](crate::filter::Schedule) compares
+//! Input: similarities from a [`Distribution`]. Each pair has K components that match independently with that
+//! probability, as those of MinHash do. The program's own [`Schedule`](crate::filter::Schedule) compares
 //! them. Rules on components of one width see the same pairs, at all thresholds. An error is a verdict that
-//! is not the full comparison's, which accepts iff at least `ceil(T K)` components match.
+//! differs from the full comparison, which accepts if and only if at least `ceil(T K)` components match.
 //!
-//! References: Yuan et al., the staged CWS filter (2019), sections 5 and 6, for the paper's looks and what
-//! they save.
+//! References: Yuan et al., the staged CWS filter (2019), sections 5 and 6, for the paper's looks and
+//! savings.
 
 pub(super) mod pair;
 pub(super) mod rules;
@@ -20,7 +21,7 @@ use super::plot::{Axis, Plot, Series};
 use super::table::{Column, Table, row};
 use super::{Bench, EvaluateError, Findings, Study};
 
-/// Similarities from which pairs are wanted, inclusive.
+/// Thresholds on the similarity of wanted pairs, inclusive.
 const THRESHOLDS: [f64; 4] = [0.8, 0.7, 0.5, 0.3];
 
 /// The threshold of the plots.
@@ -33,7 +34,7 @@ pub struct Filter {
     pub pairs: usize,
 }
 
-/// What the rules did to pairs of one distribution at one threshold.
+/// The results of the rules on pairs of one distribution at one threshold.
 struct Cell {
     threshold: f64,
     distribution: Distribution,
@@ -92,7 +93,7 @@ impl Filter {
     }
 }
 
-/// What of a whole is saved, in percent.
+/// The saved fraction of a whole, in percent.
 fn saved(mean: f64, of: usize) -> f64 {
     100.0 * (1.0 - mean / of as f64)
 }
@@ -202,14 +203,14 @@ fn rates(cells: &[Cell]) -> Table {
     table
 }
 
-/// Stairs: what is so after a look stays so up to the next one. A rule of two looks is a line too, and not a
-/// dot.
+/// A step function: a value after a look stays until the next look. A rule of two looks is a line too, not a
+/// point.
 fn stairs(after: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let up_to_next = |two: &[(f64, f64)]| [two[0], (two[1].0, two[0].1)];
     after.windows(2).flat_map(up_to_next).chain(after.last().copied()).collect()
 }
 
-/// The share of pairs that go on, by components read.
+/// The fraction of undecided pairs, by components read.
 fn undecided(cells: &[Cell], distribution: Distribution) -> Plot {
     let cell = cells
         .iter()

@@ -2,7 +2,7 @@
 
 use rand::Rng;
 
-/// Components that a pair can have at most; whole words.
+/// Maximum number of components of a pair; a multiple of 64.
 pub(in crate::evaluate) const MOST: usize = 1024;
 
 /// Words of [`MOST`] bits.
@@ -15,7 +15,7 @@ pub(in crate::evaluate) struct Matches {
     differing: [u64; WORDS],
     /// Matches before each word, and before the end.
     before: [u32; WORDS + 1],
-    /// Bit j is 1 if component j, of the first 64, differs in its lowest bit.
+    /// Bit j is 1 if component j, one of the first 64, differs in its lowest bit.
     low: u64,
 }
 
@@ -43,30 +43,29 @@ impl Matches {
         pair
     }
 
-    /// X_k, matches among the first `k` components, at most [`MOST`].
+    /// X_k: the number of matches among the first `k` components, at most [`MOST`].
     pub(in crate::evaluate) fn among(&self, k: usize) -> u32 {
         let part = self.differing.get(k / 64).map_or(0, |word| (!word & !(!0 << (k % 64))).count_ones());
         self.before[k / 64] + part
     }
 
-    /// The first words of the two, as far as they differ.
+    /// The first words of the two sketches, in the bits that differ.
     pub(in crate::evaluate) fn first_words(&self) -> (u64, u64) {
         (0, self.low)
     }
 
-    /// The pair as two sketches of one bit a component, which says of components of any width where they
-    /// differ.
+    /// The pair as two sketches of one bit per component, which record where components of any width differ.
     pub(in crate::evaluate) fn one_bit_sketches(&self) -> (&[u64], &[u64]) {
         (&[0; WORDS], &self.differing)
     }
 
-    /// After how many components it is certain whether at least `least` of the first `size` match.
+    /// The number of components after which it is certain whether at least `least` of the first `size` match.
     pub(in crate::evaluate) fn certain_after(&self, least: usize, size: usize) -> usize {
         let certain = |k: usize| {
             let matches = self.among(k) as usize;
             matches >= least || k - matches > size - least
         };
-        // What is certain stays so.
+        // Certainty is monotone in the number of components.
         let (mut open, mut closed) = (0, size);
         while open < closed {
             let middle = usize::midpoint(open, closed);
@@ -76,8 +75,8 @@ impl Matches {
     }
 }
 
-/// 64 coins, each 1 with probability `p`: each compares a uniform number with p, bit by bit from the highest
-/// on, and all of them do so at once until the last is decided (after 7 random words on average).
+/// 64 coins, each 1 with probability `p`. Each coin compares a uniform number with p bit by bit, from the
+///    highest bit on; all coins do so at once until the last is decided (after 7 random words on average).
 pub(in crate::evaluate) fn coins(rng: &mut impl Rng, p: f64) -> u64 {
     if p >= 1.0 {
         return !0;

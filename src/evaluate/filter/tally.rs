@@ -1,4 +1,4 @@
-//! What rules do to many simulated pairs.
+//! Results of stopping rules on many simulated pairs.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -10,25 +10,25 @@ use crate::evaluate::{Bench, threads};
 use crate::hash::mix;
 use crate::sketch::estimate::match_probability;
 
-/// Pairs of a task: each has a random generator of its own.
+/// Pairs of a task; each task has its own random generator.
 const CHUNK: usize = 1 << 14;
 
-/// What one rule did.
+/// The results of one rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tally {
-    /// Pairs.
+    /// Number of pairs.
     pub(super) pairs: u64,
-    /// Components read, of all pairs.
+    /// Components read, summed over pairs.
     pub(super) components: u64,
-    /// Bits read of one of the two sketches, of all pairs.
+    /// Bits read of one of the two sketches, summed over pairs.
     pub(super) bits: u64,
-    /// Components after which the outcome was certain, of all pairs.
+    /// Components after which the outcome is certain, summed over pairs.
     pub(super) certain: u64,
     /// Pairs that the full comparison accepts.
     pub(super) acceptable: u64,
-    /// Of these, how many were rejected.
+    /// Of these, pairs that were rejected.
     pub(super) wrongly_rejected: u64,
-    /// Of the others, how many were accepted.
+    /// Of the other pairs, those that were accepted.
     pub(super) wrongly_accepted: u64,
     /// Pairs decided at each look.
     pub(super) decided: Vec<u64>,
@@ -73,18 +73,18 @@ impl Tally {
         self.decided.iter_mut().zip(&other.decided).for_each(|(sum, more)| *sum += more);
     }
 
-    /// The mean of a sum over the pairs.
+    /// A sum divided by the number of pairs.
     pub(super) fn mean(&self, sum: u64) -> f64 {
         sum as f64 / self.pairs as f64
     }
 
-    /// The share of pairs that are decided at the first `looks` looks.
+    /// The fraction of pairs that are decided at the first `looks` looks.
     pub(super) fn share_decided(&self, looks: usize) -> f64 {
         self.mean(self.decided[..looks].iter().sum())
     }
 }
 
-/// Compares `pairs` pairs of one distribution by rules on components of one width, which see the same
+/// Compares `pairs` pairs of one distribution by rules on components of one width. All rules see the same
 /// matches.
 pub(super) fn simulate(
     bench: &Bench<'_>,
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(tallies, run(3));
         for tally in tallies {
             assert_eq!((tally.pairs, tally.decided.iter().sum()), (3 * CHUNK as u64 + 7, tally.pairs));
-            // U(0, 1) is at least 0.5 in half of the cases.
+            // U(0, 1) is at least 0.5 with probability 1/2.
             assert!((tally.mean(tally.acceptable) - 0.5).abs() < 4.5 * (0.25 / tally.pairs as f64).sqrt());
             assert!(tally.components < 1000 * tally.pairs && tally.bits == 64 * tally.components);
         }

@@ -1,14 +1,14 @@
-//! Whole pipelines on a corpus, held against the truth about it: precision, recall, and what it took.
+//! Whole pipelines on a corpus with known duplicates: precision, recall and cost.
 //!
-//! Each pipeline runs at each threshold for itself, since its blocks and its filter are made for the
-//! threshold, and as a process of its own (`dupflow replay`), so that its time and its memory are its own
-//! too. A pair is right iff its true similarity is at least the threshold: *precision* is the share of right
-//! pairs among those found, *recall* the share of those found among the right ones, F1 their harmonic mean.
+//! Each pipeline runs once per threshold, since its blocks and its filter are planned for the threshold. Each
+//! run is a separate process (`dupflow replay`), so that its time and memory can be measured. A pair is right
+//! if its true similarity is at least the threshold. *Precision* is the fraction of the found pairs that are
+//! right, *recall* the fraction of the right pairs that are found, F1 their harmonic mean.
 //!
-//! Beside that, each pipeline is judged by its own measure (weighted Jaccard, cosine, q J), by brute force
-//! over the features of all documents, where they are not too many. Sets and sections cost what
-//! [`oracle::pairs`](crate::oracle::pairs) does; weights cost as many additions as there are pairs of
-//! documents that share a term, summed over the terms.
+//! In addition each pipeline is judged by its own measure (weighted Jaccard, cosine, q J), by brute force
+//! over the features of all documents, if there are not too many. For sets and sections this costs as much as
+//! [`oracle::pairs`](crate::oracle::pairs); for weights, one addition per term and pair of documents that
+//! share the term.
 
 mod outcome;
 mod report;
@@ -28,48 +28,47 @@ use crate::pair::Pair;
 use crate::source::{Input, Layout};
 use outcome::Outcome;
 
-/// Where the truth comes from.
+/// The source of the truth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TruthFrom {
     /// A file of pairs or deltas.
     Pairs(PathBuf),
     /// A file of labels.
     Labels(PathBuf),
-    /// All documents compared with each other, by each pipeline's text rules.
+    /// All documents compared with each other, by the text rules of each pipeline.
     BruteForce,
 }
 
 /// The study of whole pipelines.
 #[derive(Clone, Debug)]
 pub struct Pipelines {
-    /// What to run: names or paths of pipelines.
+    /// Names or paths of the pipelines.
     pub pipelines: Vec<String>,
-    /// Overrides for all of them.
+    /// Overrides for all pipelines.
     pub overrides: Vec<String>,
-    /// Thresholds to run them at; they have been tried with every pipeline.
+    /// The thresholds, which were checked with every pipeline.
     pub thresholds: Vec<f64>,
-    /// The corpus or feed; no standard input, since it is read more than once.
+    /// The corpus or feed; not standard input, since it is read more than once.
     pub corpus: Vec<PathBuf>,
-    /// What is right.
+    /// The truth.
     pub truth: TruthFrom,
-    /// The most documents that are all compared with each other.
+    /// Maximum number of documents for brute force.
     pub limit: usize,
-    /// The program itself.
+    /// The path of the program.
     pub program: PathBuf,
 }
 
-/// What one pipeline found at one threshold, and what that took.
+/// The result of one pipeline at one threshold.
 struct Ran {
     pipeline: String,
     threshold: f64,
     counts: Counts,
     outcome: Outcome,
-    /// Against the truth by its own measure, if there is one: the measure, the threshold by it, and the
-    /// outcome.
+    /// By its own measure, if it was computed: the measure, the threshold by it, and the outcome.
     own: Option<(String, f64, Outcome)>,
 }
 
-/// The stats of a run that are reported.
+/// The statistics of a run that are reported.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Counts {
     events: u64,
@@ -100,7 +99,7 @@ impl Study for Pipelines {
                 let plan = self.draft(pipeline, threshold)?.read(&mut frozen)?;
                 let (found, counts) = self.replay(pipeline, threshold, bench.threads)?;
                 let outcome = Outcome::of(truths.of(&plan, lowest)?, threshold, &found);
-                // One that decides by distance has its own threshold, the same each time.
+                // A pipeline that decides by distance has its own threshold, the same for each run.
                 let by_distance = self.is_by_distance(pipeline);
                 let floor = if by_distance { plan.threshold } else { lowest };
                 let own = (n == 0 || !by_distance).then(|| truths.own(&plan, floor)).transpose()?.flatten();
@@ -146,7 +145,7 @@ impl Study for Pipelines {
 }
 
 impl Pipelines {
-    /// The pipeline of one run, checked.
+    /// The checked pipeline of one run.
     ///
     /// # Errors
     /// Everything that is wrong with it.
@@ -154,8 +153,8 @@ impl Pipelines {
         Draft::load(pipeline, &self.overrides(pipeline, threshold))
     }
 
-    /// A pipeline that decides by Hamming distance has no threshold to set: it is judged at each of them as
-    /// it is.
+    /// The overrides of one run. A pipeline that decides by Hamming distance has no threshold to set; it is
+    /// judged unchanged at each threshold.
     fn overrides(&self, pipeline: &str, threshold: f64) -> Vec<String> {
         let set = (!self.is_by_distance(pipeline)).then(|| format!("threshold={threshold}"));
         self.overrides.iter().cloned().chain(set).collect()
@@ -164,7 +163,7 @@ impl Pipelines {
     /// The pairs at the end of a run of a pipeline.
     ///
     /// # Errors
-    /// If it cannot be run, or fails.
+    /// If it cannot be started, or fails.
     pub(super) fn found(
         &self,
         pipeline: &str,
@@ -179,10 +178,10 @@ impl Pipelines {
             .is_ok_and(|draft| matches!(draft.filter(), FilterPlan::Sketch(FilterKind::Hamming, _)))
     }
 
-    /// Runs a pipeline as a process; the pairs at the end, and the stats.
+    /// Runs a pipeline as a process; returns the pairs at the end, and the statistics.
     ///
     /// # Errors
-    /// If it cannot be run, or fails.
+    /// If it cannot be started, or fails.
     pub(super) fn replay(
         &self,
         pipeline: &str,
@@ -212,11 +211,11 @@ impl Pipelines {
     }
 }
 
-/// A temporary file, removed when this is dropped.
+/// A path of a temporary file, which is removed on drop.
 pub(super) struct Temporary(pub(super) PathBuf);
 
 impl Temporary {
-    /// One of this process, which ends in `name`.
+    /// A path of this process that ends in `name`.
     pub(super) fn new(name: &str) -> Self {
         Self(std::env::temp_dir().join(format!("dupflow-evaluate-{}-{name}", std::process::id())))
     }
@@ -224,15 +223,15 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // It may never have been made.
+        // The file may not exist.
         drop(std::fs::remove_file(&self.0));
     }
 }
 
-/// What is right for each pipeline: all that has been computed, so that nothing is computed twice.
+/// The truths of the pipelines, cached by text rules and measure.
 struct Truths<'s> {
     study: &'s Pipelines,
-    /// From a file.
+    /// The truth of a file.
     read: Option<Truth>,
     computed: Vec<(OwnMeasure, f64, Truth)>,
 }
@@ -247,7 +246,7 @@ impl<'s> Truths<'s> {
         Ok(Self { study, read, computed: Vec::new() })
     }
 
-    /// The truth that a file says, or Jaccard's by the pipeline's text rules.
+    /// The truth of the file, or Jaccard similarity by the pipeline's text rules.
     fn of(&mut self, plan: &Plan, floor: f64) -> Result<&Truth, EvaluateError> {
         if self.read.is_none() {
             self.compute(&OwnMeasure { rules: plan.scheme.text.clone(), by: By::Sets }, floor)
@@ -256,8 +255,8 @@ impl<'s> Truths<'s> {
         }
     }
 
-    /// The truth by the pipeline's own measure; `None` where a file says what is right, and there are too
-    /// many documents.
+    /// The truth by the pipeline's own measure; `None` if the truth is a file and there are too many
+    /// documents.
     fn own(&mut self, plan: &Plan, floor: f64) -> Result<Option<&Truth>, EvaluateError> {
         let has_file = self.read.is_some();
         match self.compute(&OwnMeasure::of(&plan.scheme), floor) {

@@ -1,23 +1,23 @@
-//! Pairs found, held against the truth.
+//! Found pairs compared with the truth.
 
 use super::super::truth::Truth;
 use crate::doc::DocId;
 use crate::pair::Pair;
 
-/// Bands of true similarity, each from its start (inclusive) to the next one's (exclusive); the last one is 1
-/// alone.
+/// Bands of true similarity, each from its start (inclusive) to the next start (exclusive); the last one is
+/// exactly 1.
 pub(super) const BANDS: [f64; 12] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0];
 
-/// Pairs found, held against the truth.
+/// Counts of found pairs compared with the truth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
     /// Pairs found.
     pub(super) found: usize,
     /// Right pairs.
     pub(super) right: usize,
-    /// Right pairs that are found.
+    /// Right pairs that were found.
     pub(super) hits: usize,
-    /// Found and all pairs of each band of true similarity.
+    /// For each band of true similarity: found pairs, and all pairs.
     pub(super) bands: [(usize, usize); BANDS.len()],
 }
 
@@ -58,7 +58,7 @@ pub(super) fn band_name(band: usize) -> String {
     BANDS.get(band + 1).map_or_else(|| "1".to_owned(), |end| format!("[{}, {end})", BANDS[band]))
 }
 
-/// A part of a whole, unless there is no whole.
+/// A fraction; `None` if the whole is 0.
 pub(super) fn share(part: usize, whole: usize) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
@@ -71,7 +71,7 @@ mod tests {
         Pair::new(DocId::new(a).unwrap(), DocId::new(b).unwrap()).unwrap()
     }
 
-    /// Right are three of four pairs; found are two of these, the fourth, and one that is unknown.
+    /// Three of four pairs are right. Found are two of these, the fourth, and an unknown one.
     #[test]
     pub(super) fn precision_and_recall_by_hand() {
         let pairs = [("a", "b", 0.8), ("a", "c", 0.9), ("b", "c", 1.0), ("c", "d", 0.75)];

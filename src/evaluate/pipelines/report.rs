@@ -1,4 +1,4 @@
-//! What was found and what it took, as tables and plots.
+//! Tables and plots of quality and cost.
 
 use super::super::plot::{Axis, Plot, Series};
 use super::super::table::{Column, Table, Value, row};
@@ -27,7 +27,7 @@ pub(super) fn quality(ran: &[Ran]) -> Table {
     table
 }
 
-/// Nothing where no measure was computed.
+/// `None` if no measure was computed.
 pub(super) fn own(ran: &[Ran]) -> Option<Table> {
     let mut table = Table::new(
         "pipelines_own",
@@ -125,7 +125,7 @@ pub(super) fn cost(ran: &[Ran]) -> Table {
     table
 }
 
-/// The share of pairs found, by true similarity.
+/// The fraction of pairs found, by true similarity.
 pub(super) fn found_by_similarity(ran: &[Ran], threshold: f64) -> Plot {
     let of_plot = ran.iter().filter(|ran| ran.threshold.total_cmp(&threshold).is_eq());
     let series = of_plot.map(|Ran { pipeline, outcome, .. }| {

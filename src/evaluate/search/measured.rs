@@ -1,12 +1,12 @@
-//! Designs measured beside their estimates, on uniform fingerprints with planted neighbours.
+//! Measures designs on uniform fingerprints with planted neighbours, beside the estimates of their cost.
 //!
-//! In: the shape of a [`Setting`], designs, a clock. Out: one [`Row`] a design. Work and time are of queries
-//! that are random, as the estimates assume; recall is of queries that are a fingerprint of the corpus with
-//! up to k bits flipped, k included. Either a whole index is asked query by query ([`Setting::run`]), or each
-//! of its tables is built, asked by all queries and dropped before the next one ([`Setting::batch`]): so a
-//! hundred million fingerprints fit where their tables do not.
+//! Input: a [`Setting`], designs, a clock. Output: one [`Row`] per design. Work and time are of random
+//! queries, as the estimates assume. Recall is of planted queries: fingerprints of the corpus with up to k
+//! bits flipped, k included. [`Setting::run`] builds a whole index and runs query by query.
+//! [`Setting::batch`] builds one table at a time, runs all queries on it, and drops it: a hundred million
+//! fingerprints then fit into memory where their tables do not.
 //!
-//! All random numbers come from the seed: equal settings have equal rows, but for the times.
+//! All random numbers depend on the seed: equal settings give equal rows, except for times.
 
 use std::time::Duration;
 
@@ -17,28 +17,28 @@ use crate::block::hamming::{Design, DesignError, Estimate, Form};
 use crate::hash::{PI, mix};
 use crate::time::Clock;
 
-/// Tables that are built at a time, at most: what they take of memory does not grow with the machine.
+/// Maximum number of tables that are built at a time, which bounds the memory on any machine.
 const AT_ONCE: usize = 2;
 
-/// What is measured on.
+/// The data of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// f, bits of a fingerprint.
     pub bits: usize,
     /// n, fingerprints of the corpus, at least 1.
     pub documents: usize,
-    /// Random queries, and as many with a planted origin.
+    /// Number of random queries, and of planted ones.
     pub queries: usize,
-    /// Everything random depends on it.
+    /// The seed of all random numbers.
     pub seed: u64,
 }
 
-/// What a design did.
+/// The results of a design.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
     /// The design.
     pub design: Design,
-    /// What was expected of one random query.
+    /// The estimated cost of one random query.
     pub estimate: Estimate,
     /// Work of all random queries.
     pub work: Work,
@@ -46,37 +46,37 @@ pub struct Row {
     pub time: Duration,
     /// Time to build the index.
     pub build: Duration,
-    /// Time of all queries with a planted origin.
+    /// Time of all planted queries.
     pub planted_time: Duration,
-    /// Planted origins that were not found: 0, or a design is broken.
+    /// Planted origins that were not found; more than 0 is a defect.
     pub missed: usize,
-    /// Ids found by all queries.
+    /// Number of ids found by all queries.
     pub found: u64,
-    /// A hash of all ids that all queries found: equal for all designs of one radius.
+    /// A hash of all ids found by all queries; equal for all designs of one radius.
     pub results: u64,
 }
 
 impl Setting {
-    /// Builds and asks one index after the other, so that the memory is that of the largest.
+    /// Builds and queries one index after the other, so that memory is that of the largest.
     ///
     /// # Errors
     /// If an index cannot be built, see [`index`].
     ///
     /// # Panics
-    /// If a design is for fingerprints of other length.
+    /// If a design is for fingerprints of another length.
     pub fn run(&self, designs: &[Design], clock: &dyn Clock) -> Result<Vec<Row>, DesignError> {
         let corpus = random(self.bits, self.documents, self.seed);
         designs.iter().map(|design| self.row(*design, &corpus, clock)).collect()
     }
 
-    /// As [`Self::run`], with the same results, but table by table; up to two at a time, each on one thread,
-    /// and their times are summed up. No more is in memory than the corpus and those tables.
+    /// As [`Self::run`], with the same results, but table by table: up to two at a time, each on one thread,
+    /// with times summed. Memory is that of the corpus and these tables.
     ///
     /// # Errors
     /// If an index cannot be built, see [`Batch::new`].
     ///
     /// # Panics
-    /// If a design is for fingerprints of other length.
+    /// If a design is for fingerprints of another length.
     pub fn batch(
         &self,
         designs: &[Design],
@@ -167,7 +167,7 @@ impl Setting {
         Ok(Row { design, estimate, work, time, build, planted_time, missed, found, results })
     }
 
-    /// Ids of the corpus, each with a neighbour of it at distance 0, 1, ... k, 0, 1, ...
+    /// Ids of the corpus, each with a planted query: a neighbour at distance 0, 1, ... k, 0, 1, ...
     fn plant(&self, corpus: &Fingerprints, radius: usize) -> Vec<(u32, Vec<u64>)> {
         let plant = |i: usize| {
             let r = mix(self.seed ^ PI[4] ^ i as u64);
@@ -179,7 +179,7 @@ impl Setting {
     }
 }
 
-/// What all queries found.
+/// A digest of what all queries found.
 #[derive(Default)]
 struct Answers {
     found: u64,
@@ -187,7 +187,7 @@ struct Answers {
 }
 
 impl Answers {
-    /// The ids of the next query, ascending.
+    /// Adds the ids of the next query, ascending.
     fn note(&mut self, ids: &[u32]) {
         self.found += ids.len() as u64;
         self.results = ids.iter().fold(mix(self.results), |hash, id| mix(hash ^ u64::from(*id)));

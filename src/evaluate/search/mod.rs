@@ -1,11 +1,11 @@
-//! Search by Hamming distance: what every design reads and takes, beside what was expected; and that all of
-//! them find the same.
+//! Search by Hamming distance: work and time of every design, compared with the estimates. All designs must
+//! find the same ids.
 //!
 //! Two settings. *SimHash*: random fingerprints of 64 bits within distance 3, by permuted tables, multi-index
 //! and scan. *One bit*: n = 300,000 fingerprints of k = 400 bits, similarity r = 0.7 and 0.9, by alg.G, alg.H
-//! and scan, as in Yuan et al. (2012), with a tenth of the queries. In both, half of the queries are at
-//! random, and half are planted: neighbours of a document at distance 0, 1, ... up to the radius, of which
-//! none may be missed.
+//! and scan, as in Yuan et al. (2012), with a tenth of the queries. In both, half of the queries are random
+//! and half are planted: neighbours of a document at distance 0, 1, ... up to the radius, of which none may
+//! be missed.
 
 pub mod indexes;
 pub mod measured;
@@ -15,18 +15,18 @@ use super::{Bench, EvaluateError, Findings, Study};
 use crate::block::hamming::{Design, DesignError, Kind, radius};
 use measured::{Row, Setting};
 
-/// Documents of the one-bit setting at most, components and similarities, as in the paper.
+/// Maximum number of documents of the one-bit setting, components and similarities, as in the paper.
 const PAPER: (usize, usize, [f64; 2]) = (300_000, 400, [0.9, 0.7]);
 
-/// Conjunctions of a query up to which alg.G is run.
+/// Maximum number of conjunctions of a query for which alg.G is run.
 const MOST_CONJUNCTIONS: u64 = 50_000;
 
 /// The study of searches by Hamming distance.
 #[derive(Clone, Copy, Debug)]
 pub struct Search {
-    /// Documents of the SimHash setting; the one-bit setting has no more either.
+    /// Documents of the SimHash setting, and maximum of the one-bit setting.
     pub documents: usize,
-    /// Queries, at random and planted each.
+    /// Random queries, and planted ones.
     pub queries: usize,
 }
 

@@ -1,12 +1,12 @@
-//! Many queries at once: a table is built, asked by all queries in the order of its keys, and dropped before
-//! the next one.
+//! Many queries at once: a table is built, all queries are run on it in the order of its keys, and it is
+//! dropped.
 //!
-//! In: one or two sets of [`Fingerprints`]. Out: every pair within the radius, once, with its distance. Only
-//! one table exists at a time, so that a design of many tables costs the time for its sorting but not its
+//! Input: one or two sets of [`Fingerprints`]. Output: every pair within the radius, once, with its distance.
+//! Only one table exists at a time. So a design of many tables costs the time to sort them, but not their
 //! memory.
 //!
-//! A pair agrees in several tables as a rule. It is reported from the first one: a pair found within the
-//! radius is looked for in the earlier tables, and nothing has to be remembered.
+//! A pair usually agrees in several tables and is reported from the first one. For a pair within the radius
+//! the search checks the keys of the earlier tables, so nothing has to be stored.
 //!
 //! Reference: Manku, Jain and Das Sarma (2007), section 4, who stream the sorted tables through a file of
 //! queries.
@@ -23,11 +23,11 @@ pub struct Near {
     pub a: u32,
     /// Id in the corpus, or the greater id.
     pub b: u32,
-    /// Bits that differ, at most the radius.
+    /// Number of different bits, at most the radius.
     pub distance: usize,
 }
 
-/// The tables of a design over a corpus, none of them built.
+/// The tables of a design over a corpus, not built yet.
 #[derive(Debug)]
 pub struct Batch<'c> {
     corpus: &'c Fingerprints,
@@ -35,7 +35,7 @@ pub struct Batch<'c> {
     leads: Vec<Lead>,
 }
 
-/// One of them, built.
+/// A built table.
 #[derive(Debug)]
 pub struct Table<'b> {
     batch: &'b Batch<'b>,
@@ -52,26 +52,26 @@ impl<'c> Batch<'c> {
         Ok(Self { corpus, radius: design.radius(), leads: Lead::of(design)? })
     }
 
-    /// How many.
+    /// Number of tables.
     pub fn tables(&self) -> usize {
         self.leads.len()
     }
 
-    /// Builds one, from 0.
+    /// Builds a table, from 0.
     ///
     /// # Panics
-    /// If there is none of this number.
+    /// If there is no table of this number.
     pub fn table(&self, number: usize) -> Table<'_> {
         Table { batch: self, number, sorted: SortedTable::new(&self.leads[number], self.corpus) }
     }
 }
 
 impl Table<'_> {
-    /// The pairs of each query and what is near it, that meet in no earlier table.
+    /// Emits the pairs of each query and its neighbours that meet in no earlier table.
     pub fn matches(&self, queries: &Fingerprints, mut emit: impl FnMut(Near)) -> Work {
         let Batch { corpus, radius, leads } = self.batch;
         let (earlier, lead) = (&leads[..self.number], &leads[self.number]);
-        // Neighbours in the table are read one after the other.
+        // Queries in key order read the table sequentially.
         let mut order: Vec<(u64, u32)> = queries.iter().map(|(id, words)| (lead.key(words), id)).collect();
         order.sort_unstable();
         let mut work = Work::default();
@@ -105,7 +105,7 @@ pub fn matches(
     Ok(work)
 }
 
-/// All pairs of a corpus within the radius of a design, `a < b`.
+/// All pairs `a < b` of a corpus within the radius of a design.
 ///
 /// # Errors
 /// If the design has more keys than [`MOST_KEYS`](crate::block::hamming::MOST_KEYS).

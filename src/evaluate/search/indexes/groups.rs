@@ -1,4 +1,5 @@
-//! alg.H: count in how many groups each id agrees with the query; c of k + c at least are candidates.
+//! alg.H: counts for each id the groups that agree with the query; with at least c of k + c it is a
+//! candidate.
 //!
 //! Reference: Yuan et al. (2012), section 4.
 
@@ -6,7 +7,7 @@ use super::postings::Postings;
 use super::{Fingerprints, HammingSearch, Work};
 use crate::block::hamming::{Design, distance};
 
-/// Lists of all groups, counted.
+/// Counts the lists of all groups.
 #[derive(Debug)]
 pub(super) struct Groups<'a> {
     corpus: &'a Fingerprints,
@@ -44,23 +45,23 @@ impl HammingSearch for Groups<'_> {
     }
 }
 
-/// How many lists each id is in. Counters are bytes, one for each id, and stop at 255; which ones to set back
-/// is kept in a list.
+/// Counts in how many lists each id is. Counters are bytes, one per id, and saturate at 255. A list records
+/// which ones to reset.
 #[derive(Debug)]
 pub(super) struct Counter {
-    /// 0 between queries.
+    /// All 0 between queries.
     counts: Vec<u8>,
     /// Ids whose count is not 0.
     touched: Vec<u32>,
 }
 
 impl Counter {
-    /// Of ids below `documents`.
+    /// For ids below `documents`.
     pub(super) fn new(documents: usize) -> Self {
         Self { counts: vec![0; documents], touched: Vec::new() }
     }
 
-    /// Visits each id that is in at least `least` of the lists, from 1 to 255.
+    /// Visits each id that is in at least `least` of the lists; `least` is 1 to 255.
     pub(super) fn at_least<'l>(
         &mut self,
         least: usize,

@@ -1,10 +1,10 @@
-//! Sorted copies of the corpus, all at once: a query reads, in each, the rows of its own leading bits
+//! All sorted tables of a design at once. A query reads in each table the rows of its own leading bits
 //! (permuted tables), or of all values near them (multi-index hashing).
 //!
 //! A block of more than 64 bits is indexed by its first 64, which differ in no more bits than the block.
 //!
-//! References: Manku, Jain and Das Sarma (2007), section 3.1; Norouzi, Punjani and Fleet (2012), section 3,
-//! and section 3.1, corollary, for which blocks are looked up one bit less near.
+//! References: Manku, Jain and Das Sarma (2007), section 3.1; Norouzi, Punjani and Fleet (2012), section 3;
+//! its section 3.1, corollary, for the blocks that are looked up at one bit less distance.
 
 use super::lead::Lead;
 use super::sorted::SortedTable;
