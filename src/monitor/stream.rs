@@ -25,7 +25,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio::time::sleep;
 
 use super::view::{Place, Step, Unseen, View, render, walk};
-use crate::time::Epoch;
+use dupflow_core::time::Epoch;
 
 /// Maximum time between two frames of a stream.
 const HEARTBEAT: Duration = Duration::from_secs(15);

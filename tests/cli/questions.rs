@@ -1,6 +1,6 @@
 //! `compare`, `trace`, `plan` and `check`: an answer from every pipeline.
 
-use dupflow::sketch::SketchKind;
+use dupflow::core::sketch::SketchKind;
 use serde_json::Value;
 
 use super::dupflow::Place;

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::documents::{read, whereabouts};
 use super::{Asked, Failure};
-use crate::doc::DocId;
+use dupflow_core::doc::DocId;
 
 /// Maximum length of a passage in characters.
 const CHARACTERS: usize = 200;

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Asked, Failure};
-use crate::doc::DocId;
-use crate::monitor::view::Told;
-use crate::monitor::view::pairs::Wanted;
+use crate::view::Told;
+use crate::view::pairs::Wanted;
+use dupflow_core::doc::DocId;
 
 /// Default and maximum number of pairs on a page.
 const LIMIT: usize = 100;

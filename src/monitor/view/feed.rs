@@ -7,8 +7,8 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use super::View;
-use crate::pair::Delta;
-use crate::time::Epoch;
+use dupflow_core::pair::Delta;
+use dupflow_core::time::Epoch;
 
 /// A change of the output, for the view.
 #[derive(Debug)]

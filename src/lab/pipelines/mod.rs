@@ -1,0 +1,284 @@
+//! Whole pipelines on a corpus with known duplicates: precision, recall and cost.
+//!
+//! Each pipeline runs once per threshold, since its blocks and its filter are planned for the threshold. Each
+//! run is a separate process (`dupflow replay`), so that its time and memory can be measured. A pair is right
+//! if its true similarity is at least the threshold. *Precision* is the fraction of the found pairs that are
+//! right, *recall* the fraction of the right pairs that are found, F1 their harmonic mean.
+//!
+//! In addition each pipeline is judged by its own measure (weighted Jaccard, cosine, q J), by brute force
+//! over the features of all documents, if there are not too many. For sets and sections this costs as much as
+//! [`oracle::pairs`](dupflow_core::oracle::pairs); for weights, one addition per term and pair of documents
+//! that share the term.
+
+mod outcome;
+mod report;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde::Deserialize;
+
+use super::truth::{self, By, OwnMeasure, Truth};
+use super::{Bench, EvaluateError, Findings, PlanError, Planner, StudiedPlan, Study};
+use dupflow_connectors::source::{Input, Layout};
+use dupflow_core::doc::DocId;
+use dupflow_core::pair::Pair;
+use outcome::Outcome;
+
+/// The source of the truth.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TruthFrom {
+    /// A file of pairs or deltas.
+    Pairs(PathBuf),
+    /// A file of labels.
+    Labels(PathBuf),
+    /// All documents compared with each other, by the text rules of each pipeline.
+    BruteForce,
+}
+
+/// The study of whole pipelines.
+#[derive(Clone, Debug)]
+pub struct Pipelines {
+    /// Names or paths of the pipelines.
+    pub pipelines: Vec<String>,
+    /// Overrides for all pipelines.
+    pub overrides: Vec<String>,
+    /// The thresholds, which were checked with every pipeline.
+    pub thresholds: Vec<f64>,
+    /// The corpus or feed; not standard input, since it is read more than once.
+    pub corpus: Vec<PathBuf>,
+    /// The truth.
+    pub truth: TruthFrom,
+    /// Maximum number of documents for brute force.
+    pub limit: usize,
+    /// The path of the program.
+    pub program: PathBuf,
+}
+
+/// The result of one pipeline at one threshold.
+struct Ran {
+    pipeline: String,
+    threshold: f64,
+    counts: Counts,
+    outcome: Outcome,
+    /// By its own measure, if it was computed: the measure, the threshold by it, and the outcome.
+    own: Option<(String, f64, Outcome)>,
+}
+
+/// The statistics of a run that are reported.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Counts {
+    events: u64,
+    pub(super) documents: u64,
+    pairs: u64,
+    pub(super) candidates: u64,
+    compared_by_stage: Vec<u64>,
+    components_compared: u64,
+    seconds: f64,
+    pub(super) peak_rss_bytes: u64,
+}
+
+/// A line of the result.
+#[derive(Deserialize)]
+struct Found {
+    a: DocId,
+    b: DocId,
+}
+
+impl Study for Pipelines {
+    fn run(&self, bench: &Bench<'_>) -> Result<Findings, EvaluateError> {
+        let mut truths = Truths::new(self)?;
+        let lowest = self.thresholds.iter().copied().fold(1.0, f64::min);
+        let mut ran = Vec::new();
+        for pipeline in &self.pipelines {
+            for (n, &threshold) in self.thresholds.iter().enumerate() {
+                let plan = self.plan(bench.planner, pipeline, threshold)?;
+                let (found, counts) = self.replay(bench, pipeline, threshold)?;
+                let outcome = Outcome::of(truths.of(&plan, lowest)?, threshold, &found);
+                // A pipeline that decides by distance has its own threshold, the same for each run.
+                let floor = if plan.by_distance { plan.threshold } else { lowest };
+                let own =
+                    (n == 0 || !plan.by_distance).then(|| truths.own(&plan, floor)).transpose()?.flatten();
+                let measure = OwnMeasure::of(&plan.scheme).to_string();
+                let own =
+                    own.map(|truth| (measure, plan.threshold, Outcome::of(truth, plan.threshold, &found)));
+                ran.push(Ran { pipeline: pipeline.clone(), threshold, counts, outcome, own });
+            }
+        }
+        let graded = truths.read.as_ref().is_none_or(|truth| truth.graded);
+        let corpus: Vec<_> = self.corpus.iter().filter_map(|path| path.file_name()).collect();
+        let mut tables = vec![report::quality(&ran)];
+        tables.extend(report::own(&ran));
+        tables.push(report::cost(&ran));
+        let mut plots = vec![];
+        if graded {
+            tables.insert(1, report::by_band(&ran));
+            plots.extend(
+                self.thresholds.iter().map(|threshold| report::found_by_similarity(&ran, *threshold)),
+            );
+        }
+        let truth = match &self.truth {
+            TruthFrom::Pairs(path) | TruthFrom::Labels(path) => {
+                format!("{:?}", path.file_name().unwrap_or_default())
+            }
+            TruthFrom::BruteForce => "all documents compared".to_owned(),
+        };
+        Ok(Findings {
+            name: "pipelines".to_owned(),
+            title: "Pipelines".to_owned(),
+            about: format!(
+                "Corpus {corpus:?}, {} events that leave {} documents; truth: {truth}. Each pipeline at each threshold is a run of \
+                 its own in a process of its own, {} workers.{}",
+                ran.first().map_or(0, |ran| ran.counts.events),
+                ran.first().map_or(0, |ran| ran.counts.documents),
+                bench.threads,
+                self.overrides.iter().map(|set| format!(" --set {set}")).collect::<String>(),
+            ),
+            tables,
+            plots,
+        })
+    }
+}
+
+impl Pipelines {
+    /// The checked pipeline of one run.
+    ///
+    /// # Errors
+    /// All problems of the pipeline.
+    pub fn plan(
+        &self,
+        planner: &dyn Planner,
+        pipeline: &str,
+        threshold: f64,
+    ) -> Result<StudiedPlan, PlanError> {
+        planner.plan(pipeline, &self.overrides(planner, pipeline, threshold))
+    }
+
+    /// The overrides of one run. A pipeline that decides by Hamming distance has no threshold to set; it is
+    /// judged unchanged at each threshold.
+    fn overrides(&self, planner: &dyn Planner, pipeline: &str, threshold: f64) -> Vec<String> {
+        let by_distance = planner.plan(pipeline, &self.overrides).is_ok_and(|plan| plan.by_distance);
+        let set = (!by_distance).then(|| format!("threshold={threshold}"));
+        self.overrides.iter().cloned().chain(set).collect()
+    }
+
+    /// The pairs at the end of a run of a pipeline.
+    ///
+    /// # Errors
+    /// If it cannot be started, or fails.
+    pub(super) fn found(
+        &self,
+        bench: &Bench<'_>,
+        pipeline: &str,
+        threshold: f64,
+    ) -> Result<Vec<Pair<DocId>>, EvaluateError> {
+        Ok(self.replay(bench, pipeline, threshold)?.0)
+    }
+
+    /// Runs a pipeline as a process; returns the pairs at the end, and the statistics.
+    ///
+    /// # Errors
+    /// If it cannot be started, or fails.
+    pub(super) fn replay(
+        &self,
+        bench: &Bench<'_>,
+        pipeline: &str,
+        threshold: f64,
+    ) -> Result<(Vec<Pair<DocId>>, Counts), EvaluateError> {
+        let failed = |message: String| EvaluateError::Pipeline { pipeline: pipeline.to_owned(), message };
+        let stats = Temporary::new("stats.json");
+        let mut command = Command::new(&self.program);
+        command.args(["replay", "--emit", "pairs", "-p", pipeline]);
+        command.arg("--workers").arg(bench.threads.to_string()).arg("--stats").arg(&stats.0);
+        command.args(
+            self.overrides(bench.planner, pipeline, threshold)
+                .into_iter()
+                .flat_map(|set| ["--set".to_owned(), set]),
+        );
+        command.arg("--").args(self.corpus.iter().map(OsString::from));
+        let output = command.stdin(Stdio::null()).output().map_err(EvaluateError::file(&self.program))?;
+        if !output.status.success() {
+            return Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
+        }
+        let counts = std::fs::read(&stats.0).map_err(EvaluateError::file(&stats.0))?;
+        let counts = serde_json::from_slice(&counts).map_err(|error| failed(error.to_string()))?;
+        let pairs = serde_json::Deserializer::from_slice(&output.stdout).into_iter::<Found>();
+        let pairs = pairs.map(|found| found.map(|Found { a, b }| Pair::new(a, b)));
+        let pairs: Result<Option<Vec<_>>, _> =
+            pairs.collect::<Result<Vec<_>, _>>().map(|all| all.into_iter().collect());
+        let pairs = pairs.map_err(|error| failed(error.to_string()))?;
+        Ok((pairs.ok_or_else(|| failed("a pair of one document".to_owned()))?, counts))
+    }
+}
+
+/// A path of a temporary file, which is removed on drop.
+pub(super) struct Temporary(pub(super) PathBuf);
+
+impl Temporary {
+    /// A path of this process that ends in `name`.
+    pub(super) fn new(name: &str) -> Self {
+        Self(std::env::temp_dir().join(format!("dupflow-evaluate-{}-{name}", std::process::id())))
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // The file may not exist.
+        drop(std::fs::remove_file(&self.0));
+    }
+}
+
+/// The truths of the pipelines, cached by text rules and measure.
+struct Truths<'s> {
+    study: &'s Pipelines,
+    /// The truth of a file.
+    read: Option<Truth>,
+    computed: Vec<(OwnMeasure, f64, Truth)>,
+}
+
+impl<'s> Truths<'s> {
+    fn new(study: &'s Pipelines) -> Result<Self, EvaluateError> {
+        let read = match &study.truth {
+            TruthFrom::Pairs(path) => Some(Truth::pairs(path)?),
+            TruthFrom::Labels(path) => Some(Truth::labels(path)?),
+            TruthFrom::BruteForce => None,
+        };
+        Ok(Self { study, read, computed: Vec::new() })
+    }
+
+    /// The truth of the file, or Jaccard similarity by the pipeline's text rules.
+    fn of(&mut self, plan: &StudiedPlan, floor: f64) -> Result<&Truth, EvaluateError> {
+        if self.read.is_none() {
+            self.compute(&OwnMeasure { rules: plan.scheme.text.clone(), by: By::Sets }, floor)
+        } else {
+            Ok(self.read.get_or_insert_default())
+        }
+    }
+
+    /// The truth by the pipeline's own measure; `None` if the truth is a file and there are too many
+    /// documents.
+    fn own(&mut self, plan: &StudiedPlan, floor: f64) -> Result<Option<&Truth>, EvaluateError> {
+        let has_file = self.read.is_some();
+        match self.compute(&OwnMeasure::of(&plan.scheme), floor) {
+            Err(EvaluateError::TooLarge { .. }) if has_file => Ok(None),
+            other => other.map(Some),
+        }
+    }
+
+    fn compute(&mut self, measure: &OwnMeasure, floor: f64) -> Result<&Truth, EvaluateError> {
+        let is_same = |(known, from, _): &(OwnMeasure, f64, _)| known == measure && *from <= floor;
+        let place = if let Some(place) = self.computed.iter().position(is_same) {
+            place
+        } else {
+            let texts = truth::texts(Input::resolve(&self.study.corpus, Layout::default())?, &measure.rules)?;
+            let limit = self.study.limit;
+            if texts.len() > limit {
+                return Err(EvaluateError::TooLarge { documents: texts.len(), limit });
+            }
+            self.computed.push((measure.clone(), floor, Truth::brute_force(&texts, measure, floor)));
+            self.computed.len() - 1
+        };
+        Ok(&self.computed[place].2)
+    }
+}
