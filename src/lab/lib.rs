@@ -8,7 +8,7 @@
 //! | [`filter`] | the staged filter on simulated pairs: components read, wrong decisions |
 //! | [`estimators`] | mean square error of every sketch's estimate against theory |
 //! | [`speed`] | sketching time per feature |
-//! | [`search`] | searches by Hamming distance in static indexes of a whole corpus: work, time, completeness |
+//! | [`search`] | searches by Hamming distance in indexes of a whole corpus: work, time, completeness |
 //! | [`paper`] | every table, figure and example of the five sources, printed and measured |
 //! | [`scripts`] | scripts without spaces, compared with a twin with spaces |
 //! | [`pipelines`] | precision, recall and cost of whole pipelines on a corpus with truth |

@@ -1,11 +1,10 @@
-//! Scripts without spaces: what each rule of `text.spaceless` makes of texts whose near-duplicates are known
-//! from a twin.
+//! Scripts without spaces: every rule of `text.spaceless` on texts whose near-duplicates are known from a
+//! twin with spaces.
 //!
-//! A corpus is generated once in words that spaces separate, and once in Chinese, Japanese and Thai: the same
-//! documents with the same edits, word by word ([`labelled`](crate::generate::labelled)). So the pairs
-//! of the twin, by shingles of three words, are the yardstick: a rule is good if it finds these pairs, and no
-//! others, at the same threshold. Letters and lengths of words follow those of the languages, their grammar
-//! does not.
+//! A corpus is generated with words separated by spaces, and again in Chinese, Japanese and Thai: the same
+//! documents with the same edits, word by word ([`labelled`](crate::generate::labelled)). The pairs of the
+//! twin, by shingles of three words, are the truth: a rule is good if it finds these pairs and no others at
+//! the same threshold. Letters and lengths of words follow those of the languages; grammar is not modelled.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -25,25 +24,25 @@ use dupflow_core::text::{Featurizer, Spaceless, TextRules};
 
 /// The threshold.
 const T: f64 = 0.8;
-/// Pairs below it are not looked at.
+/// Minimum similarity of the pairs that are evaluated.
 const FLOOR: f64 = 0.5;
-/// Documents at full size.
+/// Documents at full scale.
 const DOCUMENTS: f64 = 2_000.0;
-/// What is run.
+/// The pipeline that runs.
 const PIPELINE: &str = "minhash";
 
 /// The study of scripts.
 #[derive(Clone, Debug)]
 pub struct Scripts {
-    /// The share of the full size, 2,000 documents in each script; above 0.
+    /// Fraction of the full size, which is 2,000 documents in each script; above 0.
     pub scale: f64,
-    /// The program itself.
+    /// The path of the program.
     pub program: PathBuf,
 }
 
 type Pairs = BTreeSet<Pair<DocId>>;
 
-/// Of pairs found, and of those of the twin, the share that is both.
+/// The common pairs as a fraction of the pairs found, and of the pairs of the twin.
 fn shares(found: &Pairs, twin: &Pairs) -> [Option<f64>; 2] {
     let both = found.intersection(twin).count() as f64;
     [found, twin].map(|all| (!all.is_empty()).then(|| both / all.len() as f64))

@@ -1,5 +1,5 @@
-//! How long it takes to make the components of a sketch, per feature: hashes of features in, components out;
-//! without the text.
+//! Time per feature to compute the components of a sketch, from hashes of features; text processing is not
+//! included.
 
 use std::hint::black_box;
 
@@ -14,13 +14,13 @@ use dupflow_core::text::measures::Measure;
 /// Features of a text, and K.
 const SHAPES: [(usize, usize); 4] = [(300, 256), (1000, 256), (1000, 1024), (4000, 256)];
 
-/// What all sketches are compared with.
+/// The sketch to which all others are compared.
 const REFERENCE: SketchKind = SketchKind::MinHash;
 
-/// Sketches that take more than a hundred times as long, timed at the first two shapes.
+/// Sketches that take more than a hundred times as long; measured at the first two shapes only.
 const SLOW: [SketchKind; 2] = [SketchKind::Icws, SketchKind::Cws];
 
-/// Features sketched in a round, about; of slow sketches one text.
+/// Features sketched in a round, approximately; slow sketches have one text.
 const FEATURES: usize = 20_000;
 
 /// The study of sketching times.

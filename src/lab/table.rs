@@ -1,44 +1,44 @@
-//! Tables: what they hold, and how they are written.
+//! Tables of results, and their output formats.
 //!
-//! A number is held in full and shown with four significant digits ([`Value`]'s `Display`); CSV has it in
-//! full. CSV is that of RFC 4180, but for lines, which end in a newline alone.
+//! A number is stored in full precision and shown with four significant digits ([`Value`]'s `Display`); CSV
+//! has full precision. CSV is that of RFC 4180, except that lines end with a newline alone.
 
 use std::fmt::{self, Write};
 
-/// Rows under columns.
+/// Rows and columns of values.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// Its file name, without the ending.
+    /// The file name, without extension.
     pub name: String,
-    /// Its heading.
+    /// The title.
     pub title: String,
     /// What the columns mean, in sentences.
     pub about: String,
-    /// The columns' headings.
+    /// The columns.
     pub columns: Vec<Column>,
-    /// The rows, as long as there are columns.
+    /// The rows, each with a value for every column.
     pub rows: Vec<Vec<Value>>,
 }
 
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// What it holds.
+    /// The heading.
     pub name: String,
-    /// In which unit; empty for none.
+    /// The unit; empty for none.
     pub unit: &'static str,
 }
 
 /// A cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A name.
+    /// Text.
     Text(String),
     /// A count.
     Count(u64),
     /// A measured number.
     Number(f64),
-    /// Nothing to tell.
+    /// No value.
     None,
 }
 
@@ -89,7 +89,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// Four significant digits, or all of them if there are fewer; as a power of ten below 0.001.
+/// Four significant digits, or all if there are fewer; in scientific notation below 0.001.
 fn significant(number: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let size = number.abs();
     let decimals = [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0].iter().filter(|power| size < **power).count();
@@ -98,14 +98,14 @@ fn significant(number: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_str(if full.len() < rounded.len() { &full } else { &rounded })
 }
 
-/// A row of a [`Table`], of anything that is a [`Value`].
+/// A row of a [`Table`], from anything that converts to a [`Value`].
 macro_rules! row {
     ($($value:expr),* $(,)?) => { vec![$($crate::table::Value::from($value)),*] };
 }
 pub(crate) use row;
 
 impl Table {
-    /// A table without rows; a column is a name, with its unit after a comma if it has one.
+    /// A table without rows. A column is a name, optionally followed by a comma and the unit.
     pub fn new(name: &str, title: &str, about: &str, columns: &[&'static str]) -> Self {
         let column = |text: &&'static str| {
             let (heading, unit) = text.split_once(", ").unwrap_or((text, ""));
@@ -133,12 +133,12 @@ impl Table {
         })
     }
 
-    /// Whether a column holds numbers, which stand to the right.
+    /// Whether a column holds numbers, which are aligned to the right.
     fn is_numeric(&self, column: usize) -> bool {
         self.rows.iter().all(|row| !matches!(row[column], Value::Text(_)))
     }
 
-    /// For a terminal: aligned columns.
+    /// Plain text with aligned columns.
     pub fn text(&self) -> String {
         let mut lines: Vec<Vec<String>> = vec![self.headings().collect()];
         lines.extend(self.rows.iter().map(|row| row.iter().map(Value::to_string).collect()));
@@ -156,7 +156,7 @@ impl Table {
         out
     }
 
-    /// For a page in Markdown.
+    /// Markdown.
     pub fn markdown(&self) -> String {
         let row = |cells: &mut dyn Iterator<Item = String>| {
             cells.fold("|".to_owned(), |line, cell| format!("{line} {} |", cell.replace('|', "\\|"))) + "\n"
@@ -170,7 +170,7 @@ impl Table {
         out
     }
 
-    /// For a program: numbers in full, nothing for nothing.
+    /// CSV with full precision; missing values are empty.
     pub fn csv(&self) -> String {
         let cell = |value: &Value| match value {
             Value::Text(text) => quoted(text),
@@ -185,7 +185,7 @@ impl Table {
         out
     }
 
-    /// For the HTML page.
+    /// HTML.
     pub fn html(&self) -> String {
         let mut out =
             format!("<h3>{}</h3>\n<p>{}</p>\n<table>\n<tr>", escaped(&self.title), escaped(&self.about));
@@ -204,7 +204,7 @@ impl Table {
     }
 }
 
-/// A CSV field; in quotes where it has to be.
+/// A CSV field, quoted if necessary.
 fn quoted(text: &str) -> String {
     if text.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
@@ -213,7 +213,7 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// Text as HTML.
+/// Escapes text for HTML.
 pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -6,7 +6,7 @@
 //! | [`Level`] | change of the original |
 //! |---|---|
 //! | `copy` | none |
-//! | `edit-1`, `-2`, `-5`, `-10`, `-20` | that percentage of words is replaced, dropped, or followed by a new one |
+//! | `edit-1`, `-2`, `-5`, `-10`, `-20` | so many of 100 words replaced, dropped, or followed by a new one |
 //! | `moved` | its paragraphs are reordered |
 //! | `light` | a light revision: 5 % of words are edited, and two paragraphs are swapped |
 //! | `heavy` | a heavy revision: 25 % of words are edited, and the paragraphs are reordered |

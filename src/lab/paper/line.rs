@@ -1,4 +1,4 @@
-//! What is printed, what was measured, and what follows.
+//! Lines: what is printed, what is measured, and the verdict.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,32 +9,32 @@ use super::super::{Findings, Plot};
 use super::Source;
 use super::claim::Claim;
 
-/// An answer to an item, or to a part of it.
+/// An answer to an item of a source, or to a part of one.
 #[derive(Clone, Debug)]
 pub struct Line {
     /// The item.
     pub item: &'static str,
-    /// Of what in it.
+    /// The part of the item.
     pub of: String,
     /// What the source prints.
     pub printed: String,
-    /// What comes out here.
+    /// What is measured here.
     pub measured: String,
-    /// What decides, if anything does.
+    /// What decides the verdict.
     pub basis: Basis,
-    /// Why, in a sentence.
+    /// The reason, in a sentence.
     pub reason: String,
 }
 
-/// What the verdict of a [`Line`] follows from.
+/// What decides the verdict of a [`Line`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Basis {
-    /// The source's own definitions decide, without its data: where the claim fails, the print is wrong in
+    /// The source's own definitions decide, without its data. If the claim fails, the print contradicts
     /// itself.
     Exact(Claim),
-    /// Measured on other data, or on a model that is not made to meet it.
+    /// Measured on other data, or on a model that was not fitted to the claim.
     Measured(Claim),
-    /// Nothing is judged. What is measured may have to meet something else: a theory, an independent
+    /// No verdict. The measurement may have to satisfy another claim: a theory, or an independent
     /// computation.
     Unjudged(Why, Option<Claim>),
 }
@@ -42,37 +42,39 @@ pub enum Basis {
 /// Why a line is not judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Why {
-    /// It could not be otherwise: arithmetic, a model fitted to the very statement, one printed number beside
+    /// It follows by construction: arithmetic, a model fitted to this statement, one printed number beside
+    /// another.
     /// another.
     Construction,
-    /// A slip of notation, seen by reading.
+    /// An error of notation, found by reading.
     Reading,
-    /// The source says too little to compare: its data are private, or its text has lost the numbers. What
-    /// stands in for them is measured.
+    /// The source is not sufficient for a comparison: its data are private, or its text has lost the numbers.
+    /// Substitute data are measured.
     StandIn,
-    /// A drawing, an algorithm in words, or what the source leaves out: here is what the program does.
+    /// A drawing, an algorithm in words, or something the source leaves out; the line shows what the program
+    /// does.
     Shown,
-    /// A time, which depends on the machine and on what else it does.
+    /// A time, which depends on the machine and its load.
     Timed,
-    /// Quoted by the source from elsewhere, or with nothing to compare.
+    /// Quoted by the source from elsewhere, or without a value to compare.
     Quoted,
 }
 
-/// How what is measured compares with what is printed. It is computed from the [`Basis`] and cannot be given.
+/// How measured and printed values compare. Computed from the [`Basis`]; cannot be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// It is the same, within the tolerance.
+    /// Equal within the tolerance.
     Agrees,
-    /// It is not the same.
+    /// Not equal.
     Differs,
-    /// The print is wrong in itself.
+    /// The print contradicts itself.
     Misprint,
     /// Not judged, for this reason.
     Unjudged(Why),
 }
 
 impl Verdict {
-    /// All of them.
+    /// All verdicts.
     pub const ALL: [Self; 9] = [
         Self::Agrees,
         Self::Differs,
@@ -103,7 +105,7 @@ impl fmt::Display for Verdict {
 }
 
 impl Basis {
-    /// What decides, if anything does.
+    /// The claim, if there is one.
     pub fn claim(&self) -> Option<&Claim> {
         match self {
             Self::Exact(claim) | Self::Measured(claim) => Some(claim),
@@ -111,7 +113,7 @@ impl Basis {
         }
     }
 
-    /// The same with another claim, if there is one.
+    /// The same basis with another claim, if it has one.
     #[must_use]
     pub fn with(&self, claim: Claim) -> Self {
         match self {
@@ -121,7 +123,7 @@ impl Basis {
         }
     }
 
-    /// What follows.
+    /// The verdict.
     pub fn verdict(&self) -> Verdict {
         match self {
             Self::Exact(claim) | Self::Measured(claim) if claim.holds() => Verdict::Agrees,
@@ -150,14 +152,14 @@ impl From<Why> for Basis {
 }
 
 impl Why {
-    /// Not judged for this reason, but what is measured has to meet something else.
+    /// No verdict for this reason, but the measurement must satisfy `check`.
     pub fn checked(self, check: Claim) -> Basis {
         Basis::Unjudged(self, Some(check))
     }
 }
 
 impl Line {
-    /// An answer.
+    /// A line.
     pub fn new(
         item: &'static str,
         of: impl Into<String>,
@@ -170,20 +172,20 @@ impl Line {
         Self { item, of, printed, measured, basis: basis.into(), reason }
     }
 
-    /// How what is measured compares with what is printed.
+    /// How measured and printed values compare.
     pub fn verdict(&self) -> Verdict {
         self.basis.verdict()
     }
 }
 
-/// What sections have made.
+/// The results of sections.
 #[derive(Clone, Debug, Default)]
 pub struct Made {
-    /// Answers, in the order of the items.
+    /// Lines in the order of the items.
     pub lines: Vec<Line>,
-    /// Numbers behind them.
+    /// The tables with the numbers.
     pub tables: Vec<Table>,
-    /// Figures.
+    /// The plots.
     pub plots: Vec<Plot>,
 }
 
@@ -196,7 +198,7 @@ impl AddAssign for Made {
 }
 
 impl Made {
-    /// How many answers have each verdict.
+    /// The number of lines with each verdict.
     pub fn summary(&self, source: Source) -> Table {
         let mut counts: BTreeMap<Verdict, usize> = BTreeMap::new();
         self.lines.iter().for_each(|line| *counts.entry(line.verdict()).or_default() += 1);
@@ -216,7 +218,7 @@ impl Made {
         table
     }
 
-    /// The answers as a table, before all others.
+    /// The lines as a table, which precedes all others.
     pub fn answers(&self, source: Source) -> Table {
         let mut table = Table::new(
             &format!("{}_answers", source.name()),
@@ -234,7 +236,7 @@ impl Made {
         table
     }
 
-    /// All of it.
+    /// All results, as findings.
     pub(super) fn findings(self, source: Source, scale: f64) -> Findings {
         let mut about = source.about().to_owned();
         if scale < 1.0 {
@@ -252,7 +254,7 @@ impl Made {
     }
 }
 
-/// What a verdict says.
+/// The meaning of a verdict.
 fn meaning(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Agrees => "measured meets printed within the tolerance",

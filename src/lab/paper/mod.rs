@@ -1,5 +1,4 @@
-//! The five sources, item by item: every table, figure, example and headline, what is printed beside what
-//! comes out here.
+//! The five sources, item by item: every table, figure, example and headline, printed and measured.
 //!
 //! | source | is | file |
 //! |---|---|---|
@@ -9,10 +8,10 @@
 //! | 003 | Yuan, Long, Zhang & Gui (2012): one-bit fingerprints, alg.G and alg.H | `groups` |
 //! | 004 | Hassanian-esfahani & Kargar (2018): sectional MinHash | `sectional` |
 //!
-//! A [`Source`] is [`Section`]s; a section is a piece of work that answers one or more items, each in
-//! [`Line`]s: what is printed, what was measured, and a [`Basis`]. No line is given a [`Verdict`]: it is
-//! computed from the [`Claim`] in the basis, which is (printed, measured, tolerance) under a relation. The
-//! items and their order are those of [`ITEMS`]; no section may leave one out.
+//! A [`Source`] consists of [`Section`]s. A section is a function that answers one or more items. Each answer
+//! is made of [`Line`]s: what is printed, what was measured, and a [`Basis`]. A line's [`Verdict`] is
+//! computed from the [`Claim`] in the basis: printed and measured values and a tolerance under a relation.
+//! The items and their order are those of [`ITEMS`]; the sections must answer all of them.
 //!
 //! A new item is a line of [`ITEMS`] and a section in the source's folder.
 
@@ -34,9 +33,9 @@ pub use sources::{ITEMS, Item, Source};
 
 use super::{Bench, EvaluateError, Findings, Study};
 
-/// Here and not where the sources stand: those who answer know what an item is.
+/// In this file since `sources` knows no sections.
 impl Source {
-    /// What stands in for its data.
+    /// The data that replace the source's.
     pub fn about(self) -> &'static str {
         match self {
             Self::Staged => staged::ABOUT,
@@ -47,7 +46,7 @@ impl Source {
         }
     }
 
-    /// What answers its items, in their order.
+    /// The sections that answer its items, in their order.
     pub fn sections(self) -> &'static [Section] {
         match self {
             Self::Staged => staged::SECTIONS,
@@ -59,38 +58,39 @@ impl Source {
     }
 }
 
-/// A piece of work that answers items of a source.
+/// A function that answers items of a source.
 #[derive(Clone, Copy, Debug)]
 pub struct Section {
-    /// What it answers, in their order.
+    /// The items, in their order.
     pub items: &'static [&'static str],
-    /// How it can be made again.
+    /// How it can be repeated.
     pub effort: Effort,
-    /// Does it.
+    /// The function.
     pub make: fn(&Work<'_>) -> Result<Made, EvaluateError>,
 }
 
-/// How a section can be made again.
+/// How a section can be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// In moments, the same on every machine, whatever the scale: a test holds the docs to it.
+    /// Takes moments and gives the same result on every machine at every scale; a test compares the docs with
+    /// it.
     Moments,
-    /// The same on every machine, at the same scale.
+    /// Gives the same result on every machine at the same scale.
     Long,
-    /// With times in it.
+    /// Contains times.
     Timed,
 }
 
-/// What a section is given.
+/// The environment of a section.
 #[derive(Clone, Copy, Debug)]
 pub struct Work<'w> {
     /// Clock, threads and seed.
     pub bench: &'w Bench<'w>,
-    /// The program itself, to run whole pipelines as processes.
+    /// The path of the program, which runs whole pipelines.
     pub program: &'w std::path::Path,
-    /// The share of the full sizes to work at, above 0; 1 is what the docs show.
+    /// Fraction of the full sizes, above 0; the docs show 1.
     pub scale: f64,
-    /// A corpus of the user's with its labels, beside the generated ones.
+    /// A labelled corpus of the user, in addition to the generated ones.
     pub labelled: Option<&'w Labelled>,
 }
 
@@ -111,16 +111,16 @@ impl Work<'_> {
 pub struct Labelled {
     /// Feeds or folders.
     pub corpus: Vec<PathBuf>,
-    /// Lines of "id label".
+    /// The path of lines "id label".
     pub labels: PathBuf,
 }
 
-/// The study of one source, or of one item of it.
+/// The study of a source, or of one of its items.
 #[derive(Clone, Debug)]
 pub struct Paper {
-    /// Which.
+    /// The source.
     pub source: Source,
-    /// Only what answers this item, if one is named.
+    /// Only the sections that answer this item, if given.
     pub item: Option<Item>,
     /// See [`Work::program`].
     pub program: PathBuf,

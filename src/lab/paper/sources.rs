@@ -1,4 +1,4 @@
-//! The sources and their items: what has to be answered.
+//! The sources and their items.
 
 /// A source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,7 +16,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// All of them, by their numbers.
+    /// All sources, by their numbers.
     pub const ALL: [Self; 5] = [Self::Staged, Self::SimHash, Self::Permuted, Self::Groups, Self::Sectional];
 
     /// Its number, three digits.
@@ -30,7 +30,7 @@ impl Source {
         }
     }
 
-    /// Who and what.
+    /// Authors and title.
     pub fn title(self) -> &'static str {
         match self {
             Self::Staged => {
@@ -52,12 +52,12 @@ impl Source {
 /// A table, figure, example, algorithm, design, problem or headline of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// Where it stands.
+    /// Its source.
     pub source: Source,
-    /// As it is called here: the source's number, then T, F, E, A, D, P, H or Q and the source's own number;
-    /// X for what it leaves out.
+    /// The id: the source's number, then T, F, E, A, D, P, H or Q and the source's own number; X for what the
+    /// source leaves out.
     pub id: &'static str,
-    /// What it is, in a few words.
+    /// A short description.
     pub what: &'static str,
 }
 

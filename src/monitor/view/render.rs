@@ -2,8 +2,8 @@
 //!
 //! | event | data |
 //! |---|---|
-//! | `epoch` | deltas of an epoch, and how many more of it follow in further events; only the last event has an id |
-//! | `snapshot` | some of all pairs; the first one replaces everything received before, the last one has an id |
+//! | `epoch` | deltas of an epoch, and how many more follow; only its last event has an id |
+//! | `snapshot` | some of all pairs; the first event replaces everything received before, the last one has an id |
 //! | `dropped` | the number of epochs and deltas that are left out |
 //! | `bye` | the run ends |
 //!

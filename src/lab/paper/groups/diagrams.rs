@@ -20,7 +20,7 @@ const WIDTH: usize = 8;
 /// Groups of F5: k = 64.
 const GROUPS: usize = 8;
 
-/// Values that are looked up at random.
+/// Number of random values that are looked up.
 const LOOKS: usize = 1000;
 
 pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
@@ -91,15 +91,15 @@ impl Algorithm {
     }
 }
 
-/// "Explodes" is a factor of this at each step of k and of r; "grows little" is less than this over all of
-/// them. The source has no numbers.
+/// "Explodes" is a factor of at least this at each step of k and of r; "grows little" is a smaller factor
+/// over all of them. The source has no numbers.
 const EXPLODES: f64 = 2.0;
 const LITTLE: f64 = 2.0;
 
 /// k of the steps.
 const GROWN: [usize; 6] = [64, 100, 200, 400, 600, 1000];
 
-/// 003-F4, in numbers.
+/// 003-F4 in numbers.
 fn growth() -> Vec<Line> {
     let line = |of: &str, printed: &str, values: &[f64], claim: Claim, reason: &str| {
         let told = values
@@ -175,7 +175,7 @@ fn sizes(work: &Work<'_>) -> (Vec<Line>, Plot) {
         let value = |(_, words): (u32, &[u64])| words[0] >> (WIDTH * group) & 0xff;
         live.add(WIDTH, corpus.iter().map(value).collect());
     }
-    // Each looks for a value drawn at random in each group in turn.
+    // Each round looks up a random value in each group in turn.
     let looks: Vec<usize> = (0..LOOKS)
         .map(|look| live.entries(look % GROUPS, mix(work.bench.seed ^ mix(look as u64)) & 0xff))
         .collect();

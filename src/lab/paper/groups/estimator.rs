@@ -1,8 +1,9 @@
-//! 003-F1, F6, H3 and H4: how good the one-bit estimate is by itself.
+//! 003-F1, F6, H3 and H4: the quality of the one-bit estimate by itself.
 //!
-//! A pair of similarity R agrees in each of k one-bit components with probability (1 + R) / 2, so that the
-//! chance to be reported, which is to estimate at least r, is a binomial tail. Of a law of R pairs are drawn,
-//! and their chances summed up; of generated texts, sketches are made and counted.
+//! A pair of similarity R agrees in each of k one-bit components with probability (1 + R) / 2. It is reported
+//! if its estimate is at least r, so the probability of a report is a binomial tail. For a distribution of R,
+//! pairs are drawn and these probabilities summed. For generated texts, sketches are computed and reports
+//! counted.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -29,15 +30,15 @@ const PRINTED: [(f64, f64, f64); 3] = [(0.7, 0.16, 0.74), (0.8, 0.19, 0.77), (0.
 /// r of the curves.
 const SIMILARITIES: [f64; 9] = [0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9];
 
-/// Laws of R.
+/// Distributions of R.
 const LAWS: [Distribution; 3] = [Distribution::Funds, Distribution::Gaussian, Distribution::Web];
 
-/// Pairs of a law, and generated texts, at full scale.
+/// Pairs of a distribution, and generated texts, at full scale.
 const PAIRS: usize = 2_000_000;
 const TEXTS: usize = 2500;
 
-/// Chances are computed for so many values of R in between 0 and 1; within such a step they change by less
-/// than 1 %.
+/// Probabilities are computed for this many values of R between 0 and 1; between two of them they change by
+/// less than 1 %.
 const STEPS: usize = 2000;
 
 /// 003-F1.
@@ -48,7 +49,7 @@ pub(super) fn variances(_: &Work<'_>) -> Result<Made, EvaluateError> {
         name: name.to_owned(),
         points: (0..=100).map(|i| f64::from(i) / 100.0).map(|r| (r, of(r))).collect(),
     };
-    // By the formulas, at all R but the ends; and where the one-bit estimate would be the better one.
+    // By the formulas, at all R except the ends; and where the one-bit estimate is better.
     let inner = || (1..100).map(|i| f64::from(i) / 100.0);
     let formulas = inner()
         .map(|r| (r * (1.0 - r) / 1000.0, minwise(r)))
@@ -76,7 +77,7 @@ pub(super) fn variances(_: &Work<'_>) -> Result<Made, EvaluateError> {
     Ok(Made { lines: vec![line], plots: vec![plot], ..Made::default() })
 }
 
-/// Reported, right, and both: expected counts of pairs.
+/// Expected counts of pairs: reported, right, and both.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     reported: f64,
@@ -94,13 +95,14 @@ impl Counts {
     }
 }
 
-/// Pairs drawn from a law.
+/// Similarities drawn from a distribution.
 fn draw(law: Distribution, pairs: usize, seed: u64) -> Vec<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(mix(seed ^ law as u64));
     (0..pairs).map(|_| law.sample(&mut rng)).collect()
 }
 
-/// Of pairs of these similarities: right if above r, reported by the chance of `k` one-bit components.
+/// Expected counts for these similarities: right if above r, reported by the probability of `k` one-bit
+/// components.
 fn expected(similarities: &[f64], k: usize, r: f64) -> Counts {
     // At most `radius` of k components differ.
     let least = k - radius(k, r);
@@ -125,7 +127,7 @@ fn expected(similarities: &[f64], k: usize, r: f64) -> Counts {
     counts
 }
 
-/// Of all pairs of generated texts, by k and then by r.
+/// Counts over all pairs of generated texts, by k, then by r.
 fn sketched(work: &Work<'_>) -> (usize, Vec<Vec<Counts>>) {
     let texts = generate(work.size(TEXTS, 300), 0.5, work.bench.seed);
     let prints: Vec<Vec<Vec<u64>>> = SIZES
@@ -173,7 +175,7 @@ fn sketched(work: &Work<'_>) -> (usize, Vec<Vec<Counts>>) {
 /// 003-F6.
 pub(super) fn quality(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let pairs = work.size(PAIRS, 20_000);
-    // By who, k and r.
+    // By source of pairs, k and r.
     let mut all: Vec<(&str, Vec<Vec<Counts>>)> = Vec::new();
     for law in LAWS {
         let similarities = draw(law, pairs, work.bench.seed);
@@ -201,8 +203,8 @@ pub(super) fn quality(work: &Work<'_>) -> Result<Made, EvaluateError> {
                 let counts = by_k[size][at];
                 format!("{name} {:.2}, {:.2}", counts.precision(), counts.recall())
             };
-            // More components err less, whatever the law; of the texts a hundred pairs or so are right, and
-            // few of them move.
+            // More components have a smaller error for every distribution. For the texts about a hundred
+            // pairs are right, and few of them change.
             let grown = all.iter().flat_map(|(_, by_k)| {
                 let [small, large] = [by_k[0][at], by_k[1][at]];
                 [large.precision() / small.precision(), large.recall() / small.recall()]
@@ -249,13 +251,13 @@ pub(super) fn quality(work: &Work<'_>) -> Result<Made, EvaluateError> {
     Ok(Made { lines, tables: vec![table], plots })
 }
 
-/// Variance and standard deviation at R, k = 64, and the range of one of them around R in percent.
+/// Variance and standard deviation at R, k = 64, and one of them to each side of R, in percent.
 fn range(r: f64) -> (f64, f64, [f64; 2]) {
     let deviation = standard_error(r, 64, 1);
     (deviation * deviation, deviation, [100.0 * (r - deviation), 100.0 * (r + deviation)])
 }
 
-/// Those three beside what is printed of them.
+/// These three beside the printed values.
 fn ranges(
     item: &'static str,
     r: f64,

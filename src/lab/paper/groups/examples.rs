@@ -39,7 +39,7 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let small = Setting { bits: 64, documents: 2000, queries: 100, seed: work.bench.seed };
     let rows = small.run(&[six], work.bench.clock)?;
     let missed = rows[0].missed;
-    // Whole numbers, one by one.
+    // Integers, one by one.
     let exact = |pairs: Vec<(f64, f64)>| Basis::Exact(Claim::each(pairs, Tolerance::Within(1e-9)));
     let by_component = [[3, 1, 1, 2, 2], [2, 1, 1, 1, 2]].into_iter().zip(signatures).flat_map(
         |(printed, own): ([u32; 5], [u64; 5])| {

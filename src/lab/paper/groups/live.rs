@@ -19,18 +19,18 @@ const SIMILARITY: f64 = 0.9;
 /// Bits of a group.
 const WIDTH: usize = 10;
 
-/// Groups there are in all.
+/// Total number of groups.
 const GROUPS: usize = 12;
 
-/// Queries after each step, each a neighbour of a document within the radius.
+/// Queries after each step; each is a neighbour of a document within the radius.
 const QUERIES: usize = 200;
 
-/// What is done.
+/// A change of the index.
 #[derive(Clone, Copy)]
 enum Step {
-    /// The next group that is not there is added.
+    /// Adds the next missing group.
     Add,
-    /// The first one is dropped.
+    /// Drops the first group.
     Drop,
 }
 
@@ -148,7 +148,7 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
     Ok(Made { lines: vec![line], tables: vec![table], plots: Vec::new() })
 }
 
-/// Some bits of each fingerprint, side by side.
+/// Selected bits of each fingerprint, concatenated.
 fn joined(whole: &Fingerprints, part: &Selection) -> Fingerprints {
     let mut joined = Fingerprints::new(part.width());
     let ranges = part.ranges();

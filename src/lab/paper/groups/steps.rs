@@ -1,17 +1,16 @@
-//! Steps of a query by the source's formulas, its equations 16 and 17 as they can be read: verification left
-//! out.
+//! Steps of a query by the source's equations 16 and 17, as far as they are legible, without verification.
 
 use super::super::super::EvaluateError;
 use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
 use super::{DOCUMENTS, SURPLUS};
 use dupflow_core::block::hamming::{binomial, radius};
 
-/// m groups of k components at similarity r.
+/// m: the number of groups of k components at similarity r.
 pub(super) fn groups(k: usize, r: f64) -> usize {
     radius(k, r) + SURPLUS
 }
 
-/// `n_g = n / 2^(k / m)`: how many of n agree in one group, were all groups equally wide.
+/// `n_g = n / 2^(k / m)`: how many of n agree in one group if all groups have equal width.
 pub(super) fn share(k: usize, m: usize, n: usize) -> f64 {
     n as f64 / (k as f64 / m as f64).exp2()
 }

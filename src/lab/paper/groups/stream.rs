@@ -1,7 +1,7 @@
 //! 003-X1 and X2: alg.G and alg.H in the stream, and groups that are added and dropped there, by runs of the
-//! program as processes.
+//!    program as processes.
 //!
-//! No block is hot in these runs, so that no pair within the radius may be missed, whatever the groups are.
+//! No block is hot in these runs, so no pair within the radius may be missed with any groups.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -21,10 +21,10 @@ use dupflow_core::pair::Pair;
 const SIZE: usize = 400;
 const SIMILARITY: f64 = 0.7;
 
-/// Documents of the feed.
+/// Number of documents of the feed.
 const FEED: usize = 3000;
 
-/// Each with as many groups beyond the radius.
+/// Each with the number of groups beyond the radius.
 const BLOCKS: [(&str, usize); 3] = [("groups", 3), ("conjunctions", 1), ("conjunctions", 2)];
 
 pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
@@ -38,7 +38,7 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
     Ok(made)
 }
 
-/// A command that has to end well.
+/// Runs a command that must succeed.
 fn run(work: &Work<'_>, command: &mut Command) -> Result<(), EvaluateError> {
     let output = command.stdin(Stdio::null()).output().map_err(EvaluateError::file(work.program))?;
     if output.status.success() {
@@ -48,7 +48,7 @@ fn run(work: &Work<'_>, command: &mut Command) -> Result<(), EvaluateError> {
     Err(EvaluateError::Pipeline { pipeline: "onebit".to_owned(), message })
 }
 
-/// What a run found and took.
+/// The pairs that a run found, and its statistics.
 type Ran = (Vec<Pair<DocId>>, Counts);
 
 fn replay(work: &Work<'_>, feed: &Path, (kind, common): (&str, usize)) -> Result<Ran, EvaluateError> {
@@ -153,7 +153,7 @@ fn conjunctions(work: &Work<'_>, feed: &Path) -> Result<Made, EvaluateError> {
     Ok(Made { lines, tables: vec![table], plots: Vec::new() })
 }
 
-/// What is changed between two runs that continue one output.
+/// The changes between two runs that continue one output.
 const STEPS: [(&str, &str, bool); 4] = [
     ("63 groups", "blocking.common=3", true),
     ("a group added: 64", "blocking.common=4", true),

@@ -1,4 +1,4 @@
-//! 003-T1 and H1: what a query of alg.G and of alg.H takes.
+//! 003-T1 and H1: times of a query by alg.G and by alg.H.
 
 use super::super::super::plot::{Axis, Series};
 use super::super::super::search::measured::{Row, Setting};
@@ -15,13 +15,13 @@ const SIZES: [usize; 6] = [64, 100, 200, 400, 600, 1000];
 /// r of the table.
 const SIMILARITY: f64 = 0.7;
 
-/// Queries of alg.H and of the scan at random, and as many planted ones.
+/// Random queries of alg.H and of the scan, and as many planted ones.
 const QUERIES: usize = 300;
 
-/// Entries that the queries of alg.G may read together, about.
+/// Entries that the queries of alg.G may read in total, approximately.
 const ENTRIES: f64 = 5e8;
 
-/// Seconds as they are printed, of 1,000 queries: alg.G, alg.H.
+/// The printed seconds of 1,000 queries: alg.G, alg.H.
 fn printed(k: usize) -> Option<(f64, f64)> {
     match k {
         64 => Some((40.0, 15.0)),
@@ -30,11 +30,11 @@ fn printed(k: usize) -> Option<(f64, f64)> {
     }
 }
 
-/// One row of the table: alg.G, alg.H and the scan.
+/// A row of the table: alg.G, alg.H and the scan.
 struct Measured {
     k: usize,
     n: usize,
-    /// Each with its queries, of either sort.
+    /// Each with the number of its queries of each kind.
     rows: [(usize, Row); 3],
 }
 
@@ -60,7 +60,7 @@ impl Measured {
         })
     }
 
-    /// Milliseconds of a random query.
+    /// Milliseconds per random query.
     fn milliseconds(&self, of: usize) -> f64 {
         let (queries, row) = &self.rows[of];
         row.time.as_secs_f64() * 1e3 / *queries as f64
@@ -71,7 +71,7 @@ impl Measured {
         row.work.entries as f64 / *queries as f64
     }
 
-    /// How many times as long alg.G takes.
+    /// Time of alg.G divided by that of alg.H.
     fn ratio(&self) -> f64 {
         self.milliseconds(0) / self.milliseconds(1)
     }
@@ -157,14 +157,14 @@ fn line(measured: &Measured) -> Line {
     )
 }
 
-/// Steps of alg.G by those of alg.H, for all proposals of the source.
+/// Steps of alg.G divided by those of alg.H, for all proposals of the source.
 fn ratio_of_steps(k: usize) -> f64 {
     let m = steps::groups(k, SIMILARITY);
     steps::of_conjunctions(k, SIMILARITY, DOCUMENTS)
         / steps::of_groups(m, steps::share(k, m, DOCUMENTS), DOCUMENTS)
 }
 
-/// alg.G beside alg.H by the steps of the source's own formulas, which depend on no machine.
+/// alg.G and alg.H by the steps of the source's formulas, which do not depend on the machine.
 fn by_steps() -> Vec<Line> {
     let told = |all: &[f64]| all.iter().map(|times| format!("{times:.2}")).collect::<Vec<_>>().join(", ");
     let (at_64, beyond) = (ratio_of_steps(64), [400, 600, 1000].map(ratio_of_steps));
@@ -188,7 +188,7 @@ fn by_steps() -> Vec<Line> {
     ]
 }
 
-/// What follows from k, r and n.
+/// The parameters that follow from k, r and n.
 fn designs() -> Table {
     let mut table = Table::new(
         "003_t1_designs",

@@ -1,14 +1,14 @@
-//! 002-E1 to E3: what looking up or storing all neighbours would take, and what equal leading bits leave.
+//! 002-E1 to E3: the cost of looking up or storing all neighbours, and what equal leading bits leave.
 
 use super::super::super::EvaluateError;
 use super::super::super::search::measured::{Row, Setting};
 use super::super::{Basis, Claim, Line, Made, Tolerance, Work};
 use dupflow_core::block::hamming::{Design, Form, Kind, binomial};
 
-/// Pages of the source: 2^34 fingerprints.
+/// Number of pages of the source: 2^34 fingerprints.
 const PAGES: u64 = 1 << 34;
 
-/// Bytes of a fingerprint and its id in a table of so many.
+/// Bytes of a fingerprint and its id in a table of this size.
 const ROW_BYTES: u64 = 8 + 8;
 
 pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
@@ -19,7 +19,7 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let rows = small.run(&[all_near], bench.clock)?;
     let Row { work: looked, missed, .. } = &rows[0];
     let (exactly, within) = (binomial(64, 3), looked.probes / small.queries as u64);
-    // Of 34 bits 30 lead each table, whichever four do not.
+    // Each table is led by 30 of 34 bits, for every choice of four others.
     let leading = Design::new(34, 4, Kind::OneLevel { blocks: 34 })?;
     let left = leading.estimate(PAGES, Form::Index).candidates / leading.tables() as f64;
     // The same at a size that is built in moments: 2^14 fingerprints, four tables led by 10 bits.
@@ -87,7 +87,7 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
     Ok(Made { lines, ..Made::default() })
 }
 
-/// A count with commas.
+/// A count with commas between thousands.
 pub(in super::super) fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let comma = |(i, digit): (usize, char)| {

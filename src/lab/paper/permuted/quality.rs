@@ -1,4 +1,4 @@
-//! 002-H1: which distance is right for 64 bits, on pairs of known similarity.
+//! 002-H1: the best distance for 64 bits, on pairs of known similarity.
 
 use super::super::super::plot::{Axis, Series};
 use super::super::super::table::{Table, row};
@@ -10,23 +10,23 @@ use dupflow_core::sketch::{SimHash, Sketcher};
 
 const ITEM: &str = "002-H1";
 
-/// Texts at full scale.
+/// Number of texts at full scale.
 const TEXTS: usize = 4000;
 
-/// Words changed at most: up to half of them, so that there are pairs of every similarity.
+/// Maximum fraction of words that are changed; a half gives pairs of every similarity.
 const EDITS: f64 = 0.5;
 
-/// How a pair is told to be right.
+/// Decides whether a pair is right.
 type IsRight = fn(Truth) -> bool;
 
-/// What counts as right, by name.
+/// The definitions of right, with names.
 const TRUTHS: [(&str, IsRight); 2] =
     [("cosine >= 0.95", |truth| truth.cosine >= 0.95), ("J of 3 words >= 0.8", |truth| truth.jaccard >= 0.8)];
 
-/// Distances that are told, from 0.
+/// Number of distances that are shown, from 0.
 const DISTANCES: usize = 11;
 
-/// Pairs by their distance: all, and those that are right by each truth.
+/// Pairs by their distance: all, and those that are right by each definition.
 type Counts = [[u64; 3]; 65];
 
 #[derive(Clone, Copy)]

@@ -10,25 +10,25 @@ use super::examples::grouped;
 use dupflow_core::block::hamming::optimiser::{Costs, Workload};
 use dupflow_core::block::hamming::{Design, Form};
 
-/// Fingerprints at full scale; all radii are measured on the fewer.
+/// Numbers of fingerprints at full scale; the smaller one is used for all radii.
 const SIZES: [usize; 2] = [10_000_000, 100_000_000];
 
-/// Tables at k = 3: those of the source are 4 and 16.
+/// Numbers of tables at k = 3; those of the source are 4 and 16.
 const TABLES: [u64; 4] = [4, 10, 16, 20];
 
-/// Random queries, and as many planted ones, at most.
+/// Maximum number of random queries, and of planted ones.
 const QUERIES: usize = 100_000;
 
-/// What the random queries of a radius may cost together, in entries.
+/// Maximum number of entries that the random queries of a radius read in total.
 const COST: f64 = 5e8;
 
 /// Bytes of a fingerprint and its id.
 const ROW_BYTES: f64 = 12.0;
 
-/// Pages of the source: 2^34.
+/// Number of pages of the source: 2^34.
 const PAGES: u64 = 1 << 34;
 
-/// Tables of a radius at most, in copies of the corpus.
+/// Maximum size of the tables of a radius, in copies of the corpus.
 const MOST_COPIES: f64 = 20.0;
 
 const COLUMNS: &[&str] = &[
@@ -178,9 +178,9 @@ fn lines(rows: &[(Setting, Row)], radii: &[(Setting, Row)]) -> Vec<Line> {
     lines
 }
 
-/// Candidates of one design, at the largest size, and what they are at 2^34.
+/// Candidates of one design at the largest size, and the expected number at 2^34.
 fn designed(item: &'static str, tables: u64, rows: &[(Setting, Row)]) -> Vec<Line> {
-    // The printed leading bits of every table.
+    // The leading bits of every table, as printed.
     let (printed, bits) = match tables {
         4 => ("2^(d-16) a probe: 262,144 at d = 34", Some(16)),
         16 => ("2^(d-28) a probe: 64 at d = 34", Some(28)),
@@ -192,7 +192,7 @@ fn designed(item: &'static str, tables: u64, rows: &[(Setting, Row)]) -> Vec<Lin
             let (queries, n) = (setting.queries as f64, setting.documents as f64);
             let candidates = row.work.entries as f64 / queries;
             let formula = row.design.estimate(PAGES, Form::Index).candidates;
-            // A count of that many entries varies by its square root.
+            // A Poisson count varies by its square root.
             let near = |expected: f64| {
                 Claim::equal(expected, candidates, Tolerance::Deviations(5.0, (expected / queries).sqrt()))
             };

@@ -1,4 +1,4 @@
-//! Generated texts, of which every pair's similarity is known.
+//! Generated texts with the similarity of every pair.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use dupflow_core::text::{
     Features, Featurizer, Idf, IdfForm, IdfTable, Shingle, TextRules, Weigher, Weights,
 };
 
-/// A text as words with their weights by TF-IDF, and as the set of its runs of three words.
+/// A text as words with TF-IDF weights, and as the set of its shingles of three words.
 #[derive(Debug)]
 pub(in super::super) struct Text {
     words: Vec<u64>,
@@ -23,14 +23,14 @@ impl Text {
         Features { ids: &self.words, weights: &self.weights }
     }
 
-    /// Runs of three words, as a set.
+    /// The set of shingles of three words.
     pub(in super::super) fn shingles(&self) -> Features<'_> {
         Features::set(&self.shingles)
     }
 }
 
-/// Pages of the generator, half of them edits of an earlier one: each word of the body is changed with a
-/// probability that is drawn from 0 to `edits`.
+/// Pages of the generator. Half of them are edits of an earlier one, where each word of the body is changed
+/// with a probability that is drawn from 0 to `edits`.
 pub(in super::super) fn generate(documents: usize, edits: f64, seed: u64) -> Vec<Text> {
     let params = Params {
         documents: documents as u64,
@@ -64,16 +64,16 @@ pub(in super::super) fn generate(documents: usize, edits: f64, seed: u64) -> Vec
     weighed.collect()
 }
 
-/// What is true of two texts.
+/// The similarities of two texts.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Truth {
-    /// The cosine of their words' weights.
+    /// The cosine similarity of their word weights.
     pub(in super::super) cosine: f64,
-    /// The Jaccard similarity of their runs of three words.
+    /// The Jaccard similarity of their shingles of three words.
     pub(in super::super) jaccard: f64,
 }
 
-/// Visits every pair of texts on several threads; what is counted is added up.
+/// Visits every pair of texts on several threads, and sums the counts.
 pub(in super::super) fn each_pair<C: Send + Default>(
     texts: &[Text],
     threads: usize,

@@ -1,4 +1,4 @@
-//! Algorithm 1, word for word, against the program's sketch.
+//! Algorithm 1 as printed, compared with the program's sketch.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -15,12 +15,12 @@ const SIZE: usize = 64;
 /// Pairs of texts.
 const PAIRS: u64 = 40;
 
-/// Of each permutation the least value of an attribute, and the section of that attribute.
+/// For each permutation the least value of an attribute, and the section of that attribute.
 fn as_printed(ids: &[u64], sections: usize, seed: u64) -> Vec<(u64, usize)> {
     let mut permutations = MinHash::new(SIZE, seed);
     let mut least = vec![(u64::MAX, 0); SIZE];
     for (i, id) in ids.iter().enumerate() {
-        // Of one attribute alone, the least is its own value.
+        // For a single attribute, the least value is its own.
         let values = components(&mut permutations, &[*id], SIZE);
         let found = values.into_iter().map(|value| (value, section(i, ids.len(), sections)));
         least.iter_mut().zip(found).for_each(|(least, found)| *least = found.min(*least));

@@ -1,4 +1,4 @@
-//! The labelled corpora that precision and recall are measured on, and table 2.
+//! The labelled corpora for precision and recall, and table 2.
 
 use std::collections::BTreeMap;
 
@@ -19,11 +19,11 @@ pub(super) struct Corpus {
     words: usize,
     /// In text order.
     pub(super) features: Vec<Vec<u64>>,
-    /// A number for each document.
+    /// A label number for each document.
     pub(super) labels: Vec<usize>,
 }
 
-/// A corpus of the source's shape: 68 groups, 2,168 documents, 2,568 words in each on average.
+/// A corpus with the dimensions of the source's: 68 groups, 2,168 documents, 2,568 words in each on average.
 fn shape(work: &Work<'_>) -> Labelled {
     Labelled {
         seed: work.bench.seed,
@@ -40,10 +40,10 @@ fn shape(work: &Work<'_>) -> Labelled {
 /// The name of the second generated corpus.
 pub(super) const FRAMED: &str = "in frames";
 
-/// Sites of [`FRAMED`].
+/// Number of sites of [`FRAMED`].
 const SITES: u64 = 16;
 
-/// A text as a page of a site: between what stands on all of its pages. Sites have 40 to 265 such words, two
+/// A text as a page of a site, between the site's boilerplate. A site has 40 to 265 words of boilerplate, two
 /// thirds of them above the text.
 fn page(text: &str, site: u64) -> String {
     let words = 40 + 15 * site;
@@ -53,9 +53,9 @@ fn page(text: &str, site: u64) -> String {
     format!("{}\n\n{text}\n\n{}", frame(0..2 * words / 3), frame(2 * words / 3..words))
 }
 
-/// Articles of 100 to 2,000 words as pages of sites, a quarter of them unrelated to any other. One story is
-/// on several sites, and one site has many stories: what stands around them makes short pages of one site
-/// alike, and the same story on two sites less so.
+/// Articles of 100 to 2,000 words as pages of sites, a quarter of them unrelated to any other. A story is on
+/// several sites, and a site has many stories. Boilerplate makes short pages of one site similar, and the
+/// same story on two sites less similar.
 fn framed(work: &Work<'_>) -> Corpus {
     let seed = work.bench.seed;
     let articles = Labelled { unrelated: 0.25, min_words: 100, max_words: 2_000, ..shape(work) };
@@ -74,7 +74,7 @@ pub(super) fn corpora(work: &Work<'_>) -> Result<Vec<Corpus>, EvaluateError> {
     if let Some(Given { corpus, labels }) = work.labelled {
         let mut labels: BTreeMap<DocId, String> = truth::labels(labels)?;
         let texts = truth::texts(Input::resolve(corpus, Layout::default())?, &TextRules::default())?;
-        // A document without a label is a duplicate of none.
+        // A document without a label gets one of its own.
         let mut label = |id: &DocId| labels.remove(id).unwrap_or_else(|| format!("\t{id}"));
         all.push(Corpus::of("your own", texts.into_iter().map(|(id, text)| (label(&id), text))));
     }
@@ -100,7 +100,7 @@ impl Corpus {
         corpus
     }
 
-    /// Pairs of one label.
+    /// Number of pairs with one label.
     pub(super) fn right(&self) -> usize {
         let mut sizes = BTreeMap::<usize, usize>::new();
         self.labels.iter().for_each(|label| *sizes.entry(*label).or_default() += 1);

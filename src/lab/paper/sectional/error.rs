@@ -19,7 +19,7 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     sum / n
 }
 
-/// The mean square error against J, and against q J.
+/// The mean square error with respect to J, and to q J.
 fn errors(trials: &[Trial], base: usize, sections: usize, size: usize) -> [f64; 2] {
     let of = |trial: &Trial| trial.of(base, sections, size);
     [
@@ -28,7 +28,8 @@ fn errors(trials: &[Trial], base: usize, sections: usize, size: usize) -> [f64; 
     ]
 }
 
-/// J drawn evenly; half of the pairs aligned, of the others up to half of the common features moved.
+/// J drawn uniformly. Half of the pairs are aligned; in the others up to half of the common features are
+/// moved.
 fn mixed(work: &Work<'_>) -> Vec<Trial> {
     trials(work.bench, work.size(4_000, 40), |rng| {
         let common = rng.random_range(0..=UNION);
@@ -152,10 +153,9 @@ pub(super) fn mean_square(work: &Work<'_>) -> Result<Made, EvaluateError> {
     Ok(Made { lines, tables: vec![table], plots: vec![plot] })
 }
 
-/// What is known of one estimate in one band of J.
+/// Mean and spread of one estimate in one band of J.
 ///
-/// The mean, and the spread about q J of each pair's own: the estimates of a band differ by more, since their
-/// J do.
+/// The spread is about q J of each pair. The estimates of a band vary more, since their J vary.
 fn band(trials: &[&Trial], sections: usize) -> (f64, f64) {
     let last = SIZES.len() - 1;
     let apart = |trial: &&Trial| trial.of(0, sections, last) - trial.q[sections] * trial.jaccard;
@@ -224,7 +224,7 @@ pub(super) fn by_similarity(work: &Work<'_>) -> Result<Made, EvaluateError> {
         });
     }
     let told = |all: &[f64]| all.iter().map(|spread| format!("{spread:.4}")).collect::<Vec<_>>().join(", ");
-    // From J = 0.5 on, in bands of every second tenth.
+    // From J = 0.5 on, every second band of a tenth.
     let of = |order: usize, sketch: usize| -> Vec<f64> {
         spreads[order].iter().skip(2).map(|both| both[sketch]).collect()
     };

@@ -1,8 +1,8 @@
-//! 004-X1: the lowest b bits of each of k permutations, beside those of one permutation in k parts.
+//! 004-X1: the lowest b bits of each of k permutations, compared with those of one permutation in k parts.
 //!
-//! Table 1 has b bits (Li & König) and one permutation (Li, Owen & Zhang) as sketches of their own; taken
-//! together they cost one hash for each feature and b bits for each component. An empty part takes the value
-//! of another one (Shrivastava 2017); the program's default fills it by a further round.
+//! Table 1 lists b bits (Li & König) and one permutation (Li, Owen & Zhang) as separate sketches. Combined
+//! they cost one hash per feature and b bits per component. An empty part takes the value of another one
+//! (Shrivastava 2017); the program's default fills it in a further round.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -18,13 +18,13 @@ use dupflow_core::text::Features;
 /// b.
 const BITS: [usize; 3] = [1, 2, 4];
 
-/// |A ∪ B|: near k, and far above it.
+/// |A ∪ B|: near k, and much larger.
 const UNIONS: [usize; 2] = [SHAPE.1, 2_000];
 
 /// J.
 const JACCARD: f64 = 0.8;
 
-/// What samples, by name.
+/// The samplers, with names.
 const KINDS: [(&str, SketchKind); 3] =
     [("k permutations", SketchKind::MinHash), ("one permutation", SketchKind::Oph), ("fss", SketchKind::Fss)];
 
@@ -39,7 +39,7 @@ fn error(seed: u64, trials: usize, (kind, bits, union): (SketchKind, usize, usiz
         let seed = mix(seed ^ mix(trial as u64));
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let ids: Vec<u64> = (0..union).map(|_| rng.random()).collect();
-        // Eight tenths of all are common, a tenth each text's own.
+        // Eight tenths of all features are common, a tenth belongs to each text.
         let (common, half) = (union * 8 / 10, union * 9 / 10);
         let texts = [ids[..half].to_vec(), [&ids[..common], &ids[half..]].concat()];
         let params = SketchParams { kind, size: SHAPE.0, bits, wide: 0, seed };

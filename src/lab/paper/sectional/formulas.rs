@@ -1,4 +1,4 @@
-//! Figures 1 to 3, and the headlines: what follows from formulas.
+//! Figures 1 to 3, and the headlines: results of formulas.
 
 use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
 use super::model::{Order, spread};
@@ -17,7 +17,7 @@ fn attributes(row: &str) -> Vec<u64> {
     (1..).zip(row.chars()).filter(|(_, bit)| *bit == '1').map(|(n, _)| n).collect()
 }
 
-/// The share of equal components, of any kind.
+/// The fraction of equal components of any type.
 fn equal<T: PartialEq>(a: &[T], b: &[T]) -> f64 {
     a.iter().zip(b).filter(|(a, b)| a == b).count() as f64 / a.len() as f64
 }
@@ -68,12 +68,13 @@ pub(super) fn example(_: &Work<'_>) -> Result<Made, EvaluateError> {
     Ok(Made { lines, ..Made::default() })
 }
 
-/// The figure's law: E = J / s, of independent sections; without the factor 1 / k that equation 17 lacks.
+/// The figure's formula: E = J / s, of independent sections; without the factor 1 / k, which equation 17
+/// lacks too.
 fn printed_variance(s: f64, jaccard: f64) -> f64 {
     jaccard / s * (1.0 - jaccard / s)
 }
 
-/// Its ratio to MinHash's, J (1 - J).
+/// Its ratio to the variance of MinHash, J (1 - J).
 fn ratio(s: f64, jaccard: f64) -> f64 {
     (s - jaccard) / (s * s * (1.0 - jaccard))
 }
@@ -118,9 +119,9 @@ pub(super) fn variance(work: &Work<'_>) -> Result<Made, EvaluateError> {
     };
     let crossings: Vec<String> =
         SECTIONS[1..].iter().map(|s| format!("{:.3}", crossing(*s as f64))).collect();
-    // Where each is 1, and how far above 1 / (s + 1) that is.
+    // The J at which each ratio is 1, and its difference to 1 / (s + 1).
     let ones = SECTIONS[1..].iter().map(|s| (*s as f64 / (*s as f64 + 1.0), crossing(*s as f64)));
-    // Of independent sections, J = 0.8: q is 1 / s but for chance.
+    // Independent sections, J = 0.8: q is 1 / s up to random error.
     let (q, measured) = spread(work.bench.seed, 2, Order::Independent);
     let (of_q, by_print) = (0.8 * q * (1.0 - 0.8 * q), printed_variance(2.0, 0.8));
     let at_nine = [1.0, 2.0].map(|s| ratio(s, 0.9));

@@ -17,7 +17,7 @@ use dupflow_core::text::Features;
 /// k.
 const SIZE: usize = 500;
 
-/// Pairs above each threshold, and those of them that have one label.
+/// Pairs above each threshold, and those of them with one label.
 #[derive(Clone, Copy, Debug, Default)]
 struct Found([(usize, usize); THRESHOLDS.len()]);
 
@@ -39,7 +39,7 @@ impl Found {
     }
 }
 
-/// What one sketch comes to on one corpus, in per cent by tau.
+/// The results of one sketch on one corpus, in percent by tau.
 #[derive(Clone, Debug)]
 struct Curve {
     name: String,
@@ -115,7 +115,7 @@ fn exact(corpus: &Corpus) -> [Found; 2] {
     })
 }
 
-/// Every sketch of table 4 on a corpus, in its order, then J and q J themselves.
+/// Every sketch of table 4 on a corpus, in its order, then J and q J.
 fn judge(work: &Work<'_>, corpus: &Corpus) -> Vec<Curve> {
     let right = corpus.right();
     let all = sketches(work.bench.seed);
@@ -137,7 +137,7 @@ fn listed(values: impl IntoIterator<Item = f64>) -> String {
     values.into_iter().map(|value| format!("{value:.2}")).collect::<Vec<_>>().join(" ")
 }
 
-/// Where a row rises with tau.
+/// Where a row increases with tau.
 fn rises(row: &[f64; THRESHOLDS.len()]) -> bool {
     row.windows(2).any(|two| two[1] > two[0])
 }
@@ -188,12 +188,12 @@ pub(super) fn precision_and_recall(work: &Work<'_>) -> Result<Made, EvaluateErro
     Ok(made)
 }
 
-/// How many of some numbers are below those beside them.
+/// How many of `ours` are below the corresponding number of `theirs`.
 fn below(ours: impl IntoIterator<Item = f64>, theirs: impl IntoIterator<Item = f64>) -> usize {
     ours.into_iter().zip(theirs).filter(|(ours, theirs)| ours + 1e-9 < *theirs).count()
 }
 
-/// What the curves of the first corpus say about table 4.
+/// The lines of table 4 from the curves of the first corpus.
 fn lines(curves: &[Curve]) -> Vec<Line> {
     let line = |of: &str, printed: String, measured: String, basis: Basis, reason: &str| {
         Line::new("004-T4", of, printed, measured, basis, reason)
@@ -234,7 +234,7 @@ fn lines(curves: &[Curve]) -> Vec<Line> {
     lines
 }
 
-/// What the curves of the corpus in frames say about the precision of table 4.
+/// The lines on the precision of table 4 from the curves of the corpus in frames.
 fn precise(curves: &[Curve]) -> Vec<Line> {
     let line = |of: &str, printed: String, measured: String, basis: Basis, reason: &str| {
         Line::new("004-T4", format!("in frames: {of}"), printed, measured, basis, reason)
@@ -293,7 +293,7 @@ fn precise(curves: &[Curve]) -> Vec<Line> {
     lines
 }
 
-/// The points of table 4, joined.
+/// The points of table 4 as lines.
 fn curve_plots(name: &str, curves: &[Curve]) -> [Plot; 2] {
     let plot = |figure: &str, title: &str, [x, y]: [&str; 2], series: Vec<Series>| Plot {
         name: format!("004_{figure}_{name}"),
@@ -337,7 +337,7 @@ pub(super) fn curves(work: &Work<'_>) -> Result<Made, EvaluateError> {
         best.map_or_else(String::new, |(f, name, tau)| format!("{f:.2} ({name}, tau = {tau})"))
     };
     let mut lines = Vec::new();
-    // The user's own corpus is in the tables and plots alone.
+    // The user's own corpus is only in the tables and plots.
     for (name, curves) in &judged[..2] {
         let f = |curve: &Curve| (0..THRESHOLDS.len()).map(|n| curve.f(n)).collect::<Vec<_>>();
         let ahead = below(f(&curves[0]), f(&curves[2]));

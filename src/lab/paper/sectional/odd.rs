@@ -1,8 +1,8 @@
-//! The odd sketch of table 1 as its source has it, over MinHash; the program's own is over fss.
+//! The odd sketch of table 1 as in its source, with MinHash; the program's own uses fss.
 //!
-//! Every component (place and value) turns one of n bits, so that the bits in which two texts differ are
-//! those that an odd number of their differing components turn. The printed variance is of their number z,
-//! for a given number m of turns.
+//! Every component (place and value) flips one of n bits. So two texts differ in the bits that an odd number
+//! of their different components flip. The printed variance is of the number z of these bits, for a given
+//! number m of flips.
 //!
 //! Reference: M. Mitzenmacher, R. Pagh and N. Pham, *Efficient estimation for high similarities using odd
 //! sketches* (WWW 2014), section 3.
@@ -18,13 +18,13 @@ use dupflow_core::sketch::MinHash;
 /// J, in percent.
 const PERCENT: usize = 95;
 
-/// The printed variance: of z, when m turns fall on n bits.
+/// The printed variance of z, for m flips of n bits.
 pub(super) fn printed(n: f64, m: f64) -> f64 {
     let (four, two) = ((1.0 - 4.0 / n).powf(m), (1.0 - 2.0 / n).powf(2.0 * m));
     n * n * (four - two) / 4.0 + n * (1.0 - four) / 4.0
 }
 
-/// Bits that an odd number of turns fall on.
+/// The bits with an odd number of flips.
 fn odd(turns: impl Iterator<Item = u64>, bits: usize) -> Vec<bool> {
     let mut turned = vec![false; bits];
     turns.for_each(|turn| {
@@ -39,13 +39,13 @@ fn variance(values: &[f64]) -> f64 {
     values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64
 }
 
-/// What is printed beside the variance of z, and beside the mean square error of J.
+/// The printed formula beside the variance of z, and beside the mean square error of J.
 pub(super) fn over_minhash(seed: u64, trials: usize) -> [Line; 2] {
     let (size, union) = SHAPE;
     let bits = 2 * size;
     let mut rng = ChaCha8Rng::seed_from_u64(mix(seed ^ 0x0dd));
     let jaccard = PERCENT as f64 / 100.0;
-    // 2 k (1 - J), rounded: a whole number of turns.
+    // 2 k (1 - J), rounded: an integer number of flips.
     let m = (2 * size * (100 - PERCENT) + 50) / 100;
     let counts: Vec<f64> = (0..trials)
         .map(|_| {

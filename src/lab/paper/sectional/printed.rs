@@ -1,4 +1,4 @@
-//! What 004 prints.
+//! The printed numbers of 004.
 
 /// k of table 3.
 pub(super) const SIZES: [usize; 6] = [50, 100, 200, 300, 400, 500];
@@ -22,14 +22,14 @@ pub(super) const THRESHOLDS: [f64; 5] = [0.5, 0.6, 0.7, 0.8, 0.9];
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Judged {
     pub(super) name: &'static str,
-    /// In per cent, by tau.
+    /// In percent, by tau.
     pub(super) precision: [f64; 5],
-    /// In per cent, by tau.
+    /// In percent, by tau.
     pub(super) recall: [f64; 5],
 }
 
 impl Judged {
-    /// F, in per cent, from the printed precision and recall; it is printed as a figure only.
+    /// F in percent, from the printed precision and recall; the source shows it only as a figure.
     pub(super) fn f(&self, tau: usize) -> f64 {
         let (p, r) = (self.precision[tau], self.recall[tau]);
         2.0 * p * r / (p + r)

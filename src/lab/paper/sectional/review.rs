@@ -1,4 +1,4 @@
-//! Table 1: the sketches of the review, each by the program's own one.
+//! Table 1: the sketches of the review, each compared with the program's.
 
 use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
 use super::model::SHAPE;
@@ -9,11 +9,11 @@ use crate::{EvaluateError, estimators, threads};
 /// A row of the table.
 struct Sketch {
     name: &'static str,
-    /// As the study of estimates calls it.
+    /// The name in the study of estimates.
     subject: &'static str,
     estimator: &'static str,
     variance: &'static str,
-    /// The printed variance, by K, |A ∪ B| and J; of one of J.
+    /// The printed variance as a function of K, |A ∪ B| and J; for one of J.
     printed: Option<fn(f64, f64, f64) -> f64>,
     jaccard: f64,
     reason: &'static str,
@@ -29,10 +29,10 @@ fn of_connected(k: f64, j: f64, exponent: f64) -> f64 {
     g * (1.0 - g) / (k * (1.0 - c2).powi(2) * n * g.powf(exponent))
 }
 
-/// The row that is measured over MinHash too.
+/// The row that is also measured with MinHash.
 const ODD: &str = "odd (Mitzenmacher 2014), n = 512, over fss";
 
-/// The row whose printed estimator is that of another.
+/// The row whose printed estimator belongs to another sketch.
 const K_MINS: &str = "k-mins (Cohen 2001)";
 
 const SKETCHES: [Sketch; 11] = [

@@ -13,7 +13,7 @@ use dupflow_core::hash::mix;
 use dupflow_core::sketch::{MinHash, Sampler, SectionMode, Sectional};
 use dupflow_core::text::Features;
 
-/// Components, and shingles of a text.
+/// Number of components, and of shingles of a text.
 const SHAPE: (usize, usize) = (500, 1_000);
 
 pub(super) fn hashing(work: &Work<'_>) -> Result<Made, EvaluateError> {

@@ -1,4 +1,4 @@
-//! Fingerprints of pairs of a known angle, and the example.
+//! Fingerprints of pairs with a known angle, and the example.
 
 use crate::EvaluateError;
 use crate::paper::{Basis, Claim, Line, Made, Tolerance, Why, Work};
@@ -10,15 +10,15 @@ use dupflow_core::sketch::simhash::fingerprint;
 use dupflow_core::sketch::{SketchKind, SketchParams};
 use dupflow_core::text::{Features, Shingle, TextRules, shingles, tokens};
 
-/// Features of each set.
+/// Number of features of each set.
 const FEATURES: usize = 400;
 
-/// Distances from 0 to 64.
+/// Pairs by distance, from 0 to 64.
 type Distances = [u64; 65];
 
-/// How many pairs of sets with this cosine lie at each distance, by the program's SimHash of 64 bits.
+/// The number of pairs of sets with this cosine at each distance, by the program's SimHash of 64 bits.
 fn distances(work: &Work<'_>, cosine: f64, pairs: usize) -> Distances {
-    // Sets of one size that share this many have that cosine.
+    // Two sets of one size with this number of common features have this cosine.
     let shared = (0..FEATURES as u64).find(|n| *n as f64 >= cosine * FEATURES as f64 - 1e-9);
     let shared = shared.unwrap_or(FEATURES as u64);
     let seed = mix(work.bench.seed ^ shared);
@@ -40,10 +40,10 @@ fn distances(work: &Work<'_>, cosine: f64, pairs: usize) -> Distances {
     threads::map(work.bench.threads, SHARES, of_share).into_iter().fold([0; 65], sum)
 }
 
-/// Parts that pairs are divided into, whatever the number of threads.
+/// Parts of the work, independent of the number of threads.
 const SHARES: usize = 16;
 
-/// The expected share of bits that agree.
+/// The expected fraction of equal bits.
 pub(super) fn expected(cosine: f64) -> f64 {
     1.0 - cosine.acos() / std::f64::consts::PI
 }
@@ -82,8 +82,8 @@ pub(super) fn two_documents(work: &Work<'_>) -> Result<Made, EvaluateError> {
         found.push((cosine, share));
         furthest = furthest.max((share - expected(cosine)).abs());
     }
-    // Of sums of 400 votes the law is off by less than 0.002; the mean of n pairs by 4 of its deviations, at
-    // most 1/16 of a bit's each.
+    // For sums of 400 votes the law is off by less than 0.002. The mean of n pairs is off by at most 4
+    // standard deviations, each at most 1/16 of a bit.
     let allowed = 0.002 + 4.0 * 0.5 / 8.0 / (pairs as f64).sqrt();
     let line = Line::new(
         "001-P1",
@@ -125,7 +125,7 @@ pub(super) fn within_three(work: &Work<'_>) -> Result<Made, EvaluateError> {
         table.push(row![cosine, mean(&counts), expected, within, least(0.9), least(0.99)]);
         shares.push((within, mean(&counts)));
     }
-    // Bits of one pair share their features and are not quite independent, so that a little more lie near.
+    // The bits of one pair share their features and are slightly dependent, so slightly more pairs are near.
     let binomial = |at: usize| Claim::equal(EXPECTED[at].1, shares[at].0, Tolerance::Within(0.035));
     let signs = fingerprint(&[0b01, 0b10], &[1.0, 1.0]) & 0b11;
     let lines = vec![
@@ -196,7 +196,7 @@ pub(super) fn example(_: &Work<'_>) -> Result<Made, EvaluateError> {
     Ok(Made { lines, ..Made::default() })
 }
 
-/// FNV-1a of 64 bits, finished as splitmix64 is: a hash that others can compute. The program's own
+/// FNV-1a of 64 bits with the finalizer of splitmix64: a hash that others can compute. The program's own
 /// fingerprints use [`dupflow_core::hash`].
 fn reference(token: &str) -> u64 {
     let fnv = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);

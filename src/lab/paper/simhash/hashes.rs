@@ -1,10 +1,8 @@
-//! 001-X1: which hash SimHash is made with. The page names MD5, FNV and Murmur as if one were as good as
-//! another.
+//! 001-X1: the word hash of SimHash. The page names MD5, FNV and Murmur as if all were equally good.
 //!
-//! A word turns every bit up or down, so that each of the 64 bits of its hash has to be as good as a coin,
-//! and to fall apart from the others. Then the share of bits in which two texts agree is 1 - θ/π on average,
-//! and errs as the mean of 64 coins does. Hashes are taken as they are, without a seed; generated texts with
-//! other words in each corpus take its place.
+//! A word moves every bit up or down, so the 64 bits of its hash must be uniform and independent. Then two
+//! texts agree in the fraction 1 - θ/π of bits on average, with the error of the mean of 64 coins. Hashes are
+//! used without a seed; generated texts with different words in each corpus take its place.
 
 use std::collections::BTreeMap;
 
@@ -20,21 +18,21 @@ use dupflow_core::sketch::simhash::fingerprint;
 use dupflow_core::text::measures::cosine;
 use dupflow_core::text::{Features, Shingle, TextRules, tokens};
 
-/// Corpora, and texts of each, at full scale.
+/// Number of corpora, and of texts of each, at full scale.
 const CORPORA: usize = 16;
 const TEXTS: usize = 300;
 
 /// A hash of a word.
 type Hash = fn(&[u8]) -> u64;
 
-/// Why a hash is tried.
+/// Why a hash is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// The page names it, or what it stands for.
+    /// The page names it, or it represents one that is named.
     Named,
-    /// As the program mixes.
+    /// The program's own mixing.
     Ours,
-    /// As many libraries hash strings.
+    /// Common in libraries, and unsuitable.
     Poor,
 }
 
@@ -58,7 +56,7 @@ const HASHES: [Hashed; 6] = [
     Hashed { name: "sum of 31^i c", of: polynomial, role: Role::Poor },
 ];
 
-/// As good as MD5, which is none of the program's dependencies.
+/// As good as MD5, which is not a dependency of the program.
 fn sha(word: &[u8]) -> u64 {
     Sha256::digest(word).iter().take(8).fold(0, |hash, byte| hash << 8 | u64::from(*byte))
 }
@@ -68,7 +66,7 @@ fn fnv(word: &[u8]) -> u64 {
     word.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-/// The hash of strings in many languages' libraries; short words leave its upper bits 0.
+/// The string hash of many languages' libraries; for short words its upper bits are 0.
 fn polynomial(word: &[u8]) -> u64 {
     word.iter().fold(0, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(u64::from(*byte)))
 }
@@ -92,7 +90,7 @@ fn murmur(word: &[u8]) -> u64 {
     hash ^ hash >> 47
 }
 
-/// Words by the numbers that they have in a corpus, ascending, with their counts.
+/// Words by their numbers in a corpus, ascending, with their counts.
 type Text = (Vec<u64>, Vec<f64>);
 
 /// The texts of a corpus, and its words by their numbers.
@@ -130,15 +128,15 @@ fn corpus(texts: usize, seed: u64) -> (Vec<Text>, Vec<String>) {
     (counted.collect(), words)
 }
 
-/// What pairs of one corpus say of one hash; sums, to be added up.
+/// Sums over the pairs of one corpus for one hash.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     pairs: f64,
-    /// The share of equal bits less the expected one.
+    /// The fraction of equal bits minus the expected one.
     apart: f64,
     /// The square of that, in units of the variance of 64 coins.
     squares: f64,
-    /// Pairs of a cosine below 0.9 that lie within 3 bits.
+    /// Pairs with a cosine below 0.9 and a distance of at most 3 bits.
     wrong: f64,
 }
 
@@ -220,7 +218,7 @@ pub(super) fn choice(work: &Work<'_>) -> Result<Made, EvaluateError> {
 mod tests {
     use super::*;
 
-    /// The published values of FNV-1a, and of the program that Murmur's author published.
+    /// The published values of FNV-1a, and of the reference program of Murmur's author.
     #[test]
     fn hashes_are_those_of_others() {
         assert_eq!((fnv(b""), fnv(b"a")), (0xcbf2_9ce4_8422_2325, 0xaf63_dc4c_8601_ec8c));

@@ -1,4 +1,4 @@
-//! All documents similar to one, and all similar pairs: by tables and by comparing with everything.
+//! All documents similar to one, and all similar pairs: by tables and by brute force.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use dupflow_core::hash::mix;
 /// Bits and radius, as in the project's program.
 const SHAPE: (usize, usize) = (64, 3);
 
-/// Documents of the corpora that are all compared.
+/// Documents of the corpora for brute force.
 const COMPARED: usize = 100_000;
 
 fn design(blocks: usize) -> Result<Design, EvaluateError> {
@@ -97,7 +97,7 @@ fn planted(documents: usize, seed: u64) -> Fingerprints {
     corpus
 }
 
-/// The pairs of a corpus by comparing all of it.
+/// The pairs of a corpus by brute force.
 fn compared(corpus: &Fingerprints) -> Vec<Near> {
     let mut found = Vec::new();
     for (a, words) in corpus.iter() {
@@ -111,7 +111,7 @@ fn compared(corpus: &Fingerprints) -> Vec<Near> {
     found
 }
 
-/// The pairs of a corpus as the answers to queries, each about those that came before.
+/// The pairs of a corpus by queries, each for the fingerprints before it.
 fn asked(corpus: &Fingerprints) -> Result<Vec<Near>, EvaluateError> {
     let mut index = index(&design(4)?, corpus)?;
     let (mut found, mut ids) = (Vec::new(), Vec::new());

@@ -33,7 +33,7 @@ const PRINTED: [(usize, &str, &str); 20] = [
     (100, "1", "2.04E-10"),
 ];
 
-/// The first look of the source, and its threshold in table 1.
+/// The first look of the source, for which table 1 is printed.
 const FIRST: usize = 100;
 
 fn distribution() -> Binomial {
@@ -59,7 +59,7 @@ pub(super) fn tails(_: &Work<'_>) -> Result<Made, EvaluateError> {
         let [p, q, r, s] = columns.map(|of| of(&tails, m));
         table.push(row![m, below, p, q, above, r, s]);
     }
-    // How many rows of a printed column are those numbers, and whether all are.
+    // How many rows of a printed column equal the computed numbers, and whether all do.
     let fit = |column: usize| {
         let one = |(m, below, above): (usize, &'static str, &'static str)| {
             let printed = if column < 2 { below } else { above };
@@ -133,7 +133,7 @@ pub(super) fn tails(_: &Work<'_>) -> Result<Made, EvaluateError> {
     Ok(Made { lines, tables: vec![table], plots: Vec::new() })
 }
 
-/// Greatest rejecting and least accepting count at a look, each by itself; `None` where no count is unlikely
+/// The greatest rejecting and the least accepting count of a look by itself; `None` if no count is improbable
 /// enough.
 fn bounds(k: usize, threshold: f64) -> (Option<usize>, Option<usize>) {
     let tails = Binomial::new(k, threshold);
@@ -197,7 +197,7 @@ pub(super) fn curves(_: &Work<'_>) -> Result<Made, EvaluateError> {
     let counts = |told: &[u32], own: &[u32]| -> Vec<(f64, f64)> {
         told.iter().zip(own).map(|(told, own)| (f64::from(*told), f64::from(*own))).collect()
     };
-    // By exact whole numbers, computed apart from the program.
+    // By exact integers, computed independently of the program.
     let apart = counts(&[61, 133, 283, 436, 589, 799], &of_looks)
         .into_iter()
         .chain(counts(&[96, 183, 353, 521, 687, 800], &accepting));
@@ -230,11 +230,11 @@ pub(super) fn curves(_: &Work<'_>) -> Result<Made, EvaluateError> {
     Ok(Made { lines, tables: vec![table], plots: vec![bounds, drawn] })
 }
 
-/// 000-A2: the loop, run on pairs made for it.
+/// 000-A2: the loop, run on constructed pairs.
 pub(super) fn filter_loop(_: &Work<'_>) -> Result<Made, EvaluateError> {
     let schedule = filter(THRESHOLDS[0])?;
     let kernel = Kernel::new(SIZE, 1);
-    // One bit says where two sketches differ: sample j is equal if `is_equal(j)`.
+    // Sample j of two sketches is equal if `is_equal(j)`.
     let walk = |is_equal: &dyn Fn(usize) -> bool| -> Stop {
         let zeros = vec![0; SIZE.div_ceil(64)];
         let mut other = zeros.clone();

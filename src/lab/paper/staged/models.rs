@@ -1,5 +1,4 @@
-//! Simulated pairs of the models: what the bounds and the filter do to them, and where their similarities
-//! lie.
+//! Simulated pairs of the models: results of bounds and filter, and the distribution of their similarities.
 
 use std::ops::AddAssign;
 
@@ -26,22 +25,22 @@ const CHUNK: usize = 1 << 14;
 /// k of the first look.
 pub(super) const FIRST: usize = PAPER_LOOKS[0];
 
-/// Looks before the last.
+/// Number of looks before the last.
 pub(super) const EARLY: usize = PAPER_LOOKS.len() - 1;
 
-/// Where similarities of pairs come from.
+/// The distribution of the similarities of pairs.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Law {
     Set(Distribution),
-    /// All the same.
+    /// A single similarity.
     At(f64),
 }
 
-/// What was seen of pairs, at one threshold.
+/// Counts of pairs at one threshold.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     pub(super) pairs: u64,
-    /// By X at the first look: pairs with R_K below T, and those at T or above.
+    /// By X at the first look: pairs with R_K below T, and pairs with T or above.
     pub(super) first: Vec<[u64; 2]>,
     /// By look: pairs that its bounds alone would reject, and accept.
     pub(super) apart: [[u64; 2]; EARLY],
@@ -49,7 +48,7 @@ pub(super) struct Seen {
     pub(super) read: u64,
     /// Pairs that an early look rejects, and accepts.
     pub(super) early: [u64; 2],
-    /// Those of them that the full comparison would not.
+    /// Those of them for which the full comparison decides otherwise.
     pub(super) wrong: [u64; 2],
 }
 
@@ -87,14 +86,14 @@ impl Seen {
     }
 
     /// Pairs with more than `m` equal samples at the first look (`above`) or fewer, and how many of these are
-    /// on that side of T too.
+    /// on the same side of T.
     fn beyond(&self, m: usize, above: bool) -> (u64, u64) {
         let part = if above { &self.first[m + 1..] } else { &self.first[..m] };
         let right = part.iter().map(|both| both[usize::from(above)]).sum();
         (part.iter().flatten().sum(), right)
     }
 
-    /// Accuracy and recall of "more than m" (`above`), or "fewer than m"; `None` where nothing is there.
+    /// Accuracy and recall of "more than m" (`above`), or "fewer than m"; `None` without pairs.
     pub(super) fn quality(&self, m: usize, above: bool) -> [Option<f64>; 2] {
         let (found, right) = self.beyond(m, above);
         let all: u64 = self.first.iter().map(|both| both[usize::from(above)]).sum();
@@ -116,7 +115,7 @@ impl AddAssign<&Self> for Seen {
     }
 }
 
-/// What is seen of pairs by the filter at each threshold.
+/// Results of the filter at each threshold.
 pub(super) fn simulate(work: &Work<'_>, law: Law, pairs: usize) -> Result<Vec<Seen>, EvaluateError> {
     let schedules = THRESHOLDS.map(filter).into_iter().collect::<Result<Vec<_>, _>>()?;
     let kernel = Kernel::new(SIZE, 1);
@@ -132,8 +131,8 @@ pub(super) fn simulate(work: &Work<'_>, law: Law, pairs: usize) -> Result<Vec<Se
                 Law::Set(set) => set.sample(&mut rng),
                 Law::At(similarity) => similarity,
             };
-            // Two different samples of full width have one bit in common by chance only, and none that
-            // counts.
+            // Two different samples of full width are equal in their lowest bit by chance only, which is not
+            // counted.
             let pair = Matches::draw(&mut rng, similarity, 0.0);
             let (a, b) = pair.one_bit_sketches();
             for (one, schedule) in seen.iter_mut().zip(&schedules) {
@@ -163,7 +162,7 @@ pub(super) fn densities(_: &Work<'_>) -> Result<Made, EvaluateError> {
         "In percent of the pairs of a model, by its density.",
         &["T", "UNIFORM, %", "GAUSSIAN, %", "FUNDS-like, %"],
     );
-    // Integrated apart from the program, in percent.
+    // Integrated independently of the program, in percent.
     const APART: [[f64; 3]; 3] = [[80.0, 97.8, 97.1], [50.0, 50.0, 94.0], [30.0, 9.1, 83.6]];
     let mut lines = Vec::new();
     for (threshold, apart) in THRESHOLDS.into_iter().zip(APART) {

@@ -1,4 +1,4 @@
-//! Each bound by itself: accuracy and recall, and the share of pairs that it decides: F8, F9.
+//! F8, F9: each bound by itself: accuracy and recall, and the fraction of pairs that it decides.
 
 use super::models::{EARLY, FIRST, PAIRS, Seen, simulate_sets};
 use super::{SETS, THRESHOLDS, filter, percent};
@@ -16,7 +16,7 @@ pub(super) fn bounds_apart(work: &Work<'_>) -> Result<Made, EvaluateError> {
     Ok(made)
 }
 
-/// A share in percent with enough digits to see what is missing to 100 %.
+/// A percentage with enough digits to show the difference to 100 %.
 fn fine(share: f64) -> String {
     format!("{:.3} %", 100.0 * share)
 }
@@ -72,12 +72,12 @@ fn accuracy(sets: &[Vec<Seen>]) -> Result<Made, EvaluateError> {
     Ok(Made { lines: accuracy_lines(sets), tables: vec![table], plots })
 }
 
-/// Below this a share is "low", or "not high", and from the second on it is "high": the source has no number
-/// for these words.
+/// Below this a fraction is "low" or "not high", and from the second number on it is "high"; the source has
+/// no numbers for these words.
 const LOW: f64 = 0.7;
 const HIGH: f64 = 0.9;
 
-/// What the source says of 000-F8, at T = 0.8.
+/// The lines of 000-F8, at T = 0.8.
 fn accuracy_lines(sets: &[Vec<Seen>]) -> Vec<Line> {
     let high = |m: usize, above: bool, which: usize| -> Vec<f64> {
         sets.iter().map(|seen| seen[0].quality(m, above)[which].unwrap_or(f64::NAN)).collect()
@@ -89,13 +89,13 @@ fn accuracy_lines(sets: &[Vec<Seen>]) -> Vec<Line> {
     let line = |what: &str, printed: &str, measured: String, basis: Basis, reason: &str| {
         Line::new("000-F8", of(what), printed, measured, basis, reason)
     };
-    // The least bound from which on accuracy is 100 % as far as that is printed.
+    // The least bound with an accuracy of 100 %, to the printed digits.
     let dividing = |seen: &Vec<Seen>| {
         let is_low = |m: &usize| seen[0].quality(*m, true)[0].is_some_and(|share| share < 0.995);
         (0..FIRST).rev().find(is_low).map_or(0, |m| m + 1)
     };
     let dividing: Vec<usize> = sets.iter().map(dividing).collect();
-    // With R_k on both sides, as it is printed.
+    // With R_k on both sides, as printed.
     let of_itself = sets.iter().map(|seen| {
         let above: u64 = seen[0].first[91..].iter().flatten().sum();
         let both: u64 = (91..=FIRST).filter(|x| *x > 80).map(|x| seen[0].first[x].iter().sum::<u64>()).sum();
@@ -211,19 +211,19 @@ fn rates(sets: &[Vec<Seen>]) -> Result<Made, EvaluateError> {
         Why::StandIn.checked(Claim::AtMost(4.0, vec![furthest])),
         "On the models, by the corrected bounds; of ninety rates the furthest, in standard deviations.",
     ));
-    // The widest first: of one threshold together.
+    // Ordered by threshold, widest first.
     table.rows.sort_by_key(|row| THRESHOLDS.iter().position(|t| row[0] == (*t).into()));
     Ok(Made { lines, tables: vec![table], plots })
 }
 
-/// What the source says of 000-F9.
+/// The lines of 000-F9.
 fn rates_lines(sets: &[Vec<Seen>]) -> Vec<Line> {
     let rate = |set: usize, threshold: usize, look: usize, side: usize| {
         let seen = &sets[set][threshold];
         seen.share(seen.apart[look][side])
     };
     let [high, low] = [0, 2].map(|threshold| rate(2, threshold, 0, 0));
-    // How many times as much one bound does as the other, at all looks and in both sets.
+    // The factor between the effects of the two bounds, at all looks and in both sets.
     let leads = |threshold: usize, side: usize| {
         let times =
             |(set, look)| rate(set, threshold, look, side) / rate(set, threshold, look, 1 - side).max(1e-9);

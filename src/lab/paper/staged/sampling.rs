@@ -14,7 +14,7 @@ use dupflow_core::sketch::{Cws, Sampler};
 use dupflow_core::text::measures::Measure;
 use dupflow_core::text::{Features, IdfForm};
 
-/// The documents of the toy set, as words; one shingle each.
+/// The documents of the toy set as words; each word is a shingle.
 const TOY: [(&str, &str); 5] = [
     ("A", "nuclear fusion in small reactors"),
     ("B", "nuclear fusion in large reactors"),
@@ -23,10 +23,11 @@ const TOY: [(&str, &str); 5] = [
     ("E", "a grammar of whales"),
 ];
 
-/// 000-F1: shingles sorted, what any two share counted, the threshold, and clusters of what is left.
+/// 000-F1: shingles are sorted, common ones counted for each two documents, compared with the threshold, and
+///    clustered.
 pub(super) fn sort_merge(_: &Work<'_>) -> Result<Made, EvaluateError> {
     const THRESHOLD: f64 = 0.5;
-    // A shingle is told by the place where it is met first.
+    // A shingle is identified by its first position.
     let mut shingles: Vec<&str> = Vec::new();
     let mut number = |word: &'static str| {
         let known = shingles.iter().position(|other| *other == word);
@@ -88,7 +89,7 @@ fn samples(sampler: &mut Cws, set: &[(u64, f64)], size: usize) -> Vec<u64> {
     out
 }
 
-/// The share of places at which two have the same sample.
+/// The fraction of places with the same sample.
 fn equal(a: &[u64], b: &[u64]) -> f64 {
     a.iter().zip(b).filter(|(a, b)| a == b).count() as f64 / a.len() as f64
 }
@@ -107,7 +108,7 @@ pub(super) fn draw(work: &Work<'_>) -> Result<Made, EvaluateError> {
     );
     let mut furthest: f64 = 0.0;
     for (element, weight) in set {
-        // Where the element was drawn, the set has the sample that the element has by itself.
+        // The set has the sample that the element has by itself, where the element is the sample.
         let share = equal(&drawn, &samples(&mut sampler, &[(element, weight)], SIZE));
         let expected = weight / total;
         furthest =
@@ -137,7 +138,7 @@ pub(super) fn draw(work: &Work<'_>) -> Result<Made, EvaluateError> {
     Ok(Made { lines, tables: vec![table], plots: Vec::new() })
 }
 
-/// 000-A1: how often samples are equal, beside the weighted Jaccard similarity.
+/// 000-A1: the fraction of equal samples, compared with the weighted Jaccard similarity.
 pub(super) fn consistent(work: &Work<'_>) -> Result<Made, EvaluateError> {
     const SAMPLES: usize = 20_000;
     let cases: [(&str, Weighted, Weighted); 4] = [
@@ -164,7 +165,7 @@ pub(super) fn consistent(work: &Work<'_>) -> Result<Made, EvaluateError> {
         furthest = furthest.max(apart.abs());
         table.push(row![*name, jaccard, found, apart]);
     }
-    // A word that is one of a hundred, in no other of the source's 1.2 million documents.
+    // A word that is one of a hundred, in none other of the source's 1.2 million documents.
     let heaviest = IdfForm::Paper.idf(1_200_000, 0) / 100.0;
     let lines = vec![
         Line::new(
@@ -203,7 +204,7 @@ pub(super) fn consistent(work: &Work<'_>) -> Result<Made, EvaluateError> {
     Ok(Made { lines, tables: vec![table], plots: Vec::new() })
 }
 
-/// 000-Q: what is wrong in the equations, and by how much.
+/// 000-Q: errors in the equations, and their size.
 pub(super) fn equations(_: &Work<'_>) -> Result<Made, EvaluateError> {
     let (k, r) = (100, THRESHOLDS[0]);
     let tails = Binomial::new(k, r);

@@ -1,4 +1,4 @@
-//! What the filter saves, and what it costs in wrong decisions: H1, H4.
+//! H1, H4: the savings of the filter, and its cost in wrong decisions.
 
 use super::models::{Law, PAIRS, Seen, simulate, simulate_sets};
 use super::{ERROR, SETS, SIZE, THRESHOLDS, by_set, filter, percent};
@@ -7,7 +7,7 @@ use crate::paper::{Basis, Claim, Line, Made, Tolerance, Why, Work};
 use crate::table::{Table, row};
 use dupflow_core::filter::binomial::Binomial;
 
-/// Simulated pairs where errors are counted.
+/// Number of simulated pairs for the errors.
 const MANY: usize = 10_000_000;
 
 /// 000-H1.
@@ -35,11 +35,10 @@ pub(super) fn saved(work: &Work<'_>) -> Result<Made, EvaluateError> {
         .chain((0..3).flat_map(|set| (0..3).map(move |at| (set, at))))
         .map(|(set, at)| mean(set, at))
         .collect();
-    // By exact computation, apart from the program: findings for UNIFORM, GAUSSIAN and FUNDS-like pairs at T
-    // = 0.8.
+    // By exact computation, independent of the program: UNIFORM, GAUSSIAN and FUNDS-like pairs at T = 0.8.
     let apart = [268.0, 188.0, 113.0].into_iter().zip((0..3).map(|set| mean(set, 0)));
     let uniform = [0, 1, 2].map(|at| mean(0, at));
-    // What it reads of pairs of one similarity, by the binomial model of its looks.
+    // The samples read for pairs of one similarity, by the binomial model of the looks.
     let schedules = THRESHOLDS.map(filter).into_iter().collect::<Result<Vec<_>, _>>()?;
     let of_similarity = [0.1, 0.3, 0.5, 0.7].map(|s| schedules[0].operation(s).components);
     let lines = vec![
@@ -110,7 +109,7 @@ pub(super) fn errors(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let all: u64 = sets.iter().flatten().map(|seen| seen.pairs).sum();
     let half = by_set(|set| percent(set.share_below(THRESHOLDS[0])));
     let share = |count: u64, of: u64| count as f64 / of as f64;
-    // 100 %, to the digits that are printed.
+    // 100 %, to the printed digits.
     let whole = |shares: &[f64]| {
         Basis::Measured(Claim::each(shares.iter().map(|of| (1.0, 1.0 - of)), Tolerance::Within(0.005)))
     };

@@ -1,8 +1,9 @@
-//! What comparing takes with the filter and without: on pairs of the models, and on a generated corpus.
+//! F10, H3: times of comparisons with and without the filter, on pairs of the models and on a generated
+//! corpus.
 //!
 //! All forms are the program's own filter on its own sketches: of the full 64 bits of each sample, a word
-//! each, as the source has them, and of 4 bits, in planes. What is compared is always a query with many
-//! documents in memory.
+//! each, as in the source; and of 4 bits, in bit planes. Each comparison is of a query with many documents in
+//! memory.
 
 use std::borrow::Cow;
 use std::hint::black_box;
@@ -29,22 +30,22 @@ use dupflow_core::text::{IdfTable, Terms};
 /// Stored bits of a narrow sample.
 const NARROW: usize = 4;
 
-/// Stored bits of a whole one.
+/// Stored bits of a full sample.
 const WIDE: usize = 64;
 
 /// Documents of a part, which takes less than a millisecond.
 const PART: usize = 500;
 
-/// Documents beside the query, of each set.
+/// Documents compared with the query, of each set.
 const BESIDE: usize = 2000;
 
-/// Documents of the corpus, as few as the source's 1.2 million are many.
+/// Documents of the corpus; the source has 1.2 million.
 const CORPUS: usize = 40_000;
 
-/// Queries of the corpus: its documents at equal distances.
+/// Number of queries of the corpus: documents at equal distances.
 const QUERIES: usize = 12;
 
-/// Sketches one after the other.
+/// Sketches in one array.
 struct Arena {
     size: usize,
     bits: usize,
@@ -68,27 +69,27 @@ impl Arena {
         SketchRef { words: &self.words[at * self.length()..][..self.length()], features: &[] }
     }
 
-    /// The first samples of these sketches, which are words, and of them so many bits.
+    /// The first `size` samples of these full-width sketches, each reduced to `bits` bits.
     fn cut(&self, size: usize, bits: usize) -> Self {
         let shape = Shape::components(size, bits);
         let sketches = self.words.chunks(self.length());
         Self { size, bits, words: sketches.flat_map(|words| shape.pack(&words[1..])).collect() }
     }
 
-    /// How many of some sketches a filter accepts beside a query.
+    /// The number of sketches that a filter accepts with a query.
     fn accepted(&self, filter: &Staged, query: usize, documents: std::ops::Range<usize>) -> usize {
         let a = self.get(query);
         documents.filter(|at| filter.decide(a, self.get(*at)).accepted.is_some()).count()
     }
 }
 
-/// A filter on sketches of this shape; the looks of kind `paper` are the source's shares of K.
+/// A filter for sketches of this shape; the looks of kind `paper` are the source's fractions of K.
 fn staged(kind: FilterKind, threshold: f64, size: usize, bits: usize) -> Result<Staged, FilterError> {
     let params = FilterParams { kind, error: Some(super::ERROR), ..FilterParams::default() };
     Staged::new(Target::new(threshold, size, bits)?, &params)
 }
 
-/// Nanoseconds a pair of the five forms at one threshold.
+/// Nanoseconds per pair of the five forms at one threshold.
 #[derive(Clone, Copy, Debug)]
 struct Times {
     full: f64,
@@ -99,7 +100,7 @@ struct Times {
 }
 
 impl Times {
-    /// Of queries with all sketches.
+    /// Times of queries against all sketches.
     fn of(bench: &Bench<'_>, wide: &Arena, queries: &[usize], threshold: f64) -> Result<Self, EvaluateError> {
         let narrow = wide.cut(wide.size, NARROW);
         let filter = |kind, arena: &Arena| staged(kind, threshold, arena.size, arena.bits);
@@ -123,7 +124,7 @@ impl Times {
         Ok(Self { full, paper, staged, narrow_full, narrow_staged })
     }
 
-    /// As a row, after what tells it apart.
+    /// As a row, after the cells that identify it.
     fn row(self) -> Vec<crate::table::Value> {
         row![
             self.full,
@@ -153,7 +154,7 @@ const ABOUT: &str = "Nanoseconds a pair, one thread. \"source's filter\": its lo
      columns are of 64 bits a sample, the last three of 4 bits of the same samples; each ratio is to the full comparison of the \
      same bits.";
 
-/// A query, and documents of similarities to it from a distribution.
+/// A query, and documents whose similarities to it follow a distribution.
 fn sketches(seed: u64, set: Distribution) -> Arena {
     let mut rng = ChaCha8Rng::seed_from_u64(mix(seed ^ mix(set as u64 + 77)));
     let mut arena = Arena::new(SIZE, WIDE);
@@ -180,7 +181,7 @@ pub(super) fn by_set(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let mut series: Vec<Series> =
         SETS.iter().map(|set| Series { name: set.name().to_owned(), points: Vec::new() }).collect();
     let arenas = SETS.map(|set| sketches(work.bench.seed, set));
-    // Of each set and threshold: the share that the first look decides, and the samples read of a pair.
+    // For each set and threshold: the fraction that the first look decides, and the samples read per pair.
     // Neither is a time.
     let mut decided_and_read: Vec<(f64, f64)> = Vec::new();
     let mut told = Vec::new();
@@ -256,7 +257,7 @@ fn listed(numbers: &[f64]) -> String {
     numbers.iter().map(|number| format!("{number:.0}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The probability that the first look decides a pair of a similarity, either way.
+/// The probability that the first look decides a pair of a similarity.
 fn first_look(schedule: &Schedule, similarity: f64) -> f64 {
     let look = schedule.looks()[0];
     let tails = Binomial::new(look.components as usize, similarity);
@@ -268,7 +269,7 @@ fn add_columns(table: &mut Table) {
     table.columns.extend(columns);
 }
 
-/// The corpus as consistent weighted samples of its TF-IDF weights, and the seconds that they took.
+/// The corpus as consistent weighted samples of its TF-IDF weights, and the seconds to compute them.
 fn proposals(work: &Work<'_>) -> Result<(Arena, f64), EvaluateError> {
     let params = Params {
         documents: work.size(CORPUS, 400) as u64,
@@ -433,7 +434,7 @@ pub(super) fn corpus(work: &Work<'_>) -> Result<Made, EvaluateError> {
 mod tests {
     use super::*;
 
-    /// What is cut is what a sketch of that shape has.
+    /// A cut sketch equals a sketch of that shape.
     #[test]
     fn a_cut_keeps_the_first_samples_and_planes() {
         let mut arena = Arena::new(200, WIDE);

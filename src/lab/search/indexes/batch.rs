@@ -8,7 +8,7 @@
 //! A pair usually agrees in several tables and is reported from the first one. For a pair within the radius
 //! the search checks the keys of the earlier tables, so nothing has to be stored.
 //!
-//! Reference: Manku, Jain and Das Sarma (2007), section 4, who stream the sorted tables through a file of
+//! Reference: Manku, Jain and Das Sarma (2007), section 4, which streams the sorted tables through a file of
 //! queries.
 
 use super::lead::Lead;
