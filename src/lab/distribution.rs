@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | UNIFORM | U(0, 1) | synthetic pairs, as in the paper |
 //! | GAUSSIAN | N(0.5, 0.15²) within [0, 1] | synthetic pairs, as in the paper |
-//! | FUNDS-like | 0.93 Beta(1, 6) + 0.05 U(0, 1) + 0.02 Beta(20, 1.5) | reports of funds: boilerplate, few duplicates |
+//! | FUNDS-like | 0.93 Beta(1, 6) + 0.05 U(0, 1) + 0.02 Beta(20, 1.5) | reports of funds: boilerplate |
 //! | WEB-like | 0.999 Beta(0.8, 30) + 0.001 U(0, 1) | random pairs of a corpus |
 //!
 //! References: Yuan et al., the staged CWS filter (2019), section 6, for the first three; its FUNDS data are

@@ -15,7 +15,8 @@ const HEAD: &str = "<!doctype html>
 <meta name=\"viewport\" content=\"width=device-width\">
 <title>dupflow evaluate</title>
 <style>
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 1100px; margin: 2em auto; padding: 0 1em; color: #222; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 1100px; margin: 2em auto; padding: 0 1em; color: \
+#222; }
 table { border-collapse: collapse; display: block; overflow-x: auto; font-size: 13px; }
 th, td { padding: 2px 10px; border-bottom: 1px solid #ddd; text-align: left; white-space: nowrap; }
 td.n { text-align: right; font-variant-numeric: tabular-nums; }

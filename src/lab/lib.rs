@@ -189,7 +189,8 @@ pub enum EvaluateError {
     },
     /// A corpus too large to compare all of its pairs.
     #[error(
-        "{documents} documents have no truth beside them and are more than --brute-force-limit {limit}; name their pairs with \
+        "{documents} documents have no truth beside them and are more than --brute-force-limit {limit}; name \
+            their pairs with \
          --truth or --labels, or raise the limit"
     )]
     TooLarge {

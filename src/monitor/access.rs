@@ -92,7 +92,8 @@ impl Access {
             return refused(
                 Refused::Host,
                 StatusCode::FORBIDDEN,
-                "the host is not a name of the loopback, such as localhost or 127.0.0.1, and not in monitor.hosts",
+                "the host is not a name of the loopback, such as localhost or 127.0.0.1, and not in \
+                    monitor.hosts",
             );
         }
         let is_read = [Method::GET, Method::HEAD].contains(method);

@@ -200,7 +200,8 @@ fn alive() -> Vec<Family> {
         balance("sketches", "Distinct sketches alive.", Counter::SketchesBorn, Counter::SketchesDied),
         gauge(
             "planned_sketches",
-            "Distinct sketches that the blocks are planned for, by blocking.documents; with more, blocks that get hot lose pairs.",
+            "Distinct sketches that the blocks are planned for, by blocking.documents; with more, blocks \
+                that get hot lose pairs.",
             |s, out| {
                 if let Some(planned) = s.planned {
                     out.one(planned);
@@ -293,19 +294,22 @@ fn input() -> Vec<Family> {
     vec![
         of_partition(
             "input_behind_records",
-            "Offsets of a topic from where it has been read to the last stable one; no sample of other inputs.",
+            "Offsets of a topic from where it has been read to the last stable one; no sample of other \
+                inputs.",
             |waiting| waiting.behind,
         ),
         of_partition(
             "input_undecided_records",
-            "Offsets of a topic beyond the last stable one: they wait for a transaction of their producer that is open.",
+            "Offsets of a topic beyond the last stable one: they wait for a transaction of their producer \
+                that is open.",
             |waiting| waiting.undecided,
         ),
         family(
             "input_oldest_unread_seconds",
             Kind::Gauge,
             Some("partition"),
-            "How long the first record that has not been read has waited, undecided ones included; 0 if there is none.",
+            "How long the first record that has not been read has waited, undecided ones included; 0 if \
+                there is none.",
             |s, out| {
                 for (partition, waiting) in s.status.input().iter().flatten() {
                     out.labelled("partition", &partition.to_string(), waiting.oldest.as_secs_f64());
@@ -316,7 +320,8 @@ fn input() -> Vec<Family> {
             "input_unseen_seconds",
             Kind::Gauge,
             Some("partition"),
-            "How long ago a broker last said where the partition ends; a second or two, unless the broker is away.",
+            "How long ago a broker last said where the partition ends; a second or two, unless the broker is \
+                away.",
             |s, out| {
                 for (partition, waiting) in s.status.input().iter().flatten() {
                     out.labelled("partition", &partition.to_string(), waiting.unseen.as_secs_f64());
@@ -336,14 +341,16 @@ fn asked() -> Vec<Family> {
             "questions_refused_total",
             Kind::Counter,
             Some("reason"),
-            "Questions without an answer: too many in a second (rate), too many bodies or with the workers (full), not live yet, ended, too late.",
+            "Questions without an answer: too many in a second (rate), too many bodies or with the workers \
+                (full), not live yet, ended, too late.",
             |s, out| s.refused.0.iter().for_each(|(reason, n)| out.labelled("reason", reason, *n)),
         ),
         family(
             "requests_refused_total",
             Kind::Counter,
             Some("reason"),
-            "Requests that were not let in: too many connections, streams or logins, another host or site, or no token.",
+            "Requests that were not let in: too many connections, streams or logins, another host or site, \
+                or no token.",
             |s, out| s.refused.1.iter().for_each(|(reason, n)| out.labelled("reason", reason, *n)),
         ),
         family("answer_seconds", Kind::Histogram, None, "How long answers took.", |s, out| {
@@ -374,7 +381,8 @@ fn process() -> Vec<Family> {
             "worker_step_age_seconds",
             Kind::Gauge,
             Some("worker"),
-            "How long ago each worker began its last step: a few seconds, but for one that is in a long one or hangs.",
+            "How long ago each worker began its last step: a few seconds, but for one that is in a long one \
+                or hangs.",
             |s, out| {
                 for (worker, age) in s.status.step_ages(s.now) {
                     out.labelled("worker", &worker.to_string(), age.as_secs_f64());

@@ -148,7 +148,8 @@ impl Monitor {
         let failed = |error: &io::Error| format!("the monitor cannot listen on {address}: {error}");
         let is_loopback = address.ip().is_loopback();
         if !is_loopback && token.is_none() {
-            let what = "expected a loopback address, such as 127.0.0.1:9600 or [::1]:9600, or a token: whoever reaches it may ask";
+            let what = "expected a loopback address, such as 127.0.0.1:9600 or [::1]:9600, or a token: \
+                whoever reaches it may ask";
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 format!("the monitor cannot listen on {address}: {what}"),

@@ -124,11 +124,14 @@ impl Browser {
     /// Evaluates an expression in each frame of the page until it is true; returns its value.
     pub(crate) fn wait(&mut self, expression: &str) -> Value {
         // An error, such as a missing element, counts as false.
-        let look = "const look = () => { let found, error; try { found = ask() } catch (thrown) { error = thrown } if (found) done(found); \
-                    else if (performance.now() > end) failed(`${error ?? ''}\\n${document.body.innerText}`); else requestAnimationFrame(look) }; look();";
+        let look = "const look = () => { let found, error; try { found = ask() } catch (thrown) { error = \
+            thrown } if (found) done(found); \
+                    else if (performance.now() > end) failed(`${error ?? ''}\\n${document.body.innerText}`); \
+                    else requestAnimationFrame(look) }; look();";
         let end = BOUND.as_millis() / 2;
         let params = json!({
-            "expression": format!("new Promise((done, failed) => {{ const ask = () => {expression}; const end = performance.now() + {end}; {look} }})"),
+            "expression": format!("new Promise((done, failed) => {{ const ask = () => {expression}; const \
+                end = performance.now() + {end}; {look} }})"),
             "awaitPromise": true, "returnByValue": true,
         });
         let mut found = self.call("Runtime.evaluate", &params);

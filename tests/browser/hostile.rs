@@ -49,7 +49,10 @@ fn ids_and_texts_are_text() {
         let link = browser.value(&format!("at.document({})", json!(id))).as_str().unwrap().to_owned();
         browser.go(&link);
         browser.wait(&format!("document.querySelector('.id.whole')?.textContent === {}", json!(shown)));
-        browser.wait("document.querySelector('.typed')?.textContent.startsWith('<b onclick=pwned=4>bold</b> ␀‹RLO› مرحبا 近似 ')");
+        browser.wait(
+            "document.querySelector('.typed')?.textContent.startsWith('<b onclick=pwned=4>bold</b> \
+            ␀‹RLO› مرحبا 近似 ')",
+        );
         let other = &ids()[nth ^ 1].1;
         browser.wait(&format!("document.querySelector('.pair-line .id').textContent === {}", json!(other)));
         browser.click(".pair-line");
@@ -75,9 +78,13 @@ fn ids_and_texts_are_text() {
             browser.go("#/similar");
             browser.wait("document.querySelector('#similar-text')");
             browser.go(view);
-            let has_come = "!document.querySelector('#similar-text') && !document.querySelector('main').innerText.includes('Asking …')";
+            let has_come = "!document.querySelector('#similar-text') && \
+                !document.querySelector('main').innerText.includes('Asking …')";
             browser.wait(has_come);
-            let made = browser.value("document.querySelectorAll('main img, main script, main b[onclick], main svg[onload], body > :not([id]):not(header):not(noscript):not(script):not(a)').length");
+            let made = browser.value(
+                "document.querySelectorAll('main img, main script, main b[onclick], \
+                main svg[onload], body > :not([id]):not(header):not(noscript):not(script):not(a)').length",
+            );
             assert_eq!(made, 0, "{view}");
             assert_eq!(
                 browser.value("document.documentElement.scrollWidth > innerWidth"),

@@ -32,7 +32,8 @@ impl Run {
         let config = folder.join("local.toml");
         let inputs = json!([folder.join("feed.jsonl"), "-"]);
         let content = format!(
-            "workers = 2\n[source]\nkind = \"files\"\ninputs = {inputs}\nepoch = \"every:20ms\"\n[sink]\nkind = \"lines\"\npath = {}\nevidence = true\n\
+            "workers = 2\n[source]\nkind = \"files\"\ninputs = {inputs}\nepoch = \
+                \"every:20ms\"\n[sink]\nkind = \"lines\"\npath = {}\nevidence = true\n\
              [monitor]\nlisten = \"127.0.0.1:{port}\"\n[logging]\nlevel = \"info\"\nformat = \"json\"\n",
             json!(folder.join("deltas.jsonl"))
         );

@@ -84,7 +84,8 @@ fn serve(mut stream: TcpStream, answers: &Answers, readers: &Mutex<Vec<TcpStream
         }
     };
     let head = format!(
-        "HTTP/1.1 {code} Made Up\r\ncontent-type: {kind}\r\ncontent-length: {}\r\ncontent-security-policy: {policy}\r\nconnection: close\r\n\r\n",
+        "HTTP/1.1 {code} Made Up\r\ncontent-type: {kind}\r\ncontent-length: {}\r\ncontent-security-policy: \
+            {policy}\r\nconnection: close\r\n\r\n",
         body.len()
     );
     // The browser may have closed the connection.
@@ -94,13 +95,19 @@ fn serve(mut stream: TcpStream, answers: &Answers, readers: &Mutex<Vec<TcpStream
 /// The status of a run without problems.
 pub(crate) fn status() -> Value {
     json!({
-        "run": "made-up", "version": "0", "phase": "live", "failure": null, "process": [0, 1], "workers": 1, "uptime_seconds": 10.0, "now": 1_760_000_000.0,
+        "run": "made-up", "version": "0", "phase": "live", "failure": null, "process": [0, 1], "workers": 1,
+            "uptime_seconds": 10.0, "now": 1_760_000_000.0,
         "epochs": {"closed": 7, "durable": 7, "in_flight": 0, "waiting_deltas": 0},
-        "documents": 5, "sketches": 5, "planned_sketches": 1_000_000, "pairs": 3, "clusters": 1, "giant_clusters": 0,
-        "counts": {"events": 5, "bytes": 100, "empty": 0, "unchanged": 0, "unknown_deletes": 0, "restored": 0, "inserted": 5, "deleted": 0, "sketches_born": 5,
-            "sketches_died": 0, "candidates": 3, "rejected_at_first_word": 0, "compared": 3, "components_compared": 300, "accepted": 3, "starred_groups": 0,
-            "epochs": 7, "epochs_durable": 7, "pairs_added": 3, "pairs_removed": 0, "clusters_formed": 1, "clusters_dissolved": 0},
-        "causes": {"insert": 3}, "compared_by_look": [3], "bad_records": {}, "resident_bytes": 1000, "peak_resident_bytes": 1000,
+        "documents": 5, "sketches": 5, "planned_sketches": 1_000_000, "pairs": 3, "clusters": 1,
+            "giant_clusters": 0,
+        "counts": {"events": 5, "bytes": 100, "empty": 0, "unchanged": 0, "unknown_deletes": 0,
+            "restored": 0, "inserted": 5, "deleted": 0, "sketches_born": 5,
+            "sketches_died": 0, "candidates": 3, "rejected_at_first_word": 0, "compared": 3,
+                "components_compared": 300, "accepted": 3, "starred_groups": 0,
+            "epochs": 7, "epochs_durable": 7, "pairs_added": 3, "pairs_removed": 0, "clusters_formed": 1,
+                "clusters_dissolved": 0},
+        "causes": {"insert": 3}, "compared_by_look": [3], "bad_records": {}, "resident_bytes": 1000,
+            "peak_resident_bytes": 1000,
         "state": {"epoch": 0, "bytes": 0}, "similarities": vec![0; 100], "hot_blocks": [],
     })
 }

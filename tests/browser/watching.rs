@@ -40,10 +40,12 @@ fn a_run_is_watched_and_comes_back() {
     run.say(&came);
     let late = browser.wait(
         "(() => { const row = stream.rows.find((row) => row.b === 'came later'); \
-           return row && document.querySelector('#delta-list').innerText.includes('came later') && { late: Date.now() / 1000 - row.at } })()",
+           return row && document.querySelector('#delta-list').innerText.includes('came later') && { late: \
+           Date.now() / 1000 - row.at } })()",
     );
     println!("a delta was on the screen {:.3} s after its commit", late["late"].as_f64().unwrap());
-    let row = "[...document.querySelectorAll('.delta')].find((row) => row.innerText.includes('came later')).innerText";
+    let row = "[...document.querySelectorAll('.delta')].find((row) => row.innerText.includes('came \
+        later')).innerText";
     let row = browser.value(row).to_string();
     assert!(row.contains("new") && row.contains("alone 10"), "{row}");
     browser.wait("run.status.documents === 21");
@@ -51,13 +53,20 @@ fn a_run_is_watched_and_comes_back() {
     // From a document to its pair, with the common passages marked.
     browser.go("#/document/left");
     browser.wait("document.querySelector('.typed')?.innerText.includes('w4x39')");
-    browser.wait("/\\d+ of 18 blocks, decided after \\d+ of 448 components|the same sketch/.test(document.querySelector('.pair-line .why').innerText)");
+    browser.wait(
+        "/\\d+ of 18 blocks, decided after \\d+ of 448 components|the same \
+        sketch/.test(document.querySelector('.pair-line .why').innerText)",
+    );
     browser.click(".pair-line");
     browser.wait("document.querySelectorAll('mark').length >= 4");
-    browser.wait("/^A pair: 0\\.\\d+ by their sketches, exactly 0\\.\\d+ by their texts/.test(document.querySelector('.verdict').innerText)");
+    browser.wait(
+        "/^A pair: 0\\.\\d+ by their sketches, exactly 0\\.\\d+ by their \
+        texts/.test(document.querySelector('.verdict').innerText)",
+    );
     let marked = |side: usize| {
         format!(
-            "[...document.querySelectorAll('.sides .panel')[{side}].querySelectorAll('mark')].map((one) => one.innerText.trim()).join('|')"
+            "[...document.querySelectorAll('.sides .panel')[{side}].querySelectorAll('mark')].map((one) => \
+                one.innerText.trim()).join('|')"
         )
     };
     let (left, right) = (browser.value(&marked(0)).to_string(), browser.value(&marked(1)).to_string());
@@ -96,36 +105,57 @@ fn a_run_is_watched_and_comes_back() {
         serde_json::json!(words(10, 60))
     ));
     browser.click("#similar-ask");
-    browser.wait("document.querySelectorAll('.answer-line').length === 2 && document.querySelector('.answer-line').innerText.includes('the same sketch')");
+    browser.wait(
+        "document.querySelectorAll('.answer-line').length === 2 && \
+        document.querySelector('.answer-line').innerText.includes('the same sketch')",
+    );
 
     // The other views have their contents.
     browser.go("#/clusters?order=recent");
     browser.wait("document.querySelectorAll('.cluster-line').length === 2");
     browser.click(".cluster-line");
-    browser.wait("document.querySelectorAll('[data-list] > li').length === 2 && document.querySelector('.event-line').innerText.includes('born')");
+    browser.wait(
+        "document.querySelectorAll('[data-list] > li').length === 2 && \
+        document.querySelector('.event-line').innerText.includes('born')",
+    );
     browser.go("#/pairs");
     browser.wait("document.querySelectorAll('.pair-line').length === 2");
     browser.go("#/pairs?min=0.99");
-    browser.wait("document.querySelectorAll('.pair-line').length === 1 && document.querySelector('.pair-line').innerText.includes('alone 10')");
+    browser.wait(
+        "document.querySelectorAll('.pair-line').length === 1 && \
+        document.querySelector('.pair-line').innerText.includes('alone 10')",
+    );
     browser.go("#/pipeline");
-    browser.wait("document.querySelectorAll('.curve rect').length > 0 && document.querySelector('.curve .promise').getAttribute('d').length > 500");
+    browser.wait(
+        "document.querySelectorAll('.curve rect').length > 0 && document.querySelector('.curve \
+        .promise').getAttribute('d').length > 500",
+    );
 
     // The run is killed and restarted: the page reports both and keeps what it had.
     browser.go("#/deltas");
     browser.wait("document.querySelectorAll('.delta').length > 0");
     let port = run.port();
     run.kill();
-    browser.wait("document.querySelector('#live').dataset.state === 'lost' && document.querySelector('#alarm').innerText.includes('has not answered')");
+    browser.wait(
+        "document.querySelector('#live').dataset.state === 'lost' && \
+        document.querySelector('#alarm').innerText.includes('has not answered')",
+    );
     let mut again = Run::start(folder.path(), port);
     // Standard input is a new one, with the same events.
     again.say(&came);
-    browser.wait("document.querySelector('#live').dataset.state === 'live' && document.querySelector('#alarm').innerText === ''");
+    browser.wait(
+        "document.querySelector('#live').dataset.state === 'live' && \
+        document.querySelector('#alarm').innerText === ''",
+    );
     browser.wait("stream.state === 'live' && run.status.documents === 21");
     again.say(&upsert("after the restart", &words(11, 60)));
     browser.wait("document.querySelector('#delta-list').innerText.includes('after the restart')");
     let told = browser.value("document.querySelector('#delta-list').innerText").to_string();
     assert!(told.contains("the run was started again") && told.contains("came later"), "{told}");
-    let negative = browser.value("[...document.querySelectorAll('main *')].map((one) => one.innerText).filter((text) => /^-\\d/.test(text))");
+    let negative = browser.value(
+        "[...document.querySelectorAll('main *')].map((one) => \
+        one.innerText).filter((text) => /^-\\d/.test(text))",
+    );
     assert_eq!(negative.as_array().unwrap().len(), 0, "{negative}");
     assert_eq!(browser.troubles(&[&origin, "about:blank"], &[AWAY, "status of 501"]), [""; 0]);
 }

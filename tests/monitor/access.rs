@@ -53,7 +53,8 @@ fn request(monitor: &Monitor, line: &str, head: &str, body: &str) -> Answer {
     let address = (std::net::Ipv4Addr::LOCALHOST, monitor.address().port()).into();
     let length = body.len();
     let request = format!(
-        "{line} HTTP/1.1\r\nhost: any.example\r\nconnection: close\r\ncontent-length: {length}\r\n{head}\r\n{body}"
+        "{line} HTTP/1.1\r\nhost: any.example\r\nconnection: close\r\ncontent-length: \
+            {length}\r\n{head}\r\n{body}"
     );
     ask(address, &request)
 }
@@ -154,14 +155,16 @@ fn secrets_are_not_shown() {
     place.write("feed.jsonl", "{\"id\":\"a\",\"text\":\"one\"}\n");
     let config = format!(
         "[source]\nkind = \"files\"\ninputs = [\"feed.jsonl\"]\n[sink]\npath = \"${{OUT:-out.jsonl}}\"\n\
-         [monitor]\nlisten = \"127.0.0.1:0\"\ntoken = \"{TOKEN}\"\n[processes]\nsecret = \"${{NOBODY:-hush}}\"\n"
+         [monitor]\nlisten = \"127.0.0.1:0\"\ntoken = \"{TOKEN}\"\n[processes]\nsecret = \
+         \"${{NOBODY:-hush}}\"\n"
     );
     place.write("run.toml", &config.replace("\"feed.jsonl\"", "\"pipe\""));
     // A pipe without a writer blocks the run.
     std::process::Command::new("mkfifo").arg(place.path("pipe")).status().unwrap();
     let process = place.start("run -c run.toml");
     let request = format!(
-        "GET /config HTTP/1.1\r\nhost: localhost\r\nauthorization: bearer {TOKEN}\r\nconnection: close\r\n\r\n"
+        "GET /config HTTP/1.1\r\nhost: localhost\r\nauthorization: bearer {TOKEN}\r\nconnection: \
+            close\r\n\r\n"
     );
     let answer = ask(process.address, &request);
     assert_eq!(answer.code, 200, "{answer:?}");

@@ -228,7 +228,8 @@ fn a_text_is_told_what_it_is_similar_to() {
     let post = |kind: &str, body: &str| {
         let length = body.len();
         let request = format!(
-            "POST /similar HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n{body}"
+            "POST /similar HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: \
+                {kind}\r\ncontent-length: {length}\r\n\r\n{body}"
         );
         ask(process.address, &request)
     };
@@ -261,7 +262,8 @@ fn a_text_is_told_what_it_is_similar_to() {
     assert_eq!(post("image/png", "x").code, 415);
     assert_eq!(post("application/json", "{\"text\":\"a\",\"top\":0}").code, 400);
     assert_eq!(post("text/plain", "\u{e9}").code, 200);
-    let broken = b"POST /similar HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 2\r\n\r\n\xff\xfe";
+    let broken = b"POST /similar HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: \
+        2\r\n\r\n\xff\xfe";
     let mut stream = super::client::connect(process.address);
     std::io::Write::write_all(&mut stream, broken).unwrap();
     assert!(super::client::rest(&mut stream).starts_with(b"HTTP/1.1 400 "));
@@ -271,7 +273,11 @@ fn a_text_is_told_what_it_is_similar_to() {
 #[test]
 fn without_pairs_there_are_numbers_deltas_and_questions() {
     let place = Place::new();
-    place.write("run.toml", "[source]\nkind = \"files\"\ninputs = [\"pipe\"]\n[monitor]\nlisten = \"127.0.0.1:0\"\npairs = false\n");
+    place.write(
+        "run.toml",
+        "[source]\nkind = \"files\"\ninputs = [\"pipe\"]\n[monitor]\nlisten = \
+        \"127.0.0.1:0\"\npairs = false\n",
+    );
     std::process::Command::new("mkfifo").arg(place.path("pipe")).status().unwrap();
     let process = place.start("run -c run.toml");
     for path in ["/pairs", "/clusters", "/clusters/a", "/deltas"] {
@@ -294,7 +300,8 @@ fn one_question_is_answered_beside_many() {
     std::process::Command::new("mkfifo").arg(place.path("pipe")).status().unwrap();
     place.write(
         "run.toml",
-        "[source]\nkind = \"files\"\ninputs = [\"feed.jsonl\", \"pipe\"]\nepoch = \"events:4\"\n[sink]\npath = \"out.jsonl\"\n\
+        "[source]\nkind = \"files\"\ninputs = [\"feed.jsonl\", \"pipe\"]\nepoch = \"events:4\"\n[sink]\npath \
+            = \"out.jsonl\"\n\
          [monitor]\nlisten = \"127.0.0.1:0\"\nquestions_per_second = 40\n",
     );
     let process = place.start("run -c run.toml");
@@ -302,7 +309,8 @@ fn one_question_is_answered_beside_many() {
     let request = |kind: &str, body: &str| {
         let length = body.len();
         format!(
-            "POST /similar HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n{body}"
+            "POST /similar HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: \
+                {kind}\r\ncontent-length: {length}\r\n\r\n{body}"
         )
     };
     // More queries than are answered in many seconds, from more clients than there are threads.
@@ -370,8 +378,10 @@ fn hot_blocks_are_named_and_counted() {
         })
         .collect();
     place.write("feed.jsonl", &feed);
-    let process = place
-        .start("replay -o out.jsonl --epoch events:10 --set blocking.cap=4 --set blocking.documents=30 --monitor 127.0.0.1:0 feed.jsonl");
+    let process = place.start(
+        "replay -o out.jsonl --epoch events:10 --set blocking.cap=4 --set blocking.documents=30 \
+            --monitor 127.0.0.1:0 feed.jsonl",
+    );
     process.wait_for("all is read");
     let status = || json(&get(process.address, "/status"));
     let is_told = |block: &Value| block["common"].as_str().is_some_and(|common| common.contains("shared"));

@@ -150,8 +150,10 @@ fn a_reader_loses_and_doubles_nothing_through_kills() {
     place.write("feed.jsonl", &feed(1500));
     let config = |speed: &str| {
         format!(
-            "workers = 2\n[source]\nkind = \"files\"\ninputs = [\"feed.jsonl\"]\nepoch = \"events:20\"\nspeed = \"{speed}\"\n\
-             [sink]\npath = \"out.jsonl\"\n[state]\npath = \"state\"\ncommit_every = \"20ms\"\n[monitor]\nlisten = \"127.0.0.1:0\"\n"
+            "workers = 2\n[source]\nkind = \"files\"\ninputs = [\"feed.jsonl\"]\nepoch = \
+                \"events:20\"\nspeed = \"{speed}\"\n\
+             [sink]\npath = \"out.jsonl\"\n[state]\npath = \"state\"\ncommit_every = \
+             \"20ms\"\n[monitor]\nlisten = \"127.0.0.1:0\"\n"
         )
     };
     place.write("run.toml", &config("4x"));

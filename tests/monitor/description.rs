@@ -124,7 +124,8 @@ fn unknown_parameters_and_fields_are_refused() {
         ask(
             watched.address(),
             &format!(
-                "POST /similar HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
+                "POST /similar HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: \
+                    application/json\r\n\
                  content-length: {length}\r\n\r\n{body}"
             ),
         )

@@ -34,7 +34,8 @@ fn append(place: &Place, text: &str) {
 fn configure(place: &Place) {
     place.write(
         "run.toml",
-        "workers = 2\n[source]\nkind = \"files\"\ninputs = [\"feed.jsonl\"]\nepoch = \"every:20ms\"\nfollow = true\n\
+        "workers = 2\n[source]\nkind = \"files\"\ninputs = [\"feed.jsonl\"]\nepoch = \"every:20ms\"\nfollow \
+            = true\n\
          [sink]\npath = \"out.jsonl\"\n[monitor]\nlisten = \"127.0.0.1:0\"\n",
     );
 }

@@ -251,7 +251,8 @@ fn through_restarts(state: &str) {
     // The file is followed, so that the run does not end while it is polled.
     let config = |speed: &str, follow: bool| {
         format!(
-            "workers = 2\n[source]\nkind = \"files\"\ninputs = [\"feed.jsonl\"]\nepoch = \"events:20\"\nspeed = \"{speed}\"\n\
+            "workers = 2\n[source]\nkind = \"files\"\ninputs = [\"feed.jsonl\"]\nepoch = \
+                \"events:20\"\nspeed = \"{speed}\"\n\
              follow = {follow}\n[sink]\npath = \"out.jsonl\"\n{state}[monitor]\nlisten = \"127.0.0.1:0\"\n"
         )
     };

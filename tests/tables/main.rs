@@ -93,7 +93,8 @@ fn pages_say_what_is_computed() {
     assert!(seen > 0, "no table has been looked at");
     assert!(
         wrong.is_empty(),
-        "pages do not say what the program computes; docs/evaluation.md has the command that writes them:\n{}",
+        "pages do not say what the program computes; docs/evaluation.md has the command that writes \
+            them:\n{}",
         wrong.join("\n")
     );
 }

@@ -107,7 +107,8 @@ impl Study for Estimators {
             name: "estimators".to_owned(),
             title: "Estimators".to_owned(),
             about: format!(
-                "{} pairs of texts for each case, but a quarter of that for icws and a tenth for cws. Intervals are {SIGMAS} standard \
+                "{} pairs of texts for each case, but a quarter of that for icws and a tenth for cws. \
+                    Intervals are {SIGMAS} standard \
                  deviations to each side, 99.9 %.",
                 self.trials
             ),

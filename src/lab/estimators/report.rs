@@ -16,7 +16,8 @@ pub(super) fn summary(measured: &[Measured]) -> Table {
     let mut table = Table::new(
         "estimators",
         "Mean square error against theory",
-        "Over all K, |A ∪ B| and J. Of sound estimators, one case in a thousand is outside of its interval. Exact are those cases \
+        "Over all K, |A ∪ B| and J. Of sound estimators, one case in a thousand is outside of its interval. \
+            Exact are those cases \
          whose theory is no error at all. Nothing is known where the ratio is left out.",
         &[
             "sketch",

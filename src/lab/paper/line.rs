@@ -205,7 +205,8 @@ impl Made {
         let mut table = Table::new(
             &format!("{}_summary", source.name()),
             "Verdicts",
-            "The first three follow from printed, measured and tolerance; the others are not judged, and count for nothing.",
+            "The first three follow from printed, measured and tolerance; the others are not judged, and \
+                count for nothing.",
             &["verdict", "lines", "is"],
         );
         for verdict in Verdict::ALL {
@@ -223,8 +224,10 @@ impl Made {
         let mut table = Table::new(
             &format!("{}_answers", source.name()),
             "Item by item",
-            "\"printed\" is what the source has, \"measured\" what comes out here; the verdict is computed from both by the relation and the \
-             tolerance of \"judged by\". In brackets: what a line that is not judged has to meet all the same, a theory or an independent \
+            "\"printed\" is what the source has, \"measured\" what comes out here; the verdict is computed \
+                from both by the relation and the \
+             tolerance of \"judged by\". In brackets: what a line that is not judged has to meet all the \
+             same, a theory or an independent \
              computation; if it does not, the verdict is \"differs\".",
             &["item", "of", "printed", "measured", "judged by", "verdict", "reason"],
         );

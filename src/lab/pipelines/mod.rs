@@ -128,7 +128,8 @@ impl Study for Pipelines {
             name: "pipelines".to_owned(),
             title: "Pipelines".to_owned(),
             about: format!(
-                "Corpus {corpus:?}, {} events that leave {} documents; truth: {truth}. Each pipeline at each threshold is a run of \
+                "Corpus {corpus:?}, {} events that leave {} documents; truth: {truth}. Each pipeline at each \
+                    threshold is a run of \
                  its own in a process of its own, {} workers.{}",
                 ran.first().map_or(0, |ran| ran.counts.events),
                 ran.first().map_or(0, |ran| ran.counts.documents),

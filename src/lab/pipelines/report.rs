@@ -32,8 +32,10 @@ pub(super) fn own(ran: &[Ran]) -> Option<Table> {
     let mut table = Table::new(
         "pipelines_own",
         "By its own measure",
-        "What is right is what the pipeline's own similarity makes of all documents, by its own text rules and without sketches. A \
-         pipeline that decides by distance has the T that its distance stands for. Live weights are those of the documents at the end.",
+        "What is right is what the pipeline's own similarity makes of all documents, by its own text rules \
+            and without sketches. A \
+         pipeline that decides by distance has the T that its distance stands for. Live weights are those of \
+         the documents at the end.",
         &[
             "pipeline",
             "measure",
@@ -70,7 +72,8 @@ pub(super) fn by_band(ran: &[Ran]) -> Table {
     let mut table = Table::new(
         "pipelines_bands",
         "Share of pairs found, by true similarity",
-        "Below T it should be 0, from T on 1. The last row has the pairs that there are, as far as the truth knows them.",
+        "Below T it should be 0, from T on 1. The last row has the pairs that there are, as far as the truth \
+            knows them.",
         &["pipeline", "T"],
     );
     table.columns.extend(held.iter().map(|band| Column { name: band_name(*band), unit: "" }));
@@ -94,7 +97,8 @@ pub(super) fn cost(ran: &[Ran]) -> Table {
     let mut table = Table::new(
         "pipelines_cost",
         "What it took",
-        "Candidates are counted once for each block that two sketches share; those that the first word does not reject are compared. Bytes are the most that \
+        "Candidates are counted once for each block that two sketches share; those that the first word does \
+            not reject are compared. Bytes are the most that \
          the process held, its program included, per document alive at the end.",
         &[
             "pipeline",

@@ -143,9 +143,16 @@ impl Happened {
 }
 
 /// Clusters by size or by their last change.
-#[utoipa::path(get, path = "/clusters", params(Which), responses((status = 200, description = "A page of them.", body = Page),
-    (status = 400, description = "The query is wrong.", body = Failure), (status = 501, description = "Clusters are not kept.", body = Failure),
-    (status = 503, description = "The run is not live yet.", body = Failure)))]
+#[utoipa::path(
+    get, path = "/clusters",
+    params(Which),
+    responses(
+        (status = 200, description = "A page of them.", body = Page),
+        (status = 400, description = "The query is wrong.", body = Failure),
+        (status = 501, description = "Clusters are not kept.", body = Failure),
+        (status = 503, description = "The run is not live yet.", body = Failure),
+    ),
+)]
 pub(super) async fn clusters(
     State(asked): State<Arc<Asked>>,
     which: Result<Query<Which>, QueryRejection>,
@@ -172,11 +179,21 @@ pub(super) async fn clusters(
 }
 
 /// A cluster by its name.
-#[utoipa::path(get, path = "/clusters/{id}", params(("id" = String, Path, description = "Its name, percent-encoded."), Members),
-    responses((status = 200, description = "The cluster.", body = Whole), (status = 400, description = "The query is wrong.", body = Failure),
-    (status = 404, description = "There is none; the line says what became of it, if that is remembered.", body = Failure),
-    (status = 501, description = "Clusters are not kept.", body = Failure),
-    (status = 503, description = "The run is not live yet.", body = Failure)))]
+#[utoipa::path(
+    get, path = "/clusters/{id}",
+    params(("id" = String, Path, description = "Its name, percent-encoded."), Members),
+    responses(
+        (status = 200, description = "The cluster.", body = Whole),
+        (status = 400, description = "The query is wrong.", body = Failure),
+        (
+            status = 404,
+            description = "There is none; the line says what became of it, if that is remembered.",
+            body = Failure,
+        ),
+        (status = 501, description = "Clusters are not kept.", body = Failure),
+        (status = 503, description = "The run is not live yet.", body = Failure),
+    ),
+)]
 pub(super) async fn cluster(
     State(asked): State<Arc<Asked>>,
     name: Result<Path<String>, PathRejection>,
@@ -188,11 +205,21 @@ pub(super) async fn cluster(
 }
 
 /// A cluster by its name, for names that a path cannot contain, such as `..`.
-#[utoipa::path(get, path = "/cluster", params(Named), responses((status = 200, description = "The cluster.", body = Whole),
-    (status = 400, description = "The query is wrong.", body = Failure),
-    (status = 404, description = "There is none; the line says what became of it, if that is remembered.", body = Failure),
-    (status = 501, description = "Clusters are not kept.", body = Failure),
-    (status = 503, description = "The run is not live yet.", body = Failure)))]
+#[utoipa::path(
+    get, path = "/cluster",
+    params(Named),
+    responses(
+        (status = 200, description = "The cluster.", body = Whole),
+        (status = 400, description = "The query is wrong.", body = Failure),
+        (
+            status = 404,
+            description = "There is none; the line says what became of it, if that is remembered.",
+            body = Failure,
+        ),
+        (status = 501, description = "Clusters are not kept.", body = Failure),
+        (status = 503, description = "The run is not live yet.", body = Failure),
+    ),
+)]
 pub(super) async fn cluster_by(
     State(asked): State<Arc<Asked>>,
     which: Result<Query<Named>, QueryRejection>,

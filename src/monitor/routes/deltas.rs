@@ -34,9 +34,22 @@ pub(super) struct From {
 ///   `epoch` events contain the changes of those pairs of the snapshot that were already sent.
 /// - `dropped`: the reader was too slow. A snapshot follows, except with `tail`.
 /// - `bye`: the run ends.
-#[utoipa::path(get, path = "/deltas", params(From), responses((status = 200, description = "The stream.", content_type = "text/event-stream"),
-    (status = 400, description = "The query is wrong.", body = Failure), (status = 501, description = "It would begin with a snapshot, and pairs are not kept.", body = Failure),
-    (status = 503, description = "Too many streams are open, or the run is not live yet.", body = Failure)))]
+#[utoipa::path(
+    get, path = "/deltas",
+    params(From),
+    responses(
+        (status = 200, description = "The stream.", content_type = "text/event-stream"),
+        (status = 400, description = "The query is wrong.", body = Failure),
+        (
+            status = 501, description = "It would begin with a snapshot, and pairs are not kept.",
+            body = Failure,
+        ),
+        (
+            status = 503, description = "Too many streams are open, or the run is not live yet.",
+            body = Failure,
+        ),
+    ),
+)]
 pub(super) async fn deltas(
     State(asked): State<Arc<Asked>>,
     from: Result<Query<From>, QueryRejection>,

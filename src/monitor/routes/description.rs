@@ -42,7 +42,10 @@ use crate::access::{COOKIE, is_open};
 struct Described;
 
 /// This description, as OpenAPI.
-#[utoipa::path(get, path = "/openapi.json", responses((status = 200, description = "OpenAPI 3.1.", content_type = "application/json")))]
+#[utoipa::path(
+    get, path = "/openapi.json",
+    responses((status = 200, description = "OpenAPI 3.1.", content_type = "application/json")),
+)]
 pub(super) async fn openapi() -> Response {
     Json(&*WHOLE).into_response()
 }
@@ -53,7 +56,8 @@ static WHOLE: LazyLock<Value> = LazyLock::new(|| {
     // Either of them, or neither on a loopback address without a token.
     whole["security"] = json!([{"token": []}, {"cookie": []}, {}]);
     whole["components"]["securitySchemes"] = json!({
-        "token": {"type": "http", "scheme": "bearer", "description": "monitor.token or monitor.token_file, if one is set."},
+        "token": {"type": "http", "scheme": "bearer", "description": "monitor.token or monitor.token_file, \
+            if one is set."},
         "cookie": {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": "What POST /login sets."},
     });
     let refused = |description: &str| {

@@ -139,9 +139,20 @@ struct Piece {
 }
 
 /// A document and its pairs.
-#[utoipa::path(get, path = "/documents/{id}", params(("id" = String, Path, description = "Percent-encoded.")),
-    responses((status = 200, description = "The document.", body = Document), (status = 400, description = "That is no id.", body = Failure), (status = 404, description = "It is not alive.", body = Failure),
-    (status = 503, description = "Too many questions are under way, the run is not live yet, or it ends.", body = Failure)))]
+#[utoipa::path(
+    get, path = "/documents/{id}",
+    params(("id" = String, Path, description = "Percent-encoded.")),
+    responses(
+        (status = 200, description = "The document.", body = Document),
+        (status = 400, description = "That is no id.", body = Failure),
+        (status = 404, description = "It is not alive.", body = Failure),
+        (
+            status = 503,
+            description = "Too many questions are under way, the run is not live yet, or it ends.",
+            body = Failure,
+        ),
+    ),
+)]
 pub(super) async fn document(
     State(asked): State<Arc<Asked>>,
     name: Result<Path<String>, PathRejection>,
@@ -151,9 +162,20 @@ pub(super) async fn document(
 }
 
 /// A document and its pairs, for ids that a path cannot contain, such as `..`.
-#[utoipa::path(get, path = "/document", params(One), responses((status = 200, description = "The document.", body = Document),
-    (status = 400, description = "The query is wrong.", body = Failure), (status = 404, description = "It is not alive.", body = Failure),
-    (status = 503, description = "Too many questions are under way, the run is not live yet, or it ends.", body = Failure)))]
+#[utoipa::path(
+    get, path = "/document",
+    params(One),
+    responses(
+        (status = 200, description = "The document.", body = Document),
+        (status = 400, description = "The query is wrong.", body = Failure),
+        (status = 404, description = "It is not alive.", body = Failure),
+        (
+            status = 503,
+            description = "Too many questions are under way, the run is not live yet, or it ends.",
+            body = Failure,
+        ),
+    ),
+)]
 pub(super) async fn document_by(
     State(asked): State<Arc<Asked>>,
     one: Result<Query<One>, QueryRejection>,
@@ -191,11 +213,22 @@ async fn document_of(asked: &Arc<Asked>, name: &str) -> Result<Json<Document>, F
 }
 
 /// The text of a document, read again from its source.
-#[utoipa::path(get, path = "/documents/{id}/text", params(("id" = String, Path, description = "Percent-encoded.")),
-    responses((status = 200, description = "The text.", body = Text), (status = 400, description = "That is no id.", body = Failure), (status = 404, description = "It is not alive.", body = Failure),
-    (status = 410, description = "Its source has it no more.", body = Failure),
-    (status = 501, description = "The source cannot give texts.", body = Failure),
-    (status = 503, description = "The source cannot be read at this moment, or the run is not live yet.", body = Failure)))]
+#[utoipa::path(
+    get, path = "/documents/{id}/text",
+    params(("id" = String, Path, description = "Percent-encoded.")),
+    responses(
+        (status = 200, description = "The text.", body = Text),
+        (status = 400, description = "That is no id.", body = Failure),
+        (status = 404, description = "It is not alive.", body = Failure),
+        (status = 410, description = "Its source has it no more.", body = Failure),
+        (status = 501, description = "The source cannot give texts.", body = Failure),
+        (
+            status = 503,
+            description = "The source cannot be read at this moment, or the run is not live yet.",
+            body = Failure,
+        ),
+    ),
+)]
 pub(super) async fn text(
     State(asked): State<Arc<Asked>>,
     name: Result<Path<String>, PathRejection>,
@@ -205,11 +238,22 @@ pub(super) async fn text(
 }
 
 /// The text of a document, for ids that a path cannot contain, such as `..`.
-#[utoipa::path(get, path = "/document/text", params(One), responses((status = 200, description = "The text.", body = Text),
-    (status = 400, description = "The query is wrong.", body = Failure), (status = 404, description = "It is not alive.", body = Failure),
-    (status = 410, description = "Its source has it no more.", body = Failure),
-    (status = 501, description = "The source cannot give texts.", body = Failure),
-    (status = 503, description = "The source cannot be read at this moment, or the run is not live yet.", body = Failure)))]
+#[utoipa::path(
+    get, path = "/document/text",
+    params(One),
+    responses(
+        (status = 200, description = "The text.", body = Text),
+        (status = 400, description = "The query is wrong.", body = Failure),
+        (status = 404, description = "It is not alive.", body = Failure),
+        (status = 410, description = "Its source has it no more.", body = Failure),
+        (status = 501, description = "The source cannot give texts.", body = Failure),
+        (
+            status = 503,
+            description = "The source cannot be read at this moment, or the run is not live yet.",
+            body = Failure,
+        ),
+    ),
+)]
 pub(super) async fn text_by(
     State(asked): State<Arc<Asked>>,
     one: Result<Query<One>, QueryRejection>,
@@ -226,11 +270,22 @@ async fn text_of(asked: &Arc<Asked>, name: &str) -> Result<Json<Text>, Failure> 
 }
 
 /// Two documents with the passages they have in common.
-#[utoipa::path(get, path = "/compare", params(Two), responses((status = 200, description = "Both.", body = Comparison),
-    (status = 400, description = "The query is wrong.", body = Failure),
-    (status = 404, description = "One of them is not alive.", body = Failure), (status = 410, description = "A source has a text no more.", body = Failure),
-    (status = 501, description = "The source cannot give texts.", body = Failure),
-    (status = 503, description = "The source cannot be read at this moment, or the run is not live yet.", body = Failure)))]
+#[utoipa::path(
+    get, path = "/compare",
+    params(Two),
+    responses(
+        (status = 200, description = "Both.", body = Comparison),
+        (status = 400, description = "The query is wrong.", body = Failure),
+        (status = 404, description = "One of them is not alive.", body = Failure),
+        (status = 410, description = "A source has a text no more.", body = Failure),
+        (status = 501, description = "The source cannot give texts.", body = Failure),
+        (
+            status = 503,
+            description = "The source cannot be read at this moment, or the run is not live yet.",
+            body = Failure,
+        ),
+    ),
+)]
 pub(super) async fn compare(
     State(asked): State<Arc<Asked>>,
     two: Result<Query<Two>, QueryRejection>,

@@ -74,9 +74,16 @@ impl Shown {
 }
 
 /// Pairs by (a, b).
-#[utoipa::path(get, path = "/pairs", params(Which), responses((status = 200, description = "A page of them.", body = Page),
-    (status = 400, description = "The query is wrong.", body = Failure), (status = 501, description = "Pairs are not kept.", body = Failure),
-    (status = 503, description = "The run is not live yet.", body = Failure)))]
+#[utoipa::path(
+    get, path = "/pairs",
+    params(Which),
+    responses(
+        (status = 200, description = "A page of them.", body = Page),
+        (status = 400, description = "The query is wrong.", body = Failure),
+        (status = 501, description = "Pairs are not kept.", body = Failure),
+        (status = 503, description = "The run is not live yet.", body = Failure),
+    ),
+)]
 pub(super) async fn pairs(
     State(asked): State<Arc<Asked>>,
     which: Result<Query<Which>, QueryRejection>,

@@ -19,8 +19,13 @@ use crate::{memory, page};
 const FORM_BYTES: usize = 8 << 10;
 
 /// The page.
-#[utoipa::path(get, path = "/", responses((status = 200, description = "The page.", content_type = "text/html"),
-    (status = 401, description = "A form for the token.", content_type = "text/html")))]
+#[utoipa::path(
+    get, path = "/",
+    responses(
+        (status = 200, description = "The page.", content_type = "text/html"),
+        (status = 401, description = "A form for the token.", content_type = "text/html"),
+    ),
+)]
 pub(super) async fn page(
     State(asked): State<Arc<Asked>>,
     unslashed: Option<Extension<Unslashed>>,
@@ -35,10 +40,13 @@ pub(super) async fn page(
 pub(super) fn door(note: Option<&str>) -> Response {
     let note = note.unwrap_or("This run shows itself to those who have its token.");
     let page = format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
-         <meta name=\"color-scheme\" content=\"light dark\"><link rel=\"icon\" href=\"data:,\"><title>dupflow</title>\
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" \
+            content=\"width=device-width\">\
+         <meta name=\"color-scheme\" content=\"light dark\"><link rel=\"icon\" \
+         href=\"data:,\"><title>dupflow</title>\
          <main><h1>dupflow</h1><p>{note}</p><form method=\"post\" action=\"login\">\
-         <label>Token <input type=\"password\" name=\"token\" autocomplete=\"current-password\" required autofocus></label> \
+         <label>Token <input type=\"password\" name=\"token\" autocomplete=\"current-password\" required \
+         autofocus></label> \
          <button>Log in</button></form></main></html>\n"
     );
     let policy =
@@ -53,10 +61,17 @@ struct Login {
 }
 
 /// Sets the cookie, given the token.
-#[utoipa::path(post, path = "/login", request_body(content = String, content_type = "application/x-www-form-urlencoded",
-    description = "token=TOKEN"), responses((status = 303, description = "The cookie is set; the page is at `./`."),
-    (status = 401, description = "A form for the token.", content_type = "text/html"),
-    (status = 404, description = "No token is needed here.", body = Failure)))]
+#[utoipa::path(
+    post, path = "/login",
+    request_body(
+        content = String, content_type = "application/x-www-form-urlencoded", description = "token=TOKEN",
+    ),
+    responses(
+        (status = 303, description = "The cookie is set; the page is at `./`."),
+        (status = 401, description = "A form for the token.", content_type = "text/html"),
+        (status = 404, description = "No token is needed here.", body = Failure),
+    ),
+)]
 pub(super) async fn login(State(asked): State<Arc<Asked>>, body: Body) -> Response {
     if !asked.access.needs_token() {
         return Failure::missing("no token is needed here").into_response();
@@ -79,8 +94,15 @@ pub(super) async fn login(State(asked): State<Arc<Asked>>, body: Body) -> Respon
 }
 
 /// Every metric, in the format of OpenMetrics.
-#[utoipa::path(get, path = "/metrics", responses((status = 200, description = "The text format of OpenMetrics 1.0.",
-    content_type = "application/openmetrics-text")))]
+#[utoipa::path(
+    get, path = "/metrics",
+    responses(
+        (
+            status = 200, description = "The text format of OpenMetrics 1.0.",
+            content_type = "application/openmetrics-text",
+        ),
+    ),
+)]
 pub(super) async fn metrics(State(asked): State<Arc<Asked>>) -> Result<Response, Failure> {
     let held = Arc::clone(&asked);
     let text = asked.read(move || families::text(held.scrape())).await?;
@@ -113,22 +135,35 @@ impl Asked {
 }
 
 /// Whether the process is healthy.
-#[utoipa::path(get, path = "/health", responses((status = 200, description = "It works.", content_type = "text/plain"),
-    (status = 503, description = "The run has failed, and why.", content_type = "text/plain")))]
+#[utoipa::path(
+    get, path = "/health",
+    responses(
+        (status = 200, description = "It works.", content_type = "text/plain"),
+        (status = 503, description = "The run has failed, and why.", content_type = "text/plain"),
+    ),
+)]
 pub(super) async fn health(State(asked): State<Arc<Asked>>) -> Response {
     line(asked.subject.status.health(asked.subject.clock.now()), "ok")
 }
 
 /// Whether the run is live and its output is up to date.
-#[utoipa::path(get, path = "/ready", responses((status = 200, description = "It does.", content_type = "text/plain"),
-    (status = 503, description = "What it waits for.", content_type = "text/plain")))]
+#[utoipa::path(
+    get, path = "/ready",
+    responses(
+        (status = 200, description = "It does.", content_type = "text/plain"),
+        (status = 503, description = "What it waits for.", content_type = "text/plain"),
+    ),
+)]
 pub(super) async fn ready(State(asked): State<Arc<Asked>>) -> Response {
     let ready = asked.subject.status.readiness(asked.subject.clock.now());
     line(ready.and_then(|()| asked.is_live().map_err(|failure| failure.line().to_owned())), "ready")
 }
 
 /// The settings of the run, with secrets masked.
-#[utoipa::path(get, path = "/config", responses((status = 200, description = "`deployment` and `pipeline`.", body = serde_json::Value)))]
+#[utoipa::path(
+    get, path = "/config",
+    responses((status = 200, description = "`deployment` and `pipeline`.", body = serde_json::Value)),
+)]
 pub(super) async fn config(State(asked): State<Arc<Asked>>) -> Response {
     Json(&asked.subject.config).into_response()
 }

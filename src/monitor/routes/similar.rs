@@ -110,10 +110,23 @@ enum Shape {
 ///
 /// `application/x-ndjson`: one query on each line, one answer on each line in the same order. The answer of a
 /// query that fails has `error`.
-#[utoipa::path(post, path = "/similar", request_body(content((String = "text/plain"), (Asks = "application/json"), (String = "application/x-ndjson"))),
-    responses((status = 200, description = "What it is similar to.", body = Answered), (status = 400, description = "The question is wrong.", body = Failure), (status = 408, description = "The body came too slowly.", body = Failure),
-    (status = 413, description = "The body is too large.", body = Failure), (status = 415, description = "No text, and no question.", body = Failure),
-    (status = 503, description = "Too many questions, the run is not live yet, or it ends.", body = Failure)))]
+#[utoipa::path(
+    post, path = "/similar",
+    request_body(
+        content((String = "text/plain"), (Asks = "application/json"), (String = "application/x-ndjson")),
+    ),
+    responses(
+        (status = 200, description = "What it is similar to.", body = Answered),
+        (status = 400, description = "The question is wrong.", body = Failure),
+        (status = 408, description = "The body came too slowly.", body = Failure),
+        (status = 413, description = "The body is too large.", body = Failure),
+        (status = 415, description = "No text, and no question.", body = Failure),
+        (
+            status = 503, description = "Too many questions, the run is not live yet, or it ends.",
+            body = Failure,
+        ),
+    ),
+)]
 pub(super) async fn similar(
     State(asked): State<Arc<Asked>>,
     headers: HeaderMap,

@@ -146,7 +146,10 @@ pub(super) struct History {
 }
 
 /// The state of the run.
-#[utoipa::path(get, path = "/status", responses((status = 200, description = "Its numbers.", body = Standing)))]
+#[utoipa::path(
+    get, path = "/status",
+    responses((status = 200, description = "Its numbers.", body = Standing)),
+)]
 pub(super) async fn status(State(asked): State<Arc<Asked>>) -> Result<Json<Standing>, Failure> {
     let held = Arc::clone(&asked);
     // Hot blocks are behind a lock that the workers take.
@@ -214,9 +217,16 @@ fn standing(asked: &Asked) -> (Standing, BTreeSet<(DocId, DocId)>) {
 }
 
 /// The pipeline: its rules in words, its threshold, the curve of its blocking.
-#[utoipa::path(get, path = "/pipeline", responses((status = 200, body = serde_json::Value,
-    description = "`name`, `threshold`, `measure`, `text`, `sketch`, `blocking`, `filter`, `scheme`, `of_blocks`, `of_components`, `curve` ([s, P(candidate)] \
-    for s from 0 to 1), `retention`.")))]
+#[utoipa::path(
+    get, path = "/pipeline",
+    responses(
+        (
+            status = 200, body = serde_json::Value,
+            description = "`name`, `threshold`, `measure`, `text`, `sketch`, `blocking`, `filter`, `scheme`, \
+                `of_blocks`, `of_components`, `curve` ([s, P(candidate)] for s from 0 to 1), `retention`.",
+        ),
+    ),
+)]
 pub(super) async fn pipeline(State(asked): State<Arc<Asked>>) -> Json<serde_json::Value> {
     let mut told = asked.subject.pipeline.told.clone();
     if let Some(retention) = told.get_mut("retention") {
@@ -226,7 +236,10 @@ pub(super) async fn pipeline(State(asked): State<Arc<Asked>>) -> Json<serde_json
 }
 
 /// Values over time; counts are absolute.
-#[utoipa::path(get, path = "/history", responses((status = 200, description = "The samples.", body = History)))]
+#[utoipa::path(
+    get, path = "/history",
+    responses((status = 200, description = "The samples.", body = History)),
+)]
 pub(super) async fn history(State(asked): State<Arc<Asked>>) -> Json<History> {
     let (samples, coarse) = asked.samples.lock().all();
     Json(History { every_seconds: EVERY_SECONDS, samples, coarse })

@@ -3,7 +3,7 @@
 //! | event | data |
 //! |---|---|
 //! | `epoch` | deltas of an epoch, and how many more follow; only its last event has an id |
-//! | `snapshot` | some of all pairs; the first event replaces everything received before, the last one has an id |
+//! | `snapshot` | some of all pairs; the first event voids what was received before, the last one has an id |
 //! | `dropped` | the number of epochs and deltas that are left out |
 //! | `bye` | the run ends |
 //!
@@ -147,7 +147,8 @@ mod tests {
         let delta = Delta { pair, diff: -1, cause: Cause::Reweighed };
         let text = String::from_utf8(epoch("00ff", 7, 1.5, &[delta], 0)).unwrap();
         let expected = "id: 00ff-7\nevent: epoch\ndata: {\"epoch\":7,\"at\":1.5,\"deltas\":[{\"diff\":-1,\
-            \"a\":\"a\\r\\n\\ndata: x\u{2028}\",\"b\":\"文\u{202e}\\u0000\",\"similarity\":0.875,\"cause\":\"re-weighed\"}],\"more\":0}\n\n";
+            \"a\":\"a\\r\\n\\ndata: x\u{2028}\",\"b\":\"文\u{202e}\\u0000\",\"similarity\":0.875,\
+            \"cause\":\"re-weighed\"}],\"more\":0}\n\n";
         assert_eq!(text, expected);
         assert_eq!(place("00ff-7"), Some(("00ff", 7)));
         assert_eq!((place("00ff"), place("-x"), place("a-99999999999999999999")), (None, None, None));

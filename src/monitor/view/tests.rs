@@ -65,9 +65,12 @@ proptest! {
                 next => after = next,
             }
         }
+        let is_wanted = |a: &str, b: &str, similarity: f64| {
+            document.is_none_or(|at| [a, b].contains(&IDS[at])) && (min..=max).contains(&similarity)
+        };
         let expected: Vec<_> = plain
             .iter()
-            .filter(|((a, b), s)| document.is_none_or(|at| [*a, *b].contains(&IDS[at])) && (min..=max).contains(*s))
+            .filter(|((a, b), similarity)| is_wanted(a, b, **similarity))
             .map(|((a, b), _)| ((*a).to_owned(), (*b).to_owned()))
             .collect();
         prop_assert_eq!(found, expected);

@@ -30,7 +30,8 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let mut table = Table::new(
         "003_f3_index",
         "64 bits in 6 groups, and their places in one index",
-        "alg.G intersects the lists of 3 groups for each of the 20 choices; alg.H reads the list of y_i = (i - 1) C + value in each group and \
+        "alg.G intersects the lists of 3 groups for each of the 20 choices; alg.H reads the list of y_i = (i \
+            - 1) C + value in each group and \
          counts. n_g is of 300,000 uniform fingerprints.",
         &["group", "bits", "width", "C", "y from", "y to", "n_g"],
     );
@@ -57,7 +58,8 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
                 [(6.0, blocks.len() as f64), (20.0, six.keys() as f64)],
                 Tolerance::Exact,
             )),
-            "block::hamming::Design cuts, evaluate::search::indexes intersects (Conjunctions); table 003_f3_index has the groups.",
+            "block::hamming::Design cuts, evaluate::search::indexes intersects (Conjunctions); table \
+                003_f3_index has the groups.",
         ),
         Line::new(
             "003-F3",
@@ -65,7 +67,8 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "C = 2[k/m], so 2^10 = 1024",
             format!("2^{widest} = {} values of the widest group", 1u64 << widest),
             Basis::Exact(Claim::equal(1024.0, (1u64 << widest) as f64, Tolerance::Exact)),
-            "C is 2^ceil(k/m): it has to cover the widest group. (The stored text has lost exponents, so 2[k/m] is read as 2^[k/m].) The \
+            "C is 2^ceil(k/m): it has to cover the widest group. (The stored text has lost exponents, so \
+                2[k/m] is read as 2^[k/m].) The \
              program keeps the lists of a group by its own width.",
         ),
     ];

@@ -189,7 +189,8 @@ pub(super) fn quality(work: &Work<'_>) -> Result<Made, EvaluateError> {
         "003_f6_quality",
         "The one-bit estimate by itself",
         &format!(
-            "Pairs with an estimate of at least r against pairs with R > r. {} pairs of each law, by their chances; all pairs of {texts} \
+            "Pairs with an estimate of at least r against pairs with R > r. {} pairs of each law, by their \
+                chances; all pairs of {texts} \
              generated texts, half of them edits, by MinHash.",
             grouped(pairs as u64)
         ),
@@ -214,9 +215,14 @@ pub(super) fn quality(work: &Work<'_>) -> Result<Made, EvaluateError> {
                 format!("precision, recall at k = {k}, r = {r}"),
                 if k == 64 { format!("{precision}, {recall}") } else { "\"very good\"".to_owned() },
                 all.iter().map(of).collect::<Vec<_>>().join("; "),
-                if k == 64 { Why::StandIn.into() } else { Why::StandIn.checked(Claim::AtLeast(0.98, grown.collect())) },
                 if k == 64 {
-                    "Both depend on the law of R, which is private: the more pairs lie just below r, the lower the precision, as in GAUSSIAN."
+                    Why::StandIn.into()
+                } else {
+                    Why::StandIn.checked(Claim::AtLeast(0.98, grown.collect()))
+                },
+                if k == 64 {
+                    "Both depend on the law of R, which is private: the more pairs lie just below r, the \
+                        lower the precision, as in GAUSSIAN."
                 } else {
                     "Checked: each as a multiple of that at k = 64."
                 },

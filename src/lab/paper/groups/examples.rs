@@ -86,7 +86,8 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "10",
             radius_100.to_string(),
             exact(vec![(10.0, radius_100 as f64)]),
-            "block::hamming::radius takes 100 (1 - 0.8) / 2 as a decimal; plain floating point rounds it down to 9.",
+            "block::hamming::radius takes 100 (1 - 0.8) / 2 as a decimal; plain floating point rounds it \
+                down to 9.",
         ),
         Line::new(
             "003-E4",

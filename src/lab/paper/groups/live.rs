@@ -50,7 +50,8 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
         "003_h5_live",
         "Groups added and dropped",
         &format!(
-            "{} uniform fingerprints, groups of {WIDTH} bits, r = {SIMILARITY}; after each step {QUERIES} queries are asked, each a document \
+            "{} uniform fingerprints, groups of {WIDTH} bits, r = {SIMILARITY}; after each step {QUERIES} \
+                queries are asked, each a document \
              with up to r_h bits flipped. Anew: an index of alg.H built of the same bits.",
             grouped(n as u64)
         ),
@@ -143,7 +144,8 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
             built.as_secs_f64() * 1e3
         ),
         Basis::Measured(Claim::none(different)),
-        "evaluate::search::indexes::live: a group is a column with its own lists, up to 64 bits, and no string keys are needed.",
+        "evaluate::search::indexes::live: a group is a column with its own lists, up to 64 bits, and no \
+            string keys are needed.",
     );
     Ok(Made { lines: vec![line], tables: vec![table], plots: Vec::new() })
 }

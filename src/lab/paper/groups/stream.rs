@@ -82,7 +82,8 @@ fn conjunctions(work: &Work<'_>, feed: &Path) -> Result<Made, EvaluateError> {
     let mut table = Table::new(
         "003_x1_stream",
         "alg.G and alg.H in the stream, k = 400, r = 0.7",
-        "Runs of pipeline onebit with 400 components on a generated feed, no block hot, one worker, a process each. Meetings: pairs of documents \
+        "Runs of pipeline onebit with 400 components on a generated feed, no block hot, one worker, a \
+            process each. Meetings: pairs of documents \
          that share a key; of all: of all pairs of documents. Memory: the peak of the process.",
         &["blocks", "keys a document", "documents", "pairs", "meetings", "of all, %", "memory, MiB"],
     );
@@ -140,14 +141,16 @@ fn conjunctions(work: &Work<'_>, feed: &Path) -> Result<Made, EvaluateError> {
             "-",
             met.iter().map(|share| format!("{:.0} %", 100.0 * share)).collect::<Vec<_>>().join(", "),
             Why::Shown.into(),
-            "By groups of 6 or 7 bits most documents meet; keys of two groups make fewer meet, and take more memory.",
+            "By groups of 6 or 7 bits most documents meet; keys of two groups make fewer meet, and take more \
+                memory.",
         ),
         line(
             "memory of a key with c = 2, and of 39,711 keys of 300,000 documents by it",
             "-",
             format!("{a_key:.1} bytes, {:.0} GB", a_key * keys * DOCUMENTS as f64 / 1e9),
             Why::Timed.into(),
-            "Peaks of processes; at 12 bytes, as `plan` counts, 143 GB. alg.G at this setting is for a batch that drops each choice once it is read.",
+            "Peaks of processes; at 12 bytes, as `plan` counts, 143 GB. alg.G at this setting is for a batch \
+                that drops each choice once it is read.",
         ),
     ];
     Ok(Made { lines, tables: vec![table], plots: Vec::new() })
@@ -175,7 +178,8 @@ fn moved(work: &Work<'_>, feed: &Path) -> Result<Made, EvaluateError> {
     let mut table = Table::new(
         "003_x2_moved",
         "One output, continued by runs with other groups",
-        "Pipeline onebit, 400 components, r = 0.7, no block hot. Each run continues the output of the one before with --reconcile, which writes \
+        "Pipeline onebit, 400 components, r = 0.7, no block hot. Each run continues the output of the one \
+            before with --reconcile, which writes \
          what differs as corrections.",
         &["groups", "setting", "deltas written"],
     );
@@ -211,7 +215,8 @@ fn moved(work: &Work<'_>, feed: &Path) -> Result<Made, EvaluateError> {
             "groups can be added and dropped; no numbers",
             same.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and "),
             Basis::Measured(Claim::each(same.iter().map(|count| (0.0, *count as f64)), Tolerance::Exact)),
-            "The next run continues the output with other groups of the same bits (--reconcile); its sketches are the same, so a kept state serves \
+            "The next run continues the output with other groups of the same bits (--reconcile); its \
+                sketches are the same, so a kept state serves \
              it too.",
         ),
         Line::new(
@@ -220,7 +225,8 @@ fn moved(work: &Work<'_>, feed: &Path) -> Result<Made, EvaluateError> {
             "k/m bits at a time",
             longer.to_string(),
             Why::Shown,
-            "Longer fingerprints are another scheme: everything is sketched again, and estimates of pairs move a little. In the stream a group of \
+            "Longer fingerprints are another scheme: everything is sketched again, and estimates of pairs \
+                move a little. In the stream a group of \
              further bits is no small step.",
         ),
     ];

@@ -132,7 +132,8 @@ fn line(measured: &Measured) -> Line {
     let (printed, reason) = match printed(k) {
         Some((g, h)) => (
             format!("{g} s / {h} s = {:.2}", g / h),
-            "In memory counting costs about a nanosecond an entry, an intersection more; theirs are look-ups of a database.",
+            "In memory counting costs about a nanosecond an entry, an intersection more; theirs are look-ups \
+                of a database.",
         ),
         None if k > 600 => (
             "no time for alg.G".to_owned(),
@@ -175,7 +176,8 @@ fn by_steps() -> Vec<Line> {
             "2.67 by its seconds, so above 1",
             told(&[at_64]),
             Basis::Exact(Claim::AtLeast(1.0, vec![at_64])),
-            "By its own formulas alg.G is the cheaper one here: swapped, the two printed times would fit the text.",
+            "By its own formulas alg.G is the cheaper one here: swapped, the two printed times would fit the \
+                text.",
         ),
         Line::new(
             "003-T1",
@@ -193,7 +195,8 @@ fn designs() -> Table {
     let mut table = Table::new(
         "003_t1_designs",
         "Groups at r = 0.7 and n = 300,000",
-        "r_h = floor(k (1 - r) / 2), m = r_h + 3 groups, C(m, r_h) conjunctions; n_g entries of a group, were all equally wide, and as they are; steps by the source's \
+        "r_h = floor(k (1 - r) / 2), m = r_h + 3 groups, C(m, r_h) conjunctions; n_g entries of a group, \
+            were all equally wide, and as they are; steps by the source's \
          formulas, without verification.",
         &[
             "k",
@@ -240,7 +243,8 @@ fn times(all: &[Measured]) -> Table {
         "003_t1_times",
         "A query of alg.G and of alg.H",
         &format!(
-            "n = {} uniform fingerprints, r = 0.7, one thread; a random query, on average. Entries are looked at in lists, candidates \
+            "n = {} uniform fingerprints, r = 0.7, one thread; a random query, on average. Entries are \
+                looked at in lists, candidates \
              compared in full.",
             grouped(n as u64)
         ),
@@ -305,7 +309,8 @@ pub(super) fn headline(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "1,921 s to 273 s; \"ten times\"",
             format!("{printed:.2}"),
             Why::Construction,
-            "A printed number beside another. Seconds are of 1,000 queries, though the text calls them averages.",
+            "A printed number beside another. Seconds are of 1,000 queries, though the text calls them \
+                averages.",
         ),
         Line::new(
             "003-H1",

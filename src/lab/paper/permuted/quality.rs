@@ -73,7 +73,8 @@ fn told(counts: &Counts, texts: usize) -> Made {
         "002_h1_distances",
         "Precision and recall by distance, 64 bits",
         &format!(
-            "All pairs of {texts} generated pages of 40 to 400 words, half of them edits of another one with up to half of their words \
+            "All pairs of {texts} generated pages of 40 to 400 words, half of them edits of another one with \
+                up to half of their words \
              changed. SimHash of words, weighed by TF-IDF; the cosine is of the same weights."
         ),
         &["k", "pairs within k", "precision, cosine", "recall, cosine", "precision, J", "recall, J"],
@@ -109,11 +110,13 @@ fn told(counts: &Counts, texts: usize) -> Made {
                 format!("64 bits within 3, {name}"),
                 "\"just right\" for 8E9 pages, no numbers",
                 format!(
-                    "precision {precision:.3}, recall {recall:.3} ({} pairs are right); F is best at k = {best}",
+                    "precision {precision:.3}, recall {recall:.3} ({} pairs are right); F is best at k = \
+                        {best}",
                     within(64, truth)
                 ),
                 Why::StandIn,
-                "Generated pages, judged by their true similarity: a cosine of 0.95 is 6.5 bits apart on average, so within 3 much is missed.",
+                "Generated pages, judged by their true similarity: a cosine of 0.95 is 6.5 bits apart on \
+                    average, so within 3 much is missed.",
             )
         })
         .chain([

@@ -49,8 +49,10 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let mut table = Table::new(
         "002_tables",
         "Permuted tables on uniform fingerprints of 64 bits, k = 3",
-        "Each table is sorted, asked by all queries together and dropped; up to two at a time, each on a thread of its own, and times are \
-         their sums. All tables together would take what the table says. Of the queries half are random (counted and timed), half are planted \
+        "Each table is sorted, asked by all queries together and dropped; up to two at a time, each on a \
+            thread of its own, and times are \
+         their sums. All tables together would take what the table says. Of the queries half are random \
+         (counted and timed), half are planted \
          at distance 0 to k (missed).",
         COLUMNS,
     );
@@ -79,7 +81,8 @@ fn radii(work: &Work<'_>) -> Result<(Table, Vec<(Setting, Row)>), EvaluateError>
     let mut table = Table::new(
         "002_radii",
         "Every radius up to 10 on uniform fingerprints of 64 bits",
-        "For each radius the design that is expected to be the cheapest within 20 copies of the corpus; measured as above, with fewer queries \
+        "For each radius the design that is expected to be the cheapest within 20 copies of the corpus; \
+            measured as above, with fewer queries \
          where they read much.",
         COLUMNS,
     );
@@ -143,9 +146,14 @@ fn lines(rows: &[(Setting, Row)], radii: &[(Setting, Row)]) -> Vec<Line> {
         "002-A1",
         "recall of the general form",
         "1, by the pigeonhole",
-        format!("{missed} of {} planted neighbours at distance 0 to k missed, k = 0 to 10", grouped(planted as u64)),
+        format!(
+            "{missed} of {} planted neighbours at distance 0 to k missed, k = 0 to \
+            10",
+            grouped(planted as u64)
+        ),
         Basis::Measured(Claim::none(missed)),
-        "A design names the leading bits of each table (block::hamming::Design::selections); evaluate::search::indexes::batch sorts, probes, \
+        "A design names the leading bits of each table (block::hamming::Design::selections); \
+            evaluate::search::indexes::batch sorts, probes, \
          checks and merges.",
     ));
     for tables in [10, 20] {
@@ -164,7 +172,8 @@ fn lines(rows: &[(Setting, Row)], radii: &[(Setting, Row)]) -> Vec<Line> {
                 row.estimate.bytes / 1e9
             ),
             Why::Construction.checked(Claim::equal(tables, copies, Tolerance::Share(0.1))),
-            "A product. Copies are built and dropped one after the other for a batch of queries, so that only up to two are in memory.",
+            "A product. Copies are built and dropped one after the other for a batch of queries, so that \
+                only up to two are in memory.",
         ));
     }
     lines.push(Line::new(
@@ -212,7 +221,8 @@ fn designed(item: &'static str, tables: u64, rows: &[(Setting, Row)]) -> Vec<Lin
                     whole(formula)
                 ),
                 basis,
-                "Judged at this n, by the printed power of two times the tables; d = 34 is carried over by the share of the corpus that a query \
+                "Judged at this n, by the printed power of two times the tables; d = 34 is carried over by \
+                    the share of the corpus that a query \
                  reads.",
             )
         })

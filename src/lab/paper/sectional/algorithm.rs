@@ -64,7 +64,8 @@ pub(super) fn check(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "algorithm 1",
             format!("the same {same} of {places}"),
             Why::Shown.checked(Claim::equal(places as f64, same as f64, Tolerance::Exact)),
-            "sketch/sectional.rs, mode \"attach\": the algorithm word for word finds the same components equal",
+            "sketch/sectional.rs, mode \"attach\": the algorithm word for word finds the same components \
+                equal",
         ),
         Line::new(
             "004-A1",

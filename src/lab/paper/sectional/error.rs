@@ -45,8 +45,10 @@ pub(super) fn mean_square(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let mut table = Table::new(
         "004_t3",
         "Table 3: mean square error",
-        "Pairs of about 400 shingles together, J even on [0, 1], half of them aligned (q = 1), of the others up to half of the common shingles \
-         moved to the other half (so that q is the same for s = 2 and 4). Theory: J (1 - J) / k and q J (1 - q J) / k, mean over the pairs.",
+        "Pairs of about 400 shingles together, J even on [0, 1], half of them aligned (q = 1), of the others \
+            up to half of the common shingles \
+         moved to the other half (so that q is the same for s = 2 and 4). Theory: J (1 - J) / k and q J (1 - \
+         q J) / k, mean over the pairs.",
         &columns,
     );
     for (printed, sections) in ERRORS.iter().zip(SECTIONS) {
@@ -106,7 +108,8 @@ pub(super) fn mean_square(work: &Work<'_>) -> Result<Made, EvaluateError> {
                 ERRORS[0].into_iter().zip(of_row.iter().copied()),
                 Tolerance::Share(0.5),
             )),
-            "no unbiased MinHash errs by more than 0.25 / k; a row that does not fall with k is a bias of about 0.195",
+            "no unbiased MinHash errs by more than 0.25 / k; a row that does not fall with k is a bias of \
+                about 0.195",
         ),
         Line::new(
             "004-T3",
@@ -122,7 +125,8 @@ pub(super) fn mean_square(work: &Work<'_>) -> Result<Made, EvaluateError> {
             format!("24 claimed, {} in the table", 24 - printed_worse),
             format!("{}", 24 - measured_worse),
             Basis::Exact(Claim::equal(24.0, 24.0 - measured_worse as f64, Tolerance::Exact)),
-            "against J the sectional estimate has the bias (1 - q) J, which no k makes smaller; the printed claim does not even hold in the \
+            "against J the sectional estimate has the bias (1 - q) J, which no k makes smaller; the printed \
+                claim does not even hold in the \
              printed table",
         ),
         Line::new(
@@ -131,7 +135,8 @@ pub(super) fn mean_square(work: &Work<'_>) -> Result<Made, EvaluateError> {
             format!("{:.3E}", ERRORS[1][last]),
             format!("{against_j:.3E}"),
             Basis::Measured(Claim::equal(ERRORS[1][last], against_j, Tolerance::Share(0.2))),
-            "it depends on how the pairs are aligned, which is not said; printed rows jump with k (0.0049 at 200, 0.0305 at 300)",
+            "it depends on how the pairs are aligned, which is not said; printed rows jump with k (0.0049 at \
+                200, 0.0305 at 300)",
         ),
         Line::new(
             "004-T3",
@@ -170,7 +175,8 @@ pub(super) fn by_similarity(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let mut table = Table::new(
         "004_f4",
         "Figure 4: estimate against J, k = 500, over minhash",
-        "Bands of J of 0.1: the mean of the estimates, and their spread, the root of the mean square distance of each from its own q J. (The \
+        "Bands of J of 0.1: the mean of the estimates, and their spread, the root of the mean square \
+            distance of each from its own q J. (The \
          estimates of a band differ by more than that, since their J do.)",
         &[
             "order",
@@ -239,7 +245,8 @@ pub(super) fn by_similarity(work: &Work<'_>) -> Result<Made, EvaluateError> {
                 "looks unbiased: 1 (points lost)",
                 format!("{times:.3}"),
                 Basis::Measured(Claim::equal(1.0, *times, Tolerance::Within(0.02))),
-                "the estimate is of q J: the figure fits q = 1, and contradicts the paper's own E = J / s (equations 16 and 17), which needs \
+                "the estimate is of q J: the figure fits q = 1, and contradicts the paper's own E = J / s \
+                    (equations 16 and 17), which needs \
                  independent sections",
             )
         })
@@ -278,7 +285,8 @@ pub(super) fn an_eighth(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let mut table = Table::new(
         "004_h1",
         "Mean square error against J as a multiple of MinHash's variance, J = 0.8, k = 200, s = 2",
-        "Over minhash; about 400 shingles together, 320 of them common. Below 1 the sectional estimate is the better one.",
+        "Over minhash; about 400 shingles together, 320 of them common. Below 1 the sectional estimate is \
+            the better one.",
         &[
             "order",
             "q",

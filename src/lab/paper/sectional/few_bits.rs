@@ -69,7 +69,8 @@ pub(super) fn permutations(work: &Work<'_>) -> Result<Made, EvaluateError> {
         "004_x1_bits",
         "b bits of k permutations and of one",
         &format!(
-            "{trials} pairs, J = {JACCARD}, k = {}; the mean square error, and its ratio to Li & König's variance of k permutations.",
+            "{trials} pairs, J = {JACCARD}, k = {}; the mean square error, and its ratio to Li & König's \
+                variance of k permutations.",
             SHAPE.0
         ),
         &["|A ∪ B|", "sketch", "bits", "printed variance", "measured", "measured / printed"],

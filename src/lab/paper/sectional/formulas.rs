@@ -62,7 +62,8 @@ pub(super) fn example(_: &Work<'_>) -> Result<Made, EvaluateError> {
             "lost",
             told.join(", "),
             Why::StandIn.checked(Claim::each([18.0, 4.0, 12.0].into_iter().zip(numbers), Tolerance::Exact)),
-            "the other rows of the figure are lost; sketch/sectional.rs hashes value and section together, since pairs outgrow 64 bits",
+            "the other rows of the figure are lost; sketch/sectional.rs hashes value and section together, \
+                since pairs outgrow 64 bits",
         ),
     ];
     Ok(Made { lines, ..Made::default() })

@@ -219,7 +219,8 @@ fn lines(curves: &[Curve]) -> Vec<Line> {
             printed.to_string(),
             measured.to_string(),
             Basis::Exact(Claim::equal(printed as f64, measured as f64, Tolerance::Exact)),
-            "on the same permutations (equation 23) the sectional estimate never exceeds MinHash's, and nor does its recall",
+            "on the same permutations (equation 23) the sectional estimate never exceeds MinHash's, and nor \
+                does its recall",
         ));
     }
     let printed: Vec<&str> = JUDGED.iter().filter(|of| rises(&of.recall)).map(|of| of.name).collect();
@@ -272,15 +273,20 @@ fn precise(curves: &[Curve]) -> Vec<Line> {
             "precision of J itself, tau = 0.5 to 0.9",
             "-".to_owned(),
             listed(exact.precision),
-            Why::Shown.checked(Claim::each(exact.precision.into_iter().zip(curves[0].precision), Tolerance::Within(5.0))),
-            "so it is the similarity that errs and not the sketch: checked against MinHash's, in percentage points",
+            Why::Shown.checked(Claim::each(
+                exact.precision.into_iter().zip(curves[0].precision),
+                Tolerance::Within(5.0),
+            )),
+            "so it is the similarity that errs and not the sketch: checked against MinHash's, in percentage \
+                points",
         ),
         line(
             "sectional precision below MinHash's, of 20 cells",
             format!("{printed}, said to be none"),
             measured.to_string(),
             Basis::Measured(Claim::none(measured)),
-            "what two pages of a site have in common stands at other places where the articles differ in length",
+            "what two pages of a site have in common stands at other places where the articles differ in \
+                length",
         ),
         line(
             "recall of s = 2 above MinHash's, of 5 tau",
@@ -347,7 +353,8 @@ pub(super) fn curves(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "5: ahead of all",
             ahead.to_string(),
             Basis::Measured(Claim::equal(5.0, ahead as f64, Tolerance::Exact)),
-            "at one tau q J finds less than J does, of right pairs and of wrong ones; it follows MinHash's curve, from a lower tau",
+            "at one tau q J finds less than J does, of right pairs and of wrong ones; it follows MinHash's \
+                curve, from a lower tau",
         ));
     }
     lines.push(Line::new(

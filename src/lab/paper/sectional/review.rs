@@ -140,7 +140,8 @@ pub(super) fn sketches(work: &Work<'_>) -> Result<Made, EvaluateError> {
         "004_t1",
         "Table 1: variances, printed, right and measured",
         &format!(
-            "{trials} pairs of {union} shingles together, K = {size}, J = 0.8 but 0.95 for odd; the mean square error of the program's own \
+            "{trials} pairs of {union} shingles together, K = {size}, J = 0.8 but 0.95 for odd; the mean \
+                square error of the program's own \
              sketches. Right is the theory of `sketch/variance.rs`."
         ),
         &[

@@ -62,7 +62,8 @@ pub(super) fn hashing(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "about 1.05",
             format!("{:.2}", times[2] / times[0]),
             Why::Timed,
-            "the seconds are lost; each section is sketched by itself, which adds little to a hash for each shingle and component",
+            "the seconds are lost; each section is sketched by itself, which adds little to a hash for each \
+                shingle and component",
         ),
         Line::new(
             "004-F5",

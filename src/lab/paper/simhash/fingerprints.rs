@@ -66,7 +66,8 @@ pub(super) fn two_documents(work: &Work<'_>) -> Result<Made, EvaluateError> {
         "001_p1",
         "Agreement of bits by cosine",
         &format!(
-            "{pairs} pairs of sets of {FEATURES} features, 64 bits. The estimate is the cosine of π times the share of bits that differ; \
+            "{pairs} pairs of sets of {FEATURES} features, 64 bits. The estimate is the cosine of π times \
+                the share of bits that differ; \
              its error is the root of the mean square."
         ),
         &["cosine", "expected share", "measured share", "error of the estimate"],
@@ -91,7 +92,8 @@ pub(super) fn two_documents(work: &Work<'_>) -> Result<Made, EvaluateError> {
         "the share of equal bits",
         format!("1 - θ/π, to {furthest:.4}"),
         Basis::Measured(Claim::AtMost(allowed, vec![furthest])),
-        "the greatest distance of nine cosines; the law of Charikar (2002) holds for sets of many features; `compare` shows the estimate for two texts",
+        "the greatest distance of nine cosines; the law of Charikar (2002) holds for sets of many features; \
+            `compare` shows the estimate for two texts",
     );
     let series = |name: &str, points| Series { name: name.to_owned(), points };
     let plot = Plot {
@@ -112,7 +114,8 @@ pub(super) fn within_three(work: &Work<'_>) -> Result<Made, EvaluateError> {
         "001_h1",
         "Pairs within a distance of 3",
         &format!(
-            "{pairs} pairs of sets of {FEATURES} features, 64 bits. Expected by a binomial law of independent bits. The last columns: \
+            "{pairs} pairs of sets of {FEATURES} features, 64 bits. Expected by a binomial law of \
+                independent bits. The last columns: \
              the least distance within which nine pairs of ten lie, and 99 of 100."
         ),
         &["cosine", "mean distance", "expected within 3", "within 3", "90 % within", "99 % within"],
@@ -135,7 +138,8 @@ pub(super) fn within_three(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "\"some false negatives\", no number",
             format!("distance {:.1} expected; within 3: {:.0} %", shares[0].1, 100.0 * shares[0].0),
             Why::StandIn.checked(binomial(0)),
-            "at a cosine of 0.95 a radius of 3 misses most pairs; tables within the radius miss none, so the loss is the fingerprint's",
+            "at a cosine of 0.95 a radius of 3 misses most pairs; tables within the radius miss none, so the \
+                loss is the fingerprint's",
         ),
         Line::new(
             "001-H1",
@@ -190,7 +194,8 @@ pub(super) fn example(_: &Work<'_>) -> Result<Made, EvaluateError> {
             "-",
             print.clone(),
             Why::StandIn.checked(Claim::same("0x7cc9e2665ffbf5fe", print)),
-            "by FNV-1a and the finaliser of splitmix64, beside another program; the page names MD5, FNV and Murmur, and not which it took",
+            "by FNV-1a and the finaliser of splitmix64, beside another program; the page names MD5, FNV and \
+                Murmur, and not which it took",
         ),
     ];
     Ok(Made { lines, ..Made::default() })

@@ -31,7 +31,8 @@ pub(super) fn one_against_all(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let mut table = Table::new(
         "001_p2",
         "One query, by tables and by comparing with every document",
-        "Uniform fingerprints of 64 bits, distance 3, one thread; 4 tables below ten million documents, 10 from there on. Half of the queries \
+        "Uniform fingerprints of 64 bits, distance 3, one thread; 4 tables below ten million documents, 10 \
+            from there on. Half of the queries \
          are neighbours of a document, none of which is missed.",
         &["documents", "by tables, µs", "by comparing, µs", "times as fast", "missed", "the same ids"],
     );
@@ -61,10 +62,12 @@ pub(super) fn one_against_all(work: &Work<'_>) -> Result<Made, EvaluateError> {
         "all documents similar to a given one",
         "of millions, in memory; no time",
         format!(
-            "{ratio:.0} times as fast as comparing with each of {documents}; {wrong} answers missed or different"
+            "{ratio:.0} times as fast as comparing with each of {documents}; {wrong} answers missed or \
+                different"
         ),
         Why::Timed.checked(Claim::none(wrong)),
-        "the time is not judged, the answers are: the same ids, none missed; `query` and `POST /similar` answer by the run's own blocks",
+        "the time is not judged, the answers are: the same ids, none missed; `query` and `POST /similar` \
+            answer by the run's own blocks",
     );
     let [tables, comparing] = lines;
     let plot = Plot {
@@ -129,8 +132,10 @@ pub(super) fn all_pairs(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let mut table = Table::new(
         "001_p3",
         "All pairs, by tables and by comparing everything",
-        "Uniform fingerprints of 64 bits, each tenth a neighbour of another one at distance 0 to 4; distance 3, 4 tables sorted one after the \
-         other, one thread. \"asked\" is the union of the answers to one query for each document about those before it.",
+        "Uniform fingerprints of 64 bits, each tenth a neighbour of another one at distance 0 to 4; distance \
+            3, 4 tables sorted one after the \
+         other, one thread. \"asked\" is the union of the answers to one query for each document about those \
+         before it.",
         &[
             "documents",
             "by tables, s",
@@ -179,7 +184,8 @@ pub(super) fn all_pairs(work: &Work<'_>) -> Result<Made, EvaluateError> {
         "of millions, in memory; no time",
         format!("{last}; {wrong} lists of pairs different"),
         Why::Timed.checked(Claim::none(wrong)),
-        "the time is not judged, the pairs are: the same pairs, and the union of the answers to one query a document: what a stream does",
+        "the time is not judged, the pairs are: the same pairs, and the union of the answers to one query a \
+            document: what a stream does",
     );
     Ok(Made { lines: vec![line], tables: vec![table], plots: Vec::new() })
 }

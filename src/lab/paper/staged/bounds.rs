@@ -146,7 +146,8 @@ pub(super) fn curves(_: &Work<'_>) -> Result<Made, EvaluateError> {
     let mut table = Table::new(
         "000_f6_bounds",
         "000-F4, 000-F6: bounds at the looks",
-        "Reject with so many equal samples or fewer, accept with so many or more; T_L and T_U are these over k.",
+        "Reject with so many equal samples or fewer, accept with so many or more; T_L and T_U are these over \
+            k.",
         &["T", "k", "reject at most", "accept at least", "T_L", "T_U"],
     );
     let mut series = Vec::new();
@@ -216,7 +217,8 @@ pub(super) fn curves(_: &Work<'_>) -> Result<Made, EvaluateError> {
             "lost",
             format!("plot 000_f5_tails; they cross at m = {cross}"),
             Why::StandIn.checked(Claim::equal(80.0, cross as f64, Tolerance::Exact)),
-            "The plot is lost; the right tails are drawn, not the columns of 000-T1. They cross at the median, T k.",
+            "The plot is lost; the right tails are drawn, not the columns of 000-T1. They cross at the \
+                median, T k.",
         ),
         Line::new(
             "000-F6",
@@ -224,7 +226,8 @@ pub(super) fn curves(_: &Work<'_>) -> Result<Made, EvaluateError> {
             "diagram",
             format!("reject at most {of_looks:?}, accept at least {accepting:?}"),
             Why::Shown.checked(Claim::each(apart, Tolerance::Exact)),
-            "`Schedule::per_look`; at the last look the full count decides. Beside a computation in exact whole numbers.",
+            "`Schedule::per_look`; at the last look the full count decides. Beside a computation in exact \
+                whole numbers.",
         ),
     ];
     Ok(Made { lines, tables: vec![table], plots: vec![bounds, drawn] })

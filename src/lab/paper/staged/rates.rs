@@ -26,8 +26,10 @@ fn accuracy(sets: &[Vec<Seen>]) -> Result<Made, EvaluateError> {
     let mut table = Table::new(
         "000_f8_bounds",
         "000-F8: accuracy and recall of each bound, k = 100",
-        "T_U: pairs with more than m of 100 samples equal; T_L: pairs with fewer. Accuracy: the share of them on the same side of T by \
-         all 1000 samples; recall: the share of those on that side that are found. m: the corrected bounds, and T.",
+        "T_U: pairs with more than m of 100 samples equal; T_L: pairs with fewer. Accuracy: the share of \
+            them on the same side of T by \
+         all 1000 samples; recall: the share of those on that side that are found. m: the corrected bounds, \
+         and T.",
         &[
             "T",
             "pairs",
@@ -108,7 +110,8 @@ fn accuracy_lines(sets: &[Vec<Seen>]) -> Vec<Line> {
             "100 % from 90 on",
             told(&at_90),
             Basis::Measured(Claim::each(at_90.iter().map(|share| (1.0, *share)), Tolerance::Within(0.005))),
-            "As a share of what is accepted, to the printed digits; as a tail of pairs at T itself 90 is not enough, and 000-T1 has 95.",
+            "As a share of what is accepted, to the printed digits; as a tail of pairs at T itself 90 is not \
+                enough, and 000-T1 has 95.",
         ),
         line(
             "accuracy of T_U at m = 50",
@@ -136,7 +139,8 @@ fn accuracy_lines(sets: &[Vec<Seen>]) -> Vec<Line> {
             "high for FUNDS",
             told(&dropped),
             Why::Construction.checked(Claim::AtLeast(HIGH, vec![dropped[2]])),
-            "The model is fitted to the rate of this bound (000-F9), and nearly all of its pairs are below T.",
+            "The model is fitted to the rate of this bound (000-F9), and nearly all of its pairs are below \
+                T.",
         ),
         line(
             "least m from which accuracy of T_U is 100 % (99.5 % or more)",
@@ -160,7 +164,8 @@ fn rates(sets: &[Vec<Seen>]) -> Result<Made, EvaluateError> {
     let mut table = Table::new(
         "000_f9_rates",
         "000-F9: pairs that each bound alone decides",
-        "In percent of all pairs, each look over all of them. \"expected\": binomial tails integrated over the model.",
+        "In percent of all pairs, each look over all of them. \"expected\": binomial tails integrated over \
+            the model.",
         &["T", "pairs", "bound", "k = 100, %", "k = 200, %", "k = 400, %", "k = 600, %", "k = 800, %"],
     );
     let mut plots = Vec::new();

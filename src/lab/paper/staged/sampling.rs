@@ -190,7 +190,8 @@ pub(super) fn consistent(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "not printed",
             "element and sample",
             Why::Reading,
-            "With a draw for each interval too, one way to read it, samples of {1, 1} and {1, 3} would be equal with 17/35 instead of 1/2.",
+            "With a draw for each interval too, one way to read it, samples of {1, 1} and {1, 3} would be \
+                equal with 17/35 instead of 1/2.",
         ),
         Line::new(
             "000-A1",

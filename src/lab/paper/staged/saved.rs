@@ -48,7 +48,8 @@ pub(super) fn saved(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "85 %, 6.7 times fewer",
             format!("{}, {:.1} times fewer", percent(1.0 - funds / SIZE as f64), SIZE as f64 / funds),
             Why::StandIn.checked(Claim::each(apart, Tolerance::Share(0.01))),
-            "FUNDS-like pairs at T = 0.8; the source's pairs are private. Beside an exact computation for the three models.",
+            "FUNDS-like pairs at T = 0.8; the source's pairs are private. Beside an exact computation for \
+                the three models.",
         ),
         Line::new(
             "000-H1",
@@ -84,7 +85,8 @@ pub(super) fn errors(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let mut table = Table::new(
         "000_h4_errors",
         "000-H4: decisions of early looks",
-        "Rejected and accepted before the last look, and how many of these the full comparison of 1000 samples decides otherwise. \
+        "Rejected and accepted before the last look, and how many of these the full comparison of 1000 \
+            samples decides otherwise. \
          At R = T every early decision is one that table 1 would call an error.",
         &["T", "pairs of", "pairs", "rejected early", "against R_K", "accepted early", "against R_K"],
     );
@@ -133,7 +135,8 @@ pub(super) fn errors(work: &Work<'_>) -> Result<Made, EvaluateError> {
                 per_million(wrong[1], all)
             ),
             whole(&wrong.map(|wrong| share(wrong, all))),
-            "To the printed digits; not never: an early look may be wrong, with the probability that the bounds allow.",
+            "To the printed digits; not never: an early look may be wrong, with the probability that the \
+                bounds allow.",
         ),
         Line::new(
             "000-H4",
@@ -177,7 +180,8 @@ pub(super) fn errors(work: &Work<'_>) -> Result<Made, EvaluateError> {
             percent(accepted),
             whole(&[1.0 - accepted]),
             format!(
-                "About half: no estimate is certain at T, so accuracy can only be meant beside R_K ({half} of the models' pairs are below T)."
+                "About half: no estimate is certain at T, so accuracy can only be meant beside R_K ({half} \
+                    of the models' pairs are below T)."
             ),
         ),
     ];

@@ -150,8 +150,10 @@ const COLUMNS: [&str; 8] = [
     "times as fast",
 ];
 
-const ABOUT: &str = "Nanoseconds a pair, one thread. \"source's filter\": its looks with corrected bounds; \"ours\": the default filter. The first five \
-     columns are of 64 bits a sample, the last three of 4 bits of the same samples; each ratio is to the full comparison of the \
+const ABOUT: &str = "Nanoseconds a pair, one thread. \"source's filter\": its looks with corrected bounds; \
+    \"ours\": the default filter. The first five \
+     columns are of 64 bits a sample, the last three of 4 bits of the same samples; each ratio is to the \
+     full comparison of the \
      same bits.";
 
 /// A query, and documents whose similarities to it follow a distribution.
@@ -238,11 +240,13 @@ pub(super) fn by_set(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "FUNDS",
             all_read,
             Basis::Measured(Claim::All(cheapest)),
-            "By counts, since times change with the load. At T = 0.3 UNIFORM pairs end sooner: many FUNDS-like ones lie near the threshold.",
+            "By counts, since times change with the load. At T = 0.3 UNIFORM pairs end sooner: many \
+                FUNDS-like ones lie near the threshold.",
         ),
         Line::new(
             "000-F10",
-            "what the time follows, in samples read, from the set and threshold with the highest rate at k = 100 on",
+            "what the time follows, in samples read, from the set and threshold with the highest rate at k = \
+                100 on",
             "the filtering rate",
             format!("rates {rates} %; samples, the highest rate first: {}", listed(&by_rate)),
             Basis::Measured(Claim::Rises(0.9, by_rate)),
@@ -315,7 +319,8 @@ pub(super) fn corpus(work: &Work<'_>) -> Result<Made, EvaluateError> {
         "000_h3_corpus",
         "000-H3: a generated corpus",
         &format!(
-            "{documents} generated proposals of 60 to 240 words, a third of them near-duplicates or copies; {QUERIES} of them compared with \
+            "{documents} generated proposals of 60 to 240 words, a third of them near-duplicates or copies; \
+                {QUERIES} of them compared with \
              all. {ABOUT}"
         ),
         &["K", "T"],
@@ -324,7 +329,8 @@ pub(super) fn corpus(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let mut whole = Table::new(
         "000_h3_all_pairs",
         "000-H3: all pairs of the corpus",
-        "Seconds: making the sketches (K = 1000, text included), and comparing all pairs on one thread, from the times above.",
+        "Seconds: making the sketches (K = 1000, text included), and comparing all pairs on one thread, from \
+            the times above.",
         &[
             "T",
             "pairs",
@@ -395,14 +401,16 @@ pub(super) fn corpus(work: &Work<'_>) -> Result<Made, EvaluateError> {
                 times.full / times.paper
             ),
             Why::Timed,
-            "A generated corpus at K = 1000, T = 0.8, the program's sketches of 64 bits; the source's 1.2 million proposals are private.",
+            "A generated corpus at K = 1000, T = 0.8, the program's sketches of 64 bits; the source's 1.2 \
+                million proposals are private.",
         ),
         Line::new(
             "000-H3",
             "the same with our filter",
             "-",
             format!(
-                "{:.1} times on 64 bits; 4 bits {:.1} times on the same bits, {:.0} times beside 64 bits in full",
+                "{:.1} times on 64 bits; 4 bits {:.1} times on the same bits, {:.0} times beside 64 bits in \
+                    full",
                 times.full / times.staged,
                 times.narrow_full / times.narrow_staged,
                 times.full / times.narrow_staged
