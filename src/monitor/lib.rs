@@ -16,19 +16,14 @@
 //! - The monitor listens on an address other than loopback only with a token ([`Entry`]).
 //! - It keeps no text of a document.
 
-mod access;
-mod bucket;
-mod exposition;
-mod families;
-mod memory;
+mod guard;
+mod metrics;
 pub mod page;
-mod patient;
-mod refusals;
 mod routes;
-mod samples;
 mod server;
 mod stream;
 mod subject;
+mod timed_stream;
 mod view;
 
 use std::io;
@@ -39,14 +34,12 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-pub use access::TOKEN_BYTES;
-pub use exposition::Kind;
-pub use families::{Listed, listed, page as metrics_page};
-
+pub use guard::access::TOKEN_BYTES;
+pub use metrics::{Kind, Listed, listed, page as metrics_page};
 pub use subject::{Compare, Compared, ErrorOf, Hot, NoText, Pipeline, Subject, Texts};
 pub use view::{Feeder, Unseen, View};
 
-use access::Access;
+use guard::access::Access;
 
 /// Limits on what clients may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,8 +162,10 @@ impl Monitor {
         let access = Access::new(is_loopback, token.as_deref()).behind(hosts, base_path);
         let base_path = base_path.clone();
         let asked = Arc::new(routes::Asked::new(subject, access, limits, ending.clone()));
-        let limits =
-            Limits { connections: limits.connections.min(memory::most_files() / 4).max(1), ..limits };
+        let limits = Limits {
+            connections: limits.connections.min(metrics::process::most_files() / 4).max(1),
+            ..limits
+        };
         let serve = move || {
             runtime.block_on(server::serve(listener, asked, &base_path, limits, ending));
             // Does not wait for reads in progress.

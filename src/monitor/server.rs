@@ -17,10 +17,10 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::{interval, sleep, timeout};
 
 use super::Limits;
-use super::patient::Patient;
-use super::refusals::Refused;
+use super::guard::refusals::Refused;
+use super::metrics::samples::EVERY_SECONDS;
 use super::routes::{self, Asked};
-use super::samples::EVERY_SECONDS;
+use super::timed_stream::Patient;
 
 /// Maximum size of the head of a request in bytes; and the maximum number of headers.
 const HEAD_BYTES: usize = 32 << 10;

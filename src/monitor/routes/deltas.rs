@@ -10,7 +10,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::{Asked, Failure};
-use crate::refusals::Refused;
+use crate::guard::refusals::Refused;
 use crate::stream::{Begin, Flow, Reader};
 use crate::view::render;
 

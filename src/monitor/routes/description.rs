@@ -7,8 +7,8 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use utoipa::OpenApi;
 
-use super::{clusters, deltas, documents, pairs, plain, similar, standing};
-use crate::access::{COOKIE, is_open};
+use super::{clusters, deltas, documents, pairs, plain, similar, status};
+use crate::guard::access::{COOKIE, is_open};
 
 /// A run of dupflow: its pairs of near-duplicate documents, its clusters, its counters.
 #[derive(OpenApi)]
@@ -22,9 +22,9 @@ use crate::access::{COOKIE, is_open};
         plain::login,
         plain::config,
         openapi,
-        standing::status,
-        standing::pipeline,
-        standing::history,
+        status::status,
+        status::pipeline,
+        status::history,
         documents::document,
         documents::document_by,
         documents::text,

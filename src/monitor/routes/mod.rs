@@ -9,7 +9,7 @@ mod hot;
 mod pairs;
 mod plain;
 mod similar;
-mod standing;
+mod status;
 
 use std::sync::Arc;
 
@@ -24,10 +24,10 @@ use tokio::sync::{Semaphore, watch};
 
 use self::failure::Failure;
 use self::hot::Commons;
-use super::access::{Access, Denied};
-use super::bucket::Bucket;
-use super::refusals::{Refusals, Refused};
-use super::samples::Samples;
+use super::guard::access::{Access, Denied};
+use super::guard::rate_limit::Bucket;
+use super::guard::refusals::{Refusals, Refused};
+use super::metrics::samples::Samples;
 use super::subject::Subject;
 use super::view::Unseen;
 use super::{Limits, View};
@@ -155,9 +155,9 @@ fn table() -> Vec<Row> {
         ("/login", &[], post(plain::login)),
         ("/config", &[], get(plain::config)),
         ("/openapi.json", &[], get(description::openapi)),
-        ("/status", &[], get(standing::status)),
-        ("/pipeline", &[], get(standing::pipeline)),
-        ("/history", &[], get(standing::history)),
+        ("/status", &[], get(status::status)),
+        ("/pipeline", &[], get(status::pipeline)),
+        ("/history", &[], get(status::history)),
         ("/document", &["id"], get(documents::document_by)),
         ("/document/text", &["id"], get(documents::text_by)),
         ("/documents/{id}", &[], get(documents::document)),

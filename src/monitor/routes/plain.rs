@@ -11,9 +11,9 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use serde::Deserialize;
 
 use super::{Asked, Failure, Unslashed};
-use crate::families::{self, Held, Scrape};
-use crate::refusals::Refused;
-use crate::{memory, page};
+use crate::guard::refusals::Refused;
+use crate::metrics::{self, Held, Scrape, process};
+use crate::page;
 
 /// Maximum size of the login form in bytes.
 const FORM_BYTES: usize = 8 << 10;
@@ -105,7 +105,7 @@ pub(super) async fn login(State(asked): State<Arc<Asked>>, body: Body) -> Respon
 )]
 pub(super) async fn metrics(State(asked): State<Arc<Asked>>) -> Result<Response, Failure> {
     let held = Arc::clone(&asked);
-    let text = asked.read(move || families::text(held.scrape())).await?;
+    let text = asked.read(move || metrics::text(held.scrape())).await?;
     let text =
         text.map_err(|_| Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "the metrics cannot be written"))?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -125,7 +125,7 @@ impl Asked {
             counts: subject.metrics.counts(),
             status: Arc::clone(&subject.status),
             now: subject.clock.now(),
-            resident: memory::resident_bytes(),
+            resident: process::resident_bytes(),
             refused: (self.refusals.questions(), self.refusals.requests()),
             streams: self.limits.streams - self.streams.available_permits(),
             held,

@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 
 use super::{Asked, Failure};
 use crate::View;
-use crate::refusals::Refused;
+use crate::guard::refusals::Refused;
 use crate::stream::Flow;
 use crate::subject::Pipeline;
 use crate::view::Unseen;

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(super) struct Bucket {
+pub(crate) struct Bucket {
     /// Tokens added per second; also the capacity.
     per_second: f64,
     /// Tokens, and the time at which they were counted.
@@ -15,18 +15,18 @@ pub(super) struct Bucket {
 
 impl Bucket {
     /// A full bucket.
-    pub(super) fn new(per_second: u32) -> Self {
+    pub(crate) fn new(per_second: u32) -> Self {
         let per_second = f64::from(per_second);
         Self { per_second, state: Mutex::new((per_second, Duration::ZERO)) }
     }
 
     /// Takes a token. If there is none, returns the time until there is one.
-    pub(super) fn take(&self, now: Duration) -> Result<(), Duration> {
+    pub(crate) fn take(&self, now: Duration) -> Result<(), Duration> {
         self.take_above(0.0, now)
     }
 
     /// Takes a token if half of the capacity remains for others. If not, returns the time until it would.
-    pub(super) fn take_upper_half(&self, now: Duration) -> Result<(), Duration> {
+    pub(crate) fn take_upper_half(&self, now: Duration) -> Result<(), Duration> {
         self.take_above((self.per_second / 2.0).floor(), now)
     }
 

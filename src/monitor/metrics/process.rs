@@ -1,14 +1,14 @@
 //! Memory and file limits of the process, as the operating system reports them.
 
 /// Resident memory in bytes, current and peak, from `/proc`; `None` on systems without it.
-pub(super) fn resident_bytes() -> Option<(u64, u64)> {
+pub(crate) fn resident_bytes() -> Option<(u64, u64)> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     Some((bytes(&status, "VmRSS:")?, bytes(&status, "VmHWM:")?))
 }
 
 /// Maximum number of open files of the process, connections included.
 #[cfg(unix)]
-pub(super) fn most_files() -> usize {
+pub(crate) fn most_files() -> usize {
     use rustix::process::{Resource, getrlimit};
 
     let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
@@ -17,7 +17,7 @@ pub(super) fn most_files() -> usize {
 
 /// Maximum number of open files of the process, connections included.
 #[cfg(not(unix))]
-pub(super) fn most_files() -> usize {
+pub(crate) fn most_files() -> usize {
     1024
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 /// Seconds between two samples.
-pub(super) const EVERY_SECONDS: u64 = 1;
+pub(crate) const EVERY_SECONDS: u64 = 1;
 
 /// Samples kept at one per second.
 const FINE: usize = 600;
@@ -19,41 +19,41 @@ const COARSE: usize = 24 * 60;
 
 /// The values at a moment; counts are absolute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, ToSchema)]
-pub(super) struct Sample {
+pub(crate) struct Sample {
     /// Unix seconds.
-    pub(super) at: f64,
+    pub(crate) at: f64,
     /// Events read, without invalid records.
-    pub(super) events: u64,
+    pub(crate) events: u64,
     /// Bytes of text read.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     /// Deltas of diff 1.
-    pub(super) added: u64,
+    pub(crate) added: u64,
     /// Deltas of diff -1.
-    pub(super) removed: u64,
+    pub(crate) removed: u64,
     /// Live documents.
-    pub(super) documents: u64,
+    pub(crate) documents: u64,
     /// Live pairs.
-    pub(super) pairs: u64,
+    pub(crate) pairs: u64,
     /// Resident memory; 0 if the system does not report it.
-    pub(super) resident_bytes: u64,
+    pub(crate) resident_bytes: u64,
     /// The last epoch that is computed on all workers.
-    pub(super) closed: u64,
+    pub(crate) closed: u64,
     /// The last epoch that is durable.
-    pub(super) durable: u64,
+    pub(crate) durable: u64,
     /// Duration of the last commit.
-    pub(super) commit_ms: f64,
+    pub(crate) commit_ms: f64,
 }
 
 /// The samples of a run.
 #[derive(Debug, Default)]
-pub(super) struct Samples {
+pub(crate) struct Samples {
     fine: VecDeque<Sample>,
     coarse: VecDeque<Sample>,
     taken: u64,
 }
 
 impl Samples {
-    pub(super) fn add(&mut self, sample: Sample) {
+    pub(crate) fn add(&mut self, sample: Sample) {
         if self.taken.is_multiple_of(MINUTE) {
             push(&mut self.coarse, sample, COARSE);
         }
@@ -62,7 +62,7 @@ impl Samples {
     }
 
     /// The samples by the second and by the minute, oldest first.
-    pub(super) fn all(&self) -> (Vec<Sample>, Vec<Sample>) {
+    pub(crate) fn all(&self) -> (Vec<Sample>, Vec<Sample>) {
         (self.fine.iter().copied().collect(), self.coarse.iter().copied().collect())
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Why a query or another request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(crate) enum Refused {
     /// More queries in a second than the limit.
     Rate,
     /// Too many bodies at the same time.
@@ -56,14 +56,14 @@ impl Refused {
 
 /// The counts, indexed by [`Refused`].
 #[derive(Debug, Default)]
-pub(super) struct Refusals([AtomicU64; 12]);
+pub(crate) struct Refusals([AtomicU64; 12]);
 
 /// Counts with the labels of their reasons.
-pub(super) type Counted = [(&'static str, u64); 6];
+pub(crate) type Counted = [(&'static str, u64); 6];
 
 impl Refusals {
     /// Counts one refusal.
-    pub(super) fn add(&self, why: Refused) {
+    pub(crate) fn add(&self, why: Refused) {
         self.0[why as usize].fetch_add(1, Ordering::Relaxed);
     }
 
@@ -72,12 +72,12 @@ impl Refusals {
     }
 
     /// Refused queries.
-    pub(super) fn questions(&self) -> Counted {
+    pub(crate) fn questions(&self) -> Counted {
         self.of(Refused::QUESTIONS)
     }
 
     /// Refused requests other than queries.
-    pub(super) fn requests(&self) -> Counted {
+    pub(crate) fn requests(&self) -> Counted {
         self.of(Refused::REQUESTS)
     }
 }

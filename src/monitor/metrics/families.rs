@@ -1,121 +1,22 @@
-//! Every metric family: name, type, label, help text, and how to read its value. One table from which both
-//! the `/metrics` text and the list in the documentation are made.
-//!
-//! Counters are atomics of the run. A scrape copies their present values into the encoder of the OpenMetrics
-//! 1.0 library.
-//!
-//! Names are `dupflow_<noun>_<unit>`, in base units (seconds, bytes); counters end in `_total`. All values
-//! are of this process. They can be summed over the processes of a run, except epochs, which are common to
-//! the run.
+//! The table of metric families.
 
-use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
-
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::DescriptorEncoder;
-use prometheus_client::encoding::text::encode;
-use prometheus_client::metrics::MetricType;
-use prometheus_client::registry::Registry;
-
-use super::exposition::{Kind, Samples};
-use super::refusals::Counted;
+use super::encoder::{Kind, Samples};
+use super::{Listed, Scrape};
 use dupflow_core::backlog::Waiting;
-use dupflow_core::metrics::{Counter, Counts};
-use dupflow_core::status::{Phase, Status};
-
-/// A metric as the documentation lists it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
-    /// The full name.
-    pub name: String,
-    /// Its type.
-    pub kind: Kind,
-    /// The label that distinguishes its samples, if there are several.
-    pub label: Option<&'static str>,
-    /// The help text.
-    pub help: &'static str,
-}
-
-/// Every metric, in the order of `/metrics`.
-pub fn listed() -> Vec<Listed> {
-    all().into_iter().map(|family| family.listed).collect()
-}
-
-/// Every metric as a row of a Markdown table, for the documentation.
-pub fn page() -> String {
-    let mut page = String::from("| metric | type | label | what it is |\n|---|---|---|---|\n");
-    for Listed { name, kind, label, help } in listed() {
-        let label = label.map_or(String::new(), |label| format!("`{label}`"));
-        page += &format!("| `{name}` | {} | {label} | {help} |\n", kind.name());
-    }
-    page
-}
-
-/// The values of one scrape.
-#[derive(Debug)]
-pub(super) struct Scrape {
-    pub(super) counts: Counts,
-    pub(super) status: Arc<Status>,
-    /// Time since the run's clock was started.
-    pub(super) now: Duration,
-    /// Resident memory in bytes, current and peak.
-    pub(super) resident: Option<(u64, u64)>,
-    /// Refused queries and other refused requests, by reason.
-    pub(super) refused: (Counted, Counted),
-    /// Open streams of deltas.
-    pub(super) streams: usize,
-    /// Numbers of the view; `None` if it keeps no pairs or is not complete yet.
-    pub(super) held: Option<Held>,
-    /// Distinct sketches for which the blocks of this process are planned, if blocks can get hot.
-    pub(super) planned: Option<u64>,
-}
-
-/// Numbers of the view.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
-    /// Clusters without giants.
-    pub(super) clusters: usize,
-    pub(super) giants: usize,
-}
+use dupflow_core::metrics::Counter;
+use dupflow_core::status::Phase;
 
 /// Writes the samples of a family.
-type Write = Box<dyn Fn(&Scrape, &mut Samples<'_>) + Send + Sync>;
+pub(super) type Write = Box<dyn Fn(&Scrape, &mut Samples<'_>) + Send + Sync>;
 
 /// A metric with its values.
-struct Family {
-    listed: Listed,
-    write: Write,
-}
-
-/// The text of `/metrics`.
-pub(super) fn text(scrape: Scrape) -> Result<String, fmt::Error> {
-    let mut registry = Registry::default();
-    registry.register_collector(Box::new(scrape));
-    let mut out = String::with_capacity(16 << 10);
-    encode(&mut out, &registry).map(|()| out)
-}
-
-impl Collector for Scrape {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        for Family { listed: Listed { name, kind, help, .. }, write } in all() {
-            let of = match kind {
-                Kind::Counter => MetricType::Counter,
-                Kind::Gauge => MetricType::Gauge,
-                Kind::Histogram => MetricType::Histogram,
-            };
-            // The encoder appends `_total` to the names of counters.
-            let name = name.strip_suffix("_total").unwrap_or(&name);
-            let mut samples = Samples::new(encoder.encode_descriptor(name, help, None, of)?, kind);
-            write(self, &mut samples);
-            samples.outcome()?;
-        }
-        Ok(())
-    }
+pub(super) struct Family {
+    pub(super) listed: Listed,
+    pub(super) write: Write,
 }
 
 /// Every metric.
-fn all() -> Vec<Family> {
+pub(super) fn all() -> Vec<Family> {
     let mut all: Vec<Family> = Counter::TABLE
         .iter()
         .map(|(counter, name, help)| {

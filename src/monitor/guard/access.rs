@@ -2,7 +2,7 @@
 //!
 //! | the monitor listens on | required of a request |
 //! |---|---|
-//! | a loopback address, no token | `Host` is a name of the loopback, or in [`Entry::hosts`](super::Entry) |
+//! | a loopback address, no token | `Host` is a name of the loopback, or in [`Entry::hosts`](crate::Entry) |
 //! | any address, with a token | the token: `Authorization: Bearer TOKEN`, or the cookie of `/login` |
 //!
 //! `/health` needs neither. The check of `Host` stops DNS rebinding, where a page of another site reaches the
@@ -17,16 +17,16 @@ use sha2::{Digest, Sha256};
 use super::refusals::Refused;
 
 /// The name of the cookie.
-pub(super) const COOKIE: &str = "dupflow";
+pub(crate) const COOKIE: &str = "dupflow";
 
 /// Minimum length of a token, in bytes.
 pub const TOKEN_BYTES: usize = 16;
 
 /// See the [module](self).
 #[derive(Clone, Debug)]
-pub(super) struct Access {
+pub(crate) struct Access {
     /// Whether the monitor listens on a loopback address.
-    pub(super) is_loopback: bool,
+    pub(crate) is_loopback: bool,
     /// The hashes of the token; `None` if no token is required.
     token: Option<Hashes>,
     /// Accepted values of `Host` besides the names of the loopback, in lower case.
@@ -45,20 +45,20 @@ struct Hashes {
 
 /// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Denied {
-    pub(super) reason: Refused,
-    pub(super) status: StatusCode,
-    pub(super) why: &'static str,
+pub(crate) struct Denied {
+    pub(crate) reason: Refused,
+    pub(crate) status: StatusCode,
+    pub(crate) why: &'static str,
 }
 
 impl Access {
-    pub(super) fn new(is_loopback: bool, token: Option<&str>) -> Self {
+    pub(crate) fn new(is_loopback: bool, token: Option<&str>) -> Self {
         let token = token.map(|token| Hashes { token: hash(token), cookie: hash(&cookie_of(token)) });
         Self { is_loopback, token, hosts: Vec::new(), home: "/".to_owned() }
     }
 
     /// Accepts these names in `Host` too, and serves the page under this base path.
-    pub(super) fn behind(self, hosts: &[String], base_path: &str) -> Self {
+    pub(crate) fn behind(self, hosts: &[String], base_path: &str) -> Self {
         let hosts = hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
         Self { hosts, home: format!("{base_path}/"), ..self }
     }
@@ -73,11 +73,11 @@ impl Access {
     }
 
     /// The path of the page.
-    pub(super) fn home(&self) -> &str {
+    pub(crate) fn home(&self) -> &str {
         &self.home
     }
 
-    pub(super) fn needs_token(&self) -> bool {
+    pub(crate) fn needs_token(&self) -> bool {
         self.token.is_some()
     }
 
@@ -85,7 +85,7 @@ impl Access {
     ///
     /// # Errors
     /// Why it is refused.
-    pub(super) fn check(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<(), Denied> {
+    pub(crate) fn check(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<(), Denied> {
         let refused = |reason, status, why| Err(Denied { reason, status, why });
         let is_guarded = self.token.is_some() || !self.is_loopback;
         if !is_guarded && !headers.get_all(header::HOST).iter().all(|host| self.goes_by(host.as_bytes())) {
@@ -116,14 +116,14 @@ impl Access {
     }
 
     /// The `Set-Cookie` value for a request that presents the token; `None` for a wrong token.
-    pub(super) fn login(&self, token: &str) -> Option<String> {
+    pub(crate) fn login(&self, token: &str) -> Option<String> {
         let is_it = self.token.as_ref().is_some_and(|known| same(&known.token, &hash(token)));
         is_it.then(|| format!("{COOKIE}={}; SameSite=Strict; HttpOnly; Path={}", cookie_of(token), self.home))
     }
 }
 
 /// Whether a path needs no token.
-pub(super) fn is_open(path: &str) -> bool {
+pub(crate) fn is_open(path: &str) -> bool {
     path == "/health" || path == "/login"
 }
 

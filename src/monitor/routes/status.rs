@@ -9,8 +9,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{Asked, Failure};
-use crate::memory;
-use crate::samples::{EVERY_SECONDS, Sample};
+use crate::metrics::process;
+use crate::metrics::samples::{EVERY_SECONDS, Sample};
 use crate::view::Unseen;
 use dupflow_core::backlog::Waiting;
 use dupflow_core::doc::DocId;
@@ -167,7 +167,7 @@ fn standing(asked: &Asked) -> (Standing, BTreeSet<(DocId, DocId)>) {
     let seen = view.filter(|view| view.sees().is_ok()).map(|view| view.sums());
     let computed = (!keeps).then(|| counts.balance(Counter::Added, Counter::Removed));
     let phase = status.phase();
-    let (resident, peak) = memory::resident_bytes().unwrap_or_default();
+    let (resident, peak) = process::resident_bytes().unwrap_or_default();
     let (epoch, bytes) = status.state();
     let (hot_blocks_total, hot) = (subject.hot_blocks)(HOT_BLOCKS);
     let two = hot.iter().filter_map(|hot| hot.document.clone().zip(hot.beside.clone())).collect();
@@ -257,7 +257,7 @@ impl Asked {
             removed: counts.get(Counter::Removed),
             documents: counts.documents(),
             pairs: counts.balance(Counter::Added, Counter::Removed),
-            resident_bytes: memory::resident_bytes().map_or(0, |(now, _)| now),
+            resident_bytes: process::resident_bytes().map_or(0, |(now, _)| now),
             closed: status.closed_epoch(),
             durable: status.durable_epoch(),
             commit_ms: status.last_commit().as_secs_f64() * 1e3,
