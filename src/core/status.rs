@@ -352,12 +352,12 @@ impl Status {
     }
 
     /// Counts a query sent to the workers.
-    pub fn asked(&self) {
+    pub fn count_query(&self) {
         self.asked.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Records the duration of an answer.
-    pub fn answered(&self, took: Duration) {
+    pub fn record_answer(&self, took: Duration) {
         self.answers.record(took);
     }
 

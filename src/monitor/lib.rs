@@ -12,8 +12,8 @@
 //!
 //! Invariants:
 //! - A request reads atomics, or holds a lock only while it copies a page: no client can block the run.
-//! - A slow or hostile client costs a bounded amount of memory and ends after a bounded time ([`Limits`]).
-//! - The monitor listens on an address other than loopback only with a token ([`Entry`]).
+//! - A slow or hostile client costs a bounded amount of memory and ends after a bounded time ([`MonitorLimits`]).
+//! - The monitor listens on an address other than loopback only with a token ([`Endpoint`]).
 //! - It keeps no text of a document.
 
 mod guard;
@@ -35,15 +35,17 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 pub use guard::access::TOKEN_BYTES;
-pub use metrics::{Kind, Listed, listed, page as metrics_page};
-pub use subject::{Compare, Compared, ErrorOf, Hot, NoText, Pipeline, Subject, Texts};
-pub use view::{Feeder, Unseen, View};
+pub use metrics::{MetricKind, MetricRow, metric_rows, page as metrics_page};
+pub use subject::{
+    Compare, ComparedTexts, ErrorOf, HotBlockInfo, MonitoredRun, Pipeline, TextReader, TextUnavailable,
+};
+pub use view::{Feeder, View, ViewUnavailable};
 
 use guard::access::Access;
 
 /// Limits on what clients may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct MonitorLimits {
     /// Connections open at the same time, 1 or more; default 128. A further one is answered with 503 and
     /// closed. Lowered to a quarter of the process's limit of open files, so that the run can open its own.
     pub connections: usize,
@@ -66,7 +68,7 @@ pub struct Limits {
     pub shutdown: Duration,
 }
 
-impl Limits {
+impl MonitorLimits {
     /// The defaults.
     pub const DEFAULT: Self = Self {
         connections: 128,
@@ -81,7 +83,7 @@ impl Limits {
     };
 }
 
-impl Default for Limits {
+impl Default for MonitorLimits {
     fn default() -> Self {
         Self::DEFAULT
     }
@@ -89,7 +91,7 @@ impl Default for Limits {
 
 /// Where a monitor listens, and what a request must present.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct Endpoint {
     /// The address; port 0 chooses a free port.
     pub address: SocketAddr,
     /// The token, of [`TOKEN_BYTES`] bytes or more; required unless the address is a loopback address.
@@ -102,14 +104,14 @@ pub struct Entry {
     pub base_path: String,
 }
 
-impl Entry {
+impl Endpoint {
     /// A monitor without a token, proxy names or base path.
     pub fn open(address: SocketAddr) -> Self {
         Self { address, token: None, hosts: Vec::new(), base_path: String::new() }
     }
 }
 
-impl std::fmt::Debug for Entry {
+impl std::fmt::Debug for Endpoint {
     /// Omits the token.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Entry").field("address", &self.address).finish_non_exhaustive()
@@ -119,7 +121,7 @@ impl std::fmt::Debug for Entry {
 /// How long the end of a run may wait until the view has taken in its last deltas.
 const LAST_DELTAS: Duration = Duration::from_secs(10);
 
-/// The HTTP server of a run. Stopping or dropping it ends it within [`Limits::shutdown`], after the view has
+/// The HTTP server of a run. Stopping or dropping it ends it within [`MonitorLimits::shutdown`], after the view has
 /// taken in the deltas that were committed.
 #[derive(Debug)]
 pub struct Monitor {
@@ -136,8 +138,8 @@ impl Monitor {
     /// # Errors
     /// If the address is not a loopback address and there is no token, if it cannot be bound, or if the
     /// thread cannot be started.
-    pub fn start(entry: &Entry, subject: Subject, limits: Limits) -> io::Result<Self> {
-        let Entry { address, token, hosts, base_path } = entry;
+    pub fn start(entry: &Endpoint, subject: MonitoredRun, limits: MonitorLimits) -> io::Result<Self> {
+        let Endpoint { address, token, hosts, base_path } = entry;
         let failed = |error: &io::Error| format!("the monitor cannot listen on {address}: {error}");
         let is_loopback = address.ip().is_loopback();
         if !is_loopback && token.is_none() {
@@ -159,15 +161,15 @@ impl Monitor {
         };
         let (stop, ending) = watch::channel(false);
         let view = subject.view.clone();
-        let access = Access::new(is_loopback, token.as_deref()).behind(hosts, base_path);
+        let access = Access::new(is_loopback, token.as_deref()).with_proxy(hosts, base_path);
         let base_path = base_path.clone();
-        let asked = Arc::new(routes::Asked::new(subject, access, limits, ending.clone()));
-        let limits = Limits {
+        let state = Arc::new(routes::RouteState::new(subject, access, limits, ending.clone()));
+        let limits = MonitorLimits {
             connections: limits.connections.min(metrics::process::most_files() / 4).max(1),
             ..limits
         };
         let serve = move || {
-            runtime.block_on(server::serve(listener, asked, &base_path, limits, ending));
+            runtime.block_on(server::serve(listener, state, &base_path, limits, ending));
             // Does not wait for reads in progress.
             runtime.shutdown_background();
         };
@@ -190,7 +192,7 @@ impl Monitor {
 impl Drop for Monitor {
     fn drop(&mut self) {
         if let Some(view) = &self.view {
-            view.wait_until_taken(LAST_DELTAS);
+            view.wait_until_applied(LAST_DELTAS);
         }
         self.stop.send_replace(true);
         if let Some(thread) = self.thread.take() {

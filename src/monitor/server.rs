@@ -16,11 +16,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{interval, sleep, timeout};
 
-use super::Limits;
-use super::guard::refusals::Refused;
+use super::MonitorLimits;
+use super::guard::refusals::RefusalReason;
 use super::metrics::samples::EVERY_SECONDS;
-use super::routes::{self, Asked};
-use super::timed_stream::Patient;
+use super::routes::{self, RouteState};
+use super::timed_stream::TimedStream;
 
 /// Maximum size of the head of a request in bytes; and the maximum number of headers.
 const HEAD_BYTES: usize = 32 << 10;
@@ -29,21 +29,21 @@ const HEADERS: usize = 64;
 /// Wait after `accept` has failed, for example because no file can be opened.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The answer to a connection above [`Limits::connections`].
+/// The answer to a connection above [`MonitorLimits::connections`].
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 5\r\n\
     content-type: application/json\r\ncontent-length: 32\r\n\r\n{\"error\":\"too many connections\"}";
 
 /// Serves until `ending` is true or its sender is dropped.
 pub(super) async fn serve(
     listener: TcpListener,
-    asked: Arc<Asked>,
+    state: Arc<RouteState>,
     base_path: &str,
-    limits: Limits,
+    limits: MonitorLimits,
     mut ending: watch::Receiver<bool>,
 ) {
-    tokio::spawn(sample(Arc::clone(&asked)));
-    let refusals = Arc::clone(&asked);
-    let router = routes::router(asked);
+    tokio::spawn(sample(Arc::clone(&state)));
+    let refusals = Arc::clone(&state);
+    let router = routes::router(state);
     let base_path: Arc<str> = base_path.into();
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
@@ -71,13 +71,13 @@ pub(super) async fn serve(
         fails = false;
         let Ok(permit) = Arc::clone(&room).try_acquire_owned() else {
             refuse(&stream);
-            refusals.refusals.add(Refused::Connections);
+            refusals.refusals.add(RefusalReason::Connections);
             continue;
         };
-        let io = TokioIo::new(Patient::new(stream, limits.stuck));
+        let io = TokioIo::new(TimedStream::new(stream, limits.stuck));
         let base_path = Arc::clone(&base_path);
         let answers = TowerToHyperService::new(router.clone());
-        let answers = service_fn(move |request| answers.call(routes::below(&base_path, request)));
+        let answers = service_fn(move |request| answers.call(routes::strip_base_path(&base_path, request)));
         let connection = graceful.watch(http.serve_connection(io, answers));
         tokio::spawn(async move {
             // Errors of a connection are the client's; they are not reported.
@@ -91,11 +91,11 @@ pub(super) async fn serve(
 }
 
 /// Samples the run's counters every [`EVERY_SECONDS`].
-async fn sample(asked: Arc<Asked>) {
+async fn sample(state: Arc<RouteState>) {
     let mut every = interval(Duration::from_secs(EVERY_SECONDS));
     loop {
         every.tick().await;
-        asked.sample();
+        state.sample();
     }
 }
 

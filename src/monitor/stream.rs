@@ -24,7 +24,7 @@ use hyper::body::Frame;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio::time::sleep;
 
-use super::view::{Place, Step, Unseen, View, render, walk};
+use super::view::{StreamPosition, View, ViewUnavailable, WalkStep, render, walk};
 use dupflow_core::time::Epoch;
 
 /// Maximum time between two frames of a stream.
@@ -37,7 +37,7 @@ const AT_ONCE: usize = 256 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begin {
     /// At a position in the deltas.
-    At(Place),
+    At(StreamPosition),
     /// With a snapshot of all pairs.
     Snapshot,
 }
@@ -48,23 +48,27 @@ impl Begin {
     ///
     /// # Errors
     /// If the run is not live; if a snapshot would be needed and pairs are not kept.
-    pub(super) fn of(view: &View, after: Option<(&str, Epoch)>, is_tail: bool) -> Result<Self, Unseen> {
+    pub(super) fn new(
+        view: &View,
+        after: Option<(&str, Epoch)>,
+        is_tail: bool,
+    ) -> Result<Self, ViewUnavailable> {
         if is_tail {
-            view.is_filled()?;
+            view.check_filled()?;
         }
         let known = after.filter(|(run, _)| *run == view.run());
         match known.and_then(|(_, epoch)| view.after(epoch)) {
             Some(place) => Ok(Self::At(place)),
             None if is_tail => Ok(Self::At(view.end())),
-            None => view.sees().map(|()| Self::Snapshot),
+            None => view.check_pairs().map(|()| Self::Snapshot),
         }
     }
 }
 
 /// A response body whose frames are sent while it is read.
-pub(super) struct Flow(mpsc::Receiver<Bytes>);
+pub(super) struct BodyStream(mpsc::Receiver<Bytes>);
 
-impl Flow {
+impl BodyStream {
     /// A body and the sender of its frames. The channel holds one frame: the sender waits for the client.
     pub(super) fn open() -> (mpsc::Sender<Bytes>, Body) {
         let (fill, frames) = mpsc::channel(1);
@@ -72,7 +76,7 @@ impl Flow {
     }
 }
 
-impl HttpBody for Flow {
+impl HttpBody for BodyStream {
     type Data = Bytes;
     type Error = std::convert::Infallible;
 
@@ -85,45 +89,45 @@ impl HttpBody for Flow {
 }
 
 /// A reader of the stream, and its connection.
-pub(super) struct Reader {
+pub(super) struct DeltaReader {
     pub(super) view: Arc<View>,
     /// Whether it receives a snapshot if it falls behind; false with `tail`.
     pub(super) is_resumable: bool,
     pub(super) out: mpsc::Sender<Bytes>,
     /// True once the run ends.
     pub(super) ending: watch::Receiver<bool>,
-    /// Its permit of [`Limits::streams`](super::Limits).
+    /// Its permit of [`MonitorLimits::streams`](super::MonitorLimits).
     pub(super) permit: OwnedSemaphorePermit,
 }
 
 /// The client has disconnected.
-struct Gone;
+struct Disconnected;
 
-impl Reader {
+impl DeltaReader {
     /// Serves the reader until it disconnects or the run ends.
     pub(super) async fn serve(mut self, begin: Begin) {
         // A client that disconnects is not an error.
-        drop(self.tell(begin).await);
+        drop(self.follow(begin).await);
         drop(self.permit);
     }
 
-    async fn tell(&mut self, mut begin: Begin) -> Result<(), Gone> {
+    async fn follow(&mut self, mut begin: Begin) -> Result<(), Disconnected> {
         // The first bytes show the client that it is connected, even if there are no deltas yet.
         self.send(Bytes::from_static(render::HEARTBEAT)).await?;
-        let mut taken = self.view.taken();
+        let mut applied = self.view.applied();
         loop {
             let place = match begin {
                 Begin::At(place) => place,
                 Begin::Snapshot => self.snapshot().await?,
             };
-            taken.borrow_and_update();
+            applied.borrow_and_update();
             match self.view.since(place, AT_ONCE) {
                 Err(first) => {
                     let (epochs, deltas) = place.until(first);
                     self.send(render::dropped(epochs, deltas).into()).await?;
                     begin = match self.is_resumable {
                         false => Begin::At(first),
-                        true if self.view.sees().is_ok() => Begin::Snapshot,
+                        true if self.view.check_pairs().is_ok() => Begin::Snapshot,
                         // The client can reconnect; the answer then says why there are no pairs.
                         true => return Ok(()),
                     };
@@ -134,10 +138,10 @@ impl Reader {
                         return self.send(render::bye().into()).await;
                     }
                     tokio::select! {
-                        changed = taken.changed() => changed.map_err(|_| Gone)?,
+                        changed = applied.changed() => changed.map_err(|_| Disconnected)?,
                         // The run ends, or the sender of `ending` was dropped.
                         _ = self.ending.changed() => {}
-                        () = self.out.closed() => return Err(Gone),
+                        () = self.out.closed() => return Err(Disconnected),
                         () = sleep(HEARTBEAT) => self.send(Bytes::from_static(render::HEARTBEAT)).await?,
                     }
                 }
@@ -145,7 +149,7 @@ impl Reader {
                     let mut at = place;
                     for piece in pieces {
                         self.send(piece.frame.clone()).await?;
-                        at = at.behind(&piece);
+                        at = at.after_piece(&piece);
                     }
                     begin = Begin::At(at);
                 }
@@ -154,14 +158,14 @@ impl Reader {
     }
 
     /// Sends all pairs; returns the position of the deltas that follow.
-    async fn snapshot(&mut self) -> Result<Place, Gone> {
+    async fn snapshot(&mut self) -> Result<StreamPosition, Disconnected> {
         let mut walk = self.view.walk();
         loop {
             // Waits for the end of an epoch, so that a snapshot is of the end of one.
-            let Ok(whole) = self.view.whole().await else { continue };
+            let Ok(guard) = self.view.end_of_epoch().await else { continue };
             let step = self.view.step(&mut walk);
-            drop(whole);
-            let Step::Told { pieces, cursor, is_first, pairs, epoch, end } = step else { continue };
+            drop(guard);
+            let WalkStep::Chunk { pieces, cursor, is_first, pairs, epoch, end } = step else { continue };
             for piece in pieces {
                 let mut needed = walk::needed(&piece, cursor.as_ref()).peekable();
                 if needed.peek().is_some() {
@@ -178,8 +182,8 @@ impl Reader {
         }
     }
 
-    async fn send(&self, frame: Bytes) -> Result<(), Gone> {
-        self.out.send(frame).await.map_err(|_| Gone)
+    async fn send(&self, frame: Bytes) -> Result<(), Disconnected> {
+        self.out.send(frame).await.map_err(|_| Disconnected)
     }
 }
 

@@ -14,8 +14,8 @@ use serde::Deserialize;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::yield_now;
 
-use super::{Begin, Reader};
-use crate::view::pairs::Wanted;
+use super::{Begin, DeltaReader};
+use crate::view::pairs::PairQuery;
 use crate::view::{View, render};
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::{Cause, Delta, DocPair, Evidence, Pair, Similarity};
@@ -25,11 +25,11 @@ use dupflow_core::time::Epoch;
 const IDS: [&str; 7] = ["\0", "\n\ndata: {}", "\"</script>", "a", "ア", "文\u{202e}", "👋"];
 
 /// Pairs with their similarities as bits.
-type State = BTreeMap<(String, String), u64>;
+type PairState = BTreeMap<(String, String), u64>;
 
 /// A step of the test.
 #[derive(Clone, Debug)]
-enum Step {
+enum TestStep {
     /// An epoch that sets the similarities of some pairs, in quarters; 0 removes the pair.
     Epoch(Vec<(usize, usize, u8)>),
     /// The reader receives this many frames.
@@ -40,33 +40,33 @@ enum Step {
     Restart,
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<TestStep>> {
     let change = (0..IDS.len(), 0..IDS.len(), 0_u8..4);
-    let epoch = vec(change, 0..12).prop_map(Step::Epoch);
-    let read = (0_usize..6).prop_map(Step::Read);
-    let step = prop_oneof![6 => epoch, 6 => read, 1 => Just(Step::Return), 1 => Just(Step::Restart)];
+    let epoch = vec(change, 0..12).prop_map(TestStep::Epoch);
+    let read = (0_usize..6).prop_map(TestStep::Read);
+    let step = prop_oneof![6 => epoch, 6 => read, 1 => Just(TestStep::Return), 1 => Just(TestStep::Restart)];
     vec(step, 1..60)
 }
 
 /// A reader that only applies the events.
 #[derive(Default)]
 struct Client {
-    held: State,
+    held: PairState,
     /// Deltas of an epoch whose last event has not been received.
-    pending: Vec<Told>,
+    pending: Vec<PairChange>,
     last_id: Option<String>,
     is_in_snapshot: bool,
 }
 
 #[derive(Deserialize)]
-struct EpochData {
+struct EpochEvent {
     epoch: Epoch,
-    deltas: Vec<Told>,
+    deltas: Vec<PairChange>,
     more: usize,
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct PairChange {
     #[serde(default = "one")]
     diff: isize,
     a: String,
@@ -79,8 +79,8 @@ fn one() -> isize {
 }
 
 #[derive(Deserialize)]
-struct SnapshotData {
-    pairs: Vec<Told>,
+struct SnapshotEvent {
+    pairs: Vec<PairChange>,
     first: bool,
     last: bool,
 }
@@ -97,21 +97,21 @@ impl Client {
         let data = fields["data"];
         match fields["event"] {
             "epoch" => {
-                let EpochData { deltas, more, .. } = serde_json::from_str(data).unwrap();
+                let EpochEvent { deltas, more, .. } = serde_json::from_str(data).unwrap();
                 self.pending.extend(deltas);
                 if more == 0 {
-                    std::mem::take(&mut self.pending).into_iter().for_each(|told| self.apply(told));
+                    std::mem::take(&mut self.pending).into_iter().for_each(|change| self.apply(change));
                 }
             }
             "snapshot" => {
-                let SnapshotData { pairs, first, last } = serde_json::from_str(data).unwrap();
+                let SnapshotEvent { pairs, first, last } = serde_json::from_str(data).unwrap();
                 if first {
                     self.held.clear();
                     self.pending.clear();
                 }
                 assert!(first || self.is_in_snapshot);
                 self.is_in_snapshot = !last;
-                pairs.into_iter().for_each(|told| self.apply(told));
+                pairs.into_iter().for_each(|change| self.apply(change));
             }
             "dropped" => self.pending.clear(),
             other => panic!("{other}"),
@@ -121,24 +121,27 @@ impl Client {
         id
     }
 
-    fn apply(&mut self, told: Told) {
-        let key = (told.a, told.b);
-        if told.diff > 0 {
-            assert!(self.held.insert(key.clone(), told.similarity.to_bits()).is_none(), "{key:?} is doubled");
+    fn apply(&mut self, change: PairChange) {
+        let key = (change.a, change.b);
+        if change.diff > 0 {
+            assert!(
+                self.held.insert(key.clone(), change.similarity.to_bits()).is_none(),
+                "{key:?} is doubled"
+            );
         } else {
-            assert_eq!(self.held.remove(&key), Some(told.similarity.to_bits()), "{key:?} was not there");
+            assert_eq!(self.held.remove(&key), Some(change.similarity.to_bits()), "{key:?} was not there");
         }
     }
 }
 
 /// A run, everything it has written, and a reader.
 struct Scene {
-    state: State,
+    state: PairState,
     epoch: Epoch,
     runs: u32,
     view: Arc<View>,
     /// The contents of the output after each epoch, by event id.
-    by_id: BTreeMap<String, State>,
+    by_id: BTreeMap<String, PairState>,
     client: Client,
     frames: mpsc::Receiver<Bytes>,
     ending: watch::Sender<bool>,
@@ -147,7 +150,7 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         let mut scene = Self {
-            state: State::new(),
+            state: PairState::new(),
             epoch: 0,
             runs: 0,
             view: Self::view(0),
@@ -156,7 +159,7 @@ impl Scene {
             frames: mpsc::channel(1).1,
             ending: watch::Sender::new(false),
         };
-        scene.view.take_live(0);
+        scene.view.apply_live(0);
         scene.note();
         scene.connect();
         scene
@@ -178,10 +181,10 @@ impl Scene {
         let (out, frames) = mpsc::channel(1);
         self.frames = frames;
         let after = self.client.last_id.as_deref().map(|id| render::place(id).unwrap());
-        let begin = Begin::of(&self.view, after, false).unwrap();
+        let begin = Begin::new(&self.view, after, false).unwrap();
         let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
         let view = Arc::clone(&self.view);
-        let reader = Reader { view, is_resumable: true, out, ending: self.ending.subscribe(), permit };
+        let reader = DeltaReader { view, is_resumable: true, out, ending: self.ending.subscribe(), permit };
         tokio::spawn(reader.serve(begin));
     }
 
@@ -216,16 +219,16 @@ impl Scene {
         deltas.sort_by(|a, b| (&a.pair.pair, a.diff).cmp(&(&b.pair.pair, b.diff)));
         (self.state, self.epoch) = (next, self.epoch + 1);
         self.note();
-        self.view.take_epoch(self.epoch, &deltas);
+        self.view.apply_epoch(self.epoch, &deltas);
     }
 
     fn restart(&mut self) {
         self.runs += 1;
         self.view = Self::view(self.runs);
         self.note();
-        self.view.take_standing(self.epoch);
+        self.view.apply_begin(self.epoch);
         // There is no stream before the view is filled.
-        assert!(Begin::of(&self.view, None, false).is_err() && Begin::of(&self.view, None, true).is_err());
+        assert!(Begin::new(&self.view, None, false).is_err() && Begin::new(&self.view, None, true).is_err());
         let all = std::mem::take(&mut self.state);
         let restored: Vec<Delta> = all
             .iter()
@@ -240,9 +243,9 @@ impl Scene {
             })
             .collect();
         self.state = all;
-        self.view.take_restored(&restored);
-        assert!(Begin::of(&self.view, None, false).is_err());
-        self.view.take_live(self.epoch);
+        self.view.apply_restored(&restored);
+        assert!(Begin::new(&self.view, None, false).is_err());
+        self.view.apply_live(self.epoch);
         self.connect();
     }
 
@@ -270,23 +273,23 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_a_reader_adds_up_is_what_the_output_holds(steps in steps()) {
+    fn reader_accumulates_the_output(steps in steps()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             let mut scene = Scene::new();
             for step in &steps {
                 match step {
-                    Step::Epoch(changes) => scene.epoch(changes),
-                    Step::Read(frames) => scene.read(*frames).await,
-                    Step::Return => scene.connect(),
-                    Step::Restart => scene.restart(),
+                    TestStep::Epoch(changes) => scene.epoch(changes),
+                    TestStep::Read(frames) => scene.read(*frames).await,
+                    TestStep::Return => scene.connect(),
+                    TestStep::Restart => scene.restart(),
                 }
             }
             scene.read(usize::MAX).await;
             assert_eq!(scene.client.held, scene.state);
-            let all = Wanted { document: None, min: 0.0, max: 1.0, after: None, limit: 1000 };
+            let all = PairQuery { document: None, min: 0.0, max: 1.0, after: None, limit: 1000 };
             let (page, _) = scene.view.pairs(|_, pairs| pairs.page(&all));
-            let mut seen = State::new();
+            let mut seen = PairState::new();
             for pair in page {
                 seen.insert((pair.a.to_string(), pair.b.to_string()), pair.held.similarity.get().to_bits());
             }
@@ -297,21 +300,21 @@ proptest! {
 
 /// A reader of the tail receives the number of deltas it missed, and no snapshot.
 #[test]
-fn a_slow_reader_of_the_tail_is_told_how_much_it_has_missed() {
+fn slow_tail_reader_receives_dropped_counts() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(async {
         let mut scene = Scene::new();
         let (out, mut frames) = mpsc::channel(1);
         let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
-        let begin = Begin::of(&scene.view, None, true).unwrap();
+        let begin = Begin::new(&scene.view, None, true).unwrap();
         let view = Arc::clone(&scene.view);
-        let reader = Reader { view, is_resumable: false, out, ending: scene.ending.subscribe(), permit };
+        let reader = DeltaReader { view, is_resumable: false, out, ending: scene.ending.subscribe(), permit };
         tokio::spawn(reader.serve(begin));
         for n in 0..40 {
             scene.epoch(&[(0, 1, n % 3 + 1)]);
         }
         scene.ending.send_replace(true);
-        let (mut told, mut dropped) = (0, None);
+        let (mut change, mut dropped) = (0, None);
         let mut last = String::new();
         while let Some(frame) = frames.recv().await {
             last = String::from_utf8(frame.to_vec()).unwrap();
@@ -319,14 +322,14 @@ fn a_slow_reader_of_the_tail_is_told_how_much_it_has_missed() {
                 let data: BTreeMap<String, u64> = serde_json::from_str(data.trim_end()).unwrap();
                 assert!(dropped.replace((data["epochs"], data["deltas"])).is_none());
             } else if let Some((_, data)) = last.split_once("event: epoch\ndata: ") {
-                let data: EpochData = serde_json::from_str(data.trim_end()).unwrap();
-                assert!(data.epoch > told, "in order");
-                told = data.epoch;
+                let data: EpochEvent = serde_json::from_str(data.trim_end()).unwrap();
+                assert!(data.epoch > change, "in order");
+                change = data.epoch;
             }
             assert!(!last.contains("event: snapshot"), "{last}");
         }
         let (epochs, deltas) = dropped.expect("forty epochs are not held");
-        assert_eq!((told, deltas), (40, 2 * epochs - 1), "the first epoch has one delta, the others two");
+        assert_eq!((change, deltas), (40, 2 * epochs - 1), "the first epoch has one delta, the others two");
         assert_eq!(last, "event: bye\ndata: {}\n\n");
     });
 }

@@ -15,7 +15,7 @@ use dupflow_core::visit::Visitors;
 
 /// A run. All fields except the first three may be absent; requests that need an absent one are answered with
 /// 501.
-pub struct Subject {
+pub struct MonitoredRun {
     /// The run's counters.
     pub metrics: Arc<Metrics>,
     /// Phase, epochs, lags and other states of the process.
@@ -27,7 +27,7 @@ pub struct Subject {
     /// Sends queries to the workers.
     pub visitors: Option<Arc<Visitors>>,
     /// Reads texts again from their source.
-    pub texts: Option<Arc<dyn Texts>>,
+    pub texts: Option<Arc<dyn TextReader>>,
     /// Finds the passages that two texts share.
     pub compare: Option<Compare>,
     /// The pipeline's description.
@@ -35,7 +35,7 @@ pub struct Subject {
     /// The settings of the run, with secrets masked.
     pub config: Value,
     /// Given a limit, returns the number of hot blocks and the largest of them, largest first.
-    pub hot_blocks: Box<dyn Fn(usize) -> (usize, Vec<Hot>) + Send + Sync>,
+    pub hot_blocks: Box<dyn Fn(usize) -> (usize, Vec<HotBlockInfo>) + Send + Sync>,
     /// The number of distinct sketches for which the run's blocks are planned, over all its processes.
     pub planned: Option<u64>,
 }
@@ -46,9 +46,11 @@ pub type ErrorOf = Box<dyn Fn(f64, &Evidence) -> f64 + Send + Sync>;
 /// The description of a pipeline, and how to read its evidence.
 pub struct Pipeline {
     /// The answer of `/pipeline`.
-    pub told: Value,
-    /// The number of blocks of a sketch, and the number of its components.
-    pub of: (usize, usize),
+    pub description: Value,
+    /// Number of blocks of a sketch.
+    pub blocks: usize,
+    /// Number of components of a sketch.
+    pub components: usize,
     /// The similarity threshold, inclusive.
     pub threshold: f64,
     /// The standard error of a pair's similarity; 0 for an exact one.
@@ -57,7 +59,7 @@ pub struct Pipeline {
 
 /// A hot block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hot {
+pub struct HotBlockInfo {
     /// Its band or table, from 0.
     pub table: u16,
     /// Its hash.
@@ -71,17 +73,17 @@ pub struct Hot {
 }
 
 /// Reads texts of documents again from their source, as long as it has them. A call may take seconds.
-pub trait Texts: Send + Sync {
+pub trait TextReader: Send + Sync {
     /// The text of a document at its position, and whether it was truncated.
     ///
     /// # Errors
     /// Why the text is not available.
-    fn text(&self, id: &DocId, position: Position) -> Result<(String, bool), NoText>;
+    fn text(&self, id: &DocId, position: Position) -> Result<(String, bool), TextUnavailable>;
 }
 
 /// Why a text is not available, with one line of explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoText {
+pub enum TextUnavailable {
     /// The source no longer has it.
     Gone(String),
     /// The source does not support reading texts again.
@@ -91,11 +93,11 @@ pub enum NoText {
 }
 
 /// Compares two texts.
-pub type Compare = Arc<dyn Fn(&str, &str) -> Compared + Send + Sync>;
+pub type Compare = Arc<dyn Fn(&str, &str) -> ComparedTexts + Send + Sync>;
 
 /// Two texts, split into common and other passages.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Compared {
+pub struct ComparedTexts {
     /// The pieces of the first text, in order, each with the number of its common passage, if it is one.
     pub a: Vec<(String, Option<usize>)>,
     /// The same of the second text.
@@ -106,7 +108,7 @@ pub struct Compared {
     pub exact: Option<f64>,
 }
 
-impl Subject {
+impl MonitoredRun {
     /// This process's share of the sketches for which the blocks are planned.
     pub(super) fn planned_here(&self) -> Option<u64> {
         self.planned.map(|planned| planned.div_ceil(self.status.process().1 as u64))
@@ -114,7 +116,7 @@ impl Subject {
 
     /// A run with counters, status and clock only.
     pub fn new(metrics: Arc<Metrics>, status: Arc<Status>, clock: Arc<dyn Clock>) -> Self {
-        let told = Value::Object(serde_json::Map::new());
+        let empty = Value::Object(serde_json::Map::new());
         let standard_error = Box::new(|_: f64, _: &Evidence| 0.0);
         Self {
             metrics,
@@ -124,15 +126,21 @@ impl Subject {
             visitors: None,
             texts: None,
             compare: None,
-            pipeline: Pipeline { told: told.clone(), of: (0, 0), threshold: 0.0, standard_error },
-            config: told,
+            pipeline: Pipeline {
+                description: empty.clone(),
+                blocks: 0,
+                components: 0,
+                threshold: 0.0,
+                standard_error,
+            },
+            config: empty,
             hot_blocks: Box::new(|_| (0, Vec::new())),
             planned: None,
         }
     }
 }
 
-impl fmt::Debug for Subject {
+impl fmt::Debug for MonitoredRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Subject").field("status", &self.status).finish_non_exhaustive()
     }
@@ -140,6 +148,6 @@ impl fmt::Debug for Subject {
 
 impl fmt::Debug for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pipeline").field("of", &self.of).finish_non_exhaustive()
+        f.debug_struct("Pipeline").field("threshold", &self.threshold).finish_non_exhaustive()
     }
 }

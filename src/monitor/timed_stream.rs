@@ -15,20 +15,20 @@ use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
 /// See the [module](self).
-pub(super) struct Patient {
+pub(super) struct TimedStream {
     stream: TcpStream,
     limit: Duration,
     /// Set while a write is pending.
     pending: Option<Pin<Box<Sleep>>>,
 }
 
-impl Patient {
+impl TimedStream {
     pub(super) fn new(stream: TcpStream, limit: Duration) -> Self {
         Self { stream, limit, pending: None }
     }
 }
 
-impl AsyncRead for Patient {
+impl AsyncRead for TimedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -38,7 +38,7 @@ impl AsyncRead for Patient {
     }
 }
 
-impl AsyncWrite for Patient {
+impl AsyncWrite for TimedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dupflow::core::metrics::Metrics;
 use dupflow::core::status::Status;
 use dupflow::core::time::SystemClock;
-use dupflow::monitor::{Entry, Limits, Monitor, Subject};
+use dupflow::monitor::{Endpoint, Monitor, MonitorLimits, MonitoredRun};
 
 use super::HERE;
 use super::client::{Answer, ask};
@@ -39,13 +39,13 @@ const PATHS: [&str; 20] = [
 
 fn guarded() -> Monitor {
     let status = Arc::new(Status::new(0, 1, 1));
-    let subject = Subject::new(Arc::new(Metrics::new(1)), status, Arc::new(SystemClock::start()));
-    let entry = Entry {
+    let subject = MonitoredRun::new(Arc::new(Metrics::new(1)), status, Arc::new(SystemClock::start()));
+    let entry = Endpoint {
         address: "0.0.0.0:0".parse().unwrap(),
         token: Some(TOKEN.to_owned()),
-        ..Entry::open(HERE.parse().unwrap())
+        ..Endpoint::open(HERE.parse().unwrap())
     };
-    Monitor::start(&entry, subject, Limits::DEFAULT).unwrap()
+    Monitor::start(&entry, subject, MonitorLimits::DEFAULT).unwrap()
 }
 
 /// A request with additional header lines, to the monitor at its loopback address.
@@ -109,7 +109,7 @@ fn pages_of_other_sites_are_refused() {
     assert_eq!((post("cross-site"), post("same-site")), (403, 403));
     assert_eq!((post("same-origin"), post("none")), (501, 501), "there are no workers here");
 
-    let open = super::Watched::new(Limits::DEFAULT);
+    let open = super::Watched::new(MonitorLimits::DEFAULT);
     let named = |host: &str| {
         let request = format!("GET /status HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
         ask(open.address(), &request).code

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use dupflow::monitor::{Entry, Limits};
+use dupflow::monitor::{Endpoint, MonitorLimits};
 
 use super::client::{Answer, ask, get};
 use super::{HERE, Watched};
@@ -30,7 +30,7 @@ fn validator(place: &Path) -> Result<std::path::PathBuf, String> {
 
 #[test]
 fn the_description_is_valid_by_a_public_validator() {
-    let watched = Watched::new(Limits::DEFAULT);
+    let watched = Watched::new(MonitorLimits::DEFAULT);
     let description = get(watched.address(), "/openapi.json").body;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("openapi.json");
@@ -58,7 +58,7 @@ fn every_response_is_described_and_every_reference_leads_somewhere() {
             _ => {}
         }
     }
-    let watched = Watched::new(Limits::DEFAULT);
+    let watched = Watched::new(MonitorLimits::DEFAULT);
     let root: Value = serde_json::from_str(&get(watched.address(), "/openapi.json").body).unwrap();
     for (path, operations) in root["paths"].as_object().unwrap() {
         for (method, operation) in operations.as_object().unwrap() {
@@ -93,7 +93,7 @@ fn error(answer: &Answer) -> String {
 
 #[test]
 fn unknown_parameters_and_fields_are_refused() {
-    let watched = Watched::new(Limits::DEFAULT);
+    let watched = Watched::new(MonitorLimits::DEFAULT);
     for path in [
         "/status?all=1",
         "/health?x",
@@ -137,7 +137,7 @@ fn unknown_parameters_and_fields_are_refused() {
 
 #[test]
 fn every_error_is_json() {
-    let watched = Watched::new(Limits { body_bytes: 1024, ..Limits::DEFAULT });
+    let watched = Watched::new(MonitorLimits { body_bytes: 1024, ..MonitorLimits::DEFAULT });
     let request = |line: &str, head: &str| {
         ask(watched.address(), &format!("{line} HTTP/1.1\r\nconnection: close\r\n{head}\r\n"))
     };
@@ -167,12 +167,12 @@ fn every_error_is_json() {
 /// A proxy that keeps its path prefix, under the proxy's own host name.
 #[test]
 fn a_monitor_is_shown_below_a_path_by_a_name_that_is_set() {
-    let entry = Entry {
+    let entry = Endpoint {
         hosts: vec!["dupflow.example".to_owned()],
         base_path: "/near/dups".to_owned(),
-        ..Entry::open(HERE.parse().unwrap())
+        ..Endpoint::open(HERE.parse().unwrap())
     };
-    let watched = Watched::at(&entry, Limits::DEFAULT);
+    let watched = Watched::at(&entry, MonitorLimits::DEFAULT);
     let by = |host: &str, path: &str| {
         let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
         ask(watched.address(), &request)

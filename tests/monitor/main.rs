@@ -29,7 +29,7 @@ use std::time::Duration;
 use dupflow::core::metrics::Metrics;
 use dupflow::core::status::Status;
 use dupflow::core::time::Clock;
-use dupflow::monitor::{Entry, Limits, Monitor, Subject};
+use dupflow::monitor::{Endpoint, Monitor, MonitorLimits, MonitoredRun};
 
 /// Loopback, any free port.
 const HERE: &str = "127.0.0.1:0";
@@ -57,15 +57,15 @@ struct Watched {
 }
 
 impl Watched {
-    fn new(limits: Limits) -> Self {
-        Self::at(&Entry::open(HERE.parse().unwrap()), limits)
+    fn new(limits: MonitorLimits) -> Self {
+        Self::at(&Endpoint::open(HERE.parse().unwrap()), limits)
     }
 
-    fn at(entry: &Entry, limits: Limits) -> Self {
+    fn at(entry: &Endpoint, limits: MonitorLimits) -> Self {
         let (metrics, status) = (Arc::new(Metrics::new(3)), Arc::new(Status::new(0, 1, 2)));
         let clock = Arc::<StandingClock>::default();
         let shared: Arc<dyn Clock> = Arc::<StandingClock>::clone(&clock);
-        let subject = Subject::new(Arc::clone(&metrics), Arc::clone(&status), shared);
+        let subject = MonitoredRun::new(Arc::clone(&metrics), Arc::clone(&status), shared);
         let monitor = Monitor::start(entry, subject, limits);
         Self { metrics, status, clock, monitor: monitor.unwrap() }
     }

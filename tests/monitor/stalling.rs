@@ -7,21 +7,22 @@ use std::thread;
 use std::time::Duration;
 
 use dupflow::core::status::Phase;
-use dupflow::monitor::Limits;
+use dupflow::monitor::MonitorLimits;
 
 use super::Watched;
 use super::client::{BOUND, connect, get, rest};
 
 /// Deadlines short enough to wait for.
-const SHORT: Limits = Limits {
+const SHORT: MonitorLimits = MonitorLimits {
     head: Duration::from_millis(300),
     body: Duration::from_millis(300),
     stuck: Duration::from_millis(300),
-    ..Limits::DEFAULT
+    ..MonitorLimits::DEFAULT
 };
 
 /// Deadlines that are not reached.
-const LONG: Limits = Limits { head: BOUND, body: BOUND, stuck: BOUND, ..Limits::DEFAULT };
+const LONG: MonitorLimits =
+    MonitorLimits { head: BOUND, body: BOUND, stuck: BOUND, ..MonitorLimits::DEFAULT };
 
 #[test]
 fn heads_that_do_not_come_to_an_end_are_closed() {
@@ -66,7 +67,7 @@ fn idle_connections_are_bounded_and_make_room() {
 
 #[test]
 fn one_connection_too_many_is_told_so() {
-    let watched = Watched::new(Limits { connections: 2, ..LONG });
+    let watched = Watched::new(MonitorLimits { connections: 2, ..LONG });
     // An answered request shows that its connection was accepted.
     let held: Vec<TcpStream> = (0..2)
         .map(|_| {
@@ -88,7 +89,7 @@ fn one_connection_too_many_is_told_so() {
 
 #[test]
 fn a_client_that_reads_nothing_is_closed() {
-    let watched = Watched::new(Limits { head: BOUND, ..SHORT });
+    let watched = Watched::new(MonitorLimits { head: BOUND, ..SHORT });
     let mut stuck = connect(watched.address());
     stuck.set_write_timeout(Some(Duration::from_millis(50))).unwrap();
     let requests = b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(1000);

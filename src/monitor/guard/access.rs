@@ -2,7 +2,7 @@
 //!
 //! | the monitor listens on | required of a request |
 //! |---|---|
-//! | a loopback address, no token | `Host` is a name of the loopback, or in [`Entry::hosts`](crate::Entry) |
+//! | a loopback address, no token | `Host` is a name of the loopback, or in [`Endpoint::hosts`](crate::Entry) |
 //! | any address, with a token | the token: `Authorization: Bearer TOKEN`, or the cookie of `/login` |
 //!
 //! `/health` needs neither. The check of `Host` stops DNS rebinding, where a page of another site reaches the
@@ -14,7 +14,7 @@
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use sha2::{Digest, Sha256};
 
-use super::refusals::Refused;
+use super::refusals::RefusalReason;
 
 /// The name of the cookie.
 pub(crate) const COOKIE: &str = "dupflow";
@@ -28,7 +28,7 @@ pub(crate) struct Access {
     /// Whether the monitor listens on a loopback address.
     pub(crate) is_loopback: bool,
     /// The hashes of the token; `None` if no token is required.
-    token: Option<Hashes>,
+    token: Option<TokenHashes>,
     /// Accepted values of `Host` besides the names of the loopback, in lower case.
     hosts: Vec<String>,
     /// The path of the page, and of its cookies.
@@ -37,7 +37,7 @@ pub(crate) struct Access {
 
 /// SHA-256 hashes; the token itself is not stored.
 #[derive(Clone, Debug)]
-struct Hashes {
+struct TokenHashes {
     token: [u8; 32],
     /// Hash of the cookie's value.
     cookie: [u8; 32],
@@ -46,25 +46,25 @@ struct Hashes {
 /// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Denied {
-    pub(crate) reason: Refused,
+    pub(crate) reason: RefusalReason,
     pub(crate) status: StatusCode,
     pub(crate) why: &'static str,
 }
 
 impl Access {
     pub(crate) fn new(is_loopback: bool, token: Option<&str>) -> Self {
-        let token = token.map(|token| Hashes { token: hash(token), cookie: hash(&cookie_of(token)) });
+        let token = token.map(|token| TokenHashes { token: hash(token), cookie: hash(&cookie_of(token)) });
         Self { is_loopback, token, hosts: Vec::new(), home: "/".to_owned() }
     }
 
     /// Accepts these names in `Host` too, and serves the page under this base path.
-    pub(crate) fn behind(self, hosts: &[String], base_path: &str) -> Self {
+    pub(crate) fn with_proxy(self, hosts: &[String], base_path: &str) -> Self {
         let hosts = hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
         Self { hosts, home: format!("{base_path}/"), ..self }
     }
 
     /// Whether the value of `Host` is accepted.
-    fn goes_by(&self, host: &[u8]) -> bool {
+    fn accepts_host(&self, host: &[u8]) -> bool {
         let name = std::str::from_utf8(host).ok().map(|host| match host.rsplit_once(':') {
             Some((name, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => name,
             _ => host,
@@ -88,9 +88,10 @@ impl Access {
     pub(crate) fn check(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<(), Denied> {
         let refused = |reason, status, why| Err(Denied { reason, status, why });
         let is_guarded = self.token.is_some() || !self.is_loopback;
-        if !is_guarded && !headers.get_all(header::HOST).iter().all(|host| self.goes_by(host.as_bytes())) {
+        if !is_guarded && !headers.get_all(header::HOST).iter().all(|host| self.accepts_host(host.as_bytes()))
+        {
             return refused(
-                Refused::Host,
+                RefusalReason::Host,
                 StatusCode::FORBIDDEN,
                 "the host is not a name of the loopback, such as localhost or 127.0.0.1, and not in \
                     monitor.hosts",
@@ -100,16 +101,16 @@ impl Access {
         let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
         if !is_read && !matches!(site, None | Some(b"same-origin" | b"none")) {
             return refused(
-                Refused::Site,
+                RefusalReason::Site,
                 StatusCode::FORBIDDEN,
                 "the request comes from a page of another site",
             );
         }
-        if is_open(path) || self.token.as_ref().is_none_or(|token| token.is_shown(headers)) {
+        if is_open(path) || self.token.as_ref().is_none_or(|token| token.is_presented(headers)) {
             return Ok(());
         }
         refused(
-            Refused::Token,
+            RefusalReason::Token,
             StatusCode::UNAUTHORIZED,
             "a token is needed: Authorization: Bearer TOKEN, or the cookie of /login",
         )
@@ -117,7 +118,8 @@ impl Access {
 
     /// The `Set-Cookie` value for a request that presents the token; `None` for a wrong token.
     pub(crate) fn login(&self, token: &str) -> Option<String> {
-        let is_it = self.token.as_ref().is_some_and(|known| same(&known.token, &hash(token)));
+        let is_it =
+            self.token.as_ref().is_some_and(|known| equal_in_constant_time(&known.token, &hash(token)));
         is_it.then(|| format!("{COOKIE}={}; SameSite=Strict; HttpOnly; Path={}", cookie_of(token), self.home))
     }
 }
@@ -127,8 +129,8 @@ pub(crate) fn is_open(path: &str) -> bool {
     path == "/health" || path == "/login"
 }
 
-impl Hashes {
-    fn is_shown(&self, headers: &HeaderMap) -> bool {
+impl TokenHashes {
+    fn is_presented(&self, headers: &HeaderMap) -> bool {
         let text = |name| headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
         let bearer = text(header::AUTHORIZATION).filter_map(|value| {
             let (scheme, token) = value.split_once(' ')?;
@@ -136,8 +138,8 @@ impl Hashes {
         });
         let cookies = text(header::COOKIE).flat_map(|value| value.split(';'));
         let mut cookies = cookies.filter_map(|one| one.trim().strip_prefix(COOKIE)?.strip_prefix('='));
-        bearer.into_iter().any(|token| same(&self.token, &hash(token)))
-            || cookies.any(|value| same(&self.cookie, &hash(value)))
+        bearer.into_iter().any(|token| equal_in_constant_time(&self.token, &hash(token)))
+            || cookies.any(|value| equal_in_constant_time(&self.cookie, &hash(value)))
     }
 }
 
@@ -154,7 +156,7 @@ fn hash(text: &str) -> [u8; 32] {
 }
 
 /// Compares in constant time.
-fn same(a: &[u8; 32], b: &[u8; 32]) -> bool {
+fn equal_in_constant_time(a: &[u8; 32], b: &[u8; 32]) -> bool {
     a.iter().zip(b).fold(0, |all, (x, y)| all | (x ^ y)) == 0
 }
 
@@ -186,7 +188,7 @@ fn is_port(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    type With<'h> = &'h [(&'static str, &'h str)];
+    type Headers<'h> = &'h [(&'static str, &'h str)];
 
     const TOKEN: &str = "correct horse battery staple";
 
@@ -194,12 +196,14 @@ mod tests {
         all.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
     }
 
-    fn status(access: &Access, method: &Method, path: &str, with: &[(&'static str, &str)]) -> u16 {
-        access.check(method, path, &headers(with)).map_or_else(|refused| refused.status.as_u16(), |()| 200)
+    fn status(access: &Access, method: &Method, path: &str, headers_given: &[(&'static str, &str)]) -> u16 {
+        access
+            .check(method, path, &headers(headers_given))
+            .map_or_else(|refused| refused.status.as_u16(), |()| 200)
     }
 
     #[test]
-    fn names_of_the_loopback_are_known() {
+    fn loopback_hosts_are_accepted() {
         for local in ["localhost", "LocalHost:9600", "127.0.0.1", "127.8.0.1:1", "[::1]", "[::1]:9600"] {
             assert!(is_local(local.as_bytes()), "{local}");
         }
@@ -222,7 +226,7 @@ mod tests {
     #[test]
     fn on_loopback_other_names_and_other_sites_are_refused() {
         let access = Access::new(true, None);
-        let get = |with: With<'_>| status(&access, &Method::GET, "/status", with);
+        let get = |headers_given: Headers<'_>| status(&access, &Method::GET, "/status", headers_given);
         assert_eq!((get(&[("host", "localhost:1")]), get(&[])), (200, 200));
         assert_eq!(get(&[("host", "rebound.example")]), 403);
         assert_eq!(
@@ -239,11 +243,11 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_set_are_known_and_a_token_opens_by_any() {
+    fn configured_hosts_are_accepted_and_a_token_allows_any_host() {
         let hosts = ["dupflow.example".to_owned(), "Other.example".to_owned()];
-        let access = Access::new(true, None).behind(&hosts, "/near");
-        let get = |by: &Access, host: &str, with: With<'_>| {
-            status(by, &Method::GET, "/status", &[&[("host", host)], with].concat())
+        let access = Access::new(true, None).with_proxy(&hosts, "/near");
+        let get = |by: &Access, host: &str, headers_given: Headers<'_>| {
+            status(by, &Method::GET, "/status", &[&[("host", host)], headers_given].concat())
         };
         for host in ["dupflow.example", "DUPFLOW.example:443", "other.EXAMPLE", "localhost:1"] {
             assert_eq!(get(&access, host, &[]), 200, "{host}");
@@ -251,7 +255,7 @@ mod tests {
         for host in ["example", "x.dupflow.example", "dupflow.example.evil", "dupflow.example:x", ""] {
             assert_eq!(get(&access, host, &[]), 403, "{host}");
         }
-        let guarded = Access::new(true, Some(TOKEN)).behind(&[], "/near");
+        let guarded = Access::new(true, Some(TOKEN)).with_proxy(&[], "/near");
         let bearer = format!("Bearer {TOKEN}");
         let any = "any.example";
         assert_eq!(get(&guarded, any, &[]), 401);
@@ -260,9 +264,9 @@ mod tests {
     }
 
     #[test]
-    fn whoever_shows_the_token_or_its_cookie_may_ask() {
+    fn token_or_cookie_grants_access() {
         let access = Access::new(false, Some(TOKEN));
-        let get = |path: &str, with: With<'_>| status(&access, &Method::GET, path, with);
+        let get = |path: &str, headers_given: Headers<'_>| status(&access, &Method::GET, path, headers_given);
         for path in
             ["/", "/metrics", "/ready", "/status", "/openapi.json", "/nowhere", "/health/", "//health"]
         {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Why a query or another request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum RefusalReason {
     /// More queries in a second than the limit.
     Rate,
     /// Too many bodies at the same time.
@@ -32,7 +32,7 @@ pub(crate) enum Refused {
     Token,
 }
 
-impl Refused {
+impl RefusalReason {
     /// The reasons for queries, with their labels.
     const QUESTIONS: [(Self, &str); 6] = [
         (Self::Rate, "rate"),
@@ -54,31 +54,31 @@ impl Refused {
     ];
 }
 
-/// The counts, indexed by [`Refused`].
+/// The counts, indexed by [`RefusalReason`].
 #[derive(Debug, Default)]
-pub(crate) struct Refusals([AtomicU64; 12]);
+pub(crate) struct RefusalCounts([AtomicU64; 12]);
 
 /// Counts with the labels of their reasons.
-pub(crate) type Counted = [(&'static str, u64); 6];
+pub(crate) type CountsByReason = [(&'static str, u64); 6];
 
-impl Refusals {
+impl RefusalCounts {
     /// Counts one refusal.
-    pub(crate) fn add(&self, why: Refused) {
+    pub(crate) fn add(&self, why: RefusalReason) {
         self.0[why as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    fn of(&self, reasons: [(Refused, &'static str); 6]) -> Counted {
+    fn counts(&self, reasons: [(RefusalReason, &'static str); 6]) -> CountsByReason {
         reasons.map(|(why, name)| (name, self.0[why as usize].load(Ordering::Relaxed)))
     }
 
     /// Refused queries.
-    pub(crate) fn questions(&self) -> Counted {
-        self.of(Refused::QUESTIONS)
+    pub(crate) fn questions(&self) -> CountsByReason {
+        self.counts(RefusalReason::QUESTIONS)
     }
 
     /// Refused requests other than queries.
-    pub(crate) fn requests(&self) -> Counted {
-        self.of(Refused::REQUESTS)
+    pub(crate) fn requests(&self) -> CountsByReason {
+        self.counts(RefusalReason::REQUESTS)
     }
 }
 
@@ -88,8 +88,8 @@ mod tests {
 
     #[test]
     fn each_reason_has_a_count_of_its_own_from_zero() {
-        let refusals = Refusals::default();
-        let reasons = || Refused::QUESTIONS.into_iter().chain(Refused::REQUESTS);
+        let refusals = RefusalCounts::default();
+        let reasons = || RefusalReason::QUESTIONS.into_iter().chain(RefusalReason::REQUESTS);
         for (n, (why, _)) in (1..).zip(reasons()) {
             let all = || refusals.questions().into_iter().chain(refusals.requests());
             assert_eq!(all().filter(|(_, count)| *count > 0).count(), n - 1);

@@ -8,7 +8,7 @@ use dupflow_core::histogram::Buckets;
 
 /// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     /// Only increases, from 0 at the start of the process.
     Counter,
     /// Increases and decreases.
@@ -17,7 +17,7 @@ pub enum Kind {
     Histogram,
 }
 
-impl Kind {
+impl MetricKind {
     /// Its name in the documentation.
     pub fn name(self) -> &'static str {
         match self {
@@ -29,15 +29,15 @@ impl Kind {
 }
 
 /// Writes the samples of one family.
-pub(super) struct Samples<'e> {
+pub(super) struct SampleWriter<'e> {
     encoder: MetricEncoder<'e>,
-    kind: Kind,
+    kind: MetricKind,
     /// The first error of the encoder.
     outcome: fmt::Result,
 }
 
-impl<'e> Samples<'e> {
-    pub(super) fn new(encoder: MetricEncoder<'e>, kind: Kind) -> Self {
+impl<'e> SampleWriter<'e> {
+    pub(super) fn new(encoder: MetricEncoder<'e>, kind: MetricKind) -> Self {
         Self { encoder, kind, outcome: Ok(()) }
     }
 
@@ -80,11 +80,11 @@ impl<'e> Samples<'e> {
 
 fn write(
     encoder: &mut MetricEncoder<'_>,
-    kind: Kind,
+    kind: MetricKind,
     value: &(impl EncodeGaugeValue + EncodeCounterValue),
 ) -> fmt::Result {
     match kind {
-        Kind::Counter => encoder.encode_counter::<NoLabelSet, _, u64>(value, None),
-        Kind::Gauge | Kind::Histogram => encoder.encode_gauge(value),
+        MetricKind::Counter => encoder.encode_counter::<NoLabelSet, _, u64>(value, None),
+        MetricKind::Gauge | MetricKind::Histogram => encoder.encode_gauge(value),
     }
 }

@@ -1,17 +1,17 @@
 //! The table of metric families.
 
-use super::encoder::{Kind, Samples};
-use super::{Listed, Scrape};
+use super::encoder::{MetricKind, SampleWriter};
+use super::{MetricRow, MetricScrape};
 use dupflow_core::backlog::Waiting;
 use dupflow_core::metrics::Counter;
 use dupflow_core::status::Phase;
 
 /// Writes the samples of a family.
-pub(super) type Write = Box<dyn Fn(&Scrape, &mut Samples<'_>) + Send + Sync>;
+pub(super) type Write = Box<dyn Fn(&MetricScrape, &mut SampleWriter<'_>) + Send + Sync>;
 
 /// A metric with its values.
 pub(super) struct Family {
-    pub(super) listed: Listed,
+    pub(super) metric_rows: MetricRow,
     pub(super) write: Write,
 }
 
@@ -21,44 +21,44 @@ pub(super) fn all() -> Vec<Family> {
         .iter()
         .map(|(counter, name, help)| {
             let counter = *counter;
-            let write = move |s: &Scrape, out: &mut Samples<'_>| out.one(s.counts.get(counter));
-            family(&format!("{name}_total"), Kind::Counter, None, help, write)
+            let write = move |s: &MetricScrape, out: &mut SampleWriter<'_>| out.one(s.counts.get(counter));
+            family(&format!("{name}_total"), MetricKind::Counter, None, help, write)
         })
         .collect();
-    all.extend(counted());
+    all.extend(more_counters());
     all.extend(alive());
     all.extend(epochs());
     all.extend(input());
-    all.extend(asked());
+    all.extend(requests());
     all.extend(process());
     all
 }
 
 fn family(
     name: &str,
-    kind: Kind,
+    kind: MetricKind,
     label: Option<&'static str>,
     help: &'static str,
-    write: impl Fn(&Scrape, &mut Samples<'_>) + Send + Sync + 'static,
+    write: impl Fn(&MetricScrape, &mut SampleWriter<'_>) + Send + Sync + 'static,
 ) -> Family {
-    let listed = Listed { name: format!("dupflow_{name}"), kind, label, help };
-    Family { listed, write: Box::new(write) }
+    let metric_rows = MetricRow { name: format!("dupflow_{name}"), kind, label, help };
+    Family { metric_rows, write: Box::new(write) }
 }
 
 fn gauge(
     name: &str,
     help: &'static str,
-    write: impl Fn(&Scrape, &mut Samples<'_>) + Send + Sync + 'static,
+    write: impl Fn(&MetricScrape, &mut SampleWriter<'_>) + Send + Sync + 'static,
 ) -> Family {
-    family(name, Kind::Gauge, None, help, write)
+    family(name, MetricKind::Gauge, None, help, write)
 }
 
 /// Counters that are not in [`Counter::TABLE`].
-fn counted() -> Vec<Family> {
+fn more_counters() -> Vec<Family> {
     vec![
         family(
             "compared_by_look_total",
-            Kind::Counter,
+            MetricKind::Counter,
             Some("look"),
             "Pairs of sketches that the filter compared, by the look that decided, from 1.",
             |s, out| {
@@ -69,14 +69,14 @@ fn counted() -> Vec<Family> {
         ),
         family(
             "deltas_by_cause_total",
-            Kind::Counter,
+            MetricKind::Counter,
             Some("cause"),
             "Deltas of both signs, by what caused them.",
             |s, out| s.counts.causes().for_each(|(cause, n)| out.labelled("cause", cause.name(), n)),
         ),
         family(
             "bad_records_total",
-            Kind::Counter,
+            MetricKind::Counter,
             Some("reason"),
             "Records that are no events, by what is wrong with them.",
             |s, out| {
@@ -89,7 +89,7 @@ fn counted() -> Vec<Family> {
 /// What is alive: documents, sketches, blocks, pairs, clusters.
 fn alive() -> Vec<Family> {
     let balance =
-        |name, help, came, went| gauge(name, help, move |s, out| out.one(s.counts.balance(came, went)));
+        |name, help, born, died| gauge(name, help, move |s, out| out.one(s.counts.balance(born, died)));
     vec![
         gauge("documents", "Documents alive.", |s, out| out.one(s.counts.documents())),
         balance(
@@ -143,7 +143,7 @@ fn epochs() -> Vec<Family> {
         }),
         family(
             "commit_seconds",
-            Kind::Histogram,
+            MetricKind::Histogram,
             None,
             "How long commits took: deltas and progress made durable together.",
             |s, out| out.histogram(&s.status.commit_seconds()),
@@ -186,7 +186,7 @@ fn epochs() -> Vec<Family> {
 /// Unread records.
 fn input() -> Vec<Family> {
     let of_partition = |name, help, value: fn(&Waiting) -> u64| {
-        family(name, Kind::Gauge, Some("partition"), help, move |s, out| {
+        family(name, MetricKind::Gauge, Some("partition"), help, move |s, out| {
             for (partition, waiting) in s.status.input().iter().flatten() {
                 out.labelled("partition", &partition.to_string(), value(waiting));
             }
@@ -207,7 +207,7 @@ fn input() -> Vec<Family> {
         ),
         family(
             "input_oldest_unread_seconds",
-            Kind::Gauge,
+            MetricKind::Gauge,
             Some("partition"),
             "How long the first record that has not been read has waited, undecided ones included; 0 if \
                 there is none.",
@@ -219,7 +219,7 @@ fn input() -> Vec<Family> {
         ),
         family(
             "input_unseen_seconds",
-            Kind::Gauge,
+            MetricKind::Gauge,
             Some("partition"),
             "How long ago a broker last said where the partition ends; a second or two, unless the broker is \
                 away.",
@@ -233,14 +233,14 @@ fn input() -> Vec<Family> {
 }
 
 /// Queries and requests.
-fn asked() -> Vec<Family> {
+fn requests() -> Vec<Family> {
     vec![
-        family("questions_total", Kind::Counter, None, "Questions put to the workers.", |s, out| {
+        family("questions_total", MetricKind::Counter, None, "Questions put to the workers.", |s, out| {
             out.one(s.status.questions());
         }),
         family(
             "questions_refused_total",
-            Kind::Counter,
+            MetricKind::Counter,
             Some("reason"),
             "Questions without an answer: too many in a second (rate), too many bodies or with the workers \
                 (full), not live yet, ended, too late.",
@@ -248,13 +248,13 @@ fn asked() -> Vec<Family> {
         ),
         family(
             "requests_refused_total",
-            Kind::Counter,
+            MetricKind::Counter,
             Some("reason"),
             "Requests that were not let in: too many connections, streams or logins, another host or site, \
                 or no token.",
             |s, out| s.refused.1.iter().for_each(|(reason, n)| out.labelled("reason", reason, *n)),
         ),
-        family("answer_seconds", Kind::Histogram, None, "How long answers took.", |s, out| {
+        family("answer_seconds", MetricKind::Histogram, None, "How long answers took.", |s, out| {
             out.histogram(&s.status.answer_seconds());
         }),
         gauge("streams", "Streams of deltas that are open.", |s, out| out.one(s.streams)),
@@ -266,7 +266,7 @@ fn process() -> Vec<Family> {
     vec![
         family(
             "phase",
-            Kind::Gauge,
+            MetricKind::Gauge,
             Some("phase"),
             "1 for the phase that the run is in, 0 for all others.",
             |s, out| {
@@ -280,7 +280,7 @@ fn process() -> Vec<Family> {
         gauge("workers", "Worker threads of this process.", |s, out| out.one(s.status.workers())),
         family(
             "worker_step_age_seconds",
-            Kind::Gauge,
+            MetricKind::Gauge,
             Some("worker"),
             "How long ago each worker began its last step: a few seconds, but for one that is in a long one \
                 or hangs.",
@@ -312,7 +312,7 @@ fn process() -> Vec<Family> {
         ),
         family(
             "build_info",
-            Kind::Gauge,
+            MetricKind::Gauge,
             Some("version"),
             "1, with the version of the program.",
             |_, out| {

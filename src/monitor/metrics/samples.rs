@@ -19,7 +19,8 @@ const COARSE: usize = 24 * 60;
 
 /// The values at a moment; counts are absolute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, ToSchema)]
-pub(crate) struct Sample {
+#[schema(as = Sample)]
+pub(crate) struct RunSample {
     /// Unix seconds.
     pub(crate) at: f64,
     /// Events read, without invalid records.
@@ -46,28 +47,28 @@ pub(crate) struct Sample {
 
 /// The samples of a run.
 #[derive(Debug, Default)]
-pub(crate) struct Samples {
-    fine: VecDeque<Sample>,
-    coarse: VecDeque<Sample>,
-    taken: u64,
+pub(crate) struct SampleHistory {
+    fine: VecDeque<RunSample>,
+    coarse: VecDeque<RunSample>,
+    applied: u64,
 }
 
-impl Samples {
-    pub(crate) fn add(&mut self, sample: Sample) {
-        if self.taken.is_multiple_of(MINUTE) {
+impl SampleHistory {
+    pub(crate) fn add(&mut self, sample: RunSample) {
+        if self.applied.is_multiple_of(MINUTE) {
             push(&mut self.coarse, sample, COARSE);
         }
-        self.taken += 1;
+        self.applied += 1;
         push(&mut self.fine, sample, FINE);
     }
 
     /// The samples by the second and by the minute, oldest first.
-    pub(crate) fn all(&self) -> (Vec<Sample>, Vec<Sample>) {
+    pub(crate) fn all(&self) -> (Vec<RunSample>, Vec<RunSample>) {
         (self.fine.iter().copied().collect(), self.coarse.iter().copied().collect())
     }
 }
 
-fn push(samples: &mut VecDeque<Sample>, sample: Sample, most: usize) {
+fn push(samples: &mut VecDeque<RunSample>, sample: RunSample, most: usize) {
     if samples.len() == most {
         samples.pop_front();
     }
@@ -80,12 +81,12 @@ mod tests {
 
     #[test]
     fn the_last_ten_minutes_and_the_last_day_are_kept() {
-        let mut samples = Samples::default();
+        let mut samples = SampleHistory::default();
         for second in 0..100_000_u32 {
-            samples.add(Sample { at: f64::from(second), ..Sample::default() });
+            samples.add(RunSample { at: f64::from(second), ..RunSample::default() });
         }
         let (fine, coarse) = samples.all();
-        let ends = |of: &[Sample]| (of.len(), of[0].at.to_bits(), of[of.len() - 1].at.to_bits());
+        let ends = |of: &[RunSample]| (of.len(), of[0].at.to_bits(), of[of.len() - 1].at.to_bits());
         assert_eq!(ends(&fine), (600, 99_400f64.to_bits(), 99_999f64.to_bits()));
         assert_eq!(ends(&coarse), (1440, f64::from(99_960 - 60 * 1439).to_bits(), 99_960f64.to_bits()));
     }

@@ -37,9 +37,9 @@ use crate::guard::access::{COOKIE, is_open};
         deltas::deltas,
         similar::similar
     ),
-    components(schemas(similar::Asks, clusters::OrderText))
+    components(schemas(similar::SimilarQuery, clusters::OrderText))
 )]
-struct Described;
+struct ApiDescription;
 
 /// This description, as OpenAPI.
 #[utoipa::path(
@@ -47,15 +47,15 @@ struct Described;
     responses((status = 200, description = "OpenAPI 3.1.", content_type = "application/json")),
 )]
 pub(super) async fn openapi() -> Response {
-    Json(&*WHOLE).into_response()
+    Json(&*DESCRIPTION).into_response()
 }
 
 /// The description with what applies to all paths.
-static WHOLE: LazyLock<Value> = LazyLock::new(|| {
-    let mut whole = serde_json::to_value(Described::openapi()).unwrap_or_default();
+static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| {
+    let mut description = serde_json::to_value(ApiDescription::openapi()).unwrap_or_default();
     // Either of them, or neither on a loopback address without a token.
-    whole["security"] = json!([{"token": []}, {"cookie": []}, {}]);
-    whole["components"]["securitySchemes"] = json!({
+    description["security"] = json!([{"token": []}, {"cookie": []}, {}]);
+    description["components"]["securitySchemes"] = json!({
         "token": {"type": "http", "scheme": "bearer", "description": "monitor.token or monitor.token_file, \
             if one is set."},
         "cookie": {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": "What POST /login sets."},
@@ -64,7 +64,7 @@ static WHOLE: LazyLock<Value> = LazyLock::new(|| {
         let schema = json!({"$ref": "#/components/schemas/Failure"});
         json!({"description": description, "content": {"application/json": {"schema": schema}}})
     };
-    for (path, operations) in whole["paths"].as_object_mut().into_iter().flatten() {
+    for (path, operations) in description["paths"].as_object_mut().into_iter().flatten() {
         for operation in operations.as_object_mut().into_iter().flat_map(|of| of.values_mut()) {
             if is_open(path) {
                 operation["security"] = json!([]);
@@ -78,13 +78,13 @@ static WHOLE: LazyLock<Value> = LazyLock::new(|| {
             }
         }
     }
-    whole
+    description
 });
 
 /// The described paths with the names of their query parameters.
 #[cfg(test)]
 pub(super) fn paths() -> std::collections::BTreeMap<String, std::collections::BTreeSet<String>> {
-    let described = &*WHOLE;
+    let described = &*DESCRIPTION;
     let paths = described["paths"].as_object().unwrap().iter().map(|(path, operations)| {
         let of_all = operations.as_object().unwrap().values();
         let all = of_all.flat_map(|operation| operation["parameters"].as_array().into_iter().flatten());

@@ -6,11 +6,12 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::view::Unseen;
+use crate::view::ViewUnavailable;
 
 /// An error.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub(super) struct Failure {
+#[schema(as = Failure)]
+pub(super) struct ErrorAnswer {
     /// One line.
     error: String,
     #[serde(skip)]
@@ -20,7 +21,7 @@ pub(super) struct Failure {
     again: Option<u64>,
 }
 
-impl Failure {
+impl ErrorAnswer {
     pub(super) fn new(status: StatusCode, error: impl Into<String>) -> Self {
         Self { error: error.into(), status, again: None }
     }
@@ -46,11 +47,11 @@ impl Failure {
         )
     }
 
-    pub(super) fn unseen(why: &Unseen) -> Self {
+    pub(super) fn unseen(why: &ViewUnavailable) -> Self {
         match why {
-            Unseen::NotKept => Self::new(StatusCode::NOT_IMPLEMENTED, why.to_string()),
-            Unseen::Broken => Self::new(StatusCode::INTERNAL_SERVER_ERROR, why.to_string()),
-            Unseen::NotFilled | Unseen::Busy => Self::busy(why.to_string(), 1),
+            ViewUnavailable::NotKept => Self::new(StatusCode::NOT_IMPLEMENTED, why.to_string()),
+            ViewUnavailable::Broken => Self::new(StatusCode::INTERNAL_SERVER_ERROR, why.to_string()),
+            ViewUnavailable::NotFilled | ViewUnavailable::Busy => Self::busy(why.to_string(), 1),
         }
     }
 
@@ -65,7 +66,7 @@ impl Failure {
     }
 }
 
-impl IntoResponse for Failure {
+impl IntoResponse for ErrorAnswer {
     fn into_response(self) -> Response {
         let (status, again) = (self.status, self.again);
         let mut answer = (status, Json(self)).into_response();

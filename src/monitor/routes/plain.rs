@@ -10,9 +10,9 @@ use axum::http::{StatusCode, Uri, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use serde::Deserialize;
 
-use super::{Asked, Failure, Unslashed};
-use crate::guard::refusals::Refused;
-use crate::metrics::{self, Held, Scrape, process};
+use super::{ErrorAnswer, RouteState, Unslashed};
+use crate::guard::refusals::RefusalReason;
+use crate::metrics::{self, MetricScrape, ViewCounts, process};
 use crate::page;
 
 /// Maximum size of the login form in bytes.
@@ -27,17 +27,17 @@ const FORM_BYTES: usize = 8 << 10;
     ),
 )]
 pub(super) async fn page(
-    State(asked): State<Arc<Asked>>,
+    State(state): State<Arc<RouteState>>,
     unslashed: Option<Extension<Unslashed>>,
 ) -> Response {
     if unslashed.is_some() {
-        return Redirect::permanent(asked.access.home()).into_response();
+        return Redirect::permanent(state.access.home()).into_response();
     }
     ([(header::CONTENT_SECURITY_POLICY, page::policy())], Html(page::html())).into_response()
 }
 
 /// The login form.
-pub(super) fn door(note: Option<&str>) -> Response {
+pub(super) fn login_form(note: Option<&str>) -> Response {
     let note = note.unwrap_or("This run shows itself to those who have its token.");
     let page = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" \
@@ -69,27 +69,27 @@ struct Login {
     responses(
         (status = 303, description = "The cookie is set; the page is at `./`."),
         (status = 401, description = "A form for the token.", content_type = "text/html"),
-        (status = 404, description = "No token is needed here.", body = Failure),
+        (status = 404, description = "No token is needed here.", body = ErrorAnswer),
     ),
 )]
-pub(super) async fn login(State(asked): State<Arc<Asked>>, body: Body) -> Response {
-    if !asked.access.needs_token() {
-        return Failure::missing("no token is needed here").into_response();
+pub(super) async fn login(State(state): State<Arc<RouteState>>, body: Body) -> Response {
+    if !state.access.needs_token() {
+        return ErrorAnswer::missing("no token is needed here").into_response();
     }
-    if asked.logins.take(asked.subject.clock.now()).is_err() {
-        asked.refusals.add(Refused::Logins);
-        return Failure::busy("too many attempts in a second", 1).into_response();
+    if state.logins.take(state.subject.clock.now()).is_err() {
+        state.refusals.add(RefusalReason::Logins);
+        return ErrorAnswer::busy("too many attempts in a second", 1).into_response();
     }
-    let read = tokio::time::timeout(asked.limits.body, axum::body::to_bytes(body, FORM_BYTES)).await;
+    let read = tokio::time::timeout(state.limits.body, axum::body::to_bytes(body, FORM_BYTES)).await;
     let form = read.ok().and_then(Result::ok).and_then(|bytes| String::from_utf8(bytes.to_vec()).ok());
     let uri = form.and_then(|form| format!("/?{form}").parse::<Uri>().ok());
     let login = uri.and_then(|uri| Query::<Login>::try_from_uri(&uri).ok());
-    match login.and_then(|Query(login)| asked.access.login(&login.token)) {
+    match login.and_then(|Query(login)| state.access.login(&login.token)) {
         Some(cookie) => {
             (StatusCode::SEE_OTHER, [(header::SET_COOKIE, cookie), (header::LOCATION, "./".to_owned())])
                 .into_response()
         }
-        None => door(Some("That is not the token of this run.")),
+        None => login_form(Some("That is not the token of this run.")),
     }
 }
 
@@ -103,25 +103,25 @@ pub(super) async fn login(State(asked): State<Arc<Asked>>, body: Body) -> Respon
         ),
     ),
 )]
-pub(super) async fn metrics(State(asked): State<Arc<Asked>>) -> Result<Response, Failure> {
-    let held = Arc::clone(&asked);
-    let text = asked.read(move || metrics::text(held.scrape())).await?;
-    let text =
-        text.map_err(|_| Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "the metrics cannot be written"))?;
+pub(super) async fn metrics(State(state): State<Arc<RouteState>>) -> Result<Response, ErrorAnswer> {
+    let held = Arc::clone(&state);
+    let text = state.read(move || metrics::text(held.scrape())).await?;
+    let text = text
+        .map_err(|_| ErrorAnswer::new(StatusCode::INTERNAL_SERVER_ERROR, "the metrics cannot be written"))?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }
 
-impl Asked {
+impl RouteState {
     /// Reads all values for a scrape.
-    fn scrape(&self) -> Scrape {
+    fn scrape(&self) -> MetricScrape {
         let subject = &self.subject;
-        let seen = subject.view.as_ref().filter(|view| view.sees().is_ok());
+        let seen = subject.view.as_ref().filter(|view| view.check_pairs().is_ok());
         let held = seen.map(|view| {
             let sums = view.sums();
-            Held { clusters: sums.clusters - sums.giants, giants: sums.giants }
+            ViewCounts { clusters: sums.clusters - sums.giants, giants: sums.giants }
         });
-        Scrape {
+        MetricScrape {
             counts: subject.metrics.counts(),
             status: Arc::clone(&subject.status),
             now: subject.clock.now(),
@@ -142,8 +142,8 @@ impl Asked {
         (status = 503, description = "The run has failed, and why.", content_type = "text/plain"),
     ),
 )]
-pub(super) async fn health(State(asked): State<Arc<Asked>>) -> Response {
-    line(asked.subject.status.health(asked.subject.clock.now()), "ok")
+pub(super) async fn health(State(state): State<Arc<RouteState>>) -> Response {
+    line(state.subject.status.health(state.subject.clock.now()), "ok")
 }
 
 /// Whether the run is live and its output is up to date.
@@ -154,9 +154,9 @@ pub(super) async fn health(State(asked): State<Arc<Asked>>) -> Response {
         (status = 503, description = "What it waits for.", content_type = "text/plain"),
     ),
 )]
-pub(super) async fn ready(State(asked): State<Arc<Asked>>) -> Response {
-    let ready = asked.subject.status.readiness(asked.subject.clock.now());
-    line(ready.and_then(|()| asked.is_live().map_err(|failure| failure.line().to_owned())), "ready")
+pub(super) async fn ready(State(state): State<Arc<RouteState>>) -> Response {
+    let ready = state.subject.status.readiness(state.subject.clock.now());
+    line(ready.and_then(|()| state.is_live().map_err(|failure| failure.line().to_owned())), "ready")
 }
 
 /// The settings of the run, with secrets masked.
@@ -164,8 +164,8 @@ pub(super) async fn ready(State(asked): State<Arc<Asked>>) -> Response {
     get, path = "/config",
     responses((status = 200, description = "`deployment` and `pipeline`.", body = serde_json::Value)),
 )]
-pub(super) async fn config(State(asked): State<Arc<Asked>>) -> Response {
-    Json(&asked.subject.config).into_response()
+pub(super) async fn config(State(state): State<Arc<RouteState>>) -> Response {
+    Json(&state.subject.config).into_response()
 }
 
 /// One line: 200, or 503 with what is wrong.

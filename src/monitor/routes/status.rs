@@ -8,10 +8,10 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Asked, Failure};
+use super::{ErrorAnswer, RouteState};
 use crate::metrics::process;
-use crate::metrics::samples::{EVERY_SECONDS, Sample};
-use crate::view::Unseen;
+use crate::metrics::samples::{EVERY_SECONDS, RunSample};
+use crate::view::ViewUnavailable;
 use dupflow_core::backlog::Waiting;
 use dupflow_core::doc::DocId;
 use dupflow_core::metrics::Counter;
@@ -23,7 +23,8 @@ const HOT_BLOCKS: usize = 20;
 
 /// The state of a run.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Standing {
+#[schema(as = Standing)]
+pub(super) struct StatusAnswer {
     /// The name of the run, which is unique.
     run: String,
     version: &'static str,
@@ -37,9 +38,9 @@ pub(super) struct Standing {
     uptime_seconds: f64,
     /// Unix seconds.
     now: f64,
-    epochs: Epochs,
+    epochs: EpochStatus,
     /// Unread records of a topic in this process; null for other inputs.
-    input: Option<Input>,
+    input: Option<InputStatus>,
     /// Live documents; before the run is live, those read so far.
     documents: u64,
     /// Distinct live sketches; before the run is live, those computed so far.
@@ -62,18 +63,19 @@ pub(super) struct Standing {
     bad_records: BTreeMap<String, u64>,
     resident_bytes: u64,
     peak_resident_bytes: u64,
-    state: Stored,
+    state: StateStatus,
     /// Live pairs by similarity: element i counts those in [i/100, (i+1)/100), the last one includes 1. Empty
     /// if pairs are not kept, and until the run is live.
     similarities: Vec<u64>,
     /// Number of hot blocks.
     hot_blocks_total: usize,
     /// The largest of them.
-    hot_blocks: Vec<HotBlock>,
+    hot_blocks: Vec<HotBlockStatus>,
 }
 
 #[derive(Serialize, ToSchema)]
-struct Epochs {
+#[schema(as = Epochs)]
+struct EpochStatus {
     /// The last epoch that is computed on all workers.
     closed: u64,
     /// The last epoch that is durable.
@@ -88,7 +90,8 @@ struct Epochs {
 }
 
 #[derive(Serialize, ToSchema)]
-struct Input {
+#[schema(as = Input)]
+struct InputStatus {
     /// Offsets that can be read and have not been, over all partitions.
     behind_records: u64,
     /// Offsets that wait for an open transaction of their producer.
@@ -99,7 +102,7 @@ struct Input {
     partition: Option<u32>,
 }
 
-impl Input {
+impl InputStatus {
     fn of_all(all: &BTreeMap<u32, Waiting>) -> Self {
         let oldest = all.iter().filter(|(_, one)| one.behind + one.undecided > 0);
         let oldest = oldest.max_by_key(|(_, one)| one.oldest);
@@ -113,14 +116,16 @@ impl Input {
 }
 
 #[derive(Serialize, ToSchema)]
-struct Stored {
+#[schema(as = Stored)]
+struct StateStatus {
     /// The epoch of the stored state; 0 if there is none.
     epoch: u64,
     bytes: u64,
 }
 
 #[derive(Serialize, ToSchema)]
-struct HotBlock {
+#[schema(as = HotBlock)]
+struct HotBlockStatus {
     /// Its band or table, from 0.
     table: u16,
     hash: u32,
@@ -137,49 +142,50 @@ struct HotBlock {
 
 /// Values over time.
 #[derive(Serialize, ToSchema)]
-pub(super) struct History {
+#[schema(as = History)]
+pub(super) struct HistoryAnswer {
     every_seconds: u64,
     /// The last ten minutes, by the second.
-    samples: Vec<Sample>,
+    samples: Vec<RunSample>,
     /// The last day, by the minute.
-    coarse: Vec<Sample>,
+    coarse: Vec<RunSample>,
 }
 
 /// The state of the run.
 #[utoipa::path(
     get, path = "/status",
-    responses((status = 200, description = "Its numbers.", body = Standing)),
+    responses((status = 200, description = "Its numbers.", body = StatusAnswer)),
 )]
-pub(super) async fn status(State(asked): State<Arc<Asked>>) -> Result<Json<Standing>, Failure> {
-    let held = Arc::clone(&asked);
+pub(super) async fn status(State(state): State<Arc<RouteState>>) -> Result<Json<StatusAnswer>, ErrorAnswer> {
+    let held = Arc::clone(&state);
     // Hot blocks are behind a lock that the workers take.
-    let (standing, two) = asked.read(move || standing(&held)).await?;
-    asked.look_for_commons(&two);
-    Ok(Json(standing))
+    let (status_answer, two) = state.read(move || status_answer(&held)).await?;
+    state.search_passages(&two);
+    Ok(Json(status_answer))
 }
 
 /// The state of the run, and the document pairs of hot blocks whose common passage is needed.
-fn standing(asked: &Asked) -> (Standing, BTreeSet<(DocId, DocId)>) {
-    let subject = &asked.subject;
+fn status_answer(state: &RouteState) -> (StatusAnswer, BTreeSet<(DocId, DocId)>) {
+    let subject = &state.subject;
     let (counts, status) = (subject.metrics.counts(), &subject.status);
     let view = subject.view.as_ref();
-    let keeps = view.is_some_and(|view| view.sees() != Err(Unseen::NotKept));
-    let seen = view.filter(|view| view.sees().is_ok()).map(|view| view.sums());
+    let keeps = view.is_some_and(|view| view.check_pairs() != Err(ViewUnavailable::NotKept));
+    let seen = view.filter(|view| view.check_pairs().is_ok()).map(|view| view.sums());
     let computed = (!keeps).then(|| counts.balance(Counter::Added, Counter::Removed));
     let phase = status.phase();
     let (resident, peak) = process::resident_bytes().unwrap_or_default();
     let (epoch, bytes) = status.state();
     let (hot_blocks_total, hot) = (subject.hot_blocks)(HOT_BLOCKS);
     let two = hot.iter().filter_map(|hot| hot.document.clone().zip(hot.beside.clone())).collect();
-    let hot = hot.into_iter().map(|hot| HotBlock {
+    let hot = hot.into_iter().map(|hot| HotBlockStatus {
         table: hot.table,
         hash: hot.hash,
         sketches: hot.sketches,
-        common: hot.document.clone().zip(hot.beside.clone()).and_then(|both| asked.commons.of(&both)),
+        common: hot.document.clone().zip(hot.beside.clone()).and_then(|both| state.passages.get(&both)),
         document: hot.document.map(|id| id.to_string()),
         beside: hot.beside.map(|id| id.to_string()),
     });
-    let standing = Standing {
+    let status_answer = StatusAnswer {
         run: view.map(|view| view.run().to_owned()).unwrap_or_default(),
         version: env!("CARGO_PKG_VERSION"),
         phase: phase.name().to_owned(),
@@ -188,14 +194,14 @@ fn standing(asked: &Asked) -> (Standing, BTreeSet<(DocId, DocId)>) {
         workers: status.workers(),
         uptime_seconds: subject.clock.now().as_secs_f64(),
         now: unix_seconds(),
-        epochs: Epochs {
+        epochs: EpochStatus {
             closed: status.closed_epoch(),
             durable: status.durable_epoch(),
             in_flight: status.in_flight(),
             waiting_deltas: status.waiting_deltas(),
             shown: seen.as_ref().map(|sums| sums.epoch),
         },
-        input: status.input().map(|all| Input::of_all(&all)),
+        input: status.input().map(|all| InputStatus::of_all(&all)),
         documents: counts.documents(),
         sketches: counts.balance(Counter::SketchesBorn, Counter::SketchesDied),
         planned_sketches: subject.planned_here(),
@@ -208,12 +214,12 @@ fn standing(asked: &Asked) -> (Standing, BTreeSet<(DocId, DocId)>) {
         bad_records: status.bad_records(),
         resident_bytes: resident,
         peak_resident_bytes: peak,
-        state: Stored { epoch, bytes },
+        state: StateStatus { epoch, bytes },
         similarities: seen.map(|sums| sums.by_similarity.to_vec()).unwrap_or_default(),
         hot_blocks_total,
         hot_blocks: hot.collect(),
     };
-    (standing, two)
+    (status_answer, two)
 }
 
 /// The pipeline: its rules in words, its threshold, the curve of its blocking.
@@ -227,29 +233,29 @@ fn standing(asked: &Asked) -> (Standing, BTreeSet<(DocId, DocId)>) {
         ),
     ),
 )]
-pub(super) async fn pipeline(State(asked): State<Arc<Asked>>) -> Json<serde_json::Value> {
-    let mut told = asked.subject.pipeline.told.clone();
-    if let Some(retention) = told.get_mut("retention") {
-        retention["now"] = asked.subject.status.retention_clock().into();
+pub(super) async fn pipeline(State(state): State<Arc<RouteState>>) -> Json<serde_json::Value> {
+    let mut description = state.subject.pipeline.description.clone();
+    if let Some(retention) = description.get_mut("retention") {
+        retention["now"] = state.subject.status.retention_clock().into();
     }
-    Json(told)
+    Json(description)
 }
 
 /// Values over time; counts are absolute.
 #[utoipa::path(
     get, path = "/history",
-    responses((status = 200, description = "The samples.", body = History)),
+    responses((status = 200, description = "The samples.", body = HistoryAnswer)),
 )]
-pub(super) async fn history(State(asked): State<Arc<Asked>>) -> Json<History> {
-    let (samples, coarse) = asked.samples.lock().all();
-    Json(History { every_seconds: EVERY_SECONDS, samples, coarse })
+pub(super) async fn history(State(state): State<Arc<RouteState>>) -> Json<HistoryAnswer> {
+    let (samples, coarse) = state.samples.lock().all();
+    Json(HistoryAnswer { every_seconds: EVERY_SECONDS, samples, coarse })
 }
 
-impl Asked {
+impl RouteState {
     /// Records a sample of the current values.
     pub(crate) fn sample(&self) {
         let (counts, status) = (self.subject.metrics.counts(), &self.subject.status);
-        let sample = Sample {
+        let sample = RunSample {
             at: unix_seconds(),
             events: counts.get(Counter::Events),
             bytes: counts.get(Counter::Bytes),

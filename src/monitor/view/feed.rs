@@ -12,9 +12,9 @@ use dupflow_core::time::Epoch;
 
 /// A change of the output, for the view.
 #[derive(Debug)]
-pub(super) enum News {
+pub(super) enum ViewChange {
     /// Before the run, the output ends with this epoch.
-    Stands { epoch: Epoch },
+    Begins { epoch: Epoch },
     /// Deltas that the output already holds; several of these may follow each other.
     Restored(Vec<Delta>),
     /// An epoch that is now durable.
@@ -26,24 +26,24 @@ pub(super) enum News {
 
 /// A queue bounded by the number of deltas in it; a sender waits while it is full.
 #[derive(Debug)]
-pub(super) struct Feed {
-    queue: Mutex<Queue>,
+pub(super) struct ChangeQueue {
+    queue: Mutex<QueueState>,
     changed: Condvar,
     most_deltas: usize,
 }
 
 #[derive(Debug, Default)]
-struct Queue {
-    waiting: VecDeque<News>,
+struct QueueState {
+    waiting: VecDeque<ViewChange>,
     /// Deltas in the queue and in the change that is being processed.
     deltas: usize,
     taking: usize,
     is_taking: bool,
-    end: End,
+    end: QueueEnd,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum End {
+enum QueueEnd {
     #[default]
     No,
     /// No change is added; those in the queue are still processed.
@@ -52,35 +52,35 @@ enum End {
     GivenUp,
 }
 
-impl Feed {
+impl ChangeQueue {
     pub(super) fn new(most_deltas: usize) -> Self {
         Self { queue: Mutex::default(), changed: Condvar::new(), most_deltas }
     }
 
-    fn tell(&self, news: News) {
-        let full = |queue: &mut Queue| queue.deltas >= self.most_deltas && queue.end == End::No;
+    fn send(&self, change: ViewChange) {
+        let full = |queue: &mut QueueState| queue.deltas >= self.most_deltas && queue.end == QueueEnd::No;
         let mut queue = self.queue.lock();
         self.changed.wait_while(&mut queue, full);
-        if queue.end == End::No {
-            queue.deltas += news.deltas();
-            queue.waiting.push_back(news);
+        if queue.end == QueueEnd::No {
+            queue.deltas += change.deltas();
+            queue.waiting.push_back(change);
             drop(queue);
             self.changed.notify_all();
         }
     }
 
     /// Waits for the next change; `None` after the end.
-    pub(super) fn next(&self) -> Option<News> {
-        let nothing = |queue: &mut Queue| queue.waiting.is_empty() && queue.end == End::No;
+    pub(super) fn next(&self) -> Option<ViewChange> {
+        let nothing = |queue: &mut QueueState| queue.waiting.is_empty() && queue.end == QueueEnd::No;
         let mut queue = self.queue.lock();
         self.changed.wait_while(&mut queue, nothing);
-        let news = queue.waiting.pop_front()?;
-        queue.taking = news.deltas();
+        let change = queue.waiting.pop_front()?;
+        queue.taking = change.deltas();
         queue.is_taking = true;
-        Some(news)
+        Some(change)
     }
 
-    /// The last change returned by [`Feed::next`] has been processed.
+    /// The last change returned by [`ChangeQueue::next`] has been processed.
     pub(super) fn done(&self) {
         let mut queue = self.queue.lock();
         queue.deltas -= std::mem::take(&mut queue.taking);
@@ -90,31 +90,31 @@ impl Feed {
     }
 
     pub(super) fn wait_until_done(&self, most: Duration) {
-        let busy = |queue: &mut Queue| !queue.waiting.is_empty() || queue.is_taking;
+        let busy = |queue: &mut QueueState| !queue.waiting.is_empty() || queue.is_taking;
         self.changed.wait_while_for(&mut self.queue.lock(), busy, most);
     }
 
     pub(super) fn give_up(&self) {
         let mut queue = self.queue.lock();
-        *queue = Queue { end: End::GivenUp, ..Queue::default() };
+        *queue = QueueState { end: QueueEnd::GivenUp, ..QueueState::default() };
         drop(queue);
         self.changed.notify_all();
     }
 
     fn end(&self) {
         let mut queue = self.queue.lock();
-        if queue.end == End::No {
-            queue.end = End::Ended;
+        if queue.end == QueueEnd::No {
+            queue.end = QueueEnd::Ended;
         }
         drop(queue);
         self.changed.notify_all();
     }
 }
 
-impl News {
+impl ViewChange {
     fn deltas(&self) -> usize {
         match self {
-            Self::Stands { .. } | Self::Live { .. } => 0,
+            Self::Begins { .. } | Self::Live { .. } => 0,
             Self::Restored(deltas) | Self::Committed { deltas, .. } => deltas.len(),
         }
     }
@@ -130,25 +130,25 @@ impl Feeder {
     }
 
     /// Before the run, the output ends with this epoch.
-    pub fn stands(&self, epoch: Epoch) {
-        self.0.feed.tell(News::Stands { epoch });
+    pub fn begin_at(&self, epoch: Epoch) {
+        self.0.feed.send(ViewChange::Begins { epoch });
     }
 
     /// The output already holds these deltas.
     pub fn restored(&self, deltas: &[Delta]) {
         if !deltas.is_empty() {
-            self.0.feed.tell(News::Restored(deltas.to_vec()));
+            self.0.feed.send(ViewChange::Restored(deltas.to_vec()));
         }
     }
 
     /// The run is live: the output holds the deltas sent so far and no more, up to this epoch.
     pub fn live(&self, epoch: Epoch) {
-        self.0.feed.tell(News::Live { epoch });
+        self.0.feed.send(ViewChange::Live { epoch });
     }
 
     /// An epoch with these deltas is durable.
     pub fn committed(&self, epoch: Epoch, deltas: Vec<Delta>) {
-        self.0.feed.tell(News::Committed { epoch, deltas });
+        self.0.feed.send(ViewChange::Committed { epoch, deltas });
     }
 }
 

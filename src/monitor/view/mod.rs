@@ -12,7 +12,7 @@
 //! The committer waits for no reader. It queues lists of deltas; the view's thread applies them, at most
 //! [`PIECE`] deltas under one lock. The committer waits for this thread only while [`WAITING`] or more deltas
 //! are queued. A reader holds a lock while it copies a page. Before that, it waits for the end of the epoch
-//! that the thread is applying ([`View::whole`]).
+//! that the thread is applying ([`View::end_of_epoch`]).
 //!
 //! Invariants: the pairs and clusters of a page are what all epochs up to its epoch accumulate to. The
 //! `since` and `cause` of a pair are of the delta that added it with its present similarity. For a pair that
@@ -36,16 +36,16 @@ use tokio::sync::{OwnedRwLockReadGuard, RwLock, watch};
 use tokio::time::timeout;
 
 pub use feed::Feeder;
-pub(super) use pairs::{Held, Pairs, RANGES};
-pub(super) use ring::{Piece, Place, Ring};
-pub(super) use walk::{Step, Walk};
+pub(super) use pairs::{PairData, PairMap, RANGES};
+pub(super) use ring::{DeltaPiece, Ring, StreamPosition};
+pub(super) use walk::{Walk, WalkStep};
 
 use dupflow_core::cluster::Clusters;
 use dupflow_core::cluster::history::History;
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::Delta;
 use dupflow_core::time::{Epoch, unix_seconds};
-use feed::{Feed, News};
+use feed::{ChangeQueue, ViewChange};
 
 /// Deltas applied under one lock, and pairs copied under one lock, at most, inclusive: about a millisecond.
 const PIECE: usize = 1000;
@@ -65,18 +65,18 @@ pub struct View {
     run: String,
     /// If false, the view keeps only the last deltas: no pairs and no clusters.
     keeps_pairs: bool,
-    state: Mutex<State>,
+    state: Mutex<ViewState>,
     clusters: Mutex<History>,
     /// Write-locked while a change is applied, read-locked while a page is copied. The lock is fair, so
     /// neither side starves the other.
     gate: Arc<RwLock<()>>,
     /// Totals at the end of the last epoch.
-    sums: Mutex<Sums>,
-    feed: Feed,
+    sums: Mutex<ViewTotals>,
+    feed: ChangeQueue,
     /// [`PIECE`]; smaller in tests.
     piece: usize,
     /// The number of pieces applied so far; readers of the stream wait for it to change.
-    taken: watch::Sender<u64>,
+    applied: watch::Sender<u64>,
     /// The last epoch of the output when the run began.
     past: AtomicU64,
     /// Whether the view holds everything that the output held when the run became live.
@@ -86,7 +86,7 @@ pub struct View {
 
 /// Totals at the end of an epoch.
 #[derive(Clone, Debug)]
-pub(super) struct Sums {
+pub(super) struct ViewTotals {
     pub(super) epoch: Epoch,
     pub(super) pairs: usize,
     /// Pairs by range of similarity.
@@ -96,7 +96,7 @@ pub(super) struct Sums {
     pub(super) giants: usize,
 }
 
-impl Default for Sums {
+impl Default for ViewTotals {
     fn default() -> Self {
         Self { epoch: 0, pairs: 0, by_similarity: [0; RANGES], clusters: 0, giants: 0 }
     }
@@ -105,23 +105,23 @@ impl Default for Sums {
 /// While it exists, everything that is read is of the end of one epoch.
 #[derive(Debug)]
 #[must_use = "what is read without it may be of the middle of an epoch"]
-pub(super) struct Whole {
+pub(super) struct EpochGuard {
     _gate: OwnedRwLockReadGuard<()>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ViewState {
     /// The last epoch that is applied completely.
     epoch: Epoch,
     /// Whether a part of the next epoch is applied.
     is_within: bool,
-    pairs: Pairs,
+    pairs: PairMap,
     ring: Ring,
 }
 
 /// Why there is no page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unseen {
+pub enum ViewUnavailable {
     /// The deployment keeps no pairs in memory.
     #[error("pairs are not kept in memory (monitor.pairs = false), so there are none to be told")]
     NotKept,
@@ -144,7 +144,7 @@ impl View {
     pub fn start(run: String, keeps_pairs: bool, clusters: Clusters) -> std::io::Result<Arc<Self>> {
         let view = Arc::new(Self::new(run, keeps_pairs, PIECE, RING_BYTES));
         let own = Arc::clone(&view);
-        let work = move || own.take_all(clusters);
+        let work = move || own.apply_all(clusters);
         std::thread::Builder::new().name("view".to_owned()).spawn(work)?;
         Ok(view)
     }
@@ -153,13 +153,13 @@ impl View {
         Self {
             run,
             keeps_pairs,
-            state: Mutex::new(State { ring: Ring::new(ring_bytes), ..State::default() }),
+            state: Mutex::new(ViewState { ring: Ring::new(ring_bytes), ..ViewState::default() }),
             clusters: Mutex::default(),
             gate: Arc::default(),
             sums: Mutex::default(),
-            feed: Feed::new(WAITING),
+            feed: ChangeQueue::new(WAITING),
             piece,
-            taken: watch::Sender::new(0),
+            applied: watch::Sender::new(0),
             past: AtomicU64::new(0),
             is_filled: AtomicBool::new(false),
             broken: AtomicBool::new(false),
@@ -172,7 +172,7 @@ impl View {
     }
 
     /// Waits until all queued changes are applied, at most for this time.
-    pub fn wait_until_taken(&self, most: Duration) {
+    pub fn wait_until_applied(&self, most: Duration) {
         self.feed.wait_until_done(most);
     }
 
@@ -185,23 +185,23 @@ impl View {
     ///
     /// # Errors
     /// Why not.
-    pub(super) fn sees(&self) -> Result<(), Unseen> {
+    pub(super) fn check_pairs(&self) -> Result<(), ViewUnavailable> {
         if self.broken.load(Ordering::Relaxed) {
-            return Err(Unseen::Broken);
+            return Err(ViewUnavailable::Broken);
         }
-        if self.keeps_pairs { self.is_filled() } else { Err(Unseen::NotKept) }
+        if self.keeps_pairs { self.check_filled() } else { Err(ViewUnavailable::NotKept) }
     }
 
     /// Whether the run is live and the view holds what the output held then.
     ///
     /// # Errors
     /// If not.
-    pub(super) fn is_filled(&self) -> Result<(), Unseen> {
+    pub(super) fn check_filled(&self) -> Result<(), ViewUnavailable> {
         // A view that has failed is never filled. Requests that need no pairs are answered without it.
         if self.is_filled.load(Ordering::Acquire) || self.broken.load(Ordering::Relaxed) {
             Ok(())
         } else {
-            Err(Unseen::NotFilled)
+            Err(ViewUnavailable::NotFilled)
         }
     }
 
@@ -209,19 +209,19 @@ impl View {
     ///
     /// # Errors
     /// If it takes too long.
-    pub(super) async fn whole(&self) -> Result<Whole, Unseen> {
+    pub(super) async fn end_of_epoch(&self) -> Result<EpochGuard, ViewUnavailable> {
         let gate = timeout(WHOLE, Arc::clone(&self.gate).read_owned()).await;
-        gate.map(|gate| Whole { _gate: gate }).map_err(|_| Unseen::Busy)
+        gate.map(|gate| EpochGuard { _gate: gate }).map_err(|_| ViewUnavailable::Busy)
     }
 
     /// Totals at the end of the last epoch.
-    pub(super) fn sums(&self) -> Sums {
+    pub(super) fn sums(&self) -> ViewTotals {
         self.sums.lock().clone()
     }
 
     /// Changes with every piece that is applied.
-    pub(super) fn taken(&self) -> watch::Receiver<u64> {
-        self.taken.subscribe()
+    pub(super) fn applied(&self) -> watch::Receiver<u64> {
+        self.applied.subscribe()
     }
 
     /// The last epoch that is applied completely.
@@ -229,9 +229,9 @@ impl View {
         self.state.lock().epoch
     }
 
-    /// Reads the pairs under their lock, which blocks the view's thread. While a [`Whole`] exists, the pairs
-    /// are those at the end of an epoch.
-    pub(super) fn pairs<T>(&self, read: impl FnOnce(Epoch, &Pairs) -> T) -> T {
+    /// Reads the pairs under their lock, which blocks the view's thread. While an [`EpochGuard`] exists, the
+    /// pairs are those at the end of an epoch.
+    pub(super) fn pairs<T>(&self, read: impl FnOnce(Epoch, &PairMap) -> T) -> T {
         let state = self.state.lock();
         read(state.epoch, &state.pairs)
     }
@@ -242,14 +242,14 @@ impl View {
     }
 
     /// The position after an epoch of this run, if all later deltas are still held.
-    pub(super) fn after(&self, epoch: Epoch) -> Option<Place> {
+    pub(super) fn after(&self, epoch: Epoch) -> Option<StreamPosition> {
         let state = self.state.lock();
         let is_last = epoch == state.epoch && !state.is_within;
         if is_last { Some(state.ring.end()) } else { state.ring.after(epoch) }
     }
 
     /// The position after the last piece.
-    pub(super) fn end(&self) -> Place {
+    pub(super) fn end(&self) -> StreamPosition {
         self.state.lock().ring.end()
     }
 
@@ -257,7 +257,11 @@ impl View {
     ///
     /// # Errors
     /// If the first of them is no longer held: the first position that is.
-    pub(super) fn since(&self, from: Place, bytes: usize) -> Result<Vec<Arc<Piece>>, Place> {
+    pub(super) fn since(
+        &self,
+        from: StreamPosition,
+        bytes: usize,
+    ) -> Result<Vec<Arc<DeltaPiece>>, StreamPosition> {
         let state = self.state.lock();
         state.ring.since(from, bytes).ok_or(state.ring.begin())
     }
@@ -268,16 +272,16 @@ impl View {
     }
 
     /// The next step of a walk over all pairs.
-    pub(super) fn step(&self, walk: &mut Walk) -> Step {
+    pub(super) fn step(&self, walk: &mut Walk) -> WalkStep {
         let state = self.state.lock();
         walk.step(state.epoch, state.is_within, &state.pairs, &state.ring)
     }
 
     /// The thread of the view: applies changes until the feeder is dropped.
-    fn take_all(&self, mut clusters: Clusters) {
+    fn apply_all(&self, mut clusters: Clusters) {
         let work = std::panic::AssertUnwindSafe(|| {
-            while let Some(news) = self.feed.next() {
-                self.take(news, &mut clusters);
+            while let Some(change) = self.feed.next() {
+                self.apply(change, &mut clusters);
                 self.feed.done();
             }
         });
@@ -289,19 +293,19 @@ impl View {
     }
 
     /// Applies one change.
-    fn take(&self, news: News, clusters: &mut Clusters) {
+    fn apply(&self, change: ViewChange, clusters: &mut Clusters) {
         let gate = self.gate.blocking_write();
-        match news {
-            News::Stands { epoch } => self.take_standing(epoch),
-            News::Restored(deltas) => {
+        match change {
+            ViewChange::Begins { epoch } => self.apply_begin(epoch),
+            ViewChange::Restored(deltas) => {
                 self.advance(self.past.load(Ordering::Relaxed), &deltas, clusters);
-                self.take_restored(&deltas);
+                self.apply_restored(&deltas);
             }
-            News::Committed { epoch, deltas } => {
+            ViewChange::Committed { epoch, deltas } => {
                 self.advance(epoch, &deltas, clusters);
-                self.take_epoch(epoch, &deltas);
+                self.apply_epoch(epoch, &deltas);
             }
-            News::Live { epoch } => self.take_live(epoch),
+            ViewChange::Live { epoch } => self.apply_live(epoch),
         }
         self.add_up();
         drop(gate);
@@ -313,17 +317,17 @@ impl View {
         let state = self.state.lock();
         let (epoch, pairs, by_similarity) = (state.epoch, state.pairs.len(), state.pairs.by_similarity());
         drop(state);
-        *self.sums.lock() = Sums { epoch, pairs, by_similarity, clusters, giants };
+        *self.sums.lock() = ViewTotals { epoch, pairs, by_similarity, clusters, giants };
     }
 
     /// Sets the output's last epoch before the run.
-    pub(super) fn take_standing(&self, epoch: Epoch) {
+    pub(super) fn apply_begin(&self, epoch: Epoch) {
         self.past.store(epoch, Ordering::Relaxed);
         self.state.lock().epoch = epoch;
     }
 
     /// Applies deltas that the output held before the run.
-    pub(super) fn take_restored(&self, deltas: &[Delta]) {
+    pub(super) fn apply_restored(&self, deltas: &[Delta]) {
         let past = self.past.load(Ordering::Relaxed);
         for piece in deltas.chunks(self.piece).filter(|_| self.keeps_pairs) {
             let mut state = self.state.lock();
@@ -332,7 +336,7 @@ impl View {
     }
 
     /// The run is live; `epoch` is the output's last epoch.
-    pub(super) fn take_live(&self, epoch: Epoch) {
+    pub(super) fn apply_live(&self, epoch: Epoch) {
         let mut state = self.state.lock();
         state.epoch = state.epoch.max(epoch);
         drop(state);
@@ -347,7 +351,7 @@ impl View {
     }
 
     /// Applies an epoch in pieces of at most `piece` deltas, each with its rendered frame.
-    pub(super) fn take_epoch(&self, epoch: Epoch, deltas: &[Delta]) {
+    pub(super) fn apply_epoch(&self, epoch: Epoch, deltas: &[Delta]) {
         let at = unix_seconds();
         let mut left = deltas.len();
         let mut pieces: Vec<&[Delta]> = deltas.chunks(self.piece).collect();
@@ -357,8 +361,12 @@ impl View {
         for of_piece in pieces {
             left -= of_piece.len();
             let frame = render::epoch(&self.run, epoch, at, of_piece, left);
-            let piece =
-                Piece { epoch, is_last: left == 0, deltas: of_piece.to_vec(), frame: Bytes::from(frame) };
+            let piece = DeltaPiece {
+                epoch,
+                is_last: left == 0,
+                deltas: of_piece.to_vec(),
+                frame: Bytes::from(frame),
+            };
             let mut state = self.state.lock();
             if self.keeps_pairs {
                 of_piece.iter().for_each(|delta| state.pairs.apply(delta, epoch));
@@ -370,17 +378,17 @@ impl View {
             state.ring.push(piece);
             let end = state.ring.end();
             drop(state);
-            self.taken.send_replace(end.piece);
+            self.applied.send_replace(end.piece);
         }
     }
 }
 
 /// A pair of documents with what is known of it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Told {
+pub(super) struct KnownPair {
     pub(super) a: DocId,
     pub(super) b: DocId,
-    pub(super) held: Held,
+    pub(super) held: PairData,
 }
 
 #[cfg(test)]

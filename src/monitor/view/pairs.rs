@@ -8,14 +8,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use super::Told;
+use super::KnownPair;
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::{Cause, Delta, Similarity};
 use dupflow_core::time::Epoch;
 
 /// The data of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct PairData {
     pub(crate) similarity: Similarity,
     /// The epoch that added it with this similarity.
     pub(crate) since: Epoch,
@@ -24,23 +24,23 @@ pub(crate) struct Held {
 }
 
 /// Two ids: `.0 < .1` in the first tree, `.0 > .1` in the second.
-type Key = (DocId, DocId);
+type PairKey = (DocId, DocId);
 
 /// Ranges of similarity that are counted, of width 0.01 each; the last one includes 1.
 pub(crate) const RANGES: usize = 100;
 
 /// Pairs that a page may skip for each pair that it may hold.
-const LOOKED_AT: usize = 100;
+const MOST_SKIPPED: usize = 100;
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(crate) struct Pairs {
-    held: BTreeMap<Key, Held>,
-    reversed: BTreeSet<Key>,
+pub(crate) struct PairMap {
+    held: BTreeMap<PairKey, PairData>,
+    reversed: BTreeSet<PairKey>,
     by_similarity: [u64; RANGES],
 }
 
-impl Default for Pairs {
+impl Default for PairMap {
     fn default() -> Self {
         Self { held: BTreeMap::new(), reversed: BTreeSet::new(), by_similarity: [0; RANGES] }
     }
@@ -48,7 +48,7 @@ impl Default for Pairs {
 
 /// What a page of pairs should contain.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct PairQuery {
     /// Only pairs of this document.
     pub(crate) document: Option<DocId>,
     /// Minimum and maximum similarity, both inclusive.
@@ -61,15 +61,15 @@ pub(crate) struct Wanted {
 }
 
 /// Some pairs, and the one after which the next page begins; `None` on the last page.
-pub(crate) type Page = (Vec<Told>, Option<(DocId, DocId)>);
+pub(crate) type PairPage = (Vec<KnownPair>, Option<(DocId, DocId)>);
 
-impl Pairs {
+impl PairMap {
     /// Adds or removes a pair.
     pub(crate) fn apply(&mut self, delta: &Delta, epoch: Epoch) {
         let (lo, hi) = (delta.pair.pair.lo(), delta.pair.pair.hi());
         let key = (lo.clone(), hi.clone());
-        let gone = if delta.diff > 0 {
-            let held = Held { similarity: delta.pair.similarity, since: epoch, cause: delta.cause };
+        let removed = if delta.diff > 0 {
+            let held = PairData { similarity: delta.pair.similarity, since: epoch, cause: delta.cause };
             self.by_similarity[range(held.similarity)] += 1;
             self.reversed.insert((hi.clone(), lo.clone()));
             self.held.insert(key, held)
@@ -77,9 +77,9 @@ impl Pairs {
             self.reversed.remove(&(hi.clone(), lo.clone()));
             self.held.remove(&key)
         };
-        debug_assert_eq!(gone.is_some(), delta.diff < 0, "every pair accumulates to 0 or 1");
-        if let Some(gone) = gone {
-            self.by_similarity[range(gone.similarity)] -= 1;
+        debug_assert_eq!(removed.is_some(), delta.diff < 0, "every pair accumulates to 0 or 1");
+        if let Some(removed) = removed {
+            self.by_similarity[range(removed.similarity)] -= 1;
         }
     }
 
@@ -92,39 +92,39 @@ impl Pairs {
         self.by_similarity
     }
 
-    pub(crate) fn get(&self, a: &DocId, b: &DocId) -> Option<Held> {
+    pub(crate) fn get(&self, a: &DocId, b: &DocId) -> Option<PairData> {
         let key = if a < b { (a.clone(), b.clone()) } else { (b.clone(), a.clone()) };
         self.held.get(&key).copied()
     }
 
     /// The next page of wanted pairs, by (a, b). It examines a bounded number of pairs, so a page may hold
     /// fewer than its limit, or none, and not be the last one.
-    pub(crate) fn page(&self, wanted: &Wanted) -> Page {
-        let mut found = Vec::new();
-        let mut passed = None;
-        let most = wanted.limit.saturating_mul(LOOKED_AT);
-        for (looked, told) in self.in_order(wanted).enumerate() {
-            if found.len() == wanted.limit || looked == most {
-                return (found, passed);
+    pub(crate) fn page(&self, wanted: &PairQuery) -> PairPage {
+        let mut page = Vec::new();
+        let mut last = None;
+        let most = wanted.limit.saturating_mul(MOST_SKIPPED);
+        for (looked, pair) in self.in_order(wanted).enumerate() {
+            if page.len() == wanted.limit || looked == most {
+                return (page, last);
             }
-            passed = Some((told.a.clone(), told.b.clone()));
-            if (wanted.min..=wanted.max).contains(&told.held.similarity.get()) {
-                found.push(told);
+            last = Some((pair.a.clone(), pair.b.clone()));
+            if (wanted.min..=wanted.max).contains(&pair.held.similarity.get()) {
+                page.push(pair);
             }
         }
-        (found, None)
+        (page, None)
     }
 
-    fn in_order<'p>(&'p self, wanted: &'p Wanted) -> Box<dyn Iterator<Item = Told> + 'p> {
-        let told = |(a, b): &Key, held: &Held| Told { a: a.clone(), b: b.clone(), held: *held };
+    fn in_order<'p>(&'p self, wanted: &'p PairQuery) -> Box<dyn Iterator<Item = KnownPair> + 'p> {
+        let pair = |(a, b): &PairKey, held: &PairData| KnownPair { a: a.clone(), b: b.clone(), held: *held };
         let after = wanted.after.as_ref();
         let Some(document) = &wanted.document else {
             let begin = after.map_or(Bound::Unbounded, Bound::Excluded);
             return Box::new(
-                self.held.range((begin, Bound::Unbounded)).map(move |(key, held)| told(key, held)),
+                self.held.range((begin, Bound::Unbounded)).map(move |(key, held)| pair(key, held)),
             );
         };
-        let of_it = move |key: &&Key| key.0 == *document;
+        let of_it = move |key: &&PairKey| key.0 == *document;
         // Pairs where `document` is the greater id, from the last page's other id on.
         let first = after.map_or_else(
             || Bound::Included(least(document)),
@@ -133,21 +133,21 @@ impl Pairs {
         let greater = self.reversed.range((first, Bound::Unbounded)).take_while(of_it);
         let greater = greater.filter_map(move |(b, a)| {
             let key = (a.clone(), b.clone());
-            self.held.get(&key).map(|held| told(&key, held))
+            self.held.get(&key).map(|held| pair(&key, held))
         });
         let is_behind = after.is_some_and(|(a, _)| a == document);
         let second = after.filter(|_| is_behind).cloned();
         let second = second.map_or_else(|| Bound::Included(least(document)), Bound::Excluded);
         let lesser = self.held.range((second, Bound::Unbounded));
         let lesser =
-            lesser.take_while(move |(key, _)| key.0 == *document).map(move |(key, held)| told(key, held));
+            lesser.take_while(move |(key, _)| key.0 == *document).map(move |(key, held)| pair(key, held));
         // A cursor from a page of another document begins at an arbitrary pair; paging still ends.
         Box::new(greater.filter(move |_| !is_behind).chain(lesser))
     }
 }
 
 /// The least possible key with this document: no id is less than "\0".
-fn least(document: &DocId) -> Key {
+fn least(document: &DocId) -> PairKey {
     (document.clone(), DocId::new("\0").expect("one byte is an id"))
 }
 

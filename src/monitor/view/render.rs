@@ -11,7 +11,7 @@
 
 use serde::Serialize;
 
-use super::Told;
+use super::KnownPair;
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::Delta;
 use dupflow_core::time::Epoch;
@@ -63,14 +63,15 @@ struct DroppedData {
 
 /// Some deltas of an epoch, with an id if `more`, the number that still follow, is 0.
 pub(crate) fn epoch(run: &str, epoch: Epoch, at: f64, deltas: &[Delta], more: usize) -> Vec<u8> {
-    let data = EpochData { epoch, at: Some(at), deltas: deltas.iter().map(DeltaData::of).collect(), more };
+    let data =
+        EpochData { epoch, at: Some(at), deltas: deltas.iter().map(DeltaData::from_delta).collect(), more };
     event((more == 0).then_some((run, epoch)), "epoch", &data)
 }
 
 /// Deltas of pairs that an unfinished snapshot already contains. Has no id, since a reader cannot resume
 /// there.
 pub(crate) fn within<'d>(epoch: Epoch, deltas: impl Iterator<Item = &'d Delta>) -> Vec<u8> {
-    let data = EpochData { epoch, at: None, deltas: deltas.map(DeltaData::of).collect(), more: 0 };
+    let data = EpochData { epoch, at: None, deltas: deltas.map(DeltaData::from_delta).collect(), more: 0 };
     event(None, "epoch", &data)
 }
 
@@ -79,16 +80,16 @@ pub(crate) fn within<'d>(epoch: Epoch, deltas: impl Iterator<Item = &'d Delta>) 
 pub(crate) fn snapshot(
     run: &str,
     epoch: Epoch,
-    pairs: &[Told],
+    pairs: &[KnownPair],
     (first, last): (bool, bool),
     ends_at: Option<Epoch>,
 ) -> Vec<u8> {
-    let pairs = pairs.iter().map(|told| PairData {
-        a: &told.a,
-        b: &told.b,
-        similarity: told.held.similarity.get(),
-        since: told.held.since,
-        cause: told.held.cause.name(),
+    let pairs = pairs.iter().map(|pair| PairData {
+        a: &pair.a,
+        b: &pair.b,
+        similarity: pair.held.similarity.get(),
+        since: pair.held.since,
+        cause: pair.held.cause.name(),
     });
     let data = SnapshotData { epoch, pairs: pairs.collect(), first, last };
     event(ends_at.map(|end| (run, end)), "snapshot", &data)
@@ -105,7 +106,7 @@ pub(crate) fn bye() -> Vec<u8> {
 }
 
 impl<'d> DeltaData<'d> {
-    fn of(delta: &'d Delta) -> Self {
+    fn from_delta(delta: &'d Delta) -> Self {
         let pair = &delta.pair;
         Self {
             diff: delta.diff,
@@ -140,7 +141,7 @@ mod tests {
     use dupflow_core::pair::{Cause, DocPair, Evidence, Pair, Similarity};
 
     #[test]
-    fn a_frame_is_one_event_whatever_ids_hold() {
+    fn a_frame_is_one_event_for_any_id() {
         let id = |text: &str| DocId::new(text).unwrap();
         let pair = Pair::new(id("a\r\n\ndata: x\u{2028}"), id("文\u{202e}\0")).unwrap();
         let pair = DocPair { pair, similarity: Similarity::clamped(0.875), evidence: Evidence::default() };
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_can_be_gone_on_from_has_an_id() {
+    fn only_resumable_events_have_an_id() {
         let has_id = |frame: Vec<u8>| frame.starts_with(b"id: ");
         assert!(has_id(epoch("r", 1, 0.0, &[], 0)) && !has_id(epoch("r", 1, 0.0, &[], 5)));
         assert!(has_id(snapshot("r", 1, &[], (true, true), Some(1))));

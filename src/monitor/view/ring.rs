@@ -10,7 +10,7 @@ use dupflow_core::time::Epoch;
 
 /// Some deltas of an epoch, in their order.
 #[derive(Debug)]
-pub(crate) struct Piece {
+pub(crate) struct DeltaPiece {
     pub(crate) epoch: Epoch,
     /// Whether it is the last piece of its epoch.
     pub(crate) is_last: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Piece {
     pub(crate) frame: Bytes,
 }
 
-impl Piece {
+impl DeltaPiece {
     /// Approximate memory of the piece; long ids, which are shared with the pairs, are not counted.
     fn bytes(&self) -> usize {
         size_of::<Self>() + self.frame.len() + self.deltas.len() * size_of::<Delta>()
@@ -28,7 +28,7 @@ impl Piece {
 
 /// A position between two pieces: what precedes it, counted from the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct StreamPosition {
     /// Number of pieces.
     pub(crate) piece: u64,
     /// Number of complete epochs.
@@ -37,9 +37,9 @@ pub(crate) struct Place {
     pub(crate) deltas: u64,
 }
 
-impl Place {
+impl StreamPosition {
     /// The position after a piece.
-    pub(crate) fn behind(self, piece: &Piece) -> Self {
+    pub(crate) fn after_piece(self, piece: &DeltaPiece) -> Self {
         Self {
             piece: self.piece + 1,
             epochs: self.epochs + u64::from(piece.is_last),
@@ -56,9 +56,9 @@ impl Place {
 /// The last pieces that fit into a number of bytes; at least one.
 #[derive(Debug, Default)]
 pub(crate) struct Ring {
-    pieces: VecDeque<Arc<Piece>>,
-    begin: Place,
-    end: Place,
+    pieces: VecDeque<Arc<DeltaPiece>>,
+    begin: StreamPosition,
+    end: StreamPosition,
     bytes: usize,
     most_bytes: usize,
 }
@@ -68,44 +68,45 @@ impl Ring {
         Self { most_bytes, ..Self::default() }
     }
 
-    pub(crate) fn push(&mut self, piece: Piece) {
-        self.end = self.end.behind(&piece);
+    pub(crate) fn push(&mut self, piece: DeltaPiece) {
+        self.end = self.end.after_piece(&piece);
         self.bytes += piece.bytes();
         self.pieces.push_back(Arc::new(piece));
         while self.bytes > self.most_bytes && self.pieces.len() > 1 {
             if let Some(first) = self.pieces.pop_front() {
-                self.begin = self.begin.behind(&first);
+                self.begin = self.begin.after_piece(&first);
                 self.bytes -= first.bytes();
             }
         }
     }
 
     /// The position before the first piece held.
-    pub(crate) fn begin(&self) -> Place {
+    pub(crate) fn begin(&self) -> StreamPosition {
         self.begin
     }
 
     /// The position after the last piece.
-    pub(crate) fn end(&self) -> Place {
+    pub(crate) fn end(&self) -> StreamPosition {
         self.end
     }
 
     /// The position after an epoch. `None` if there is no such epoch, or if it or a later piece is no longer
     /// held.
-    pub(crate) fn after(&self, epoch: Epoch) -> Option<Place> {
+    pub(crate) fn after(&self, epoch: Epoch) -> Option<StreamPosition> {
         let at = self.pieces.partition_point(|piece| piece.epoch <= epoch);
         let ends_there = at
             .checked_sub(1)
             .is_some_and(|last| self.pieces[last].epoch == epoch && self.pieces[last].is_last);
-        ends_there.then(|| self.pieces.iter().take(at).fold(self.begin, |place, piece| place.behind(piece)))
+        ends_there
+            .then(|| self.pieces.iter().take(at).fold(self.begin, |place, piece| place.after_piece(piece)))
     }
 
     /// Pieces from a position on, of about `bytes` bytes of frames. `None` if the first of them is no longer
     /// held.
-    pub(crate) fn since(&self, from: Place, bytes: usize) -> Option<Vec<Arc<Piece>>> {
+    pub(crate) fn since(&self, from: StreamPosition, bytes: usize) -> Option<Vec<Arc<DeltaPiece>>> {
         let skip = usize::try_from(from.piece.checked_sub(self.begin.piece)?).ok()?;
         let mut taken = 0;
-        let fits = |piece: &&Arc<Piece>| {
+        let fits = |piece: &&Arc<DeltaPiece>| {
             let fits = taken < bytes;
             taken += piece.frame.len();
             fits
@@ -118,19 +119,22 @@ impl Ring {
 mod tests {
     use super::*;
 
-    fn piece(epoch: Epoch, is_last: bool, bytes: usize) -> Piece {
-        Piece { epoch, is_last, deltas: Vec::new(), frame: Bytes::from(vec![b'x'; bytes]) }
+    fn piece(epoch: Epoch, is_last: bool, bytes: usize) -> DeltaPiece {
+        DeltaPiece { epoch, is_last, deltas: Vec::new(), frame: Bytes::from(vec![b'x'; bytes]) }
     }
 
     #[test]
-    fn what_does_not_fit_goes_and_is_counted() {
-        let mut ring = Ring::new(3 * (size_of::<Piece>() + 10));
+    fn pieces_beyond_the_limit_are_dropped_and_counted() {
+        let mut ring = Ring::new(3 * (size_of::<DeltaPiece>() + 10));
         for epoch in 1..=5 {
             ring.push(piece(epoch, true, 10));
         }
         assert_eq!((ring.begin().piece, ring.begin().epochs, ring.end().piece), (2, 2, 5));
-        assert_eq!(ring.since(Place { piece: 1, ..Place::default() }, 100).map(|all| all.len()), None);
-        let epochs = |from: Place, bytes| -> Vec<Epoch> {
+        assert_eq!(
+            ring.since(StreamPosition { piece: 1, ..StreamPosition::default() }, 100).map(|all| all.len()),
+            None
+        );
+        let epochs = |from: StreamPosition, bytes| -> Vec<Epoch> {
             ring.since(from, bytes).unwrap().iter().map(|piece| piece.epoch).collect()
         };
         assert_eq!(epochs(ring.begin(), 100), [3, 4, 5]);
@@ -141,13 +145,13 @@ mod tests {
     }
 
     #[test]
-    fn only_whole_epochs_are_gone_on_from() {
+    fn after_finds_complete_epochs_only() {
         let mut ring = Ring::new(1 << 20);
         ring.push(piece(3, true, 1));
         ring.push(piece(7, false, 1));
         assert_eq!(ring.after(3).map(|place| place.piece), Some(1));
         assert_eq!((ring.after(7), ring.after(2), ring.after(5), ring.after(9)), (None, None, None, None));
         ring.push(piece(7, true, 1));
-        assert_eq!(ring.after(7), Some(Place { piece: 3, epochs: 2, deltas: 0 }));
+        assert_eq!(ring.after(7), Some(StreamPosition { piece: 3, epochs: 2, deltas: 0 }));
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::pairs::{Pairs, Wanted};
-use super::{PIECE, Unseen, View};
+use super::pairs::{PairMap, PairQuery};
+use super::{PIECE, View, ViewUnavailable};
 use dupflow_core::cluster::history::History;
 use dupflow_core::cluster::{ClusterKind, Clusters};
 use dupflow_core::doc::DocId;
@@ -29,7 +29,7 @@ proptest! {
         (min, max) in (0_u8..=4, 0_u8..=4),
         limit in 1_usize..5,
     ) {
-        let mut pairs = Pairs::default();
+        let mut pairs = PairMap::default();
         let mut plain = std::collections::BTreeMap::new();
         for (x, y, similarity) in present {
             let key = (IDS[x.min(y)], IDS[x.max(y)]);
@@ -47,7 +47,7 @@ proptest! {
             }
         }
         let (min, max) = (f64::from(min) / 4.0, f64::from(max) / 4.0);
-        let wanted = |after| Wanted {
+        let wanted = |after| PairQuery {
             document: document.map(|at| DocId::new(IDS[at]).unwrap()),
             min,
             max,
@@ -59,7 +59,7 @@ proptest! {
         loop {
             let (page, next) = pairs.page(&wanted(after));
             prop_assert!(page.len() <= limit);
-            found.extend(page.iter().map(|told| (told.a.to_string(), told.b.to_string())));
+            found.extend(page.iter().map(|pair| (pair.a.to_string(), pair.b.to_string())));
             match next {
                 None => break,
                 next => after = next,
@@ -81,7 +81,7 @@ proptest! {
 
 #[test]
 fn similarities_are_counted_by_hundredths() {
-    let mut pairs = Pairs::default();
+    let mut pairs = PairMap::default();
     for (n, similarity) in [0.0, 0.009, 0.01, 0.995, 1.0].into_iter().enumerate() {
         pairs.apply(&delta("a", &format!("b{n}"), similarity, 1), 1);
     }
@@ -92,11 +92,11 @@ fn similarities_are_counted_by_hundredths() {
 /// A page that skips many pairs ends with a cursor.
 #[test]
 fn a_page_looks_at_a_bounded_number_of_pairs() {
-    let mut pairs = Pairs::default();
+    let mut pairs = PairMap::default();
     for n in 0..1000 {
         pairs.apply(&delta("a", &format!("b{n:03}"), 0.5, 1), 1);
     }
-    let wanted = |after| Wanted { document: None, min: 0.9, max: 1.0, after, limit: 2 };
+    let wanted = |after| PairQuery { document: None, min: 0.9, max: 1.0, after, limit: 2 };
     let (found, next) = pairs.page(&wanted(None));
     assert_eq!((found.len(), next.as_ref().map(|(_, b)| b.to_string())), (0, Some("b199".to_owned())));
     let mut pages = 1;
@@ -115,7 +115,7 @@ fn a_page_is_of_the_end_of_an_epoch() {
     const PAIRS: usize = 3 * PIECE;
     let view = View::start("r".to_owned(), true, Clusters::new(ClusterKind::Components, 9)).unwrap();
     let feeder = view.feeder();
-    assert_eq!(view.sees(), Err(Unseen::NotFilled));
+    assert_eq!(view.check_pairs(), Err(ViewUnavailable::NotFilled));
     feeder.live(0);
     let feed = std::thread::spawn(move || {
         for epoch in 1..=EPOCHS {
@@ -126,16 +126,16 @@ fn a_page_is_of_the_end_of_an_epoch() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let mut last = 0;
     while last < EPOCHS {
-        let whole = runtime.block_on(view.whole()).unwrap();
+        let guard = runtime.block_on(view.end_of_epoch()).unwrap();
         let (epoch, pairs) = view.pairs(|epoch, pairs| (epoch, pairs.len()));
         let clusters = view.clusters(History::len);
-        drop(whole);
+        drop(guard);
         assert_eq!((pairs, clusters as u64), (PAIRS * usize::try_from(epoch).unwrap(), epoch));
         last = epoch;
     }
     feed.join().unwrap();
-    view.wait_until_taken(Duration::MAX);
+    view.wait_until_applied(Duration::MAX);
     let sums = view.sums();
     assert_eq!((sums.epoch, sums.pairs, sums.clusters as u64), (EPOCHS, 10 * PAIRS, EPOCHS));
-    assert_eq!(view.sees(), Ok(()));
+    assert_eq!(view.check_pairs(), Ok(()));
 }

@@ -26,9 +26,9 @@
 
 use std::sync::Arc;
 
-use super::Told;
-use super::pairs::{Pairs, Wanted};
-use super::ring::{Piece, Place, Ring};
+use super::KnownPair;
+use super::pairs::{PairMap, PairQuery};
+use super::ring::{DeltaPiece, Ring, StreamPosition};
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::Delta;
 use dupflow_core::time::Epoch;
@@ -39,28 +39,28 @@ pub(crate) struct Walk {
     /// Maximum number of pairs of a step.
     chunk: usize,
     /// The position in the deltas after the last step; `None` before the first one.
-    at: Option<Place>,
+    at: Option<StreamPosition>,
     cursor: Option<(DocId, DocId)>,
 }
 
 /// The result of a step: what the reader must be sent, in this order.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum WalkStep {
     /// The walk has restarted; the reader was too slow.
-    Anew,
+    Restarted,
     /// Deltas, then pairs.
-    Told {
+    Chunk {
         /// Of these pieces, the deltas of pairs at or before `cursor`.
-        pieces: Vec<Arc<Piece>>,
+        pieces: Vec<Arc<DeltaPiece>>,
         cursor: Option<(DocId, DocId)>,
         /// Whether these are the first pairs: the reader discards what it held before.
         is_first: bool,
-        pairs: Vec<Told>,
+        pairs: Vec<KnownPair>,
         /// The last complete epoch.
         epoch: Epoch,
         /// Set by the last step: the position of the deltas that follow, and whether it is the end of an
         /// epoch.
-        end: Option<(Place, bool)>,
+        end: Option<(StreamPosition, bool)>,
     },
 }
 
@@ -70,25 +70,25 @@ impl Walk {
         Self { chunk, at: None, cursor: None }
     }
 
-    pub(super) fn step(&mut self, epoch: Epoch, is_within: bool, pairs: &Pairs, ring: &Ring) -> Step {
+    pub(super) fn step(&mut self, epoch: Epoch, is_within: bool, pairs: &PairMap, ring: &Ring) -> WalkStep {
         let is_first = self.at.is_none();
         let Some(pieces) = ring.since(self.at.unwrap_or(ring.end()), usize::MAX) else {
             *self = Self::new(self.chunk);
-            return Step::Anew;
+            return WalkStep::Restarted;
         };
         let everything =
-            Wanted { document: None, min: 0.0, max: 1.0, after: self.cursor.clone(), limit: self.chunk };
+            PairQuery { document: None, min: 0.0, max: 1.0, after: self.cursor.clone(), limit: self.chunk };
         let (found, next) = pairs.page(&everything);
         let cursor = std::mem::replace(&mut self.cursor, next);
         self.at = Some(ring.end());
         let end = self.cursor.is_none().then(|| (ring.end(), !is_within));
-        Step::Told { pieces, cursor, is_first, pairs: found, epoch, end }
+        WalkStep::Chunk { pieces, cursor, is_first, pairs: found, epoch, end }
     }
 }
 
 /// The deltas of a piece that belong to pairs at or before the cursor.
 pub(crate) fn needed<'p>(
-    piece: &'p Piece,
+    piece: &'p DeltaPiece,
     cursor: Option<&(DocId, DocId)>,
 ) -> impl Iterator<Item = &'p Delta> {
     let is_needed = move |delta: &&Delta| {
