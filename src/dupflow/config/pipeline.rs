@@ -12,8 +12,8 @@ use super::{BUILT_IN, hamming, keys, read, sketch, text, weights};
 use dupflow_connectors::source::OnError;
 use dupflow_core::block::{Blocking, BlockingKind, BlockingParams, Several};
 use dupflow_core::cluster::{ClusterKind, Clusters, Keep};
+use dupflow_core::doc::retention::Retention;
 use dupflow_core::filter::{FilterKind, PairFilter, Schedule, Verify};
-use dupflow_core::retention::Retention;
 use dupflow_core::sketch::{Scheme, VERSION};
 use dupflow_core::text::{Idf, TextRules, Weights};
 

@@ -9,7 +9,7 @@ use super::described::Described;
 use super::{BUILT_IN, BlockingPlan, Deployment, FilterPlan, Plan, PlanError, deployment, keys};
 use dupflow_core::block::HotRule;
 use dupflow_core::block::design::Curve;
-use dupflow_core::retention::{Retention, RetentionClock};
+use dupflow_core::doc::retention::{Retention, RetentionClock};
 use dupflow_core::sketch::SketchKind;
 use dupflow_core::sketch::agreement::Agreement;
 use dupflow_core::sketch::estimate::standard_error;

@@ -2,9 +2,9 @@
 
 use super::encoder::{MetricKind, SampleWriter};
 use super::{MetricRow, MetricScrape};
-use dupflow_core::backlog::Waiting;
-use dupflow_core::metrics::Counter;
-use dupflow_core::status::Phase;
+use dupflow_core::run::backlog::Waiting;
+use dupflow_core::run::metrics::Counter;
+use dupflow_core::run::status::Phase;
 
 /// Writes the samples of a family.
 pub(super) type Write = Box<dyn Fn(&MetricScrape, &mut SampleWriter<'_>) + Send + Sync>;

@@ -24,8 +24,8 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
 use crate::guard::refusals::CountsByReason;
-use dupflow_core::metrics::Counts;
-use dupflow_core::status::Status;
+use dupflow_core::run::metrics::Counts;
+use dupflow_core::run::status::Status;
 use encoder::SampleWriter;
 use families::{Family, all};
 

@@ -18,8 +18,8 @@ use crate::View;
 use crate::subject::TextUnavailable;
 use crate::view::PairData;
 use dupflow_core::doc::{DocId, Position};
+use dupflow_core::run::visit::{Answer, Found, Question, Similar};
 use dupflow_core::time::Epoch;
-use dupflow_core::visit::{Answer, Found, Question, Similar};
 
 /// Maximum number of pairs that an answer lists; the most similar ones.
 const PAIRS: usize = 1000;

@@ -20,8 +20,8 @@ use crate::stream::BodyStream;
 use crate::subject::Pipeline;
 use crate::view::ViewUnavailable;
 use dupflow_core::cluster::history::History;
+use dupflow_core::run::visit::{Answer, Question, Refusal, Similar};
 use dupflow_core::time::Epoch;
-use dupflow_core::visit::{Answer, Question, Refusal, Similar};
 
 /// Default and maximum number of documents in an answer.
 const TOP: usize = 20;

@@ -12,10 +12,10 @@ use super::{ErrorAnswer, RouteState};
 use crate::metrics::process;
 use crate::metrics::samples::{EVERY_SECONDS, RunSample};
 use crate::view::ViewUnavailable;
-use dupflow_core::backlog::Waiting;
 use dupflow_core::doc::DocId;
-use dupflow_core::metrics::Counter;
-use dupflow_core::status::Phase;
+use dupflow_core::run::backlog::Waiting;
+use dupflow_core::run::metrics::Counter;
+use dupflow_core::run::status::Phase;
 use dupflow_core::time::unix_seconds;
 
 /// Maximum number of hot blocks in an answer; the largest ones.

@@ -33,9 +33,9 @@ use super::{PipelineArgs, ReportFormat};
 use crate::config::Plan;
 use crate::pipeline::{self, Continuity, Demands, Job, Summary};
 use dupflow_connectors::source::{BadRecords, EpochRule, Files, Input, Staying};
+use dupflow_core::run::visit::{self, Answer, Refusal};
 use dupflow_core::text;
 use dupflow_core::time::SystemClock;
-use dupflow_core::visit::{self, Answer, Refusal};
 
 /// Questions that are under way at a time: enough for the workers never to wait.
 const AT_ONCE: usize = 256;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::histogram::{Buckets, Histogram};
-use crate::backlog::{Backlog, Waiting};
+use crate::run::backlog::{Backlog, Waiting};
 use crate::time::Epoch;
 
 /// Maximum number of epochs that are closed and not durable, inclusive, in a run that is ready. It is half of
