@@ -1,7 +1,7 @@
 //! The laboratory: studies that measure the program's promises, with tables and plots. No run of the program
 //! uses it.
 //!
-//! A [`Study`] measures one thing and returns [`Findings`]: [`Table`]s and [`Plot`]s. [`table`], [`plot`] and
+//! A [`Study`] measures one thing and returns [`Findings`]: [`ResultTable`]s and [`Plot`]s. [`table`], [`plot`] and
 //! [`folder`] write them as text, Markdown, CSV, SVG and one HTML page.
 //! | study | measures |
 //! |---|---|
@@ -15,7 +15,7 @@
 //!
 //! A new study is a file here and an arm in `cli/evaluate.rs`.
 //!
-//! Invariants: all random numbers depend on [`Bench::seed`] only, and no count depends on the number of
+//! Invariants: all random numbers depend on [`StudyContext::seed`] only, and no count depends on the number of
 //! threads; only times differ between runs. Ratios of times compare forms that are measured alternately in
 //! one process.
 
@@ -44,7 +44,7 @@ use dupflow_core::block::hamming::DesignError;
 use dupflow_core::filter::FilterError;
 use dupflow_core::time::Clock;
 pub use plot::Plot;
-pub use table::Table;
+pub use table::ResultTable;
 
 /// A measurement.
 pub trait Study {
@@ -52,12 +52,12 @@ pub trait Study {
     ///
     /// # Errors
     /// If an input cannot be read, or the measured program fails.
-    fn run(&self, bench: &Bench<'_>) -> Result<Findings, EvaluateError>;
+    fn run(&self, bench: &StudyContext<'_>) -> Result<Findings, EvaluateError>;
 }
 
 /// The environment of a study.
 #[derive(Clone, Copy)]
-pub struct Bench<'c> {
+pub struct StudyContext<'c> {
     /// The clock that measures times.
     pub clock: &'c dyn Clock,
     /// Threads for simulations, 1 or more. Times are measured on one thread, except those of whole pipelines.
@@ -67,10 +67,10 @@ pub struct Bench<'c> {
     /// Reads pipelines.
     pub planner: &'c dyn Planner,
     /// Progress callback; receives the name of the next measurement.
-    pub told: &'c (dyn Fn(&str) + Sync),
+    pub progress: &'c (dyn Fn(&str) + Sync),
 }
 
-impl Bench<'_> {
+impl StudyContext<'_> {
     /// The time of each form of some work, in seconds, summed over the parts of the work.
     ///
     /// In every round each form does all parts. For each part the minimum over the rounds counts: this hides
@@ -90,10 +90,10 @@ impl Bench<'_> {
     }
 }
 
-/// Rounds of [`Bench::times`].
+/// Rounds of [`StudyContext::times`].
 const ROUNDS: usize = 11;
 
-impl std::fmt::Debug for Bench<'_> {
+impl std::fmt::Debug for StudyContext<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Bench")
             .field("threads", &self.threads)
@@ -119,15 +119,15 @@ pub trait Planner: Sync {
     ///
     /// # Errors
     /// All problems of the pipeline, and of the table that it names.
-    fn plan(&self, pipeline: &str, overrides: &[String]) -> Result<StudiedPlan, PlanError>;
+    fn plan(&self, pipeline: &str, overrides: &[String]) -> Result<StudiedPlan, PlannerError>;
 }
 
 /// Why a pipeline cannot be planned.
 #[derive(Debug, Error)]
 #[error(transparent)]
-pub struct PlanError(Box<dyn std::error::Error + Send + Sync>);
+pub struct PlannerError(Box<dyn std::error::Error + Send + Sync>);
 
-impl PlanError {
+impl PlannerError {
     /// Wraps the error of the reader of pipelines.
     pub fn new(error: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self(Box::new(error))
@@ -149,7 +149,7 @@ pub struct Findings {
     /// What was measured and how, in sentences.
     pub about: String,
     /// Tables of numbers.
-    pub tables: Vec<Table>,
+    pub tables: Vec<ResultTable>,
     /// Plots of these numbers.
     pub plots: Vec<Plot>,
 }
@@ -165,10 +165,10 @@ pub enum EvaluateError {
     Filter(#[from] FilterError),
     /// A pipeline that cannot be planned.
     #[error(transparent)]
-    Plan(#[from] PlanError),
+    Plan(#[from] PlannerError),
     /// A corpus that cannot be read.
     #[error(transparent)]
-    Source(#[from] SourceError),
+    PaperSource(#[from] SourceError),
     /// A file that cannot be read or written.
     #[error("the file {path:?}")]
     File {

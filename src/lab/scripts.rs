@@ -12,10 +12,10 @@ use std::io::BufWriter;
 use std::path::PathBuf;
 
 use super::pipelines::{Pipelines, Temporary, TruthFrom};
-use super::table::{Table, row};
-use super::{Bench, EvaluateError, Findings, Study};
+use super::table::{ResultTable, row};
+use super::{EvaluateError, Findings, Study, StudyContext};
 use crate::generate::Script;
-use crate::generate::labelled::{Document, Labelled};
+use crate::generate::labelled::{Labelled, LabelledDocument};
 use dupflow_connectors::feed::{self, Record};
 use dupflow_core::doc::{DocEvent, DocId};
 use dupflow_core::oracle;
@@ -40,17 +40,17 @@ pub struct Scripts {
     pub program: PathBuf,
 }
 
-type Pairs = BTreeSet<Pair<DocId>>;
+type PairSet = BTreeSet<Pair<DocId>>;
 
 /// The common pairs as a fraction of the pairs found, and of the pairs of the twin.
-fn shares(found: &Pairs, twin: &Pairs) -> [Option<f64>; 2] {
+fn shares(found: &PairSet, twin: &PairSet) -> [Option<f64>; 2] {
     let both = found.intersection(twin).count() as f64;
     [found, twin].map(|all| (!all.is_empty()).then(|| both / all.len() as f64))
 }
 
 impl Study for Scripts {
-    fn run(&self, bench: &Bench<'_>) -> Result<Findings, EvaluateError> {
-        let mut table = Table::new(
+    fn run(&self, bench: &StudyContext<'_>) -> Result<Findings, EvaluateError> {
+        let mut table = ResultTable::new(
             "scripts",
             "Pairs of J ≥ 0.8 by script and rule",
             "Exact: all documents compared, by shingles of three words under the rule. Precision and recall \
@@ -71,11 +71,11 @@ impl Study for Scripts {
                 "recall",
             ],
         );
-        let mut twin: Option<Pairs> = None;
+        let mut twin: Option<PairSet> = None;
         let mut documents = 0;
         for script in [Script::Latin, Script::Chinese, Script::Japanese, Script::Thai] {
-            (bench.told)(script.name());
-            let texts: Vec<Document> = self.corpus(bench.seed, script).corpus().collect();
+            (bench.progress)(script.name());
+            let texts: Vec<LabelledDocument> = self.corpus(bench.seed, script).corpus().collect();
             documents = texts.len();
             let feed = Temporary::new(&format!("{}.jsonl", script.name()));
             write(&feed, texts.iter())?;
@@ -90,8 +90,8 @@ impl Study for Scripts {
                 let mut graded = oracle::pairs(features, FLOOR);
                 graded.sort_by(|(_, a), (_, b)| b.total_cmp(a));
                 let from_t = graded.partition_point(|(_, similarity)| *similarity >= T);
-                let exact: Pairs = graded[..from_t].iter().map(|(pair, _)| pair.clone()).collect();
-                let found: Pairs = self.found(bench, &feed, *rule)?.into_iter().collect();
+                let exact: PairSet = graded[..from_t].iter().map(|(pair, _)| pair.clone()).collect();
+                let found: PairSet = self.found(bench, &feed, *rule)?.into_iter().collect();
                 let twin = twin.get_or_insert_with(|| exact.clone());
                 let as_many = graded.get(twin.len().wrapping_sub(1)).map(|(_, similarity)| *similarity);
                 let ([p, r], [of_found, found_of]) = (shares(&exact, twin), shares(&found, twin));
@@ -144,7 +144,7 @@ impl Scripts {
 
     fn found(
         &self,
-        bench: &Bench<'_>,
+        bench: &StudyContext<'_>,
         feed: &Temporary,
         rule: Spaceless,
     ) -> Result<Vec<Pair<DocId>>, EvaluateError> {
@@ -162,10 +162,13 @@ impl Scripts {
 }
 
 /// Writes a feed.
-fn write<'d>(file: &Temporary, documents: impl Iterator<Item = &'d Document>) -> Result<(), EvaluateError> {
+fn write<'d>(
+    file: &Temporary,
+    documents: impl Iterator<Item = &'d LabelledDocument>,
+) -> Result<(), EvaluateError> {
     let failed = |source| EvaluateError::File { path: file.0.clone(), source };
     let mut out = BufWriter::new(File::create(&file.0).map_err(failed)?);
-    for Document { id, text, .. } in documents {
+    for LabelledDocument { id, text, .. } in documents {
         let event = DocEvent { id: id.clone(), ts: None, written: None, text: Some(text.into()) };
         feed::write(&mut out, &Record { event, ts: None }).map_err(failed)?;
     }

@@ -4,8 +4,8 @@
 use std::hint::black_box;
 
 use super::plot::{Axis, Plot, Series};
-use super::table::{Table, row};
-use super::{Bench, EvaluateError, Findings, Study};
+use super::table::{ResultTable, row};
+use super::{EvaluateError, Findings, Study, StudyContext};
 use dupflow_core::hash::mix;
 use dupflow_core::sketch::{SketchKind, SketchParams};
 use dupflow_core::text::Features;
@@ -25,11 +25,11 @@ const FEATURES: usize = 20_000;
 
 /// The study of sketching times.
 #[derive(Clone, Copy, Debug)]
-pub struct Speed;
+pub struct SketchSpeed;
 
-impl Study for Speed {
-    fn run(&self, bench: &Bench<'_>) -> Result<Findings, EvaluateError> {
-        let mut table = Table::new(
+impl Study for SketchSpeed {
+    fn run(&self, bench: &StudyContext<'_>) -> Result<Findings, EvaluateError> {
+        let mut table = ResultTable::new(
             "speed",
             "Sketching time",
             "Per feature, one thread, 4 bits of each component kept; of each text the least time of rounds \
@@ -80,7 +80,13 @@ fn params(kind: SketchKind, size: usize, seed: u64) -> SketchParams {
 }
 
 /// Nanoseconds per feature of each sketch.
-fn time(bench: &Bench<'_>, kinds: &[SketchKind], features: usize, size: usize, texts: usize) -> Vec<f64> {
+fn time(
+    bench: &StudyContext<'_>,
+    kinds: &[SketchKind],
+    features: usize,
+    size: usize,
+    texts: usize,
+) -> Vec<f64> {
     let draw = |text| {
         let mut ids: Vec<u64> = (0..features as u64).map(|x| mix(mix(bench.seed ^ text) ^ x)).collect();
         ids.sort_unstable();

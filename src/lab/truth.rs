@@ -38,12 +38,12 @@ pub struct OwnMeasure {
     /// How texts become features.
     pub rules: TextRules,
     /// How features become a similarity.
-    pub by: By,
+    pub by: SimilarityKind,
 }
 
 /// The similarity of two texts, from their features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum SimilarityKind {
     /// Jaccard similarity of sets.
     Sets,
     /// q J or its variant, with a number of sections.
@@ -54,14 +54,14 @@ pub enum By {
 
 impl OwnMeasure {
     /// The measure of a pipeline.
-    pub fn of(scheme: &Scheme) -> Self {
+    pub fn for_scheme(scheme: &Scheme) -> Self {
         let by = match (scheme.sketch.kind, scheme.measure()) {
             // Pipelines that compare features do not use sections.
             (SketchKind::Sectional { sections, mode, .. }, _) if !scheme.exact => {
-                By::Sections(sections, mode)
+                SimilarityKind::Sections(sections, mode)
             }
-            (_, Measure::Jaccard) => By::Sets,
-            (_, measure) => By::Weights(measure),
+            (_, Measure::Jaccard) => SimilarityKind::Sets,
+            (_, measure) => SimilarityKind::Weights(measure),
         };
         Self { rules: scheme.text.clone(), by }
     }
@@ -70,12 +70,12 @@ impl OwnMeasure {
 impl fmt::Display for OwnMeasure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.by {
-            By::Sets => f.write_str("J"),
-            By::Sections(sections, SectionMode::Attach) => write!(f, "q J, {sections} sections"),
-            By::Sections(sections, SectionMode::Pair) => {
+            SimilarityKind::Sets => f.write_str("J"),
+            SimilarityKind::Sections(sections, SectionMode::Attach) => write!(f, "q J, {sections} sections"),
+            SimilarityKind::Sections(sections, SectionMode::Pair) => {
                 write!(f, "q J / (1 + J - q J), {sections} sections")
             }
-            By::Weights(measure) => f.write_str(measure.name()),
+            SimilarityKind::Weights(measure) => f.write_str(measure.name()),
         }
     }
 }
@@ -151,12 +151,12 @@ impl Truth {
         let mut featurizer = Featurizer::new(rules.clone());
         let features = |(id, text): (&DocId, &String)| (id.clone(), featurizer.features(text).to_vec());
         let pairs = match *by {
-            By::Sets => oracle::pairs(texts.iter().map(features), floor),
-            By::Sections(sections, mode) => {
+            SimilarityKind::Sets => oracle::pairs(texts.iter().map(features), floor),
+            SimilarityKind::Sections(sections, mode) => {
                 let documents = texts.iter().map(features).collect();
                 oracle::sectional_pairs(&documents, sections, mode, floor)
             }
-            By::Weights(by) => {
+            SimilarityKind::Weights(by) => {
                 let weights = match &rules.weights {
                     Weights::TfIdf(Idf::Live(_), form) => {
                         let counted = texts.values().map(|text| featurizer.terms(text).to_owned().ids);
@@ -222,7 +222,7 @@ mod tests {
         file
     }
 
-    fn told(truth: &Truth) -> Vec<(&str, &str, f64)> {
+    fn pairs_of(truth: &Truth) -> Vec<(&str, &str, f64)> {
         truth.pairs.iter().map(|(pair, s)| (pair.lo().as_str(), pair.hi().as_str(), *s)).collect()
     }
 
@@ -230,17 +230,17 @@ mod tests {
     fn pairs_and_deltas() {
         let pairs = file("a\tb\t0.5\nd\tc\t1.0\n");
         let pairs = Truth::pairs(pairs.path()).unwrap();
-        assert_eq!(told(&pairs), [("a", "b", 0.5), ("c", "d", 1.0)]);
+        assert_eq!(pairs_of(&pairs), [("a", "b", 0.5), ("c", "d", 1.0)]);
         assert_eq!(pairs.at(0.5).count() + pairs.at(0.6).count(), 3);
         let deltas =
             file("0\t+\ta\tb\t0.5\n3\t+\ta\tc\t0.7\n3\t-\ta\tb\t0.5\n4\t-\ta\tc\t0.7\n4\t+\ta\tc\t0.9\n");
-        assert_eq!(told(&Truth::pairs(deltas.path()).unwrap()), [("a", "c", 0.9)]);
+        assert_eq!(pairs_of(&Truth::pairs(deltas.path()).unwrap()), [("a", "c", 0.9)]);
     }
 
     #[test]
     fn labels_make_pairs_within_a_group() {
         let truth = Truth::labels(file("a\t1\nb\t2\nc\t1\nd\t1\n").path()).unwrap();
-        assert_eq!(told(&truth), [("a", "c", 1.0), ("a", "d", 1.0), ("c", "d", 1.0)]);
+        assert_eq!(pairs_of(&truth), [("a", "c", 1.0), ("a", "d", 1.0), ("c", "d", 1.0)]);
         assert!(!truth.graded);
     }
 

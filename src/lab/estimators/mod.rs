@@ -22,11 +22,11 @@ mod subjects;
 mod texts;
 mod theory;
 
-use subjects::{SUBJECTS, Subject};
-use texts::Texts;
+use subjects::{MeasuredSketch, SUBJECTS};
+use texts::TextPair;
 use theory::{SIGMAS, Theory};
 
-use super::{Bench, EvaluateError, Findings, Study, threads};
+use super::{EvaluateError, Findings, Study, StudyContext, threads};
 use dupflow_core::hash::mix;
 
 /// The study of estimates.
@@ -38,8 +38,8 @@ pub struct Estimators {
 
 /// A sketch of one size on texts of one kind.
 #[derive(Clone, Copy, Debug)]
-struct Case {
-    subject: &'static Subject,
+struct EstimatorCase {
+    subject: &'static MeasuredSketch,
     size: usize,
     union: usize,
     jaccard: f64,
@@ -47,8 +47,8 @@ struct Case {
 
 /// The statistics of the estimates of one case.
 #[derive(Clone, Debug)]
-struct Measured {
-    case: Case,
+struct CaseResult {
+    case: EstimatorCase,
     /// The estimated quantity.
     similarity: f64,
     bias: f64,
@@ -58,7 +58,7 @@ struct Measured {
     theory: Option<Theory>,
 }
 
-impl Measured {
+impl CaseResult {
     /// Mean square error divided by that of theory, unless that is 0.
     fn ratio(&self) -> Option<f64> {
         self.theory.filter(|theory| theory.error > 0.0).map(|theory| self.error / theory.error)
@@ -93,14 +93,14 @@ pub(super) fn errors(
 ) -> (f64, Option<f64>) {
     let subject =
         SUBJECTS.iter().find(|subject| subject.name == name).expect("one of the sketches of this study");
-    let measured = Estimators { trials }.measure(seed, Case { subject, size, union, jaccard });
+    let measured = Estimators { trials }.measure(seed, EstimatorCase { subject, size, union, jaccard });
     (measured.error, measured.theory.map(|theory| theory.error))
 }
 
 impl Study for Estimators {
-    fn run(&self, bench: &Bench<'_>) -> Result<Findings, EvaluateError> {
+    fn run(&self, bench: &StudyContext<'_>) -> Result<Findings, EvaluateError> {
         // The slowest cases first, so that no thread starts one at the end.
-        let cases: Vec<Case> = SUBJECTS.iter().flat_map(cases).rev().collect();
+        let cases: Vec<EstimatorCase> = SUBJECTS.iter().flat_map(cases).rev().collect();
         let mut measured = threads::map(bench.threads, cases.len(), |n| self.measure(bench.seed, cases[n]));
         measured.reverse();
         Ok(Findings {
@@ -123,19 +123,19 @@ impl Study for Estimators {
 }
 
 /// All cases of one sketch.
-fn cases(subject: &'static Subject) -> impl DoubleEndedIterator<Item = Case> {
+fn cases(subject: &'static MeasuredSketch) -> impl DoubleEndedIterator<Item = EstimatorCase> {
     subject.sizes.iter().flat_map(move |&size| {
         subject.unions.iter().flat_map(move |&union| {
-            subject.similarities.iter().map(move |&jaccard| Case { subject, size, union, jaccard })
+            subject.similarities.iter().map(move |&jaccard| EstimatorCase { subject, size, union, jaccard })
         })
     })
 }
 
 impl Estimators {
-    fn measure(&self, seed: u64, case: Case) -> Measured {
-        let Case { subject, size, union, jaccard } = case;
+    fn measure(&self, seed: u64, case: EstimatorCase) -> CaseResult {
+        let EstimatorCase { subject, size, union, jaccard } = case;
         let params = |trial| subject.params(size, mix(seed ^ mix(trial)));
-        let texts = Texts::new(subject.form, params(0).kind, union, jaccard);
+        let texts = TextPair::new(subject.form, params(0).kind, union, jaccard);
         let estimator = params(0).estimator();
         let trials = (self.trials / subject.slowness).max(2);
         let (mut errors, mut squares) = (0.0, 0.0);
@@ -150,13 +150,13 @@ impl Estimators {
             errors += error;
             squares += error * error;
         }
-        Measured {
+        CaseResult {
             case,
             similarity: texts.similarity,
             bias: errors / trials as f64,
             error: squares / trials as f64,
             trials,
-            theory: Theory::of(&params(0), texts.similarity, texts.union),
+            theory: Theory::for_sketch(&params(0), texts.similarity, texts.union),
         }
     }
 }

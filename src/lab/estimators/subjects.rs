@@ -1,6 +1,6 @@
 //! The measured sketches: one line for each.
 
-use super::texts::Form;
+use super::texts::FeatureForm;
 use dupflow_core::sketch::{SectionBase, SectionMode, SketchKind, SketchParams};
 
 /// K.
@@ -12,7 +12,7 @@ pub(super) const SIMILARITIES: [f64; 4] = [0.2, 0.5, 0.8, 0.95];
 
 /// The plot that shows a sketch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Group {
+pub(super) enum PlotGroup {
     /// Full-width sketches of sets.
     Wide,
     /// Sketches of few bits.
@@ -21,7 +21,7 @@ pub(super) enum Group {
     Other,
 }
 
-impl Group {
+impl PlotGroup {
     /// All groups, with file name and title of their plots.
     pub(super) const ALL: [(Self, &'static str, &'static str); 3] = [
         (Self::Wide, "estimators_wide", "full width"),
@@ -32,7 +32,7 @@ impl Group {
 
 /// A sketch with the sizes and similarities at which it is measured.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Subject {
+pub(super) struct MeasuredSketch {
     /// The name in tables.
     pub(super) name: &'static str,
     kind: SketchKind,
@@ -46,18 +46,20 @@ pub(super) struct Subject {
     /// J.
     pub(super) similarities: &'static [f64],
     /// The features of its texts.
-    pub(super) form: Form,
+    pub(super) form: FeatureForm,
     /// Divisor of the number of trials.
     pub(super) slowness: usize,
     /// Its plot.
-    pub(super) group: Group,
+    pub(super) group: PlotGroup,
 }
 
 /// Sketches whose time grows with K times the number of features.
-const SLOW: Subject = Subject { unions: &[60, 300], ..Subject::new("", SketchKind::MinHash, 64) };
+const SLOW: MeasuredSketch =
+    MeasuredSketch { unions: &[60, 300], ..MeasuredSketch::new("", SketchKind::MinHash, 64) };
 
 /// Sketches of weighted features.
-const WEIGHTED: Subject = Subject { form: Form::Weighted, group: Group::Other, ..SLOW };
+const WEIGHTED: MeasuredSketch =
+    MeasuredSketch { form: FeatureForm::Weighted, group: PlotGroup::Other, ..SLOW };
 
 /// Number of sections of the sectional sketches.
 const SECTIONS: usize = 4;
@@ -67,72 +69,84 @@ const fn sectional(mode: SectionMode, base: SectionBase) -> SketchKind {
 }
 
 /// All sketches; the slow ones last.
-pub(super) const SUBJECTS: [Subject; 24] = [
-    Subject::new("fss", SketchKind::Fss, 64),
-    Subject::new("fss, 2 bits", SketchKind::Fss, 2),
-    Subject::new("fss, 1 bit", SketchKind::Fss, 1),
-    Subject { half_wide: true, sizes: &[256, 1024], ..Subject::new("fss, 1.5 bits", SketchKind::Fss, 1) },
-    Subject::new("oph", SketchKind::Oph, 64),
-    Subject::new("oph-original", SketchKind::OphOriginal, 64),
-    Subject::new("bottom-k", SketchKind::BottomK, 64),
+pub(super) const SUBJECTS: [MeasuredSketch; 24] = [
+    MeasuredSketch::new("fss", SketchKind::Fss, 64),
+    MeasuredSketch::new("fss, 2 bits", SketchKind::Fss, 2),
+    MeasuredSketch::new("fss, 1 bit", SketchKind::Fss, 1),
+    MeasuredSketch {
+        half_wide: true,
+        sizes: &[256, 1024],
+        ..MeasuredSketch::new("fss, 1.5 bits", SketchKind::Fss, 1)
+    },
+    MeasuredSketch::new("oph", SketchKind::Oph, 64),
+    MeasuredSketch::new("oph-original", SketchKind::OphOriginal, 64),
+    MeasuredSketch::new("bottom-k", SketchKind::BottomK, 64),
     // Saturated at low similarity, and its theory is of first order in 1 / K.
-    Subject {
+    MeasuredSketch {
         sizes: &[256, 1024],
         similarities: &[0.8, 0.95],
-        group: Group::Bits,
-        ..Subject::new("odd, 2 bits", SketchKind::Odd, 2)
+        group: PlotGroup::Bits,
+        ..MeasuredSketch::new("odd, 2 bits", SketchKind::Odd, 2)
     },
-    Subject {
-        group: Group::Other,
-        ..Subject::new("sectional attach, aligned", sectional(SectionMode::Attach, SectionBase::Fss), 64)
+    MeasuredSketch {
+        group: PlotGroup::Other,
+        ..MeasuredSketch::new(
+            "sectional attach, aligned",
+            sectional(SectionMode::Attach, SectionBase::Fss),
+            64,
+        )
     },
-    Subject {
-        form: Form::Shuffled,
-        group: Group::Other,
-        ..Subject::new("sectional attach, shuffled", sectional(SectionMode::Attach, SectionBase::Fss), 64)
+    MeasuredSketch {
+        form: FeatureForm::Shuffled,
+        group: PlotGroup::Other,
+        ..MeasuredSketch::new(
+            "sectional attach, shuffled",
+            sectional(SectionMode::Attach, SectionBase::Fss),
+            64,
+        )
     },
-    Subject {
-        form: Form::Shuffled,
-        group: Group::Other,
-        ..Subject::new("sectional pair, shuffled", sectional(SectionMode::Pair, SectionBase::Fss), 64)
+    MeasuredSketch {
+        form: FeatureForm::Shuffled,
+        group: PlotGroup::Other,
+        ..MeasuredSketch::new("sectional pair, shuffled", sectional(SectionMode::Pair, SectionBase::Fss), 64)
     },
     // The law of its bits holds for many features.
-    Subject {
+    MeasuredSketch {
         sizes: &[64, 128],
         unions: &[300, 2000],
-        form: Form::Weighted,
-        group: Group::Other,
-        ..Subject::new("simhash", SketchKind::SimHash, 1)
+        form: FeatureForm::Weighted,
+        group: PlotGroup::Other,
+        ..MeasuredSketch::new("simhash", SketchKind::SimHash, 1)
     },
-    Subject::new("superminhash", SketchKind::SuperMinHash, 64),
-    Subject { name: "min-max", kind: SketchKind::MinMax, ..SLOW },
-    Subject { name: "minhash", ..SLOW },
-    Subject {
+    MeasuredSketch::new("superminhash", SketchKind::SuperMinHash, 64),
+    MeasuredSketch { name: "min-max", kind: SketchKind::MinMax, ..SLOW },
+    MeasuredSketch { name: "minhash", ..SLOW },
+    MeasuredSketch {
         name: "sectional attach over minhash, shuffled",
         kind: sectional(SectionMode::Attach, SectionBase::MinHash),
-        form: Form::Shuffled,
-        group: Group::Other,
+        form: FeatureForm::Shuffled,
+        group: PlotGroup::Other,
         ..SLOW
     },
-    Subject { name: "minhash, 2 bits", bits: 2, group: Group::Bits, ..SLOW },
-    Subject { name: "minhash, 1 bit", bits: 1, group: Group::Bits, ..SLOW },
-    Subject {
+    MeasuredSketch { name: "minhash, 2 bits", bits: 2, group: PlotGroup::Bits, ..SLOW },
+    MeasuredSketch { name: "minhash, 1 bit", bits: 1, group: PlotGroup::Bits, ..SLOW },
+    MeasuredSketch {
         name: "minhash, 1.5 bits",
         bits: 1,
         half_wide: true,
         sizes: &[256, 1024],
-        group: Group::Bits,
+        group: PlotGroup::Bits,
         ..SLOW
     },
-    Subject {
+    MeasuredSketch {
         name: "connected, 2 of 1 bit",
         kind: SketchKind::Connected { run: 2 },
         bits: 1,
-        group: Group::Bits,
+        group: PlotGroup::Bits,
         ..SLOW
     },
-    Subject { name: "dart", kind: SketchKind::Dart, ..WEIGHTED },
-    Subject {
+    MeasuredSketch { name: "dart", kind: SketchKind::Dart, ..WEIGHTED },
+    MeasuredSketch {
         name: "icws",
         kind: SketchKind::Icws,
         sizes: &[64, 256],
@@ -140,7 +154,7 @@ pub(super) const SUBJECTS: [Subject; 24] = [
         slowness: 4,
         ..WEIGHTED
     },
-    Subject {
+    MeasuredSketch {
         name: "rejection",
         // A bound above all weights of its texts.
         kind: SketchKind::Rejection { bound: 16_000 },
@@ -149,7 +163,7 @@ pub(super) const SUBJECTS: [Subject; 24] = [
         slowness: 10,
         ..WEIGHTED
     },
-    Subject {
+    MeasuredSketch {
         name: "cws",
         kind: SketchKind::Cws,
         sizes: &[64, 256],
@@ -159,7 +173,7 @@ pub(super) const SUBJECTS: [Subject; 24] = [
     },
 ];
 
-impl Subject {
+impl MeasuredSketch {
     const fn new(name: &'static str, kind: SketchKind, bits: usize) -> Self {
         Self {
             name,
@@ -169,9 +183,9 @@ impl Subject {
             sizes: &SIZES,
             unions: &UNIONS,
             similarities: &SIMILARITIES,
-            form: Form::Set,
+            form: FeatureForm::Set,
             slowness: 1,
-            group: if bits == 64 { Group::Wide } else { Group::Bits },
+            group: if bits == 64 { PlotGroup::Wide } else { PlotGroup::Bits },
         }
     }
 

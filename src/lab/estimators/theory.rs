@@ -19,7 +19,7 @@ pub(super) struct Theory {
 
 impl Theory {
     /// The theory of sketches with these parameters, for `union` features; `None` if nothing is known.
-    pub(super) fn of(params: &SketchParams, similarity: f64, union: usize) -> Option<Self> {
+    pub(super) fn for_sketch(params: &SketchParams, similarity: f64, union: usize) -> Option<Self> {
         let shape = params.shape();
         let law = shape.map_or(Agreement::Bits(64), |shape| shape.agreement);
         let (bias, error) = match shape {

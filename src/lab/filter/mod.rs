@@ -15,12 +15,12 @@ pub(super) mod rules;
 mod tally;
 
 use rules::{ERROR, PAPER_LOOKS, Rule, SIZE};
-use tally::Tally;
+use tally::RuleTally;
 
 use super::distribution::Distribution;
 use super::plot::{Axis, Plot, Series};
-use super::table::{Column, Table, row};
-use super::{Bench, EvaluateError, Findings, Study};
+use super::table::{ResultTable, TableColumn, row};
+use super::{EvaluateError, Findings, Study, StudyContext};
 
 /// Thresholds on the similarity of wanted pairs, inclusive.
 const THRESHOLDS: [f64; 4] = [0.8, 0.7, 0.5, 0.3];
@@ -36,21 +36,21 @@ pub struct Filter {
 }
 
 /// The results of the rules on pairs of one distribution at one threshold.
-struct Cell {
+struct FilterCell {
     threshold: f64,
     distribution: Distribution,
-    rules: Vec<(Rule, Tally)>,
+    rules: Vec<(Rule, RuleTally)>,
 }
 
-impl Cell {
-    fn of(&self, name: &str) -> &Tally {
+impl FilterCell {
+    fn tally(&self, name: &str) -> &RuleTally {
         let found = self.rules.iter().find(|(rule, _)| rule.name == name);
         found.map(|(_, tally)| tally).expect("every cell has all rules")
     }
 }
 
 impl Study for Filter {
-    fn run(&self, bench: &Bench<'_>) -> Result<Findings, EvaluateError> {
+    fn run(&self, bench: &StudyContext<'_>) -> Result<Findings, EvaluateError> {
         let cells = self.simulate(bench)?;
         Ok(Findings {
             name: "filter".to_owned(),
@@ -78,11 +78,11 @@ impl Study for Filter {
 
 impl Filter {
     /// By threshold, then by distribution.
-    fn simulate(&self, bench: &Bench<'_>) -> Result<Vec<Cell>, EvaluateError> {
+    fn simulate(&self, bench: &StudyContext<'_>) -> Result<Vec<FilterCell>, EvaluateError> {
         let all = THRESHOLDS.map(Rule::all).into_iter().collect::<Result<Vec<_>, _>>()?;
         let mut cells = Vec::new();
         for distribution in Distribution::ALL {
-            let mut by_threshold: Vec<Vec<(Rule, Tally)>> = vec![Vec::new(); THRESHOLDS.len()];
+            let mut by_threshold: Vec<Vec<(Rule, RuleTally)>> = vec![Vec::new(); THRESHOLDS.len()];
             // Rules on components of one width see the same pairs.
             for width in 0..all[0].len() {
                 let rules: Vec<Rule> = all.iter().flat_map(|widths| widths[width].clone()).collect();
@@ -92,7 +92,7 @@ impl Filter {
                     by_threshold[i / each].push(found);
                 }
             }
-            let cell = |(threshold, rules)| Cell { threshold, distribution, rules };
+            let cell = |(threshold, rules)| FilterCell { threshold, distribution, rules };
             cells.extend(THRESHOLDS.into_iter().zip(by_threshold).map(cell));
         }
         cells.sort_by(|a, b| b.threshold.total_cmp(&a.threshold));
@@ -105,8 +105,8 @@ fn saved(mean: f64, of: usize) -> f64 {
     100.0 * (1.0 - mean / of as f64)
 }
 
-fn components(cells: &[Cell]) -> Table {
-    let mut table = Table::new(
+fn components(cells: &[FilterCell]) -> ResultTable {
+    let mut table = ResultTable::new(
         "filter_components",
         "Components read",
         &format!(
@@ -118,11 +118,11 @@ fn components(cells: &[Cell]) -> Table {
     );
     for cell in cells {
         let mean = |name: &str| {
-            let tally = cell.of(name);
+            let tally = cell.tally(name);
             tally.mean(tally.components)
         };
         let (paper, dense) = (mean("paper"), mean("dense"));
-        let certain = cell.of("dense");
+        let certain = cell.tally("dense");
         table.push(row![
             cell.threshold,
             cell.distribution.name(),
@@ -138,8 +138,8 @@ fn components(cells: &[Cell]) -> Table {
     table
 }
 
-fn bytes(cells: &[Cell]) -> Table {
-    let mut table = Table::new(
+fn bytes(cells: &[FilterCell]) -> ResultTable {
+    let mut table = ResultTable::new(
         "filter_bytes",
         "Bytes read",
         "Of each of the two sketches, mean over all pairs. The full comparison reads 8000, 500 with 4 bits \
@@ -147,7 +147,7 @@ fn bytes(cells: &[Cell]) -> Table {
         &["T", "pairs"],
     );
     let names = cells.iter().take(1).flat_map(|cell| &cell.rules).map(|(rule, _)| rule.name);
-    table.columns.extend(names.map(|name| Column { name: name.to_owned(), unit: "bytes" }));
+    table.columns.extend(names.map(|name| TableColumn { name: name.to_owned(), unit: "bytes" }));
     for cell in cells {
         let mut row = row![cell.threshold, cell.distribution.name()];
         row.extend(cell.rules.iter().map(|(_, tally)| (tally.mean(tally.bits) / 8.0).into()));
@@ -156,8 +156,8 @@ fn bytes(cells: &[Cell]) -> Table {
     table
 }
 
-fn errors(cells: &[Cell]) -> Table {
-    let mut table = Table::new(
+fn errors(cells: &[FilterCell]) -> ResultTable {
+    let mut table = ResultTable::new(
         "filter_errors",
         "Wrong decisions",
         "Against the full comparison of the same components. The bound is for every pair, whatever its \
@@ -191,15 +191,15 @@ fn errors(cells: &[Cell]) -> Table {
     table
 }
 
-fn rates(cells: &[Cell]) -> Table {
+fn rates(cells: &[FilterCell]) -> ResultTable {
     const AT: [usize; 8] = [16, 32, 64, 128, 200, 400, 600, 800];
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "filter_rates",
         "Pairs decided by the first components",
         "In percent of all pairs; one-bit components are counted as components.",
         &["T", "pairs", "rule"],
     );
-    table.columns.extend(AT.map(|k| Column { name: k.to_string(), unit: "%" }));
+    table.columns.extend(AT.map(|k| TableColumn { name: k.to_string(), unit: "%" }));
     for cell in cells {
         for (rule, tally) in &cell.rules {
             let mut row = row![cell.threshold, cell.distribution.name(), rule.name];
@@ -221,7 +221,7 @@ fn stairs(after: &[(f64, f64)]) -> Vec<(f64, f64)> {
 }
 
 /// The fraction of undecided pairs, by components read.
-fn undecided(cells: &[Cell], distribution: Distribution) -> Plot {
+fn undecided(cells: &[FilterCell], distribution: Distribution) -> Plot {
     let cell = cells
         .iter()
         .find(|cell| cell.distribution == distribution && cell.threshold.total_cmp(&PLOTTED).is_eq())

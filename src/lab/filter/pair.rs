@@ -10,7 +10,7 @@ const WORDS: usize = MOST / 64;
 
 /// Which components of a pair match.
 #[derive(Clone, Debug)]
-pub(crate) struct Matches {
+pub(crate) struct PairMatches {
     /// Bit j of word g is 1 if component 64 g + j differs.
     differing: [u64; WORDS],
     /// Matches before each word, and before the end.
@@ -19,7 +19,7 @@ pub(crate) struct Matches {
     low: u64,
 }
 
-impl Matches {
+impl PairMatches {
     /// Draws a pair whose components match with probability `p`, in `0.0..=1.0`, each independently of the
     /// others; the lowest bit of those that differ agrees with probability `agree`.
     pub(crate) fn draw(rng: &mut impl Rng, p: f64, agree: f64) -> Self {
@@ -29,7 +29,7 @@ impl Matches {
 
     /// The pair whose component j, from 0, matches if `matches(j)`.
     #[cfg(test)]
-    pub(crate) fn of(matches: impl Fn(usize) -> bool) -> Self {
+    pub(crate) fn from_fn(matches: impl Fn(usize) -> bool) -> Self {
         Self::from_words(|g| (0..64).fold(0, |word, j| word | u64::from(matches(64 * g + j)) << j))
     }
 
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn counts_are_of_the_first_components() {
         let matches = |j: usize| j.is_multiple_of(3) || j % 7 == 1;
-        let pair = Matches::of(matches);
+        let pair = PairMatches::from_fn(matches);
         for k in 0..=MOST {
             assert_eq!(pair.among(k) as usize, (0..k).filter(|j| matches(*j)).count(), "{k}");
         }
@@ -139,7 +139,7 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         for (least, size) in [(1, 10), (10, 10), (8, 10), (500, 1000), (820, 1024)] {
             for p in [0.0, 0.3, 0.8, 1.0] {
-                let pair = Matches::draw(&mut rng, p, 0.0);
+                let pair = PairMatches::draw(&mut rng, p, 0.0);
                 let open = |k: usize| {
                     let matches = pair.among(k) as usize;
                     matches < least && matches + (size - k) >= least

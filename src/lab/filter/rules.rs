@@ -1,6 +1,6 @@
 //! The stopping rules that are compared.
 
-use super::pair::Matches;
+use super::pair::PairMatches;
 use dupflow_core::filter::{FilterError, FilterKind, FilterParams, Schedule, Staged, Stop, Target};
 use dupflow_core::sketch::estimate::match_probability;
 use dupflow_core::sketch::kernel::Kernel;
@@ -45,7 +45,7 @@ impl Rule {
         let paper = Schedule::per_look(target, &PAPER_LOOKS, ERROR);
         let dense = Schedule::sequential(target, &dense_looks(), false, ERROR);
         Ok([
-            vec![Self::of("paper", paper), Self::of("dense", dense)],
+            vec![Self::new("paper", paper), Self::new("dense", dense)],
             vec![Self::shipped("4 bits", threshold, 4)?],
             vec![Self::shipped("1 bit", threshold, 1)?],
         ])
@@ -55,7 +55,7 @@ impl Rule {
     fn shipped(name: &'static str, threshold: f64, bits: usize) -> Result<Self, FilterError> {
         let params = FilterParams { kind: FilterKind::Staged, error: Some(ERROR), ..FilterParams::default() };
         let filter = Staged::new(Target::new(threshold, SIZE, bits)?, &params)?;
-        Ok(Self::of(name, filter.schedule().clone()))
+        Ok(Self::new(name, filter.schedule().clone()))
     }
 
     /// Stored bits of a component.
@@ -79,7 +79,7 @@ impl Rule {
         }
     }
 
-    fn of(name: &'static str, schedule: Schedule) -> Self {
+    fn new(name: &'static str, schedule: Schedule) -> Self {
         let first_word = schedule.first_word().map(|_| 64);
         let looks =
             first_word.into_iter().chain(schedule.looks().iter().map(|look| look.components)).collect();
@@ -87,7 +87,7 @@ impl Rule {
     }
 
     /// The look at which the comparison of a pair ends.
-    pub(crate) fn compare(&self, pair: &Matches) -> Stop {
+    pub(crate) fn compare(&self, pair: &PairMatches) -> Stop {
         let (a, b) = pair.one_bit_sketches();
         let (first, other) = pair.first_words();
         if self.schedule.passes(first, other) {
@@ -126,15 +126,15 @@ mod tests {
     fn a_comparison_ends_at_the_first_look_that_decides() {
         let [paper, _, four, one] = all();
         // Of each hundred components the first `percent` match.
-        let stop = |percent| paper.compare(&Matches::of(|j| j % 100 < percent));
+        let stop = |percent| paper.compare(&PairMatches::from_fn(|j| j % 100 < percent));
         let end = |look, components, matches, rejected| Stop { look, components, matches, rejected };
         assert_eq!(stop(61), end(1, 100, 61, true));
         assert_eq!(stop(96), end(1, 100, 96, false));
         assert_eq!(stop(80), end(6, 1000, 800, false));
         assert_eq!(stop(79), end(6, 1000, 790, true));
-        let few = one.compare(&Matches::of(|j| j < 40));
+        let few = one.compare(&PairMatches::from_fn(|j| j < 40));
         assert_eq!((few, one.bits_read(few), four.bits_read(few)), (end(1, 64, 40, true), 64, 64));
-        let half = four.compare(&Matches::of(|j| j < 64));
+        let half = four.compare(&PairMatches::from_fn(|j| j < 64));
         let second = four.looks[1];
         assert_eq!((half, four.bits_read(half)), (end(2, second, 64, true), 64 + 4 * u64::from(second)));
         assert_eq!(paper.bits_read(stop(61)), 6400);

@@ -1,6 +1,6 @@
 //! A corpus with labels: texts that derive from one another in known ways, and unrelated texts.
 //!
-//! Input: [`Labelled`]. Output: [`Document`]s, the same for the same parameters. Documents of one label
+//! Input: [`Labelled`]. Output: [`LabelledDocument`]s, the same for the same parameters. Documents of one label
 //! derive from one original:
 //!
 //! | [`Level`] | change of the original |
@@ -30,8 +30,8 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::log_uniform;
-use super::vocabulary::{Script, Vocabulary, Zipf};
-use super::words::Words;
+use super::vocabulary::{Script, ScriptVocabulary, Zipf};
+use super::words::WordSequence;
 use dupflow_core::doc::DocId;
 
 /// Words of a paragraph.
@@ -137,7 +137,7 @@ impl fmt::Display for Level {
 
 /// A document with its label.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Document {
+pub struct LabelledDocument {
     /// Composed of its label, a number within it, and its level.
     pub id: DocId,
     /// Documents of one label are duplicates.
@@ -187,8 +187,8 @@ impl Labelled {
 
     /// The corpus, group by group, then the unrelated documents; each text is made when the iterator reaches
     /// it. May panic on parameters that have [problems](Self::problems).
-    pub fn corpus(&self) -> impl Iterator<Item = Document> {
-        let mut writer = Writer::new(self);
+    pub fn corpus(&self) -> impl Iterator<Item = LabelledDocument> {
+        let mut writer = TextWriter::new(self);
         let sizes = self.sizes(&mut writer.rng);
         let groups = sizes.into_iter().enumerate().flat_map(|(group, size)| {
             (0..size).map(move |n| match n.checked_sub(1) {
@@ -220,35 +220,35 @@ impl Labelled {
 
 /// The words and phrases of a topic.
 #[derive(Debug)]
-struct Topic {
+struct TextTopic {
     words: Vec<u32>,
     phrases: Vec<Vec<u32>>,
 }
 
 #[derive(Debug)]
-struct Writer {
+struct TextWriter {
     rng: ChaCha8Rng,
-    scripts: Vec<(Script, Vocabulary)>,
+    scripts: Vec<(Script, ScriptVocabulary)>,
     law: Zipf,
     of_topic: Zipf,
-    topics: Vec<Topic>,
+    topics: Vec<TextTopic>,
     lengths: (usize, usize),
     /// The topic and the paragraphs of the present original.
-    original: (usize, Vec<Words>),
+    original: (usize, Vec<WordSequence>),
 }
 
-impl Writer {
+impl TextWriter {
     fn new(of: &Labelled) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(of.seed);
         // Each script's letters have a generator of their own: no text depends on the other scripts.
         let letters = |script: &Script| {
             let mut apart = ChaCha8Rng::seed_from_u64(of.seed);
             apart.set_stream(1 + *script as u64);
-            (*script, Vocabulary::distinct(*script, of.vocabulary, of.zipf, &mut apart))
+            (*script, ScriptVocabulary::distinct(*script, of.vocabulary, of.zipf, &mut apart))
         };
         let scripts = of.scripts.iter().map(letters).collect();
         let law = Zipf::new(of.vocabulary, of.zipf);
-        let topic = |_| Topic {
+        let topic = |_| TextTopic {
             words: (0..TOPIC).map(|_| rng.random_range(0..law.size())).collect(),
             phrases: (0..PHRASES).map(|n| (0..5 + n % 4).map(|_| law.sample(&mut rng)).collect()).collect(),
         };
@@ -258,7 +258,7 @@ impl Writer {
         Self { rng, scripts, law, of_topic, topics, lengths, original: (0, Vec::new()) }
     }
 
-    fn document(&mut self, group: usize, n: usize, level: Level) -> Document {
+    fn document(&mut self, group: usize, n: usize, level: Level) -> LabelledDocument {
         let paragraphs = self.paragraphs(level);
         let label = format!("{}{group}", if level == Level::Unrelated { "u" } else { "g" });
         let (_, vocabulary) = &self.scripts[group % self.scripts.len()];
@@ -268,11 +268,11 @@ impl Writer {
             text.push_str("\n\n");
         }
         let id = DocId::new(&format!("{label}/{n}-{level}")).expect("short, and not empty");
-        Document { id, label, level, text }
+        LabelledDocument { id, label, level, text }
     }
 
-    fn paragraphs(&mut self, level: Level) -> Vec<Words> {
-        let edited = |writer: &mut Self, rate| -> Vec<Words> {
+    fn paragraphs(&mut self, level: Level) -> Vec<WordSequence> {
+        let edited = |writer: &mut Self, rate| -> Vec<WordSequence> {
             let Self { original: (_, original), law, rng, .. } = writer;
             original.iter().map(|words| words.altered(rate, law, rng)).collect()
         };
@@ -281,7 +281,7 @@ impl Writer {
                 let topic = self.rng.random_range(0..self.topics.len());
                 let length = log_uniform(self.lengths.0, self.lengths.1, &mut self.rng).max(1);
                 let starts = (0..length).step_by(PARAGRAPH);
-                let text: Vec<Words> =
+                let text: Vec<WordSequence> =
                     starts.map(|start| self.paragraph(topic, PARAGRAPH.min(length - start))).collect();
                 if level == Level::Original {
                     self.original = (topic, text.clone());
@@ -320,7 +320,7 @@ impl Writer {
     }
 
     /// New words about a topic.
-    fn paragraph(&mut self, topic: usize, length: usize) -> Words {
+    fn paragraph(&mut self, topic: usize, length: usize) -> WordSequence {
         let Self { rng, law, of_topic, topics, .. } = self;
         let topic = &topics[topic];
         let mut words: Vec<u32> = Vec::with_capacity(length + 8);
@@ -353,7 +353,7 @@ mod tests {
         common as f64 / (a.len() + b.len() - common) as f64
     }
 
-    fn corpus(of: &Labelled) -> Vec<Document> {
+    fn corpus(of: &Labelled) -> Vec<LabelledDocument> {
         of.corpus().collect()
     }
 

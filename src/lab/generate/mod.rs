@@ -31,8 +31,8 @@ use rand_chacha::ChaCha8Rng;
 
 pub use self::rounds::Rounds;
 pub use self::vocabulary::Script;
-use self::vocabulary::Vocabulary;
-use self::words::Words;
+use self::vocabulary::ScriptVocabulary;
+use self::words::WordSequence;
 use dupflow_connectors::feed::Record;
 use dupflow_core::doc::{DocEvent, DocId};
 
@@ -146,9 +146,9 @@ impl Default for Params {
 pub struct Generator {
     params: Params,
     rng: ChaCha8Rng,
-    vocabularies: Vec<Vocabulary>,
+    vocabularies: Vec<ScriptVocabulary>,
     sites: Vec<Site>,
-    window: Vec<Page>,
+    window: Vec<WindowPage>,
     /// Number of documents generated so far.
     made: u64,
     /// Unix seconds.
@@ -158,23 +158,23 @@ pub struct Generator {
 #[derive(Debug)]
 struct Site {
     script: usize,
-    header: Words,
-    footer: Words,
+    header: WordSequence,
+    footer: WordSequence,
 }
 
 /// A document that is in the window and alive.
 #[derive(Clone, Debug)]
-struct Page {
+struct WindowPage {
     id: DocId,
     site: usize,
-    body: Body,
+    body: PageBody,
 }
 
 #[derive(Clone, Debug)]
-enum Body {
+enum PageBody {
     /// A page of the site, with its header and footer.
-    Whole(Words),
-    Short(Words),
+    Whole(WordSequence),
+    Short(WordSequence),
     Empty,
 }
 
@@ -186,14 +186,14 @@ impl Generator {
         let vocabularies: Vec<_> = params
             .scripts
             .iter()
-            .map(|&script| Vocabulary::new(script, params.vocabulary, params.zipf, &mut rng))
+            .map(|&script| ScriptVocabulary::new(script, params.vocabulary, params.zipf, &mut rng))
             .collect();
         let sites = (0..params.sites)
             .map(|site| {
                 let script = site % vocabularies.len();
                 let mut boilerplate = |least| {
                     let length = rng.random_range(least..least + 8);
-                    Words::sample(vocabularies[script].law(), length, &mut rng)
+                    WordSequence::sample(vocabularies[script].law(), length, &mut rng)
                 };
                 Site { script, header: boilerplate(4), footer: boilerplate(8) }
             })
@@ -202,13 +202,13 @@ impl Generator {
     }
 
     /// A new document.
-    fn new_page(&mut self) -> Page {
+    fn new_page(&mut self) -> WindowPage {
         let Params { copies, near, empty, short, .. } = self.params;
         let draw: f64 = self.rng.random();
         let related = draw < copies + near && !self.window.is_empty();
         let (site, body) = if related {
             let like = self.rng.random_range(0..self.window.len());
-            let Page { site, body, .. } = &self.window[like];
+            let WindowPage { site, body, .. } = &self.window[like];
             let (site, body) = (*site, body.clone());
             (site, if draw < copies { body } else { self.edited(site, &body) })
         } else {
@@ -216,35 +216,35 @@ impl Generator {
             let vocabulary = &self.vocabularies[self.sites[site].script];
             let kind: f64 = self.rng.random();
             let body = if kind < empty {
-                Body::Empty
+                PageBody::Empty
             } else if kind < empty + short {
                 let length = self.rng.random_range(1..5);
-                Body::Short(Words::sample_evenly(vocabulary.law(), length, &mut self.rng))
+                PageBody::Short(WordSequence::sample_evenly(vocabulary.law(), length, &mut self.rng))
             } else {
                 let length = log_uniform(self.params.min_words, self.params.max_words, &mut self.rng);
-                Body::Whole(Words::sample(vocabulary.law(), length, &mut self.rng))
+                PageBody::Whole(WordSequence::sample(vocabulary.law(), length, &mut self.rng))
             };
             (site, body)
         };
         let script = self.params.scripts[self.sites[site].script].name();
         let id = DocId::new(&format!("{script}/{site}/{}", self.made)).expect("short, and not empty");
         self.made += 1;
-        Page { id, site, body }
+        WindowPage { id, site, body }
     }
 
     /// The body with a random fraction of its words changed.
-    fn edited(&mut self, site: usize, body: &Body) -> Body {
+    fn edited(&mut self, site: usize, body: &PageBody) -> PageBody {
         let rate = self.rng.random::<f64>() * self.params.max_edit_rate;
         let law = self.vocabularies[self.sites[site].script].law();
         match body {
-            Body::Whole(words) => Body::Whole(words.edited(rate, law, &mut self.rng)),
-            Body::Short(words) => Body::Short(words.edited(rate, law, &mut self.rng)),
-            Body::Empty => Body::Empty,
+            PageBody::Whole(words) => PageBody::Whole(words.edited(rate, law, &mut self.rng)),
+            PageBody::Short(words) => PageBody::Short(words.edited(rate, law, &mut self.rng)),
+            PageBody::Empty => PageBody::Empty,
         }
     }
 
     /// Adds a page to the window; replaces a random one if it is full.
-    fn remember(&mut self, page: Page) {
+    fn remember(&mut self, page: WindowPage) {
         if self.window.len() < self.params.window {
             self.window.push(page);
         } else {
@@ -253,19 +253,19 @@ impl Generator {
         }
     }
 
-    fn text(&self, page: &Page) -> String {
+    fn text(&self, page: &WindowPage) -> String {
         let Site { script, header, footer } = &self.sites[page.site];
         let vocabulary = &self.vocabularies[*script];
         let mut text = String::new();
         match &page.body {
-            Body::Whole(body) => {
+            PageBody::Whole(body) => {
                 for (part, end) in [(header, "\n\n"), (body, "\n\n"), (footer, "\n")] {
                     part.write(vocabulary, &mut text);
                     text.push_str(end);
                 }
             }
-            Body::Short(words) => words.write(vocabulary, &mut text),
-            Body::Empty => text.push_str(if page.site.is_multiple_of(2) { "" } else { "---\n***\n" }),
+            PageBody::Short(words) => words.write(vocabulary, &mut text),
+            PageBody::Empty => text.push_str(if page.site.is_multiple_of(2) { "" } else { "---\n***\n" }),
         }
         text
     }

@@ -14,8 +14,8 @@ use rand_chacha::ChaCha8Rng;
 
 #[cfg(doc)]
 use super::Params;
-use super::vocabulary::Vocabulary;
-use super::words::Words;
+use super::vocabulary::ScriptVocabulary;
+use super::words::WordSequence;
 use super::{Script, log_uniform, problems_of_words};
 use dupflow_connectors::feed::Record;
 use dupflow_core::doc::{DocEvent, DocId};
@@ -70,10 +70,10 @@ impl Rounds {
     /// May panic on parameters that have [problems](Self::problems).
     pub fn feed(&self) -> impl Iterator<Item = Record<'static>> + use<> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        let vocabulary = Vocabulary::new(self.script, self.vocabulary, self.zipf, &mut rng);
+        let vocabulary = ScriptVocabulary::new(self.script, self.vocabulary, self.zipf, &mut rng);
         let lengths = (self.min_words, self.max_words);
-        let own = move |draws: &mut ChaCha8Rng, words: &Vocabulary| {
-            Words::sample(words.law(), log_uniform(lengths.0, lengths.1, draws), draws)
+        let own = move |draws: &mut ChaCha8Rng, words: &ScriptVocabulary| {
+            WordSequence::sample(words.law(), log_uniform(lengths.0, lengths.1, draws), draws)
         };
         let template = own(&mut rng, &vocabulary);
         let mut last: Vec<u64> = (0..self.documents).collect();

@@ -72,8 +72,8 @@ fn edits_have_the_strength_that_was_asked_for() {
     let params = Params { documents: 10, ..Params::default() };
     let mut generator = Generator::new(params);
     let vocabulary = &generator.vocabularies[0];
-    let words = Words::sample(vocabulary.law(), 20_000, &mut generator.rng);
-    let text = |body: &Words| {
+    let words = WordSequence::sample(vocabulary.law(), 20_000, &mut generator.rng);
+    let text = |body: &WordSequence| {
         let mut text = String::new();
         body.write(vocabulary, &mut text);
         text

@@ -48,20 +48,20 @@ enum Letters {
 
 /// Numbered words, most frequent first.
 #[derive(Debug)]
-pub(super) struct Vocabulary {
-    plain: Arena,
-    capitals: Arena,
+pub(super) struct ScriptVocabulary {
+    plain: StringArena,
+    capitals: StringArena,
     space: &'static str,
     comma: Option<&'static str>,
     stop: &'static str,
     law: Zipf,
 }
 
-impl Vocabulary {
+impl ScriptVocabulary {
     /// Makes `size` words, 1 or more; the k-th occurs in proportion to `1 / k^exponent`.
     pub(super) fn new(script: Script, size: usize, exponent: f64, rng: &mut impl Rng) -> Self {
         let one = |k, draws: &mut _| script.word_of_rank(k, 0, draws);
-        Self::of(script, size, exponent, rng, one)
+        Self::generate(script, size, exponent, rng, one)
     }
 
     /// The same with pairwise different words.
@@ -74,17 +74,17 @@ impl Vocabulary {
             known.insert(word.clone());
             word
         };
-        Self::of(script, size, exponent, rng, one)
+        Self::generate(script, size, exponent, rng, one)
     }
 
-    fn of<R: Rng>(
+    fn generate<R: Rng>(
         script: Script,
         size: usize,
         exponent: f64,
         rng: &mut R,
         mut one: impl FnMut(usize, &mut R) -> String,
     ) -> Self {
-        let (mut plain, mut capitals) = (Arena::default(), Arena::default());
+        let (mut plain, mut capitals) = (StringArena::default(), StringArena::default());
         for k in 0..size {
             let word = one(k, rng);
             let mut letters = word.chars();
@@ -189,12 +189,12 @@ impl Script {
 
 /// Strings in one piece of memory.
 #[derive(Debug, Default)]
-struct Arena {
+struct StringArena {
     text: String,
     ends: Vec<usize>,
 }
 
-impl Arena {
+impl StringArena {
     fn push(&mut self, letters: impl Iterator<Item = char>) {
         self.text.extend(letters);
         self.ends.push(self.text.len());
@@ -286,7 +286,7 @@ mod tests {
     fn every_script_has_its_letters() {
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let samples = Script::USUAL.map(|script| {
-            let vocabulary = Vocabulary::new(script, 1000, 1.0, &mut rng);
+            let vocabulary = ScriptVocabulary::new(script, 1000, 1.0, &mut rng);
             assert_eq!(vocabulary.law().size(), 1000);
             assert!(
                 (0..1000).all(|k| vocabulary.word(k).chars().all(char::is_alphanumeric)),

@@ -4,20 +4,20 @@ use std::ops::Range;
 
 use rand::Rng;
 
-use super::vocabulary::{Vocabulary, Zipf};
+use super::vocabulary::{ScriptVocabulary, Zipf};
 use dupflow_core::hash;
 
 /// Words by their numbers in a vocabulary.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Words(Vec<u32>);
+pub(super) struct WordSequence(Vec<u32>);
 
-impl FromIterator<u32> for Words {
+impl FromIterator<u32> for WordSequence {
     fn from_iter<I: IntoIterator<Item = u32>>(words: I) -> Self {
         Self(words.into_iter().collect())
     }
 }
 
-impl Words {
+impl WordSequence {
     /// Number of words.
     pub(super) fn len(&self) -> usize {
         self.0.len()
@@ -76,7 +76,7 @@ impl Words {
     }
 
     /// Appends the words as text. Sentences end after fixed words, so that equal words give equal text.
-    pub(super) fn write(&self, vocabulary: &Vocabulary, text: &mut String) {
+    pub(super) fn write(&self, vocabulary: &ScriptVocabulary, text: &mut String) {
         let (mut starts, mut pauses) = (true, false);
         for (n, &word) in self.0.iter().enumerate() {
             if n > 0 {

@@ -1,17 +1,17 @@
 //! Claims: a printed number of a source, compared with a measured one.
 //!
-//! A [`Claim`] consists of printed and measured values and a tolerance under a relation. These alone
+//! A [`PrintedClaim`] consists of printed and measured values and a tolerance under a relation. These alone
 //! determine whether it [holds](Claim::holds). `Display` writes the relation with the tolerance. Where a
 //! source uses words without a number ("high", "grows little"), the code that makes the claim chooses one.
 //!
-//! [`Claim::perturbed`] returns variants with the opposite outcome, for tests: one for each measured number,
+//! [`PrintedClaim::perturbed`] returns variants with the opposite outcome, for tests: one for each measured number,
 //! moved just beyond its tolerance; if the claim does not hold, one with all numbers moved to where it does.
 
 use std::fmt;
 
 /// A printed and a measured number with their tolerance.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Near {
+pub struct ComparedNumber {
     /// The printed number.
     pub printed: f64,
     /// The measured number.
@@ -20,7 +20,7 @@ pub struct Near {
     pub slack: f64,
 }
 
-impl Near {
+impl ComparedNumber {
     fn holds(self) -> bool {
         (self.measured - self.printed).abs() <= self.slack
     }
@@ -78,11 +78,11 @@ impl fmt::Display for Tolerance {
 
 /// A statement of a source with the numbers that decide whether it is true.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Claim {
+pub enum PrintedClaim {
     /// Each number is the printed one.
     Equal {
         /// The numbers.
-        all: Vec<Near>,
+        all: Vec<ComparedNumber>,
         /// The tolerance in words.
         within: String,
     },
@@ -104,7 +104,7 @@ pub enum Claim {
         measured: String,
     },
     /// All of these claims.
-    All(Vec<Claim>),
+    All(Vec<PrintedClaim>),
 }
 
 /// Parses a printed number; returns it with half a unit of its last digit. Commas separate thousands, `E` is
@@ -117,7 +117,7 @@ fn read(text: &str) -> (f64, f64) {
     (number(&plain), 0.5 * 10_f64.powf(number(power) - decimals as f64))
 }
 
-impl Claim {
+impl PrintedClaim {
     /// The measured number equals the printed one, within a tolerance.
     pub fn equal(printed: f64, measured: f64, tolerance: Tolerance) -> Self {
         Self::each([(printed, measured)], tolerance)
@@ -125,8 +125,9 @@ impl Claim {
 
     /// Each measured number equals its printed one, within a tolerance.
     pub fn each(pairs: impl IntoIterator<Item = (f64, f64)>, tolerance: Tolerance) -> Self {
-        let near = |(printed, measured)| Near { printed, measured, slack: tolerance.slack(printed) };
-        let all: Vec<Near> = pairs.into_iter().map(near).collect();
+        let near =
+            |(printed, measured)| ComparedNumber { printed, measured, slack: tolerance.slack(printed) };
+        let all: Vec<ComparedNumber> = pairs.into_iter().map(near).collect();
         let within = tolerance.to_string();
         Self::Equal { within: if all.len() > 1 { format!("each {within}") } else { within }, all }
     }
@@ -135,7 +136,7 @@ impl Claim {
     pub fn digits<'p>(pairs: impl IntoIterator<Item = (&'p str, f64)>) -> Self {
         let near = |(text, measured): (&str, f64)| {
             let (printed, half) = read(text);
-            Near { printed, measured, slack: 1.02 * half }
+            ComparedNumber { printed, measured, slack: 1.02 * half }
         };
         Self::Equal {
             all: pairs.into_iter().map(near).collect(),
@@ -239,7 +240,7 @@ impl Claim {
     }
 }
 
-impl fmt::Display for Claim {
+impl fmt::Display for PrintedClaim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let each = |all: &[f64]| if all.len() > 1 { "each " } else { "" };
         match self {
@@ -254,9 +255,9 @@ impl fmt::Display for Claim {
             Self::Least(times, _) => write!(f, "the least: at most {} times any other", short(*times)),
             Self::Same { .. } => f.write_str("the same words"),
             Self::All(claims) => {
-                let mut told: Vec<String> = claims.iter().map(ToString::to_string).collect();
-                told.dedup();
-                f.write_str(&told.join("; "))
+                let mut shown: Vec<String> = claims.iter().map(ToString::to_string).collect();
+                shown.dedup();
+                f.write_str(&shown.join("; "))
             }
         }
     }
@@ -268,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_printed_number_is_a_rounded_one() {
-        let is = |printed, value| Claim::digits([(printed, value)]).holds();
+        let is = |printed, value| PrintedClaim::digits([(printed, value)]).holds();
         assert!(is("0.994304", 0.994_304_3) && !is("0.994304", 0.994_305));
         assert!(is("1.29E-06", 1.2949e-6) && !is("1.29E-06", 1.31e-6));
         assert!(is("90,260", 90_260.4) && !is("90,260", 89_541.0));
@@ -280,16 +281,19 @@ mod tests {
     fn what_is_perturbed_turns() {
         let claims = |shift: f64| {
             vec![
-                Claim::each([(1.0, 1.05 + shift), (2.0, 2.0)], Tolerance::Within(0.1)),
-                Claim::each([(10.0, 10.5 + 20.0 * shift)], Tolerance::Share(0.1)),
-                Claim::none(if shift > 0.0 { 3 } else { 0 }),
-                Claim::AtLeast(0.9, vec![0.95 - shift, 1.0]),
-                Claim::AtMost(1e-5, vec![3.7e-6 + shift]),
-                Claim::Rises(2.0, vec![1.0, 3.0 - 5.0 * shift, 7.0]),
-                Claim::Falls(1.0, vec![5.0, 4.9 + shift, 4.0]),
-                Claim::Least(0.95, vec![1.0 + shift, 1.1, 2.0]),
-                Claim::same("abc", if shift > 0.0 { "abd" } else { "abc" }),
-                Claim::All(vec![Claim::none(0), Claim::AtLeast(1.0, vec![1.1 - shift, 2.0])]),
+                PrintedClaim::each([(1.0, 1.05 + shift), (2.0, 2.0)], Tolerance::Within(0.1)),
+                PrintedClaim::each([(10.0, 10.5 + 20.0 * shift)], Tolerance::Share(0.1)),
+                PrintedClaim::none(if shift > 0.0 { 3 } else { 0 }),
+                PrintedClaim::AtLeast(0.9, vec![0.95 - shift, 1.0]),
+                PrintedClaim::AtMost(1e-5, vec![3.7e-6 + shift]),
+                PrintedClaim::Rises(2.0, vec![1.0, 3.0 - 5.0 * shift, 7.0]),
+                PrintedClaim::Falls(1.0, vec![5.0, 4.9 + shift, 4.0]),
+                PrintedClaim::Least(0.95, vec![1.0 + shift, 1.1, 2.0]),
+                PrintedClaim::same("abc", if shift > 0.0 { "abd" } else { "abc" }),
+                PrintedClaim::All(vec![
+                    PrintedClaim::none(0),
+                    PrintedClaim::AtLeast(1.0, vec![1.1 - shift, 2.0]),
+                ]),
             ]
         };
         for (shift, expected) in [(0.0, true), (1.0, false)] {
@@ -306,13 +310,13 @@ mod tests {
 
     #[test]
     fn a_claim_says_its_tolerance() {
-        let told = [
-            Claim::equal(1.0, 1.0, Tolerance::Share(0.005)).to_string(),
-            Claim::AtMost(0.7, vec![0.1, 0.2]).to_string(),
-            Claim::Least(0.95, vec![1.0, 2.0]).to_string(),
-            Claim::AtMost(1e-5, vec![1e-6]).to_string(),
-            Claim::AtLeast(4097.0, vec![1e-6]).to_string(),
-            Claim::AtMost((-100_f64).exp(), vec![1e-6]).to_string(),
+        let shown = [
+            PrintedClaim::equal(1.0, 1.0, Tolerance::Share(0.005)).to_string(),
+            PrintedClaim::AtMost(0.7, vec![0.1, 0.2]).to_string(),
+            PrintedClaim::Least(0.95, vec![1.0, 2.0]).to_string(),
+            PrintedClaim::AtMost(1e-5, vec![1e-6]).to_string(),
+            PrintedClaim::AtLeast(4097.0, vec![1e-6]).to_string(),
+            PrintedClaim::AtMost((-100_f64).exp(), vec![1e-6]).to_string(),
         ];
         let expected = [
             "equal ± 0.5 %",
@@ -322,6 +326,6 @@ mod tests {
             "at least 4097",
             "at most 3.72e-44",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(shown, expected);
     }
 }

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::AddAssign;
 
-use super::super::table::{Table, row};
+use super::super::table::{ResultTable, row};
 use super::super::{Findings, Plot};
-use super::Source;
-use super::claim::Claim;
+use super::PaperSource;
+use super::claim::PrintedClaim;
 
 /// An answer to an item of a source, or to a part of one.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub struct ItemLine {
     /// The item.
     pub item: &'static str,
     /// The part of the item.
@@ -26,22 +26,22 @@ pub struct Line {
     pub reason: String,
 }
 
-/// What decides the verdict of a [`Line`].
+/// What decides the verdict of a [`ItemLine`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Basis {
     /// The source's own definitions decide, without its data. If the claim fails, the print contradicts
     /// itself.
-    Exact(Claim),
+    Exact(PrintedClaim),
     /// Measured on other data, or on a model that was not fitted to the claim.
-    Measured(Claim),
+    Measured(PrintedClaim),
     /// No verdict. The measurement may have to satisfy another claim: a theory, or an independent
     /// computation.
-    Unjudged(Why, Option<Claim>),
+    Unjudged(UnjudgedReason, Option<PrintedClaim>),
 }
 
 /// Why a line is not judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
+pub enum UnjudgedReason {
     /// It follows by construction: arithmetic, a model fitted to this statement, one printed number beside
     /// another.
     /// another.
@@ -62,7 +62,7 @@ pub enum Why {
 
 /// How measured and printed values compare. Computed from the [`Basis`]; cannot be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
+pub enum ClaimVerdict {
     /// Equal within the tolerance.
     Agrees,
     /// Not equal.
@@ -70,43 +70,43 @@ pub enum Verdict {
     /// The print contradicts itself.
     Misprint,
     /// Not judged, for this reason.
-    Unjudged(Why),
+    Unjudged(UnjudgedReason),
 }
 
-impl Verdict {
+impl ClaimVerdict {
     /// All verdicts.
     pub const ALL: [Self; 9] = [
         Self::Agrees,
         Self::Differs,
         Self::Misprint,
-        Self::Unjudged(Why::Construction),
-        Self::Unjudged(Why::Reading),
-        Self::Unjudged(Why::StandIn),
-        Self::Unjudged(Why::Shown),
-        Self::Unjudged(Why::Timed),
-        Self::Unjudged(Why::Quoted),
+        Self::Unjudged(UnjudgedReason::Construction),
+        Self::Unjudged(UnjudgedReason::Reading),
+        Self::Unjudged(UnjudgedReason::StandIn),
+        Self::Unjudged(UnjudgedReason::Shown),
+        Self::Unjudged(UnjudgedReason::Timed),
+        Self::Unjudged(UnjudgedReason::Quoted),
     ];
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for ClaimVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Agrees => "agrees",
             Self::Differs => "differs",
             Self::Misprint => "misprint",
-            Self::Unjudged(Why::Construction) => "by construction",
-            Self::Unjudged(Why::Reading) => "by reading",
-            Self::Unjudged(Why::StandIn) => "stand-in",
-            Self::Unjudged(Why::Shown) => "shown",
-            Self::Unjudged(Why::Timed) => "timed",
-            Self::Unjudged(Why::Quoted) => "quoted",
+            Self::Unjudged(UnjudgedReason::Construction) => "by construction",
+            Self::Unjudged(UnjudgedReason::Reading) => "by reading",
+            Self::Unjudged(UnjudgedReason::StandIn) => "stand-in",
+            Self::Unjudged(UnjudgedReason::Shown) => "shown",
+            Self::Unjudged(UnjudgedReason::Timed) => "timed",
+            Self::Unjudged(UnjudgedReason::Quoted) => "quoted",
         })
     }
 }
 
 impl Basis {
     /// The claim, if there is one.
-    pub fn claim(&self) -> Option<&Claim> {
+    pub fn claim(&self) -> Option<&PrintedClaim> {
         match self {
             Self::Exact(claim) | Self::Measured(claim) => Some(claim),
             Self::Unjudged(_, claim) => claim.as_ref(),
@@ -115,7 +115,7 @@ impl Basis {
 
     /// The same basis with another claim, if it has one.
     #[must_use]
-    pub fn with(&self, claim: Claim) -> Self {
+    pub fn with(&self, claim: PrintedClaim) -> Self {
         match self {
             Self::Exact(_) => Self::Exact(claim),
             Self::Measured(_) => Self::Measured(claim),
@@ -124,13 +124,13 @@ impl Basis {
     }
 
     /// The verdict.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> ClaimVerdict {
         match self {
-            Self::Exact(claim) | Self::Measured(claim) if claim.holds() => Verdict::Agrees,
-            Self::Exact(_) => Verdict::Misprint,
-            Self::Measured(_) => Verdict::Differs,
-            Self::Unjudged(_, Some(check)) if !check.holds() => Verdict::Differs,
-            Self::Unjudged(kind, _) => Verdict::Unjudged(*kind),
+            Self::Exact(claim) | Self::Measured(claim) if claim.holds() => ClaimVerdict::Agrees,
+            Self::Exact(_) => ClaimVerdict::Misprint,
+            Self::Measured(_) => ClaimVerdict::Differs,
+            Self::Unjudged(_, Some(check)) if !check.holds() => ClaimVerdict::Differs,
+            Self::Unjudged(kind, _) => ClaimVerdict::Unjudged(*kind),
         }
     }
 }
@@ -145,20 +145,20 @@ impl fmt::Display for Basis {
     }
 }
 
-impl From<Why> for Basis {
-    fn from(kind: Why) -> Self {
+impl From<UnjudgedReason> for Basis {
+    fn from(kind: UnjudgedReason) -> Self {
         Self::Unjudged(kind, None)
     }
 }
 
-impl Why {
+impl UnjudgedReason {
     /// No verdict for this reason, but the measurement must satisfy `check`.
-    pub fn checked(self, check: Claim) -> Basis {
+    pub fn checked(self, check: PrintedClaim) -> Basis {
         Basis::Unjudged(self, Some(check))
     }
 }
 
-impl Line {
+impl ItemLine {
     /// A line.
     pub fn new(
         item: &'static str,
@@ -173,23 +173,23 @@ impl Line {
     }
 
     /// How measured and printed values compare.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> ClaimVerdict {
         self.basis.verdict()
     }
 }
 
 /// The results of sections.
 #[derive(Clone, Debug, Default)]
-pub struct Made {
+pub struct SectionAnswers {
     /// Lines in the order of the items.
-    pub lines: Vec<Line>,
+    pub lines: Vec<ItemLine>,
     /// The tables with the numbers.
-    pub tables: Vec<Table>,
+    pub tables: Vec<ResultTable>,
     /// The plots.
     pub plots: Vec<Plot>,
 }
 
-impl AddAssign for Made {
+impl AddAssign for SectionAnswers {
     fn add_assign(&mut self, more: Self) {
         self.lines.extend(more.lines);
         self.tables.extend(more.tables);
@@ -197,19 +197,19 @@ impl AddAssign for Made {
     }
 }
 
-impl Made {
+impl SectionAnswers {
     /// The number of lines with each verdict.
-    pub fn summary(&self, source: Source) -> Table {
-        let mut counts: BTreeMap<Verdict, usize> = BTreeMap::new();
+    pub fn summary(&self, source: PaperSource) -> ResultTable {
+        let mut counts: BTreeMap<ClaimVerdict, usize> = BTreeMap::new();
         self.lines.iter().for_each(|line| *counts.entry(line.verdict()).or_default() += 1);
-        let mut table = Table::new(
+        let mut table = ResultTable::new(
             &format!("{}_summary", source.name()),
             "Verdicts",
             "The first three follow from printed, measured and tolerance; the others are not judged, and \
                 count for nothing.",
             &["verdict", "lines", "is"],
         );
-        for verdict in Verdict::ALL {
+        for verdict in ClaimVerdict::ALL {
             table.push(row![
                 verdict.to_string(),
                 counts.get(&verdict).copied().unwrap_or(0),
@@ -220,8 +220,8 @@ impl Made {
     }
 
     /// The lines as a table, which precedes all others.
-    pub fn answers(&self, source: Source) -> Table {
-        let mut table = Table::new(
+    pub fn answers(&self, source: PaperSource) -> ResultTable {
+        let mut table = ResultTable::new(
             &format!("{}_answers", source.name()),
             "Item by item",
             "\"printed\" is what the source has, \"measured\" what comes out here; the verdict is computed \
@@ -232,7 +232,7 @@ impl Made {
             &["item", "of", "printed", "measured", "judged by", "verdict", "reason"],
         );
         for line in &self.lines {
-            let Line { item, of, printed, measured, basis, reason } = line;
+            let ItemLine { item, of, printed, measured, basis, reason } = line;
             let verdict = line.verdict().to_string();
             table.push(row![*item, &**of, &**printed, &**measured, basis.to_string(), verdict, &**reason]);
         }
@@ -240,7 +240,7 @@ impl Made {
     }
 
     /// All results, as findings.
-    pub(super) fn findings(self, source: Source, scale: f64) -> Findings {
+    pub(super) fn findings(self, source: PaperSource, scale: f64) -> Findings {
         let mut about = source.about().to_owned();
         if scale < 1.0 {
             about += &format!(" At {scale} of the full sizes.");
@@ -258,20 +258,22 @@ impl Made {
 }
 
 /// The meaning of a verdict.
-fn meaning(verdict: Verdict) -> &'static str {
+fn meaning(verdict: ClaimVerdict) -> &'static str {
     match verdict {
-        Verdict::Agrees => "measured meets printed within the tolerance",
-        Verdict::Differs => "it does not: other data, another setting, or a statement that is not so",
-        Verdict::Misprint => "it does not, and the source's own definitions decide",
-        Verdict::Unjudged(Why::Construction) => {
+        ClaimVerdict::Agrees => "measured meets printed within the tolerance",
+        ClaimVerdict::Differs => "it does not: other data, another setting, or a statement that is not so",
+        ClaimVerdict::Misprint => "it does not, and the source's own definitions decide",
+        ClaimVerdict::Unjudged(UnjudgedReason::Construction) => {
             "it could not be otherwise: arithmetic, a model fitted to the statement, print beside print"
         }
-        Verdict::Unjudged(Why::Reading) => "a slip of notation",
-        Verdict::Unjudged(Why::StandIn) => "data are private or numbers lost; a stand-in is measured",
-        Verdict::Unjudged(Why::Shown) => {
+        ClaimVerdict::Unjudged(UnjudgedReason::Reading) => "a slip of notation",
+        ClaimVerdict::Unjudged(UnjudgedReason::StandIn) => {
+            "data are private or numbers lost; a stand-in is measured"
+        }
+        ClaimVerdict::Unjudged(UnjudgedReason::Shown) => {
             "a drawing, an algorithm in words, or what the source leaves out: what the program does"
         }
-        Verdict::Unjudged(Why::Timed) => "a time, which depends on the machine",
-        Verdict::Unjudged(Why::Quoted) => "quoted by the source from elsewhere",
+        ClaimVerdict::Unjudged(UnjudgedReason::Timed) => "a time, which depends on the machine",
+        ClaimVerdict::Unjudged(UnjudgedReason::Quoted) => "quoted by the source from elsewhere",
     }
 }

@@ -8,9 +8,9 @@
 //! | 003 | Yuan, Long, Zhang & Gui (2012): one-bit fingerprints, alg.G and alg.H | `groups` |
 //! | 004 | Hassanian-esfahani & Kargar (2018): sectional MinHash | `sectional` |
 //!
-//! A [`Source`] consists of [`Section`]s. A section is a function that answers one or more items. Each answer
-//! is made of [`Line`]s: what is printed, what was measured, and a [`Basis`]. A line's [`Verdict`] is
-//! computed from the [`Claim`] in the basis: printed and measured values and a tolerance under a relation.
+//! A [`PaperSource`] consists of [`Section`]s. A section is a function that answers one or more items. Each answer
+//! is made of [`ItemLine`]s: what is printed, what was measured, and a [`Basis`]. A line's [`ClaimVerdict`] is
+//! computed from the [`PrintedClaim`] in the basis: printed and measured values and a tolerance under a relation.
 //! The items and their order are those of [`ITEMS`]; the sections must answer all of them.
 //!
 //! A new item is a line of [`ITEMS`] and a section in the source's folder.
@@ -27,14 +27,14 @@ mod staged;
 
 use std::path::PathBuf;
 
-pub use claim::{Claim, Near, Tolerance};
-pub use line::{Basis, Line, Made, Verdict, Why};
-pub use sources::{ITEMS, Item, Source};
+pub use claim::{ComparedNumber, PrintedClaim, Tolerance};
+pub use line::{Basis, ClaimVerdict, ItemLine, SectionAnswers, UnjudgedReason};
+pub use sources::{ITEMS, Item, PaperSource};
 
-use super::{Bench, EvaluateError, Findings, Study};
+use super::{EvaluateError, Findings, Study, StudyContext};
 
 /// In this file since `sources` knows no sections.
-impl Source {
+impl PaperSource {
     /// The data that replace the source's.
     pub fn about(self) -> &'static str {
         match self {
@@ -66,7 +66,7 @@ pub struct Section {
     /// How it can be repeated.
     pub effort: Effort,
     /// The function.
-    pub make: fn(&Work<'_>) -> Result<Made, EvaluateError>,
+    pub make: fn(&SectionContext<'_>) -> Result<SectionAnswers, EvaluateError>,
 }
 
 /// How a section can be repeated.
@@ -83,18 +83,18 @@ pub enum Effort {
 
 /// The environment of a section.
 #[derive(Clone, Copy, Debug)]
-pub struct Work<'w> {
+pub struct SectionContext<'w> {
     /// Clock, threads and seed.
-    pub bench: &'w Bench<'w>,
+    pub bench: &'w StudyContext<'w>,
     /// The path of the program, which runs whole pipelines.
     pub program: &'w std::path::Path,
     /// Fraction of the full sizes, above 0; the docs show 1.
     pub scale: f64,
     /// A labelled corpus of the user, in addition to the generated ones.
-    pub labelled: Option<&'w Labelled>,
+    pub labelled: Option<&'w LabelledFiles>,
 }
 
-impl Work<'_> {
+impl SectionContext<'_> {
     /// A size at this scale, at least `least`.
     #[expect(
         clippy::cast_possible_truncation,
@@ -108,7 +108,7 @@ impl Work<'_> {
 
 /// A labelled corpus: documents of one label are duplicates.
 #[derive(Clone, Debug)]
-pub struct Labelled {
+pub struct LabelledFiles {
     /// Feeds or folders.
     pub corpus: Vec<PathBuf>,
     /// The path of lines "id label".
@@ -119,25 +119,29 @@ pub struct Labelled {
 #[derive(Clone, Debug)]
 pub struct Paper {
     /// The source.
-    pub source: Source,
+    pub source: PaperSource,
     /// Only the sections that answer this item, if given.
     pub item: Option<Item>,
-    /// See [`Work::program`].
+    /// See [`SectionContext::program`].
     pub program: PathBuf,
-    /// See [`Work::scale`].
+    /// See [`SectionContext::scale`].
     pub scale: f64,
-    /// See [`Work::labelled`].
-    pub labelled: Option<Labelled>,
+    /// See [`SectionContext::labelled`].
+    pub labelled: Option<LabelledFiles>,
 }
 
 impl Study for Paper {
-    fn run(&self, bench: &Bench<'_>) -> Result<Findings, EvaluateError> {
-        let work =
-            Work { bench, program: &self.program, scale: self.scale, labelled: self.labelled.as_ref() };
+    fn run(&self, bench: &StudyContext<'_>) -> Result<Findings, EvaluateError> {
+        let work = SectionContext {
+            bench,
+            program: &self.program,
+            scale: self.scale,
+            labelled: self.labelled.as_ref(),
+        };
         let is_wanted = |section: &&Section| self.item.is_none_or(|item| section.items.contains(&item.id));
-        let mut all = Made::default();
+        let mut all = SectionAnswers::default();
         for section in self.source.sections().iter().filter(is_wanted) {
-            (bench.told)(&section.items.join(" "));
+            (bench.progress)(&section.items.join(" "));
             all += (section.make)(&work)?;
         }
         Ok(all.findings(self.source, self.scale))

@@ -19,12 +19,12 @@ use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
-use super::truth::{self, By, OwnMeasure, Truth};
-use super::{Bench, EvaluateError, Findings, PlanError, Planner, StudiedPlan, Study};
+use super::truth::{self, OwnMeasure, SimilarityKind, Truth};
+use super::{EvaluateError, Findings, Planner, PlannerError, StudiedPlan, Study, StudyContext};
 use dupflow_connectors::source::{Input, Layout};
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::Pair;
-use outcome::Outcome;
+use outcome::PairOutcome;
 
 /// The source of the truth.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,18 +57,18 @@ pub struct Pipelines {
 }
 
 /// The result of one pipeline at one threshold.
-struct Ran {
+struct PipelineRun {
     pipeline: String,
     threshold: f64,
-    counts: Counts,
-    outcome: Outcome,
+    counts: RunCounts,
+    outcome: PairOutcome,
     /// By its own measure, if it was computed: the measure, the threshold by it, and the outcome.
-    own: Option<(String, f64, Outcome)>,
+    own: Option<(String, f64, PairOutcome)>,
 }
 
 /// The statistics of a run that are reported.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Counts {
+pub(super) struct RunCounts {
     events: u64,
     pub(super) documents: u64,
     pairs: u64,
@@ -81,41 +81,41 @@ pub(super) struct Counts {
 
 /// A line of the result.
 #[derive(Deserialize)]
-struct Found {
+struct FoundLine {
     a: DocId,
     b: DocId,
 }
 
 impl Study for Pipelines {
-    fn run(&self, bench: &Bench<'_>) -> Result<Findings, EvaluateError> {
-        let mut truths = Truths::new(self)?;
+    fn run(&self, bench: &StudyContext<'_>) -> Result<Findings, EvaluateError> {
+        let mut truths = TruthCache::new(self)?;
         let lowest = self.thresholds.iter().copied().fold(1.0, f64::min);
-        let mut ran = Vec::new();
+        let mut runs = Vec::new();
         for pipeline in &self.pipelines {
             for (n, &threshold) in self.thresholds.iter().enumerate() {
                 let plan = self.plan(bench.planner, pipeline, threshold)?;
                 let (found, counts) = self.replay(bench, pipeline, threshold)?;
-                let outcome = Outcome::of(truths.of(&plan, lowest)?, threshold, &found);
+                let outcome = PairOutcome::new(truths.shared(&plan, lowest)?, threshold, &found);
                 // A pipeline that decides by distance has its own threshold, the same for each run.
                 let floor = if plan.by_distance { plan.threshold } else { lowest };
                 let own =
                     (n == 0 || !plan.by_distance).then(|| truths.own(&plan, floor)).transpose()?.flatten();
-                let measure = OwnMeasure::of(&plan.scheme).to_string();
-                let own =
-                    own.map(|truth| (measure, plan.threshold, Outcome::of(truth, plan.threshold, &found)));
-                ran.push(Ran { pipeline: pipeline.clone(), threshold, counts, outcome, own });
+                let measure = OwnMeasure::for_scheme(&plan.scheme).to_string();
+                let own = own
+                    .map(|truth| (measure, plan.threshold, PairOutcome::new(truth, plan.threshold, &found)));
+                runs.push(PipelineRun { pipeline: pipeline.clone(), threshold, counts, outcome, own });
             }
         }
         let graded = truths.read.as_ref().is_none_or(|truth| truth.graded);
         let corpus: Vec<_> = self.corpus.iter().filter_map(|path| path.file_name()).collect();
-        let mut tables = vec![report::quality(&ran)];
-        tables.extend(report::own(&ran));
-        tables.push(report::cost(&ran));
+        let mut tables = vec![report::quality(&runs)];
+        tables.extend(report::own(&runs));
+        tables.push(report::cost(&runs));
         let mut plots = vec![];
         if graded {
-            tables.insert(1, report::by_band(&ran));
+            tables.insert(1, report::by_band(&runs));
             plots.extend(
-                self.thresholds.iter().map(|threshold| report::found_by_similarity(&ran, *threshold)),
+                self.thresholds.iter().map(|threshold| report::found_by_similarity(&runs, *threshold)),
             );
         }
         let truth = match &self.truth {
@@ -131,8 +131,8 @@ impl Study for Pipelines {
                 "Corpus {corpus:?}, {} events that leave {} documents; truth: {truth}. Each pipeline at each \
                     threshold is a run of \
                  its own in a process of its own, {} workers.{}",
-                ran.first().map_or(0, |ran| ran.counts.events),
-                ran.first().map_or(0, |ran| ran.counts.documents),
+                runs.first().map_or(0, |runs| runs.counts.events),
+                runs.first().map_or(0, |runs| runs.counts.documents),
                 bench.threads,
                 self.overrides.iter().map(|set| format!(" --set {set}")).collect::<String>(),
             ),
@@ -152,7 +152,7 @@ impl Pipelines {
         planner: &dyn Planner,
         pipeline: &str,
         threshold: f64,
-    ) -> Result<StudiedPlan, PlanError> {
+    ) -> Result<StudiedPlan, PlannerError> {
         planner.plan(pipeline, &self.overrides(planner, pipeline, threshold))
     }
 
@@ -170,7 +170,7 @@ impl Pipelines {
     /// If it cannot be started, or fails.
     pub(super) fn found(
         &self,
-        bench: &Bench<'_>,
+        bench: &StudyContext<'_>,
         pipeline: &str,
         threshold: f64,
     ) -> Result<Vec<Pair<DocId>>, EvaluateError> {
@@ -183,10 +183,10 @@ impl Pipelines {
     /// If it cannot be started, or fails.
     pub(super) fn replay(
         &self,
-        bench: &Bench<'_>,
+        bench: &StudyContext<'_>,
         pipeline: &str,
         threshold: f64,
-    ) -> Result<(Vec<Pair<DocId>>, Counts), EvaluateError> {
+    ) -> Result<(Vec<Pair<DocId>>, RunCounts), EvaluateError> {
         let failed = |message: String| EvaluateError::Pipeline { pipeline: pipeline.to_owned(), message };
         let stats = Temporary::new("stats.json");
         let mut command = Command::new(&self.program);
@@ -204,8 +204,8 @@ impl Pipelines {
         }
         let counts = std::fs::read(&stats.0).map_err(EvaluateError::file(&stats.0))?;
         let counts = serde_json::from_slice(&counts).map_err(|error| failed(error.to_string()))?;
-        let pairs = serde_json::Deserializer::from_slice(&output.stdout).into_iter::<Found>();
-        let pairs = pairs.map(|found| found.map(|Found { a, b }| Pair::new(a, b)));
+        let pairs = serde_json::Deserializer::from_slice(&output.stdout).into_iter::<FoundLine>();
+        let pairs = pairs.map(|found| found.map(|FoundLine { a, b }| Pair::new(a, b)));
         let pairs: Result<Option<Vec<_>>, _> =
             pairs.collect::<Result<Vec<_>, _>>().map(|all| all.into_iter().collect());
         let pairs = pairs.map_err(|error| failed(error.to_string()))?;
@@ -231,14 +231,14 @@ impl Drop for Temporary {
 }
 
 /// The truths of the pipelines, cached by text rules and measure.
-struct Truths<'s> {
+struct TruthCache<'s> {
     study: &'s Pipelines,
     /// The truth of a file.
     read: Option<Truth>,
     computed: Vec<(OwnMeasure, f64, Truth)>,
 }
 
-impl<'s> Truths<'s> {
+impl<'s> TruthCache<'s> {
     fn new(study: &'s Pipelines) -> Result<Self, EvaluateError> {
         let read = match &study.truth {
             TruthFrom::Pairs(path) => Some(Truth::pairs(path)?),
@@ -249,9 +249,9 @@ impl<'s> Truths<'s> {
     }
 
     /// The truth of the file, or Jaccard similarity by the pipeline's text rules.
-    fn of(&mut self, plan: &StudiedPlan, floor: f64) -> Result<&Truth, EvaluateError> {
+    fn shared(&mut self, plan: &StudiedPlan, floor: f64) -> Result<&Truth, EvaluateError> {
         if self.read.is_none() {
-            self.compute(&OwnMeasure { rules: plan.scheme.text.clone(), by: By::Sets }, floor)
+            self.compute(&OwnMeasure { rules: plan.scheme.text.clone(), by: SimilarityKind::Sets }, floor)
         } else {
             Ok(self.read.get_or_insert_default())
         }
@@ -261,7 +261,7 @@ impl<'s> Truths<'s> {
     /// documents.
     fn own(&mut self, plan: &StudiedPlan, floor: f64) -> Result<Option<&Truth>, EvaluateError> {
         let has_file = self.read.is_some();
-        match self.compute(&OwnMeasure::of(&plan.scheme), floor) {
+        match self.compute(&OwnMeasure::for_scheme(&plan.scheme), floor) {
             Err(EvaluateError::TooLarge { .. }) if has_file => Ok(None),
             other => other.map(Some),
         }

@@ -10,7 +10,7 @@ pub(super) const BANDS: [f64; 12] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.8
 
 /// Counts of found pairs compared with the truth.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Outcome {
+pub(super) struct PairOutcome {
     /// Pairs found.
     pub(super) found: usize,
     /// Right pairs.
@@ -21,8 +21,8 @@ pub(super) struct Outcome {
     pub(super) bands: [(usize, usize); BANDS.len()],
 }
 
-impl Outcome {
-    pub(super) fn of(truth: &Truth, threshold: f64, found: &[Pair<DocId>]) -> Self {
+impl PairOutcome {
+    pub(super) fn new(truth: &Truth, threshold: f64, found: &[Pair<DocId>]) -> Self {
         let band = |similarity: f64| BANDS.partition_point(|from| *from <= similarity).checked_sub(1);
         let mut outcome = Self { found: found.len(), right: 0, hits: 0, bands: [(0, 0); BANDS.len()] };
         for (_, similarity) in truth.at(0.0) {
@@ -78,7 +78,7 @@ mod tests {
         let pairs = pairs.into_iter().map(|(a, b, s)| (pair(a, b), s)).collect();
         let truth = Truth { pairs, graded: true };
         let found = [pair("a", "b"), pair("b", "c"), pair("c", "d"), pair("x", "y")];
-        let outcome = Outcome::of(&truth, 0.8, &found);
+        let outcome = PairOutcome::new(&truth, 0.8, &found);
         assert_eq!((outcome.found, outcome.right, outcome.hits), (4, 3, 2));
         assert_eq!((outcome.precision(), outcome.f1()), (Some(0.5), Some(4.0 / 7.0)));
         assert_eq!(outcome.recall(), Some(2.0 / 3.0));
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn nothing_found_has_no_precision() {
-        let outcome = Outcome::of(&Truth::default(), 0.8, &[]);
+        let outcome = PairOutcome::new(&Truth::default(), 0.8, &[]);
         assert_eq!((outcome.precision(), outcome.recall(), outcome.f1()), (None, None, None));
     }
 }

@@ -10,10 +10,10 @@
 pub mod indexes;
 pub mod measured;
 
-use super::table::{Table, row};
-use super::{Bench, EvaluateError, Findings, Study};
+use super::table::{ResultTable, row};
+use super::{EvaluateError, Findings, Study, StudyContext};
 use dupflow_core::block::hamming::{Design, DesignError, Kind, radius};
-use measured::{Row, Setting};
+use measured::{SearchRow, SearchSetting};
 
 /// Maximum number of documents of the one-bit setting, components and similarities, as in the paper.
 const PAPER: (usize, usize, [f64; 2]) = (300_000, 400, [0.9, 0.7]);
@@ -31,8 +31,8 @@ pub struct Search {
 }
 
 impl Study for Search {
-    fn run(&self, bench: &Bench<'_>) -> Result<Findings, EvaluateError> {
-        let mut table = Table::new(
+    fn run(&self, bench: &StudyContext<'_>) -> Result<Findings, EvaluateError> {
+        let mut table = ResultTable::new(
             "search",
             "Search by Hamming distance",
             "Of a random query; one thread. What is expected holds if all fingerprints are uniform. Missed \
@@ -85,19 +85,19 @@ impl Search {
     /// One setting: bits, radius, documents, queries.
     fn measure(
         &self,
-        bench: &Bench<'_>,
-        table: &mut Table,
+        bench: &StudyContext<'_>,
+        table: &mut ResultTable,
         (bits, radius, documents, queries): (usize, usize, usize, usize),
         kinds: &[Kind],
     ) -> Result<(), DesignError> {
         let designs: Vec<Design> =
             kinds.iter().map(|kind| Design::new(bits, radius, *kind)).collect::<Result<_, _>>()?;
-        let setting = Setting { bits, documents, queries: queries.max(2), seed: bench.seed };
+        let setting = SearchSetting { bits, documents, queries: queries.max(2), seed: bench.seed };
         for of_kind in designs {
             if matches!(of_kind.kind(), Kind::Conjunctions { .. }) && of_kind.tables() > MOST_CONJUNCTIONS {
                 continue;
             }
-            for Row { design, estimate, work, time, missed, found, results, .. } in
+            for SearchRow { design, estimate, work, time, missed, found, results, .. } in
                 setting.run(&[of_kind], bench.clock)?
             {
                 let each = |count: u64| count as f64 / setting.queries as f64;

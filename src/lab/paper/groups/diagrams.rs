@@ -3,10 +3,12 @@
 use super::super::super::plot::{Axis, Series};
 use super::super::super::search::indexes::live::LiveGroups;
 use super::super::super::search::measured::random;
-use super::super::super::table::{Table, row};
+use super::super::super::table::{ResultTable, row};
 use super::super::super::{EvaluateError, Plot};
 use super::super::permuted::grouped;
-use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
+use super::super::{
+    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+};
 use super::{DOCUMENTS, SURPLUS, steps};
 use dupflow_core::block::hamming::{Design, Kind};
 use dupflow_core::hash::mix;
@@ -23,11 +25,11 @@ const GROUPS: usize = 8;
 /// Number of random values that are looked up.
 const LOOKS: usize = 1000;
 
-pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn make(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let six = Design::new(64, 3, Kind::Conjunctions { surplus: SURPLUS })?;
     let blocks = six.blocks();
     let widest = blocks.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "003_f3_index",
         "64 bits in 6 groups, and their places in one index",
         "alg.G intersects the lists of 3 groups for each of the 20 choices; alg.H reads the list of y_i = (i \
@@ -49,24 +51,24 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
         ]);
     }
     let mut lines = vec![
-        Line::new(
+        ItemLine::new(
             "003-F2",
             "k = 64 in 6 groups",
             "diagram",
             format!("{} groups, {} choices of 3", blocks.len(), six.keys()),
-            Why::Shown.checked(Claim::each(
+            UnjudgedReason::Shown.checked(PrintedClaim::each(
                 [(6.0, blocks.len() as f64), (20.0, six.keys() as f64)],
                 Tolerance::Exact,
             )),
             "block::hamming::Design cuts, evaluate::search::indexes intersects (Conjunctions); table \
                 003_f3_index has the groups.",
         ),
-        Line::new(
+        ItemLine::new(
             "003-F3",
             "one index, y = (i - 1) C + A_i: C for 6 groups of 64 bits",
             "C = 2[k/m], so 2^10 = 1024",
             format!("2^{widest} = {} values of the widest group", 1u64 << widest),
-            Basis::Exact(Claim::equal(1024.0, (1u64 << widest) as f64, Tolerance::Exact)),
+            Basis::Exact(PrintedClaim::equal(1024.0, (1u64 << widest) as f64, Tolerance::Exact)),
             "C is 2^ceil(k/m): it has to cover the widest group. (The stored text has lost exponents, so \
                 2[k/m] is read as 2^[k/m].) The \
              program keeps the lists of a group by its own width.",
@@ -75,7 +77,11 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
     lines.extend(growth());
     let (of_sizes, sizes) = sizes(work);
     lines.extend(of_sizes);
-    Ok(Made { lines, tables: vec![table], plots: vec![curves(Algorithm::G), curves(Algorithm::H), sizes] })
+    Ok(SectionAnswers {
+        lines,
+        tables: vec![table],
+        plots: vec![curves(Algorithm::G), curves(Algorithm::H), sizes],
+    })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -103,17 +109,17 @@ const LITTLE: f64 = 2.0;
 const GROWN: [usize; 6] = [64, 100, 200, 400, 600, 1000];
 
 /// 003-F4 in numbers.
-fn growth() -> Vec<Line> {
-    let line = |of: &str, printed: &str, values: &[f64], claim: Claim, reason: &str| {
-        let told = values
+fn growth() -> Vec<ItemLine> {
+    let line = |of: &str, printed: &str, values: &[f64], claim: PrintedClaim, reason: &str| {
+        let shown = values
             .iter()
             .map(|value| if *value < 1e4 { format!("{value:.1}") } else { format!("{value:.2e}") });
-        let told = told.collect::<Vec<_>>().join(", ");
-        Line::new(
+        let shown = shown.collect::<Vec<_>>().join(", ");
+        ItemLine::new(
             "003-F4",
             format!("{of}, n = 300,000, c = 3"),
             printed,
-            told,
+            shown,
             Basis::Measured(claim),
             reason,
         )
@@ -128,28 +134,28 @@ fn growth() -> Vec<Line> {
             "steps of alg.G, k = 64 to 1000, r = 0.7",
             "explodes as k grows",
             &by_size,
-            Claim::Rises(EXPLODES, by_size.to_vec()),
+            PrintedClaim::Rises(EXPLODES, by_size.to_vec()),
             "The curves are lost; the formulas are drawn in their place.",
         ),
         line(
             "steps of alg.G, r = 0.9 to 0.6, k = 400",
             "explodes as r falls",
             &by_similarity,
-            Claim::Rises(EXPLODES, by_similarity.to_vec()),
+            PrintedClaim::Rises(EXPLODES, by_similarity.to_vec()),
             "By its formula.",
         ),
         line(
             "steps of alg.H at k = 1000 by those at k = 64, r = 0.6 to 0.9",
             "grows little",
             &times,
-            Claim::AtMost(LITTLE, times.to_vec()),
+            PrintedClaim::AtMost(LITTLE, times.to_vec()),
             "Little at r = 0.8 and 0.9 only.",
         ),
         line(
             "steps of alg.H at r = 0.6 by those at r = 0.9, k = 1000",
             "grows little",
             &[most],
-            Claim::AtMost(LITTLE, vec![most]),
+            PrintedClaim::AtMost(LITTLE, vec![most]),
             "As r falls groups become narrow and their lists long.",
         ),
     ]
@@ -171,7 +177,7 @@ fn curves(algorithm: Algorithm) -> Plot {
 }
 
 /// 003-F5: lists of groups of 8 bits.
-fn sizes(work: &Work<'_>) -> (Vec<Line>, Plot) {
+fn sizes(work: &SectionContext<'_>) -> (Vec<ItemLine>, Plot) {
     let corpus = random(WIDTH * GROUPS, DOCUMENTS, work.bench.seed);
     let mut live = LiveGroups::new(DOCUMENTS);
     for group in 0..GROUPS {
@@ -188,28 +194,28 @@ fn sizes(work: &Work<'_>) -> (Vec<Line>, Plot) {
     let by_print = 3_000_000.0 / 256.0;
     let deviation = (expected / LOOKS as f64).sqrt();
     let line = |of: &str, printed: &str, measured: String, basis: Basis, reason: &str| {
-        Line::new("003-F5", of, printed, measured, basis, reason)
+        ItemLine::new("003-F5", of, printed, measured, basis, reason)
     };
     let lines = vec![
         line(
             "n_g of 8 bits by 300,000 / 2^8",
             "1,170",
             format!("{expected:.1}"),
-            Basis::Exact(Claim::equal(1170.0, expected, Tolerance::Within(5.0))),
+            Basis::Exact(PrintedClaim::equal(1170.0, expected, Tolerance::Within(5.0))),
             "Cut to tens: coarse, not wrong.",
         ),
         line(
             "n_g of 8 bits, value drawn at random: the mean of 1,000",
             "1,170 on average",
             format!("{mean:.1}, sd {:.1}", variance.sqrt()),
-            Basis::Measured(Claim::equal(1170.0, mean, Tolerance::Deviations(4.0, deviation))),
+            Basis::Measured(PrintedClaim::equal(1170.0, mean, Tolerance::Deviations(4.0, deviation))),
             "Lists that are built of uniform fingerprints.",
         ),
         line(
             "its quotient",
             "3000 000/2^8 = 1,170",
             format!("{by_print:.1}"),
-            Basis::Exact(Claim::equal(by_print, expected, Tolerance::Share(0.01))),
+            Basis::Exact(PrintedClaim::equal(by_print, expected, Tolerance::Share(0.01))),
             "A zero too many.",
         ),
     ];

@@ -10,11 +10,13 @@ use rand_chacha::ChaCha8Rng;
 
 use super::super::super::distribution::Distribution;
 use super::super::super::plot::{Axis, Series};
-use super::super::super::table::{Table, row};
+use super::super::super::table::{ResultTable, row};
 use super::super::super::{EvaluateError, Plot};
 use super::super::permuted::grouped;
-use super::super::permuted::texts::{Truth, each_pair, generate};
-use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
+use super::super::permuted::texts::{PairSimilarities, each_pair, generate};
+use super::super::{
+    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+};
 use dupflow_core::block::hamming::{distance, radius};
 use dupflow_core::filter::binomial::Binomial;
 use dupflow_core::hash::mix;
@@ -42,7 +44,7 @@ const TEXTS: usize = 2500;
 const STEPS: usize = 2000;
 
 /// 003-F1.
-pub(super) fn variances(_: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn variances(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let variance = |bits: usize| move |r: f64| standard_error(r, 1000, bits).powi(2);
     let (minwise, one_bit) = (variance(64), variance(1));
     let series = |name: &str, of: &dyn Fn(f64) -> f64| Series {
@@ -55,7 +57,7 @@ pub(super) fn variances(_: &Work<'_>) -> Result<Made, EvaluateError> {
         .map(|r| (r * (1.0 - r) / 1000.0, minwise(r)))
         .chain(inner().map(|r| ((1.0 - r * r) / 1000.0, one_bit(r))));
     let smaller = (0..100).map(|i| f64::from(i) / 100.0).filter(|r| one_bit(*r) < minwise(*r)).count();
-    let line = Line::new(
+    let line = ItemLine::new(
         "003-F1",
         "variance at k = 1000: minwise at R = 0.5, one-bit at R = 0",
         "R(1-R)/k and (1-R^2)/k, curves only",
@@ -64,7 +66,7 @@ pub(super) fn variances(_: &Work<'_>) -> Result<Made, EvaluateError> {
             minwise(0.5),
             one_bit(0.0)
         ),
-        Basis::Exact(Claim::each(formulas, Tolerance::Share(1e-9))),
+        Basis::Exact(PrintedClaim::each(formulas, Tolerance::Share(1e-9))),
         "At 99 values of R. By sketch::estimate::standard_error; a parabola, and a fall from 1/k to 0.",
     );
     let plot = Plot {
@@ -74,18 +76,18 @@ pub(super) fn variances(_: &Work<'_>) -> Result<Made, EvaluateError> {
         y: Axis::linear("variance"),
         series: vec![series("minwise", &minwise), series("one bit", &one_bit)],
     };
-    Ok(Made { lines: vec![line], plots: vec![plot], ..Made::default() })
+    Ok(SectionAnswers { lines: vec![line], plots: vec![plot], ..SectionAnswers::default() })
 }
 
 /// Expected counts of pairs: reported, right, and both.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
+struct ExpectedCounts {
     reported: f64,
     right: f64,
     both: f64,
 }
 
-impl Counts {
+impl ExpectedCounts {
     fn precision(self) -> f64 {
         self.both / self.reported.max(f64::MIN_POSITIVE)
     }
@@ -103,14 +105,14 @@ fn draw(law: Distribution, pairs: usize, seed: u64) -> Vec<f64> {
 
 /// Expected counts for these similarities: right if above r, reported by the probability of `k` one-bit
 /// components.
-fn expected(similarities: &[f64], k: usize, r: f64) -> Counts {
+fn expected(similarities: &[f64], k: usize, r: f64) -> ExpectedCounts {
     // At most `radius` of k components differ.
     let least = k - radius(k, r);
     let chance = |step: usize| {
         Binomial::new(k, match_probability(step as f64 / STEPS as f64, 1).min(1.0 - 1e-12)).at_least(least)
     };
     let chances: Vec<f64> = (0..=STEPS).map(chance).collect();
-    let mut counts = Counts::default();
+    let mut counts = ExpectedCounts::default();
     for similarity in similarities {
         #[expect(
             clippy::cast_possible_truncation,
@@ -128,7 +130,7 @@ fn expected(similarities: &[f64], k: usize, r: f64) -> Counts {
 }
 
 /// Counts over all pairs of generated texts, by k, then by r.
-fn sketched(work: &Work<'_>) -> (usize, Vec<Vec<Counts>>) {
+fn sketched(work: &SectionContext<'_>) -> (usize, Vec<Vec<ExpectedCounts>>) {
     let texts = generate(work.size(TEXTS, 300), 0.5, work.bench.seed);
     let prints: Vec<Vec<Vec<u64>>> = SIZES
         .into_iter()
@@ -136,7 +138,7 @@ fn sketched(work: &Work<'_>) -> (usize, Vec<Vec<Counts>>) {
             let params =
                 SketchParams { kind: SketchKind::MinHash, size, bits: 1, wide: 0, seed: work.bench.seed };
             let mut sketcher = params.sketcher();
-            let mut print = |text: &super::super::permuted::texts::Text| {
+            let mut print = |text: &super::super::permuted::texts::MeasuredText| {
                 let mut words = Vec::new();
                 sketcher.sketch(text.shingles(), &mut words);
                 words
@@ -144,8 +146,8 @@ fn sketched(work: &Work<'_>) -> (usize, Vec<Vec<Counts>>) {
             texts.iter().map(&mut print).collect()
         })
         .collect();
-    let blank = || vec![vec![Counts::default(); SIMILARITIES.len()]; SIZES.len()];
-    let visit = |counts: &mut Vec<Vec<Counts>>, (a, b): (usize, usize), truth: Truth| {
+    let blank = || vec![vec![ExpectedCounts::default(); SIMILARITIES.len()]; SIZES.len()];
+    let visit = |counts: &mut Vec<Vec<ExpectedCounts>>, (a, b): (usize, usize), truth: PairSimilarities| {
         if counts.is_empty() {
             *counts = blank();
         }
@@ -159,7 +161,7 @@ fn sketched(work: &Work<'_>) -> (usize, Vec<Vec<Counts>>) {
             }
         }
     };
-    let add = |all: &mut Vec<Vec<Counts>>, more: Vec<Vec<Counts>>| {
+    let add = |all: &mut Vec<Vec<ExpectedCounts>>, more: Vec<Vec<ExpectedCounts>>| {
         if all.is_empty() {
             *all = blank();
         }
@@ -173,10 +175,10 @@ fn sketched(work: &Work<'_>) -> (usize, Vec<Vec<Counts>>) {
 }
 
 /// 003-F6.
-pub(super) fn quality(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn quality(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let pairs = work.size(PAIRS, 20_000);
     // By source of pairs, k and r.
-    let mut all: Vec<(&str, Vec<Vec<Counts>>)> = Vec::new();
+    let mut all: Vec<(&str, Vec<Vec<ExpectedCounts>>)> = Vec::new();
     for law in LAWS {
         let similarities = draw(law, pairs, work.bench.seed);
         let of = |k: usize| SIMILARITIES.iter().map(|r| expected(&similarities, k, *r)).collect();
@@ -185,7 +187,7 @@ pub(super) fn quality(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let (texts, of_texts) = sketched(work);
     all.push(("texts", of_texts));
 
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "003_f6_quality",
         "The one-bit estimate by itself",
         &format!(
@@ -200,7 +202,7 @@ pub(super) fn quality(work: &Work<'_>) -> Result<Made, EvaluateError> {
     for (size, k) in SIZES.into_iter().enumerate() {
         for (r, precision, recall) in PRINTED {
             let at = SIMILARITIES.iter().position(|other| (other - r).abs() < 1e-9).unwrap_or(0);
-            let of = |(name, by_k): &(&str, Vec<Vec<Counts>>)| {
+            let of = |(name, by_k): &(&str, Vec<Vec<ExpectedCounts>>)| {
                 let counts = by_k[size][at];
                 format!("{name} {:.2}, {:.2}", counts.precision(), counts.recall())
             };
@@ -210,15 +212,15 @@ pub(super) fn quality(work: &Work<'_>) -> Result<Made, EvaluateError> {
                 let [small, large] = [by_k[0][at], by_k[1][at]];
                 [large.precision() / small.precision(), large.recall() / small.recall()]
             });
-            lines.push(Line::new(
+            lines.push(ItemLine::new(
                 "003-F6",
                 format!("precision, recall at k = {k}, r = {r}"),
                 if k == 64 { format!("{precision}, {recall}") } else { "\"very good\"".to_owned() },
                 all.iter().map(of).collect::<Vec<_>>().join("; "),
                 if k == 64 {
-                    Why::StandIn.into()
+                    UnjudgedReason::StandIn.into()
                 } else {
-                    Why::StandIn.checked(Claim::AtLeast(0.98, grown.collect()))
+                    UnjudgedReason::StandIn.checked(PrintedClaim::AtLeast(0.98, grown.collect()))
                 },
                 if k == 64 {
                     "Both depend on the law of R, which is private: the more pairs lie just below r, the \
@@ -235,7 +237,7 @@ pub(super) fn quality(work: &Work<'_>) -> Result<Made, EvaluateError> {
             table.push(row![*name, r, small.precision(), small.recall(), large.precision(), large.recall()]);
         }
     }
-    let plot = |name: &str, title: &str, of: fn(Counts) -> f64| {
+    let plot = |name: &str, title: &str, of: fn(ExpectedCounts) -> f64| {
         let series = all.iter().flat_map(|(who, by_k)| {
             SIZES.into_iter().zip(by_k).map(move |(k, by_r)| Series {
                 name: format!("{who}, k = {k}"),
@@ -251,10 +253,10 @@ pub(super) fn quality(work: &Work<'_>) -> Result<Made, EvaluateError> {
         }
     };
     let plots = vec![
-        plot("003_f6_precision", "Precision", Counts::precision),
-        plot("003_f6_recall", "Recall", Counts::recall),
+        plot("003_f6_precision", "Precision", ExpectedCounts::precision),
+        plot("003_f6_recall", "Recall", ExpectedCounts::recall),
     ];
-    Ok(Made { lines, tables: vec![table], plots })
+    Ok(SectionAnswers { lines, tables: vec![table], plots })
 }
 
 /// Variance and standard deviation at R, k = 64, and one of them to each side of R, in percent.
@@ -269,57 +271,64 @@ fn ranges(
     r: f64,
     [variance, deviation, low, high]: [&'static str; 4],
     why: &str,
-) -> [Line; 3] {
+) -> [ItemLine; 3] {
     let (square, root, [from, to]) = range(r);
-    let line = |what: &str, printed: String, measured: String, claim: Claim, reason: &str| {
-        Line::new(item, format!("{what} at R = {r}, k = 64"), printed, measured, Basis::Exact(claim), reason)
+    let line = |what: &str, printed: String, measured: String, claim: PrintedClaim, reason: &str| {
+        ItemLine::new(
+            item,
+            format!("{what} at R = {r}, k = 64"),
+            printed,
+            measured,
+            Basis::Exact(claim),
+            reason,
+        )
     };
     [
         line(
             "variance",
             variance.to_owned(),
             format!("{square:.5}"),
-            Claim::digits([(variance, square)]),
+            PrintedClaim::digits([(variance, square)]),
             "(1 - R^2) / k, by sketch::estimate.",
         ),
         line(
             "standard deviation",
             deviation.to_owned(),
             format!("{root:.4}"),
-            Claim::digits([(deviation, root)]),
+            PrintedClaim::digits([(deviation, root)]),
             "The root of it.",
         ),
         line(
             "range of one deviation",
             format!("{low}-{high} %"),
             format!("{from:.1}-{to:.1} %"),
-            Claim::digits([(low, from), (high, to)]),
+            PrintedClaim::digits([(low, from), (high, to)]),
             why,
         ),
     ]
 }
 
 /// 003-H3.
-pub(super) fn at_seven_tenths(_: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn at_seven_tenths(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let lines = ranges("003-H3", 0.7, ["0.009", "0.094", "60.6", "79.4"], "It follows from the deviation.");
-    Ok(Made { lines: lines.into(), ..Made::default() })
+    Ok(SectionAnswers { lines: lines.into(), ..SectionAnswers::default() })
 }
 
 /// 003-H4.
-pub(super) fn at_nine_tenths(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn at_nine_tenths(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let wrong = LAWS.map(|law| {
         let similarities = draw(law, work.size(PAIRS, 20_000), work.bench.seed);
         format!("{} {:.0} %", law.name(), 100.0 * (1.0 - expected(&similarities, 64, 0.9).precision()))
     });
     let why = "The printed range is not even symmetric about 90 %.";
-    let mut lines: Vec<Line> = ranges("003-H4", 0.9, ["0.003", "0.05", "85.0", "95.5"], why).into();
-    lines.push(Line::new(
+    let mut lines: Vec<ItemLine> = ranges("003-H4", 0.9, ["0.003", "0.05", "85.0", "95.5"], why).into();
+    lines.push(ItemLine::new(
         "003-H4",
         "wrong among the reported at r = 0.9, k = 64",
         "58 %",
         wrong.join("; "),
-        Why::StandIn,
+        UnjudgedReason::StandIn,
         "1 - precision of figure 6, which depends on the law of R.",
     ));
-    Ok(Made { lines, ..Made::default() })
+    Ok(SectionAnswers { lines, ..SectionAnswers::default() })
 }

@@ -1,8 +1,10 @@
 //! 003-E1 to E4: the examples.
 
 use super::super::super::EvaluateError;
-use super::super::super::search::measured::Setting;
-use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
+use super::super::super::search::measured::SearchSetting;
+use super::super::{
+    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+};
 use super::SURPLUS;
 use dupflow_core::block::hamming::{Design, Kind, radius};
 use dupflow_core::sketch::MinHash;
@@ -24,7 +26,7 @@ fn signature(set: &[u64]) -> [u64; 5] {
     PERMUTATIONS.map(|to| MinHash::component(set, |x| image(to, x)))
 }
 
-pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn make(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let signatures = SETS.map(signature);
     let equal = |[a, b]: [[u64; 5]; 2]| a.iter().zip(&b).filter(|(a, b)| a == b).count();
     let matches = equal(signatures);
@@ -36,11 +38,11 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let (r_h, agreeing) = (radius(64, 0.9), SURPLUS);
     let six = Design::new(64, r_h, Kind::Conjunctions { surplus: agreeing })?;
     let widths: Vec<usize> = six.blocks().iter().map(ExactSizeIterator::len).collect();
-    let small = Setting { bits: 64, documents: 2000, queries: 100, seed: work.bench.seed };
+    let small = SearchSetting { bits: 64, documents: 2000, queries: 100, seed: work.bench.seed };
     let rows = small.run(&[six], work.bench.clock)?;
     let missed = rows[0].missed;
     // Integers, one by one.
-    let exact = |pairs: Vec<(f64, f64)>| Basis::Exact(Claim::each(pairs, Tolerance::Within(1e-9)));
+    let exact = |pairs: Vec<(f64, f64)>| Basis::Exact(PrintedClaim::each(pairs, Tolerance::Within(1e-9)));
     let by_component = [[3, 1, 1, 2, 2], [2, 1, 1, 1, 2]].into_iter().zip(signatures).flat_map(
         |(printed, own): ([u32; 5], [u64; 5])| {
             printed.into_iter().zip(own).map(|(a, b)| (f64::from(a), b as f64))
@@ -51,7 +53,7 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let parity = estimate(same, 5, 1);
 
     let lines = vec![
-        Line::new(
+        ItemLine::new(
             "003-E1",
             "signatures of {1,2,4} and {2,3,4,5}",
             "{3,1,1,2,2} and {2,1,1,1,2}",
@@ -59,7 +61,7 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
             exact(by_component.collect()),
             "The least images, by the component of sketch::MinHash.",
         ),
-        Line::new(
+        ItemLine::new(
             "003-E1",
             "estimate and truth",
             "3/5 and 2/5",
@@ -67,7 +69,7 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
             exact(vec![(0.6, estimate(matches, 5, 64)), (0.4, truth)]),
             "Right as printed, with 4 going to 4 under the fourth permutation.",
         ),
-        Line::new(
+        ItemLine::new(
             "003-E2",
             "parities, and their estimate",
             "lost",
@@ -77,10 +79,10 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
                 braced(parities[1]),
                 parity
             ),
-            Why::StandIn.checked(Claim::equal(0.2, parity, Tolerance::Within(1e-9))),
+            UnjudgedReason::StandIn.checked(PrintedClaim::equal(0.2, parity, Tolerance::Within(1e-9))),
             "Recomputed from example 1 by sketch::estimate: even is 0, odd is 1.",
         ),
-        Line::new(
+        ItemLine::new(
             "003-E3",
             "r_h at k = 100, r = 0.8",
             "10",
@@ -89,7 +91,7 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "block::hamming::radius takes 100 (1 - 0.8) / 2 as a decimal; plain floating point rounds it \
                 down to 9.",
         ),
-        Line::new(
+        ItemLine::new(
             "003-E4",
             "k = 64, r_h = 3: groups and conjunctions",
             "6 groups of 11,11,11,11,10,10 bits; C(6,3) = 20",
@@ -97,16 +99,16 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
             exact(groups.collect()),
             "block::hamming::Design, for r = 0.9.",
         ),
-        Line::new(
+        ItemLine::new(
             "003-E4",
             "recall of the 20 conjunctions",
             "1",
             format!("{missed} of {} planted neighbours at distance 0 to {r_h} missed", small.queries),
-            Basis::Measured(Claim::none(missed)),
+            Basis::Measured(PrintedClaim::none(missed)),
             "Three differing bits spoil three groups at most.",
         ),
     ];
-    Ok(Made { lines, ..Made::default() })
+    Ok(SectionAnswers { lines, ..SectionAnswers::default() })
 }
 
 fn joined<T: ToString>(numbers: &[T]) -> String {

@@ -1,11 +1,13 @@
 //! 003-T1 and H1: times of a query by alg.G and by alg.H.
 
 use super::super::super::plot::{Axis, Series};
-use super::super::super::search::measured::{Row, Setting};
-use super::super::super::table::{Table, row};
+use super::super::super::search::measured::{SearchRow, SearchSetting};
+use super::super::super::table::{ResultTable, row};
 use super::super::super::{EvaluateError, Plot};
 use super::super::permuted::grouped;
-use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
+use super::super::{
+    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+};
 use super::{DOCUMENTS, SURPLUS, steps};
 use dupflow_core::block::hamming::{Design, Form, Kind, binomial, radius, widths};
 
@@ -31,20 +33,20 @@ fn printed(k: usize) -> Option<(f64, f64)> {
 }
 
 /// A row of the table: alg.G, alg.H and the scan.
-struct Measured {
+struct TimedRow {
     k: usize,
     n: usize,
     /// Each with the number of its queries of each kind.
-    rows: [(usize, Row); 3],
+    rows: [(usize, SearchRow); 3],
 }
 
-impl Measured {
-    fn of(work: &Work<'_>, k: usize) -> Result<Self, EvaluateError> {
-        (work.bench.told)(&format!("003: alg.G and alg.H, k = {k}"));
+impl TimedRow {
+    fn measure(work: &SectionContext<'_>, k: usize) -> Result<Self, EvaluateError> {
+        (work.bench.progress)(&format!("003: alg.G and alg.H, k = {k}"));
         let n = work.size(DOCUMENTS, 3000);
         let r_h = radius(k, SIMILARITY);
-        let run = |kind, queries| -> Result<(usize, Row), EvaluateError> {
-            let setting = Setting { bits: k, documents: n, queries, seed: work.bench.seed };
+        let run = |kind, queries| -> Result<(usize, SearchRow), EvaluateError> {
+            let setting = SearchSetting { bits: k, documents: n, queries, seed: work.bench.seed };
             let mut rows = setting.run(&[Design::new(k, r_h, kind)?], work.bench.clock)?;
             Ok((queries, rows.remove(0)))
         };
@@ -90,44 +92,44 @@ impl Measured {
     }
 }
 
-pub(super) fn table(work: &Work<'_>) -> Result<Made, EvaluateError> {
-    let all = SIZES.into_iter().map(|k| Measured::of(work, k)).collect::<Result<Vec<_>, _>>()?;
-    let mut lines: Vec<Line> = all.iter().map(line).collect();
+pub(super) fn table(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
+    let all = SIZES.into_iter().map(|k| TimedRow::measure(work, k)).collect::<Result<Vec<_>, _>>()?;
+    let mut lines: Vec<ItemLine> = all.iter().map(line).collect();
     let at = |k| all.iter().find(|measured| measured.k == k);
     lines.extend(by_steps());
     if let Some(measured) = at(64) {
         let formula = steps::share(64, measured.m(), DOCUMENTS);
         let each = measured.entries(1) / measured.m() as f64 * DOCUMENTS as f64 / measured.n as f64;
-        lines.push(Line::new(
+        lines.push(ItemLine::new(
             "003-T1",
             "n_g at k = 64, by its equation 14, n / 2^(k/m)",
             "7,440",
             format!("{formula:.2}"),
-            Basis::Exact(Claim::equal(7440.0, formula, Tolerance::Within(1.0))),
+            Basis::Exact(PrintedClaim::equal(7440.0, formula, Tolerance::Within(1.0))),
             "Cut to whole entries.",
         ));
-        lines.push(Line::new(
+        lines.push(ItemLine::new(
             "003-T1",
             "n_g at k = 64, entries of a group on average, of 300,000",
             "7,440",
             format!("{each:.1}"),
-            Basis::Measured(Claim::equal(7440.0, each, Tolerance::Share(0.01))),
+            Basis::Measured(PrintedClaim::equal(7440.0, each, Tolerance::Share(0.01))),
             "Equation 14 takes groups of 5.33 bits; 4 groups of 6 bits and 8 of 5 have 7,812.5.",
         ));
     }
-    let missed: usize = all.iter().map(Measured::missed).sum();
-    lines.push(Line::new(
+    let missed: usize = all.iter().map(TimedRow::missed).sum();
+    lines.push(ItemLine::new(
         "003-T1",
         "the same results by both",
         "yes",
         format!("{missed} planted neighbours missed by alg.G, alg.H or the scan"),
-        Basis::Measured(Claim::none(missed)),
+        Basis::Measured(PrintedClaim::none(missed)),
         "Both are exact within the radius.",
     ));
-    Ok(Made { lines, tables: vec![designs(), times(&all)], plots: vec![plot(&all)] })
+    Ok(SectionAnswers { lines, tables: vec![designs(), times(&all)], plots: vec![plot(&all)] })
 }
 
-fn line(measured: &Measured) -> Line {
+fn line(measured: &TimedRow) -> ItemLine {
     let k = measured.k;
     let (printed, reason) = match printed(k) {
         Some((g, h)) => (
@@ -141,7 +143,7 @@ fn line(measured: &Measured) -> Line {
         ),
         None => ("lost".to_owned(), "Nothing is left of this row but its k."),
     };
-    Line::new(
+    ItemLine::new(
         "003-T1",
         format!("alg.G / alg.H, k = {k}"),
         printed,
@@ -153,7 +155,7 @@ fn line(measured: &Measured) -> Line {
             measured.by_steps(),
             measured.milliseconds(2)
         ),
-        Why::Timed,
+        UnjudgedReason::Timed,
         reason,
     )
 }
@@ -166,33 +168,33 @@ fn ratio_of_steps(k: usize) -> f64 {
 }
 
 /// alg.G and alg.H by the steps of the source's formulas, which do not depend on the machine.
-fn by_steps() -> Vec<Line> {
-    let told = |all: &[f64]| all.iter().map(|times| format!("{times:.2}")).collect::<Vec<_>>().join(", ");
+fn by_steps() -> Vec<ItemLine> {
+    let shown = |all: &[f64]| all.iter().map(|times| format!("{times:.2}")).collect::<Vec<_>>().join(", ");
     let (at_64, beyond) = (ratio_of_steps(64), [400, 600, 1000].map(ratio_of_steps));
     vec![
-        Line::new(
+        ItemLine::new(
             "003-T1",
             "steps of alg.G / of alg.H, k = 64",
             "2.67 by its seconds, so above 1",
-            told(&[at_64]),
-            Basis::Exact(Claim::AtLeast(1.0, vec![at_64])),
+            shown(&[at_64]),
+            Basis::Exact(PrintedClaim::AtLeast(1.0, vec![at_64])),
             "By its own formulas alg.G is the cheaper one here: swapped, the two printed times would fit the \
                 text.",
         ),
-        Line::new(
+        ItemLine::new(
             "003-T1",
             "steps of alg.G / of alg.H, k = 400, 600, 1000",
             "above 1 where k > 200",
-            told(&beyond),
-            Basis::Exact(Claim::AtLeast(1.0, beyond.to_vec())),
+            shown(&beyond),
+            Basis::Exact(PrintedClaim::AtLeast(1.0, beyond.to_vec())),
             "As its text has it.",
         ),
     ]
 }
 
 /// The parameters that follow from k, r and n.
-fn designs() -> Table {
-    let mut table = Table::new(
+fn designs() -> ResultTable {
+    let mut table = ResultTable::new(
         "003_t1_designs",
         "Groups at r = 0.7 and n = 300,000",
         "r_h = floor(k (1 - r) / 2), m = r_h + 3 groups, C(m, r_h) conjunctions; n_g entries of a group, \
@@ -237,9 +239,9 @@ fn designs() -> Table {
     table
 }
 
-fn times(all: &[Measured]) -> Table {
+fn times(all: &[TimedRow]) -> ResultTable {
     let n = all.first().map_or(0, |measured| measured.n);
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "003_t1_times",
         "A query of alg.G and of alg.H",
         &format!(
@@ -283,7 +285,7 @@ fn times(all: &[Measured]) -> Table {
     table
 }
 
-fn plot(all: &[Measured]) -> Plot {
+fn plot(all: &[TimedRow]) -> Plot {
     let series = |name: &str, of: usize| Series {
         name: name.to_owned(),
         points: all.iter().map(|measured| (measured.k as f64, measured.milliseconds(of))).collect(),
@@ -298,44 +300,44 @@ fn plot(all: &[Measured]) -> Plot {
 }
 
 /// 003-H1.
-pub(super) fn headline(work: &Work<'_>) -> Result<Made, EvaluateError> {
-    let measured = Measured::of(work, 400)?;
+pub(super) fn headline(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
+    let measured = TimedRow::measure(work, 400)?;
     let (printed, steps, entries) =
         (1921.0 / 273.0, ratio_of_steps(400), measured.entries(0) / measured.entries(1));
     let lines = vec![
-        Line::new(
+        ItemLine::new(
             "003-H1",
             "alg.G to alg.H, k = 400, r = 0.7, by its seconds",
             "1,921 s to 273 s; \"ten times\"",
             format!("{printed:.2}"),
-            Why::Construction,
+            UnjudgedReason::Construction,
             "A printed number beside another. Seconds are of 1,000 queries, though the text calls them \
                 averages.",
         ),
-        Line::new(
+        ItemLine::new(
             "003-H1",
             "the same by its steps, 300,000 proposals",
             "\"ten times\"",
             format!("{steps:.2}"),
-            Basis::Measured(Claim::equal(10.0, steps, Tolerance::Share(0.1))),
+            Basis::Measured(PrintedClaim::equal(10.0, steps, Tolerance::Share(0.1))),
             "By equations 16 and 17.",
         ),
-        Line::new(
+        ItemLine::new(
             "003-H1",
             "the same by entries that are looked at",
             "7.04 times or more",
             format!("{entries:.0}"),
-            Basis::Measured(Claim::AtLeast(7.04, vec![entries])),
+            Basis::Measured(PrintedClaim::AtLeast(7.04, vec![entries])),
             "An intersection in memory looks at far more entries than a step of the formula.",
         ),
-        Line::new(
+        ItemLine::new(
             "003-H1",
             "the same by time",
             "7.04",
             format!("{:.1}", measured.ratio()),
-            Why::Timed,
+            UnjudgedReason::Timed,
             "In memory, of one thread.",
         ),
     ];
-    Ok(Made { lines, ..Made::default() })
+    Ok(SectionAnswers { lines, ..SectionAnswers::default() })
 }

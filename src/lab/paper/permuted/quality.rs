@@ -1,10 +1,12 @@
 //! 002-H1: the best distance for 64 bits, on pairs of known similarity.
 
 use super::super::super::plot::{Axis, Series};
-use super::super::super::table::{Table, row};
+use super::super::super::table::{ResultTable, row};
 use super::super::super::{EvaluateError, Plot};
-use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
-use super::texts::{Truth, each_pair, generate};
+use super::super::{
+    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+};
+use super::texts::{PairSimilarities, each_pair, generate};
 use dupflow_core::block::hamming::distance;
 use dupflow_core::sketch::{SimHash, Sketcher};
 
@@ -17,7 +19,7 @@ const TEXTS: usize = 4000;
 const EDITS: f64 = 0.5;
 
 /// Decides whether a pair is right.
-type IsRight = fn(Truth) -> bool;
+type IsRight = fn(PairSimilarities) -> bool;
 
 /// The definitions of right, with names.
 const TRUTHS: [(&str, IsRight); 2] =
@@ -27,18 +29,18 @@ const TRUTHS: [(&str, IsRight); 2] =
 const DISTANCES: usize = 11;
 
 /// Pairs by their distance: all, and those that are right by each definition.
-type Counts = [[u64; 3]; 65];
+type DistanceCounts = [[u64; 3]; 65];
 
 #[derive(Clone, Copy)]
-struct Pairs(Counts);
+struct PairCounts(DistanceCounts);
 
-impl Default for Pairs {
+impl Default for PairCounts {
     fn default() -> Self {
         Self([[0; 3]; 65])
     }
 }
 
-pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn make(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let texts = generate(work.size(TEXTS, 400), EDITS, work.bench.seed);
     let mut sketcher = SimHash::new(64, work.bench.seed);
     let prints: Vec<Vec<u64>> = texts
@@ -49,27 +51,27 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
             words
         })
         .collect();
-    let visit = |Pairs(counts): &mut Pairs, (a, b): (usize, usize), truth: Truth| {
+    let visit = |PairCounts(counts): &mut PairCounts, (a, b): (usize, usize), truth: PairSimilarities| {
         let [all, right @ ..] = &mut counts[distance(&prints[a], &prints[b])];
         *all += 1;
         for (count, (_, is_right)) in right.iter_mut().zip(TRUTHS) {
             *count += u64::from(is_right(truth));
         }
     };
-    let add = |Pairs(all): &mut Pairs, Pairs(more): Pairs| {
+    let add = |PairCounts(all): &mut PairCounts, PairCounts(more): PairCounts| {
         all.iter_mut().flatten().zip(more.iter().flatten()).for_each(|(sum, count)| *sum += count);
     };
-    let Pairs(counts) = each_pair(&texts, work.bench.threads, visit, add);
-    Ok(told(&counts, texts.len()))
+    let PairCounts(counts) = each_pair(&texts, work.bench.threads, visit, add);
+    Ok(shown(&counts, texts.len()))
 }
 
-fn told(counts: &Counts, texts: usize) -> Made {
+fn shown(counts: &DistanceCounts, texts: usize) -> SectionAnswers {
     let within = |k: usize, column: usize| counts[..=k].iter().map(|count| count[column]).sum::<u64>();
     let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
     let quality = |k: usize, truth: usize| {
         (share(within(k, truth), within(k, 0)), share(within(k, truth), within(64, truth)))
     };
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "002_h1_distances",
         "Precision and recall by distance, 64 bits",
         &format!(
@@ -105,7 +107,7 @@ fn told(counts: &Counts, texts: usize) -> Made {
                 2.0 * p * r / (p + r).max(f64::MIN_POSITIVE)
             };
             let best = (0..64).max_by(|a, b| f(*a).total_cmp(&f(*b))).unwrap_or(0);
-            Line::new(
+            ItemLine::new(
                 ITEM,
                 format!("64 bits within 3, {name}"),
                 "\"just right\" for 8E9 pages, no numbers",
@@ -114,31 +116,31 @@ fn told(counts: &Counts, texts: usize) -> Made {
                         {best}",
                     within(64, truth)
                 ),
-                Why::StandIn,
+                UnjudgedReason::StandIn,
                 "Generated pages, judged by their true similarity: a cosine of 0.95 is 6.5 bits apart on \
                     average, so within 3 much is missed.",
             )
         })
         .chain([
-            Line::new(
+            ItemLine::new(
                 ITEM,
                 "2^34 fingerprints are 8E9: log2 of 8E9",
                 "34",
                 format!("{:.1}", 8e9_f64.log2()),
-                Basis::Exact(Claim::equal(34.0, 8e9_f64.log2(), Tolerance::Within(0.5))),
+                Basis::Exact(PrintedClaim::equal(34.0, 8e9_f64.log2(), Tolerance::Within(0.5))),
                 "2^34 is 1.7E10.",
             ),
-            Line::new(
+            ItemLine::new(
                 ITEM,
                 "what is within the radius",
                 "less than 3",
                 "3 is within the radius",
-                Why::Reading,
+                UnjudgedReason::Reading,
                 "The last step of its own algorithm has \"at most k\".",
             ),
         ])
         .collect();
-    Made {
+    SectionAnswers {
         lines,
         tables: vec![table],
         plots: vec![Plot {

@@ -2,10 +2,12 @@
 //! to 10.
 
 use super::super::super::plot::{Axis, Series};
-use super::super::super::search::measured::{Row, Setting};
-use super::super::super::table::{Table, row};
+use super::super::super::search::measured::{SearchRow, SearchSetting};
+use super::super::super::table::{ResultTable, row};
 use super::super::super::{EvaluateError, Plot};
-use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
+use super::super::{
+    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+};
 use super::examples::grouped;
 use dupflow_core::block::hamming::optimiser::{Costs, Workload};
 use dupflow_core::block::hamming::{Design, Form};
@@ -45,8 +47,8 @@ const COLUMNS: &[&str] = &[
     "queries/s",
 ];
 
-pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
-    let mut table = Table::new(
+pub(super) fn make(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
+    let mut table = ResultTable::new(
         "002_tables",
         "Permuted tables on uniform fingerprints of 64 bits, k = 3",
         "Each table is sorted, asked by all queries together and dropped; up to two at a time, each on a \
@@ -60,9 +62,9 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
     for full in SIZES {
         let documents = work.size(full, 10_000);
         let queries = QUERIES.min(documents);
-        let setting = Setting { bits: 64, documents, queries, seed: work.bench.seed };
+        let setting = SearchSetting { bits: 64, documents, queries, seed: work.bench.seed };
         for tables in TABLES {
-            (work.bench.told)(&format!("002: {documents} fingerprints, {tables} tables"));
+            (work.bench.progress)(&format!("002: {documents} fingerprints, {tables} tables"));
             let design = Design::permuted(64, 3, tables)?;
             let of_design = setting.batch(&[design], work.bench.clock, work.bench.threads)?;
             of_design.iter().for_each(|row| push(&mut table, &setting, row));
@@ -72,13 +74,13 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let (radii, of_radii) = radii(work)?;
     let lines = lines(&rows, &of_radii);
     let plots = vec![candidates(&rows), speed(&of_radii)];
-    Ok(Made { lines, tables: vec![table, radii], plots })
+    Ok(SectionAnswers { lines, tables: vec![table, radii], plots })
 }
 
 /// The cheapest design of each radius.
-fn radii(work: &Work<'_>) -> Result<(Table, Vec<(Setting, Row)>), EvaluateError> {
+fn radii(work: &SectionContext<'_>) -> Result<(ResultTable, Vec<(SearchSetting, SearchRow)>), EvaluateError> {
     let documents = work.size(SIZES[0], 10_000);
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "002_radii",
         "Every radius up to 10 on uniform fingerprints of 64 bits",
         "For each radius the design that is expected to be the cheapest within 20 copies of the corpus; \
@@ -88,7 +90,7 @@ fn radii(work: &Work<'_>) -> Result<(Table, Vec<(Setting, Row)>), EvaluateError>
     );
     let mut rows = Vec::new();
     for radius in 0..=10 {
-        (work.bench.told)(&format!("002: {documents} fingerprints, k = {radius}"));
+        (work.bench.progress)(&format!("002: {documents} fingerprints, k = {radius}"));
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some GB")]
         let budget_bytes = (documents as f64 * MOST_COPIES * ROW_BYTES) as u64;
         let workload = Workload {
@@ -103,7 +105,7 @@ fn radii(work: &Work<'_>) -> Result<(Table, Vec<(Setting, Row)>), EvaluateError>
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of queries")]
         let affordable = (COST / best.cost) as usize;
         let queries = QUERIES.min(affordable).min(documents).max(100);
-        let setting = Setting { bits: 64, documents, queries, seed: work.bench.seed };
+        let setting = SearchSetting { bits: 64, documents, queries, seed: work.bench.seed };
         for row in setting.batch(&[best.design], work.bench.clock, work.bench.threads)? {
             push(&mut table, &setting, &row);
             rows.push((setting, row));
@@ -112,7 +114,7 @@ fn radii(work: &Work<'_>) -> Result<(Table, Vec<(Setting, Row)>), EvaluateError>
     Ok((table, rows))
 }
 
-fn push(table: &mut Table, setting: &Setting, row: &Row) {
+fn push(table: &mut ResultTable, setting: &SearchSetting, row: &SearchRow) {
     let each = |count: u64| count as f64 / setting.queries as f64;
     let leading: Vec<String> = row.design.prefixes().keys().map(usize::to_string).collect();
     let leading = match &leading[..] {
@@ -135,14 +137,14 @@ fn push(table: &mut Table, setting: &Setting, row: &Row) {
     ]);
 }
 
-fn lines(rows: &[(Setting, Row)], radii: &[(Setting, Row)]) -> Vec<Line> {
-    let mut lines: Vec<Line> = [("002-D1", 4), ("002-D2", 16)]
+fn lines(rows: &[(SearchSetting, SearchRow)], radii: &[(SearchSetting, SearchRow)]) -> Vec<ItemLine> {
+    let mut lines: Vec<ItemLine> = [("002-D1", 4), ("002-D2", 16)]
         .into_iter()
         .flat_map(|(item, tables)| designed(item, tables, rows))
         .collect();
     let missed: usize = rows.iter().chain(radii).map(|(_, row)| row.missed).sum();
     let planted: usize = rows.iter().chain(radii).map(|(setting, _)| setting.queries).sum();
-    lines.push(Line::new(
+    lines.push(ItemLine::new(
         "002-A1",
         "recall of the general form",
         "1, by the pigeonhole",
@@ -151,7 +153,7 @@ fn lines(rows: &[(Setting, Row)], radii: &[(Setting, Row)]) -> Vec<Line> {
             10",
             grouped(planted as u64)
         ),
-        Basis::Measured(Claim::none(missed)),
+        Basis::Measured(PrintedClaim::none(missed)),
         "A design names the leading bits of each table (block::hamming::Design::selections); \
             evaluate::search::indexes::batch sorts, probes, \
          checks and merges.",
@@ -162,7 +164,7 @@ fn lines(rows: &[(Setting, Row)], radii: &[(Setting, Row)]) -> Vec<Line> {
     if let Some((setting, row)) = rows.last() {
         let (tables, n) = (row.design.tables() as f64, setting.documents as f64);
         let copies = row.estimate.bytes / (n * ROW_BYTES);
-        lines.push(Line::new(
+        lines.push(ItemLine::new(
             "002-A1",
             "space, in copies of the corpus",
             "t copies",
@@ -171,24 +173,24 @@ fn lines(rows: &[(Setting, Row)], radii: &[(Setting, Row)]) -> Vec<Line> {
                 grouped(setting.documents as u64),
                 row.estimate.bytes / 1e9
             ),
-            Why::Construction.checked(Claim::equal(tables, copies, Tolerance::Share(0.1))),
+            UnjudgedReason::Construction.checked(PrintedClaim::equal(tables, copies, Tolerance::Share(0.1))),
             "A product. Copies are built and dropped one after the other for a batch of queries, so that \
                 only up to two are in memory.",
         ));
     }
-    lines.push(Line::new(
+    lines.push(ItemLine::new(
         "002-A1",
         "which distance is within",
         "\"less than k\", then \"at most k\"",
         "at most k: planted neighbours at distance k are among those found",
-        Why::Reading.checked(Claim::none(missed)),
+        UnjudgedReason::Reading.checked(PrintedClaim::none(missed)),
         "The tables find distance k too, and the last step of the source keeps it.",
     ));
     lines
 }
 
 /// Candidates of one design at the largest size, and the expected number at 2^34.
-fn designed(item: &'static str, tables: u64, rows: &[(Setting, Row)]) -> Vec<Line> {
+fn designed(item: &'static str, tables: u64, rows: &[(SearchSetting, SearchRow)]) -> Vec<ItemLine> {
     // The leading bits of every table, as printed.
     let (printed, bits) = match tables {
         4 => ("2^(d-16) a probe: 262,144 at d = 34", Some(16)),
@@ -203,14 +205,18 @@ fn designed(item: &'static str, tables: u64, rows: &[(Setting, Row)]) -> Vec<Lin
             let formula = row.design.estimate(PAGES, Form::Index).candidates;
             // A Poisson count varies by its square root.
             let near = |expected: f64| {
-                Claim::equal(expected, candidates, Tolerance::Deviations(5.0, (expected / queries).sqrt()))
+                PrintedClaim::equal(
+                    expected,
+                    candidates,
+                    Tolerance::Deviations(5.0, (expected / queries).sqrt()),
+                )
             };
             let basis = match bits {
                 Some(bits) => Basis::Measured(near(tables as f64 * n / f64::from(1_u32 << bits))),
-                None => Why::Shown.checked(near(row.estimate.candidates)),
+                None => UnjudgedReason::Shown.checked(near(row.estimate.candidates)),
             };
             let at_pages = candidates / n * PAGES as f64;
-            Line::new(
+            ItemLine::new(
                 item,
                 format!("{}, n = {}: candidates of a query", row.design, grouped(setting.documents as u64)),
                 printed,
@@ -241,7 +247,7 @@ fn whole(number: f64) -> String {
     grouped(rounded)
 }
 
-fn candidates(rows: &[(Setting, Row)]) -> Plot {
+fn candidates(rows: &[(SearchSetting, SearchRow)]) -> Plot {
     let mut series: Vec<Series> = Vec::new();
     for (setting, row) in rows {
         let each = row.work.entries as f64 / setting.queries as f64;
@@ -263,8 +269,8 @@ fn candidates(rows: &[(Setting, Row)]) -> Plot {
     }
 }
 
-fn speed(rows: &[(Setting, Row)]) -> Plot {
-    let series = |name: &str, of: fn(&Setting, &Row) -> f64| Series {
+fn speed(rows: &[(SearchSetting, SearchRow)]) -> Plot {
+    let series = |name: &str, of: fn(&SearchSetting, &SearchRow) -> f64| Series {
         name: name.to_owned(),
         points: rows.iter().map(|(setting, row)| (row.design.radius() as f64, of(setting, row))).collect(),
     };

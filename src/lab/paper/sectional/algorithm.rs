@@ -3,8 +3,10 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
-use super::model::{Order, components, pair};
+use super::super::{
+    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+};
+use super::model::{FeatureOrder, components, pair};
 use crate::EvaluateError;
 use dupflow_core::hash::mix;
 use dupflow_core::sketch::sectional::{alignment, section};
@@ -32,13 +34,13 @@ fn equal<T: PartialEq>(a: &[T], b: &[T]) -> Vec<bool> {
     a.iter().zip(b).map(|(a, b)| a == b).collect()
 }
 
-pub(super) fn check(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn check(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let (mut same, mut places) = (0, 0);
     let mut means = [0.0; 4];
     for n in 0..PAIRS {
         let seed = mix(work.bench.seed ^ mix(n));
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let [a, b] = pair(&mut rng, 48, 6, Order::Moved(20));
+        let [a, b] = pair(&mut rng, 48, 6, FeatureOrder::Moved(20));
         let sections = 2 + usize::try_from(n % 4).unwrap_or(0);
         let by_hand = equal(&as_printed(&a, sections, seed), &as_printed(&b, sections, seed));
         let sketch = |mode, text: &[u64]| {
@@ -58,34 +60,34 @@ pub(super) fn check(work: &Work<'_>) -> Result<Made, EvaluateError> {
         }
     }
     let lines = vec![
-        Line::new(
+        ItemLine::new(
             "004-A1",
             "components equal in two texts, of all",
             "algorithm 1",
             format!("the same {same} of {places}"),
-            Why::Shown.checked(Claim::equal(places as f64, same as f64, Tolerance::Exact)),
+            UnjudgedReason::Shown.checked(PrintedClaim::equal(places as f64, same as f64, Tolerance::Exact)),
             "sketch/sectional.rs, mode \"attach\": the algorithm word for word finds the same components \
                 equal",
         ),
-        Line::new(
+        ItemLine::new(
             "004-A1",
             "attached after sampling, and paired before (equation 11)",
             "the same",
             format!("{:.3} and {:.3}", means[0], means[2]),
-            Basis::Exact(Claim::equal(means[2], means[0], Tolerance::Within(0.02))),
+            Basis::Exact(PrintedClaim::equal(means[2], means[0], Tolerance::Within(0.02))),
             "they agree for q of 0 and 1 only; mode \"pair\" is the Jaccard similarity of located shingles",
         ),
-        Line::new(
+        ItemLine::new(
             "004-A1",
             "the same beside q J and q J / (1 + J - q J)",
             "-",
             format!("{:.3} and {:.3}, expected {:.3} and {:.3}", means[0], means[2], means[1], means[3]),
-            Why::Shown.checked(Claim::each(
+            UnjudgedReason::Shown.checked(PrintedClaim::each(
                 [(means[1], means[0]), (means[3], means[2])],
                 Tolerance::Deviations(4.0, 0.5 / (PAIRS as f64 * SIZE as f64).sqrt()),
             )),
             "`SectionMode::expectation`",
         ),
     ];
-    Ok(Made { lines, ..Made::default() })
+    Ok(SectionAnswers { lines, ..SectionAnswers::default() })
 }

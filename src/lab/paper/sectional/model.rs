@@ -6,7 +6,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::printed::{SECTIONS, SIZES};
-use crate::{Bench, threads};
+use crate::{StudyContext, threads};
 use dupflow_core::hash::mix;
 use dupflow_core::sketch::sectional::alignment;
 use dupflow_core::sketch::{Sampler, SectionBase, SectionMode, Sectional};
@@ -20,7 +20,7 @@ pub(super) const SHAPE: (usize, usize) = (256, 300);
 
 /// The positions of the common features of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum FeatureOrder {
     /// The same in both: one text is the other with words replaced.
     Aligned,
     /// This percentage of those in the first half is swapped with features of the second half.
@@ -29,7 +29,7 @@ pub(super) enum Order {
     Independent,
 }
 
-/// The samplers, in the order of [`Trial::of`].
+/// The samplers, in the order of [`Trial::estimate`].
 pub(super) const BASES: [SectionBase; 2] = [SectionBase::MinHash, SectionBase::Fss];
 
 /// A pair with its estimates.
@@ -43,13 +43,13 @@ pub(super) struct Trial {
 
 impl Trial {
     /// The estimate with a sampler, a number of sections and a number of components, by their indices.
-    pub(super) fn of(&self, base: usize, sections: usize, size: usize) -> f64 {
+    pub(super) fn estimate(&self, base: usize, sections: usize, size: usize) -> f64 {
         self.estimates[(base * SECTIONS.len() + sections) * SIZES.len() + size]
     }
 }
 
 /// Two texts, in text order: common features, and as many features of each text's own.
-pub(super) fn pair(rng: &mut ChaCha8Rng, common: usize, own: usize, order: Order) -> [Vec<u64>; 2] {
+pub(super) fn pair(rng: &mut ChaCha8Rng, common: usize, own: usize, order: FeatureOrder) -> [Vec<u64>; 2] {
     let n = common + own;
     let mut a: Vec<u64> = (0..n).map(|_| rng.random()).collect();
     let mut places: Vec<usize> = (0..n).collect();
@@ -59,14 +59,14 @@ pub(super) fn pair(rng: &mut ChaCha8Rng, common: usize, own: usize, order: Order
         b[*place] = rng.random();
     }
     match order {
-        Order::Aligned => {}
-        Order::Moved(percent) => {
+        FeatureOrder::Aligned => {}
+        FeatureOrder::Moved(percent) => {
             let (mut first, second): (Vec<usize>, Vec<usize>) =
                 places[own..].iter().copied().partition(|place| 2 * place < n);
             first.truncate(first.len() * percent / 100);
             first.into_iter().zip(second).for_each(|(x, y)| b.swap(x, y));
         }
-        Order::Independent => {
+        FeatureOrder::Independent => {
             a.shuffle(rng);
             b.shuffle(rng);
         }
@@ -76,9 +76,9 @@ pub(super) fn pair(rng: &mut ChaCha8Rng, common: usize, own: usize, order: Order
 
 /// Draws pairs; the number of common features, of about [`UNION`], and their order are drawn for each.
 pub(super) fn trials(
-    bench: &Bench<'_>,
+    bench: &StudyContext<'_>,
     count: usize,
-    draw: impl Fn(&mut ChaCha8Rng) -> (usize, Order) + Sync,
+    draw: impl Fn(&mut ChaCha8Rng) -> (usize, FeatureOrder) + Sync,
 ) -> Vec<Trial> {
     threads::map(bench.threads, count, |n| {
         let seed = mix(bench.seed ^ mix(n as u64));
@@ -96,7 +96,7 @@ pub(super) fn trials(
 
 /// The mean of q, and the variance of the estimate with MinHash, of 500 short pairs with J = 0.8 and 64
 /// components.
-pub(super) fn spread(seed: u64, sections: usize, order: Order) -> (f64, f64) {
+pub(super) fn spread(seed: u64, sections: usize, order: FeatureOrder) -> (f64, f64) {
     const PAIRS: usize = 500;
     const SIZE: usize = 64;
     let one = |n: usize| {
@@ -151,9 +151,11 @@ mod tests {
     #[test]
     fn pairs_are_as_asked_for() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
-        for (order, expected) in
-            [(Order::Aligned, 1.0..1.1), (Order::Moved(20), 0.75..0.85), (Order::Independent, 0.35..0.65)]
-        {
+        for (order, expected) in [
+            (FeatureOrder::Aligned, 1.0..1.1),
+            (FeatureOrder::Moved(20), 0.75..0.85),
+            (FeatureOrder::Independent, 0.35..0.65),
+        ] {
             let [a, b] = pair(&mut rng, 320, 40, order);
             let [x, y] = [&a, &b].map(|text| text.iter().collect::<BTreeSet<_>>());
             assert_eq!(

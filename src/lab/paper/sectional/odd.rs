@@ -10,7 +10,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::super::{Basis, Claim, Line, Tolerance};
+use super::super::{Basis, ItemLine, PrintedClaim, Tolerance};
 use super::model::{SHAPE, components};
 use dupflow_core::hash::mix;
 use dupflow_core::sketch::MinHash;
@@ -40,7 +40,7 @@ fn variance(values: &[f64]) -> f64 {
 }
 
 /// The printed formula beside the variance of z, and beside the mean square error of J.
-pub(super) fn over_minhash(seed: u64, trials: usize) -> [Line; 2] {
+pub(super) fn over_minhash(seed: u64, trials: usize) -> [ItemLine; 2] {
     let (size, union) = SHAPE;
     let bits = 2 * size;
     let mut rng = ChaCha8Rng::seed_from_u64(mix(seed ^ 0x0dd));
@@ -76,20 +76,20 @@ pub(super) fn over_minhash(seed: u64, trials: usize) -> [Line; 2] {
         + jaccard * (1.0 - jaccard) / size as f64;
     let slack = Tolerance::Share(4.0 * (2.0 / trials as f64).sqrt());
     [
-        Line::new(
+        ItemLine::new(
             "004-T1",
             format!("odd, over MinHash: the printed variance, m = {m}"),
             format!("{of_z:.3}"),
             format!("variance of z {spread:.3}"),
-            Basis::Exact(Claim::equal(of_z, spread, slack)),
+            Basis::Exact(PrintedClaim::equal(of_z, spread, slack)),
             "as the variance of z, the number of bits that differ, it is right",
         ),
-        Line::new(
+        ItemLine::new(
             "004-T1",
             "odd, over MinHash: the same as a variance of J",
             format!("{:.2E}", printed(bits as f64, turns)),
             format!("MSE {error:.2E}, right {right:.2E}"),
-            Basis::Exact(Claim::equal(printed(bits as f64, turns), error, slack)),
+            Basis::Exact(PrintedClaim::equal(printed(bits as f64, turns), error, slack)),
             "of J it is that of z / (4 k^2 (1 - 2/n)^2m), and J (1 - J) / k of the permutations",
         ),
     ]

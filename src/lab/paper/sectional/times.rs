@@ -2,13 +2,13 @@
 
 use std::hint::black_box;
 
-use super::super::{Line, Made, Why, Work};
+use super::super::{ItemLine, SectionAnswers, SectionContext, UnjudgedReason};
 use super::error::name;
 use super::model::BASES;
 use super::printed::SECTIONS;
 use crate::EvaluateError;
 use crate::plot::{Axis, Plot, Series};
-use crate::table::{Table, row};
+use crate::table::{ResultTable, row};
 use dupflow_core::hash::mix;
 use dupflow_core::sketch::{MinHash, Sampler, SectionMode, Sectional};
 use dupflow_core::text::Features;
@@ -16,7 +16,7 @@ use dupflow_core::text::Features;
 /// Number of components, and of shingles of a text.
 const SHAPE: (usize, usize) = (500, 1_000);
 
-pub(super) fn hashing(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn hashing(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let (size, features) = SHAPE;
     let seed = work.bench.seed;
     let ids: Vec<u64> = (0..features as u64).map(|x| mix(seed ^ mix(x))).collect();
@@ -31,7 +31,7 @@ pub(super) fn hashing(work: &Work<'_>) -> Result<Made, EvaluateError> {
         forms[form].1.components(black_box(Features::set(&ids)), &mut out);
         black_box(&out);
     });
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "004_f5",
         "Figure 5: hashing time, k = 500, 1,000 shingles",
         "One thread, shingles to components; the least of rounds in which every form has its turn.",
@@ -56,31 +56,31 @@ pub(super) fn hashing(work: &Work<'_>) -> Result<Made, EvaluateError> {
         series: vec![line(0), line(1)],
     };
     let lines = vec![
-        Line::new(
+        ItemLine::new(
             "004-F5",
             "time of s = 2 over MinHash's",
             "about 1.05",
             format!("{:.2}", times[2] / times[0]),
-            Why::Timed,
+            UnjudgedReason::Timed,
             "the seconds are lost; each section is sketched by itself, which adds little to a hash for each \
                 shingle and component",
         ),
-        Line::new(
+        ItemLine::new(
             "004-F5",
             format!("time of {} to {} over MinHash's", name(2), name(5)),
             "linear in s",
             (2..=5).map(|s| format!("{:.2}", times[s] / times[0])).collect::<Vec<_>>().join(", "),
-            Why::Timed,
+            UnjudgedReason::Timed,
             "hashes are those of MinHash whatever s is; only comparing sections grows with it",
         ),
-        Line::new(
+        ItemLine::new(
             "004-F5",
             "the same over fss",
             "-",
             (7..=10).map(|s| format!("{:.4}", times[s] / times[0])).collect::<Vec<_>>().join(", "),
-            Why::Timed,
+            UnjudgedReason::Timed,
             "the default base; linear in s, since every section fills all components",
         ),
     ];
-    Ok(Made { lines, tables: vec![table], plots: vec![plot] })
+    Ok(SectionAnswers { lines, tables: vec![table], plots: vec![plot] })
 }

@@ -10,8 +10,10 @@ use sha2::{Digest, Sha256};
 
 use crate::EvaluateError;
 use crate::generate::{Generator, Params, Script};
-use crate::paper::{Basis, Claim, Line, Made, Tolerance, Why, Work};
-use crate::table::{Table, row};
+use crate::paper::{
+    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+};
+use crate::table::{ResultTable, row};
 use crate::threads;
 use dupflow_core::hash::mix;
 use dupflow_core::sketch::simhash::fingerprint;
@@ -23,7 +25,7 @@ const CORPORA: usize = 16;
 const TEXTS: usize = 300;
 
 /// A hash of a word.
-type Hash = fn(&[u8]) -> u64;
+type WordHash = fn(&[u8]) -> u64;
 
 /// Why a hash is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +41,7 @@ enum Role {
 /// A hash.
 struct Hashed {
     name: &'static str,
-    of: Hash,
+    of: WordHash,
     role: Role,
 }
 
@@ -91,10 +93,10 @@ fn murmur(word: &[u8]) -> u64 {
 }
 
 /// Words by their numbers in a corpus, ascending, with their counts.
-type Text = (Vec<u64>, Vec<f64>);
+type WordCounts = (Vec<u64>, Vec<f64>);
 
 /// The texts of a corpus, and its words by their numbers.
-fn corpus(texts: usize, seed: u64) -> (Vec<Text>, Vec<String>) {
+fn corpus(texts: usize, seed: u64) -> (Vec<WordCounts>, Vec<String>) {
     let params = Params {
         documents: texts as u64,
         seed,
@@ -130,7 +132,7 @@ fn corpus(texts: usize, seed: u64) -> (Vec<Text>, Vec<String>) {
 
 /// Sums over the pairs of one corpus for one hash.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sums {
+struct AgreementSums {
     pairs: f64,
     /// The fraction of equal bits minus the expected one.
     apart: f64,
@@ -140,15 +142,15 @@ struct Sums {
     wrong: f64,
 }
 
-fn sums(texts: &[Text], words: &[String], hash: Hash) -> Sums {
+fn sums(texts: &[WordCounts], words: &[String], hash: WordHash) -> AgreementSums {
     let hashes: Vec<u64> = words.iter().map(|word| hash(word.as_bytes())).collect();
-    let print = |(ids, weights): &Text| {
+    let print = |(ids, weights): &WordCounts| {
         let of_words: Vec<u64> =
             ids.iter().filter_map(|id| hashes.get(usize::try_from(*id).ok()?)).copied().collect();
         fingerprint(&of_words, weights)
     };
     let prints: Vec<u64> = texts.iter().map(print).collect();
-    let mut sums = Sums::default();
+    let mut sums = AgreementSums::default();
     for (a, (ids, weights)) in texts.iter().enumerate() {
         for (b, (others, masses)) in texts.iter().enumerate().take(a) {
             let cosine = cosine(Features { ids, weights }, Features { ids: others, weights: masses });
@@ -165,13 +167,13 @@ fn sums(texts: &[Text], words: &[String], hash: Hash) -> Sums {
 }
 
 /// 001-X1.
-pub(super) fn choice(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn choice(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let (corpora, texts) = (work.size(CORPORA, 2), work.size(TEXTS, 60));
     let measured = threads::map(work.bench.threads, corpora, |n| {
         let (texts, words) = corpus(texts, mix(work.bench.seed ^ mix(n as u64)));
         HASHES.map(|hash| sums(&texts, &words, hash.of))
     });
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "001_x1_hashes",
         "SimHash by the hash of its words",
         &format!(
@@ -185,22 +187,23 @@ pub(super) fn choice(work: &Work<'_>) -> Result<Made, EvaluateError> {
     );
     let mut lines = Vec::new();
     for (at, hash) in HASHES.iter().enumerate() {
-        let all = measured.iter().map(|of| of[at]).fold(Sums::default(), |sum, more| Sums {
-            pairs: sum.pairs + more.pairs,
-            apart: sum.apart + more.apart,
-            squares: sum.squares + more.squares,
-            wrong: sum.wrong + more.wrong,
-        });
+        let all =
+            measured.iter().map(|of| of[at]).fold(AgreementSums::default(), |sum, more| AgreementSums {
+                pairs: sum.pairs + more.pairs,
+                apart: sum.apart + more.apart,
+                squares: sum.squares + more.squares,
+                wrong: sum.wrong + more.wrong,
+            });
         let (apart, error) = (all.apart / all.pairs, (all.squares / all.pairs).sqrt());
         let wrong = 1e6 * all.wrong / all.pairs;
         table.push(row![hash.name, apart, error, wrong]);
-        let coins = Claim::equal(1.0, error, Tolerance::Within(0.15));
+        let coins = PrintedClaim::equal(1.0, error, Tolerance::Within(0.15));
         let basis = match hash.role {
             Role::Named => Basis::Measured(coins),
-            Role::Ours => Why::Shown.checked(coins),
-            Role::Poor => Why::Shown.checked(Claim::AtLeast(1.15, vec![error])),
+            Role::Ours => UnjudgedReason::Shown.checked(coins),
+            Role::Poor => UnjudgedReason::Shown.checked(PrintedClaim::AtLeast(1.15, vec![error])),
         };
-        lines.push(Line::new(
+        lines.push(ItemLine::new(
             "001-X1",
             format!("SimHash of words hashed by {}: its error, of 64 coins' 1", hash.name),
             if hash.role == Role::Named { "one of \"MD5, FNV or Murmur\"" } else { "-" },
@@ -213,7 +216,7 @@ pub(super) fn choice(work: &Work<'_>) -> Result<Made, EvaluateError> {
             },
         ));
     }
-    Ok(Made { lines, tables: vec![table], plots: Vec::new() })
+    Ok(SectionAnswers { lines, tables: vec![table], plots: Vec::new() })
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use crate::EvaluateError;
-use crate::paper::{Claim, Line, Made, Why, Work};
+use crate::paper::{ItemLine, PrintedClaim, SectionAnswers, SectionContext, UnjudgedReason};
 use crate::plot::{Axis, Plot, Series};
-use crate::search::indexes::batch::{Near, pairs};
+use crate::search::indexes::batch::{NeighbourPair, pairs};
 use crate::search::indexes::{Fingerprints, index};
-use crate::search::measured::{Setting, neighbour, random};
-use crate::table::{Table, row};
+use crate::search::measured::{SearchSetting, neighbour, random};
+use crate::table::{ResultTable, row};
 use dupflow_core::block::hamming::{Design, Kind, distance};
 use dupflow_core::hash::mix;
 
@@ -27,8 +27,8 @@ fn micros(time: Duration, queries: usize) -> f64 {
 }
 
 /// 001-P2.
-pub(super) fn one_against_all(work: &Work<'_>) -> Result<Made, EvaluateError> {
-    let mut table = Table::new(
+pub(super) fn one_against_all(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
+    let mut table = ResultTable::new(
         "001_p2",
         "One query, by tables and by comparing with every document",
         "Uniform fingerprints of 64 bits, distance 3, one thread; 4 tables below ten million documents, 10 \
@@ -41,7 +41,7 @@ pub(super) fn one_against_all(work: &Work<'_>) -> Result<Made, EvaluateError> {
     for full in [10_000, 100_000, 1_000_000, 10_000_000] {
         let documents = work.size(full, 1000);
         let queries = (200_000_000 / documents).clamp(20, 2000);
-        let setting = Setting { bits: SHAPE.0, documents, queries, seed: work.bench.seed };
+        let setting = SearchSetting { bits: SHAPE.0, documents, queries, seed: work.bench.seed };
         let by_tables = design(if full < 10_000_000 { 4 } else { 5 })?;
         let scan = Design::new(SHAPE.0, SHAPE.1, Kind::Scan)?;
         let rows = setting.run(&[by_tables, scan], work.bench.clock)?;
@@ -57,7 +57,7 @@ pub(super) fn one_against_all(work: &Work<'_>) -> Result<Made, EvaluateError> {
     }
     let wrong: usize = answers.iter().map(|(_, _, wrong)| wrong).sum();
     let (documents, ratio, _) = answers[answers.len() - 1];
-    let line = Line::new(
+    let line = ItemLine::new(
         "001-P2",
         "all documents similar to a given one",
         "of millions, in memory; no time",
@@ -65,7 +65,7 @@ pub(super) fn one_against_all(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "{ratio:.0} times as fast as comparing with each of {documents}; {wrong} answers missed or \
                 different"
         ),
-        Why::Timed.checked(Claim::none(wrong)),
+        UnjudgedReason::Timed.checked(PrintedClaim::none(wrong)),
         "the time is not judged, the answers are: the same ids, none missed; `query` and `POST /similar` \
             answer by the run's own blocks",
     );
@@ -80,7 +80,7 @@ pub(super) fn one_against_all(work: &Work<'_>) -> Result<Made, EvaluateError> {
             Series { name: "by comparing".to_owned(), points: comparing },
         ],
     };
-    Ok(Made { lines: vec![line], tables: vec![table], plots: vec![plot] })
+    Ok(SectionAnswers { lines: vec![line], tables: vec![table], plots: vec![plot] })
 }
 
 /// Uniform fingerprints; each tenth is a neighbour of an earlier one, at distance 0 to 4.
@@ -101,13 +101,13 @@ fn planted(documents: usize, seed: u64) -> Fingerprints {
 }
 
 /// The pairs of a corpus by brute force.
-fn compared(corpus: &Fingerprints) -> Vec<Near> {
+fn compared(corpus: &Fingerprints) -> Vec<NeighbourPair> {
     let mut found = Vec::new();
     for (a, words) in corpus.iter() {
         for (b, others) in corpus.iter().skip(a as usize + 1) {
             let bits = distance(words, others);
             if bits <= SHAPE.1 {
-                found.push(Near { a, b, distance: bits });
+                found.push(NeighbourPair { a, b, distance: bits });
             }
         }
     }
@@ -115,21 +115,21 @@ fn compared(corpus: &Fingerprints) -> Vec<Near> {
 }
 
 /// The pairs of a corpus by queries, each for the fingerprints before it.
-fn asked(corpus: &Fingerprints) -> Result<Vec<Near>, EvaluateError> {
+fn asked(corpus: &Fingerprints) -> Result<Vec<NeighbourPair>, EvaluateError> {
     let mut index = index(&design(4)?, corpus)?;
     let (mut found, mut ids) = (Vec::new(), Vec::new());
     for (b, words) in corpus.iter() {
         index.within(words, &mut ids);
         let before = ids.iter().filter(|a| **a < b);
-        found.extend(before.map(|a| Near { a: *a, b, distance: distance(corpus.get(*a), words) }));
+        found.extend(before.map(|a| NeighbourPair { a: *a, b, distance: distance(corpus.get(*a), words) }));
     }
     found.sort_unstable();
     Ok(found)
 }
 
 /// 001-P3.
-pub(super) fn all_pairs(work: &Work<'_>) -> Result<Made, EvaluateError> {
-    let mut table = Table::new(
+pub(super) fn all_pairs(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
+    let mut table = ResultTable::new(
         "001_p3",
         "All pairs, by tables and by comparing everything",
         "Uniform fingerprints of 64 bits, each tenth a neighbour of another one at distance 0 to 4; distance \
@@ -178,14 +178,14 @@ pub(super) fn all_pairs(work: &Work<'_>) -> Result<Made, EvaluateError> {
         table.push(row);
         wrong += usize::from(!is_asked);
     }
-    let line = Line::new(
+    let line = ItemLine::new(
         "001-P3",
         "all near-duplicate pairs",
         "of millions, in memory; no time",
         format!("{last}; {wrong} lists of pairs different"),
-        Why::Timed.checked(Claim::none(wrong)),
+        UnjudgedReason::Timed.checked(PrintedClaim::none(wrong)),
         "the time is not judged, the pairs are: the same pairs, and the union of the answers to one query a \
             document: what a stream does",
     );
-    Ok(Made { lines: vec![line], tables: vec![table], plots: Vec::new() })
+    Ok(SectionAnswers { lines: vec![line], tables: vec![table], plots: Vec::new() })
 }

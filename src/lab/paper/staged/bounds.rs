@@ -2,9 +2,11 @@
 
 use super::{ERROR, PAPER_LOOKS, SIZE, THRESHOLDS, filter};
 use crate::EvaluateError;
-use crate::paper::{Basis, Claim, Line, Made, Tolerance, Why, Work};
+use crate::paper::{
+    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+};
 use crate::plot::{Axis, Plot, Series};
-use crate::table::{Table, row};
+use crate::table::{ResultTable, row};
 use dupflow_core::filter::Stop;
 use dupflow_core::filter::binomial::Binomial;
 use dupflow_core::sketch::kernel::Kernel;
@@ -41,9 +43,9 @@ fn distribution() -> Binomial {
 }
 
 /// 000-T1.
-pub(super) fn tails(_: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn tails(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let tails = distribution();
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "000_t1_tails",
         "000-T1: tails of X ~ Bin(100, 0.8)",
         "The printed columns hold what stands at their right: one m off from their headings.",
@@ -66,15 +68,15 @@ pub(super) fn tails(_: &Work<'_>) -> Result<Made, EvaluateError> {
             // Most of the table has six decimals.
             (if printed == "1" { "1.000000" } else { printed }, columns[column](&tails, m))
         };
-        let rows = PRINTED.iter().filter(|row| Claim::digits([one(**row)]).holds()).count();
-        (rows, Claim::digits(PRINTED.map(one)))
+        let rows = PRINTED.iter().filter(|row| PrintedClaim::digits([one(**row)]).holds()).count();
+        (rows, PrintedClaim::digits(PRINTED.map(one)))
     };
     let [below, headed_below, above, headed_above] = [0, 1, 2, 3].map(fit);
     let (lower, upper) = (tails.reject_below(ERROR) - 1, tails.accept_from(ERROR));
     let line = |of: &str, printed: &str, measured: String, basis: Basis, reason: &str| {
-        Line::new("000-T1", of, printed, measured, basis, reason)
+        ItemLine::new("000-T1", of, printed, measured, basis, reason)
     };
-    let told = |value: f64| format!("{value:.2e}");
+    let shown = |value: f64| format!("{value:.2e}");
     let (at_60, from_95, above_95) = (tails.below(61), tails.at_least(95), tails.at_least(96));
     let lines = vec![
         line(
@@ -88,7 +90,7 @@ pub(super) fn tails(_: &Work<'_>) -> Result<Made, EvaluateError> {
             "what that column holds",
             "-",
             format!("P[X < m] fits {} rows", below.0),
-            Why::Shown.checked(below.1),
+            UnjudgedReason::Shown.checked(below.1),
             "By `Binomial::below`.",
         ),
         line(
@@ -102,35 +104,35 @@ pub(super) fn tails(_: &Work<'_>) -> Result<Made, EvaluateError> {
             "what that column holds",
             "-",
             format!("P[X >= m] fits {} rows", above.0),
-            Why::Shown.checked(above.1),
+            UnjudgedReason::Shown.checked(above.1),
             "By `Binomial::at_least`.",
         ),
         line(
             "the tail at T_L = 0.60, reject at or below",
             "within 1e-5",
-            told(at_60),
-            Basis::Exact(Claim::AtMost(ERROR, vec![at_60])),
+            shown(at_60),
+            Basis::Exact(PrintedClaim::AtMost(ERROR, vec![at_60])),
             &format!(
                 "Valid, and coarse: steps of 5 pass over {lower}, the greatest valid count, with {}.",
-                told(tails.below(lower + 1))
+                shown(tails.below(lower + 1))
             ),
         ),
         line(
             "the tail at T_U = 0.95, accept at or above (000-A2)",
             "within 1e-5",
-            told(from_95),
-            Basis::Exact(Claim::AtMost(ERROR, vec![from_95])),
+            shown(from_95),
+            Basis::Exact(PrintedClaim::AtMost(ERROR, vec![from_95])),
             &format!("{upper} is the least valid count."),
         ),
         line(
             "the tail at T_U = 0.95, accept above (its text)",
             "within 1e-5",
-            told(above_95),
-            Basis::Exact(Claim::AtMost(ERROR, vec![above_95])),
+            shown(above_95),
+            Basis::Exact(PrintedClaim::AtMost(ERROR, vec![above_95])),
             "Above 95 is from 96 on: its text is right where its algorithm is not.",
         ),
     ];
-    Ok(Made { lines, tables: vec![table], plots: Vec::new() })
+    Ok(SectionAnswers { lines, tables: vec![table], plots: Vec::new() })
 }
 
 /// The greatest rejecting and the least accepting count of a look by itself; `None` if no count is improbable
@@ -142,8 +144,8 @@ fn bounds(k: usize, threshold: f64) -> (Option<usize>, Option<usize>) {
 }
 
 /// 000-F4, 000-F5 and 000-F6.
-pub(super) fn curves(_: &Work<'_>) -> Result<Made, EvaluateError> {
-    let mut table = Table::new(
+pub(super) fn curves(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
+    let mut table = ResultTable::new(
         "000_f6_bounds",
         "000-F4, 000-F6: bounds at the looks",
         "Reject with so many equal samples or fewer, accept with so many or more; T_L and T_U are these over \
@@ -193,48 +195,50 @@ pub(super) fn curves(_: &Work<'_>) -> Result<Made, EvaluateError> {
     let shares = |counts: &[u32]| -> Vec<f64> {
         counts.iter().zip(PAPER_LOOKS).map(|(count, k)| f64::from(*count) / k as f64).collect()
     };
-    let closing =
-        Claim::All(vec![Claim::Rises(1.0, shares(&of_looks)), Claim::Falls(1.0, shares(&accepting))]);
-    let counts = |told: &[u32], own: &[u32]| -> Vec<(f64, f64)> {
-        told.iter().zip(own).map(|(told, own)| (f64::from(*told), f64::from(*own))).collect()
+    let closing = PrintedClaim::All(vec![
+        PrintedClaim::Rises(1.0, shares(&of_looks)),
+        PrintedClaim::Falls(1.0, shares(&accepting)),
+    ]);
+    let counts = |shown: &[u32], own: &[u32]| -> Vec<(f64, f64)> {
+        shown.iter().zip(own).map(|(shown, own)| (f64::from(*shown), f64::from(*own))).collect()
     };
     // By exact integers, computed independently of the program.
     let apart = counts(&[61, 133, 283, 436, 589, 799], &of_looks)
         .into_iter()
         .chain(counts(&[96, 183, 353, 521, 687, 800], &accepting));
     let lines = vec![
-        Line::new(
+        ItemLine::new(
             "000-F4",
             "T_L(k), T_U(k)",
             "diagram",
             "plot 000_f4_bounds",
-            Why::Shown.checked(closing),
+            UnjudgedReason::Shown.checked(closing),
             "Both close in on T as k grows; `Binomial::reject_below` and `accept_from`.",
         ),
-        Line::new(
+        ItemLine::new(
             "000-F5",
             "the two tails over m, T = 0.8, k = 100",
             "lost",
             format!("plot 000_f5_tails; they cross at m = {cross}"),
-            Why::StandIn.checked(Claim::equal(80.0, cross as f64, Tolerance::Exact)),
+            UnjudgedReason::StandIn.checked(PrintedClaim::equal(80.0, cross as f64, Tolerance::Exact)),
             "The plot is lost; the right tails are drawn, not the columns of 000-T1. They cross at the \
                 median, T k.",
         ),
-        Line::new(
+        ItemLine::new(
             "000-F6",
             format!("bounds at k = {PAPER_LOOKS:?}, T = 0.8"),
             "diagram",
             format!("reject at most {of_looks:?}, accept at least {accepting:?}"),
-            Why::Shown.checked(Claim::each(apart, Tolerance::Exact)),
+            UnjudgedReason::Shown.checked(PrintedClaim::each(apart, Tolerance::Exact)),
             "`Schedule::per_look`; at the last look the full count decides. Beside a computation in exact \
                 whole numbers.",
         ),
     ];
-    Ok(Made { lines, tables: vec![table], plots: vec![bounds, drawn] })
+    Ok(SectionAnswers { lines, tables: vec![table], plots: vec![bounds, drawn] })
 }
 
 /// 000-A2: the loop, run on constructed pairs.
-pub(super) fn filter_loop(_: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn filter_loop(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let schedule = filter(THRESHOLDS[0])?;
     let kernel = Kernel::new(SIZE, 1);
     // Sample j of two sketches is equal if `is_equal(j)`.
@@ -244,20 +248,20 @@ pub(super) fn filter_loop(_: &Work<'_>) -> Result<Made, EvaluateError> {
         (0..SIZE).filter(|j| !is_equal(*j)).for_each(|j| other[j / 64] |= 1 << (j % 64));
         schedule.walk(&kernel, &zeros, &other)
     };
-    let told = |stop: Stop| {
+    let shown = |stop: Stop| {
         let verdict = if stop.rejected { "dropped" } else { "accepted" };
         format!("{verdict} at k = {}", stop.components)
     };
-    let first = |equal: usize| told(walk(&|j| j % 100 < equal));
+    let first = |equal: usize| shown(walk(&|j| j % 100 < equal));
     // The second pair has one equal sample less.
-    let last = [SIZE, 0].map(|missing| told(walk(&|j| j % 100 < 80 && j != missing)));
+    let last = [SIZE, 0].map(|missing| shown(walk(&|j| j % 100 < 80 && j != missing)));
     // By hand, from the bounds of 000-T1.
-    let by_hand = |printed: &str, measured: &str| Claim::same(printed, measured);
+    let by_hand = |printed: &str, measured: &str| PrintedClaim::same(printed, measured);
     let (dropping, emitting) =
         (format!("{}; {}", first(61), first(62)), format!("{}; {}", first(95), first(96)));
     let last = last.join("; ");
     let lines = vec![
-        Line::new(
+        ItemLine::new(
             "000-A2",
             "61 and 62 of the first 100 equal, and so on",
             "drop at R(k) <= T_L, else the next look",
@@ -265,7 +269,7 @@ pub(super) fn filter_loop(_: &Work<'_>) -> Result<Made, EvaluateError> {
             Basis::Exact(by_hand("dropped at k = 100; dropped at k = 200", &dropping)),
             "`Schedule::walk`, with the corrected bound of 0.61.",
         ),
-        Line::new(
+        ItemLine::new(
             "000-A2",
             "95 and 96 of the first 100 equal, and so on",
             "emit at R(k) >= T_U, else the next look",
@@ -273,14 +277,14 @@ pub(super) fn filter_loop(_: &Work<'_>) -> Result<Made, EvaluateError> {
             Basis::Exact(by_hand("accepted at k = 200; accepted at k = 100", &emitting)),
             "With the corrected bound of 0.96.",
         ),
-        Line::new(
+        ItemLine::new(
             "000-A2",
             "800 and 799 of 1000 equal, undecided until then",
             "no rule at k = K",
             last.clone(),
-            Why::Reading.checked(by_hand("accepted at k = 1000; dropped at k = 1000", &last)),
+            UnjudgedReason::Reading.checked(by_hand("accepted at k = 1000; dropped at k = 1000", &last)),
             "A pair is accepted there iff at least T K samples are equal.",
         ),
     ];
-    Ok(Made { lines, ..Made::default() })
+    Ok(SectionAnswers { lines, ..SectionAnswers::default() })
 }

@@ -7,10 +7,10 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{PAPER_LOOKS, SETS, SIZE, THRESHOLDS, filter, percent};
 use crate::distribution::Distribution;
-use crate::filter::pair::Matches;
-use crate::paper::{Claim, Line, Made, Tolerance, Why, Work};
+use crate::filter::pair::PairMatches;
+use crate::paper::{ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason};
 use crate::plot::{Axis, Plot, Series};
-use crate::table::{Table, row};
+use crate::table::{ResultTable, row};
 use crate::{EvaluateError, threads};
 use dupflow_core::filter::{Schedule, Stop};
 use dupflow_core::hash::mix;
@@ -30,7 +30,7 @@ pub(super) const EARLY: usize = PAPER_LOOKS.len() - 1;
 
 /// The distribution of the similarities of pairs.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Law {
+pub(super) enum SimilarityLaw {
     Set(Distribution),
     /// A single similarity.
     At(f64),
@@ -38,7 +38,7 @@ pub(super) enum Law {
 
 /// Counts of pairs at one threshold.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct PairStatistics {
     pub(super) pairs: u64,
     /// By X at the first look: pairs with R_K below T, and pairs with T or above.
     pub(super) first: Vec<[u64; 2]>,
@@ -52,7 +52,7 @@ pub(super) struct Seen {
     pub(super) wrong: [u64; 2],
 }
 
-impl Seen {
+impl PairStatistics {
     fn new() -> Self {
         Self {
             pairs: 0,
@@ -64,7 +64,7 @@ impl Seen {
         }
     }
 
-    fn pair(&mut self, pair: &Matches, schedule: &Schedule, stop: Stop) {
+    fn pair(&mut self, pair: &PairMatches, schedule: &Schedule, stop: Stop) {
         let is_similar = pair.among(SIZE) as usize >= schedule.target().least_matches();
         self.pairs += 1;
         self.first[pair.among(FIRST) as usize][usize::from(is_similar)] += 1;
@@ -101,7 +101,7 @@ impl Seen {
     }
 }
 
-impl AddAssign<&Self> for Seen {
+impl AddAssign<&Self> for PairStatistics {
     fn add_assign(&mut self, more: &Self) {
         self.pairs += more.pairs;
         self.read += more.read;
@@ -116,24 +116,28 @@ impl AddAssign<&Self> for Seen {
 }
 
 /// Results of the filter at each threshold.
-pub(super) fn simulate(work: &Work<'_>, law: Law, pairs: usize) -> Result<Vec<Seen>, EvaluateError> {
+pub(super) fn simulate(
+    work: &SectionContext<'_>,
+    law: SimilarityLaw,
+    pairs: usize,
+) -> Result<Vec<PairStatistics>, EvaluateError> {
     let schedules = THRESHOLDS.map(filter).into_iter().collect::<Result<Vec<_>, _>>()?;
     let kernel = Kernel::new(SIZE, 1);
     let salt = match law {
-        Law::Set(set) => mix(set as u64 + 1),
-        Law::At(similarity) => similarity.to_bits(),
+        SimilarityLaw::Set(set) => mix(set as u64 + 1),
+        SimilarityLaw::At(similarity) => similarity.to_bits(),
     };
     let task = |chunk: usize| {
         let mut rng = ChaCha8Rng::seed_from_u64(mix(work.bench.seed ^ mix(salt) ^ mix(chunk as u64)));
-        let mut seen = vec![Seen::new(); schedules.len()];
+        let mut seen = vec![PairStatistics::new(); schedules.len()];
         for _ in 0..CHUNK.min(pairs - chunk * CHUNK) {
             let similarity = match law {
-                Law::Set(set) => set.sample(&mut rng),
-                Law::At(similarity) => similarity,
+                SimilarityLaw::Set(set) => set.sample(&mut rng),
+                SimilarityLaw::At(similarity) => similarity,
             };
             // Two different samples of full width are equal in their lowest bit by chance only, which is not
             // counted.
-            let pair = Matches::draw(&mut rng, similarity, 0.0);
+            let pair = PairMatches::draw(&mut rng, similarity, 0.0);
             let (a, b) = pair.one_bit_sketches();
             for (one, schedule) in seen.iter_mut().zip(&schedules) {
                 one.pair(&pair, schedule, schedule.walk(&kernel, a, b));
@@ -141,7 +145,7 @@ pub(super) fn simulate(work: &Work<'_>, law: Law, pairs: usize) -> Result<Vec<Se
         }
         seen
     };
-    let mut all = vec![Seen::new(); schedules.len()];
+    let mut all = vec![PairStatistics::new(); schedules.len()];
     for seen in threads::map(work.bench.threads, pairs.div_ceil(CHUNK), task) {
         all.iter_mut().zip(&seen).for_each(|(sum, more)| *sum += more);
     }
@@ -149,14 +153,17 @@ pub(super) fn simulate(work: &Work<'_>, law: Law, pairs: usize) -> Result<Vec<Se
 }
 
 /// By set, then by threshold.
-pub(super) fn simulate_sets(work: &Work<'_>, full: usize) -> Result<Vec<Vec<Seen>>, EvaluateError> {
+pub(super) fn simulate_sets(
+    work: &SectionContext<'_>,
+    full: usize,
+) -> Result<Vec<Vec<PairStatistics>>, EvaluateError> {
     let pairs = work.size(full, 1000);
-    SETS.iter().map(|set| simulate(work, Law::Set(*set), pairs)).collect()
+    SETS.iter().map(|set| simulate(work, SimilarityLaw::Set(*set), pairs)).collect()
 }
 
 /// 000-F7.
-pub(super) fn densities(_: &Work<'_>) -> Result<Made, EvaluateError> {
-    let mut table = Table::new(
+pub(super) fn densities(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
+    let mut table = ResultTable::new(
         "000_f7_shares",
         "000-F7: pairs below the threshold",
         "In percent of the pairs of a model, by its density.",
@@ -170,22 +177,23 @@ pub(super) fn densities(_: &Work<'_>) -> Result<Made, EvaluateError> {
         let mut row = row![threshold];
         row.extend(shares.map(Into::into));
         table.push(row);
-        lines.push(Line::new(
+        lines.push(ItemLine::new(
             "000-F7",
             format!("share with R < {threshold}, UNIFORM / GAUSSIAN / FUNDS-like"),
             "lost",
             shares.map(|share| percent(share / 100.0)).join(" / "),
-            Why::StandIn.checked(Claim::each(apart.into_iter().zip(shares), Tolerance::Within(0.1))),
+            UnjudgedReason::StandIn
+                .checked(PrintedClaim::each(apart.into_iter().zip(shares), Tolerance::Within(0.1))),
             "The sets are private; these are the models, beside another integration of them.",
         ));
     }
     let low = Distribution::Funds.share_below(0.3);
-    lines.push(Line::new(
+    lines.push(ItemLine::new(
         "000-F7",
         "FUNDS",
         "mostly low similarities",
         format!("{} of FUNDS-like pairs below 0.3", percent(low)),
-        Why::Construction,
+        UnjudgedReason::Construction,
         "The model is made to be so.",
     ));
     let series = SETS.map(|set| Series {
@@ -199,5 +207,5 @@ pub(super) fn densities(_: &Work<'_>) -> Result<Made, EvaluateError> {
         y: Axis::linear("density"),
         series: series.to_vec(),
     };
-    Ok(Made { lines, tables: vec![table], plots: vec![plot] })
+    Ok(SectionAnswers { lines, tables: vec![table], plots: vec![plot] })
 }

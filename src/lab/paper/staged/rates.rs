@@ -1,15 +1,17 @@
 //! F8, F9: each bound by itself: accuracy and recall, and the fraction of pairs that it decides.
 
-use super::models::{EARLY, FIRST, PAIRS, Seen, simulate_sets};
+use super::models::{EARLY, FIRST, PAIRS, PairStatistics, simulate_sets};
 use super::{SETS, THRESHOLDS, filter, percent};
 use crate::EvaluateError;
-use crate::paper::{Basis, Claim, Line, Made, Tolerance, Why, Work};
+use crate::paper::{
+    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+};
 use crate::plot::{Axis, Plot, Series};
-use crate::table::{Table, row};
+use crate::table::{ResultTable, row};
 use dupflow_core::filter::binomial::Binomial;
 
 /// 000-F8 and 000-F9: each bound by itself.
-pub(super) fn bounds_apart(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn bounds_apart(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let sets = simulate_sets(work, PAIRS)?;
     let mut made = accuracy(&sets)?;
     made += rates(&sets)?;
@@ -22,8 +24,8 @@ fn fine(share: f64) -> String {
 }
 
 /// 000-F8.
-fn accuracy(sets: &[Vec<Seen>]) -> Result<Made, EvaluateError> {
-    let mut table = Table::new(
+fn accuracy(sets: &[Vec<PairStatistics>]) -> Result<SectionAnswers, EvaluateError> {
+    let mut table = ResultTable::new(
         "000_f8_bounds",
         "000-F8: accuracy and recall of each bound, k = 100",
         "T_U: pairs with more than m of 100 samples equal; T_L: pairs with fewer. Accuracy: the share of \
@@ -71,7 +73,7 @@ fn accuracy(sets: &[Vec<Seen>]) -> Result<Made, EvaluateError> {
             });
         }
     }
-    Ok(Made { lines: accuracy_lines(sets), tables: vec![table], plots })
+    Ok(SectionAnswers { lines: accuracy_lines(sets), tables: vec![table], plots })
 }
 
 /// Below this a fraction is "low" or "not high", and from the second number on it is "high"; the source has
@@ -80,19 +82,19 @@ const LOW: f64 = 0.7;
 const HIGH: f64 = 0.9;
 
 /// The lines of 000-F8, at T = 0.8.
-fn accuracy_lines(sets: &[Vec<Seen>]) -> Vec<Line> {
+fn accuracy_lines(sets: &[Vec<PairStatistics>]) -> Vec<ItemLine> {
     let high = |m: usize, above: bool, which: usize| -> Vec<f64> {
         sets.iter().map(|seen| seen[0].quality(m, above)[which].unwrap_or(f64::NAN)).collect()
     };
-    let told = |shares: &[f64]| shares.iter().map(|share| fine(*share)).collect::<Vec<_>>().join(" / ");
+    let shown = |shares: &[f64]| shares.iter().map(|share| fine(*share)).collect::<Vec<_>>().join(" / ");
     let (at_90, at_85, at_50) = (high(90, true, 0), high(85, true, 0), high(50, true, 0));
     let (found, dropped) = (high(90, true, 1), high(61, false, 1));
     let of = |what: &str| format!("{what}, T = 0.8, UNIFORM / GAUSSIAN / FUNDS-like");
     let line = |what: &str, printed: &str, measured: String, basis: Basis, reason: &str| {
-        Line::new("000-F8", of(what), printed, measured, basis, reason)
+        ItemLine::new("000-F8", of(what), printed, measured, basis, reason)
     };
     // The least bound with an accuracy of 100 %, to the printed digits.
-    let dividing = |seen: &Vec<Seen>| {
+    let dividing = |seen: &Vec<PairStatistics>| {
         let is_low = |m: &usize| seen[0].quality(*m, true)[0].is_some_and(|share| share < 0.995);
         (0..FIRST).rev().find(is_low).map_or(0, |m| m + 1)
     };
@@ -108,37 +110,40 @@ fn accuracy_lines(sets: &[Vec<Seen>]) -> Vec<Line> {
         line(
             "accuracy of T_U at m = 90",
             "100 % from 90 on",
-            told(&at_90),
-            Basis::Measured(Claim::each(at_90.iter().map(|share| (1.0, *share)), Tolerance::Within(0.005))),
+            shown(&at_90),
+            Basis::Measured(PrintedClaim::each(
+                at_90.iter().map(|share| (1.0, *share)),
+                Tolerance::Within(0.005),
+            )),
             "As a share of what is accepted, to the printed digits; as a tail of pairs at T itself 90 is not \
                 enough, and 000-T1 has 95.",
         ),
         line(
             "accuracy of T_U at m = 50",
             "low below 90",
-            told(&at_50),
-            Basis::Measured(Claim::AtMost(LOW, at_50.clone())),
+            shown(&at_50),
+            Basis::Measured(PrintedClaim::AtMost(LOW, at_50.clone())),
             "So it is far below T.",
         ),
         line(
             "accuracy of T_U at m = 85",
             "low below 90",
-            told(&at_85),
-            Basis::Measured(Claim::AtMost(LOW, at_85.clone())),
+            shown(&at_85),
+            Basis::Measured(PrintedClaim::AtMost(LOW, at_85.clone())),
             "It rises between 70 and 90, and is high long before 90.",
         ),
         line(
             "recall of T_U at m = 90",
             "not high for UNIFORM and GAUSSIAN",
-            told(&found),
-            Basis::Measured(Claim::AtMost(LOW, found[..2].to_vec())),
+            shown(&found),
+            Basis::Measured(PrintedClaim::AtMost(LOW, found[..2].to_vec())),
             "Pairs between 0.8 and 0.9 have to wait for later looks.",
         ),
         line(
             "recall of T_L at the corrected bound, 61",
             "high for FUNDS",
-            told(&dropped),
-            Why::Construction.checked(Claim::AtLeast(HIGH, vec![dropped[2]])),
+            shown(&dropped),
+            UnjudgedReason::Construction.checked(PrintedClaim::AtLeast(HIGH, vec![dropped[2]])),
             "The model is fitted to the rate of this bound (000-F9), and nearly all of its pairs are below \
                 T.",
         ),
@@ -146,22 +151,26 @@ fn accuracy_lines(sets: &[Vec<Seen>]) -> Vec<Line> {
             "least m from which accuracy of T_U is 100 % (99.5 % or more)",
             "90, the same in all sets",
             dividing.iter().map(ToString::to_string).collect::<Vec<_>>().join(" / "),
-            Basis::Measured(Claim::each(dividing.iter().map(|m| (90.0, *m as f64)), Tolerance::Within(1.0))),
+            Basis::Measured(PrintedClaim::each(
+                dividing.iter().map(|m| (90.0, *m as f64)),
+                Tolerance::Within(1.0),
+            )),
             "It depends on how many pairs lie just below T, and so on the set.",
         ),
         line(
             "accuracy of T_U at m = 90 with the second set as it is printed, of R_k",
             "a measure of error",
-            told(&of_itself),
-            Why::Reading.checked(Claim::each(of_itself.iter().map(|share| (1.0, *share)), Tolerance::Exact)),
+            shown(&of_itself),
+            UnjudgedReason::Reading
+                .checked(PrintedClaim::each(of_itself.iter().map(|share| (1.0, *share)), Tolerance::Exact)),
             "With R_k on both sides it is 1 by definition for T_U >= T: the second set is of R_K.",
         ),
     ]
 }
 
 /// 000-F9.
-fn rates(sets: &[Vec<Seen>]) -> Result<Made, EvaluateError> {
-    let mut table = Table::new(
+fn rates(sets: &[Vec<PairStatistics>]) -> Result<SectionAnswers, EvaluateError> {
+    let mut table = ResultTable::new(
         "000_f9_rates",
         "000-F9: pairs that each bound alone decides",
         "In percent of all pairs, each look over all of them. \"expected\": binomial tails integrated over \
@@ -208,21 +217,21 @@ fn rates(sets: &[Vec<Seen>]) -> Result<Made, EvaluateError> {
         });
     }
     let mut lines = rates_lines(sets);
-    lines.push(Line::new(
+    lines.push(ItemLine::new(
         "000-F9",
         "all other values",
         "lost",
         format!("table 000_f9_rates; simulated and expected at most {furthest:.1} standard deviations apart"),
-        Why::StandIn.checked(Claim::AtMost(4.0, vec![furthest])),
+        UnjudgedReason::StandIn.checked(PrintedClaim::AtMost(4.0, vec![furthest])),
         "On the models, by the corrected bounds; of ninety rates the furthest, in standard deviations.",
     ));
     // Ordered by threshold, widest first.
     table.rows.sort_by_key(|row| THRESHOLDS.iter().position(|t| row[0] == (*t).into()));
-    Ok(Made { lines, tables: vec![table], plots })
+    Ok(SectionAnswers { lines, tables: vec![table], plots })
 }
 
 /// The lines of 000-F9.
-fn rates_lines(sets: &[Vec<Seen>]) -> Vec<Line> {
+fn rates_lines(sets: &[Vec<PairStatistics>]) -> Vec<ItemLine> {
     let rate = |set: usize, threshold: usize, look: usize, side: usize| {
         let seen = &sets[set][threshold];
         seen.share(seen.apart[look][side])
@@ -233,28 +242,28 @@ fn rates_lines(sets: &[Vec<Seen>]) -> Vec<Line> {
         let times =
             |(set, look)| rate(set, threshold, look, side) / rate(set, threshold, look, 1 - side).max(1e-9);
         let all = (0..2).flat_map(|set| (0..EARLY).map(move |look| (set, look))).map(times);
-        Basis::Measured(Claim::AtLeast(1.0, all.collect()))
+        Basis::Measured(PrintedClaim::AtLeast(1.0, all.collect()))
     };
     let at_first = |threshold: usize| {
         let both = |set: usize| [0, 1].map(|side| percent(rate(set, threshold, 0, side))).join(" and ");
         [0, 1].map(both).join(" / ")
     };
     let line = |of: &str, printed: &str, measured: String, basis: Basis, reason: &str| {
-        Line::new("000-F9", of, printed, measured, basis, reason)
+        ItemLine::new("000-F9", of, printed, measured, basis, reason)
     };
     vec![
         line(
             "FUNDS, T_L at k = 100, T = 0.8",
             "over 90 %",
             percent(high),
-            Why::Construction.checked(Claim::AtLeast(0.9, vec![high])),
+            UnjudgedReason::Construction.checked(PrintedClaim::AtLeast(0.9, vec![high])),
             "The FUNDS-like model is fitted to this.",
         ),
         line(
             "FUNDS, T_L at k = 100, T = 0.3",
             "about 50 %",
             percent(low),
-            Why::Construction.checked(Claim::equal(0.5, low, Tolerance::Within(0.05))),
+            UnjudgedReason::Construction.checked(PrintedClaim::equal(0.5, low, Tolerance::Within(0.05))),
             "The FUNDS-like model is fitted to this.",
         ),
         line(

@@ -2,8 +2,10 @@
 
 use super::{SIZE, THRESHOLDS};
 use crate::EvaluateError;
-use crate::paper::{Basis, Claim, Line, Made, Tolerance, Why, Work};
-use crate::table::{Table, row};
+use crate::paper::{
+    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+};
+use crate::table::{ResultTable, row};
 use dupflow_core::cluster::{ClusterKind, Report};
 use dupflow_core::doc::DocId;
 use dupflow_core::filter::binomial::Binomial;
@@ -25,7 +27,7 @@ const TOY: [(&str, &str); 5] = [
 
 /// 000-F1: shingles are sorted, common ones counted for each two documents, compared with the threshold, and
 ///    clustered.
-pub(super) fn sort_merge(_: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn sort_merge(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     const THRESHOLD: f64 = 0.5;
     // A shingle is identified by its first position.
     let mut shingles: Vec<&str> = Vec::new();
@@ -38,7 +40,7 @@ pub(super) fn sort_merge(_: &Work<'_>) -> Result<Made, EvaluateError> {
     };
     let documents: Vec<Vec<u64>> =
         TOY.iter().map(|(_, text)| text.split(' ').map(&mut number).collect()).collect();
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "000_f1_triplets",
         "000-F1: sort-merge on five titles",
         "(shingle, document) is sorted; each run of a shingle gives its pairs; these are sorted and counted.",
@@ -52,8 +54,8 @@ pub(super) fn sort_merge(_: &Work<'_>) -> Result<Made, EvaluateError> {
         if is_similar {
             pairs.extend(DocId::new(a).zip(DocId::new(b)).and_then(|(a, b)| Pair::new(a, b)));
         }
-        let told = if is_similar { "yes" } else { "no" };
-        table.push(row![format!("{a}, {b}"), triplet.common, triplet.resemblance, told]);
+        let shown = if is_similar { "yes" } else { "no" };
+        table.push(row![format!("{a}, {b}"), triplet.common, triplet.resemblance, shown]);
     }
     let reports = oracle::clusters(&pairs, ClusterKind::Components, TOY.len());
     let mut clusters = std::collections::BTreeMap::<&DocId, Vec<&DocId>>::new();
@@ -66,20 +68,20 @@ pub(super) fn sort_merge(_: &Work<'_>) -> Result<Made, EvaluateError> {
     let clusters: Vec<String> = clusters.values().map(cluster).collect();
     let found =
         format!("{} triplets, {} pairs, clusters {}", triplets.len(), pairs.len(), clusters.join(" "));
-    let line = Line::new(
+    let line = ItemLine::new(
         "000-F1",
         "five titles, words as shingles, T = 0.5",
         "diagram",
         found.clone(),
         // By hand.
-        Why::Shown.checked(Claim::same("4 triplets, 4 pairs, clusters ABC DE", found)),
+        UnjudgedReason::Shown.checked(PrintedClaim::same("4 triplets, 4 pairs, clusters ABC DE", found)),
         "`oracle::shared`, and in runs `blocking.kind = \"shingles\"`.",
     );
-    Ok(Made { lines: vec![line], tables: vec![table], plots: Vec::new() })
+    Ok(SectionAnswers { lines: vec![line], tables: vec![table], plots: Vec::new() })
 }
 
 /// Elements with their weights.
-type Weighted = Vec<(u64, f64)>;
+type WeightedSet = Vec<(u64, f64)>;
 
 /// The samples of a weighted set.
 fn samples(sampler: &mut Cws, set: &[(u64, f64)], size: usize) -> Vec<u64> {
@@ -95,12 +97,12 @@ fn equal(a: &[u64], b: &[u64]) -> f64 {
 }
 
 /// 000-F2 and 000-F3: samples of one set, and the filter that lets similar pairs through.
-pub(super) fn draw(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn draw(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let set = [(1, 0.1), (2, 0.2), (3, 0.3), (4, 0.4), (5, 1.0)];
     let total: f64 = set.iter().map(|(_, weight)| weight).sum();
     let mut sampler = Cws::new(SIZE, work.bench.seed);
     let drawn = samples(&mut sampler, &set, SIZE);
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "000_f2_samples",
         "000-F2: 1000 samples of a weighted set",
         "A sample is an element and a level of its weight; an element is drawn in proportion to its weight.",
@@ -118,36 +120,36 @@ pub(super) fn draw(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let schedule = super::filter(THRESHOLDS[0])?;
     let passing = [0.7, 0.75, 0.8, 0.85, 0.9].map(|similarity| schedule.operation(similarity).accepted);
     let lines = vec![
-        Line::new(
+        ItemLine::new(
             "000-F2",
             "K samples of a weighted set",
             "diagram",
             format!("table 000_f2_samples: at most {furthest:.1} standard deviations from the weights"),
-            Why::Shown.checked(Claim::AtMost(4.0, vec![furthest])),
+            UnjudgedReason::Shown.checked(PrintedClaim::AtMost(4.0, vec![furthest])),
             "`sketch/cws.rs`.",
         ),
-        Line::new(
+        ItemLine::new(
             "000-F3",
             "pairs that the filter lets through at T0 = 0.8, of similarity 0.7 / 0.75 / 0.8 / 0.85 / 0.9",
             "diagram",
             passing.map(super::percent).join(" / "),
-            Why::Shown.checked(Claim::Rises(1.0, passing.to_vec())),
+            UnjudgedReason::Shown.checked(PrintedClaim::Rises(1.0, passing.to_vec())),
             "`filter/staged.rs`; by the binomial model of its looks (`Schedule::operation`).",
         ),
     ];
-    Ok(Made { lines, tables: vec![table], plots: Vec::new() })
+    Ok(SectionAnswers { lines, tables: vec![table], plots: Vec::new() })
 }
 
 /// 000-A1: the fraction of equal samples, compared with the weighted Jaccard similarity.
-pub(super) fn consistent(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn consistent(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     const SAMPLES: usize = 20_000;
-    let cases: [(&str, Weighted, Weighted); 4] = [
+    let cases: [(&str, WeightedSet, WeightedSet); 4] = [
         ("{1} and {3}, one element", vec![(1, 1.0)], vec![(1, 3.0)]),
         ("{1, 1} and {1, 3}", vec![(1, 1.0), (2, 1.0)], vec![(1, 1.0), (2, 3.0)]),
         ("the same, a thousandth of the weights", vec![(1, 1e-3), (2, 1e-3)], vec![(1, 1e-3), (2, 3e-3)]),
         ("{0.1, 0.25} and {0.3, 0.05, 0.2}", vec![(1, 0.1), (2, 0.25)], vec![(1, 0.3), (2, 0.05), (3, 0.2)]),
     ];
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "000_a1_samples",
         "000-A1: equal samples and weighted Jaccard similarity",
         "20,000 samples of each of two sets.",
@@ -156,7 +158,7 @@ pub(super) fn consistent(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let mut sampler = Cws::new(SAMPLES, work.bench.seed);
     let mut furthest: f64 = 0.0;
     for (name, a, b) in &cases {
-        let unzip = |set: &Weighted| -> (Vec<u64>, Vec<f64>) { set.iter().copied().unzip() };
+        let unzip = |set: &WeightedSet| -> (Vec<u64>, Vec<f64>) { set.iter().copied().unzip() };
         let ((ids, weights), (others, masses)) = (unzip(a), unzip(b));
         let first = Features { ids: &ids, weights: &weights };
         let jaccard = Measure::WeightedJaccard.of(first, Features { ids: &others, weights: &masses });
@@ -168,45 +170,45 @@ pub(super) fn consistent(work: &Work<'_>) -> Result<Made, EvaluateError> {
     // A word that is one of a hundred, in none other of the source's 1.2 million documents.
     let heaviest = IdfForm::Paper.idf(1_200_000, 0) / 100.0;
     let lines = vec![
-        Line::new(
+        ItemLine::new(
             "000-A1",
             "P[sample equal], weights above and below 1",
             "J_w",
             format!("J_w, within {furthest:.1} standard deviations"),
-            Basis::Measured(Claim::AtMost(4.0, vec![furthest])),
+            Basis::Measured(PrintedClaim::AtMost(4.0, vec![furthest])),
             "`sketch/cws.rs`, with intervals (2^(k-1), 2^k] for all whole k. Judged in standard deviations.",
         ),
-        Line::new(
+        ItemLine::new(
             "000-A1",
             "intervals up to \"2k\", k > 0: the least weight that has one",
             "above 1",
             format!("{heaviest:.2}, TF-IDF of a word of 100 that no other of 1.2 million documents has"),
-            Basis::Exact(Claim::AtLeast(1.0, vec![heaviest])),
+            Basis::Exact(PrintedClaim::AtLeast(1.0, vec![heaviest])),
             "2k is 2^k, and k any whole number: with k > 0 no weight of TF-IDF has an interval.",
         ),
-        Line::new(
+        ItemLine::new(
             "000-A1",
             "what the draw of h is seeded by",
             "not printed",
             "element and sample",
-            Why::Reading,
+            UnjudgedReason::Reading,
             "With a draw for each interval too, one way to read it, samples of {1, 1} and {1, 3} would be \
                 equal with 17/35 instead of 1/2.",
         ),
-        Line::new(
+        ItemLine::new(
             "000-A1",
             "x",
             "element and weight at once",
             "the element; its weight is S",
-            Why::Reading,
+            UnjudgedReason::Reading,
             "One letter stands for both.",
         ),
     ];
-    Ok(Made { lines, tables: vec![table], plots: Vec::new() })
+    Ok(SectionAnswers { lines, tables: vec![table], plots: Vec::new() })
 }
 
 /// 000-Q: errors in the equations, and their size.
-pub(super) fn equations(_: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn equations(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let (k, r) = (100, THRESHOLDS[0]);
     let tails = Binomial::new(k, r);
     let all: f64 = tails.masses().iter().sum();
@@ -220,85 +222,89 @@ pub(super) fn equations(_: &Work<'_>) -> Result<Made, EvaluateError> {
     let (from_96, other) = (tails.at_least(96), (-(k as f64)).exp());
     let (idf, taken) = ((4.0_f64 / 5.0).ln(), IdfForm::Paper.idf(4, 4));
     let line = |of: &str, printed: &str, right: String, basis: Basis, reason: &str| {
-        Line::new("000-Q", of, printed, right, basis, reason)
+        ItemLine::new("000-Q", of, printed, right, basis, reason)
     };
     let lines = vec![
         line(
             "(2), (3): the second index of the sums",
             "j",
             "i".to_owned(),
-            Why::Reading.into(),
+            UnjudgedReason::Reading.into(),
             "The sums run over one element of both documents.",
         ),
         line(
             "X, the equal samples of k: the probabilities of 0 to k by B(n, R), k = 100 and 1000 documents",
             "1",
             format!("{of_documents:.6}; by B(k, R) {all:.6}"),
-            Basis::Exact(Claim::equal(1.0, of_documents, Tolerance::Within(1e-9))),
+            Basis::Exact(PrintedClaim::equal(1.0, of_documents, Tolerance::Within(1e-9))),
             "n is the number of documents; the law is B(k, R).",
         ),
         line(
             "(4): P[X = m], at m = 80, k = 100, R = 0.8",
             "another form",
             format!("C(k, m) R^m (1 - R)^(k - m) = {formula:.6}; `Binomial::mass` {:.6}", tails.mass(80)),
-            Why::Reading.checked(Claim::equal(formula, tails.mass(80), Tolerance::Share(1e-9))),
+            UnjudgedReason::Reading.checked(PrintedClaim::equal(
+                formula,
+                tails.mass(80),
+                Tolerance::Share(1e-9),
+            )),
             "The binomial probability, by logarithms of factorials and by the program.",
         ),
         line(
             "the sum of (4) written out from i = 1, k = 5, m = 2",
             &format!("{cut:.5}"),
             format!("P[X <= 2] = {whole:.5}"),
-            Basis::Exact(Claim::equal(cut, whole, Tolerance::Share(1e-6))),
+            Basis::Exact(PrintedClaim::equal(cut, whole, Tolerance::Share(1e-6))),
             "It runs from i = 0: no equal sample at all is possible too.",
         ),
         line(
             "the second test, e^-k: the tail from 96 on, at k = 100",
             &format!("within {other:.1e}"),
             format!("{from_96:.1e}"),
-            Basis::Exact(Claim::AtMost(other, vec![from_96])),
+            Basis::Exact(PrintedClaim::AtMost(other, vec![from_96])),
             "Both tests compare a tail with the same e = 1e-5; by e^-k no pair would be accepted.",
         ),
         line(
             "idf of a word in 4 of 4 documents, ln(N / (df + 1))",
             "a weight, above 0",
             format!("{idf:.3}"),
-            Basis::Exact(Claim::AtLeast(0.0, vec![idf])),
+            Basis::Exact(PrintedClaim::AtLeast(0.0, vec![idf])),
             "It may be 0 or less.",
         ),
         line(
             "the same by `text.idf_form = \"paper\"`",
             "-",
             format!("{taken:.0}"),
-            Why::Shown.checked(Claim::equal(0.0, taken, Tolerance::Exact)),
+            UnjudgedReason::Shown.checked(PrintedClaim::equal(0.0, taken, Tolerance::Exact)),
             "Such words are dropped.",
         ),
     ];
-    Ok(Made { lines, ..Made::default() })
+    Ok(SectionAnswers { lines, ..SectionAnswers::default() })
 }
 
 /// 000-H2.
-pub(super) fn arithmetic(_: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn arithmetic(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let (pairs, samples) = (100_000_000_u64, SIZE as u64);
-    let line = Line::new(
+    let line = ItemLine::new(
         "000-H2",
         "comparisons of samples for 100 million pairs",
         "10^11 (as \"1011\")",
         format!("{:e}", (pairs * samples) as f64),
-        Why::Construction,
+        UnjudgedReason::Construction,
         "1000 for each pair, a product; the stored text has lost the exponents.",
     );
-    Ok(Made { lines: vec![line], ..Made::default() })
+    Ok(SectionAnswers { lines: vec![line], ..SectionAnswers::default() })
 }
 
 /// 000-H5.
-pub(super) fn background(_: &Work<'_>) -> Result<Made, EvaluateError> {
-    let line = Line::new(
+pub(super) fn background(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
+    let line = ItemLine::new(
         "000-H5",
         "redundancy of backups and archives; the usual K",
         "80 to 90 %; 1000",
         "-",
-        Why::Quoted,
+        UnjudgedReason::Quoted,
         "Quoted from elsewhere, not measured by the source.",
     );
-    Ok(Made { lines: vec![line], ..Made::default() })
+    Ok(SectionAnswers { lines: vec![line], ..SectionAnswers::default() })
 }

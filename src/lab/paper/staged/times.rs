@@ -14,12 +14,12 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{PAPER_LOOKS, SETS, SIZE, THRESHOLDS, filter};
 use crate::distribution::Distribution;
-use crate::filter::pair::Matches;
+use crate::filter::pair::PairMatches;
 use crate::generate::{Generator, Params, Script};
-use crate::paper::{Basis, Claim, Line, Made, Why, Work};
+use crate::paper::{Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, UnjudgedReason};
 use crate::plot::{Axis, Plot, Series};
-use crate::table::{Table, row};
-use crate::{Bench, EvaluateError, threads};
+use crate::table::{ResultTable, row};
+use crate::{EvaluateError, StudyContext, threads};
 use dupflow_core::filter::binomial::Binomial;
 use dupflow_core::filter::{FilterError, FilterKind, FilterParams, PairFilter, Schedule, Staged, Target};
 use dupflow_core::hash::mix;
@@ -46,13 +46,13 @@ const CORPUS: usize = 40_000;
 const QUERIES: usize = 12;
 
 /// Sketches in one array.
-struct Arena {
+struct SketchArena {
     size: usize,
     bits: usize,
     words: Vec<u64>,
 }
 
-impl Arena {
+impl SketchArena {
     fn new(size: usize, bits: usize) -> Self {
         Self { size, bits, words: Vec::new() }
     }
@@ -91,7 +91,7 @@ fn staged(kind: FilterKind, threshold: f64, size: usize, bits: usize) -> Result<
 
 /// Nanoseconds per pair of the five forms at one threshold.
 #[derive(Clone, Copy, Debug)]
-struct Times {
+struct FormTimes {
     full: f64,
     paper: f64,
     staged: f64,
@@ -99,11 +99,16 @@ struct Times {
     narrow_staged: f64,
 }
 
-impl Times {
+impl FormTimes {
     /// Times of queries against all sketches.
-    fn of(bench: &Bench<'_>, wide: &Arena, queries: &[usize], threshold: f64) -> Result<Self, EvaluateError> {
+    fn measure(
+        bench: &StudyContext<'_>,
+        wide: &SketchArena,
+        queries: &[usize],
+        threshold: f64,
+    ) -> Result<Self, EvaluateError> {
         let narrow = wide.cut(wide.size, NARROW);
-        let filter = |kind, arena: &Arena| staged(kind, threshold, arena.size, arena.bits);
+        let filter = |kind, arena: &SketchArena| staged(kind, threshold, arena.size, arena.bits);
         let forms = [
             (wide, filter(FilterKind::Full, wide)?),
             (wide, filter(FilterKind::Paper, wide)?),
@@ -125,7 +130,7 @@ impl Times {
     }
 
     /// As a row, after the cells that identify it.
-    fn row(self) -> Vec<crate::table::Value> {
+    fn row(self) -> Vec<crate::table::TableValue> {
         row![
             self.full,
             self.paper,
@@ -157,15 +162,15 @@ const ABOUT: &str = "Nanoseconds a pair, one thread. \"source's filter\": its lo
      same bits.";
 
 /// A query, and documents whose similarities to it follow a distribution.
-fn sketches(seed: u64, set: Distribution) -> Arena {
+fn sketches(seed: u64, set: Distribution) -> SketchArena {
     let mut rng = ChaCha8Rng::seed_from_u64(mix(seed ^ mix(set as u64 + 77)));
-    let mut arena = Arena::new(SIZE, WIDE);
+    let mut arena = SketchArena::new(SIZE, WIDE);
     let shape = Shape::components(SIZE, WIDE);
     let query: Vec<u64> = (0..SIZE).map(|_| rng.random()).collect();
     arena.words.extend(shape.pack(&query));
     for _ in 0..BESIDE {
         let similarity = set.sample(&mut rng);
-        let pair = Matches::draw(&mut rng, similarity, 0.0);
+        let pair = PairMatches::draw(&mut rng, similarity, 0.0);
         let (_, differing) = pair.one_bit_sketches();
         let sample = |(j, sample): (usize, &u64)| {
             if differing[j / 64] >> (j % 64) & 1 == 1 { rng.random() } else { *sample }
@@ -177,8 +182,9 @@ fn sketches(seed: u64, set: Distribution) -> Arena {
 }
 
 /// 000-F10.
-pub(super) fn by_set(work: &Work<'_>) -> Result<Made, EvaluateError> {
-    let mut table = Table::new("000_f10_times", "000-F10: time by set and threshold", ABOUT, &["T", "pairs"]);
+pub(super) fn by_set(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
+    let mut table =
+        ResultTable::new("000_f10_times", "000-F10: time by set and threshold", ABOUT, &["T", "pairs"]);
     add_columns(&mut table);
     let mut series: Vec<Series> =
         SETS.iter().map(|set| Series { name: set.name().to_owned(), points: Vec::new() }).collect();
@@ -186,12 +192,12 @@ pub(super) fn by_set(work: &Work<'_>) -> Result<Made, EvaluateError> {
     // For each set and threshold: the fraction that the first look decides, and the samples read per pair.
     // Neither is a time.
     let mut decided_and_read: Vec<(f64, f64)> = Vec::new();
-    let mut told = Vec::new();
+    let mut nanoseconds = Vec::new();
     for threshold in THRESHOLDS {
         let schedule = filter(threshold)?;
         let mut by_set = Vec::new();
         for ((set, arena), line) in SETS.iter().zip(&arenas).zip(&mut series) {
-            let times = Times::of(work.bench, arena, &[0], threshold)?;
+            let times = FormTimes::measure(work.bench, arena, &[0], threshold)?;
             let mut row = row![threshold, set.name()];
             row.extend(times.row());
             table.push(row);
@@ -202,7 +208,7 @@ pub(super) fn by_set(work: &Work<'_>) -> Result<Made, EvaluateError> {
                 set.expectation(|s| schedule.operation(s).components),
             ));
         }
-        told.push(by_set.iter().map(|time| format!("{time:.0}")).collect::<Vec<_>>().join(" / "));
+        nanoseconds.push(by_set.iter().map(|time| format!("{time:.0}")).collect::<Vec<_>>().join(" / "));
     }
     series.iter_mut().for_each(|series| series.points.reverse());
     let plot = Plot {
@@ -213,8 +219,8 @@ pub(super) fn by_set(work: &Work<'_>) -> Result<Made, EvaluateError> {
         series,
     };
     let read = |of: usize| decided_and_read[of].1;
-    let cheapest: Vec<Claim> = (0..THRESHOLDS.len())
-        .map(|at| Claim::Least(1.0, vec![read(3 * at + 2), read(3 * at), read(3 * at + 1)]))
+    let cheapest: Vec<PrintedClaim> = (0..THRESHOLDS.len())
+        .map(|at| PrintedClaim::Least(1.0, vec![read(3 * at + 2), read(3 * at), read(3 * at + 1)]))
         .collect();
     let shown = |of: &dyn Fn(usize) -> f64| -> String {
         let of_threshold =
@@ -226,34 +232,34 @@ pub(super) fn by_set(work: &Work<'_>) -> Result<Made, EvaluateError> {
     decided_and_read.sort_by(|a, b| b.0.total_cmp(&a.0));
     let by_rate: Vec<f64> = decided_and_read.iter().map(|(_, samples)| *samples).collect();
     let lines = vec![
-        Line::new(
+        ItemLine::new(
             "000-F10",
             "the source's filter at T = 0.8; 0.5; 0.3, UNIFORM / GAUSSIAN / FUNDS, a pair",
             "seconds, lost",
-            format!("{} ns", told.join("; ")),
-            Why::Timed,
+            format!("{} ns", nanoseconds.join("; ")),
+            UnjudgedReason::Timed,
             "On the models; the ratios to the full comparison are in table 000_f10_times.",
         ),
-        Line::new(
+        ItemLine::new(
             "000-F10",
             "the cheapest set, by the samples that are read of a pair: the same sets and thresholds",
             "FUNDS",
             all_read,
-            Basis::Measured(Claim::All(cheapest)),
+            Basis::Measured(PrintedClaim::All(cheapest)),
             "By counts, since times change with the load. At T = 0.3 UNIFORM pairs end sooner: many \
                 FUNDS-like ones lie near the threshold.",
         ),
-        Line::new(
+        ItemLine::new(
             "000-F10",
             "what the time follows, in samples read, from the set and threshold with the highest rate at k = \
                 100 on",
             "the filtering rate",
             format!("rates {rates} %; samples, the highest rate first: {}", listed(&by_rate)),
-            Basis::Measured(Claim::Rises(0.9, by_rate)),
+            Basis::Measured(PrintedClaim::Rises(0.9, by_rate)),
             "By counts. A set that is decided at the first look more often is read less, but for a tenth.",
         ),
     ];
-    Ok(Made { lines, tables: vec![table], plots: vec![plot] })
+    Ok(SectionAnswers { lines, tables: vec![table], plots: vec![plot] })
 }
 
 /// Numbers, rounded.
@@ -268,13 +274,13 @@ fn first_look(schedule: &Schedule, similarity: f64) -> f64 {
     tails.below(look.reject_below as usize) + tails.at_least(look.accept_from as usize)
 }
 
-fn add_columns(table: &mut Table) {
-    let columns = Table::new("", "", "", &COLUMNS).columns;
+fn add_columns(table: &mut ResultTable) {
+    let columns = ResultTable::new("", "", "", &COLUMNS).columns;
     table.columns.extend(columns);
 }
 
 /// The corpus as consistent weighted samples of its TF-IDF weights, and the seconds to compute them.
-fn proposals(work: &Work<'_>) -> Result<(Arena, f64), EvaluateError> {
+fn proposals(work: &SectionContext<'_>) -> Result<(SketchArena, f64), EvaluateError> {
     let params = Params {
         documents: work.size(CORPUS, 400) as u64,
         seed: work.bench.seed,
@@ -301,7 +307,7 @@ fn proposals(work: &Work<'_>) -> Result<(Arena, f64), EvaluateError> {
         let sketch = |text: &Terms| own.sketch_terms(text, &table).map(|(_, sketch)| sketch.words.to_vec());
         some.iter().filter_map(sketch).flatten().collect::<Vec<u64>>()
     };
-    let mut arena = Arena::new(scheme.sketch.size, scheme.sketch.bits);
+    let mut arena = SketchArena::new(scheme.sketch.size, scheme.sketch.bits);
     for words in threads::map(work.bench.threads, terms.len().div_ceil(PART), task) {
         arena.words.extend(words);
     }
@@ -310,12 +316,12 @@ fn proposals(work: &Work<'_>) -> Result<(Arena, f64), EvaluateError> {
 }
 
 /// 000-H3.
-pub(super) fn corpus(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn corpus(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let (arena, sketching) = proposals(work)?;
     let documents = arena.len();
     let pairs = (documents * (documents - 1) / 2) as f64;
     let queries: Vec<usize> = (0..QUERIES).map(|query| query * documents / QUERIES).collect();
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "000_h3_corpus",
         "000-H3: a generated corpus",
         &format!(
@@ -326,7 +332,7 @@ pub(super) fn corpus(work: &Work<'_>) -> Result<Made, EvaluateError> {
         &["K", "T"],
     );
     add_columns(&mut table);
-    let mut whole = Table::new(
+    let mut whole = ResultTable::new(
         "000_h3_all_pairs",
         "000-H3: all pairs of the corpus",
         "Seconds: making the sketches (K = 1000, text included), and comparing all pairs on one thread, from \
@@ -347,7 +353,7 @@ pub(super) fn corpus(work: &Work<'_>) -> Result<Made, EvaluateError> {
     for size in [200, 500, SIZE] {
         let cut = arena.cut(size, WIDE);
         for threshold in THRESHOLDS {
-            let times = Times::of(work.bench, &cut, &queries, threshold)?;
+            let times = FormTimes::measure(work.bench, &cut, &queries, threshold)?;
             let mut row = row![size, threshold];
             row.extend(times.row());
             table.push(row);
@@ -370,7 +376,7 @@ pub(super) fn corpus(work: &Work<'_>) -> Result<Made, EvaluateError> {
             }
         }
     }
-    let line = |name: &str, of: &dyn Fn(&Times) -> f64| Series {
+    let line = |name: &str, of: &dyn Fn(&FormTimes) -> f64| Series {
         name: name.to_owned(),
         points: series.iter().map(|(size, times)| (*size, of(times))).collect(),
     };
@@ -390,7 +396,7 @@ pub(super) fn corpus(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let times = headline.expect("the longest signature is among them");
     let first = PAPER_LOOKS[0];
     let lines = vec![
-        Line::new(
+        ItemLine::new(
             "000-H3",
             "comparing with and without the source's filter",
             "about 5000 s and 280 s, 17.9 times",
@@ -400,11 +406,11 @@ pub(super) fn corpus(work: &Work<'_>) -> Result<Made, EvaluateError> {
                 times.paper,
                 times.full / times.paper
             ),
-            Why::Timed,
+            UnjudgedReason::Timed,
             "A generated corpus at K = 1000, T = 0.8, the program's sketches of 64 bits; the source's 1.2 \
                 million proposals are private.",
         ),
-        Line::new(
+        ItemLine::new(
             "000-H3",
             "the same with our filter",
             "-",
@@ -415,27 +421,27 @@ pub(super) fn corpus(work: &Work<'_>) -> Result<Made, EvaluateError> {
                 times.narrow_full / times.narrow_staged,
                 times.full / times.narrow_staged
             ),
-            Why::Timed,
+            UnjudgedReason::Timed,
             "What is above the ratio on the same bits comes of the narrower samples.",
         ),
-        Line::new(
+        ItemLine::new(
             "000-H3",
             "most that comparisons alone can save",
             "17.9 times",
             format!("{} times", SIZE / first),
-            Why::Construction,
+            UnjudgedReason::Construction,
             "Arithmetic: the first look reads 100 of 1000 samples, so the filter reads a tenth at least.",
         ),
-        Line::new(
+        ItemLine::new(
             "000-H3",
             "comparisons of samples a second, without the filter",
             "2E10: 10^11 pairs of 1000 in 5000 s",
             format!("{:.1e}", SIZE as f64 / times.full * 1e9),
-            Why::Timed,
+            UnjudgedReason::Timed,
             "Here on one thread; section 6.4 of the source has 10^8 pairs, not 10^11.",
         ),
     ];
-    Ok(Made { lines, tables: vec![table, whole], plots: vec![plot] })
+    Ok(SectionAnswers { lines, tables: vec![table, whole], plots: vec![plot] })
 }
 
 #[cfg(test)]
@@ -445,7 +451,7 @@ mod tests {
     /// A cut sketch equals a sketch of that shape.
     #[test]
     fn a_cut_keeps_the_first_samples_and_planes() {
-        let mut arena = Arena::new(200, WIDE);
+        let mut arena = SketchArena::new(200, WIDE);
         let samples: Vec<u64> = (0..400).map(mix).collect();
         let (wide, narrow) = (Shape::components(200, WIDE), Shape::components(70, 2));
         arena.words = samples.chunks(200).flat_map(|samples| wide.pack(samples)).collect();

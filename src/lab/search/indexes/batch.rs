@@ -13,12 +13,12 @@
 
 use super::lead::Lead;
 use super::sorted::SortedTable;
-use super::{Fingerprints, Work};
+use super::{Fingerprints, SearchWork};
 use dupflow_core::block::hamming::{Design, DesignError, distance};
 
 /// A pair within the radius.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Near {
+pub struct NeighbourPair {
     /// Id of the query, or the smaller id.
     pub a: u32,
     /// Id in the corpus, or the greater id.
@@ -29,7 +29,7 @@ pub struct Near {
 
 /// The tables of a design over a corpus, not built yet.
 #[derive(Debug)]
-pub struct Batch<'c> {
+pub struct TableBatch<'c> {
     corpus: &'c Fingerprints,
     radius: usize,
     leads: Vec<Lead>,
@@ -37,19 +37,19 @@ pub struct Batch<'c> {
 
 /// A built table.
 #[derive(Debug)]
-pub struct Table<'b> {
-    batch: &'b Batch<'b>,
+pub struct BatchTable<'b> {
+    batch: &'b TableBatch<'b>,
     number: usize,
     sorted: SortedTable,
 }
 
-impl<'c> Batch<'c> {
+impl<'c> TableBatch<'c> {
     /// The tables of a design.
     ///
     /// # Errors
     /// If the design has more keys than [`MOST_KEYS`](dupflow_core::block::hamming::MOST_KEYS).
     pub fn new(design: &Design, corpus: &'c Fingerprints) -> Result<Self, DesignError> {
-        Ok(Self { corpus, radius: design.radius(), leads: Lead::of(design)? })
+        Ok(Self { corpus, radius: design.radius(), leads: Lead::for_design(design)? })
     }
 
     /// Number of tables.
@@ -61,25 +61,25 @@ impl<'c> Batch<'c> {
     ///
     /// # Panics
     /// If there is no table of this number.
-    pub fn table(&self, number: usize) -> Table<'_> {
-        Table { batch: self, number, sorted: SortedTable::new(&self.leads[number], self.corpus) }
+    pub fn table(&self, number: usize) -> BatchTable<'_> {
+        BatchTable { batch: self, number, sorted: SortedTable::new(&self.leads[number], self.corpus) }
     }
 }
 
-impl Table<'_> {
+impl BatchTable<'_> {
     /// Emits the pairs of each query and its neighbours that meet in no earlier table.
-    pub fn matches(&self, queries: &Fingerprints, mut emit: impl FnMut(Near)) -> Work {
-        let Batch { corpus, radius, leads } = self.batch;
+    pub fn matches(&self, queries: &Fingerprints, mut emit: impl FnMut(NeighbourPair)) -> SearchWork {
+        let TableBatch { corpus, radius, leads } = self.batch;
         let (earlier, lead) = (&leads[..self.number], &leads[self.number]);
         // Queries in key order read the table sequentially.
         let mut order: Vec<(u64, u32)> = queries.iter().map(|(id, words)| (lead.key(words), id)).collect();
         order.sort_unstable();
-        let mut work = Work::default();
+        let mut work = SearchWork::default();
         for (_, a) in order {
             let query = queries.get(a);
             work += self.sorted.near(query, *radius, |b, distance| {
                 if !earlier.iter().any(|other| other.meets(query, corpus.get(b))) {
-                    emit(Near { a, b, distance });
+                    emit(NeighbourPair { a, b, distance });
                 }
             });
         }
@@ -95,10 +95,10 @@ pub fn matches(
     design: &Design,
     queries: &Fingerprints,
     corpus: &Fingerprints,
-    mut emit: impl FnMut(Near),
-) -> Result<Work, DesignError> {
-    let batch = Batch::new(design, corpus)?;
-    let mut work = Work::default();
+    mut emit: impl FnMut(NeighbourPair),
+) -> Result<SearchWork, DesignError> {
+    let batch = TableBatch::new(design, corpus)?;
+    let mut work = SearchWork::default();
     for number in 0..batch.tables() {
         work += batch.table(number).matches(queries, &mut emit);
     }
@@ -112,10 +112,10 @@ pub fn matches(
 pub fn pairs(
     design: &Design,
     corpus: &Fingerprints,
-    mut emit: impl FnMut(Near),
-) -> Result<Work, DesignError> {
+    mut emit: impl FnMut(NeighbourPair),
+) -> Result<SearchWork, DesignError> {
     let leads: Vec<Lead> = design.selections()?.into_iter().map(Lead::equal).collect();
-    let mut work = Work::default();
+    let mut work = SearchWork::default();
     for (number, lead) in leads.iter().enumerate() {
         let table = SortedTable::new(lead, corpus);
         for run in table.runs() {
@@ -127,7 +127,7 @@ pub fn pairs(
                     let (a, b) = (table.row(i), table.row(j));
                     let distance = distance(a, b);
                     if distance <= design.radius() && !leads[..number].iter().any(|other| other.meets(a, b)) {
-                        emit(Near { a: table.id(i), b: table.id(j), distance });
+                        emit(NeighbourPair { a: table.id(i), b: table.id(j), distance });
                     }
                 }
             }

@@ -5,8 +5,8 @@
 //!
 //! Reference: Yuan et al. (2012), section 3.1.
 
-use super::postings::Postings;
-use super::{Fingerprints, HammingSearch, Work};
+use super::postings::GroupPostings;
+use super::{Fingerprints, HammingSearch, SearchWork};
 use dupflow_core::block::hamming::{Design, distance};
 
 /// Intersects the lists of all groups.
@@ -16,7 +16,7 @@ pub(super) struct Conjunctions<'a> {
     radius: usize,
     /// c.
     surplus: usize,
-    postings: Postings,
+    postings: GroupPostings,
     /// For each id, the last query that compared it.
     seen: Vec<u32>,
     query: u32,
@@ -30,7 +30,7 @@ impl<'a> Conjunctions<'a> {
             corpus,
             radius: design.radius(),
             surplus: design.surplus(),
-            postings: Postings::new(corpus, design),
+            postings: GroupPostings::new(corpus, design),
             seen: vec![0; corpus.len()],
             query: 0,
             levels: vec![Vec::new(); design.surplus()],
@@ -45,7 +45,7 @@ impl<'a> Conjunctions<'a> {
         common: &[u32],
         (chosen, from): (usize, usize),
         found: &mut Vec<u32>,
-        work: &mut Work,
+        work: &mut SearchWork,
     ) {
         if chosen == self.surplus {
             self.verify(query, common, found, work);
@@ -69,7 +69,7 @@ impl<'a> Conjunctions<'a> {
         }
     }
 
-    fn verify(&mut self, query: &[u64], ids: &[u32], found: &mut Vec<u32>, work: &mut Work) {
+    fn verify(&mut self, query: &[u64], ids: &[u32], found: &mut Vec<u32>, work: &mut SearchWork) {
         work.entries += ids.len() as u64;
         for id in ids {
             if std::mem::replace(&mut self.seen[*id as usize], self.query) != self.query {
@@ -83,14 +83,14 @@ impl<'a> Conjunctions<'a> {
 }
 
 impl HammingSearch for Conjunctions<'_> {
-    fn within(&mut self, query: &[u64], found: &mut Vec<u32>) -> Work {
+    fn within(&mut self, query: &[u64], found: &mut Vec<u32>) -> SearchWork {
         found.clear();
         self.query = self.query.wrapping_add(1);
         if self.query == 0 {
             self.seen.fill(0);
             self.query = 1;
         }
-        let mut work = Work::default();
+        let mut work = SearchWork::default();
         self.choose(query, &[], (0, 0), found, &mut work);
         found.sort_unstable();
         work

@@ -21,7 +21,7 @@ impl Lead {
     ///
     /// # Errors
     /// If the design has more keys than [`MOST_KEYS`](dupflow_core::block::hamming::MOST_KEYS).
-    pub(super) fn of(design: &Design) -> Result<Vec<Self>, DesignError> {
+    pub(super) fn for_design(design: &Design) -> Result<Vec<Self>, DesignError> {
         if !matches!(design.kind(), Kind::MultiIndex { .. }) {
             return Ok(design.selections()?.into_iter().map(Self::equal).collect());
         }

@@ -7,9 +7,9 @@
 //!
 //! Reference: Yuan et al. (2012), section 4, which adds and drops groups of k / m bits.
 
-use super::Work;
-use super::groups::Counter;
-use super::postings::Group;
+use super::SearchWork;
+use super::groups::IdCounter;
+use super::postings::GroupLists;
 
 /// Maximum number of groups, inclusive: they are counted in bytes.
 pub const MOST_GROUPS: usize = 255;
@@ -18,22 +18,22 @@ pub const MOST_GROUPS: usize = 255;
 #[derive(Debug)]
 pub struct LiveGroups {
     documents: usize,
-    groups: Vec<Column>,
-    counter: Counter,
+    groups: Vec<LiveGroup>,
+    counter: IdCounter,
 }
 
 #[derive(Debug)]
-struct Column {
+struct LiveGroup {
     width: usize,
     /// By id.
     values: Vec<u64>,
-    lists: Group,
+    lists: GroupLists,
 }
 
 impl LiveGroups {
     /// An index of `documents` fingerprints without any bit.
     pub fn new(documents: usize) -> Self {
-        Self { documents, groups: Vec::new(), counter: Counter::new(documents) }
+        Self { documents, groups: Vec::new(), counter: IdCounter::new(documents) }
     }
 
     /// Present number of groups.
@@ -54,8 +54,8 @@ impl LiveGroups {
         assert_eq!(values.len(), self.documents, "a value for each fingerprint");
         assert!((1..=64).contains(&width) && self.groups.len() < MOST_GROUPS, "a group of {width} bits");
         assert!(values.iter().all(|value| value.checked_shr(place(width)).unwrap_or(0) == 0), "{width} bits");
-        let lists = Group::new(width, values.iter().copied());
-        self.groups.push(Column { width, values, lists });
+        let lists = GroupLists::new(width, values.iter().copied());
+        self.groups.push(LiveGroup { width, values, lists });
     }
 
     /// Drops a group, from 0; later groups move up.
@@ -80,7 +80,7 @@ impl LiveGroups {
     ///
     /// # Panics
     /// If the number of values is wrong.
-    pub fn within(&mut self, query: &[u64], radius: usize, found: &mut Vec<u32>) -> Work {
+    pub fn within(&mut self, query: &[u64], radius: usize, found: &mut Vec<u32>) -> SearchWork {
         assert_eq!(query.len(), self.groups.len(), "a value for each group");
         found.clear();
         let Self { documents, groups, counter } = self;
@@ -90,7 +90,7 @@ impl LiveGroups {
         };
         if radius >= groups.len() {
             found.extend((0..).take(*documents).filter(|id| distance(*id) <= radius));
-            return Work { probes: 0, entries: *documents as u64, verified: *documents as u64 };
+            return SearchWork { probes: 0, entries: *documents as u64, verified: *documents as u64 };
         }
         let lists = groups.iter().zip(query).map(|(group, value)| group.lists.list(*value));
         let work = counter.at_least(groups.len() - radius, lists, |id| {

@@ -1,11 +1,11 @@
 //! Static indexes of a whole corpus: the ids within the radius of a query, by every design, and in batches.
 //!
 //! Input: [`Fingerprints`] and a [`Design`]. Output: ids, which are positions in the corpus, with the
-//! [`Work`]. All indexes find the same ids; tests compare them with the scan.
+//! [`SearchWork`]. All indexes find the same ids; tests compare them with the scan.
 //!
 //! An index is built once, except that groups of bits can be added to [alg.H](live) and dropped. For
 //! fingerprints that arrive over time there is a streaming form
-//! ([`Tables`](dupflow_core::block::hamming::Tables)).
+//! ([`SortedTables`](dupflow_core::block::hamming::Tables)).
 
 pub mod batch;
 mod conjunctions;
@@ -27,7 +27,7 @@ use dupflow_core::block::hamming::{Design, DesignError, Kind};
 
 /// The work of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Work {
+pub struct SearchWork {
     /// Lookups in a table or in the lists of a group.
     pub probes: u64,
     /// Entries read, of tables or of lists.
@@ -36,7 +36,7 @@ pub struct Work {
     pub verified: u64,
 }
 
-impl AddAssign for Work {
+impl AddAssign for SearchWork {
     fn add_assign(&mut self, more: Self) {
         self.probes += more.probes;
         self.entries += more.entries;
@@ -50,7 +50,7 @@ impl AddAssign for Work {
 /// by all ids within the radius, inclusive, ascending, each once. Only buffers change.
 pub trait HammingSearch: fmt::Debug {
     /// The ids within the radius of `query`.
-    fn within(&mut self, query: &[u64], found: &mut Vec<u32>) -> Work;
+    fn within(&mut self, query: &[u64], found: &mut Vec<u32>) -> SearchWork;
 }
 
 /// The index of a corpus by a design.
@@ -68,11 +68,11 @@ pub fn index<'a>(
     assert_eq!(design.bits(), corpus.bits(), "a design for other fingerprints");
     Ok(match design.kind() {
         Kind::OneLevel { .. } | Kind::TwoLevel { .. } | Kind::MultiIndex { .. } => {
-            Box::new(tables::Tables::new(corpus, design)?)
+            Box::new(tables::SortedTables::new(corpus, design)?)
         }
         Kind::Groups { .. } => Box::new(groups::Groups::new(corpus, design)),
         Kind::Conjunctions { .. } => Box::new(conjunctions::Conjunctions::new(corpus, design)),
-        Kind::Scan => Box::new(scan::Scan::new(corpus, design.radius())),
+        Kind::Scan => Box::new(scan::ScanIndex::new(corpus, design.radius())),
     })
 }
 

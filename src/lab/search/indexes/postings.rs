@@ -12,13 +12,13 @@ use dupflow_core::block::hamming::{Design, Selection};
 
 /// Lists of ids by group and value.
 #[derive(Debug)]
-pub(super) struct Postings {
-    groups: Vec<(Selection, Group)>,
+pub(super) struct GroupPostings {
+    groups: Vec<(Selection, GroupLists)>,
 }
 
 /// The lists of one group.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct GroupLists {
     /// Selects the bits of a value that are indexed.
     mask: u64,
     /// The start of the list of each value; one more at the end.
@@ -26,11 +26,11 @@ pub(super) struct Group {
     ids: Vec<u32>,
 }
 
-impl Postings {
+impl GroupPostings {
     pub(super) fn new(corpus: &Fingerprints, design: &Design) -> Self {
         let groups = design.blocks().into_iter().map(|range| {
             let (width, selection) = (range.len(), Selection::from(range));
-            let group = Group::new(width, corpus.iter().map(|(_, words)| selection.key(words)));
+            let group = GroupLists::new(width, corpus.iter().map(|(_, words)| selection.key(words)));
             (selection, group)
         });
         Self { groups: groups.collect() }
@@ -48,7 +48,7 @@ impl Postings {
     }
 }
 
-impl Group {
+impl GroupLists {
     /// Builds the lists by counting. `values` are the first 64 bits of a group of `width` bits, for each id
     /// from 0 on.
     pub(super) fn new(width: usize, values: impl ExactSizeIterator<Item = u64> + Clone) -> Self {

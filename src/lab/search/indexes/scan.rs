@@ -6,7 +6,7 @@
 //! fingerprints are rejected after a few bytes. Columns are read [`STEP`] fingerprints at a time, in loops
 //! without branches.
 
-use super::{Fingerprints, HammingSearch, Work};
+use super::{Fingerprints, HammingSearch, SearchWork};
 use dupflow_core::block::hamming::distance;
 
 /// Fingerprints per step: their distances fit into a few cache lines.
@@ -14,7 +14,7 @@ const STEP: usize = 64;
 
 /// The columns of a corpus.
 #[derive(Debug)]
-pub(super) struct Scan {
+pub(super) struct ScanIndex {
     radius: usize,
     documents: usize,
     columns: Vec<Vec<u64>>,
@@ -22,7 +22,7 @@ pub(super) struct Scan {
     rest: Vec<u64>,
 }
 
-impl Scan {
+impl ScanIndex {
     pub(super) fn new(corpus: &Fingerprints, radius: usize) -> Self {
         let lead = (radius / 32 + 1).min(corpus.stride());
         let column = |at: usize| corpus.iter().map(|(_, words)| words[at]).collect();
@@ -47,8 +47,8 @@ impl Scan {
     }
 }
 
-impl HammingSearch for Scan {
-    fn within(&mut self, query: &[u64], found: &mut Vec<u32>) -> Work {
+impl HammingSearch for ScanIndex {
+    fn within(&mut self, query: &[u64], found: &mut Vec<u32>) -> SearchWork {
         found.clear();
         let others = &query[self.columns.len()..];
         let mut ids = 0..;
@@ -65,6 +65,6 @@ impl HammingSearch for Scan {
                 }
             }
         }
-        Work { probes: 0, entries: self.documents as u64, verified: self.documents as u64 }
+        SearchWork { probes: 0, entries: self.documents as u64, verified: self.documents as u64 }
     }
 }

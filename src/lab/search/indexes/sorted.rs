@@ -13,7 +13,7 @@
 use std::ops::Range;
 
 use super::lead::Lead;
-use super::{Fingerprints, Work};
+use super::{Fingerprints, SearchWork};
 use dupflow_core::block::hamming::distance;
 
 /// Rows of a part, as a power of two: a part fits into a cache.
@@ -50,7 +50,7 @@ impl SortedTable {
         let parts = below(n.max(1).ilog2().saturating_sub(PART_BITS).min(MOST_PARTS_BITS));
         let starts = table.move_into_parts(corpus, parts);
         table.directory = vec![0; table.piece(!0 >> (64 - lead.width().max(1))) + 2];
-        let mut buffer = Buffer::default();
+        let mut buffer = SortBuffer::default();
         for part in starts.windows(2) {
             table.sort(part[0]..part[1], parts, &mut buffer);
         }
@@ -88,8 +88,8 @@ impl SortedTable {
     }
 
     /// Sorts a part, whose keys differ in the lowest `bits` only, and counts its rows for the directory.
-    fn sort(&mut self, part: Range<usize>, bits: u32, buffer: &mut Buffer) {
-        let Buffer { order, spare, rows, ids } = buffer;
+    fn sort(&mut self, part: Range<usize>, bits: u32, buffer: &mut SortBuffer) {
+        let SortBuffer { order, spare, rows, ids } = buffer;
         let stride = self.stride;
         let old = &mut self.rows[part.start * stride..part.end * stride];
         order.clear();
@@ -111,8 +111,8 @@ impl SortedTable {
 
     /// Reads the rows that are looked up for a query, and calls `found` with id and distance of those within
     /// the radius, each once.
-    pub(super) fn near(&self, query: &[u64], radius: usize, mut found: impl FnMut(u32, usize)) -> Work {
-        let mut work = Work::default();
+    pub(super) fn near(&self, query: &[u64], radius: usize, mut found: impl FnMut(u32, usize)) -> SearchWork {
+        let mut work = SearchWork::default();
         self.lead.each(self.lead.key(query), &mut |key| {
             let range = self.probe(key);
             work.probes += 1;
@@ -178,7 +178,7 @@ impl SortedTable {
 
 /// The buffers for sorting a part.
 #[derive(Default)]
-struct Buffer {
+struct SortBuffer {
     /// Keys with the positions of their rows in the part.
     order: Vec<(u64, u32)>,
     spare: Vec<(u64, u32)>,

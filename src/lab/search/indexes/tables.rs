@@ -8,19 +8,19 @@
 
 use super::lead::Lead;
 use super::sorted::SortedTable;
-use super::{Fingerprints, HammingSearch, Work};
+use super::{Fingerprints, HammingSearch, SearchWork};
 use dupflow_core::block::hamming::{Design, DesignError};
 
 /// All tables of a design.
 #[derive(Debug)]
-pub(super) struct Tables {
+pub(super) struct SortedTables {
     radius: usize,
     tables: Vec<SortedTable>,
 }
 
-impl Tables {
+impl SortedTables {
     pub(super) fn new(corpus: &Fingerprints, design: &Design) -> Result<Self, DesignError> {
-        let leads = Lead::of(design)?;
+        let leads = Lead::for_design(design)?;
         Ok(Self {
             radius: design.radius(),
             tables: leads.iter().map(|lead| SortedTable::new(lead, corpus)).collect(),
@@ -28,10 +28,10 @@ impl Tables {
     }
 }
 
-impl HammingSearch for Tables {
-    fn within(&mut self, query: &[u64], found: &mut Vec<u32>) -> Work {
+impl HammingSearch for SortedTables {
+    fn within(&mut self, query: &[u64], found: &mut Vec<u32>) -> SearchWork {
         found.clear();
-        let mut work = Work::default();
+        let mut work = SearchWork::default();
         for table in &self.tables {
             work += table.near(query, self.radius, |id, _| found.push(id));
         }

@@ -242,7 +242,7 @@ fn entries_are_as_many_as_estimated() {
     ] {
         let design = Design::new(64, 3, kind).unwrap();
         let mut index = index(&design, &corpus).unwrap();
-        let mut total = Work::default();
+        let mut total = SearchWork::default();
         for (_, query) in queries.iter() {
             total += index.within(query, &mut Vec::new());
         }
