@@ -1,8 +1,8 @@
 //! The laboratory: studies that measure the program's promises, with tables and plots. No run of the program
 //! uses it.
 //!
-//! A [`Study`] measures one thing and returns [`Findings`]: [`ResultTable`]s and [`Plot`]s. [`table`], [`plot`] and
-//! [`folder`] write them as text, Markdown, CSV, SVG and one HTML page.
+//! A [`Study`] measures one thing and returns [`Findings`]: [`ResultTable`]s and [`Plot`]s. [`table`],
+//! [`plot`] and [`folder`] write them as text, Markdown, CSV, SVG and one HTML page.
 //! | study | measures |
 //! |---|---|
 //! | [`filter`] | the staged filter on simulated pairs: components read, wrong decisions |
@@ -15,8 +15,8 @@
 //!
 //! A new study is a file here and an arm in `cli/evaluate.rs`.
 //!
-//! Invariants: all random numbers depend on [`StudyContext::seed`] only, and no count depends on the number of
-//! threads; only times differ between runs. Ratios of times compare forms that are measured alternately in
+//! Invariants: all random numbers depend on [`StudyContext::seed`] only, and no count depends on the number
+//! of threads; only times differ between runs. Ratios of times compare forms that are measured alternately in
 //! one process.
 
 pub mod distribution;
@@ -190,8 +190,7 @@ pub enum EvaluateError {
     /// A corpus too large to compare all of its pairs.
     #[error(
         "{documents} documents have no truth beside them and are more than --brute-force-limit {limit}; name \
-            their pairs with \
-         --truth or --labels, or raise the limit"
+            their pairs with --truth or --labels, or raise the limit"
     )]
     TooLarge {
         /// Number of live documents at the end.

@@ -54,10 +54,9 @@ impl Study for Scripts {
             "scripts",
             "Pairs of J ≥ 0.8 by script and rule",
             "Exact: all documents compared, by shingles of three words under the rule. Precision and recall \
-                are against the exact pairs of \
-             the twin, which is written with spaces. \"T for as many\" is the threshold at which the rule \
-             has as many pairs as the twin has \
-             at 0.8, if it is 0.5 or more. The last three columns are of the pipeline minhash.",
+                are against the exact pairs of the twin, which is written with spaces. \"T for as many\" is \
+                the threshold at which the rule has as many pairs as the twin has at 0.8, if it is 0.5 or \
+                more. The last three columns are of the pipeline minhash.",
             &[
                 "script",
                 "text.spaceless",
@@ -117,8 +116,7 @@ impl Study for Scripts {
             title: "Scripts without spaces".to_owned(),
             about: format!(
                 "{documents} generated documents of 40 to 400 words, once in words with spaces between them \
-                    (latin), and the same documents \
-                 with the same edits, word by word, in the other scripts."
+                    (latin), and the same documents with the same edits, word by word, in the other scripts."
             ),
             tables: vec![table],
             plots: vec![],

@@ -33,9 +33,8 @@ impl Study for SketchSpeed {
             "speed",
             "Sketching time",
             "Per feature, one thread, 4 bits of each component kept; of each text the least time of rounds \
-                in which every sketch \
-             has its turn. Simhash has 64 bits at any K. Dart, icws, cws and simhash are given weights, the \
-             others sets.",
+                in which every sketch has its turn. Simhash has 64 bits at any K. Dart, icws, cws and \
+                simhash are given weights, the others sets.",
             &["sketch", "n, features", "K", "time, ns/feature", "times as fast as minhash"],
         );
         let others = SketchKind::ALL.into_iter().filter(|kind| *kind != REFERENCE && !SLOW.contains(kind));

@@ -1,7 +1,7 @@
 //! Tables of results, and their output formats.
 //!
-//! A number is stored in full precision and shown with four significant digits ([`TableValue`]'s `Display`); CSV
-//! has full precision. CSV is that of RFC 4180, except that lines end with a newline alone.
+//! A number is stored in full precision and shown with four significant digits ([`TableValue`]'s `Display`);
+//! CSV has full precision. CSV is that of RFC 4180, except that lines end with a newline alone.
 
 use std::fmt::{self, Write};
 

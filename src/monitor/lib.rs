@@ -12,7 +12,8 @@
 //!
 //! Invariants:
 //! - A request reads atomics, or holds a lock only while it copies a page: no client can block the run.
-//! - A slow or hostile client costs a bounded amount of memory and ends after a bounded time ([`MonitorLimits`]).
+//! - A slow or hostile client costs a bounded amount of memory and ends after a bounded time
+//!   ([`MonitorLimits`]).
 //! - The monitor listens on an address other than loopback only with a token ([`Endpoint`]).
 //! - It keeps no text of a document.
 
@@ -121,8 +122,8 @@ impl std::fmt::Debug for Endpoint {
 /// How long the end of a run may wait until the view has taken in its last deltas.
 const LAST_DELTAS: Duration = Duration::from_secs(10);
 
-/// The HTTP server of a run. Stopping or dropping it ends it within [`MonitorLimits::shutdown`], after the view has
-/// taken in the deltas that were committed.
+/// The HTTP server of a run. Stopping or dropping it ends it within [`MonitorLimits::shutdown`], after the
+/// view has taken in the deltas that were committed.
 #[derive(Debug)]
 pub struct Monitor {
     address: SocketAddr,

@@ -108,8 +108,7 @@ impl Study for Estimators {
             title: "Estimators".to_owned(),
             about: format!(
                 "{} pairs of texts for each case, but a quarter of that for icws and a tenth for cws. \
-                    Intervals are {SIGMAS} standard \
-                 deviations to each side, 99.9 %.",
+                    Intervals are {SIGMAS} standard deviations to each side, 99.9 %.",
                 self.trials
             ),
             tables: vec![

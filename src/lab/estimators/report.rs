@@ -17,8 +17,8 @@ pub(super) fn summary(measured: &[CaseResult]) -> ResultTable {
         "estimators",
         "Mean square error against theory",
         "Over all K, |A ∪ B| and J. Of sound estimators, one case in a thousand is outside of its interval. \
-            Exact are those cases \
-         whose theory is no error at all. Nothing is known where the ratio is left out.",
+            Exact are those cases whose theory is no error at all. Nothing is known where the ratio is left \
+            out.",
         &[
             "sketch",
             "cases",

@@ -57,17 +57,13 @@ impl Study for Filter {
             title: "Staged filter".to_owned(),
             about: format!(
                 "{} simulated pairs of each distribution. UNIFORM: J from U(0, 1). GAUSSIAN: N(0.5, 0.15²) \
-                    within [0, 1]. \
-                 FUNDS-like: 93 % Beta(1, 6), 5 % U(0, 1), 2 % Beta(20, 1.5). WEB-like: 99.9 % Beta(0.8, \
-                 30), 0.1 % U(0, 1). \
-                 \"paper\": looks at 100, 200, 400, 600, 800 and 1000 components, binomial bounds of \
-                 {ERROR:e} a look. \
-                 \"dense\": looks at 16, 24, 32, 48, 64, 96, 128 and then every 64, exact sequential bounds \
-                 of {ERROR:e} each way over \
-                 all looks together: the fewest components. \"4 bits\" and \"1 bit\": the shipped filter on \
-                 components of so many bits, which \
-                 reads one bit each of the first 64 and then looks where that pays on candidates of banding, \
-                 which these pairs are not.",
+                    within [0, 1]. FUNDS-like: 93 % Beta(1, 6), 5 % U(0, 1), 2 % Beta(20, 1.5). WEB-like: \
+                    99.9 % Beta(0.8, 30), 0.1 % U(0, 1). \"paper\": looks at 100, 200, 400, 600, 800 and \
+                    1000 components, binomial bounds of {ERROR:e} a look. \"dense\": looks at 16, 24, 32, \
+                    48, 64, 96, 128 and then every 64, exact sequential bounds of {ERROR:e} each way over \
+                    all looks together: the fewest components. \"4 bits\" and \"1 bit\": the shipped filter \
+                    on components of so many bits, which reads one bit each of the first 64 and then looks \
+                    where that pays on candidates of banding, which these pairs are not.",
                 self.pairs
             ),
             tables: vec![components(&cells), bytes(&cells), errors(&cells), rates(&cells)],
@@ -111,8 +107,7 @@ fn components(cells: &[FilterCell]) -> ResultTable {
         "Components read",
         &format!(
             "Mean over all pairs, of {SIZE}; \"certain\" is where the rest can no longer change the answer, \
-                the least that a filter \
-             without any error reads."
+                the least that a filter without any error reads."
         ),
         &["T", "pairs", "certain", "paper", "paper saves, %", "dense", "dense saves, %", "4 bits", "1 bit"],
     );
@@ -161,8 +156,8 @@ fn errors(cells: &[FilterCell]) -> ResultTable {
         "filter_errors",
         "Wrong decisions",
         "Against the full comparison of the same components. The bound is for every pair, whatever its \
-            similarity, so at most that \
-         share is expected; the paper's is for one look, relative to the true similarity.",
+            similarity, so at most that share is expected; the paper's is for one look, relative to the true \
+            similarity.",
         &[
             "T",
             "pairs",

@@ -1,7 +1,7 @@
 //! A corpus with labels: texts that derive from one another in known ways, and unrelated texts.
 //!
-//! Input: [`Labelled`]. Output: [`LabelledDocument`]s, the same for the same parameters. Documents of one label
-//! derive from one original:
+//! Input: [`Labelled`]. Output: [`LabelledDocument`]s, the same for the same parameters. Documents of one
+//! label derive from one original:
 //!
 //! | [`Level`] | change of the original |
 //! |---|---|

@@ -4,8 +4,9 @@
 //! determine whether it [holds](Claim::holds). `Display` writes the relation with the tolerance. Where a
 //! source uses words without a number ("high", "grows little"), the code that makes the claim chooses one.
 //!
-//! [`PrintedClaim::perturbed`] returns variants with the opposite outcome, for tests: one for each measured number,
-//! moved just beyond its tolerance; if the claim does not hold, one with all numbers moved to where it does.
+//! [`PrintedClaim::perturbed`] returns variants with the opposite outcome, for tests: one for each measured
+//! number, moved just beyond its tolerance; if the claim does not hold, one with all numbers moved to where
+//! it does.
 
 use std::fmt;
 

@@ -225,10 +225,9 @@ impl SectionAnswers {
             &format!("{}_answers", source.name()),
             "Item by item",
             "\"printed\" is what the source has, \"measured\" what comes out here; the verdict is computed \
-                from both by the relation and the \
-             tolerance of \"judged by\". In brackets: what a line that is not judged has to meet all the \
-             same, a theory or an independent \
-             computation; if it does not, the verdict is \"differs\".",
+                from both by the relation and the tolerance of \"judged by\". In brackets: what a line that \
+                is not judged has to meet all the same, a theory or an independent computation; if it does \
+                not, the verdict is \"differs\".",
             &["item", "of", "printed", "measured", "judged by", "verdict", "reason"],
         );
         for line in &self.lines {

@@ -8,10 +8,11 @@
 //! | 003 | Yuan, Long, Zhang & Gui (2012): one-bit fingerprints, alg.G and alg.H | `groups` |
 //! | 004 | Hassanian-esfahani & Kargar (2018): sectional MinHash | `sectional` |
 //!
-//! A [`PaperSource`] consists of [`Section`]s. A section is a function that answers one or more items. Each answer
-//! is made of [`ItemLine`]s: what is printed, what was measured, and a [`Basis`]. A line's [`ClaimVerdict`] is
-//! computed from the [`PrintedClaim`] in the basis: printed and measured values and a tolerance under a relation.
-//! The items and their order are those of [`ITEMS`]; the sections must answer all of them.
+//! A [`PaperSource`] consists of [`Section`]s. A section is a function that answers one or more items. Each
+//! answer is made of [`ItemLine`]s: what is printed, what was measured, and a [`Basis`]. A line's
+//! [`ClaimVerdict`] is computed from the [`PrintedClaim`] in the basis: printed and measured values and a
+//! tolerance under a relation. The items and their order are those of [`ITEMS`]; the sections must answer all
+//! of them.
 //!
 //! A new item is a line of [`ITEMS`] and a section in the source's folder.
 

@@ -129,8 +129,7 @@ impl Study for Pipelines {
             title: "Pipelines".to_owned(),
             about: format!(
                 "Corpus {corpus:?}, {} events that leave {} documents; truth: {truth}. Each pipeline at each \
-                    threshold is a run of \
-                 its own in a process of its own, {} workers.{}",
+                    threshold is a run of its own in a process of its own, {} workers.{}",
                 runs.first().map_or(0, |runs| runs.counts.events),
                 runs.first().map_or(0, |runs| runs.counts.documents),
                 bench.threads,

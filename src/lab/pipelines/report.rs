@@ -33,9 +33,8 @@ pub(super) fn own(runs: &[PipelineRun]) -> Option<ResultTable> {
         "pipelines_own",
         "By its own measure",
         "What is right is what the pipeline's own similarity makes of all documents, by its own text rules \
-            and without sketches. A \
-         pipeline that decides by distance has the T that its distance stands for. Live weights are those of \
-         the documents at the end.",
+            and without sketches. A pipeline that decides by distance has the T that its distance stands \
+            for. Live weights are those of the documents at the end.",
         &[
             "pipeline",
             "measure",
@@ -98,8 +97,8 @@ pub(super) fn cost(runs: &[PipelineRun]) -> ResultTable {
         "pipelines_cost",
         "What it took",
         "Candidates are counted once for each block that two sketches share; those that the first word does \
-            not reject are compared. Bytes are the most that \
-         the process held, its program included, per document alive at the end.",
+            not reject are compared. Bytes are the most that the process held, its program included, per \
+            document alive at the end.",
         &[
             "pipeline",
             "T",

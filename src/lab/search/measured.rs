@@ -1,10 +1,10 @@
 //! Measures designs on uniform fingerprints with planted neighbours, beside the estimates of their cost.
 //!
-//! Input: a [`SearchSetting`], designs, a clock. Output: one [`SearchRow`] per design. Work and time are of random
-//! queries, as the estimates assume. Recall is of planted queries: fingerprints of the corpus with up to k
-//! bits flipped, k included. [`SearchSetting::run`] builds a whole index and runs query by query.
-//! [`SearchSetting::batch`] builds one table at a time, runs all queries on it, and drops it: a hundred million
-//! fingerprints then fit into memory where their tables do not.
+//! Input: a [`SearchSetting`], designs, a clock. Output: one [`SearchRow`] per design. Work and time are of
+//! random queries, as the estimates assume. Recall is of planted queries: fingerprints of the corpus with up
+//! to k bits flipped, k included. [`SearchSetting::run`] builds a whole index and runs query by query.
+//! [`SearchSetting::batch`] builds one table at a time, runs all queries on it, and drops it: a hundred
+//! million fingerprints then fit into memory where their tables do not.
 //!
 //! All random numbers depend on the seed: equal settings give equal rows, except for times.
 

@@ -36,9 +36,8 @@ impl Study for Search {
             "search",
             "Search by Hamming distance",
             "Of a random query; one thread. What is expected holds if all fingerprints are uniform. Missed \
-                and found are counts over all \
-             queries, missed of planted neighbours; all designs of one setting find the same ids if their \
-             results have the same hash.",
+                and found are counts over all queries, missed of planted neighbours; all designs of one \
+                setting find the same ids if their results have the same hash.",
             &[
                 "bits",
                 "radius",

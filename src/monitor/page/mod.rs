@@ -54,9 +54,8 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
     let hash = |text: &str| STANDARD.encode(Sha256::digest(text));
     format!(
         "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; connect-src 'self'; img-src \
-            data:; base-uri 'none'; \
-         form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types \
-         'none'",
+            data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for \
+            'script'; trusted-types 'none'",
         hash(SCRIPT),
         hash(STYLE),
     )

@@ -33,8 +33,7 @@ pub(super) fn make(work: &SectionContext<'_>) -> Result<SectionAnswers, Evaluate
         "003_f3_index",
         "64 bits in 6 groups, and their places in one index",
         "alg.G intersects the lists of 3 groups for each of the 20 choices; alg.H reads the list of y_i = (i \
-            - 1) C + value in each group and \
-         counts. n_g is of 300,000 uniform fingerprints.",
+            - 1) C + value in each group and counts. n_g is of 300,000 uniform fingerprints.",
         &["group", "bits", "width", "C", "y from", "y to", "n_g"],
     );
     for (i, block) in blocks.iter().enumerate() {
@@ -70,8 +69,7 @@ pub(super) fn make(work: &SectionContext<'_>) -> Result<SectionAnswers, Evaluate
             format!("2^{widest} = {} values of the widest group", 1u64 << widest),
             Basis::Exact(PrintedClaim::equal(1024.0, (1u64 << widest) as f64, Tolerance::Exact)),
             "C is 2^ceil(k/m): it has to cover the widest group. (The stored text has lost exponents, so \
-                2[k/m] is read as 2^[k/m].) The \
-             program keeps the lists of a group by its own width.",
+                2[k/m] is read as 2^[k/m].) The program keeps the lists of a group by its own width.",
         ),
     ];
     lines.extend(growth());

@@ -192,8 +192,7 @@ pub(super) fn quality(work: &SectionContext<'_>) -> Result<SectionAnswers, Evalu
         "The one-bit estimate by itself",
         &format!(
             "Pairs with an estimate of at least r against pairs with R > r. {} pairs of each law, by their \
-                chances; all pairs of {texts} \
-             generated texts, half of them edits, by MinHash.",
+                chances; all pairs of {texts} generated texts, half of them edits, by MinHash.",
             grouped(pairs as u64)
         ),
         &["pairs", "r", "precision, k = 64", "recall, k = 64", "precision, k = 400", "recall, k = 400"],

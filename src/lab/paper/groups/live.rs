@@ -51,8 +51,8 @@ pub(super) fn make(work: &SectionContext<'_>) -> Result<SectionAnswers, Evaluate
         "Groups added and dropped",
         &format!(
             "{} uniform fingerprints, groups of {WIDTH} bits, r = {SIMILARITY}; after each step {QUERIES} \
-                queries are asked, each a document \
-             with up to r_h bits flipped. Anew: an index of alg.H built of the same bits.",
+                queries are asked, each a document with up to r_h bits flipped. Anew: an index of alg.H \
+                built of the same bits.",
             grouped(n as u64)
         ),
         &[

@@ -12,10 +12,8 @@ use super::{Effort, Section};
 
 /// The data that replace the source's.
 pub(super) const ABOUT: &str = "Its 300,000 proposals are private and the body of its table is lost: 300,000 \
-    uniform fingerprints stand in \
-    where cost is measured, laws of R and generated texts where pairs have to be right or wrong. Times \
-    compare as ratios only: theirs are of \
-    a database.";
+    uniform fingerprints stand in where cost is measured, laws of R and generated texts where pairs have to \
+    be right or wrong. Times compare as ratios only: theirs are of a database.";
 
 /// The sections that answer its items, in their order.
 pub(super) const SECTIONS: &[Section] = &[

@@ -90,8 +90,8 @@ fn conjunctions(work: &SectionContext<'_>, feed: &Path) -> Result<SectionAnswers
         "003_x1_stream",
         "alg.G and alg.H in the stream, k = 400, r = 0.7",
         "Runs of pipeline onebit with 400 components on a generated feed, no block hot, one worker, a \
-            process each. Meetings: pairs of documents \
-         that share a key; of all: of all pairs of documents. Memory: the peak of the process.",
+            process each. Meetings: pairs of documents that share a key; of all: of all pairs of documents. \
+            Memory: the peak of the process.",
         &["blocks", "keys a document", "documents", "pairs", "meetings", "of all, %", "memory, MiB"],
     );
     let mut all: Vec<PipelineRun> = Vec::new();
@@ -186,8 +186,7 @@ fn moved(work: &SectionContext<'_>, feed: &Path) -> Result<SectionAnswers, Evalu
         "003_x2_moved",
         "One output, continued by runs with other groups",
         "Pipeline onebit, 400 components, r = 0.7, no block hot. Each run continues the output of the one \
-            before with --reconcile, which writes \
-         what differs as corrections.",
+            before with --reconcile, which writes what differs as corrections.",
         &["groups", "setting", "deltas written"],
     );
     let mut before = 0;
@@ -226,8 +225,7 @@ fn moved(work: &SectionContext<'_>, feed: &Path) -> Result<SectionAnswers, Evalu
                 Tolerance::Exact,
             )),
             "The next run continues the output with other groups of the same bits (--reconcile); its \
-                sketches are the same, so a kept state serves \
-             it too.",
+                sketches are the same, so a kept state serves it too.",
         ),
         ItemLine::new(
             "003-X2",
@@ -236,8 +234,7 @@ fn moved(work: &SectionContext<'_>, feed: &Path) -> Result<SectionAnswers, Evalu
             longer.to_string(),
             UnjudgedReason::Shown,
             "Longer fingerprints are another scheme: everything is sketched again, and estimates of pairs \
-                move a little. In the stream a group of \
-             further bits is no small step.",
+                move a little. In the stream a group of further bits is no small step.",
         ),
     ];
     Ok(SectionAnswers { lines, tables: vec![table], plots: Vec::new() })

@@ -198,8 +198,7 @@ fn designs() -> ResultTable {
         "003_t1_designs",
         "Groups at r = 0.7 and n = 300,000",
         "r_h = floor(k (1 - r) / 2), m = r_h + 3 groups, C(m, r_h) conjunctions; n_g entries of a group, \
-            were all equally wide, and as they are; steps by the source's \
-         formulas, without verification.",
+            were all equally wide, and as they are; steps by the source's formulas, without verification.",
         &[
             "k",
             "r_h",
@@ -246,8 +245,7 @@ fn times(all: &[TimedRow]) -> ResultTable {
         "A query of alg.G and of alg.H",
         &format!(
             "n = {} uniform fingerprints, r = 0.7, one thread; a random query, on average. Entries are \
-                looked at in lists, candidates \
-             compared in full.",
+                looked at in lists, candidates compared in full.",
             grouped(n as u64)
         ),
         &[

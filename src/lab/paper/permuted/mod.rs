@@ -11,8 +11,8 @@ use super::{Effort, Section};
 
 /// The data that replace the source's.
 pub(super) const ABOUT: &str = "It prints no measurement, and its crawled pages are private: uniform \
-    fingerprints of 64 bits stand in for \
-    them where cost is measured, and generated texts where pairs have to be right or wrong.";
+    fingerprints of 64 bits stand in for them where cost is measured, and generated texts where pairs have \
+    to be right or wrong.";
 
 /// The sections that answer its items, in their order.
 pub(super) const SECTIONS: &[Section] = &[

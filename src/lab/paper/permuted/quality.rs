@@ -76,8 +76,8 @@ fn shown(counts: &DistanceCounts, texts: usize) -> SectionAnswers {
         "Precision and recall by distance, 64 bits",
         &format!(
             "All pairs of {texts} generated pages of 40 to 400 words, half of them edits of another one with \
-                up to half of their words \
-             changed. SimHash of words, weighed by TF-IDF; the cosine is of the same weights."
+                up to half of their words changed. SimHash of words, weighed by TF-IDF; the cosine is of the \
+                same weights."
         ),
         &["k", "pairs within k", "precision, cosine", "recall, cosine", "precision, J", "recall, J"],
     );

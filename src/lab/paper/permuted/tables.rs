@@ -52,10 +52,9 @@ pub(super) fn make(work: &SectionContext<'_>) -> Result<SectionAnswers, Evaluate
         "002_tables",
         "Permuted tables on uniform fingerprints of 64 bits, k = 3",
         "Each table is sorted, asked by all queries together and dropped; up to two at a time, each on a \
-            thread of its own, and times are \
-         their sums. All tables together would take what the table says. Of the queries half are random \
-         (counted and timed), half are planted \
-         at distance 0 to k (missed).",
+            thread of its own, and times are their sums. All tables together would take what the table says. \
+            Of the queries half are random (counted and timed), half are planted at distance 0 to k \
+            (missed).",
         COLUMNS,
     );
     let mut rows = Vec::new();
@@ -84,8 +83,7 @@ fn radii(work: &SectionContext<'_>) -> Result<(ResultTable, Vec<(SearchSetting, 
         "002_radii",
         "Every radius up to 10 on uniform fingerprints of 64 bits",
         "For each radius the design that is expected to be the cheapest within 20 copies of the corpus; \
-            measured as above, with fewer queries \
-         where they read much.",
+            measured as above, with fewer queries where they read much.",
         COLUMNS,
     );
     let mut rows = Vec::new();
@@ -149,14 +147,12 @@ fn lines(rows: &[(SearchSetting, SearchRow)], radii: &[(SearchSetting, SearchRow
         "recall of the general form",
         "1, by the pigeonhole",
         format!(
-            "{missed} of {} planted neighbours at distance 0 to k missed, k = 0 to \
-            10",
+            "{missed} of {} planted neighbours at distance 0 to k missed, k = 0 to 10",
             grouped(planted as u64)
         ),
         Basis::Measured(PrintedClaim::none(missed)),
         "A design names the leading bits of each table (block::hamming::Design::selections); \
-            evaluate::search::indexes::batch sorts, probes, \
-         checks and merges.",
+            evaluate::search::indexes::batch sorts, probes, checks and merges.",
     ));
     for tables in [10, 20] {
         lines.extend(designed("002-A1", tables, rows));
@@ -228,8 +224,7 @@ fn designed(item: &'static str, tables: u64, rows: &[(SearchSetting, SearchRow)]
                 ),
                 basis,
                 "Judged at this n, by the printed power of two times the tables; d = 34 is carried over by \
-                    the share of the corpus that a query \
-                 reads.",
+                    the share of the corpus that a query reads.",
             )
         })
         .into_iter()

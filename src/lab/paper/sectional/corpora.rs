@@ -115,10 +115,9 @@ pub(super) fn data_set(work: &SectionContext<'_>) -> Result<SectionAnswers, Eval
         "004_t2",
         "Table 2: the data set",
         "Generated: originals with copies, edits of 1 to 20 % of the words, moved paragraphs, light and \
-            heavy revisions and mixtures with new \
-         text; `dupflow generate --labels` makes such corpora. In frames: articles of 100 to 2,000 words, a \
-         quarter unrelated to any other, each as a \
-         page of one of 16 sites, which has 40 to 265 words around every text of its own.",
+            heavy revisions and mixtures with new text; `dupflow generate --labels` makes such corpora. In \
+            frames: articles of 100 to 2,000 words, a quarter unrelated to any other, each as a page of one \
+            of 16 sites, which has 40 to 265 words around every text of its own.",
         &["corpus", "text, MB", "labels", "documents", "pairs of one label", "words per document"],
     );
     table.push(row!["printed", 99.2, 68_usize, 2_168_usize, 82_934_usize, 2_568_usize]);

@@ -52,9 +52,8 @@ pub(super) fn mean_square(work: &SectionContext<'_>) -> Result<SectionAnswers, E
         "004_t3",
         "Table 3: mean square error",
         "Pairs of about 400 shingles together, J even on [0, 1], half of them aligned (q = 1), of the others \
-            up to half of the common shingles \
-         moved to the other half (so that q is the same for s = 2 and 4). Theory: J (1 - J) / k and q J (1 - \
-         q J) / k, mean over the pairs.",
+            up to half of the common shingles moved to the other half (so that q is the same for s = 2 and \
+            4). Theory: J (1 - J) / k and q J (1 - q J) / k, mean over the pairs.",
         &columns,
     );
     for (printed, sections) in ERRORS.iter().zip(SECTIONS) {
@@ -132,8 +131,7 @@ pub(super) fn mean_square(work: &SectionContext<'_>) -> Result<SectionAnswers, E
             format!("{}", 24 - measured_worse),
             Basis::Exact(PrintedClaim::equal(24.0, 24.0 - measured_worse as f64, Tolerance::Exact)),
             "against J the sectional estimate has the bias (1 - q) J, which no k makes smaller; the printed \
-                claim does not even hold in the \
-             printed table",
+                claim does not even hold in the printed table",
         ),
         ItemLine::new(
             "004-T3",
@@ -182,8 +180,8 @@ pub(super) fn by_similarity(work: &SectionContext<'_>) -> Result<SectionAnswers,
         "004_f4",
         "Figure 4: estimate against J, k = 500, over minhash",
         "Bands of J of 0.1: the mean of the estimates, and their spread, the root of the mean square \
-            distance of each from its own q J. (The \
-         estimates of a band differ by more than that, since their J do.)",
+            distance of each from its own q J. (The estimates of a band differ by more than that, since \
+            their J do.)",
         &[
             "order",
             "J from",
@@ -255,8 +253,7 @@ pub(super) fn by_similarity(work: &SectionContext<'_>) -> Result<SectionAnswers,
                 format!("{times:.3}"),
                 Basis::Measured(PrintedClaim::equal(1.0, *times, Tolerance::Within(0.02))),
                 "the estimate is of q J: the figure fits q = 1, and contradicts the paper's own E = J / s \
-                    (equations 16 and 17), which needs \
-                 independent sections",
+                    (equations 16 and 17), which needs independent sections",
             )
         })
         .collect();

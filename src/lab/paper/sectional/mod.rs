@@ -26,12 +26,10 @@ use super::Section;
 
 /// The data that replace the source's.
 pub(super) const ABOUT: &str = "Its 2,168 news articles, labelled by hand, do not come with the project. In \
-    their place: pairs of a given J \
-    of which a given share q of the common shingles is aligned, for errors; and a generated corpus of the \
-    same shape (68 groups, 2,168 \
-    documents of 2,568 words on average) whose labels say which texts come from which, for precision and \
-    recall. With --corpus and \
-    --labels, a labelled corpus of your own is judged beside it.";
+    their place: pairs of a given J of which a given share q of the common shingles is aligned, for errors; \
+    and a generated corpus of the same shape (68 groups, 2,168 documents of 2,568 words on average) whose \
+    labels say which texts come from which, for precision and recall. With --corpus and --labels, a labelled \
+    corpus of your own is judged beside it.";
 
 /// The sections that answer its items, in their order.
 pub(super) const SECTIONS: &[Section] = &[

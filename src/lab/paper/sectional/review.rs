@@ -150,8 +150,7 @@ pub(super) fn sketches(work: &SectionContext<'_>) -> Result<SectionAnswers, Eval
         "Table 1: variances, printed, right and measured",
         &format!(
             "{trials} pairs of {union} shingles together, K = {size}, J = 0.8 but 0.95 for odd; the mean \
-                square error of the program's own \
-             sketches. Right is the theory of `sketch/variance.rs`."
+                square error of the program's own sketches. Right is the theory of `sketch/variance.rs`."
         ),
         &[
             "sketch",

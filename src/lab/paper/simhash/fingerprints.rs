@@ -69,8 +69,7 @@ pub(super) fn two_documents(work: &SectionContext<'_>) -> Result<SectionAnswers,
         "Agreement of bits by cosine",
         &format!(
             "{pairs} pairs of sets of {FEATURES} features, 64 bits. The estimate is the cosine of π times \
-                the share of bits that differ; \
-             its error is the root of the mean square."
+                the share of bits that differ; its error is the root of the mean square."
         ),
         &["cosine", "expected share", "measured share", "error of the estimate"],
     );
@@ -117,8 +116,8 @@ pub(super) fn within_three(work: &SectionContext<'_>) -> Result<SectionAnswers, 
         "Pairs within a distance of 3",
         &format!(
             "{pairs} pairs of sets of {FEATURES} features, 64 bits. Expected by a binomial law of \
-                independent bits. The last columns: \
-             the least distance within which nine pairs of ten lie, and 99 of 100."
+                independent bits. The last columns: the least distance within which nine pairs of ten lie, \
+                and 99 of 100."
         ),
         &["cosine", "mean distance", "expected within 3", "within 3", "90 % within", "99 % within"],
     );

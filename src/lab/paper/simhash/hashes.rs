@@ -178,10 +178,9 @@ pub(super) fn choice(work: &SectionContext<'_>) -> Result<SectionAnswers, Evalua
         "SimHash by the hash of its words",
         &format!(
             "All pairs of {texts} generated texts, {corpora} corpora of other words, words weighed by their \
-                counts; 64 bits. Apart: the mean of \
-             what the share of equal bits is above 1 - θ/π. Error: its root mean square, in units of that of \
-             64 coins. Wrong: pairs of a cosine \
-             below 0.9 within 3 bits, of a million pairs."
+                counts; 64 bits. Apart: the mean of what the share of equal bits is above 1 - θ/π. Error: \
+                its root mean square, in units of that of 64 coins. Wrong: pairs of a cosine below 0.9 \
+                within 3 bits, of a million pairs."
         ),
         &["hash", "apart", "error", "wrong"],
     );

@@ -8,9 +8,8 @@ use super::{Effort, Section};
 
 /// The data that replace the source's.
 pub(super) const ABOUT: &str = "The page states three problems and a fingerprint, and prints no measurement: \
-    problems are answered by \
-    measuring, on uniform fingerprints with planted neighbours, and agreement on pairs of feature sets of a \
-    known angle.";
+    problems are answered by measuring, on uniform fingerprints with planted neighbours, and agreement on \
+    pairs of feature sets of a known angle.";
 
 /// The sections that answer its items, in their order.
 pub(super) const SECTIONS: &[Section] = &[

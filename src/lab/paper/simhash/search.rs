@@ -32,8 +32,7 @@ pub(super) fn one_against_all(work: &SectionContext<'_>) -> Result<SectionAnswer
         "001_p2",
         "One query, by tables and by comparing with every document",
         "Uniform fingerprints of 64 bits, distance 3, one thread; 4 tables below ten million documents, 10 \
-            from there on. Half of the queries \
-         are neighbours of a document, none of which is missed.",
+            from there on. Half of the queries are neighbours of a document, none of which is missed.",
         &["documents", "by tables, µs", "by comparing, µs", "times as fast", "missed", "the same ids"],
     );
     let mut lines: [Vec<(f64, f64)>; 2] = Default::default();
@@ -133,9 +132,8 @@ pub(super) fn all_pairs(work: &SectionContext<'_>) -> Result<SectionAnswers, Eva
         "001_p3",
         "All pairs, by tables and by comparing everything",
         "Uniform fingerprints of 64 bits, each tenth a neighbour of another one at distance 0 to 4; distance \
-            3, 4 tables sorted one after the \
-         other, one thread. \"asked\" is the union of the answers to one query for each document about those \
-         before it.",
+            3, 4 tables sorted one after the other, one thread. \"asked\" is the union of the answers to one \
+            query for each document about those before it.",
         &[
             "documents",
             "by tables, s",

@@ -23,11 +23,10 @@ use dupflow_core::filter::{FilterError, Schedule, Target};
 
 /// The data that replace the source's.
 pub(super) const ABOUT: &str = "Its FUNDS data, grant proposals of a science foundation, are private, and \
-    GAUSSIAN was drawn from them. Models stand \
-     in: UNIFORM, J from U(0, 1); GAUSSIAN, N(0.5, 0.15²) within [0, 1]; FUNDS-like, 93 % Beta(1, 6), 5 % \
-     U(0, 1), 2 % Beta(20, 1.5); \
-     and a generated corpus. K = 1000 samples, first look at 100, an error of 1e-5 at each look. What the \
-     filters read of candidates of real corpora, as bands make them, is in `docs/filters.md`.";
+    GAUSSIAN was drawn from them. Models stand in: UNIFORM, J from U(0, 1); GAUSSIAN, N(0.5, 0.15²) within \
+    [0, 1]; FUNDS-like, 93 % Beta(1, 6), 5 % U(0, 1), 2 % Beta(20, 1.5); and a generated corpus. K = 1000 \
+    samples, first look at 100, an error of 1e-5 at each look. What the filters read of candidates of real \
+    corpora, as bands make them, is in `docs/filters.md`.";
 
 /// The sections that answer its items, in their order.
 pub(super) const SECTIONS: &[Section] = &[

@@ -29,9 +29,8 @@ fn accuracy(sets: &[Vec<PairStatistics>]) -> Result<SectionAnswers, EvaluateErro
         "000_f8_bounds",
         "000-F8: accuracy and recall of each bound, k = 100",
         "T_U: pairs with more than m of 100 samples equal; T_L: pairs with fewer. Accuracy: the share of \
-            them on the same side of T by \
-         all 1000 samples; recall: the share of those on that side that are found. m: the corrected bounds, \
-         and T.",
+            them on the same side of T by all 1000 samples; recall: the share of those on that side that are \
+            found. m: the corrected bounds, and T.",
         &[
             "T",
             "pairs",

@@ -88,8 +88,8 @@ pub(super) fn errors(work: &SectionContext<'_>) -> Result<SectionAnswers, Evalua
         "000_h4_errors",
         "000-H4: decisions of early looks",
         "Rejected and accepted before the last look, and how many of these the full comparison of 1000 \
-            samples decides otherwise. \
-         At R = T every early decision is one that table 1 would call an error.",
+            samples decides otherwise. At R = T every early decision is one that table 1 would call an \
+            error.",
         &["T", "pairs of", "pairs", "rejected early", "against R_K", "accepted early", "against R_K"],
     );
     let mut push = |threshold: f64, name: &str, seen: &PairStatistics| {

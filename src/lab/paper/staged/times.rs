@@ -156,10 +156,8 @@ const COLUMNS: [&str; 8] = [
 ];
 
 const ABOUT: &str = "Nanoseconds a pair, one thread. \"source's filter\": its looks with corrected bounds; \
-    \"ours\": the default filter. The first five \
-     columns are of 64 bits a sample, the last three of 4 bits of the same samples; each ratio is to the \
-     full comparison of the \
-     same bits.";
+    \"ours\": the default filter. The first five columns are of 64 bits a sample, the last three of 4 bits \
+    of the same samples; each ratio is to the full comparison of the same bits.";
 
 /// A query, and documents whose similarities to it follow a distribution.
 fn sketches(seed: u64, set: Distribution) -> SketchArena {
@@ -326,8 +324,7 @@ pub(super) fn corpus(work: &SectionContext<'_>) -> Result<SectionAnswers, Evalua
         "000-H3: a generated corpus",
         &format!(
             "{documents} generated proposals of 60 to 240 words, a third of them near-duplicates or copies; \
-                {QUERIES} of them compared with \
-             all. {ABOUT}"
+                {QUERIES} of them compared with all. {ABOUT}"
         ),
         &["K", "T"],
     );
