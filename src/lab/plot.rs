@@ -95,7 +95,25 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
 }
 
+impl Series {
+    /// A series of this name through these points.
+    pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        Self { name: name.into(), points: points.into_iter().collect() }
+    }
+}
+
 impl Plot {
+    /// A plot with this file name and title.
+    pub fn new(
+        name: impl Into<String>,
+        title: impl Into<String>,
+        x: Axis,
+        y: Axis,
+        series: Vec<Series>,
+    ) -> Self {
+        Self { name: name.into(), title: title.into(), x, y, series }
+    }
+
     /// The plot as an SVG document.
     ///
     /// # Errors
@@ -246,9 +264,9 @@ mod tests {
 
     fn plot(log: bool, points: &[(f64, f64)]) -> Plot {
         let axis = |label: &str| Axis { label: label.to_owned(), log, bands: Vec::new(), shares: false };
-        let series = Series { name: "s & t".to_owned(), points: points.to_vec() };
+        let series = Series::new("s & t", points.to_vec());
         let (x, y) = (axis("across <x>"), axis("up"));
-        Plot { name: "p".to_owned(), title: "Title".to_owned(), x, y, series: vec![series] }
+        Plot::new("p", "Title", x, y, vec![series])
     }
 
     #[test]
@@ -307,8 +325,7 @@ mod tests {
     fn the_legend_is_beside_the_axes() {
         for points in [[(0.0, 0.0), (1.0, 1.0)], [(0.0, 1.0), (1.0, 0.0)], [(0.0, 1.0), (1.0, 1.0)]] {
             let mut plot = plot(false, &points);
-            plot.series =
-                (0..30).map(|n| Series { name: format!("name {n}"), points: points.to_vec() }).collect();
+            plot.series = (0..30).map(|n| Series::new(format!("name {n}"), points.to_vec())).collect();
             let svg = plot.svg().unwrap();
             let names: Vec<&str> = svg.split("<text ").filter(|text| text.contains("\nname ")).collect();
             assert_eq!(names.len(), 30, "{svg}");

@@ -57,18 +57,8 @@ impl Study for Scripts {
                 are against the exact pairs of the twin, which is written with spaces. \"T for as many\" is \
                 the threshold at which the rule has as many pairs as the twin has at 0.8, if it is 0.5 or \
                 more. The last three columns are of the pipeline minhash.",
-            &[
-                "script",
-                "text.spaceless",
-                "shingles per document",
-                "pairs, exact",
-                "precision, exact",
-                "recall, exact",
-                "T for as many",
-                "pairs found",
-                "precision",
-                "recall",
-            ],
+            "script | text.spaceless | shingles per document | pairs, exact | precision, exact | recall, \
+                exact | T for as many | pairs found | precision | recall",
         );
         let mut twin: Option<PairSet> = None;
         let mut documents = 0;

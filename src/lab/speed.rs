@@ -35,12 +35,12 @@ impl Study for SketchSpeed {
             "Per feature, one thread, 4 bits of each component kept; of each text the least time of rounds \
                 in which every sketch has its turn. Simhash has 64 bits at any K. Dart, icws, cws and \
                 simhash are given weights, the others sets.",
-            &["sketch", "n, features", "K", "time, ns/feature", "times as fast as minhash"],
+            "sketch | n, features | K | time, ns/feature | times as fast as minhash",
         );
         let others = SketchKind::ALL.into_iter().filter(|kind| *kind != REFERENCE && !SLOW.contains(kind));
         let fast: Vec<SketchKind> = [REFERENCE].into_iter().chain(others).collect();
         let kinds: Vec<SketchKind> = fast.iter().copied().chain(SLOW).collect();
-        let empty = |kind: &SketchKind| Series { name: kind.name().to_owned(), points: Vec::new() };
+        let empty = |kind: &SketchKind| Series::new(kind.name(), Vec::new());
         let mut series: Vec<Series> = kinds.iter().map(empty).collect();
         for (place, (features, size)) in SHAPES.into_iter().enumerate() {
             let mut times = time(bench, &fast, features, size, FEATURES.div_ceil(features));
@@ -61,13 +61,13 @@ impl Study for SketchSpeed {
             about: "From the hashes of a text's features to its sketch; reading the text comes on top."
                 .to_owned(),
             tables: vec![table],
-            plots: vec![Plot {
-                name: "speed".to_owned(),
-                title: format!("Sketching time, K = {}", SHAPES[0].1),
-                x: Axis::log("features of a text"),
-                y: Axis::log("ns per feature"),
+            plots: vec![Plot::new(
+                "speed",
+                format!("Sketching time, K = {}", SHAPES[0].1),
+                Axis::log("features of a text"),
+                Axis::log("ns per feature"),
                 series,
-            }],
+            )],
         })
     }
 }

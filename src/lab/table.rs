@@ -105,9 +105,10 @@ macro_rules! row {
 pub(crate) use row;
 
 impl ResultTable {
-    /// A table without rows. A column is a name, optionally followed by a comma and the unit.
-    pub fn new(name: &str, title: &str, about: &str, columns: &[&'static str]) -> Self {
-        let column = |text: &&'static str| {
+    /// A table without rows. `columns` are separated by ` | `; each is a name, optionally followed by a comma
+    /// and the unit.
+    pub fn new(name: &str, title: &str, about: &str, columns: &'static str) -> Self {
+        let column = |text: &'static str| {
             let (heading, unit) = text.split_once(", ").unwrap_or((text, ""));
             TableColumn { name: heading.to_owned(), unit }
         };
@@ -115,7 +116,7 @@ impl ResultTable {
             name: name.to_owned(),
             title: title.to_owned(),
             about: about.to_owned(),
-            columns: columns.iter().map(column).collect(),
+            columns: columns.split(" | ").map(column).collect(),
             rows: Vec::new(),
         }
     }
@@ -223,7 +224,7 @@ mod tests {
     use super::*;
 
     fn table() -> ResultTable {
-        let mut table = ResultTable::new("t", "Title <1>", "About.", &["name", "time, ns", "count"]);
+        let mut table = ResultTable::new("t", "Title <1>", "About.", "name | time, ns | count");
         table.push(row!["a, \"b\" | c", 0.123_456, 7_u64]);
         table.push(row!["long & <last>", None::<f64>, 1234_u64]);
         table

@@ -19,16 +19,8 @@ pub(super) fn summary(measured: &[CaseResult]) -> ResultTable {
         "Over all K, |A ∪ B| and J. Of sound estimators, one case in a thousand is outside of its interval. \
             Exact are those cases whose theory is no error at all. Nothing is known where the ratio is left \
             out.",
-        &[
-            "sketch",
-            "cases",
-            "exact",
-            "least MSE / theory",
-            "mean",
-            "greatest",
-            "MSE outside its interval",
-            "bias outside",
-        ],
+        "sketch | cases | exact | least MSE / theory | mean | greatest | MSE outside its interval | bias \
+            outside",
     );
     for (subject, cases) in by_sketch(measured) {
         let ratios: Vec<f64> = cases.iter().filter_map(|m| m.ratio()).collect();
@@ -54,7 +46,7 @@ pub(super) fn against_minhash(measured: &[CaseResult]) -> ResultTable {
         "estimators_minhash",
         "Mean square error against MinHash's variance",
         "Divided by s (1 - s) / K, s what is estimated; the mean over all J, full-width components.",
-        &["sketch", "|A ∪ B|", "K = 64", "K = 256", "K = 1024"],
+        "sketch | |A ∪ B| | K = 64 | K = 256 | K = 1024",
     );
     let independent = |m: &CaseResult| m.similarity * (1.0 - m.similarity) / m.case.size as f64;
     for (subject, cases) in by_sketch(measured).filter(|(subject, _)| subject.is_full_width()) {
@@ -78,21 +70,8 @@ pub(super) fn every_case(measured: &[CaseResult]) -> ResultTable {
         "estimators_cases",
         "Every case",
         "± is the interval around the bias that theory has, and around a ratio of 1.",
-        &[
-            "sketch",
-            "K",
-            "|A ∪ B|",
-            "J",
-            "estimated",
-            "trials",
-            "bias",
-            "bias of theory",
-            "bias ±",
-            "MSE",
-            "MSE of theory",
-            "MSE / theory",
-            "ratio ±",
-        ],
+        "sketch | K | |A ∪ B| | J | estimated | trials | bias | bias of theory | bias ± | MSE | MSE of \
+            theory | MSE / theory | ratio ±",
     );
     for m in measured {
         let EstimatorCase { subject, size, union, jaccard } = m.case;
@@ -129,22 +108,19 @@ pub(super) fn by_size(measured: &[CaseResult]) -> Vec<Plot> {
                 let point = |m: &&CaseResult| of(m).map(|value| (m.case.size as f64, value));
                 cases.iter().filter(of_plot).filter_map(point).collect::<Vec<_>>()
             };
-            series.push(Series { name: subject.name.to_owned(), points: line(|m| Some(m.error)) });
+            series.push(Series::new(subject.name.to_owned(), line(|m| Some(m.error))));
             let theory = line(|m| m.theory.map(|theory| theory.error));
             if !theory.is_empty() {
-                series.push(Series { name: format!("{}, theory", subject.name), points: theory });
+                series.push(Series::new(format!("{}, theory", subject.name), theory));
             }
         }
-        Plot {
-            name: name.to_owned(),
-            title: format!(
-                "Mean square error, {what}, J = {jaccard}, |A ∪ B| = {} if it was tried",
-                UNIONS[1]
-            ),
-            x: Axis::log("K, components"),
-            y: Axis::log("mean square error"),
+        Plot::new(
+            name,
+            format!("Mean square error, {what}, J = {jaccard}, |A ∪ B| = {} if it was tried", UNIONS[1]),
+            Axis::log("K, components"),
+            Axis::log("mean square error"),
             series,
-        }
+        )
     };
     PlotGroup::ALL.map(plot).to_vec()
 }

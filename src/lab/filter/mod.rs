@@ -109,7 +109,7 @@ fn components(cells: &[FilterCell]) -> ResultTable {
             "Mean over all pairs, of {SIZE}; \"certain\" is where the rest can no longer change the answer, \
                 the least that a filter without any error reads."
         ),
-        &["T", "pairs", "certain", "paper", "paper saves, %", "dense", "dense saves, %", "4 bits", "1 bit"],
+        "T | pairs | certain | paper | paper saves, % | dense | dense saves, % | 4 bits | 1 bit",
     );
     for cell in cells {
         let mean = |name: &str| {
@@ -139,7 +139,7 @@ fn bytes(cells: &[FilterCell]) -> ResultTable {
         "Bytes read",
         "Of each of the two sketches, mean over all pairs. The full comparison reads 8000, 500 with 4 bits \
             and 125 with 1 bit.",
-        &["T", "pairs"],
+        "T | pairs",
     );
     let names = cells.iter().take(1).flat_map(|cell| &cell.rules).map(|(rule, _)| rule.name);
     table.columns.extend(names.map(|name| TableColumn { name: name.to_owned(), unit: "bytes" }));
@@ -158,16 +158,8 @@ fn errors(cells: &[FilterCell]) -> ResultTable {
         "Against the full comparison of the same components. The bound is for every pair, whatever its \
             similarity, so at most that share is expected; the paper's is for one look, relative to the true \
             similarity.",
-        &[
-            "T",
-            "pairs",
-            "rule",
-            "pairs to accept",
-            "rejected of them",
-            "pairs to reject",
-            "accepted of them",
-            "bound, each way",
-        ],
+        "T | pairs | rule | pairs to accept | rejected of them | pairs to reject | accepted of them | bound, \
+            each way",
     );
     for cell in cells {
         for (rule, tally) in &cell.rules {
@@ -192,7 +184,7 @@ fn rates(cells: &[FilterCell]) -> ResultTable {
         "filter_rates",
         "Pairs decided by the first components",
         "In percent of all pairs; one-bit components are counted as components.",
-        &["T", "pairs", "rule"],
+        "T | pairs | rule",
     );
     table.columns.extend(AT.map(|k| TableColumn { name: k.to_string(), unit: "%" }));
     for cell in cells {
@@ -225,18 +217,18 @@ fn undecided(cells: &[FilterCell], distribution: Distribution) -> Plot {
         let after =
             |(look, components): (usize, &u32)| (f64::from(*components), 1.0 - tally.share_decided(look + 1));
         let after: Vec<_> = rule.looks.iter().enumerate().map(after).collect();
-        Series { name: rule.name.to_owned(), points: stairs(&after) }
+        Series::new(rule.name.to_owned(), stairs(&after))
     });
-    Plot {
-        name: format!("filter_undecided_{}", distribution.name().to_lowercase()),
-        title: format!(
+    Plot::new(
+        format!("filter_undecided_{}", distribution.name().to_lowercase()),
+        format!(
             "Pairs not decided yet, {}, T = {PLOTTED}; paper's looks {PAPER_LOOKS:?}",
             distribution.name()
         ),
-        x: Axis::log("components read"),
-        y: Axis::linear("share of pairs"),
-        series: series.collect(),
-    }
+        Axis::log("components read"),
+        Axis::linear("share of pairs"),
+        series.collect(),
+    )
 }
 
 #[cfg(test)]

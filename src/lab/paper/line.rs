@@ -159,17 +159,35 @@ impl UnjudgedReason {
 }
 
 impl ItemLine {
-    /// A line.
-    pub fn new(
-        item: &'static str,
-        of: impl Into<String>,
-        printed: impl Into<String>,
-        measured: impl Into<String>,
-        basis: impl Into<Basis>,
-        reason: impl Into<String>,
-    ) -> Self {
-        let (of, printed, measured, reason) = (of.into(), printed.into(), measured.into(), reason.into());
-        Self { item, of, printed, measured, basis: basis.into(), reason }
+    /// What the source prints of a part of an item. The measurement follows with [`measured`](Self::measured),
+    /// [`judged`](Self::judged) and [`because`](Self::because).
+    pub fn new(item: &'static str, of: impl Into<String>, printed: impl Into<String>) -> Self {
+        Self {
+            item,
+            of: of.into(),
+            printed: printed.into(),
+            measured: String::new(),
+            basis: UnjudgedReason::Shown.into(),
+            reason: String::new(),
+        }
+    }
+
+    /// Sets what is measured.
+    #[must_use]
+    pub fn measured(self, measured: impl Into<String>) -> Self {
+        Self { measured: measured.into(), ..self }
+    }
+
+    /// Sets what decides the verdict.
+    #[must_use]
+    pub fn judged(self, basis: impl Into<Basis>) -> Self {
+        Self { basis: basis.into(), ..self }
+    }
+
+    /// Sets the reason.
+    #[must_use]
+    pub fn because(self, reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), ..self }
     }
 
     /// How measured and printed values compare.
@@ -207,7 +225,7 @@ impl SectionAnswers {
             "Verdicts",
             "The first three follow from printed, measured and tolerance; the others are not judged, and \
                 count for nothing.",
-            &["verdict", "lines", "is"],
+            "verdict | lines | is",
         );
         for verdict in ClaimVerdict::ALL {
             table.push(row![
@@ -228,7 +246,7 @@ impl SectionAnswers {
                 from both by the relation and the tolerance of \"judged by\". In brackets: what a line that \
                 is not judged has to meet all the same, a theory or an independent computation; if it does \
                 not, the verdict is \"differs\".",
-            &["item", "of", "printed", "measured", "judged by", "verdict", "reason"],
+            "item | of | printed | measured | judged by | verdict | reason",
         );
         for line in &self.lines {
             let ItemLine { item, of, printed, measured, basis, reason } = line;

@@ -10,7 +10,7 @@ pub(super) fn quality(runs: &[PipelineRun]) -> ResultTable {
         "pipelines_quality",
         "Precision and recall",
         "Of the pairs found and of the right ones, those of a true similarity of at least T.",
-        &["pipeline", "T", "pairs found", "right pairs", "found and right", "precision", "recall", "F1"],
+        "pipeline | T | pairs found | right pairs | found and right | precision | recall | F1",
     );
     for PipelineRun { pipeline, threshold, outcome, .. } in runs {
         table.push(row![
@@ -35,17 +35,7 @@ pub(super) fn own(runs: &[PipelineRun]) -> Option<ResultTable> {
         "What is right is what the pipeline's own similarity makes of all documents, by its own text rules \
             and without sketches. A pipeline that decides by distance has the T that its distance stands \
             for. Live weights are those of the documents at the end.",
-        &[
-            "pipeline",
-            "measure",
-            "T",
-            "pairs found",
-            "right pairs",
-            "found and right",
-            "precision",
-            "recall",
-            "F1",
-        ],
+        "pipeline | measure | T | pairs found | right pairs | found and right | precision | recall | F1",
     );
     for (PipelineRun { pipeline, .. }, (measure, threshold, outcome)) in
         runs.iter().filter_map(|runs| Some((runs, runs.own.as_ref()?)))
@@ -73,7 +63,7 @@ pub(super) fn by_band(runs: &[PipelineRun]) -> ResultTable {
         "Share of pairs found, by true similarity",
         "Below T it should be 0, from T on 1. The last row has the pairs that there are, as far as the truth \
             knows them.",
-        &["pipeline", "T"],
+        "pipeline | T",
     );
     table.columns.extend(held.iter().map(|band| TableColumn { name: band_name(*band), unit: "" }));
     for PipelineRun { pipeline, threshold, outcome, .. } in runs {
@@ -99,17 +89,8 @@ pub(super) fn cost(runs: &[PipelineRun]) -> ResultTable {
         "Candidates are counted once for each block that two sketches share; those that the first word does \
             not reject are compared. Bytes are the most that the process held, its program included, per \
             document alive at the end.",
-        &[
-            "pipeline",
-            "T",
-            "pairs",
-            "candidates",
-            "compared",
-            "components per comparison",
-            "time, s",
-            "events, 1/s",
-            "memory, bytes/document",
-        ],
+        "pipeline | T | pairs | candidates | compared | components per comparison | time, s | events, 1/s | \
+            memory, bytes/document",
     );
     for PipelineRun { pipeline, threshold, counts, .. } in runs {
         let compared: u64 = counts.compared_by_stage.iter().skip(1).sum();
@@ -134,14 +115,14 @@ pub(super) fn found_by_similarity(runs: &[PipelineRun], threshold: f64) -> Plot 
     let series = of_plot.map(|PipelineRun { pipeline, outcome, .. }| {
         let point =
             |(from, (found, all)): (f64, (usize, usize))| share(found, all).map(|share| (from, share));
-        let points = BANDS.into_iter().zip(outcome.bands).filter_map(point).collect();
-        Series { name: pipeline.clone(), points }
+        let points = BANDS.into_iter().zip(outcome.bands).filter_map(point);
+        Series::new(pipeline.clone(), points)
     });
-    Plot {
-        name: format!("pipelines_found_{threshold}"),
-        title: format!("Share of pairs found, T = {threshold}"),
-        x: Axis::of_bands("true similarity", &BANDS),
-        y: Axis::of_shares("share found"),
-        series: series.collect(),
-    }
+    Plot::new(
+        format!("pipelines_found_{threshold}"),
+        format!("Share of pairs found, T = {threshold}"),
+        Axis::of_bands("true similarity", &BANDS),
+        Axis::of_shares("share found"),
+        series.collect(),
+    )
 }

@@ -38,21 +38,8 @@ impl Study for Search {
             "Of a random query; one thread. What is expected holds if all fingerprints are uniform. Missed \
                 and found are counts over all queries, missed of planted neighbours; all designs of one \
                 setting find the same ids if their results have the same hash.",
-            &[
-                "bits",
-                "radius",
-                "documents",
-                "design",
-                "probes",
-                "expected to be read",
-                "read",
-                "compared in full",
-                "queries/s",
-                "tables, MB",
-                "missed",
-                "found",
-                "hash of results",
-            ],
+            "bits | radius | documents | design | probes | expected to be read | read | compared in full | \
+                queries/s | tables, MB | missed | found | hash of results",
         );
         let simhash = [
             Kind::OneLevel { blocks: 4 },

@@ -34,7 +34,7 @@ pub(super) fn make(work: &SectionContext<'_>) -> Result<SectionAnswers, Evaluate
         "64 bits in 6 groups, and their places in one index",
         "alg.G intersects the lists of 3 groups for each of the 20 choices; alg.H reads the list of y_i = (i \
             - 1) C + value in each group and counts. n_g is of 300,000 uniform fingerprints.",
-        &["group", "bits", "width", "C", "y from", "y to", "n_g"],
+        "group | bits | width | C | y from | y to | n_g",
     );
     for (i, block) in blocks.iter().enumerate() {
         let values = 1u64 << widest;
@@ -50,24 +50,24 @@ pub(super) fn make(work: &SectionContext<'_>) -> Result<SectionAnswers, Evaluate
         ]);
     }
     let mut lines = vec![
-        ItemLine::new(
-            "003-F2",
-            "k = 64 in 6 groups",
-            "diagram",
-            format!("{} groups, {} choices of 3", blocks.len(), six.keys()),
-            UnjudgedReason::Shown.checked(PrintedClaim::each(
+        ItemLine::new("003-F2", "k = 64 in 6 groups", "diagram")
+            .measured(format!("{} groups, {} choices of 3", blocks.len(), six.keys()))
+            .judged(UnjudgedReason::Shown.checked(PrintedClaim::each(
                 [(6.0, blocks.len() as f64), (20.0, six.keys() as f64)],
                 Tolerance::Exact,
-            )),
-            "block::hamming::Design cuts, evaluate::search::indexes intersects (Conjunctions); table \
-                003_f3_index has the groups.",
-        ),
+            )))
+            .because(
+                "block::hamming::Design cuts, evaluate::search::indexes intersects (Conjunctions); table \
+                    003_f3_index has the groups.",
+            ),
         ItemLine::new(
             "003-F3",
             "one index, y = (i - 1) C + A_i: C for 6 groups of 64 bits",
             "C = 2[k/m], so 2^10 = 1024",
-            format!("2^{widest} = {} values of the widest group", 1u64 << widest),
-            Basis::Exact(PrintedClaim::equal(1024.0, (1u64 << widest) as f64, Tolerance::Exact)),
+        )
+        .measured(format!("2^{widest} = {} values of the widest group", 1u64 << widest))
+        .judged(Basis::Exact(PrintedClaim::equal(1024.0, (1u64 << widest) as f64, Tolerance::Exact)))
+        .because(
             "C is 2^ceil(k/m): it has to cover the widest group. (The stored text has lost exponents, so \
                 2[k/m] is read as 2^[k/m].) The program keeps the lists of a group by its own width.",
         ),
@@ -113,14 +113,10 @@ fn growth() -> Vec<ItemLine> {
             .iter()
             .map(|value| if *value < 1e4 { format!("{value:.1}") } else { format!("{value:.2e}") });
         let shown = shown.collect::<Vec<_>>().join(", ");
-        ItemLine::new(
-            "003-F4",
-            format!("{of}, n = 300,000, c = 3"),
-            printed,
-            shown,
-            Basis::Measured(claim),
-            reason,
-        )
+        ItemLine::new("003-F4", format!("{of}, n = 300,000, c = 3"), printed)
+            .measured(shown)
+            .judged(Basis::Measured(claim))
+            .because(reason)
     };
     let by_size = GROWN.map(|k| Algorithm::G.steps(k, 0.7));
     let by_similarity = [0.9, 0.8, 0.7, 0.6].map(|r| Algorithm::G.steps(400, r));
@@ -161,17 +157,16 @@ fn growth() -> Vec<ItemLine> {
 
 fn curves(algorithm: Algorithm) -> Plot {
     let name = if algorithm == Algorithm::G { "g" } else { "h" };
-    let series = SIMILARITIES.map(|r| Series {
-        name: format!("r = {r}"),
-        points: (1..=50).map(|i| 20 * i).map(|k| (k as f64, algorithm.steps(k, r))).collect(),
+    let series = SIMILARITIES.map(|r| {
+        Series::new(format!("r = {r}"), (1..=50).map(|i| 20 * i).map(|k| (k as f64, algorithm.steps(k, r))))
     });
-    Plot {
-        name: format!("003_f4_{name}"),
-        title: format!("Steps of alg.{}, n = 300,000, c = 3", name.to_uppercase()),
-        x: Axis::linear("k, components"),
-        y: Axis::log("steps of a query"),
-        series: series.into(),
-    }
+    Plot::new(
+        format!("003_f4_{name}"),
+        format!("Steps of alg.{}, n = 300,000, c = 3", name.to_uppercase()),
+        Axis::linear("k, components"),
+        Axis::log("steps of a query"),
+        series.into(),
+    )
 }
 
 /// 003-F5: lists of groups of 8 bits.
@@ -191,31 +186,20 @@ fn sizes(work: &SectionContext<'_>) -> (Vec<ItemLine>, Plot) {
     let variance = looks.iter().map(|n| (*n as f64 - mean).powi(2)).sum::<f64>() / LOOKS as f64;
     let by_print = 3_000_000.0 / 256.0;
     let deviation = (expected / LOOKS as f64).sqrt();
-    let line = |of: &str, printed: &str, measured: String, basis: Basis, reason: &str| {
-        ItemLine::new("003-F5", of, printed, measured, basis, reason)
-    };
+    let line = |of: &str, printed: &str| ItemLine::new("003-F5", of, printed);
     let lines = vec![
-        line(
-            "n_g of 8 bits by 300,000 / 2^8",
-            "1,170",
-            format!("{expected:.1}"),
-            Basis::Exact(PrintedClaim::equal(1170.0, expected, Tolerance::Within(5.0))),
-            "Cut to tens: coarse, not wrong.",
-        ),
-        line(
-            "n_g of 8 bits, value drawn at random: the mean of 1,000",
-            "1,170 on average",
-            format!("{mean:.1}, sd {:.1}", variance.sqrt()),
-            Basis::Measured(PrintedClaim::equal(1170.0, mean, Tolerance::Deviations(4.0, deviation))),
-            "Lists that are built of uniform fingerprints.",
-        ),
-        line(
-            "its quotient",
-            "3000 000/2^8 = 1,170",
-            format!("{by_print:.1}"),
-            Basis::Exact(PrintedClaim::equal(by_print, expected, Tolerance::Share(0.01))),
-            "A zero too many.",
-        ),
+        line("n_g of 8 bits by 300,000 / 2^8", "1,170")
+            .measured(format!("{expected:.1}"))
+            .judged(Basis::Exact(PrintedClaim::equal(1170.0, expected, Tolerance::Within(5.0))))
+            .because("Cut to tens: coarse, not wrong."),
+        line("n_g of 8 bits, value drawn at random: the mean of 1,000", "1,170 on average")
+            .measured(format!("{mean:.1}, sd {:.1}", variance.sqrt()))
+            .judged(Basis::Measured(PrintedClaim::equal(1170.0, mean, Tolerance::Deviations(4.0, deviation))))
+            .because("Lists that are built of uniform fingerprints."),
+        line("its quotient", "3000 000/2^8 = 1,170")
+            .measured(format!("{by_print:.1}"))
+            .judged(Basis::Exact(PrintedClaim::equal(by_print, expected, Tolerance::Share(0.01))))
+            .because("A zero too many."),
     ];
     let (low, step) = (1050usize, 10);
     let bins = (0..25usize).map(|bin| {
@@ -223,12 +207,12 @@ fn sizes(work: &SectionContext<'_>) -> (Vec<ItemLine>, Plot) {
         let count = looks.iter().filter(|n| range.contains(*n)).count();
         ((range.start + step / 2) as f64, count as f64)
     });
-    let plot = Plot {
-        name: "003_f5_sizes".to_owned(),
-        title: format!("n_g of groups of 8 bits, {} look-ups, n = 300,000", grouped(LOOKS as u64)),
-        x: Axis::linear("entries of a list"),
-        y: Axis::linear("look-ups"),
-        series: vec![Series { name: "in steps of 10".to_owned(), points: bins.collect() }],
-    };
+    let plot = Plot::new(
+        "003_f5_sizes",
+        format!("n_g of groups of 8 bits, {} look-ups, n = 300,000", grouped(LOOKS as u64)),
+        Axis::linear("entries of a list"),
+        Axis::linear("look-ups"),
+        vec![Series::new("in steps of 10", bins)],
+    );
     (lines, plot)
 }

@@ -47,9 +47,8 @@ const STEPS: usize = 2000;
 pub(super) fn variances(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let variance = |bits: usize| move |r: f64| standard_error(r, 1000, bits).powi(2);
     let (minwise, one_bit) = (variance(64), variance(1));
-    let series = |name: &str, of: &dyn Fn(f64) -> f64| Series {
-        name: name.to_owned(),
-        points: (0..=100).map(|i| f64::from(i) / 100.0).map(|r| (r, of(r))).collect(),
+    let series = |name: &str, of: &dyn Fn(f64) -> f64| {
+        Series::new(name, (0..=100).map(|i| f64::from(i) / 100.0).map(|r| (r, of(r))))
     };
     // By the formulas, at all R except the ends; and where the one-bit estimate is better.
     let inner = || (1..100).map(|i| f64::from(i) / 100.0);
@@ -61,21 +60,21 @@ pub(super) fn variances(_: &SectionContext<'_>) -> Result<SectionAnswers, Evalua
         "003-F1",
         "variance at k = 1000: minwise at R = 0.5, one-bit at R = 0",
         "R(1-R)/k and (1-R^2)/k, curves only",
-        format!(
-            "{:.2e} and {:.2e}; of R = 0, 0.01, ... 0.99 the one-bit variance is the smaller at {smaller}",
-            minwise(0.5),
-            one_bit(0.0)
-        ),
-        Basis::Exact(PrintedClaim::each(formulas, Tolerance::Share(1e-9))),
-        "At 99 values of R. By sketch::estimate::standard_error; a parabola, and a fall from 1/k to 0.",
+    )
+    .measured(format!(
+        "{:.2e} and {:.2e}; of R = 0, 0.01, ... 0.99 the one-bit variance is the smaller at {smaller}",
+        minwise(0.5),
+        one_bit(0.0)
+    ))
+    .judged(Basis::Exact(PrintedClaim::each(formulas, Tolerance::Share(1e-9))))
+    .because("At 99 values of R. By sketch::estimate::standard_error; a parabola, and a fall from 1/k to 0.");
+    let plot = Plot::new(
+        "003_f1_variance",
+        "Variance of an estimate, k = 1000",
+        Axis::linear("R"),
+        Axis::linear("variance"),
+        vec![series("minwise", &minwise), series("one bit", &one_bit)],
     );
-    let plot = Plot {
-        name: "003_f1_variance".to_owned(),
-        title: "Variance of an estimate, k = 1000".to_owned(),
-        x: Axis::linear("R"),
-        y: Axis::linear("variance"),
-        series: vec![series("minwise", &minwise), series("one bit", &one_bit)],
-    };
     Ok(SectionAnswers { lines: vec![line], plots: vec![plot], ..SectionAnswers::default() })
 }
 
@@ -195,7 +194,7 @@ pub(super) fn quality(work: &SectionContext<'_>) -> Result<SectionAnswers, Evalu
                 chances; all pairs of {texts} generated texts, half of them edits, by MinHash.",
             grouped(pairs as u64)
         ),
-        &["pairs", "r", "precision, k = 64", "recall, k = 64", "precision, k = 400", "recall, k = 400"],
+        "pairs | r | precision, k = 64 | recall, k = 64 | precision, k = 400 | recall, k = 400",
     );
     let mut lines = Vec::new();
     for (size, k) in SIZES.into_iter().enumerate() {
@@ -211,23 +210,25 @@ pub(super) fn quality(work: &SectionContext<'_>) -> Result<SectionAnswers, Evalu
                 let [small, large] = [by_k[0][at], by_k[1][at]];
                 [large.precision() / small.precision(), large.recall() / small.recall()]
             });
-            lines.push(ItemLine::new(
-                "003-F6",
-                format!("precision, recall at k = {k}, r = {r}"),
-                if k == 64 { format!("{precision}, {recall}") } else { "\"very good\"".to_owned() },
-                all.iter().map(of).collect::<Vec<_>>().join("; "),
-                if k == 64 {
+            lines.push(
+                ItemLine::new(
+                    "003-F6",
+                    format!("precision, recall at k = {k}, r = {r}"),
+                    if k == 64 { format!("{precision}, {recall}") } else { "\"very good\"".to_owned() },
+                )
+                .measured(all.iter().map(of).collect::<Vec<_>>().join("; "))
+                .judged(if k == 64 {
                     UnjudgedReason::StandIn.into()
                 } else {
                     UnjudgedReason::StandIn.checked(PrintedClaim::AtLeast(0.98, grown.collect()))
-                },
-                if k == 64 {
+                })
+                .because(if k == 64 {
                     "Both depend on the law of R, which is private: the more pairs lie just below r, the \
                         lower the precision, as in GAUSSIAN."
                 } else {
                     "Checked: each as a multiple of that at k = 64."
-                },
-            ));
+                }),
+            );
         }
     }
     for (name, by_k) in &all {
@@ -238,18 +239,20 @@ pub(super) fn quality(work: &SectionContext<'_>) -> Result<SectionAnswers, Evalu
     }
     let plot = |name: &str, title: &str, of: fn(ExpectedCounts) -> f64| {
         let series = all.iter().flat_map(|(who, by_k)| {
-            SIZES.into_iter().zip(by_k).map(move |(k, by_r)| Series {
-                name: format!("{who}, k = {k}"),
-                points: SIMILARITIES.into_iter().zip(by_r).map(|(r, counts)| (r, of(*counts))).collect(),
+            SIZES.into_iter().zip(by_k).map(move |(k, by_r)| {
+                Series::new(
+                    format!("{who}, k = {k}"),
+                    SIMILARITIES.into_iter().zip(by_r).map(|(r, counts)| (r, of(*counts))),
+                )
             })
         });
-        Plot {
-            name: name.to_owned(),
-            title: format!("{title} of the one-bit estimate"),
-            x: Axis::linear("r"),
-            y: Axis::linear("share"),
-            series: series.collect(),
-        }
+        Plot::new(
+            name,
+            format!("{title} of the one-bit estimate"),
+            Axis::linear("r"),
+            Axis::linear("share"),
+            series.collect(),
+        )
     };
     let plots = vec![
         plot("003_f6_precision", "Precision", ExpectedCounts::precision),
@@ -273,14 +276,10 @@ fn ranges(
 ) -> [ItemLine; 3] {
     let (square, root, [from, to]) = range(r);
     let line = |what: &str, printed: String, measured: String, claim: PrintedClaim, reason: &str| {
-        ItemLine::new(
-            item,
-            format!("{what} at R = {r}, k = 64"),
-            printed,
-            measured,
-            Basis::Exact(claim),
-            reason,
-        )
+        ItemLine::new(item, format!("{what} at R = {r}, k = 64"), printed)
+            .measured(measured)
+            .judged(Basis::Exact(claim))
+            .because(reason)
     };
     [
         line(
@@ -321,13 +320,11 @@ pub(super) fn at_nine_tenths(work: &SectionContext<'_>) -> Result<SectionAnswers
     });
     let why = "The printed range is not even symmetric about 90 %.";
     let mut lines: Vec<ItemLine> = ranges("003-H4", 0.9, ["0.003", "0.05", "85.0", "95.5"], why).into();
-    lines.push(ItemLine::new(
-        "003-H4",
-        "wrong among the reported at r = 0.9, k = 64",
-        "58 %",
-        wrong.join("; "),
-        UnjudgedReason::StandIn,
-        "1 - precision of figure 6, which depends on the law of R.",
-    ));
+    lines.push(
+        ItemLine::new("003-H4", "wrong among the reported at r = 0.9, k = 64", "58 %")
+            .measured(wrong.join("; "))
+            .judged(UnjudgedReason::StandIn)
+            .because("1 - precision of figure 6, which depends on the law of R."),
+    );
     Ok(SectionAnswers { lines, ..SectionAnswers::default() })
 }

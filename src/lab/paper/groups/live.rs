@@ -55,18 +55,8 @@ pub(super) fn make(work: &SectionContext<'_>) -> Result<SectionAnswers, Evaluate
                 built of the same bits.",
             grouped(n as u64)
         ),
-        &[
-            "step",
-            "bits",
-            "m",
-            "r_h",
-            "step, ms",
-            "anew, ms",
-            "entries of a query",
-            "candidates",
-            "found",
-            "same results",
-        ],
+        "step | bits | m | r_h | step, ms | anew, ms | entries of a query | candidates | found | same \
+            results",
     );
     let (mut different, mut steps, mut took, mut built) = (0usize, 0usize, Duration::ZERO, Duration::ZERO);
     for (name, step) in [
@@ -138,12 +128,14 @@ pub(super) fn make(work: &SectionContext<'_>) -> Result<SectionAnswers, Evaluate
         "003-H5",
         "groups added and dropped on a live alg.H index",
         "k/m bits at a time; alg.G has to be rebuilt; no numbers",
-        format!(
-            "results different after {different} of {steps} steps, which took {:.0} ms; built anew {:.0} ms",
-            took.as_secs_f64() * 1e3,
-            built.as_secs_f64() * 1e3
-        ),
-        Basis::Measured(PrintedClaim::none(different)),
+    )
+    .measured(format!(
+        "results different after {different} of {steps} steps, which took {:.0} ms; built anew {:.0} ms",
+        took.as_secs_f64() * 1e3,
+        built.as_secs_f64() * 1e3
+    ))
+    .judged(Basis::Measured(PrintedClaim::none(different)))
+    .because(
         "evaluate::search::indexes::live: a group is a column with its own lists, up to 64 bits, and no \
             string keys are needed.",
     );

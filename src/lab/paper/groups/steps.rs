@@ -33,7 +33,7 @@ pub(super) fn headline(_: &SectionContext<'_>) -> Result<SectionAnswers, Evaluat
     const PRINTED: f64 = 90_260.0;
     let m = groups(64, 0.7);
     let line = |of: &str, printed: &str, steps: f64, basis: Basis, reason: &str| {
-        ItemLine::new("003-H2", of, printed, format!("{steps:.0}"), basis, reason)
+        ItemLine::new("003-H2", of, printed).measured(format!("{steps:.0}")).judged(basis).because(reason)
     };
     let by_their_sum = of_groups(m, 7440.0, DOCUMENTS);
     let whole = (4.0 * share(6, 1, DOCUMENTS) + 8.0 * share(5, 1, DOCUMENTS)) / 12.0;

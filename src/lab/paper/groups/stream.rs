@@ -92,7 +92,7 @@ fn conjunctions(work: &SectionContext<'_>, feed: &Path) -> Result<SectionAnswers
         "Runs of pipeline onebit with 400 components on a generated feed, no block hot, one worker, a \
             process each. Meetings: pairs of documents that share a key; of all: of all pairs of documents. \
             Memory: the peak of the process.",
-        &["blocks", "keys a document", "documents", "pairs", "meetings", "of all, %", "memory, MiB"],
+        "blocks | keys a document | documents | pairs | meetings | of all, % | memory, MiB",
     );
     let mut all: Vec<PipelineRun> = Vec::new();
     let (mut keys_of, mut met) = (Vec::new(), Vec::new());
@@ -118,47 +118,36 @@ fn conjunctions(work: &SectionContext<'_>, feed: &Path) -> Result<SectionAnswers
     let memory = |at: usize| all[at].1.peak_rss_bytes as f64 / all[at].1.documents as f64;
     let a_key = (memory(2) - memory(0)) / (keys_of[2] - keys_of[0]);
     let keys = whole.keys() as f64;
-    let line = |of: &str, printed: &str, measured: String, basis: Basis, reason: &str| {
-        ItemLine::new("003-X1", of, printed, measured, basis, reason)
-    };
+    let line = |of: &str, printed: &str| ItemLine::new("003-X1", of, printed);
     let lines = vec![
-        line(
-            "keys of a document, c = 3",
-            "C(63, 60) by its formula: 39,711",
-            grouped(whole.keys()),
-            Basis::Exact(PrintedClaim::equal(39_711.0, keys, Tolerance::Exact)),
-            "Each is a posting that the stream keeps for as long as the document lives.",
-        ),
-        line(
-            "what check, plan and run say to it",
-            "-",
-            refused,
-            UnjudgedReason::Shown.checked(PrintedClaim::AtLeast(MOST_KEYS as f64 + 1.0, vec![keys])),
-            "Refused before the start: checked against the most keys that are kept.",
-        ),
-        line(
-            "pairs of alg.G with c = 1 and 2 beside those of alg.H with c = 3",
-            "the same results",
-            format!("{} pairs; {different} of 2 runs differ", all[0].0.len()),
-            Basis::Measured(PrintedClaim::none(different)),
-            "What c changes is which pairs meet, not which are within the radius.",
-        ),
-        line(
-            "meetings of alg.H with c = 3 and of alg.G with c = 1 and 2, of all pairs of documents",
-            "-",
-            met.iter().map(|share| format!("{:.0} %", 100.0 * share)).collect::<Vec<_>>().join(", "),
-            UnjudgedReason::Shown.into(),
-            "By groups of 6 or 7 bits most documents meet; keys of two groups make fewer meet, and take more \
-                memory.",
-        ),
-        line(
-            "memory of a key with c = 2, and of 39,711 keys of 300,000 documents by it",
-            "-",
-            format!("{a_key:.1} bytes, {:.0} GB", a_key * keys * DOCUMENTS as f64 / 1e9),
-            UnjudgedReason::Timed.into(),
-            "Peaks of processes; at 12 bytes, as `plan` counts, 143 GB. alg.G at this setting is for a batch \
-                that drops each choice once it is read.",
-        ),
+        line("keys of a document, c = 3", "C(63, 60) by its formula: 39,711")
+            .measured(grouped(whole.keys()))
+            .judged(Basis::Exact(PrintedClaim::equal(39_711.0, keys, Tolerance::Exact)))
+            .because("Each is a posting that the stream keeps for as long as the document lives."),
+        line("what check, plan and run say to it", "-")
+            .measured(refused)
+            .judged(UnjudgedReason::Shown.checked(PrintedClaim::AtLeast(MOST_KEYS as f64 + 1.0, vec![keys])))
+            .because("Refused before the start: checked against the most keys that are kept."),
+        line("pairs of alg.G with c = 1 and 2 beside those of alg.H with c = 3", "the same results")
+            .measured(format!("{} pairs; {different} of 2 runs differ", all[0].0.len()))
+            .judged(Basis::Measured(PrintedClaim::none(different)))
+            .because("What c changes is which pairs meet, not which are within the radius."),
+        line("meetings of alg.H with c = 3 and of alg.G with c = 1 and 2, of all pairs of documents", "-")
+            .measured(
+                met.iter().map(|share| format!("{:.0} %", 100.0 * share)).collect::<Vec<_>>().join(", "),
+            )
+            .judged(UnjudgedReason::Shown)
+            .because(
+                "By groups of 6 or 7 bits most documents meet; keys of two groups make fewer meet, and take \
+                    more memory.",
+            ),
+        line("memory of a key with c = 2, and of 39,711 keys of 300,000 documents by it", "-")
+            .measured(format!("{a_key:.1} bytes, {:.0} GB", a_key * keys * DOCUMENTS as f64 / 1e9))
+            .judged(UnjudgedReason::Timed)
+            .because(
+                "Peaks of processes; at 12 bytes, as `plan` counts, 143 GB. alg.G at this setting is for a \
+                    batch that drops each choice once it is read.",
+            ),
     ];
     Ok(SectionAnswers { lines, tables: vec![table], plots: Vec::new() })
 }
@@ -187,7 +176,7 @@ fn moved(work: &SectionContext<'_>, feed: &Path) -> Result<SectionAnswers, Evalu
         "One output, continued by runs with other groups",
         "Pipeline onebit, 400 components, r = 0.7, no block hot. Each run continues the output of the one \
             before with --reconcile, which writes what differs as corrections.",
-        &["groups", "setting", "deltas written"],
+        "groups | setting | deltas written",
     );
     let mut before = 0;
     let (mut same, mut longer) = (Vec::new(), 0);
@@ -219,23 +208,23 @@ fn moved(work: &SectionContext<'_>, feed: &Path) -> Result<SectionAnswers, Evalu
             "003-X2",
             "deltas that differ once a group is added, and once three are dropped, k = 400",
             "groups can be added and dropped; no numbers",
-            same.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and "),
-            Basis::Measured(PrintedClaim::each(
-                same.iter().map(|count| (0.0, *count as f64)),
-                Tolerance::Exact,
-            )),
+        )
+        .measured(same.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and "))
+        .judged(Basis::Measured(PrintedClaim::each(
+            same.iter().map(|count| (0.0, *count as f64)),
+            Tolerance::Exact,
+        )))
+        .because(
             "The next run continues the output with other groups of the same bits (--reconcile); its \
                 sketches are the same, so a kept state serves it too.",
         ),
-        ItemLine::new(
-            "003-X2",
-            "the same for three groups of further bits, k = 420",
-            "k/m bits at a time",
-            longer.to_string(),
-            UnjudgedReason::Shown,
-            "Longer fingerprints are another scheme: everything is sketched again, and estimates of pairs \
-                move a little. In the stream a group of further bits is no small step.",
-        ),
+        ItemLine::new("003-X2", "the same for three groups of further bits, k = 420", "k/m bits at a time")
+            .measured(longer.to_string())
+            .judged(UnjudgedReason::Shown)
+            .because(
+                "Longer fingerprints are another scheme: everything is sketched again, and estimates of \
+                    pairs move a little. In the stream a group of further bits is no small step.",
+            ),
     ];
     Ok(SectionAnswers { lines, tables: vec![table], plots: Vec::new() })
 }

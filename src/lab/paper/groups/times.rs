@@ -100,32 +100,28 @@ pub(super) fn table(work: &SectionContext<'_>) -> Result<SectionAnswers, Evaluat
     if let Some(measured) = at(64) {
         let formula = steps::share(64, measured.m(), DOCUMENTS);
         let each = measured.entries(1) / measured.m() as f64 * DOCUMENTS as f64 / measured.n as f64;
-        lines.push(ItemLine::new(
-            "003-T1",
-            "n_g at k = 64, by its equation 14, n / 2^(k/m)",
-            "7,440",
-            format!("{formula:.2}"),
-            Basis::Exact(PrintedClaim::equal(7440.0, formula, Tolerance::Within(1.0))),
-            "Cut to whole entries.",
-        ));
-        lines.push(ItemLine::new(
-            "003-T1",
-            "n_g at k = 64, entries of a group on average, of 300,000",
-            "7,440",
-            format!("{each:.1}"),
-            Basis::Measured(PrintedClaim::equal(7440.0, each, Tolerance::Share(0.01))),
-            "Equation 14 takes groups of 5.33 bits; 4 groups of 6 bits and 8 of 5 have 7,812.5.",
-        ));
+        lines.push(
+            ItemLine::new("003-T1", "n_g at k = 64, by its equation 14, n / 2^(k/m)", "7,440")
+                .measured(format!("{formula:.2}"))
+                .judged(Basis::Exact(PrintedClaim::equal(7440.0, formula, Tolerance::Within(1.0))))
+                .because("Cut to whole entries."),
+        );
+        lines.push(
+            ItemLine::new("003-T1", "n_g at k = 64, entries of a group on average, of 300,000", "7,440")
+                .measured(format!("{each:.1}"))
+                .judged(Basis::Measured(PrintedClaim::equal(7440.0, each, Tolerance::Share(0.01))))
+                .because(
+                    "Equation 14 takes groups of 5.33 bits; 4 groups of 6 bits and 8 of 5 have 7,812.5.",
+                ),
+        );
     }
     let missed: usize = all.iter().map(TimedRow::missed).sum();
-    lines.push(ItemLine::new(
-        "003-T1",
-        "the same results by both",
-        "yes",
-        format!("{missed} planted neighbours missed by alg.G, alg.H or the scan"),
-        Basis::Measured(PrintedClaim::none(missed)),
-        "Both are exact within the radius.",
-    ));
+    lines.push(
+        ItemLine::new("003-T1", "the same results by both", "yes")
+            .measured(format!("{missed} planted neighbours missed by alg.G, alg.H or the scan"))
+            .judged(Basis::Measured(PrintedClaim::none(missed)))
+            .because("Both are exact within the radius."),
+    );
     Ok(SectionAnswers { lines, tables: vec![designs(), times(&all)], plots: vec![plot(&all)] })
 }
 
@@ -143,21 +139,17 @@ fn line(measured: &TimedRow) -> ItemLine {
         ),
         None => ("lost".to_owned(), "Nothing is left of this row but its k."),
     };
-    ItemLine::new(
-        "003-T1",
-        format!("alg.G / alg.H, k = {k}"),
-        printed,
-        format!(
+    ItemLine::new("003-T1", format!("alg.G / alg.H, k = {k}"), printed)
+        .measured(format!(
             "{:.2} ms / {:.3} ms a query = {:.1}; by steps {:.2}; the scan {:.2} ms",
             measured.milliseconds(0),
             measured.milliseconds(1),
             measured.ratio(),
             measured.by_steps(),
             measured.milliseconds(2)
-        ),
-        UnjudgedReason::Timed,
-        reason,
-    )
+        ))
+        .judged(UnjudgedReason::Timed)
+        .because(reason)
 }
 
 /// Steps of alg.G divided by those of alg.H, for all proposals of the source.
@@ -172,23 +164,17 @@ fn by_steps() -> Vec<ItemLine> {
     let shown = |all: &[f64]| all.iter().map(|times| format!("{times:.2}")).collect::<Vec<_>>().join(", ");
     let (at_64, beyond) = (ratio_of_steps(64), [400, 600, 1000].map(ratio_of_steps));
     vec![
-        ItemLine::new(
-            "003-T1",
-            "steps of alg.G / of alg.H, k = 64",
-            "2.67 by its seconds, so above 1",
-            shown(&[at_64]),
-            Basis::Exact(PrintedClaim::AtLeast(1.0, vec![at_64])),
-            "By its own formulas alg.G is the cheaper one here: swapped, the two printed times would fit the \
-                text.",
-        ),
-        ItemLine::new(
-            "003-T1",
-            "steps of alg.G / of alg.H, k = 400, 600, 1000",
-            "above 1 where k > 200",
-            shown(&beyond),
-            Basis::Exact(PrintedClaim::AtLeast(1.0, beyond.to_vec())),
-            "As its text has it.",
-        ),
+        ItemLine::new("003-T1", "steps of alg.G / of alg.H, k = 64", "2.67 by its seconds, so above 1")
+            .measured(shown(&[at_64]))
+            .judged(Basis::Exact(PrintedClaim::AtLeast(1.0, vec![at_64])))
+            .because(
+                "By its own formulas alg.G is the cheaper one here: swapped, the two printed times would fit \
+                    the text.",
+            ),
+        ItemLine::new("003-T1", "steps of alg.G / of alg.H, k = 400, 600, 1000", "above 1 where k > 200")
+            .measured(shown(&beyond))
+            .judged(Basis::Exact(PrintedClaim::AtLeast(1.0, beyond.to_vec())))
+            .because("As its text has it."),
     ]
 }
 
@@ -199,18 +185,8 @@ fn designs() -> ResultTable {
         "Groups at r = 0.7 and n = 300,000",
         "r_h = floor(k (1 - r) / 2), m = r_h + 3 groups, C(m, r_h) conjunctions; n_g entries of a group, \
             were all equally wide, and as they are; steps by the source's formulas, without verification.",
-        &[
-            "k",
-            "r_h",
-            "m",
-            "bits of groups",
-            "conjunctions",
-            "n / 2^(k/m)",
-            "n_g",
-            "entries of a query",
-            "steps, alg.G",
-            "steps, alg.H",
-        ],
+        "k | r_h | m | bits of groups | conjunctions | n / 2^(k/m) | n_g | entries of a query | steps, alg.G \
+            | steps, alg.H",
     );
     for k in SIZES {
         let (r_h, m) = (radius(k, SIMILARITY), steps::groups(k, SIMILARITY));
@@ -248,20 +224,8 @@ fn times(all: &[TimedRow]) -> ResultTable {
                 looked at in lists, candidates compared in full.",
             grouped(n as u64)
         ),
-        &[
-            "k",
-            "queries of alg.G",
-            "alg.G, ms",
-            "alg.H, ms",
-            "scan, ms",
-            "G / H",
-            "by steps",
-            "printed",
-            "entries of alg.G",
-            "entries of alg.H",
-            "candidates",
-            "missed",
-        ],
+        "k | queries of alg.G | alg.G, ms | alg.H, ms | scan, ms | G / H | by steps | printed | entries of \
+            alg.G | entries of alg.H | candidates | missed",
     );
     for measured in all {
         let (queries, lists) = &measured.rows[1];
@@ -284,17 +248,16 @@ fn times(all: &[TimedRow]) -> ResultTable {
 }
 
 fn plot(all: &[TimedRow]) -> Plot {
-    let series = |name: &str, of: usize| Series {
-        name: name.to_owned(),
-        points: all.iter().map(|measured| (measured.k as f64, measured.milliseconds(of))).collect(),
+    let series = |name: &str, of: usize| {
+        Series::new(name, all.iter().map(|measured| (measured.k as f64, measured.milliseconds(of))))
     };
-    Plot {
-        name: "003_t1_times".to_owned(),
-        title: "A query at r = 0.7, uniform fingerprints".to_owned(),
-        x: Axis::linear("k, components"),
-        y: Axis::log("milliseconds"),
-        series: vec![series("alg.G", 0), series("alg.H", 1), series("scan", 2)],
-    }
+    Plot::new(
+        "003_t1_times",
+        "A query at r = 0.7, uniform fingerprints",
+        Axis::linear("k, components"),
+        Axis::log("milliseconds"),
+        vec![series("alg.G", 0), series("alg.H", 1), series("scan", 2)],
+    )
 }
 
 /// 003-H1.
@@ -307,35 +270,25 @@ pub(super) fn headline(work: &SectionContext<'_>) -> Result<SectionAnswers, Eval
             "003-H1",
             "alg.G to alg.H, k = 400, r = 0.7, by its seconds",
             "1,921 s to 273 s; \"ten times\"",
-            format!("{printed:.2}"),
-            UnjudgedReason::Construction,
+        )
+        .measured(format!("{printed:.2}"))
+        .judged(UnjudgedReason::Construction)
+        .because(
             "A printed number beside another. Seconds are of 1,000 queries, though the text calls them \
                 averages.",
         ),
-        ItemLine::new(
-            "003-H1",
-            "the same by its steps, 300,000 proposals",
-            "\"ten times\"",
-            format!("{steps:.2}"),
-            Basis::Measured(PrintedClaim::equal(10.0, steps, Tolerance::Share(0.1))),
-            "By equations 16 and 17.",
-        ),
-        ItemLine::new(
-            "003-H1",
-            "the same by entries that are looked at",
-            "7.04 times or more",
-            format!("{entries:.0}"),
-            Basis::Measured(PrintedClaim::AtLeast(7.04, vec![entries])),
-            "An intersection in memory looks at far more entries than a step of the formula.",
-        ),
-        ItemLine::new(
-            "003-H1",
-            "the same by time",
-            "7.04",
-            format!("{:.1}", measured.ratio()),
-            UnjudgedReason::Timed,
-            "In memory, of one thread.",
-        ),
+        ItemLine::new("003-H1", "the same by its steps, 300,000 proposals", "\"ten times\"")
+            .measured(format!("{steps:.2}"))
+            .judged(Basis::Measured(PrintedClaim::equal(10.0, steps, Tolerance::Share(0.1))))
+            .because("By equations 16 and 17."),
+        ItemLine::new("003-H1", "the same by entries that are looked at", "7.04 times or more")
+            .measured(format!("{entries:.0}"))
+            .judged(Basis::Measured(PrintedClaim::AtLeast(7.04, vec![entries])))
+            .because("An intersection in memory looks at far more entries than a step of the formula."),
+        ItemLine::new("003-H1", "the same by time", "7.04")
+            .measured(format!("{:.1}", measured.ratio()))
+            .judged(UnjudgedReason::Timed)
+            .because("In memory, of one thread."),
     ];
     Ok(SectionAnswers { lines, ..SectionAnswers::default() })
 }

@@ -31,58 +31,41 @@ pub(super) fn make(work: &SectionContext<'_>) -> Result<SectionAnswers, Evaluate
     const PRINTED: f64 = 41_664.0;
     let near = |count: u64| Basis::Exact(PrintedClaim::equal(PRINTED, count as f64, Tolerance::Exact));
     let lines = vec![
-        ItemLine::new(
-            "002-E1",
-            "fingerprints at distance 3 of one of 64 bits",
-            "C(64, 3), garbled; 41,664",
-            grouped(exactly),
-            near(exactly),
-            "The printed number is that of distance exactly 3.",
-        ),
-        ItemLine::new(
-            "002-E1",
-            "look-ups of a query that finds all within 3 in one sorted table",
-            "41,664",
-            format!("{}; {missed} of {} planted missed", grouped(within), small.queries),
-            near(within),
-            "Those nearer than 3 have to be looked up too, and the fingerprint itself.",
-        ),
-        ItemLine::new(
-            "002-E1",
-            "planted neighbours that these look-ups miss",
-            "none",
-            missed.to_string(),
-            Basis::Measured(PrintedClaim::none(*missed)),
-            "At distances 0 to 3.",
-        ),
-        ItemLine::new(
-            "002-E2",
-            "space of all neighbours within 3 of all fingerprints",
-            "4 1664 times",
-            format!(
+        ItemLine::new("002-E1", "fingerprints at distance 3 of one of 64 bits", "C(64, 3), garbled; 41,664")
+            .measured(grouped(exactly))
+            .judged(near(exactly))
+            .because("The printed number is that of distance exactly 3."),
+        ItemLine::new("002-E1", "look-ups of a query that finds all within 3 in one sorted table", "41,664")
+            .measured(format!("{}; {missed} of {} planted missed", grouped(within), small.queries))
+            .judged(near(within))
+            .because("Those nearer than 3 have to be looked up too, and the fingerprint itself."),
+        ItemLine::new("002-E1", "planted neighbours that these look-ups miss", "none")
+            .measured(missed.to_string())
+            .judged(Basis::Measured(PrintedClaim::none(*missed)))
+            .because("At distances 0 to 3."),
+        ItemLine::new("002-E2", "space of all neighbours within 3 of all fingerprints", "4 1664 times")
+            .measured(format!(
                 "{} times, {:.1} PB for 2^34 fingerprints with ids",
                 grouped(within),
                 (PAGES * ROW_BYTES) as f64 * within as f64 / 1e15
+            ))
+            .judged(near(within))
+            .because(
+                "The digits are 41,664, torn apart, and again of distance exactly 3; the bytes are by \
+                    formula.",
             ),
-            near(within),
-            "The digits are 41,664, torn apart, and again of distance exactly 3; the bytes are by formula.",
-        ),
-        ItemLine::new(
-            "002-E3",
-            "2^34 fingerprints, 30 equal leading bits leave",
-            "24",
-            format!("{left}"),
-            Basis::Exact(PrintedClaim::equal(24.0, left, Tolerance::Exact)),
-            "2^(34-30) = 2^4 = 16: the exponent is printed as a digit.",
-        ),
-        ItemLine::new(
-            "002-E3",
-            "the same at 2^14 with 10 leading bits: entries of a probe",
-            "2^4",
-            format!("{measured:.2}"),
-            Basis::Measured(PrintedClaim::equal(16.0, measured, Tolerance::Deviations(5.0, entry_deviation))),
-            "1,000 queries of four probes each, read in tables that are built.",
-        ),
+        ItemLine::new("002-E3", "2^34 fingerprints, 30 equal leading bits leave", "24")
+            .measured(format!("{left}"))
+            .judged(Basis::Exact(PrintedClaim::equal(24.0, left, Tolerance::Exact)))
+            .because("2^(34-30) = 2^4 = 16: the exponent is printed as a digit."),
+        ItemLine::new("002-E3", "the same at 2^14 with 10 leading bits: entries of a probe", "2^4")
+            .measured(format!("{measured:.2}"))
+            .judged(Basis::Measured(PrintedClaim::equal(
+                16.0,
+                measured,
+                Tolerance::Deviations(5.0, entry_deviation),
+            )))
+            .because("1,000 queries of four probes each, read in tables that are built."),
     ];
     Ok(SectionAnswers { lines, ..SectionAnswers::default() })
 }

@@ -79,7 +79,7 @@ fn shown(counts: &DistanceCounts, texts: usize) -> SectionAnswers {
                 up to half of their words changed. SimHash of words, weighed by TF-IDF; the cosine is of the \
                 same weights."
         ),
-        &["k", "pairs within k", "precision, cosine", "recall, cosine", "precision, J", "recall, J"],
+        "k | pairs within k | precision, cosine | recall, cosine | precision, J | recall, J",
     );
     let mut series: Vec<Series> = Vec::new();
     for (truth, (name, _)) in (1..).zip(TRUTHS) {
@@ -88,10 +88,7 @@ fn shown(counts: &DistanceCounts, texts: usize) -> SectionAnswers {
                 let (precision, recall) = quality(k, truth);
                 (k as f64, if of == 0 { precision } else { recall })
             };
-            series.push(Series {
-                name: format!("{what}, {name}"),
-                points: (0..DISTANCES).map(point).collect(),
-            });
+            series.push(Series::new(format!("{what}, {name}"), (0..DISTANCES).map(point)));
         }
     }
     for k in 0..DISTANCES {
@@ -111,44 +108,37 @@ fn shown(counts: &DistanceCounts, texts: usize) -> SectionAnswers {
                 ITEM,
                 format!("64 bits within 3, {name}"),
                 "\"just right\" for 8E9 pages, no numbers",
-                format!(
-                    "precision {precision:.3}, recall {recall:.3} ({} pairs are right); F is best at k = \
-                        {best}",
-                    within(64, truth)
-                ),
-                UnjudgedReason::StandIn,
+            )
+            .measured(format!(
+                "precision {precision:.3}, recall {recall:.3} ({} pairs are right); F is best at k = {best}",
+                within(64, truth)
+            ))
+            .judged(UnjudgedReason::StandIn)
+            .because(
                 "Generated pages, judged by their true similarity: a cosine of 0.95 is 6.5 bits apart on \
                     average, so within 3 much is missed.",
             )
         })
         .chain([
-            ItemLine::new(
-                ITEM,
-                "2^34 fingerprints are 8E9: log2 of 8E9",
-                "34",
-                format!("{:.1}", 8e9_f64.log2()),
-                Basis::Exact(PrintedClaim::equal(34.0, 8e9_f64.log2(), Tolerance::Within(0.5))),
-                "2^34 is 1.7E10.",
-            ),
-            ItemLine::new(
-                ITEM,
-                "what is within the radius",
-                "less than 3",
-                "3 is within the radius",
-                UnjudgedReason::Reading,
-                "The last step of its own algorithm has \"at most k\".",
-            ),
+            ItemLine::new(ITEM, "2^34 fingerprints are 8E9: log2 of 8E9", "34")
+                .measured(format!("{:.1}", 8e9_f64.log2()))
+                .judged(Basis::Exact(PrintedClaim::equal(34.0, 8e9_f64.log2(), Tolerance::Within(0.5))))
+                .because("2^34 is 1.7E10."),
+            ItemLine::new(ITEM, "what is within the radius", "less than 3")
+                .measured("3 is within the radius")
+                .judged(UnjudgedReason::Reading)
+                .because("The last step of its own algorithm has \"at most k\"."),
         ])
         .collect();
     SectionAnswers {
         lines,
         tables: vec![table],
-        plots: vec![Plot {
-            name: "002_h1_quality".to_owned(),
-            title: "Precision and recall by distance, 64 bits".to_owned(),
-            x: Axis::linear("k, bits"),
-            y: Axis::linear("share"),
+        plots: vec![Plot::new(
+            "002_h1_quality",
+            "Precision and recall by distance, 64 bits",
+            Axis::linear("k, bits"),
+            Axis::linear("share"),
             series,
-        }],
+        )],
     }
 }

@@ -33,19 +33,8 @@ const PAGES: u64 = 1 << 34;
 /// Maximum size of the tables of a radius, in copies of the corpus.
 const MOST_COPIES: f64 = 20.0;
 
-const COLUMNS: &[&str] = &[
-    "fingerprints",
-    "k",
-    "design",
-    "leading bits",
-    "all tables, GB",
-    "a query: probes",
-    "candidates expected",
-    "candidates",
-    "missed",
-    "build, s",
-    "queries/s",
-];
+const COLUMNS: &str = "fingerprints | k | design | leading bits | all tables, GB | a query: probes | \
+    candidates expected | candidates | missed | build, s | queries/s";
 
 pub(super) fn make(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let mut table = ResultTable::new(
@@ -142,46 +131,48 @@ fn lines(rows: &[(SearchSetting, SearchRow)], radii: &[(SearchSetting, SearchRow
         .collect();
     let missed: usize = rows.iter().chain(radii).map(|(_, row)| row.missed).sum();
     let planted: usize = rows.iter().chain(radii).map(|(setting, _)| setting.queries).sum();
-    lines.push(ItemLine::new(
-        "002-A1",
-        "recall of the general form",
-        "1, by the pigeonhole",
-        format!(
-            "{missed} of {} planted neighbours at distance 0 to k missed, k = 0 to 10",
-            grouped(planted as u64)
-        ),
-        Basis::Measured(PrintedClaim::none(missed)),
-        "A design names the leading bits of each table (block::hamming::Design::selections); \
-            evaluate::search::indexes::batch sorts, probes, checks and merges.",
-    ));
+    lines.push(
+        ItemLine::new("002-A1", "recall of the general form", "1, by the pigeonhole")
+            .measured(format!(
+                "{missed} of {} planted neighbours at distance 0 to k missed, k = 0 to 10",
+                grouped(planted as u64)
+            ))
+            .judged(Basis::Measured(PrintedClaim::none(missed)))
+            .because(
+                "A design names the leading bits of each table (block::hamming::Design::selections); \
+                    evaluate::search::indexes::batch sorts, probes, checks and merges.",
+            ),
+    );
     for tables in [10, 20] {
         lines.extend(designed("002-A1", tables, rows));
     }
     if let Some((setting, row)) = rows.last() {
         let (tables, n) = (row.design.tables() as f64, setting.documents as f64);
         let copies = row.estimate.bytes / (n * ROW_BYTES);
-        lines.push(ItemLine::new(
-            "002-A1",
-            "space, in copies of the corpus",
-            "t copies",
-            format!(
-                "{copies:.1} for {tables} tables of {} fingerprints, {:.1} GB at {ROW_BYTES} bytes a row",
-                grouped(setting.documents as u64),
-                row.estimate.bytes / 1e9
-            ),
-            UnjudgedReason::Construction.checked(PrintedClaim::equal(tables, copies, Tolerance::Share(0.1))),
-            "A product. Copies are built and dropped one after the other for a batch of queries, so that \
-                only up to two are in memory.",
-        ));
+        lines.push(
+            ItemLine::new("002-A1", "space, in copies of the corpus", "t copies")
+                .measured(format!(
+                    "{copies:.1} for {tables} tables of {} fingerprints, {:.1} GB at {ROW_BYTES} bytes a row",
+                    grouped(setting.documents as u64),
+                    row.estimate.bytes / 1e9
+                ))
+                .judged(UnjudgedReason::Construction.checked(PrintedClaim::equal(
+                    tables,
+                    copies,
+                    Tolerance::Share(0.1),
+                )))
+                .because(
+                    "A product. Copies are built and dropped one after the other for a batch of queries, so \
+                        that only up to two are in memory.",
+                ),
+        );
     }
-    lines.push(ItemLine::new(
-        "002-A1",
-        "which distance is within",
-        "\"less than k\", then \"at most k\"",
-        "at most k: planted neighbours at distance k are among those found",
-        UnjudgedReason::Reading.checked(PrintedClaim::none(missed)),
-        "The tables find distance k too, and the last step of the source keeps it.",
-    ));
+    lines.push(
+        ItemLine::new("002-A1", "which distance is within", "\"less than k\", then \"at most k\"")
+            .measured("at most k: planted neighbours at distance k are among those found")
+            .judged(UnjudgedReason::Reading.checked(PrintedClaim::none(missed)))
+            .because("The tables find distance k too, and the last step of the source keeps it."),
+    );
     lines
 }
 
@@ -216,13 +207,15 @@ fn designed(item: &'static str, tables: u64, rows: &[(SearchSetting, SearchRow)]
                 item,
                 format!("{}, n = {}: candidates of a query", row.design, grouped(setting.documents as u64)),
                 printed,
-                format!(
-                    "{candidates:.4}, expected {:.4}; at d = 34 {} in all ({} by the formula)",
-                    row.estimate.candidates,
-                    whole(at_pages),
-                    whole(formula)
-                ),
-                basis,
+            )
+            .measured(format!(
+                "{candidates:.4}, expected {:.4}; at d = 34 {} in all ({} by the formula)",
+                row.estimate.candidates,
+                whole(at_pages),
+                whole(formula)
+            ))
+            .judged(basis)
+            .because(
                 "Judged at this n, by the printed power of two times the tables; d = 34 is carried over by \
                     the share of the corpus that a query reads.",
             )
@@ -251,33 +244,32 @@ fn candidates(rows: &[(SearchSetting, SearchRow)]) -> Plot {
             let point = (row.design.tables() as f64, value);
             match series.iter_mut().find(|series| series.name == name) {
                 Some(series) => series.points.push(point),
-                None => series.push(Series { name, points: vec![point] }),
+                None => series.push(Series::new(name, vec![point])),
             }
         }
     }
-    Plot {
-        name: "002_d1_candidates".to_owned(),
-        title: "Candidates of a query by the number of tables, k = 3".to_owned(),
-        x: Axis::linear("tables"),
-        y: Axis::log("candidates of a query"),
+    Plot::new(
+        "002_d1_candidates",
+        "Candidates of a query by the number of tables, k = 3",
+        Axis::linear("tables"),
+        Axis::log("candidates of a query"),
         series,
-    }
+    )
 }
 
 fn speed(rows: &[(SearchSetting, SearchRow)]) -> Plot {
-    let series = |name: &str, of: fn(&SearchSetting, &SearchRow) -> f64| Series {
-        name: name.to_owned(),
-        points: rows.iter().map(|(setting, row)| (row.design.radius() as f64, of(setting, row))).collect(),
+    let series = |name: &str, of: fn(&SearchSetting, &SearchRow) -> f64| {
+        Series::new(name, rows.iter().map(|(setting, row)| (row.design.radius() as f64, of(setting, row))))
     };
-    Plot {
-        name: "002_a1_radii".to_owned(),
-        title: "Every radius, its cheapest design".to_owned(),
-        x: Axis::linear("k, bits"),
-        y: Axis::log("of a query"),
-        series: vec![
+    Plot::new(
+        "002_a1_radii",
+        "Every radius, its cheapest design",
+        Axis::linear("k, bits"),
+        Axis::log("of a query"),
+        vec![
             series("candidates read", |setting, row| row.work.entries as f64 / setting.queries as f64),
             series("probes", |setting, row| row.work.probes as f64 / setting.queries as f64),
             series("microseconds", |setting, row| row.time.as_secs_f64() * 1e6 / setting.queries as f64),
         ],
-    }
+    )
 }

@@ -60,34 +60,34 @@ pub(super) fn check(work: &SectionContext<'_>) -> Result<SectionAnswers, Evaluat
         }
     }
     let lines = vec![
-        ItemLine::new(
-            "004-A1",
-            "components equal in two texts, of all",
-            "algorithm 1",
-            format!("the same {same} of {places}"),
-            UnjudgedReason::Shown.checked(PrintedClaim::equal(places as f64, same as f64, Tolerance::Exact)),
-            "sketch/sectional.rs, mode \"attach\": the algorithm word for word finds the same components \
-                equal",
-        ),
-        ItemLine::new(
-            "004-A1",
-            "attached after sampling, and paired before (equation 11)",
-            "the same",
-            format!("{:.3} and {:.3}", means[0], means[2]),
-            Basis::Exact(PrintedClaim::equal(means[2], means[0], Tolerance::Within(0.02))),
-            "they agree for q of 0 and 1 only; mode \"pair\" is the Jaccard similarity of located shingles",
-        ),
-        ItemLine::new(
-            "004-A1",
-            "the same beside q J and q J / (1 + J - q J)",
-            "-",
-            format!("{:.3} and {:.3}, expected {:.3} and {:.3}", means[0], means[2], means[1], means[3]),
-            UnjudgedReason::Shown.checked(PrintedClaim::each(
+        ItemLine::new("004-A1", "components equal in two texts, of all", "algorithm 1")
+            .measured(format!("the same {same} of {places}"))
+            .judged(UnjudgedReason::Shown.checked(PrintedClaim::equal(
+                places as f64,
+                same as f64,
+                Tolerance::Exact,
+            )))
+            .because(
+                "sketch/sectional.rs, mode \"attach\": the algorithm word for word finds the same components \
+                    equal",
+            ),
+        ItemLine::new("004-A1", "attached after sampling, and paired before (equation 11)", "the same")
+            .measured(format!("{:.3} and {:.3}", means[0], means[2]))
+            .judged(Basis::Exact(PrintedClaim::equal(means[2], means[0], Tolerance::Within(0.02))))
+            .because(
+                "they agree for q of 0 and 1 only; mode \"pair\" is the Jaccard similarity of located \
+                    shingles",
+            ),
+        ItemLine::new("004-A1", "the same beside q J and q J / (1 + J - q J)", "-")
+            .measured(format!(
+                "{:.3} and {:.3}, expected {:.3} and {:.3}",
+                means[0], means[2], means[1], means[3]
+            ))
+            .judged(UnjudgedReason::Shown.checked(PrintedClaim::each(
                 [(means[1], means[0]), (means[3], means[2])],
                 Tolerance::Deviations(4.0, 0.5 / (PAIRS as f64 * SIZE as f64).sqrt()),
-            )),
-            "`SectionMode::expectation`",
-        ),
+            )))
+            .because("`SectionMode::expectation`"),
     ];
     Ok(SectionAnswers { lines, ..SectionAnswers::default() })
 }

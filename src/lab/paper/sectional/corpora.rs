@@ -118,34 +118,34 @@ pub(super) fn data_set(work: &SectionContext<'_>) -> Result<SectionAnswers, Eval
             heavy revisions and mixtures with new text; `dupflow generate --labels` makes such corpora. In \
             frames: articles of 100 to 2,000 words, a quarter unrelated to any other, each as a page of one \
             of 16 sites, which has 40 to 265 words around every text of its own.",
-        &["corpus", "text, MB", "labels", "documents", "pairs of one label", "words per document"],
+        "corpus | text, MB | labels | documents | pairs of one label | words per document",
     );
     table.push(row!["printed", 99.2, 68_usize, 2_168_usize, 82_934_usize, 2_568_usize]);
-    let mut lines = vec![ItemLine::new(
-        "004-T2",
-        "documents",
-        "2,168 in the table, 2,160 in the text",
-        "-",
-        UnjudgedReason::Reading,
-        "the two contradict each other; the articles are not at hand",
-    )];
+    let mut lines = vec![
+        ItemLine::new("004-T2", "documents", "2,168 in the table, 2,160 in the text")
+            .measured("-")
+            .judged(UnjudgedReason::Reading)
+            .because("the two contradict each other; the articles are not at hand"),
+    ];
     for corpus in corpora(work)? {
         let documents = corpus.features.len();
         let labels = corpus.labels.iter().max().map_or(0, |last| last + 1);
         let words = corpus.words / documents.max(1);
         table.push(row![corpus.name, corpus.bytes as f64 / 1e6, labels, documents, corpus.right(), words]);
-        lines.push(ItemLine::new(
-            "004-T2",
-            format!("documents, groups, pairs, words per document: {}", corpus.name),
-            "2,168, 68, 82,934, 2,568",
-            format!("{documents}, {labels}, {}, {words}", corpus.right()),
-            UnjudgedReason::StandIn.checked(PrintedClaim::equal(
+        lines.push(
+            ItemLine::new(
+                "004-T2",
+                format!("documents, groups, pairs, words per document: {}", corpus.name),
+                "2,168, 68, 82,934, 2,568",
+            )
+            .measured(format!("{documents}, {labels}, {}, {words}", corpus.right()))
+            .judged(UnjudgedReason::StandIn.checked(PrintedClaim::equal(
                 shape(work).documents as f64,
                 documents as f64,
                 Tolerance::Exact,
-            )),
-            "labels say which texts come from one original",
-        ));
+            )))
+            .because("labels say which texts come from one original"),
+        );
     }
     Ok(SectionAnswers { lines, tables: vec![table], plots: vec![] })
 }

@@ -46,15 +46,13 @@ fn mixed(work: &SectionContext<'_>) -> Vec<Trial> {
 
 pub(super) fn mean_square(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let trials = mixed(work);
-    let columns =
-        ["sketch", "over", "against", "k = 50", "k = 100", "k = 200", "k = 300", "k = 400", "k = 500"];
     let mut table = ResultTable::new(
         "004_t3",
         "Table 3: mean square error",
         "Pairs of about 400 shingles together, J even on [0, 1], half of them aligned (q = 1), of the others \
             up to half of the common shingles moved to the other half (so that q is the same for s = 2 and \
             4). Theory: J (1 - J) / k and q J (1 - q J) / k, mean over the pairs.",
-        &columns,
+        "sketch | over | against | k = 50 | k = 100 | k = 200 | k = 300 | k = 400 | k = 500",
     );
     for (printed, sections) in ERRORS.iter().zip(SECTIONS) {
         let mut row = row![format!("{}, printed", name(sections)), "minhash", "J"];
@@ -76,19 +74,19 @@ pub(super) fn mean_square(work: &SectionContext<'_>) -> Result<SectionAnswers, E
                 row.extend(measured.iter().copied().map(TableValue::from));
                 table.push(row);
                 if base == 0 {
-                    let points = SIZES.iter().map(|k| *k as f64).zip(measured).collect();
-                    series.push(Series { name: format!("{}, against {of}", name(sections)), points });
+                    let points = SIZES.iter().map(|k| *k as f64).zip(measured);
+                    series.push(Series::new(format!("{}, against {of}", name(sections)), points));
                 }
             }
         }
     }
-    let plot = Plot {
-        name: "004_t3".to_owned(),
-        title: "Mean square error over minhash".to_owned(),
-        x: Axis::linear("k"),
-        y: Axis::log("mean square error"),
+    let plot = Plot::new(
+        "004_t3",
+        "Mean square error over minhash",
+        Axis::linear("k"),
+        Axis::log("mean square error"),
         series,
-    };
+    );
     let last = SIZES.len() - 1;
     let [[short, _], [long, _]] = [errors(&trials, 0, 0, 0), errors(&trials, 0, 0, last)];
     let worse = (0..SIZES.len()).flat_map(|k| (1..5).map(move |s| (k, s)));
@@ -108,56 +106,49 @@ pub(super) fn mean_square(work: &SectionContext<'_>) -> Result<SectionAnswers, E
             "004-T3",
             "MinHash, k = 50 to 500",
             format!("{:.3E} to {:.3E}", ERRORS[0][0], ERRORS[0][last]),
-            format!("{short:.3E} to {long:.3E}"),
-            Basis::Exact(PrintedClaim::each(
-                ERRORS[0].into_iter().zip(of_row.iter().copied()),
-                Tolerance::Share(0.5),
-            )),
+        )
+        .measured(format!("{short:.3E} to {long:.3E}"))
+        .judged(Basis::Exact(PrintedClaim::each(
+            ERRORS[0].into_iter().zip(of_row.iter().copied()),
+            Tolerance::Share(0.5),
+        )))
+        .because(
             "no unbiased MinHash errs by more than 0.25 / k; a row that does not fall with k is a bias of \
                 about 0.195",
         ),
-        ItemLine::new(
-            "004-T3",
-            "MinHash's own error beside J (1 - J) / k",
-            "-",
-            of_row.iter().map(|error| format!("{error:.2E}")).collect::<Vec<_>>().join(" "),
-            UnjudgedReason::Shown.checked(PrintedClaim::each(by_theory.zip(of_row.iter().copied()), slack)),
-            "the mean over the pairs; five standard deviations of a mean of squares",
-        ),
+        ItemLine::new("004-T3", "MinHash's own error beside J (1 - J) / k", "-")
+            .measured(of_row.iter().map(|error| format!("{error:.2E}")).collect::<Vec<_>>().join(" "))
+            .judged(
+                UnjudgedReason::Shown
+                    .checked(PrintedClaim::each(by_theory.zip(of_row.iter().copied()), slack)),
+            )
+            .because("the mean over the pairs; five standard deviations of a mean of squares"),
         ItemLine::new(
             "004-T3",
             "sectional better than MinHash, of 24 cells",
             format!("24 claimed, {} in the table", 24 - printed_worse),
-            format!("{}", 24 - measured_worse),
-            Basis::Exact(PrintedClaim::equal(24.0, 24.0 - measured_worse as f64, Tolerance::Exact)),
+        )
+        .measured(format!("{}", 24 - measured_worse))
+        .judged(Basis::Exact(PrintedClaim::equal(24.0, 24.0 - measured_worse as f64, Tolerance::Exact)))
+        .because(
             "against J the sectional estimate has the bias (1 - q) J, which no k makes smaller; the printed \
                 claim does not even hold in the printed table",
         ),
-        ItemLine::new(
-            "004-T3",
-            "s = 2, k = 500, against J",
-            format!("{:.3E}", ERRORS[1][last]),
-            format!("{against_j:.3E}"),
-            Basis::Measured(PrintedClaim::equal(ERRORS[1][last], against_j, Tolerance::Share(0.2))),
-            "it depends on how the pairs are aligned, which is not said; printed rows jump with k (0.0049 at \
-                200, 0.0305 at 300)",
-        ),
-        ItemLine::new(
-            "004-T3",
-            "s = 2, k = 500, against q J",
-            "-",
-            format!("{against_qj:.3E}, by theory {of_qj:.3E}"),
-            UnjudgedReason::Shown.checked(PrintedClaim::equal(of_qj, against_qj, slack)),
-            "against q J it errs as MinHash does against J",
-        ),
-        ItemLine::new(
-            "004-T3",
-            "fss in place of MinHash, k = 500, s = 1",
-            "-",
-            format!("{fss:.3E}, {:.2} of MinHash's", fss / long),
-            UnjudgedReason::Shown.checked(PrintedClaim::Least(0.8, vec![fss, long])),
-            "the default base of the program errs less where texts have few shingles for k",
-        ),
+        ItemLine::new("004-T3", "s = 2, k = 500, against J", format!("{:.3E}", ERRORS[1][last]))
+            .measured(format!("{against_j:.3E}"))
+            .judged(Basis::Measured(PrintedClaim::equal(ERRORS[1][last], against_j, Tolerance::Share(0.2))))
+            .because(
+                "it depends on how the pairs are aligned, which is not said; printed rows jump with k \
+                    (0.0049 at 200, 0.0305 at 300)",
+            ),
+        ItemLine::new("004-T3", "s = 2, k = 500, against q J", "-")
+            .measured(format!("{against_qj:.3E}, by theory {of_qj:.3E}"))
+            .judged(UnjudgedReason::Shown.checked(PrintedClaim::equal(of_qj, against_qj, slack)))
+            .because("against q J it errs as MinHash does against J"),
+        ItemLine::new("004-T3", "fss in place of MinHash, k = 500, s = 1", "-")
+            .measured(format!("{fss:.3E}, {:.2} of MinHash's", fss / long))
+            .judged(UnjudgedReason::Shown.checked(PrintedClaim::Least(0.8, vec![fss, long])))
+            .because("the default base of the program errs less where texts have few shingles for k"),
     ];
     Ok(SectionAnswers { lines, tables: vec![table], plots: vec![plot] })
 }
@@ -182,18 +173,8 @@ pub(super) fn by_similarity(work: &SectionContext<'_>) -> Result<SectionAnswers,
         "Bands of J of 0.1: the mean of the estimates, and their spread, the root of the mean square \
             distance of each from its own q J. (The estimates of a band differ by more than that, since \
             their J do.)",
-        &[
-            "order",
-            "J from",
-            "pairs",
-            "q of s = 2",
-            "MinHash, mean",
-            "MinHash, spread",
-            "s = 2, mean",
-            "s = 2, spread",
-            "s = 5, mean",
-            "s = 5, spread",
-        ],
+        "order | J from | pairs | q of s = 2 | MinHash, mean | MinHash, spread | s = 2, mean | s = 2, spread \
+            | s = 5, mean | s = 5, spread",
     );
     let (mut plots, mut ends) = (Vec::new(), Vec::new());
     let mut spreads = Vec::new();
@@ -204,8 +185,7 @@ pub(super) fn by_similarity(work: &SectionContext<'_>) -> Result<SectionAnswers,
     ];
     for (order_name, order) in orders {
         let all = trials(work.bench, work.size(2_000, 40), |rng| (rng.random_range(0..=UNION), order));
-        let mut series: Vec<_> =
-            SECTIONS.iter().map(|s| Series { name: name(*s), points: Vec::new() }).collect();
+        let mut series: Vec<_> = SECTIONS.iter().map(|s| Series::new(name(*s), Vec::new())).collect();
         let mut of_order: Vec<[f64; 2]> = Vec::new();
         for at in 0..BANDS {
             let (from, to) = (at as f64 / 10.0, (at + 1) as f64 / 10.0);
@@ -228,13 +208,13 @@ pub(super) fn by_similarity(work: &SectionContext<'_>) -> Result<SectionAnswers,
             all.iter().filter(|t| t.jaccard > 0.0).map(|t| t.estimate(0, 1, 5) / t.jaccard).collect();
         ends.push((order_name, mean(high.into_iter())));
         spreads.push(of_order);
-        plots.push(Plot {
-            name: format!("004_f4_{}", order_name.replace([' ', '='], "")),
-            title: format!("Mean estimate against J, k = 500, {order_name}"),
-            x: Axis::linear("J, middle of the band"),
-            y: Axis::linear("mean estimate"),
+        plots.push(Plot::new(
+            format!("004_f4_{}", order_name.replace([' ', '='], "")),
+            format!("Mean estimate against J, k = 500, {order_name}"),
+            Axis::linear("J, middle of the band"),
+            Axis::linear("mean estimate"),
             series,
-        });
+        ));
     }
     let shown = |all: &[f64]| all.iter().map(|spread| format!("{spread:.4}")).collect::<Vec<_>>().join(", ");
     // From J = 0.5 on, every second band of a tenth.
@@ -250,8 +230,10 @@ pub(super) fn by_similarity(work: &SectionContext<'_>) -> Result<SectionAnswers,
                 "004-F4",
                 format!("mean estimate of s = 2 by J, {order}"),
                 "looks unbiased: 1 (points lost)",
-                format!("{times:.3}"),
-                Basis::Measured(PrintedClaim::equal(1.0, *times, Tolerance::Within(0.02))),
+            )
+            .measured(format!("{times:.3}"))
+            .judged(Basis::Measured(PrintedClaim::equal(1.0, *times, Tolerance::Within(0.02))))
+            .because(
                 "the estimate is of q J: the figure fits q = 1, and contradicts the paper's own E = J / s \
                     (equations 16 and 17), which needs independent sections",
             )
@@ -262,26 +244,24 @@ pub(super) fn by_similarity(work: &SectionContext<'_>) -> Result<SectionAnswers,
             "004-F4",
             "spread of s = 2 in the bands of J = 0.5, 0.7, 0.9, q = 1",
             "shrinks to J = 1",
-            shown(&aligned),
-            Basis::Measured(PrintedClaim::Falls(1.0, aligned)),
-            "about each pair's own q J; as the root of J (1 - J)",
-        ),
-        ItemLine::new(
-            "004-F4",
-            "the same, independent sections",
-            "shrinks to J = 1",
-            shown(&independent),
-            Basis::Measured(PrintedClaim::Falls(1.0, independent)),
-            "as the root of q J (1 - q J), which grows up to q J = 1/2: what its equation 17 says too",
-        ),
+        )
+        .measured(shown(&aligned))
+        .judged(Basis::Measured(PrintedClaim::Falls(1.0, aligned)))
+        .because("about each pair's own q J; as the root of J (1 - J)"),
+        ItemLine::new("004-F4", "the same, independent sections", "shrinks to J = 1")
+            .measured(shown(&independent))
+            .judged(Basis::Measured(PrintedClaim::Falls(1.0, independent)))
+            .because(
+                "as the root of q J (1 - q J), which grows up to q J = 1/2: what its equation 17 says too",
+            ),
         ItemLine::new(
             "004-F4",
             "spread of s = 2 by MinHash's in the same bands, q = 1",
             "s = 2 has the least",
-            shown(&least),
-            Basis::Measured(PrintedClaim::AtMost(0.99, least)),
-            "over aligned texts the two are one estimate; by 1 % at least it would be less",
-        ),
+        )
+        .measured(shown(&least))
+        .judged(Basis::Measured(PrintedClaim::AtMost(0.99, least)))
+        .because("over aligned texts the two are one estimate; by 1 % at least it would be less"),
     ]);
     Ok(SectionAnswers { lines, tables: vec![table], plots })
 }
@@ -293,15 +273,7 @@ pub(super) fn an_eighth(work: &SectionContext<'_>) -> Result<SectionAnswers, Eva
         "Mean square error against J as a multiple of MinHash's variance, J = 0.8, k = 200, s = 2",
         "Over minhash; about 400 shingles together, 320 of them common. Below 1 the sectional estimate is \
             the better one.",
-        &[
-            "order",
-            "q",
-            "mean estimate",
-            "q J",
-            "MSE against J",
-            "of MinHash's J (1 - J) / k",
-            "MSE against q J",
-        ],
+        "order | q | mean estimate | q J | MSE against J | of MinHash's J (1 - J) / k | MSE against q J",
     );
     let orders = [
         ("aligned", FeatureOrder::Aligned),
@@ -334,21 +306,17 @@ pub(super) fn an_eighth(work: &SectionContext<'_>) -> Result<SectionAnswers, Eva
             "004-H1",
             "MSE of s = 2 as a share of MinHash's, the least of four orders",
             format!("1/{printed:.2}, k = 200"),
-            shown.join(", "),
-            Basis::Exact(PrintedClaim::AtMost(
-                0.125,
-                vec![ratios.iter().map(|of| of.1).fold(f64::MAX, f64::min)],
-            )),
-            "at best the two are equal; one eighth needs a MinHash with a bias of about 0.195",
-        ),
-        ItemLine::new(
-            "004-H1",
-            "MinHash's printed MSE / that of s = 2, k = 50 to 500",
-            "one eighth",
-            (0..SIZES.len()).map(ratio).collect::<Vec<_>>().join(", "),
-            UnjudgedReason::Construction,
-            "print beside print: in the printed table it is one eighth in one column",
-        ),
+        )
+        .measured(shown.join(", "))
+        .judged(Basis::Exact(PrintedClaim::AtMost(
+            0.125,
+            vec![ratios.iter().map(|of| of.1).fold(f64::MAX, f64::min)],
+        )))
+        .because("at best the two are equal; one eighth needs a MinHash with a bias of about 0.195"),
+        ItemLine::new("004-H1", "MinHash's printed MSE / that of s = 2, k = 50 to 500", "one eighth")
+            .measured((0..SIZES.len()).map(ratio).collect::<Vec<_>>().join(", "))
+            .judged(UnjudgedReason::Construction)
+            .because("print beside print: in the printed table it is one eighth in one column"),
     ];
     Ok(SectionAnswers { lines, tables: vec![table], plots: vec![] })
 }

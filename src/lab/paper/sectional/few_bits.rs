@@ -75,7 +75,7 @@ pub(super) fn permutations(work: &SectionContext<'_>) -> Result<SectionAnswers, 
                 variance of k permutations.",
             SHAPE.0
         ),
-        &["|A ∪ B|", "sketch", "bits", "printed variance", "measured", "measured / printed"],
+        "|A ∪ B| | sketch | bits | printed variance | measured | measured / printed",
     );
     for ((u, k, b), error) in cases.iter().zip(&measured) {
         let variance = printed(BITS[*b]);
@@ -88,7 +88,7 @@ pub(super) fn permutations(work: &SectionContext<'_>) -> Result<SectionAnswers, 
     let slack = 4.0 * (2.0 / trials as f64).sqrt();
     let line = |of: &str, printed: &str, all: Vec<f64>, basis: Basis, reason: &str| {
         let of = format!("{of}, b = 1, 2, 4: MSE / (1 - J)/k (J + 1/(2^b - 1))");
-        ItemLine::new("004-X1", of, printed, shown(&all), basis, reason)
+        ItemLine::new("004-X1", of, printed).measured(shown(&all)).judged(basis).because(reason)
     };
     let of_permutations = [ratios(0, 0), ratios(1, 0)].concat();
     let (crowded, sparse, rounds) = (ratios(1, 1), ratios(0, 1), [ratios(0, 2), ratios(1, 2)].concat());

@@ -152,16 +152,7 @@ pub(super) fn precision_and_recall(work: &SectionContext<'_>) -> Result<SectionA
             &format!("004_t4_{}", corpus.name.replace(' ', "_")),
             &format!("Table 4: precision and recall (%), k = 500, {}", corpus.name),
             "Right are pairs of one label. Estimates above tau count, as in the paper.",
-            &[
-                "sketch",
-                "tau",
-                "printed precision",
-                "precision",
-                "printed recall",
-                "recall",
-                "F of the print",
-                "F",
-            ],
+            "sketch | tau | printed precision | precision | printed recall | recall | F of the print | F",
         );
         for (at, curve) in curves.iter().enumerate() {
             let printed: Option<&PrintedQuality> = JUDGED.get(at);
@@ -197,51 +188,45 @@ fn below(ours: impl IntoIterator<Item = f64>, theirs: impl IntoIterator<Item = f
 
 /// The lines of table 4 from the curves of the first corpus.
 fn lines(curves: &[QualityCurve]) -> Vec<ItemLine> {
-    let line = |of: &str, printed: String, measured: String, basis: Basis, reason: &str| {
-        ItemLine::new("004-T4", of, printed, measured, basis, reason)
-    };
+    let line = |of: &str, printed: String| ItemLine::new("004-T4", of, printed);
     let mut lines: Vec<ItemLine> = curves
         .iter()
         .zip(&JUDGED)
         .map(|(curve, printed)| {
-            line(
-                &format!("recall of {}, tau = 0.5 to 0.9", curve.name),
-                listed(printed.recall),
-                listed(curve.recall),
-                UnjudgedReason::StandIn.checked(PrintedClaim::Falls(1.0, curve.recall.to_vec())),
-                "other texts, other shares of each kind of edit",
-            )
+            line(&format!("recall of {}, tau = 0.5 to 0.9", curve.name), listed(printed.recall))
+                .measured(listed(curve.recall))
+                .judged(UnjudgedReason::StandIn.checked(PrintedClaim::Falls(1.0, curve.recall.to_vec())))
+                .because("other texts, other shares of each kind of edit")
         })
         .collect();
     for of in [2, 3] {
         let printed = below(JUDGED[0].recall, JUDGED[of].recall);
         let measured = below(curves[0].recall, curves[of].recall);
-        lines.push(line(
-            &format!("recall of {} above MinHash's, of 5 tau", JUDGED[of].name),
-            printed.to_string(),
-            measured.to_string(),
-            Basis::Exact(PrintedClaim::equal(printed as f64, measured as f64, Tolerance::Exact)),
-            "on the same permutations (equation 23) the sectional estimate never exceeds MinHash's, and nor \
-                does its recall",
-        ));
+        let what = format!("recall of {} above MinHash's, of 5 tau", JUDGED[of].name);
+        lines.push(
+            line(&what, printed.to_string())
+                .measured(measured.to_string())
+                .judged(Basis::Exact(PrintedClaim::equal(printed as f64, measured as f64, Tolerance::Exact)))
+                .because(
+                    "on the same permutations (equation 23) the sectional estimate never exceeds MinHash's, \
+                        and nor does its recall",
+                ),
+        );
     }
     let printed: Vec<&str> = JUDGED.iter().filter(|of| rises(&of.recall)).map(|of| of.name).collect();
     let rising = curves.iter().filter(|of| rises(&of.recall)).count();
-    lines.push(line(
-        "sketches whose recall rises with tau",
-        printed.join(", "),
-        rising.to_string(),
-        Basis::Exact(PrintedClaim::equal(printed.len() as f64, rising as f64, Tolerance::Exact)),
-        "a pair above the higher tau is above the lower one",
-    ));
+    lines.push(
+        line("sketches whose recall rises with tau", printed.join(", "))
+            .measured(rising.to_string())
+            .judged(Basis::Exact(PrintedClaim::equal(printed.len() as f64, rising as f64, Tolerance::Exact)))
+            .because("a pair above the higher tau is above the lower one"),
+    );
     lines
 }
 
 /// The lines on the precision of table 4 from the curves of the corpus in frames.
 fn precise(curves: &[QualityCurve]) -> Vec<ItemLine> {
-    let line = |of: &str, printed: String, measured: String, basis: Basis, reason: &str| {
-        ItemLine::new("004-T4", format!("in frames: {of}"), printed, measured, basis, reason)
-    };
+    let line = |of: &str, printed: String| ItemLine::new("004-T4", format!("in frames: {of}"), printed);
     let sketched = &curves[..JUDGED.len()];
     let least = |all: &mut dyn Iterator<Item = f64>| all.fold(100.0, f64::min);
     let printed_least = least(&mut JUDGED.iter().flat_map(|of| of.precision));
@@ -254,65 +239,59 @@ fn precise(curves: &[QualityCurve]) -> Vec<ItemLine> {
     let recalled = below(curves[0].recall, curves[2].recall);
     let mut lines: Vec<ItemLine> = [0, 2]
         .map(|at| {
-            line(
-                &format!("precision of {}, tau = 0.5 to 0.9", JUDGED[at].name),
-                listed(JUDGED[at].precision),
-                listed(curves[at].precision),
-                UnjudgedReason::StandIn.checked(PrintedClaim::AtMost(99.9, vec![curves[at].precision[0]])),
-                "checked: below 100 % at tau = 0.5, where short pages of one site are alike",
-            )
+            line(&format!("precision of {}, tau = 0.5 to 0.9", JUDGED[at].name), listed(JUDGED[at].precision))
+                .measured(listed(curves[at].precision))
+                .judged(
+                    UnjudgedReason::StandIn
+                        .checked(PrintedClaim::AtMost(99.9, vec![curves[at].precision[0]])),
+                )
+                .because("checked: below 100 % at tau = 0.5, where short pages of one site are alike")
         })
         .into();
     lines.extend([
-        line(
-            "least precision of all sketches",
-            format!("{printed_least:.2}"),
-            format!("{measured_least:.2}"),
-            UnjudgedReason::StandIn.checked(PrintedClaim::AtMost(99.9, vec![measured_least])),
-            "it depends on how much of a page is its site's",
-        ),
-        line(
-            "precision of J itself, tau = 0.5 to 0.9",
-            "-".to_owned(),
-            listed(exact.precision),
-            UnjudgedReason::Shown.checked(PrintedClaim::each(
+        line("least precision of all sketches", format!("{printed_least:.2}"))
+            .measured(format!("{measured_least:.2}"))
+            .judged(UnjudgedReason::StandIn.checked(PrintedClaim::AtMost(99.9, vec![measured_least])))
+            .because("it depends on how much of a page is its site's"),
+        line("precision of J itself, tau = 0.5 to 0.9", "-".to_owned())
+            .measured(listed(exact.precision))
+            .judged(UnjudgedReason::Shown.checked(PrintedClaim::each(
                 exact.precision.into_iter().zip(curves[0].precision),
                 Tolerance::Within(5.0),
-            )),
-            "so it is the similarity that errs and not the sketch: checked against MinHash's, in percentage \
-                points",
-        ),
-        line(
-            "sectional precision below MinHash's, of 20 cells",
-            format!("{printed}, said to be none"),
-            measured.to_string(),
-            Basis::Measured(PrintedClaim::none(measured)),
-            "what two pages of a site have in common stands at other places where the articles differ in \
-                length",
-        ),
-        line(
-            "recall of s = 2 above MinHash's, of 5 tau",
-            "5".to_owned(),
-            recalled.to_string(),
-            Basis::Exact(PrintedClaim::equal(5.0, recalled as f64, Tolerance::Exact)),
-            "on the same permutations it is never above",
-        ),
+            )))
+            .because(
+                "so it is the similarity that errs and not the sketch: checked against MinHash's, in \
+                    percentage points",
+            ),
+        line("sectional precision below MinHash's, of 20 cells", format!("{printed}, said to be none"))
+            .measured(measured.to_string())
+            .judged(Basis::Measured(PrintedClaim::none(measured)))
+            .because(
+                "what two pages of a site have in common stands at other places where the articles differ in \
+                    length",
+            ),
+        line("recall of s = 2 above MinHash's, of 5 tau", "5".to_owned())
+            .measured(recalled.to_string())
+            .judged(Basis::Exact(PrintedClaim::equal(5.0, recalled as f64, Tolerance::Exact)))
+            .because("on the same permutations it is never above"),
     ]);
     lines
 }
 
 /// The points of table 4 as lines.
 fn curve_plots(name: &str, curves: &[QualityCurve]) -> [Plot; 2] {
-    let plot = |figure: &str, title: &str, [x, y]: [&str; 2], series: Vec<Series>| Plot {
-        name: format!("004_{figure}_{name}"),
-        title: format!("{title}, {name}"),
-        x: Axis::linear(x),
-        y: Axis::linear(y),
-        series,
+    let plot = |figure: &str, title: &str, [x, y]: [&str; 2], series: Vec<Series>| {
+        Plot::new(
+            format!("004_{figure}_{name}"),
+            format!("{title}, {name}"),
+            Axis::linear(x),
+            Axis::linear(y),
+            series,
+        )
     };
     let series = |of: fn(&QualityCurve, usize) -> (f64, f64)| -> Vec<Series> {
-        let points = |curve: &QualityCurve| (0..THRESHOLDS.len()).map(|n| of(curve, n)).collect();
-        curves.iter().map(|curve| Series { name: curve.name.clone(), points: points(curve) }).collect()
+        let points = |curve| (0..THRESHOLDS.len()).map(move |n| of(curve, n));
+        curves.iter().map(|curve| Series::new(curve.name.clone(), points(curve))).collect()
     };
     [
         plot(
@@ -349,33 +328,33 @@ pub(super) fn curves(work: &SectionContext<'_>) -> Result<SectionAnswers, Evalua
     for (name, curves) in &judged[..2] {
         let f = |curve: &QualityCurve| (0..THRESHOLDS.len()).map(|n| curve.f(n)).collect::<Vec<_>>();
         let ahead = below(f(&curves[0]), f(&curves[2]));
-        lines.push(ItemLine::new(
-            "004-F6",
-            format!("tau at which the F of s = 2 is above MinHash's, of 5: {name}"),
-            "5: ahead of all",
-            ahead.to_string(),
-            Basis::Measured(PrintedClaim::equal(5.0, ahead as f64, Tolerance::Exact)),
-            "at one tau q J finds less than J does, of right pairs and of wrong ones; it follows MinHash's \
-                curve, from a lower tau",
-        ));
+        lines.push(
+            ItemLine::new(
+                "004-F6",
+                format!("tau at which the F of s = 2 is above MinHash's, of 5: {name}"),
+                "5: ahead of all",
+            )
+            .measured(ahead.to_string())
+            .judged(Basis::Measured(PrintedClaim::equal(5.0, ahead as f64, Tolerance::Exact)))
+            .because(
+                "at one tau q J finds less than J does, of right pairs and of wrong ones; it follows \
+                    MinHash's curve, from a lower tau",
+            ),
+        );
     }
-    lines.push(ItemLine::new(
-        "004-F7",
-        "best F",
-        "87.05 (s = 2, tau = 0.5)",
-        format!("of the printed table {}", best(&printed)),
-        UnjudgedReason::Construction,
-        "print beside print: it is the harmonic mean of its precision and recall",
-    ));
+    lines.push(
+        ItemLine::new("004-F7", "best F", "87.05 (s = 2, tau = 0.5)")
+            .measured(format!("of the printed table {}", best(&printed)))
+            .judged(UnjudgedReason::Construction)
+            .because("print beside print: it is the harmonic mean of its precision and recall"),
+    );
     for (name, curves) in &judged[..2] {
-        lines.push(ItemLine::new(
-            "004-F7",
-            format!("best F: {name}"),
-            "87.05 (s = 2, tau = 0.5)",
-            best(&curves[..JUDGED.len()]),
-            UnjudgedReason::StandIn,
-            "other texts",
-        ));
+        lines.push(
+            ItemLine::new("004-F7", format!("best F: {name}"), "87.05 (s = 2, tau = 0.5)")
+                .measured(best(&curves[..JUDGED.len()]))
+                .judged(UnjudgedReason::StandIn)
+                .because("other texts"),
+        );
     }
     let sketched = &judged[0].1[..JUDGED.len()];
     lines.extend(printed.iter().zip(sketched).map(|(of, curve)| {
@@ -384,31 +363,27 @@ pub(super) fn curves(work: &SectionContext<'_>) -> Result<SectionAnswers, Evalua
             "004-F7",
             format!("F of {}, tau = 0.5 to 0.9", of.name),
             format!("{} (of table 4)", row(of)),
-            row(curve),
-            UnjudgedReason::StandIn,
-            "the figure is lost; F is computed from table 4",
         )
+        .measured(row(curve))
+        .judged(UnjudgedReason::StandIn)
+        .because("the figure is lost; F is computed from table 4")
     }));
     let rising = |of: &[QualityCurve]| -> Vec<String> {
         let rising = of.iter().filter(|curve| rises(&std::array::from_fn(|n| curve.f(n))));
         rising.map(|curve| curve.name.clone()).collect()
     };
-    lines.push(ItemLine::new(
-        "004-F7",
-        "sketches whose F rises with tau, printed table",
-        "said to be none",
-        rising(&printed).join(", "),
-        UnjudgedReason::Construction,
-        "print beside print: the printed recalls of BitHash and s = 3 rise",
-    ));
+    lines.push(
+        ItemLine::new("004-F7", "sketches whose F rises with tau, printed table", "said to be none")
+            .measured(rising(&printed).join(", "))
+            .judged(UnjudgedReason::Construction)
+            .because("print beside print: the printed recalls of BitHash and s = 3 rise"),
+    );
     let ours = rising(sketched);
-    lines.push(ItemLine::new(
-        "004-F7",
-        "sketches whose F rises with tau",
-        "none",
-        if ours.is_empty() { "none".to_owned() } else { ours.join(", ") },
-        Basis::Measured(PrintedClaim::none(ours.len())),
-        "precision is 100 % and recall falls",
-    ));
+    lines.push(
+        ItemLine::new("004-F7", "sketches whose F rises with tau", "none")
+            .measured(if ours.is_empty() { "none".to_owned() } else { ours.join(", ") })
+            .judged(Basis::Measured(PrintedClaim::none(ours.len())))
+            .because("precision is 100 % and recall falls"),
+    );
     Ok(SectionAnswers { lines, tables: vec![], plots })
 }

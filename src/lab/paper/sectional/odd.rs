@@ -80,17 +80,17 @@ pub(super) fn over_minhash(seed: u64, trials: usize) -> [ItemLine; 2] {
             "004-T1",
             format!("odd, over MinHash: the printed variance, m = {m}"),
             format!("{of_z:.3}"),
-            format!("variance of z {spread:.3}"),
-            Basis::Exact(PrintedClaim::equal(of_z, spread, slack)),
-            "as the variance of z, the number of bits that differ, it is right",
-        ),
+        )
+        .measured(format!("variance of z {spread:.3}"))
+        .judged(Basis::Exact(PrintedClaim::equal(of_z, spread, slack)))
+        .because("as the variance of z, the number of bits that differ, it is right"),
         ItemLine::new(
             "004-T1",
             "odd, over MinHash: the same as a variance of J",
             format!("{:.2E}", printed(bits as f64, turns)),
-            format!("MSE {error:.2E}, right {right:.2E}"),
-            Basis::Exact(PrintedClaim::equal(printed(bits as f64, turns), error, slack)),
-            "of J it is that of z / (4 k^2 (1 - 2/n)^2m), and J (1 - J) / k of the permutations",
-        ),
+        )
+        .measured(format!("MSE {error:.2E}, right {right:.2E}"))
+        .judged(Basis::Exact(PrintedClaim::equal(printed(bits as f64, turns), error, slack)))
+        .because("of J it is that of z / (4 k^2 (1 - 2/n)^2m), and J (1 - J) / k of the permutations"),
     ]
 }

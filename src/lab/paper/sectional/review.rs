@@ -152,15 +152,7 @@ pub(super) fn sketches(work: &SectionContext<'_>) -> Result<SectionAnswers, Eval
             "{trials} pairs of {union} shingles together, K = {size}, J = 0.8 but 0.95 for odd; the mean \
                 square error of the program's own sketches. Right is the theory of `sketch/variance.rs`."
         ),
-        &[
-            "sketch",
-            "printed variance",
-            "its value",
-            "right",
-            "measured",
-            "measured / right",
-            "measured / printed",
-        ],
+        "sketch | printed variance | its value | right | measured | measured / right | measured / printed",
     );
     // Four standard deviations of a mean of squares.
     let slack = Tolerance::Share(4.0 * (2.0 / trials as f64).sqrt());
@@ -193,14 +185,16 @@ pub(super) fn sketches(work: &SectionContext<'_>) -> Result<SectionAnswers, Eval
             Some(printed) if sketch.name != ODD => Basis::Exact(PrintedClaim::equal(printed, error, slack)),
             _ => UnjudgedReason::Shown.checked(PrintedClaim::equal(right.unwrap_or(f64::NAN), error, slack)),
         };
-        lines.push(ItemLine::new(
-            "004-T1",
-            sketch.name,
-            format!("{}; variance {} = {}", sketch.estimator, sketch.variance, shown(printed)),
-            format!("MSE {}, right {}", shown(Some(error)), shown(right)),
-            basis,
-            sketch.reason,
-        ));
+        lines.push(
+            ItemLine::new(
+                "004-T1",
+                sketch.name,
+                format!("{}; variance {} = {}", sketch.estimator, sketch.variance, shown(printed)),
+            )
+            .measured(format!("MSE {}, right {}", shown(Some(error)), shown(right)))
+            .judged(basis)
+            .because(sketch.reason),
+        );
         if sketch.name == ODD {
             lines.extend(odd::over_minhash(work.bench.seed, trials));
         }

@@ -35,52 +35,40 @@ pub(super) fn hashing(work: &SectionContext<'_>) -> Result<SectionAnswers, Evalu
         "004_f5",
         "Figure 5: hashing time, k = 500, 1,000 shingles",
         "One thread, shingles to components; the least of rounds in which every form has its turn.",
-        &["sketch", "time, µs/text", "of MinHash's time"],
+        "sketch | time, µs/text | of MinHash's time",
     );
     for ((of, _), seconds) in forms.iter().zip(&times) {
         table.push(row![of.as_str(), seconds * 1e6, seconds / times[0]]);
     }
-    let line = |base: usize| Series {
-        name: format!("over {}", BASES[base].name()),
-        points: SECTIONS
-            .iter()
-            .zip(&times[1 + base * SECTIONS.len()..])
-            .map(|(s, t)| (*s as f64, t / times[0]))
-            .collect(),
+    let line = |base: usize| {
+        Series::new(
+            format!("over {}", BASES[base].name()),
+            SECTIONS.iter().zip(&times[1 + base * SECTIONS.len()..]).map(|(s, t)| (*s as f64, t / times[0])),
+        )
     };
-    let plot = Plot {
-        name: "004_f5".to_owned(),
-        title: "Hashing time as a multiple of MinHash's, k = 500".to_owned(),
-        x: Axis::linear("s, sections"),
-        y: Axis::log("multiple"),
-        series: vec![line(0), line(1)],
-    };
+    let plot = Plot::new(
+        "004_f5",
+        "Hashing time as a multiple of MinHash's, k = 500",
+        Axis::linear("s, sections"),
+        Axis::log("multiple"),
+        vec![line(0), line(1)],
+    );
     let lines = vec![
-        ItemLine::new(
-            "004-F5",
-            "time of s = 2 over MinHash's",
-            "about 1.05",
-            format!("{:.2}", times[2] / times[0]),
-            UnjudgedReason::Timed,
-            "the seconds are lost; each section is sketched by itself, which adds little to a hash for each \
-                shingle and component",
-        ),
-        ItemLine::new(
-            "004-F5",
-            format!("time of {} to {} over MinHash's", name(2), name(5)),
-            "linear in s",
-            (2..=5).map(|s| format!("{:.2}", times[s] / times[0])).collect::<Vec<_>>().join(", "),
-            UnjudgedReason::Timed,
-            "hashes are those of MinHash whatever s is; only comparing sections grows with it",
-        ),
-        ItemLine::new(
-            "004-F5",
-            "the same over fss",
-            "-",
-            (7..=10).map(|s| format!("{:.4}", times[s] / times[0])).collect::<Vec<_>>().join(", "),
-            UnjudgedReason::Timed,
-            "the default base; linear in s, since every section fills all components",
-        ),
+        ItemLine::new("004-F5", "time of s = 2 over MinHash's", "about 1.05")
+            .measured(format!("{:.2}", times[2] / times[0]))
+            .judged(UnjudgedReason::Timed)
+            .because(
+                "the seconds are lost; each section is sketched by itself, which adds little to a hash for \
+                    each shingle and component",
+            ),
+        ItemLine::new("004-F5", format!("time of {} to {} over MinHash's", name(2), name(5)), "linear in s")
+            .measured((2..=5).map(|s| format!("{:.2}", times[s] / times[0])).collect::<Vec<_>>().join(", "))
+            .judged(UnjudgedReason::Timed)
+            .because("hashes are those of MinHash whatever s is; only comparing sections grows with it"),
+        ItemLine::new("004-F5", "the same over fss", "-")
+            .measured((7..=10).map(|s| format!("{:.4}", times[s] / times[0])).collect::<Vec<_>>().join(", "))
+            .judged(UnjudgedReason::Timed)
+            .because("the default base; linear in s, since every section fills all components"),
     ];
     Ok(SectionAnswers { lines, tables: vec![table], plots: vec![plot] })
 }

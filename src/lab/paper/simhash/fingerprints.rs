@@ -71,7 +71,7 @@ pub(super) fn two_documents(work: &SectionContext<'_>) -> Result<SectionAnswers,
             "{pairs} pairs of sets of {FEATURES} features, 64 bits. The estimate is the cosine of π times \
                 the share of bits that differ; its error is the root of the mean square."
         ),
-        &["cosine", "expected share", "measured share", "error of the estimate"],
+        "cosine | expected share | measured share | error of the estimate",
     );
     let (mut law, mut found, mut furthest) = (Vec::new(), Vec::new(), 0.0_f64);
     for cosine in COSINES {
@@ -87,23 +87,21 @@ pub(super) fn two_documents(work: &SectionContext<'_>) -> Result<SectionAnswers,
     // For sums of 400 votes the law is off by less than 0.002. The mean of n pairs is off by at most 4
     // standard deviations, each at most 1/16 of a bit.
     let allowed = 0.002 + 4.0 * 0.5 / 8.0 / (pairs as f64).sqrt();
-    let line = ItemLine::new(
-        "001-P1",
-        "similarity of two documents",
-        "the share of equal bits",
-        format!("1 - θ/π, to {furthest:.4}"),
-        Basis::Measured(PrintedClaim::AtMost(allowed, vec![furthest])),
+    let line = ItemLine::new("001-P1", "similarity of two documents", "the share of equal bits")
+    .measured(format!("1 - θ/π, to {furthest:.4}"))
+    .judged(Basis::Measured(PrintedClaim::AtMost(allowed, vec![furthest])))
+    .because(
         "the greatest distance of nine cosines; the law of Charikar (2002) holds for sets of many features; \
             `compare` shows the estimate for two texts",
     );
-    let series = |name: &str, points| Series { name: name.to_owned(), points };
-    let plot = Plot {
-        name: "001_p1".to_owned(),
-        title: "Bits that agree".to_owned(),
-        x: Axis::linear("cosine"),
-        y: Axis::linear("share of 64 bits"),
-        series: vec![series("1 - θ/π", law), series("measured", found)],
-    };
+    let series = |name: &str, points| Series::new(name, points);
+    let plot = Plot::new(
+        "001_p1",
+        "Bits that agree",
+        Axis::linear("cosine"),
+        Axis::linear("share of 64 bits"),
+        vec![series("1 - θ/π", law), series("measured", found)],
+    );
     Ok(SectionAnswers { lines: vec![line], tables: vec![table], plots: vec![plot] })
 }
 
@@ -119,7 +117,7 @@ pub(super) fn within_three(work: &SectionContext<'_>) -> Result<SectionAnswers, 
                 independent bits. The last columns: the least distance within which nine pairs of ten lie, \
                 and 99 of 100."
         ),
-        &["cosine", "mean distance", "expected within 3", "within 3", "90 % within", "99 % within"],
+        "cosine | mean distance | expected within 3 | within 3 | 90 % within | 99 % within",
     );
     let mut shares = Vec::new();
     for (cosine, expected) in EXPECTED {
@@ -133,31 +131,25 @@ pub(super) fn within_three(work: &SectionContext<'_>) -> Result<SectionAnswers, 
     let binomial = |at: usize| PrintedClaim::equal(EXPECTED[at].1, shares[at].0, Tolerance::Within(0.035));
     let signs = fingerprint(&[0b01, 0b10], &[1.0, 1.0]) & 0b11;
     let lines = vec![
-        ItemLine::new(
-            "001-H1",
-            "64 bits, threshold 0.95",
-            "\"some false negatives\", no number",
-            format!("distance {:.1} expected; within 3: {:.0} %", shares[0].1, 100.0 * shares[0].0),
-            UnjudgedReason::StandIn.checked(binomial(0)),
-            "at a cosine of 0.95 a radius of 3 misses most pairs; tables within the radius miss none, so the \
-                loss is the fingerprint's",
-        ),
-        ItemLine::new(
-            "001-H1",
-            "the same at 0.99 and 0.995",
-            "-",
-            format!("{:.0} % and {:.0} %", 100.0 * shares[1].0, 100.0 * shares[2].0),
-            UnjudgedReason::StandIn.checked(PrintedClaim::All(vec![binomial(1), binomial(2)])),
-            "a binomial law expects 67 % and 85 %",
-        ),
+        ItemLine::new("001-H1", "64 bits, threshold 0.95", "\"some false negatives\", no number")
+            .measured(format!("distance {:.1} expected; within 3: {:.0} %", shares[0].1, 100.0 * shares[0].0))
+            .judged(UnjudgedReason::StandIn.checked(binomial(0)))
+            .because(
+                "at a cosine of 0.95 a radius of 3 misses most pairs; tables within the radius miss none, so \
+                    the loss is the fingerprint's",
+            ),
+        ItemLine::new("001-H1", "the same at 0.99 and 0.995", "-")
+            .measured(format!("{:.0} % and {:.0} %", 100.0 * shares[1].0, 100.0 * shares[2].0))
+            .judged(UnjudgedReason::StandIn.checked(PrintedClaim::All(vec![binomial(1), binomial(2)])))
+            .because("a binomial law expects 67 % and 85 %"),
         ItemLine::new(
             "001-H1",
             "the rule of signs: the two lowest bits of two votes that cancel",
             "a sum below 0 gives 0, else 1: 3",
-            signs.to_string(),
-            Basis::Exact(PrintedClaim::equal(3.0, signs as f64, Tolerance::Exact)),
-            "3 is both bits set: a sum of 0 gives 1 here too",
-        ),
+        )
+        .measured(signs.to_string())
+        .judged(Basis::Exact(PrintedClaim::equal(3.0, signs as f64, Tolerance::Exact)))
+        .because("3 is both bits set: a sum of 0 gives 1 here too"),
     ];
     Ok(SectionAnswers { lines, tables: vec![table], plots: Vec::new() })
 }
@@ -173,31 +165,21 @@ pub(super) fn example(_: &SectionContext<'_>) -> Result<SectionAnswers, Evaluate
     let weights = vec![1.0; hashes.len()];
     let (shown, print) = (shown.join(", "), format!("{:#018x}", fingerprint(&hashes, &weights)));
     let lines = vec![
-        ItemLine::new(
-            "001-E1",
-            "shingles of 5 characters",
-            "The_e, he_ea, e_ear, _eart",
-            shown.clone(),
-            Basis::Exact(PrintedClaim::same("The_e, he_ea, e_ear, _eart", &shown)),
-            "the page prescribes lowercase, and keeps the capital; \"_\" is a blank",
-        ),
-        ItemLine::new(
-            "001-E1",
-            "the same in lowercase, by hand",
-            "-",
-            shown.clone(),
-            UnjudgedReason::Shown.checked(PrintedClaim::same("the_e, he_ea, e_ear, _eart", shown)),
-            "`text.shingle = \"chars:5\"`",
-        ),
-        ItemLine::new(
-            "001-E1",
-            "its fingerprint as a bag of words",
-            "-",
-            print.clone(),
-            UnjudgedReason::StandIn.checked(PrintedClaim::same("0x7cc9e2665ffbf5fe", print)),
-            "by FNV-1a and the finaliser of splitmix64, beside another program; the page names MD5, FNV and \
-                Murmur, and not which it took",
-        ),
+        ItemLine::new("001-E1", "shingles of 5 characters", "The_e, he_ea, e_ear, _eart")
+            .measured(shown.clone())
+            .judged(Basis::Exact(PrintedClaim::same("The_e, he_ea, e_ear, _eart", &shown)))
+            .because("the page prescribes lowercase, and keeps the capital; \"_\" is a blank"),
+        ItemLine::new("001-E1", "the same in lowercase, by hand", "-")
+            .measured(shown.clone())
+            .judged(UnjudgedReason::Shown.checked(PrintedClaim::same("the_e, he_ea, e_ear, _eart", shown)))
+            .because("`text.shingle = \"chars:5\"`"),
+        ItemLine::new("001-E1", "its fingerprint as a bag of words", "-")
+            .measured(print.clone())
+            .judged(UnjudgedReason::StandIn.checked(PrintedClaim::same("0x7cc9e2665ffbf5fe", print)))
+            .because(
+                "by FNV-1a and the finaliser of splitmix64, beside another program; the page names MD5, FNV \
+                    and Murmur, and not which it took",
+            ),
     ];
     Ok(SectionAnswers { lines, ..SectionAnswers::default() })
 }

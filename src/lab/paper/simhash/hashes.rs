@@ -182,7 +182,7 @@ pub(super) fn choice(work: &SectionContext<'_>) -> Result<SectionAnswers, Evalua
                 its root mean square, in units of that of 64 coins. Wrong: pairs of a cosine below 0.9 \
                 within 3 bits, of a million pairs."
         ),
-        &["hash", "apart", "error", "wrong"],
+        "hash | apart | error | wrong",
     );
     let mut lines = Vec::new();
     for (at, hash) in HASHES.iter().enumerate() {
@@ -202,18 +202,20 @@ pub(super) fn choice(work: &SectionContext<'_>) -> Result<SectionAnswers, Evalua
             Role::Ours => UnjudgedReason::Shown.checked(coins),
             Role::Poor => UnjudgedReason::Shown.checked(PrintedClaim::AtLeast(1.15, vec![error])),
         };
-        lines.push(ItemLine::new(
-            "001-X1",
-            format!("SimHash of words hashed by {}: its error, of 64 coins' 1", hash.name),
-            if hash.role == Role::Named { "one of \"MD5, FNV or Murmur\"" } else { "-" },
-            format!("{error:.3}; {wrong:.0} wrong pairs within 3, of a million"),
-            basis,
-            if error < 1.15 {
+        lines.push(
+            ItemLine::new(
+                "001-X1",
+                format!("SimHash of words hashed by {}: its error, of 64 coins' 1", hash.name),
+                if hash.role == Role::Named { "one of \"MD5, FNV or Murmur\"" } else { "-" },
+            )
+            .measured(format!("{error:.3}; {wrong:.0} wrong pairs within 3, of a million"))
+            .judged(basis)
+            .because(if error < 1.15 {
                 "as good as coins"
             } else {
                 "its bits are no coins: words that are alike, or short, have upper bits that are alike"
-            },
-        ));
+            }),
+        );
     }
     Ok(SectionAnswers { lines, tables: vec![table], plots: Vec::new() })
 }

@@ -33,7 +33,7 @@ pub(super) fn one_against_all(work: &SectionContext<'_>) -> Result<SectionAnswer
         "One query, by tables and by comparing with every document",
         "Uniform fingerprints of 64 bits, distance 3, one thread; 4 tables below ten million documents, 10 \
             from there on. Half of the queries are neighbours of a document, none of which is missed.",
-        &["documents", "by tables, µs", "by comparing, µs", "times as fast", "missed", "the same ids"],
+        "documents | by tables, µs | by comparing, µs | times as fast | missed | the same ids",
     );
     let mut lines: [Vec<(f64, f64)>; 2] = Default::default();
     let mut answers = Vec::new();
@@ -60,25 +60,23 @@ pub(super) fn one_against_all(work: &SectionContext<'_>) -> Result<SectionAnswer
         "001-P2",
         "all documents similar to a given one",
         "of millions, in memory; no time",
-        format!(
-            "{ratio:.0} times as fast as comparing with each of {documents}; {wrong} answers missed or \
-                different"
-        ),
-        UnjudgedReason::Timed.checked(PrintedClaim::none(wrong)),
+    )
+    .measured(format!(
+        "{ratio:.0} times as fast as comparing with each of {documents}; {wrong} answers missed or different"
+    ))
+    .judged(UnjudgedReason::Timed.checked(PrintedClaim::none(wrong)))
+    .because(
         "the time is not judged, the answers are: the same ids, none missed; `query` and `POST /similar` \
             answer by the run's own blocks",
     );
     let [tables, comparing] = lines;
-    let plot = Plot {
-        name: "001_p2".to_owned(),
-        title: "One query".to_owned(),
-        x: Axis::log("documents"),
-        y: Axis::log("µs"),
-        series: vec![
-            Series { name: "by tables".to_owned(), points: tables },
-            Series { name: "by comparing".to_owned(), points: comparing },
-        ],
-    };
+    let plot = Plot::new(
+        "001_p2",
+        "One query",
+        Axis::log("documents"),
+        Axis::log("µs"),
+        vec![Series::new("by tables", tables), Series::new("by comparing", comparing)],
+    );
     Ok(SectionAnswers { lines: vec![line], tables: vec![table], plots: vec![plot] })
 }
 
@@ -134,15 +132,8 @@ pub(super) fn all_pairs(work: &SectionContext<'_>) -> Result<SectionAnswers, Eva
         "Uniform fingerprints of 64 bits, each tenth a neighbour of another one at distance 0 to 4; distance \
             3, 4 tables sorted one after the other, one thread. \"asked\" is the union of the answers to one \
             query for each document about those before it.",
-        &[
-            "documents",
-            "by tables, s",
-            "by comparing, s",
-            "times as fast",
-            "pairs",
-            "the same pairs",
-            "the same as asked",
-        ],
+        "documents | by tables, s | by comparing, s | times as fast | pairs | the same pairs | the same as \
+            asked",
     );
     let (mut wrong, mut last) = (0, String::new());
     let clock = work.bench.clock;
@@ -176,12 +167,10 @@ pub(super) fn all_pairs(work: &SectionContext<'_>) -> Result<SectionAnswers, Eva
         table.push(row);
         wrong += usize::from(!is_asked);
     }
-    let line = ItemLine::new(
-        "001-P3",
-        "all near-duplicate pairs",
-        "of millions, in memory; no time",
-        format!("{last}; {wrong} lists of pairs different"),
-        UnjudgedReason::Timed.checked(PrintedClaim::none(wrong)),
+    let line = ItemLine::new("001-P3", "all near-duplicate pairs", "of millions, in memory; no time")
+    .measured(format!("{last}; {wrong} lists of pairs different"))
+    .judged(UnjudgedReason::Timed.checked(PrintedClaim::none(wrong)))
+    .because(
         "the time is not judged, the pairs are: the same pairs, and the union of the answers to one query a \
             document: what a stream does",
     );

@@ -49,7 +49,7 @@ pub(super) fn tails(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateEr
         "000_t1_tails",
         "000-T1: tails of X ~ Bin(100, 0.8)",
         "The printed columns hold what stands at their right: one m off from their headings.",
-        &["m", "printed <= m", "P[X < m]", "P[X <= m]", "printed > m", "P[X >= m]", "P[X > m]"],
+        "m | printed <= m | P[X < m] | P[X <= m] | printed > m | P[X >= m] | P[X > m]",
     );
     let columns = [
         |of: &Binomial, m: usize| of.below(m),
@@ -73,64 +73,41 @@ pub(super) fn tails(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateEr
     };
     let [below, headed_below, above, headed_above] = [0, 1, 2, 3].map(fit);
     let (lower, upper) = (tails.reject_below(ERROR) - 1, tails.accept_from(ERROR));
-    let line = |of: &str, printed: &str, measured: String, basis: Basis, reason: &str| {
-        ItemLine::new("000-T1", of, printed, measured, basis, reason)
-    };
+    let line = |of: &str, printed: &str| ItemLine::new("000-T1", of, printed);
     let shown = |value: f64| format!("{value:.2e}");
     let (at_60, from_95, above_95) = (tails.below(61), tails.at_least(95), tails.at_least(96));
     let lines = vec![
-        line(
-            "the column headed P[X <= m], 20 rows",
-            "P[X <= m]",
-            format!("P[X <= m] fits {} rows", headed_below.0),
-            Basis::Exact(headed_below.1),
-            "Each row has the tail of the count before.",
-        ),
-        line(
-            "what that column holds",
-            "-",
-            format!("P[X < m] fits {} rows", below.0),
-            UnjudgedReason::Shown.checked(below.1),
-            "By `Binomial::below`.",
-        ),
-        line(
-            "the column headed P[X > m], 20 rows",
-            "P[X > m]",
-            format!("P[X > m] fits {} rows", headed_above.0),
-            Basis::Exact(headed_above.1),
-            "The rows that fit are 1 to all printed digits.",
-        ),
-        line(
-            "what that column holds",
-            "-",
-            format!("P[X >= m] fits {} rows", above.0),
-            UnjudgedReason::Shown.checked(above.1),
-            "By `Binomial::at_least`.",
-        ),
-        line(
-            "the tail at T_L = 0.60, reject at or below",
-            "within 1e-5",
-            shown(at_60),
-            Basis::Exact(PrintedClaim::AtMost(ERROR, vec![at_60])),
-            &format!(
+        line("the column headed P[X <= m], 20 rows", "P[X <= m]")
+            .measured(format!("P[X <= m] fits {} rows", headed_below.0))
+            .judged(Basis::Exact(headed_below.1))
+            .because("Each row has the tail of the count before."),
+        line("what that column holds", "-")
+            .measured(format!("P[X < m] fits {} rows", below.0))
+            .judged(UnjudgedReason::Shown.checked(below.1))
+            .because("By `Binomial::below`."),
+        line("the column headed P[X > m], 20 rows", "P[X > m]")
+            .measured(format!("P[X > m] fits {} rows", headed_above.0))
+            .judged(Basis::Exact(headed_above.1))
+            .because("The rows that fit are 1 to all printed digits."),
+        line("what that column holds", "-")
+            .measured(format!("P[X >= m] fits {} rows", above.0))
+            .judged(UnjudgedReason::Shown.checked(above.1))
+            .because("By `Binomial::at_least`."),
+        line("the tail at T_L = 0.60, reject at or below", "within 1e-5")
+            .measured(shown(at_60))
+            .judged(Basis::Exact(PrintedClaim::AtMost(ERROR, vec![at_60])))
+            .because(&format!(
                 "Valid, and coarse: steps of 5 pass over {lower}, the greatest valid count, with {}.",
                 shown(tails.below(lower + 1))
-            ),
-        ),
-        line(
-            "the tail at T_U = 0.95, accept at or above (000-A2)",
-            "within 1e-5",
-            shown(from_95),
-            Basis::Exact(PrintedClaim::AtMost(ERROR, vec![from_95])),
-            &format!("{upper} is the least valid count."),
-        ),
-        line(
-            "the tail at T_U = 0.95, accept above (its text)",
-            "within 1e-5",
-            shown(above_95),
-            Basis::Exact(PrintedClaim::AtMost(ERROR, vec![above_95])),
-            "Above 95 is from 96 on: its text is right where its algorithm is not.",
-        ),
+            )),
+        line("the tail at T_U = 0.95, accept at or above (000-A2)", "within 1e-5")
+            .measured(shown(from_95))
+            .judged(Basis::Exact(PrintedClaim::AtMost(ERROR, vec![from_95])))
+            .because(&format!("{upper} is the least valid count.")),
+        line("the tail at T_U = 0.95, accept above (its text)", "within 1e-5")
+            .measured(shown(above_95))
+            .judged(Basis::Exact(PrintedClaim::AtMost(ERROR, vec![above_95])))
+            .because("Above 95 is from 96 on: its text is right where its algorithm is not."),
     ];
     Ok(SectionAnswers { lines, tables: vec![table], plots: Vec::new() })
 }
@@ -150,7 +127,7 @@ pub(super) fn curves(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateE
         "000-F4, 000-F6: bounds at the looks",
         "Reject with so many equal samples or fewer, accept with so many or more; T_L and T_U are these over \
             k.",
-        &["T", "k", "reject at most", "accept at least", "T_L", "T_U"],
+        "T | k | reject at most | accept at least | T_L | T_U",
     );
     let mut series = Vec::new();
     for threshold in THRESHOLDS {
@@ -164,30 +141,30 @@ pub(super) fn curves(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateE
         let points = |is_upper: bool| {
             let one = |(lower, upper): (Option<usize>, _)| if is_upper { upper } else { lower };
             let point = |k| one(bounds(k, threshold)).map(|m| (k as f64, m as f64 / k as f64));
-            (10..=SIZE).step_by(10).filter_map(point).collect()
+            (10..=SIZE).step_by(10).filter_map(point).collect::<Vec<_>>()
         };
-        series.push(Series { name: format!("T_L, T = {threshold}"), points: points(false) });
-        series.push(Series { name: format!("T_U, T = {threshold}"), points: points(true) });
+        series.push(Series::new(format!("T_L, T = {threshold}"), points(false)));
+        series.push(Series::new(format!("T_U, T = {threshold}"), points(true)));
     }
-    let bounds = Plot {
-        name: "000_f4_bounds".to_owned(),
-        title: "000-F4: T_L(k) and T_U(k), error 1e-5".to_owned(),
-        x: Axis::linear("k, samples"),
-        y: Axis::linear("share of equal samples"),
+    let bounds = Plot::new(
+        "000_f4_bounds",
+        "000-F4: T_L(k) and T_U(k), error 1e-5",
+        Axis::linear("k, samples"),
+        Axis::linear("share of equal samples"),
         series,
-    };
+    );
     let tails = distribution();
-    let all = |of: &dyn Fn(usize) -> f64| (0..=FIRST).map(|m| (m as f64, of(m))).collect();
-    let drawn = Plot {
-        name: "000_f5_tails".to_owned(),
-        title: "000-F5: tails of X ~ Bin(100, 0.8)".to_owned(),
-        x: Axis::linear("m"),
-        y: Axis::linear("probability"),
-        series: vec![
-            Series { name: "P[X > m]".to_owned(), points: all(&|m| tails.at_least(m + 1)) },
-            Series { name: "P[X <= m]".to_owned(), points: all(&|m| tails.below(m + 1)) },
+    let all = |of: &dyn Fn(usize) -> f64| (0..=FIRST).map(|m| (m as f64, of(m))).collect::<Vec<_>>();
+    let drawn = Plot::new(
+        "000_f5_tails",
+        "000-F5: tails of X ~ Bin(100, 0.8)",
+        Axis::linear("m"),
+        Axis::linear("probability"),
+        vec![
+            Series::new("P[X > m]", all(&|m| tails.at_least(m + 1))),
+            Series::new("P[X <= m]", all(&|m| tails.below(m + 1))),
         ],
-    };
+    );
     let schedule = filter(THRESHOLDS[0])?;
     let of_looks = schedule.looks().iter().map(|look| look.reject_below - 1).collect::<Vec<_>>();
     let accepting = schedule.looks().iter().map(|look| look.accept_from).collect::<Vec<_>>();
@@ -207,32 +184,28 @@ pub(super) fn curves(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateE
         .into_iter()
         .chain(counts(&[96, 183, 353, 521, 687, 800], &accepting));
     let lines = vec![
-        ItemLine::new(
-            "000-F4",
-            "T_L(k), T_U(k)",
-            "diagram",
-            "plot 000_f4_bounds",
-            UnjudgedReason::Shown.checked(closing),
-            "Both close in on T as k grows; `Binomial::reject_below` and `accept_from`.",
-        ),
-        ItemLine::new(
-            "000-F5",
-            "the two tails over m, T = 0.8, k = 100",
-            "lost",
-            format!("plot 000_f5_tails; they cross at m = {cross}"),
-            UnjudgedReason::StandIn.checked(PrintedClaim::equal(80.0, cross as f64, Tolerance::Exact)),
-            "The plot is lost; the right tails are drawn, not the columns of 000-T1. They cross at the \
-                median, T k.",
-        ),
-        ItemLine::new(
-            "000-F6",
-            format!("bounds at k = {PAPER_LOOKS:?}, T = 0.8"),
-            "diagram",
-            format!("reject at most {of_looks:?}, accept at least {accepting:?}"),
-            UnjudgedReason::Shown.checked(PrintedClaim::each(apart, Tolerance::Exact)),
-            "`Schedule::per_look`; at the last look the full count decides. Beside a computation in exact \
-                whole numbers.",
-        ),
+        ItemLine::new("000-F4", "T_L(k), T_U(k)", "diagram")
+            .measured("plot 000_f4_bounds")
+            .judged(UnjudgedReason::Shown.checked(closing))
+            .because("Both close in on T as k grows; `Binomial::reject_below` and `accept_from`."),
+        ItemLine::new("000-F5", "the two tails over m, T = 0.8, k = 100", "lost")
+            .measured(format!("plot 000_f5_tails; they cross at m = {cross}"))
+            .judged(UnjudgedReason::StandIn.checked(PrintedClaim::equal(
+                80.0,
+                cross as f64,
+                Tolerance::Exact,
+            )))
+            .because(
+                "The plot is lost; the right tails are drawn, not the columns of 000-T1. They cross at the \
+                    median, T k.",
+            ),
+        ItemLine::new("000-F6", format!("bounds at k = {PAPER_LOOKS:?}, T = 0.8"), "diagram")
+            .measured(format!("reject at most {of_looks:?}, accept at least {accepting:?}"))
+            .judged(UnjudgedReason::Shown.checked(PrintedClaim::each(apart, Tolerance::Exact)))
+            .because(
+                "`Schedule::per_look`; at the last look the full count decides. Beside a computation in \
+                    exact whole numbers.",
+            ),
     ];
     Ok(SectionAnswers { lines, tables: vec![table], plots: vec![bounds, drawn] })
 }
@@ -265,26 +238,24 @@ pub(super) fn filter_loop(_: &SectionContext<'_>) -> Result<SectionAnswers, Eval
             "000-A2",
             "61 and 62 of the first 100 equal, and so on",
             "drop at R(k) <= T_L, else the next look",
-            dropping.clone(),
-            Basis::Exact(by_hand("dropped at k = 100; dropped at k = 200", &dropping)),
-            "`Schedule::walk`, with the corrected bound of 0.61.",
-        ),
+        )
+        .measured(dropping.clone())
+        .judged(Basis::Exact(by_hand("dropped at k = 100; dropped at k = 200", &dropping)))
+        .because("`Schedule::walk`, with the corrected bound of 0.61."),
         ItemLine::new(
             "000-A2",
             "95 and 96 of the first 100 equal, and so on",
             "emit at R(k) >= T_U, else the next look",
-            emitting.clone(),
-            Basis::Exact(by_hand("accepted at k = 200; accepted at k = 100", &emitting)),
-            "With the corrected bound of 0.96.",
-        ),
-        ItemLine::new(
-            "000-A2",
-            "800 and 799 of 1000 equal, undecided until then",
-            "no rule at k = K",
-            last.clone(),
-            UnjudgedReason::Reading.checked(by_hand("accepted at k = 1000; dropped at k = 1000", &last)),
-            "A pair is accepted there iff at least T K samples are equal.",
-        ),
+        )
+        .measured(emitting.clone())
+        .judged(Basis::Exact(by_hand("accepted at k = 200; accepted at k = 100", &emitting)))
+        .because("With the corrected bound of 0.96."),
+        ItemLine::new("000-A2", "800 and 799 of 1000 equal, undecided until then", "no rule at k = K")
+            .measured(last.clone())
+            .judged(
+                UnjudgedReason::Reading.checked(by_hand("accepted at k = 1000; dropped at k = 1000", &last)),
+            )
+            .because("A pair is accepted there iff at least T K samples are equal."),
     ];
     Ok(SectionAnswers { lines, ..SectionAnswers::default() })
 }

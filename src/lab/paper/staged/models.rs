@@ -167,7 +167,7 @@ pub(super) fn densities(_: &SectionContext<'_>) -> Result<SectionAnswers, Evalua
         "000_f7_shares",
         "000-F7: pairs below the threshold",
         "In percent of the pairs of a model, by its density.",
-        &["T", "UNIFORM, %", "GAUSSIAN, %", "FUNDS-like, %"],
+        "T | UNIFORM, % | GAUSSIAN, % | FUNDS-like, %",
     );
     // Integrated independently of the program, in percent.
     const APART: [[f64; 3]; 3] = [[80.0, 97.8, 97.1], [50.0, 50.0, 94.0], [30.0, 9.1, 83.6]];
@@ -177,35 +177,36 @@ pub(super) fn densities(_: &SectionContext<'_>) -> Result<SectionAnswers, Evalua
         let mut row = row![threshold];
         row.extend(shares.map(Into::into));
         table.push(row);
-        lines.push(ItemLine::new(
-            "000-F7",
-            format!("share with R < {threshold}, UNIFORM / GAUSSIAN / FUNDS-like"),
-            "lost",
-            shares.map(|share| percent(share / 100.0)).join(" / "),
-            UnjudgedReason::StandIn
-                .checked(PrintedClaim::each(apart.into_iter().zip(shares), Tolerance::Within(0.1))),
-            "The sets are private; these are the models, beside another integration of them.",
-        ));
+        lines.push(
+            ItemLine::new(
+                "000-F7",
+                format!("share with R < {threshold}, UNIFORM / GAUSSIAN / FUNDS-like"),
+                "lost",
+            )
+            .measured(shares.map(|share| percent(share / 100.0)).join(" / "))
+            .judged(
+                UnjudgedReason::StandIn
+                    .checked(PrintedClaim::each(apart.into_iter().zip(shares), Tolerance::Within(0.1))),
+            )
+            .because("The sets are private; these are the models, beside another integration of them."),
+        );
     }
     let low = Distribution::Funds.share_below(0.3);
-    lines.push(ItemLine::new(
-        "000-F7",
-        "FUNDS",
-        "mostly low similarities",
-        format!("{} of FUNDS-like pairs below 0.3", percent(low)),
-        UnjudgedReason::Construction,
-        "The model is made to be so.",
-    ));
-    let series = SETS.map(|set| Series {
-        name: set.name().to_owned(),
-        points: (1..100).map(|i| f64::from(i) / 100.0).map(|s| (s, set.density(s))).collect(),
+    lines.push(
+        ItemLine::new("000-F7", "FUNDS", "mostly low similarities")
+            .measured(format!("{} of FUNDS-like pairs below 0.3", percent(low)))
+            .judged(UnjudgedReason::Construction)
+            .because("The model is made to be so."),
+    );
+    let series = SETS.map(|set| {
+        Series::new(set.name(), (1..100).map(|i| f64::from(i) / 100.0).map(|s| (s, set.density(s))))
     });
-    let plot = Plot {
-        name: "000_f7_densities".to_owned(),
-        title: "000-F7: similarities of the models".to_owned(),
-        x: Axis::linear("similarity"),
-        y: Axis::linear("density"),
-        series: series.to_vec(),
-    };
+    let plot = Plot::new(
+        "000_f7_densities",
+        "000-F7: similarities of the models",
+        Axis::linear("similarity"),
+        Axis::linear("density"),
+        series.to_vec(),
+    );
     Ok(SectionAnswers { lines, tables: vec![table], plots: vec![plot] })
 }

@@ -31,15 +31,7 @@ fn accuracy(sets: &[Vec<PairStatistics>]) -> Result<SectionAnswers, EvaluateErro
         "T_U: pairs with more than m of 100 samples equal; T_L: pairs with fewer. Accuracy: the share of \
             them on the same side of T by all 1000 samples; recall: the share of those on that side that are \
             found. m: the corrected bounds, and T.",
-        &[
-            "T",
-            "pairs",
-            "m",
-            "accuracy of T_U, %",
-            "recall of T_U, %",
-            "accuracy of T_L, %",
-            "recall of T_L, %",
-        ],
+        "T | pairs | m | accuracy of T_U, % | recall of T_U, % | accuracy of T_L, % | recall of T_L, %",
     );
     let mut plots = Vec::new();
     for (at, percent) in [80, 50, 30].into_iter().enumerate() {
@@ -52,24 +44,24 @@ fn accuracy(sets: &[Vec<PairStatistics>]) -> Result<SectionAnswers, EvaluateErro
                 row.extend(percents.map(|share| share.map(|share| 100.0 * share).into()));
                 table.push(row);
             }
-            let series = |name: &str, above: bool, which: usize| Series {
-                name: name.to_owned(),
-                points: (0..=FIRST)
-                    .filter_map(|m| seen.quality(m, above)[which].map(|share| (m as f64, share)))
-                    .collect(),
+            let series = |name: &str, above: bool, which: usize| {
+                Series::new(
+                    name,
+                    (0..=FIRST).filter_map(|m| seen.quality(m, above)[which].map(|share| (m as f64, share))),
+                )
             };
-            plots.push(Plot {
-                name: format!("000_f8_{}_{threshold}", set.name().to_lowercase()),
-                title: format!("000-F8: bounds at k = 100, {}, T = {threshold}", set.name()),
-                x: Axis::linear("m, of 100 samples"),
-                y: Axis::linear("share"),
-                series: vec![
+            plots.push(Plot::new(
+                format!("000_f8_{}_{threshold}", set.name().to_lowercase()),
+                format!("000-F8: bounds at k = 100, {}, T = {threshold}", set.name()),
+                Axis::linear("m, of 100 samples"),
+                Axis::linear("share"),
+                vec![
                     series("accuracy of T_U", true, 0),
                     series("recall of T_U", true, 1),
                     series("accuracy of T_L", false, 0),
                     series("recall of T_L", false, 1),
                 ],
-            });
+            ));
         }
     }
     Ok(SectionAnswers { lines: accuracy_lines(sets), tables: vec![table], plots })
@@ -89,9 +81,7 @@ fn accuracy_lines(sets: &[Vec<PairStatistics>]) -> Vec<ItemLine> {
     let (at_90, at_85, at_50) = (high(90, true, 0), high(85, true, 0), high(50, true, 0));
     let (found, dropped) = (high(90, true, 1), high(61, false, 1));
     let of = |what: &str| format!("{what}, T = 0.8, UNIFORM / GAUSSIAN / FUNDS-like");
-    let line = |what: &str, printed: &str, measured: String, basis: Basis, reason: &str| {
-        ItemLine::new("000-F8", of(what), printed, measured, basis, reason)
-    };
+    let line = |what: &str, printed: &str| ItemLine::new("000-F8", of(what), printed);
     // The least bound with an accuracy of 100 %, to the printed digits.
     let dividing = |seen: &Vec<PairStatistics>| {
         let is_low = |m: &usize| seen[0].quality(*m, true)[0].is_some_and(|share| share < 0.995);
@@ -106,64 +96,51 @@ fn accuracy_lines(sets: &[Vec<PairStatistics>]) -> Vec<ItemLine> {
     });
     let of_itself: Vec<f64> = of_itself.collect();
     vec![
-        line(
-            "accuracy of T_U at m = 90",
-            "100 % from 90 on",
-            shown(&at_90),
-            Basis::Measured(PrintedClaim::each(
+        line("accuracy of T_U at m = 90", "100 % from 90 on")
+            .measured(shown(&at_90))
+            .judged(Basis::Measured(PrintedClaim::each(
                 at_90.iter().map(|share| (1.0, *share)),
                 Tolerance::Within(0.005),
-            )),
-            "As a share of what is accepted, to the printed digits; as a tail of pairs at T itself 90 is not \
-                enough, and 000-T1 has 95.",
-        ),
-        line(
-            "accuracy of T_U at m = 50",
-            "low below 90",
-            shown(&at_50),
-            Basis::Measured(PrintedClaim::AtMost(LOW, at_50.clone())),
-            "So it is far below T.",
-        ),
-        line(
-            "accuracy of T_U at m = 85",
-            "low below 90",
-            shown(&at_85),
-            Basis::Measured(PrintedClaim::AtMost(LOW, at_85.clone())),
-            "It rises between 70 and 90, and is high long before 90.",
-        ),
-        line(
-            "recall of T_U at m = 90",
-            "not high for UNIFORM and GAUSSIAN",
-            shown(&found),
-            Basis::Measured(PrintedClaim::AtMost(LOW, found[..2].to_vec())),
-            "Pairs between 0.8 and 0.9 have to wait for later looks.",
-        ),
-        line(
-            "recall of T_L at the corrected bound, 61",
-            "high for FUNDS",
-            shown(&dropped),
-            UnjudgedReason::Construction.checked(PrintedClaim::AtLeast(HIGH, vec![dropped[2]])),
-            "The model is fitted to the rate of this bound (000-F9), and nearly all of its pairs are below \
-                T.",
-        ),
-        line(
-            "least m from which accuracy of T_U is 100 % (99.5 % or more)",
-            "90, the same in all sets",
-            dividing.iter().map(ToString::to_string).collect::<Vec<_>>().join(" / "),
-            Basis::Measured(PrintedClaim::each(
+            )))
+            .because(
+                "As a share of what is accepted, to the printed digits; as a tail of pairs at T itself 90 is \
+                    not enough, and 000-T1 has 95.",
+            ),
+        line("accuracy of T_U at m = 50", "low below 90")
+            .measured(shown(&at_50))
+            .judged(Basis::Measured(PrintedClaim::AtMost(LOW, at_50.clone())))
+            .because("So it is far below T."),
+        line("accuracy of T_U at m = 85", "low below 90")
+            .measured(shown(&at_85))
+            .judged(Basis::Measured(PrintedClaim::AtMost(LOW, at_85.clone())))
+            .because("It rises between 70 and 90, and is high long before 90."),
+        line("recall of T_U at m = 90", "not high for UNIFORM and GAUSSIAN")
+            .measured(shown(&found))
+            .judged(Basis::Measured(PrintedClaim::AtMost(LOW, found[..2].to_vec())))
+            .because("Pairs between 0.8 and 0.9 have to wait for later looks."),
+        line("recall of T_L at the corrected bound, 61", "high for FUNDS")
+            .measured(shown(&dropped))
+            .judged(UnjudgedReason::Construction.checked(PrintedClaim::AtLeast(HIGH, vec![dropped[2]])))
+            .because(
+                "The model is fitted to the rate of this bound (000-F9), and nearly all of its pairs are \
+                    below T.",
+            ),
+        line("least m from which accuracy of T_U is 100 % (99.5 % or more)", "90, the same in all sets")
+            .measured(dividing.iter().map(ToString::to_string).collect::<Vec<_>>().join(" / "))
+            .judged(Basis::Measured(PrintedClaim::each(
                 dividing.iter().map(|m| (90.0, *m as f64)),
                 Tolerance::Within(1.0),
-            )),
-            "It depends on how many pairs lie just below T, and so on the set.",
-        ),
-        line(
-            "accuracy of T_U at m = 90 with the second set as it is printed, of R_k",
-            "a measure of error",
-            shown(&of_itself),
-            UnjudgedReason::Reading
-                .checked(PrintedClaim::each(of_itself.iter().map(|share| (1.0, *share)), Tolerance::Exact)),
-            "With R_k on both sides it is 1 by definition for T_U >= T: the second set is of R_K.",
-        ),
+            )))
+            .because("It depends on how many pairs lie just below T, and so on the set."),
+        line("accuracy of T_U at m = 90 with the second set as it is printed, of R_k", "a measure of error")
+            .measured(shown(&of_itself))
+            .judged(
+                UnjudgedReason::Reading.checked(PrintedClaim::each(
+                    of_itself.iter().map(|share| (1.0, *share)),
+                    Tolerance::Exact,
+                )),
+            )
+            .because("With R_k on both sides it is 1 by definition for T_U >= T: the second set is of R_K."),
     ]
 }
 
@@ -174,7 +151,7 @@ fn rates(sets: &[Vec<PairStatistics>]) -> Result<SectionAnswers, EvaluateError> 
         "000-F9: pairs that each bound alone decides",
         "In percent of all pairs, each look over all of them. \"expected\": binomial tails integrated over \
             the model.",
-        &["T", "pairs", "bound", "k = 100, %", "k = 200, %", "k = 400, %", "k = 600, %", "k = 800, %"],
+        "T | pairs | bound | k = 100, % | k = 200, % | k = 400, % | k = 600, % | k = 800, %",
     );
     let mut plots = Vec::new();
     let mut furthest: f64 = 0.0;
@@ -203,27 +180,26 @@ fn rates(sets: &[Vec<PairStatistics>]) -> Result<SectionAnswers, EvaluateError> 
                     row.extend(values.iter().map(|share| (100.0 * share).into()));
                     table.push(row);
                 }
-                let points = looks.iter().map(|look| f64::from(look.components)).zip(shares).collect();
-                series.push(Series { name: format!("{bound}, T = {threshold}"), points });
+                let points = looks.iter().map(|look| f64::from(look.components)).zip(shares);
+                series.push(Series::new(format!("{bound}, T = {threshold}"), points));
             }
         }
-        plots.push(Plot {
-            name: format!("000_f9_{}", set.name().to_lowercase()),
-            title: format!("000-F9: share decided by each bound, {}", set.name()),
-            x: Axis::linear("k, samples"),
-            y: Axis::linear("share of pairs"),
+        plots.push(Plot::new(
+            format!("000_f9_{}", set.name().to_lowercase()),
+            format!("000-F9: share decided by each bound, {}", set.name()),
+            Axis::linear("k, samples"),
+            Axis::linear("share of pairs"),
             series,
-        });
+        ));
     }
     let mut lines = rates_lines(sets);
-    lines.push(ItemLine::new(
-        "000-F9",
-        "all other values",
-        "lost",
-        format!("table 000_f9_rates; simulated and expected at most {furthest:.1} standard deviations apart"),
-        UnjudgedReason::StandIn.checked(PrintedClaim::AtMost(4.0, vec![furthest])),
-        "On the models, by the corrected bounds; of ninety rates the furthest, in standard deviations.",
-    ));
+    lines.push(ItemLine::new("000-F9", "all other values", "lost")
+        .measured(format!("table 000_f9_rates; simulated and expected at most {furthest:.1} standard \
+            deviations apart"))
+        .judged(UnjudgedReason::StandIn.checked(PrintedClaim::AtMost(4.0, vec![furthest])))
+        .because(
+            "On the models, by the corrected bounds; of ninety rates the furthest, in standard deviations.",
+        ));
     // Ordered by threshold, widest first.
     table.rows.sort_by_key(|row| THRESHOLDS.iter().position(|t| row[0] == (*t).into()));
     Ok(SectionAnswers { lines, tables: vec![table], plots })
@@ -247,37 +223,27 @@ fn rates_lines(sets: &[Vec<PairStatistics>]) -> Vec<ItemLine> {
         let both = |set: usize| [0, 1].map(|side| percent(rate(set, threshold, 0, side))).join(" and ");
         [0, 1].map(both).join(" / ")
     };
-    let line = |of: &str, printed: &str, measured: String, basis: Basis, reason: &str| {
-        ItemLine::new("000-F9", of, printed, measured, basis, reason)
-    };
+    let line = |of: &str, printed: &str| ItemLine::new("000-F9", of, printed);
     vec![
-        line(
-            "FUNDS, T_L at k = 100, T = 0.8",
-            "over 90 %",
-            percent(high),
-            UnjudgedReason::Construction.checked(PrintedClaim::AtLeast(0.9, vec![high])),
-            "The FUNDS-like model is fitted to this.",
-        ),
-        line(
-            "FUNDS, T_L at k = 100, T = 0.3",
-            "about 50 %",
-            percent(low),
-            UnjudgedReason::Construction.checked(PrintedClaim::equal(0.5, low, Tolerance::Within(0.05))),
-            "The FUNDS-like model is fitted to this.",
-        ),
-        line(
-            "UNIFORM / GAUSSIAN, T = 0.8, T_L and T_U at k = 100",
-            "T_L does most",
-            at_first(0),
-            leads(0, 0),
-            "The one rate by the other, at every look of both sets.",
-        ),
-        line(
-            "UNIFORM / GAUSSIAN, T = 0.3, T_L and T_U at k = 100",
-            "T_U does most",
-            at_first(2),
-            leads(2, 1),
-            "The one rate by the other, at every look of both sets.",
-        ),
+        line("FUNDS, T_L at k = 100, T = 0.8", "over 90 %")
+            .measured(percent(high))
+            .judged(UnjudgedReason::Construction.checked(PrintedClaim::AtLeast(0.9, vec![high])))
+            .because("The FUNDS-like model is fitted to this."),
+        line("FUNDS, T_L at k = 100, T = 0.3", "about 50 %")
+            .measured(percent(low))
+            .judged(UnjudgedReason::Construction.checked(PrintedClaim::equal(
+                0.5,
+                low,
+                Tolerance::Within(0.05),
+            )))
+            .because("The FUNDS-like model is fitted to this."),
+        line("UNIFORM / GAUSSIAN, T = 0.8, T_L and T_U at k = 100", "T_L does most")
+            .measured(at_first(0))
+            .judged(leads(0, 0))
+            .because("The one rate by the other, at every look of both sets."),
+        line("UNIFORM / GAUSSIAN, T = 0.3, T_L and T_U at k = 100", "T_U does most")
+            .measured(at_first(2))
+            .judged(leads(2, 1))
+            .because("The one rate by the other, at every look of both sets."),
     ]
 }

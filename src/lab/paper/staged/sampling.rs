@@ -44,7 +44,7 @@ pub(super) fn sort_merge(_: &SectionContext<'_>) -> Result<SectionAnswers, Evalu
         "000_f1_triplets",
         "000-F1: sort-merge on five titles",
         "(shingle, document) is sorted; each run of a shingle gives its pairs; these are sorted and counted.",
-        &["documents", "common", "resemblance", "at least 0.5"],
+        "documents | common | resemblance | at least 0.5",
     );
     let mut pairs = Vec::new();
     let triplets = oracle::shared(&documents);
@@ -68,15 +68,13 @@ pub(super) fn sort_merge(_: &SectionContext<'_>) -> Result<SectionAnswers, Evalu
     let clusters: Vec<String> = clusters.values().map(cluster).collect();
     let found =
         format!("{} triplets, {} pairs, clusters {}", triplets.len(), pairs.len(), clusters.join(" "));
-    let line = ItemLine::new(
-        "000-F1",
-        "five titles, words as shingles, T = 0.5",
-        "diagram",
-        found.clone(),
-        // By hand.
-        UnjudgedReason::Shown.checked(PrintedClaim::same("4 triplets, 4 pairs, clusters ABC DE", found)),
-        "`oracle::shared`, and in runs `blocking.kind = \"shingles\"`.",
-    );
+    let line = ItemLine::new("000-F1", "five titles, words as shingles, T = 0.5", "diagram")
+        .measured(found.clone())
+        .judged(
+            // By hand.
+            UnjudgedReason::Shown.checked(PrintedClaim::same("4 triplets, 4 pairs, clusters ABC DE", found)),
+        )
+        .because("`oracle::shared`, and in runs `blocking.kind = \"shingles\"`.");
     Ok(SectionAnswers { lines: vec![line], tables: vec![table], plots: Vec::new() })
 }
 
@@ -106,7 +104,7 @@ pub(super) fn draw(work: &SectionContext<'_>) -> Result<SectionAnswers, Evaluate
         "000_f2_samples",
         "000-F2: 1000 samples of a weighted set",
         "A sample is an element and a level of its weight; an element is drawn in proportion to its weight.",
-        &["element", "weight", "share of the weight, %", "share of the samples, %"],
+        "element | weight | share of the weight, % | share of the samples, %",
     );
     let mut furthest: f64 = 0.0;
     for (element, weight) in set {
@@ -120,22 +118,20 @@ pub(super) fn draw(work: &SectionContext<'_>) -> Result<SectionAnswers, Evaluate
     let schedule = super::filter(THRESHOLDS[0])?;
     let passing = [0.7, 0.75, 0.8, 0.85, 0.9].map(|similarity| schedule.operation(similarity).accepted);
     let lines = vec![
-        ItemLine::new(
-            "000-F2",
-            "K samples of a weighted set",
-            "diagram",
-            format!("table 000_f2_samples: at most {furthest:.1} standard deviations from the weights"),
-            UnjudgedReason::Shown.checked(PrintedClaim::AtMost(4.0, vec![furthest])),
-            "`sketch/cws.rs`.",
-        ),
+        ItemLine::new("000-F2", "K samples of a weighted set", "diagram")
+            .measured(format!(
+                "table 000_f2_samples: at most {furthest:.1} standard deviations from the weights"
+            ))
+            .judged(UnjudgedReason::Shown.checked(PrintedClaim::AtMost(4.0, vec![furthest])))
+            .because("`sketch/cws.rs`."),
         ItemLine::new(
             "000-F3",
             "pairs that the filter lets through at T0 = 0.8, of similarity 0.7 / 0.75 / 0.8 / 0.85 / 0.9",
             "diagram",
-            passing.map(super::percent).join(" / "),
-            UnjudgedReason::Shown.checked(PrintedClaim::Rises(1.0, passing.to_vec())),
-            "`filter/staged.rs`; by the binomial model of its looks (`Schedule::operation`).",
-        ),
+        )
+        .measured(passing.map(super::percent).join(" / "))
+        .judged(UnjudgedReason::Shown.checked(PrintedClaim::Rises(1.0, passing.to_vec())))
+        .because("`filter/staged.rs`; by the binomial model of its looks (`Schedule::operation`)."),
     ];
     Ok(SectionAnswers { lines, tables: vec![table], plots: Vec::new() })
 }
@@ -153,7 +149,7 @@ pub(super) fn consistent(work: &SectionContext<'_>) -> Result<SectionAnswers, Ev
         "000_a1_samples",
         "000-A1: equal samples and weighted Jaccard similarity",
         "20,000 samples of each of two sets.",
-        &["weights", "J_w", "equal samples", "standard deviations apart"],
+        "weights | J_w | equal samples | standard deviations apart",
     );
     let mut sampler = Cws::new(SAMPLES, work.bench.seed);
     let mut furthest: f64 = 0.0;
@@ -170,39 +166,30 @@ pub(super) fn consistent(work: &SectionContext<'_>) -> Result<SectionAnswers, Ev
     // A word that is one of a hundred, in none other of the source's 1.2 million documents.
     let heaviest = IdfForm::Paper.idf(1_200_000, 0) / 100.0;
     let lines = vec![
-        ItemLine::new(
-            "000-A1",
-            "P[sample equal], weights above and below 1",
-            "J_w",
-            format!("J_w, within {furthest:.1} standard deviations"),
-            Basis::Measured(PrintedClaim::AtMost(4.0, vec![furthest])),
-            "`sketch/cws.rs`, with intervals (2^(k-1), 2^k] for all whole k. Judged in standard deviations.",
-        ),
-        ItemLine::new(
-            "000-A1",
-            "intervals up to \"2k\", k > 0: the least weight that has one",
-            "above 1",
-            format!("{heaviest:.2}, TF-IDF of a word of 100 that no other of 1.2 million documents has"),
-            Basis::Exact(PrintedClaim::AtLeast(1.0, vec![heaviest])),
-            "2k is 2^k, and k any whole number: with k > 0 no weight of TF-IDF has an interval.",
-        ),
-        ItemLine::new(
-            "000-A1",
-            "what the draw of h is seeded by",
-            "not printed",
-            "element and sample",
-            UnjudgedReason::Reading,
-            "With a draw for each interval too, one way to read it, samples of {1, 1} and {1, 3} would be \
-                equal with 17/35 instead of 1/2.",
-        ),
-        ItemLine::new(
-            "000-A1",
-            "x",
-            "element and weight at once",
-            "the element; its weight is S",
-            UnjudgedReason::Reading,
-            "One letter stands for both.",
-        ),
+        ItemLine::new("000-A1", "P[sample equal], weights above and below 1", "J_w")
+            .measured(format!("J_w, within {furthest:.1} standard deviations"))
+            .judged(Basis::Measured(PrintedClaim::AtMost(4.0, vec![furthest])))
+            .because(
+                "`sketch/cws.rs`, with intervals (2^(k-1), 2^k] for all whole k. Judged in standard \
+                    deviations.",
+            ),
+        ItemLine::new("000-A1", "intervals up to \"2k\", k > 0: the least weight that has one", "above 1")
+            .measured(format!(
+                "{heaviest:.2}, TF-IDF of a word of 100 that no other of 1.2 million documents has"
+            ))
+            .judged(Basis::Exact(PrintedClaim::AtLeast(1.0, vec![heaviest])))
+            .because("2k is 2^k, and k any whole number: with k > 0 no weight of TF-IDF has an interval."),
+        ItemLine::new("000-A1", "what the draw of h is seeded by", "not printed")
+            .measured("element and sample")
+            .judged(UnjudgedReason::Reading)
+            .because(
+                "With a draw for each interval too, one way to read it, samples of {1, 1} and {1, 3} would \
+                    be equal with 17/35 instead of 1/2.",
+            ),
+        ItemLine::new("000-A1", "x", "element and weight at once")
+            .measured("the element; its weight is S")
+            .judged(UnjudgedReason::Reading)
+            .because("One letter stands for both."),
     ];
     Ok(SectionAnswers { lines, tables: vec![table], plots: Vec::new() })
 }
@@ -221,63 +208,46 @@ pub(super) fn equations(_: &SectionContext<'_>) -> Result<SectionAnswers, Evalua
     // What the source compares with e: the tail of its own bound.
     let (from_96, other) = (tails.at_least(96), (-(k as f64)).exp());
     let (idf, taken) = ((4.0_f64 / 5.0).ln(), IdfForm::Paper.idf(4, 4));
-    let line = |of: &str, printed: &str, right: String, basis: Basis, reason: &str| {
-        ItemLine::new("000-Q", of, printed, right, basis, reason)
-    };
+    let line = |of: &str, printed: &str| ItemLine::new("000-Q", of, printed);
     let lines = vec![
-        line(
-            "(2), (3): the second index of the sums",
-            "j",
-            "i".to_owned(),
-            UnjudgedReason::Reading.into(),
-            "The sums run over one element of both documents.",
-        ),
+        line("(2), (3): the second index of the sums", "j")
+            .measured("i".to_owned())
+            .judged(UnjudgedReason::Reading)
+            .because("The sums run over one element of both documents."),
         line(
             "X, the equal samples of k: the probabilities of 0 to k by B(n, R), k = 100 and 1000 documents",
             "1",
-            format!("{of_documents:.6}; by B(k, R) {all:.6}"),
-            Basis::Exact(PrintedClaim::equal(1.0, of_documents, Tolerance::Within(1e-9))),
-            "n is the number of documents; the law is B(k, R).",
-        ),
-        line(
-            "(4): P[X = m], at m = 80, k = 100, R = 0.8",
-            "another form",
-            format!("C(k, m) R^m (1 - R)^(k - m) = {formula:.6}; `Binomial::mass` {:.6}", tails.mass(80)),
-            UnjudgedReason::Reading.checked(PrintedClaim::equal(
+        )
+        .measured(format!("{of_documents:.6}; by B(k, R) {all:.6}"))
+        .judged(Basis::Exact(PrintedClaim::equal(1.0, of_documents, Tolerance::Within(1e-9))))
+        .because("n is the number of documents; the law is B(k, R)."),
+        line("(4): P[X = m], at m = 80, k = 100, R = 0.8", "another form")
+            .measured(format!(
+                "C(k, m) R^m (1 - R)^(k - m) = {formula:.6}; `Binomial::mass` {:.6}",
+                tails.mass(80)
+            ))
+            .judged(UnjudgedReason::Reading.checked(PrintedClaim::equal(
                 formula,
                 tails.mass(80),
                 Tolerance::Share(1e-9),
-            )),
-            "The binomial probability, by logarithms of factorials and by the program.",
-        ),
-        line(
-            "the sum of (4) written out from i = 1, k = 5, m = 2",
-            &format!("{cut:.5}"),
-            format!("P[X <= 2] = {whole:.5}"),
-            Basis::Exact(PrintedClaim::equal(cut, whole, Tolerance::Share(1e-6))),
-            "It runs from i = 0: no equal sample at all is possible too.",
-        ),
-        line(
-            "the second test, e^-k: the tail from 96 on, at k = 100",
-            &format!("within {other:.1e}"),
-            format!("{from_96:.1e}"),
-            Basis::Exact(PrintedClaim::AtMost(other, vec![from_96])),
-            "Both tests compare a tail with the same e = 1e-5; by e^-k no pair would be accepted.",
-        ),
-        line(
-            "idf of a word in 4 of 4 documents, ln(N / (df + 1))",
-            "a weight, above 0",
-            format!("{idf:.3}"),
-            Basis::Exact(PrintedClaim::AtLeast(0.0, vec![idf])),
-            "It may be 0 or less.",
-        ),
-        line(
-            "the same by `text.idf_form = \"paper\"`",
-            "-",
-            format!("{taken:.0}"),
-            UnjudgedReason::Shown.checked(PrintedClaim::equal(0.0, taken, Tolerance::Exact)),
-            "Such words are dropped.",
-        ),
+            )))
+            .because("The binomial probability, by logarithms of factorials and by the program."),
+        line("the sum of (4) written out from i = 1, k = 5, m = 2", &format!("{cut:.5}"))
+            .measured(format!("P[X <= 2] = {whole:.5}"))
+            .judged(Basis::Exact(PrintedClaim::equal(cut, whole, Tolerance::Share(1e-6))))
+            .because("It runs from i = 0: no equal sample at all is possible too."),
+        line("the second test, e^-k: the tail from 96 on, at k = 100", &format!("within {other:.1e}"))
+            .measured(format!("{from_96:.1e}"))
+            .judged(Basis::Exact(PrintedClaim::AtMost(other, vec![from_96])))
+            .because("Both tests compare a tail with the same e = 1e-5; by e^-k no pair would be accepted."),
+        line("idf of a word in 4 of 4 documents, ln(N / (df + 1))", "a weight, above 0")
+            .measured(format!("{idf:.3}"))
+            .judged(Basis::Exact(PrintedClaim::AtLeast(0.0, vec![idf])))
+            .because("It may be 0 or less."),
+        line("the same by `text.idf_form = \"paper\"`", "-")
+            .measured(format!("{taken:.0}"))
+            .judged(UnjudgedReason::Shown.checked(PrintedClaim::equal(0.0, taken, Tolerance::Exact)))
+            .because("Such words are dropped."),
     ];
     Ok(SectionAnswers { lines, ..SectionAnswers::default() })
 }
@@ -285,26 +255,18 @@ pub(super) fn equations(_: &SectionContext<'_>) -> Result<SectionAnswers, Evalua
 /// 000-H2.
 pub(super) fn arithmetic(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let (pairs, samples) = (100_000_000_u64, SIZE as u64);
-    let line = ItemLine::new(
-        "000-H2",
-        "comparisons of samples for 100 million pairs",
-        "10^11 (as \"1011\")",
-        format!("{:e}", (pairs * samples) as f64),
-        UnjudgedReason::Construction,
-        "1000 for each pair, a product; the stored text has lost the exponents.",
-    );
+    let line = ItemLine::new("000-H2", "comparisons of samples for 100 million pairs", "10^11 (as \"1011\")")
+        .measured(format!("{:e}", (pairs * samples) as f64))
+        .judged(UnjudgedReason::Construction)
+        .because("1000 for each pair, a product; the stored text has lost the exponents.");
     Ok(SectionAnswers { lines: vec![line], ..SectionAnswers::default() })
 }
 
 /// 000-H5.
 pub(super) fn background(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
-    let line = ItemLine::new(
-        "000-H5",
-        "redundancy of backups and archives; the usual K",
-        "80 to 90 %; 1000",
-        "-",
-        UnjudgedReason::Quoted,
-        "Quoted from elsewhere, not measured by the source.",
-    );
+    let line = ItemLine::new("000-H5", "redundancy of backups and archives; the usual K", "80 to 90 %; 1000")
+        .measured("-")
+        .judged(UnjudgedReason::Quoted)
+        .because("Quoted from elsewhere, not measured by the source.");
     Ok(SectionAnswers { lines: vec![line], ..SectionAnswers::default() })
 }

@@ -19,7 +19,7 @@ pub(super) fn saved(work: &SectionContext<'_>) -> Result<SectionAnswers, Evaluat
         "000_h1_saved",
         "000-H1: samples read",
         "Mean over all pairs, of 1000, by the source's looks with corrected bounds.",
-        &["T", "UNIFORM", "saved, %", "GAUSSIAN", "saved, %", "FUNDS-like", "saved, %"],
+        "T | UNIFORM | saved, % | GAUSSIAN | saved, % | FUNDS-like | saved, %",
     );
     let mean = |set: usize, threshold: usize| {
         let seen = &sets[set][threshold];
@@ -44,39 +44,41 @@ pub(super) fn saved(work: &SectionContext<'_>) -> Result<SectionAnswers, Evaluat
     let schedules = THRESHOLDS.map(filter).into_iter().collect::<Result<Vec<_>, _>>()?;
     let of_similarity = [0.1, 0.3, 0.5, 0.7].map(|s| schedules[0].operation(s).components);
     let lines = vec![
-        ItemLine::new(
-            "000-H1",
-            "comparisons of samples saved",
-            "85 %, 6.7 times fewer",
-            format!("{}, {:.1} times fewer", percent(1.0 - funds / SIZE as f64), SIZE as f64 / funds),
-            UnjudgedReason::StandIn.checked(PrintedClaim::each(apart, Tolerance::Share(0.01))),
-            "FUNDS-like pairs at T = 0.8; the source's pairs are private. Beside an exact computation for \
-                the three models.",
-        ),
+        ItemLine::new("000-H1", "comparisons of samples saved", "85 %, 6.7 times fewer")
+            .measured(format!(
+                "{}, {:.1} times fewer",
+                percent(1.0 - funds / SIZE as f64),
+                SIZE as f64 / funds
+            ))
+            .judged(UnjudgedReason::StandIn.checked(PrintedClaim::each(apart, Tolerance::Share(0.01))))
+            .because(
+                "FUNDS-like pairs at T = 0.8; the source's pairs are private. Beside an exact computation \
+                    for the three models.",
+            ),
         ItemLine::new(
             "000-H1",
             "where most is saved, of nine sets and thresholds",
             "low similarities and high T",
-            format!("FUNDS-like, T = 0.8: {funds:.0} of 1000 read"),
-            UnjudgedReason::Construction.checked(PrintedClaim::Least(1.0, all)),
-            "The FUNDS-like model is fitted to a rate of over 90 % at the first look of T = 0.8.",
-        ),
+        )
+        .measured(format!("FUNDS-like, T = 0.8: {funds:.0} of 1000 read"))
+        .judged(UnjudgedReason::Construction.checked(PrintedClaim::Least(1.0, all)))
+        .because("The FUNDS-like model is fitted to a rate of over 90 % at the first look of T = 0.8."),
         ItemLine::new(
             "000-H1",
             "UNIFORM pairs at T = 0.8, beside 0.5 and 0.3: samples read",
             "high T saves most",
-            uniform.map(|read| format!("{read:.0}")).join(" / "),
-            Basis::Measured(PrintedClaim::Least(0.95, uniform.to_vec())),
-            "UNIFORM is U(0, 1) and fitted to nothing.",
-        ),
+        )
+        .measured(uniform.map(|read| format!("{read:.0}")).join(" / "))
+        .judged(Basis::Measured(PrintedClaim::Least(0.95, uniform.to_vec())))
+        .because("UNIFORM is U(0, 1) and fitted to nothing."),
         ItemLine::new(
             "000-H1",
             "pairs of similarity 0.1 / 0.3 / 0.5 / 0.7 at T = 0.8: samples read",
             "low similarities save most",
-            of_similarity.map(|read| format!("{read:.0}")).join(" / "),
-            Basis::Measured(PrintedClaim::Rises(1.0, of_similarity.to_vec())),
-            "By the binomial model of the looks (`Schedule::operation`).",
-        ),
+        )
+        .measured(of_similarity.map(|read| format!("{read:.0}")).join(" / "))
+        .judged(Basis::Measured(PrintedClaim::Rises(1.0, of_similarity.to_vec())))
+        .because("By the binomial model of the looks (`Schedule::operation`)."),
     ];
     Ok(SectionAnswers { lines, tables: vec![table], plots: Vec::new() })
 }
@@ -90,7 +92,7 @@ pub(super) fn errors(work: &SectionContext<'_>) -> Result<SectionAnswers, Evalua
         "Rejected and accepted before the last look, and how many of these the full comparison of 1000 \
             samples decides otherwise. At R = T every early decision is one that table 1 would call an \
             error.",
-        &["T", "pairs of", "pairs", "rejected early", "against R_K", "accepted early", "against R_K"],
+        "T | pairs of | pairs | rejected early | against R_K | accepted early | against R_K",
     );
     let mut push = |threshold: f64, name: &str, seen: &PairStatistics| {
         let [early, wrong] = [seen.early, seen.wrong];
@@ -131,12 +133,14 @@ pub(super) fn errors(work: &SectionContext<'_>) -> Result<SectionAnswers, Evalua
             "000-H4",
             "accuracy and recall beside the full comparison, the three models at three thresholds",
             "100 %",
-            format!(
-                "of a million pairs {} wrongly rejected, {} wrongly accepted",
-                per_million(wrong[0], all),
-                per_million(wrong[1], all)
-            ),
-            whole(&wrong.map(|wrong| share(wrong, all))),
+        )
+        .measured(format!(
+            "of a million pairs {} wrongly rejected, {} wrongly accepted",
+            per_million(wrong[0], all),
+            per_million(wrong[1], all)
+        ))
+        .judged(whole(&wrong.map(|wrong| share(wrong, all))))
+        .because(
             "To the printed digits; not never: an early look may be wrong, with the probability that the \
                 bounds allow.",
         ),
@@ -144,48 +148,40 @@ pub(super) fn errors(work: &SectionContext<'_>) -> Result<SectionAnswers, Evalua
             "000-H4",
             "pairs of true similarity T = 0.8, rejected / accepted early, of a million",
             "none (100 % accuracy)",
-            format!(
-                "{} / {}",
-                per_million(worst.early[0], worst.pairs),
-                per_million(worst.early[1], worst.pairs)
-            ),
-            whole(&early),
-            "To the printed digits: 99.997 %.",
-        ),
-        ItemLine::new(
-            "000-H4",
-            "the same beside exact computation",
-            "1e-5 a look",
-            format!(
+        )
+        .measured(format!(
+            "{} / {}",
+            per_million(worst.early[0], worst.pairs),
+            per_million(worst.early[1], worst.pairs)
+        ))
+        .judged(whole(&early))
+        .because("To the printed digits: 99.997 %."),
+        ItemLine::new("000-H4", "the same beside exact computation", "1e-5 a look")
+            .measured(format!(
                 "{:.2e} / {:.2e}; by computation {:.2e} / {:.2e}",
                 early[0], early[1], expected[0], expected[1]
-            ),
-            UnjudgedReason::Shown.checked(within),
-            "Each look may err with 1e-5, and there are five.",
-        ),
+            ))
+            .judged(UnjudgedReason::Shown.checked(within))
+            .because("Each look may err with 1e-5, and there are five."),
         ItemLine::new(
             "000-H4",
             "of these, those that the full comparison would decide otherwise, of a million",
             "none (100 % accuracy)",
-            format!(
-                "{} / {}",
-                per_million(worst.wrong[0], worst.pairs),
-                per_million(worst.wrong[1], worst.pairs)
-            ),
-            whole(&worst.wrong.map(|count| share(count, worst.pairs))),
-            "All 1000 samples of such a pair often come out on that side too.",
-        ),
-        ItemLine::new(
-            "000-H4",
-            "the full comparison itself, pairs of R = T = 0.8 that it accepts",
-            "100 %",
-            percent(accepted),
-            whole(&[1.0 - accepted]),
-            format!(
+        )
+        .measured(format!(
+            "{} / {}",
+            per_million(worst.wrong[0], worst.pairs),
+            per_million(worst.wrong[1], worst.pairs)
+        ))
+        .judged(whole(&worst.wrong.map(|count| share(count, worst.pairs))))
+        .because("All 1000 samples of such a pair often come out on that side too."),
+        ItemLine::new("000-H4", "the full comparison itself, pairs of R = T = 0.8 that it accepts", "100 %")
+            .measured(percent(accepted))
+            .judged(whole(&[1.0 - accepted]))
+            .because(format!(
                 "About half: no estimate is certain at T, so accuracy can only be meant beside R_K ({half} \
                     of the models' pairs are below T)."
-            ),
-        ),
+            )),
     ];
     debug_assert!(ERROR < spent.reject, "several looks err more than one");
     Ok(SectionAnswers { lines, tables: vec![table], plots: Vec::new() })

@@ -144,16 +144,8 @@ impl FormTimes {
     }
 }
 
-const COLUMNS: [&str; 8] = [
-    "full, ns",
-    "source's filter, ns",
-    "times as fast",
-    "ours, ns",
-    "times as fast",
-    "4 bits full, ns",
-    "4 bits ours, ns",
-    "times as fast",
-];
+const COLUMNS: &str = "full, ns | source's filter, ns | times as fast | ours, ns | times as fast | 4 bits \
+    full, ns | 4 bits ours, ns | times as fast";
 
 const ABOUT: &str = "Nanoseconds a pair, one thread. \"source's filter\": its looks with corrected bounds; \
     \"ours\": the default filter. The first five columns are of 64 bits a sample, the last three of 4 bits \
@@ -182,10 +174,9 @@ fn sketches(seed: u64, set: Distribution) -> SketchArena {
 /// 000-F10.
 pub(super) fn by_set(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let mut table =
-        ResultTable::new("000_f10_times", "000-F10: time by set and threshold", ABOUT, &["T", "pairs"]);
+        ResultTable::new("000_f10_times", "000-F10: time by set and threshold", ABOUT, "T | pairs");
     add_columns(&mut table);
-    let mut series: Vec<Series> =
-        SETS.iter().map(|set| Series { name: set.name().to_owned(), points: Vec::new() }).collect();
+    let mut series: Vec<Series> = SETS.iter().map(|set| Series::new(set.name(), Vec::new())).collect();
     let arenas = SETS.map(|set| sketches(work.bench.seed, set));
     // For each set and threshold: the fraction that the first look decides, and the samples read per pair.
     // Neither is a time.
@@ -209,13 +200,13 @@ pub(super) fn by_set(work: &SectionContext<'_>) -> Result<SectionAnswers, Evalua
         nanoseconds.push(by_set.iter().map(|time| format!("{time:.0}")).collect::<Vec<_>>().join(" / "));
     }
     series.iter_mut().for_each(|series| series.points.reverse());
-    let plot = Plot {
-        name: "000_f10_ratios".to_owned(),
-        title: "000-F10: how much faster the source's filter is than the full comparison".to_owned(),
-        x: Axis::linear("T"),
-        y: Axis::linear("times as fast"),
+    let plot = Plot::new(
+        "000_f10_ratios",
+        "000-F10: how much faster the source's filter is than the full comparison",
+        Axis::linear("T"),
+        Axis::linear("times as fast"),
         series,
-    };
+    );
     let read = |of: usize| decided_and_read[of].1;
     let cheapest: Vec<PrintedClaim> = (0..THRESHOLDS.len())
         .map(|at| PrintedClaim::Least(1.0, vec![read(3 * at + 2), read(3 * at), read(3 * at + 1)]))
@@ -234,16 +225,18 @@ pub(super) fn by_set(work: &SectionContext<'_>) -> Result<SectionAnswers, Evalua
             "000-F10",
             "the source's filter at T = 0.8; 0.5; 0.3, UNIFORM / GAUSSIAN / FUNDS, a pair",
             "seconds, lost",
-            format!("{} ns", nanoseconds.join("; ")),
-            UnjudgedReason::Timed,
-            "On the models; the ratios to the full comparison are in table 000_f10_times.",
-        ),
+        )
+        .measured(format!("{} ns", nanoseconds.join("; ")))
+        .judged(UnjudgedReason::Timed)
+        .because("On the models; the ratios to the full comparison are in table 000_f10_times."),
         ItemLine::new(
             "000-F10",
             "the cheapest set, by the samples that are read of a pair: the same sets and thresholds",
             "FUNDS",
-            all_read,
-            Basis::Measured(PrintedClaim::All(cheapest)),
+        )
+        .measured(all_read)
+        .judged(Basis::Measured(PrintedClaim::All(cheapest)))
+        .because(
             "By counts, since times change with the load. At T = 0.3 UNIFORM pairs end sooner: many \
                 FUNDS-like ones lie near the threshold.",
         ),
@@ -252,8 +245,10 @@ pub(super) fn by_set(work: &SectionContext<'_>) -> Result<SectionAnswers, Evalua
             "what the time follows, in samples read, from the set and threshold with the highest rate at k = \
                 100 on",
             "the filtering rate",
-            format!("rates {rates} %; samples, the highest rate first: {}", listed(&by_rate)),
-            Basis::Measured(PrintedClaim::Rises(0.9, by_rate)),
+        )
+        .measured(format!("rates {rates} %; samples, the highest rate first: {}", listed(&by_rate)))
+        .judged(Basis::Measured(PrintedClaim::Rises(0.9, by_rate)))
+        .because(
             "By counts. A set that is decided at the first look more often is read less, but for a tenth.",
         ),
     ];
@@ -273,7 +268,7 @@ fn first_look(schedule: &Schedule, similarity: f64) -> f64 {
 }
 
 fn add_columns(table: &mut ResultTable) {
-    let columns = ResultTable::new("", "", "", &COLUMNS).columns;
+    let columns = ResultTable::new("", "", "", COLUMNS).columns;
     table.columns.extend(columns);
 }
 
@@ -326,7 +321,7 @@ pub(super) fn corpus(work: &SectionContext<'_>) -> Result<SectionAnswers, Evalua
             "{documents} generated proposals of 60 to 240 words, a third of them near-duplicates or copies; \
                 {QUERIES} of them compared with all. {ABOUT}"
         ),
-        &["K", "T"],
+        "K | T",
     );
     add_columns(&mut table);
     let mut whole = ResultTable::new(
@@ -334,16 +329,7 @@ pub(super) fn corpus(work: &SectionContext<'_>) -> Result<SectionAnswers, Evalua
         "000-H3: all pairs of the corpus",
         "Seconds: making the sketches (K = 1000, text included), and comparing all pairs on one thread, from \
             the times above.",
-        &[
-            "T",
-            "pairs",
-            "sketches, s",
-            "full, s",
-            "source's filter, s",
-            "ours, s",
-            "4 bits full, s",
-            "4 bits ours, s",
-        ],
+        "T | pairs | sketches, s | full, s | source's filter, s | ours, s | 4 bits full, s | 4 bits ours, s",
     );
     let mut headline = None;
     let mut series = Vec::new();
@@ -373,23 +359,22 @@ pub(super) fn corpus(work: &SectionContext<'_>) -> Result<SectionAnswers, Evalua
             }
         }
     }
-    let line = |name: &str, of: &dyn Fn(&FormTimes) -> f64| Series {
-        name: name.to_owned(),
-        points: series.iter().map(|(size, times)| (*size, of(times))).collect(),
+    let line = |name: &str, of: &dyn Fn(&FormTimes) -> f64| {
+        Series::new(name, series.iter().map(|(size, times)| (*size, of(times))))
     };
-    let plot = Plot {
-        name: "000_h3_lengths".to_owned(),
-        title: "000-F10, 000-H3: time a pair by length of the signature, T = 0.8".to_owned(),
-        x: Axis::linear("K, samples"),
-        y: Axis::log("ns a pair"),
-        series: vec![
+    let plot = Plot::new(
+        "000_h3_lengths",
+        "000-F10, 000-H3: time a pair by length of the signature, T = 0.8",
+        Axis::linear("K, samples"),
+        Axis::log("ns a pair"),
+        vec![
             line("full, 64 bits", &|times| times.full),
             line("source's filter, 64 bits", &|times| times.paper),
             line("ours, 64 bits", &|times| times.staged),
             line("full, 4 bits", &|times| times.narrow_full),
             line("ours, 4 bits", &|times| times.narrow_staged),
         ],
-    };
+    );
     let times = headline.expect("the longest signature is among them");
     let first = PAPER_LOOKS[0];
     let lines = vec![
@@ -397,46 +382,42 @@ pub(super) fn corpus(work: &SectionContext<'_>) -> Result<SectionAnswers, Evalua
             "000-H3",
             "comparing with and without the source's filter",
             "about 5000 s and 280 s, 17.9 times",
-            format!(
-                "{:.0} and {:.0} ns a pair, {:.1} times",
-                times.full,
-                times.paper,
-                times.full / times.paper
-            ),
-            UnjudgedReason::Timed,
+        )
+        .measured(format!(
+            "{:.0} and {:.0} ns a pair, {:.1} times",
+            times.full,
+            times.paper,
+            times.full / times.paper
+        ))
+        .judged(UnjudgedReason::Timed)
+        .because(
             "A generated corpus at K = 1000, T = 0.8, the program's sketches of 64 bits; the source's 1.2 \
                 million proposals are private.",
         ),
-        ItemLine::new(
-            "000-H3",
-            "the same with our filter",
-            "-",
-            format!(
+        ItemLine::new("000-H3", "the same with our filter", "-")
+            .measured(format!(
                 "{:.1} times on 64 bits; 4 bits {:.1} times on the same bits, {:.0} times beside 64 bits in \
                     full",
                 times.full / times.staged,
                 times.narrow_full / times.narrow_staged,
                 times.full / times.narrow_staged
+            ))
+            .judged(UnjudgedReason::Timed)
+            .because("What is above the ratio on the same bits comes of the narrower samples."),
+        ItemLine::new("000-H3", "most that comparisons alone can save", "17.9 times")
+            .measured(format!("{} times", SIZE / first))
+            .judged(UnjudgedReason::Construction)
+            .because(
+                "Arithmetic: the first look reads 100 of 1000 samples, so the filter reads a tenth at least.",
             ),
-            UnjudgedReason::Timed,
-            "What is above the ratio on the same bits comes of the narrower samples.",
-        ),
-        ItemLine::new(
-            "000-H3",
-            "most that comparisons alone can save",
-            "17.9 times",
-            format!("{} times", SIZE / first),
-            UnjudgedReason::Construction,
-            "Arithmetic: the first look reads 100 of 1000 samples, so the filter reads a tenth at least.",
-        ),
         ItemLine::new(
             "000-H3",
             "comparisons of samples a second, without the filter",
             "2E10: 10^11 pairs of 1000 in 5000 s",
-            format!("{:.1e}", SIZE as f64 / times.full * 1e9),
-            UnjudgedReason::Timed,
-            "Here on one thread; section 6.4 of the source has 10^8 pairs, not 10^11.",
-        ),
+        )
+        .measured(format!("{:.1e}", SIZE as f64 / times.full * 1e9))
+        .judged(UnjudgedReason::Timed)
+        .because("Here on one thread; section 6.4 of the source has 10^8 pairs, not 10^11."),
     ];
     Ok(SectionAnswers { lines, tables: vec![table, whole], plots: vec![plot] })
 }
