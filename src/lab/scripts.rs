@@ -16,7 +16,7 @@ use super::table::{ResultTable, row};
 use super::{EvaluateError, Findings, Study, StudyContext};
 use crate::generate::Script;
 use crate::generate::labelled::{Labelled, LabelledDocument};
-use dupflow_connectors::feed::{self, Record};
+use dupflow_connectors::formats::feed::{self, Record};
 use dupflow_core::doc::{DocEvent, DocId};
 use dupflow_core::oracle;
 use dupflow_core::pair::Pair;

@@ -7,7 +7,7 @@ use super::keys::BlockingKeys;
 use super::problem::What;
 use super::raw::{Settings, without_effect};
 use super::{hamming, keys, sketch};
-use dupflow_core::block::design::{self, Bands, BandsError};
+use dupflow_core::block::banding::{self, Bands, BandsError};
 use dupflow_core::block::hamming::{Design, Tables};
 use dupflow_core::block::{
     Banding, Blocking, BlockingKind, BlockingParams, HotPolicy, HotRule, Scan, Shingles,
@@ -256,7 +256,7 @@ fn banding(
     if !settings.sound(&inputs) || !settings.sound(&shared) || !settings.sound(sketch::SHAPE) {
         return None;
     }
-    match design::design(planes, threshold, &params) {
+    match banding::design(planes, threshold, &params) {
         Ok(design) => Some(BlockingPlan::Banding { design, rule: params.rule() }),
         Err(error) => {
             let key = match error {

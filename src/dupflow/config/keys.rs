@@ -9,8 +9,9 @@ use Bound::{Excluded, Included};
 
 use super::described::Described;
 use super::value::Value;
-use dupflow_connectors::source::OnError;
-use dupflow_core::block::{BlockingKind, HotPolicy, design};
+use dupflow_connectors::intake::OnError;
+use dupflow_core::block::banding::MAX_ROWS;
+use dupflow_core::block::{BlockingKind, HotPolicy};
 use dupflow_core::cluster::{ClusterKind, Keep};
 use dupflow_core::doc::retention::{self, RetentionClock};
 use dupflow_core::filter::{FilterKind, Verify};
@@ -149,7 +150,7 @@ pub(super) const BASE: Key<SectionBase> = choice!("sketch.base", [SectionBase::F
 
 pub(super) const BLOCKING: Key<BlockingKind> = choice!("blocking.kind", of blockings());
 pub(super) const BANDS: Key<usize> = whole!("blocking.bands", 1, MOST);
-pub(super) const ROWS: Key<usize> = whole!("blocking.rows", 1, design::MAX_ROWS);
+pub(super) const ROWS: Key<usize> = whole!("blocking.rows", 1, MAX_ROWS);
 pub(super) const RECALL: Key<f64> = number!("blocking.recall", Excluded(0.0), Excluded(1.0));
 /// Documents that blocks are planned for.
 pub(super) const DOCUMENTS: Key<u64> = whole!("blocking.documents", 1, 1_000_000_000_000_u64);
@@ -172,7 +173,7 @@ pub(super) const ALSO: Key<BlockingKind> = choice!(
     of blockings().into_iter().filter(|(_, kind)| *kind != BlockingKind::Scan).collect()
 );
 pub(super) const ALSO_BANDS: Key<usize> = whole!("blocking.also.bands", 1, MOST);
-pub(super) const ALSO_ROWS: Key<usize> = whole!("blocking.also.rows", 1, design::MAX_ROWS);
+pub(super) const ALSO_ROWS: Key<usize> = whole!("blocking.also.rows", 1, MAX_ROWS);
 pub(super) const ALSO_RECALL: Key<f64> = number!("blocking.also.recall", Excluded(0.0), Excluded(1.0));
 pub(super) const ALSO_DISTANCE: Key<usize> = whole!("blocking.also.distance", 0, MOST - 1);
 pub(super) const ALSO_TABLES: Key<usize> = whole!("blocking.also.tables", 1, 4096);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::described::Described;
 use super::{BUILT_IN, BlockingPlan, Deployment, FilterPlan, Plan, PlanError, deployment, keys};
 use dupflow_core::block::HotRule;
-use dupflow_core::block::design::Curve;
+use dupflow_core::block::banding::Curve;
 use dupflow_core::doc::retention::{Retention, RetentionClock};
 use dupflow_core::sketch::SketchKind;
 use dupflow_core::sketch::agreement::Agreement;

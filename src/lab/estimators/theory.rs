@@ -1,6 +1,6 @@
 //! Theoretical bias and mean square error of an estimate, and the intervals for measured ones.
 
-use dupflow_core::filter::binomial::Binomial;
+use dupflow_core::probability::Binomial;
 use dupflow_core::sketch::SketchParams;
 use dupflow_core::sketch::agreement::{Agreement, Shape};
 

@@ -33,7 +33,7 @@ pub use self::rounds::Rounds;
 pub use self::vocabulary::Script;
 use self::vocabulary::ScriptVocabulary;
 use self::words::WordSequence;
-use dupflow_connectors::feed::Record;
+use dupflow_connectors::formats::feed::Record;
 use dupflow_core::doc::{DocEvent, DocId};
 
 /// Parameters of a synthetic feed. Fractions are probabilities in `0.0..=1.0`.

@@ -17,7 +17,7 @@ use super::Params;
 use super::vocabulary::ScriptVocabulary;
 use super::words::WordSequence;
 use super::{Script, log_uniform, problems_of_words};
-use dupflow_connectors::feed::Record;
+use dupflow_connectors::formats::feed::Record;
 use dupflow_core::doc::{DocEvent, DocId};
 
 /// Parameters of such a feed.

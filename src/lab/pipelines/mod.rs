@@ -21,7 +21,8 @@ use serde::Deserialize;
 
 use super::truth::{self, OwnMeasure, SimilarityKind, Truth};
 use super::{EvaluateError, Findings, Planner, PlannerError, StudiedPlan, Study, StudyContext};
-use dupflow_connectors::source::{Input, Layout};
+use dupflow_connectors::formats::Layout;
+use dupflow_connectors::inputs::Input;
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::Pair;
 use outcome::PairOutcome;

@@ -134,12 +134,12 @@ pub(super) struct CompareAnswer {
 struct ComparedText {
     id: String,
     /// The text in pieces; their concatenation is the text.
-    pieces: Vec<TextPiece>,
+    pieces: Vec<ComparedPiece>,
 }
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = Piece)]
-struct TextPiece {
+struct ComparedPiece {
     text: String,
     /// The number of the common passage, the same on both sides; null in other pieces.
     passage: Option<usize>,
@@ -306,7 +306,7 @@ pub(super) async fn compare(
     let (text_b, _) = read(&state, b.clone(), at_b.position).await?;
     let compared = state.read_slowly(move || compare(&text_a, &text_b)).await?;
     let side = |name: &DocId, pieces: Vec<(String, Option<usize>)>| {
-        let pieces = pieces.into_iter().map(|(text, passage)| TextPiece { text, passage });
+        let pieces = pieces.into_iter().map(|(text, passage)| ComparedPiece { text, passage });
         ComparedText { id: name.to_string(), pieces: pieces.collect() }
     };
     Ok(Json(CompareAnswer {

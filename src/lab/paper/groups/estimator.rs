@@ -18,8 +18,8 @@ use super::super::{
     Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
 };
 use dupflow_core::block::hamming::{distance, radius};
-use dupflow_core::filter::binomial::Binomial;
 use dupflow_core::hash::mix;
+use dupflow_core::probability::Binomial;
 use dupflow_core::sketch::estimate::{match_probability, standard_error};
 use dupflow_core::sketch::{SketchKind, SketchParams};
 

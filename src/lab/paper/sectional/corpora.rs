@@ -8,7 +8,8 @@ use super::super::{
 use crate::generate::labelled::{Labelled, LabelledDocument};
 use crate::table::{ResultTable, row};
 use crate::{EvaluateError, truth};
-use dupflow_connectors::source::{Input, Layout};
+use dupflow_connectors::formats::Layout;
+use dupflow_connectors::inputs::Input;
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::mix;
 use dupflow_core::text::{Featurizer, TextRules};

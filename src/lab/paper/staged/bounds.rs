@@ -8,7 +8,7 @@ use crate::paper::{
 use crate::plot::{Axis, Plot, Series};
 use crate::table::{ResultTable, row};
 use dupflow_core::filter::Stop;
-use dupflow_core::filter::binomial::Binomial;
+use dupflow_core::probability::Binomial;
 use dupflow_core::sketch::kernel::Kernel;
 
 /// Table 1 as printed: m, the column headed P[X <= m], the column headed P[X > m].

@@ -8,7 +8,7 @@ use crate::paper::{
 };
 use crate::plot::{Axis, Plot, Series};
 use crate::table::{ResultTable, row};
-use dupflow_core::filter::binomial::Binomial;
+use dupflow_core::probability::Binomial;
 
 /// 000-F8 and 000-F9: each bound by itself.
 pub(super) fn bounds_apart(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {

@@ -8,10 +8,10 @@ use crate::paper::{
 use crate::table::{ResultTable, row};
 use dupflow_core::cluster::{ClusterKind, Report};
 use dupflow_core::doc::DocId;
-use dupflow_core::filter::binomial::Binomial;
 use dupflow_core::hash::mix;
 use dupflow_core::oracle;
 use dupflow_core::pair::Pair;
+use dupflow_core::probability::Binomial;
 use dupflow_core::sketch::{Cws, Sampler};
 use dupflow_core::text::measures::Measure;
 use dupflow_core::text::{Features, IdfForm};
@@ -157,7 +157,7 @@ pub(super) fn consistent(work: &SectionContext<'_>) -> Result<SectionAnswers, Ev
         let unzip = |set: &WeightedSet| -> (Vec<u64>, Vec<f64>) { set.iter().copied().unzip() };
         let ((ids, weights), (others, masses)) = (unzip(a), unzip(b));
         let first = Features { ids: &ids, weights: &weights };
-        let jaccard = Measure::WeightedJaccard.of(first, Features { ids: &others, weights: &masses });
+        let jaccard = Measure::WeightedJaccard.similarity(first, Features { ids: &others, weights: &masses });
         let found = equal(&samples(&mut sampler, a, SAMPLES), &samples(&mut sampler, b, SAMPLES));
         let apart = (found - jaccard) / (jaccard * (1.0 - jaccard) / SAMPLES as f64).sqrt();
         furthest = furthest.max(apart.abs());

@@ -7,7 +7,7 @@ use crate::paper::{
     Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
 };
 use crate::table::{ResultTable, row};
-use dupflow_core::filter::binomial::Binomial;
+use dupflow_core::probability::Binomial;
 
 /// Number of simulated pairs for the errors.
 const MANY: usize = 10_000_000;

@@ -20,9 +20,9 @@ use crate::paper::{Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext
 use crate::plot::{Axis, Plot, Series};
 use crate::table::{ResultTable, row};
 use crate::{EvaluateError, StudyContext, threads};
-use dupflow_core::filter::binomial::Binomial;
 use dupflow_core::filter::{FilterError, FilterKind, FilterParams, PairFilter, Schedule, Staged, Target};
 use dupflow_core::hash::mix;
+use dupflow_core::probability::Binomial;
 use dupflow_core::sketch::agreement::Shape;
 use dupflow_core::sketch::{SketchMaker, SketchRef};
 use dupflow_core::text::{IdfTable, Terms};
