@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use utoipa::OpenApi;
 
-use super::{clusters, deltas, documents, pairs, plain, similar, status};
+use super::{clusters, compare, deltas, documents, pairs, plain, similar, status};
 use crate::guard::access::{COOKIE, is_open};
 
 /// A run of dupflow: its pairs of near-duplicate documents, its clusters, its counters.
@@ -29,7 +29,7 @@ use crate::guard::access::{COOKIE, is_open};
         documents::document_by,
         documents::text,
         documents::text_by,
-        documents::compare,
+        compare::compare,
         pairs::pairs,
         clusters::clusters,
         clusters::cluster,

@@ -1,6 +1,7 @@
 //! The routes: one table of paths, from which the router is made. A test compares it with `/openapi.json`.
 
 mod clusters;
+mod compare;
 mod deltas;
 mod description;
 mod documents;
@@ -165,7 +166,7 @@ fn table() -> Vec<Route> {
         ("/document/text", &["id"], get(documents::text_by)),
         ("/documents/{id}", &[], get(documents::document)),
         ("/documents/{id}/text", &[], get(documents::text)),
-        ("/compare", &["a", "b"], get(documents::compare)),
+        ("/compare", &["a", "b"], get(compare::compare)),
         ("/pairs", &["document", "min", "max", "after", "limit"], get(pairs::pairs)),
         ("/clusters", &["order", "after", "limit"], get(clusters::clusters)),
         ("/cluster", &["id", "after", "limit"], get(clusters::cluster_by)),

@@ -153,7 +153,7 @@ pub(super) struct HistoryAnswer {
 
 /// The state of the run.
 #[utoipa::path(
-    get, path = "/status",
+    get, path = "/status", tag = "standing",
     responses((status = 200, description = "Its numbers.", body = StatusAnswer)),
 )]
 pub(super) async fn status(State(state): State<Arc<RouteState>>) -> Result<Json<StatusAnswer>, ErrorAnswer> {
@@ -224,7 +224,7 @@ fn status_answer(state: &RouteState) -> (StatusAnswer, BTreeSet<(DocId, DocId)>)
 
 /// The pipeline: its rules in words, its threshold, the curve of its blocking.
 #[utoipa::path(
-    get, path = "/pipeline",
+    get, path = "/pipeline", tag = "standing",
     responses(
         (
             status = 200, body = serde_json::Value,
@@ -243,7 +243,7 @@ pub(super) async fn pipeline(State(state): State<Arc<RouteState>>) -> Json<serde
 
 /// Values over time; counts are absolute.
 #[utoipa::path(
-    get, path = "/history",
+    get, path = "/history", tag = "standing",
     responses((status = 200, description = "The samples.", body = HistoryAnswer)),
 )]
 pub(super) async fn history(State(state): State<Arc<RouteState>>) -> Json<HistoryAnswer> {

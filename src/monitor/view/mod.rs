@@ -36,7 +36,7 @@ use tokio::sync::{OwnedRwLockReadGuard, RwLock, watch};
 use tokio::time::timeout;
 
 pub use feed::Feeder;
-pub(super) use pairs::{PairData, PairMap, RANGES};
+pub(super) use pairs::{PairDetails, PairMap, RANGES};
 pub(super) use ring::{DeltaPiece, Ring, StreamPosition};
 pub(super) use walk::{Walk, WalkStep};
 
@@ -388,7 +388,7 @@ impl View {
 pub(super) struct KnownPair {
     pub(super) a: DocId,
     pub(super) b: DocId,
-    pub(super) held: PairData,
+    pub(super) held: PairDetails,
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use dupflow_core::time::Epoch;
 
 /// The data of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PairData {
+pub(crate) struct PairDetails {
     pub(crate) similarity: Similarity,
     /// The epoch that added it with this similarity.
     pub(crate) since: Epoch,
@@ -35,7 +35,7 @@ const MOST_SKIPPED: usize = 100;
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct PairMap {
-    held: BTreeMap<PairKey, PairData>,
+    held: BTreeMap<PairKey, PairDetails>,
     reversed: BTreeSet<PairKey>,
     by_similarity: [u64; RANGES],
 }
@@ -69,7 +69,7 @@ impl PairMap {
         let (lo, hi) = (delta.pair.pair.lo(), delta.pair.pair.hi());
         let key = (lo.clone(), hi.clone());
         let removed = if delta.diff > 0 {
-            let held = PairData { similarity: delta.pair.similarity, since: epoch, cause: delta.cause };
+            let held = PairDetails { similarity: delta.pair.similarity, since: epoch, cause: delta.cause };
             self.by_similarity[range(held.similarity)] += 1;
             self.reversed.insert((hi.clone(), lo.clone()));
             self.held.insert(key, held)
@@ -92,7 +92,7 @@ impl PairMap {
         self.by_similarity
     }
 
-    pub(crate) fn get(&self, a: &DocId, b: &DocId) -> Option<PairData> {
+    pub(crate) fn get(&self, a: &DocId, b: &DocId) -> Option<PairDetails> {
         let key = if a < b { (a.clone(), b.clone()) } else { (b.clone(), a.clone()) };
         self.held.get(&key).copied()
     }
@@ -116,7 +116,8 @@ impl PairMap {
     }
 
     fn in_order<'p>(&'p self, wanted: &'p PairQuery) -> Box<dyn Iterator<Item = KnownPair> + 'p> {
-        let pair = |(a, b): &PairKey, held: &PairData| KnownPair { a: a.clone(), b: b.clone(), held: *held };
+        let pair =
+            |(a, b): &PairKey, held: &PairDetails| KnownPair { a: a.clone(), b: b.clone(), held: *held };
         let after = wanted.after.as_ref();
         let Some(document) = &wanted.document else {
             let begin = after.map_or(Bound::Unbounded, Bound::Excluded);

@@ -51,13 +51,13 @@ fn run(work: &SectionContext<'_>, command: &mut Command) -> Result<(), EvaluateE
 }
 
 /// The pairs that a run found, and its statistics.
-type PipelineRun = (Vec<Pair<DocId>>, RunCounts);
+type RunOutput = (Vec<Pair<DocId>>, RunCounts);
 
 fn replay(
     work: &SectionContext<'_>,
     feed: &Path,
     (kind, common): (&str, usize),
-) -> Result<PipelineRun, EvaluateError> {
+) -> Result<RunOutput, EvaluateError> {
     (work.bench.progress)(&format!("003: {kind}, {common} common, in the stream"));
     let overrides = [
         format!("sketch.size={SIZE}"),
@@ -94,7 +94,7 @@ fn conjunctions(work: &SectionContext<'_>, feed: &Path) -> Result<SectionAnswers
             Memory: the peak of the process.",
         "blocks | keys a document | documents | pairs | meetings | of all, % | memory, MiB",
     );
-    let mut all: Vec<PipelineRun> = Vec::new();
+    let mut all: Vec<RunOutput> = Vec::new();
     let (mut keys_of, mut met) = (Vec::new(), Vec::new());
     for (kind, common) in BLOCKS {
         let (pairs, counts) = replay(work, feed, (kind, common))?;
