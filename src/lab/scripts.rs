@@ -16,7 +16,7 @@ use super::table::{ResultTable, row};
 use super::{EvaluateError, Findings, Study, StudyContext};
 use crate::generate::Script;
 use crate::generate::labelled::{Labelled, LabelledDocument};
-use dupflow_connectors::formats::feed::{self, Record};
+use dupflow_connectors::formats::feed::{self, FeedRecord};
 use dupflow_core::doc::{DocEvent, DocId};
 use dupflow_core::oracle;
 use dupflow_core::pair::Pair;
@@ -158,7 +158,7 @@ fn write<'d>(
     let mut out = BufWriter::new(File::create(&file.0).map_err(failed)?);
     for LabelledDocument { id, text, .. } in documents {
         let event = DocEvent { id: id.clone(), ts: None, written: None, text: Some(text.into()) };
-        feed::write(&mut out, &Record { event, ts: None }).map_err(failed)?;
+        feed::write(&mut out, &FeedRecord { event, ts: None }).map_err(failed)?;
     }
     std::io::Write::flush(&mut out).map_err(failed)
 }

@@ -4,7 +4,7 @@
 //! ```text
 //!  committer ── Feeder ──▶ View ◀──────────┐
 //!  run ── Status, Metrics ◀──────────── routes ◀── access ◀── server (one thread) ◀── connections
-//!  workers ◀── Visitors ◀───────────────┘   └── stream ──▶ readers of deltas
+//!  workers ◀── QueryQueue ◀───────────────┘   └── stream ──▶ readers of deltas
 //! ```
 //!
 //! `docs/api.md` lists the paths with their parameters and answers; so does `/openapi.json`, which is

@@ -9,8 +9,8 @@ use super::View;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::pair::Evidence;
 use dupflow_core::run::metrics::Metrics;
+use dupflow_core::run::query::QueryQueue;
 use dupflow_core::run::status::Status;
-use dupflow_core::run::visit::Visitors;
 use dupflow_core::time::Clock;
 
 /// A run. All fields except the first three may be absent; requests that need an absent one are answered with
@@ -25,7 +25,7 @@ pub struct MonitoredRun {
     /// The contents of the output; only in the process that writes it.
     pub view: Option<Arc<View>>,
     /// Sends queries to the workers.
-    pub visitors: Option<Arc<Visitors>>,
+    pub queries: Option<Arc<QueryQueue>>,
     /// Reads texts again from their source.
     pub texts: Option<Arc<dyn TextReader>>,
     /// Finds the passages that two texts share.
@@ -123,7 +123,7 @@ impl MonitoredRun {
             status,
             clock,
             view: None,
-            visitors: None,
+            queries: None,
             texts: None,
             compare: None,
             pipeline: Pipeline {

@@ -1,7 +1,7 @@
 //! A synthetic feed with planted near-duplicates, for tests, benches and first steps.
 //!
-//! Input: [`Params`]. Output: [`Record`]s, the same for the same parameters. Records are generated while they
-//! are read. Copies, near-duplicates, updates and deletes are drawn from a window of [`Params::window`]
+//! Input: [`Params`]. Output: [`FeedRecord`]s, the same for the same parameters. Records are generated while
+//! they are read. Copies, near-duplicates, updates and deletes are drawn from a window of [`Params::window`]
 //! documents, so memory does not grow with the feed.
 //!
 //! - A text is a header, a body and a footer. Header and footer are boilerplate: the same on all pages of one
@@ -33,7 +33,7 @@ pub use self::rounds::Rounds;
 pub use self::vocabulary::Script;
 use self::vocabulary::ScriptVocabulary;
 use self::words::WordSequence;
-use dupflow_connectors::formats::feed::Record;
+use dupflow_connectors::formats::feed::FeedRecord;
 use dupflow_core::doc::{DocEvent, DocId};
 
 /// Parameters of a synthetic feed. Fractions are probabilities in `0.0..=1.0`.
@@ -270,19 +270,19 @@ impl Generator {
         text
     }
 
-    fn record(&mut self, id: DocId, text: Option<String>) -> Record<'static> {
+    fn record(&mut self, id: DocId, text: Option<String>) -> FeedRecord<'static> {
         // Most events have the same second as the previous one.
         self.ts += u64::from(self.rng.random_ratio(1, 8));
         #[expect(clippy::cast_precision_loss, reason = "seconds stay far below 2^53")]
         let ts = Some(self.ts as f64);
-        Record { event: DocEvent { id, ts, written: None, text: text.map(Cow::Owned) }, ts }
+        FeedRecord { event: DocEvent { id, ts, written: None, text: text.map(Cow::Owned) }, ts }
     }
 }
 
 impl Iterator for Generator {
-    type Item = Record<'static>;
+    type Item = FeedRecord<'static>;
 
-    fn next(&mut self) -> Option<Record<'static>> {
+    fn next(&mut self) -> Option<FeedRecord<'static>> {
         if self.made >= self.params.documents {
             return None;
         }

@@ -17,7 +17,7 @@ use super::Params;
 use super::vocabulary::ScriptVocabulary;
 use super::words::WordSequence;
 use super::{Script, log_uniform, problems_of_words};
-use dupflow_connectors::formats::feed::Record;
+use dupflow_connectors::formats::feed::FeedRecord;
 use dupflow_core::doc::{DocEvent, DocId};
 
 /// Parameters of such a feed.
@@ -68,7 +68,7 @@ impl Rounds {
     ///
     /// # Panics
     /// May panic on parameters that have [problems](Self::problems).
-    pub fn feed(&self) -> impl Iterator<Item = Record<'static>> + use<> {
+    pub fn feed(&self) -> impl Iterator<Item = FeedRecord<'static>> + use<> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         let vocabulary = ScriptVocabulary::new(self.script, self.vocabulary, self.zipf, &mut rng);
         let lengths = (self.min_words, self.max_words);
@@ -98,7 +98,7 @@ impl Rounds {
         let events = upserts.chain(last.into_iter().map(|n| (n, None)));
         events.zip(times()).map(|((n, text), ts)| {
             let id = DocId::new(&format!("doc/{n:08}")).expect("short, and not empty");
-            Record {
+            FeedRecord {
                 event: DocEvent { id, ts: Some(ts), written: None, text: text.map(Into::into) },
                 ts: Some(ts),
             }

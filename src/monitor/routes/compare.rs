@@ -16,7 +16,7 @@ use super::similar::EvidenceAnswer;
 use super::{ErrorAnswer, RouteState};
 use crate::view::PairDetails;
 use dupflow_core::doc::DocId;
-use dupflow_core::run::visit::{Found, Similar};
+use dupflow_core::run::query::{LastEvent, SimilarDocument};
 use dupflow_core::time::Epoch;
 
 /// Maximum number of pairs that are searched for a given one.
@@ -128,9 +128,9 @@ pub(super) async fn compare(
 /// Two documents and their pair, if they are one, at the same epoch.
 struct DocumentPair {
     epoch: Epoch,
-    at_a: Found,
-    at_b: Found,
-    paired: Option<Similar>,
+    at_a: LastEvent,
+    at_b: LastEvent,
+    paired: Option<SimilarDocument>,
     /// The pair in the output, if it is there.
     held: Option<PairDetails>,
 }

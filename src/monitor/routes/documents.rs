@@ -16,7 +16,7 @@ use crate::View;
 use crate::subject::TextUnavailable;
 use crate::view::PairDetails;
 use dupflow_core::doc::{DocId, Position};
-use dupflow_core::run::visit::{Answer, Found, Question};
+use dupflow_core::run::query::{self, Answer, LastEvent};
 use dupflow_core::time::Epoch;
 
 /// Maximum number of pairs that an answer lists; the most similar ones.
@@ -222,8 +222,8 @@ pub(super) async fn find(
     after: Epoch,
     name: &DocId,
     top: usize,
-) -> Result<(Answer, Found), ErrorAnswer> {
-    let mut answer = ask_after(state, after, Question::Document { id: name.clone(), top }).await?;
+) -> Result<(Answer, LastEvent), ErrorAnswer> {
+    let mut answer = ask_after(state, after, query::Query::Document { id: name.clone(), top }).await?;
     let epoch = answer.epoch;
     let missing = || ErrorAnswer::missing(format!("there is no document {name:?} alive after epoch {epoch}"));
     let found = answer.document.take().ok_or_else(missing)?;

@@ -20,7 +20,7 @@ use crate::stream::BodyStream;
 use crate::subject::Pipeline;
 use crate::view::ViewUnavailable;
 use dupflow_core::cluster::history::History;
-use dupflow_core::run::visit::{Answer, Question, Refusal, Similar};
+use dupflow_core::run::query::{Answer, Query, Refusal, SimilarDocument};
 use dupflow_core::time::Epoch;
 
 /// Default and maximum number of documents in an answer.
@@ -56,7 +56,7 @@ pub(super) struct SimilarAnswer {
     /// The text has no token, so no document is similar to it.
     empty: bool,
     /// Most similar first.
-    documents: Vec<SimilarDocument>,
+    documents: Vec<SimilarEntry>,
     /// How many more there are.
     more: usize,
 }
@@ -64,7 +64,7 @@ pub(super) struct SimilarAnswer {
 /// A document that would form a pair with the text.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Near)]
-struct SimilarDocument {
+struct SimilarEntry {
     id: String,
     similarity: f64,
     /// Its cluster, unless that is a giant.
@@ -89,7 +89,7 @@ pub(super) struct EvidenceAnswer {
 }
 
 impl EvidenceAnswer {
-    pub(super) fn new(pipeline: &Pipeline, similar: &Similar) -> Self {
+    pub(super) fn new(pipeline: &Pipeline, similar: &SimilarDocument) -> Self {
         let evidence = &similar.evidence;
         Self {
             blocks: evidence.blocks,
@@ -262,7 +262,7 @@ async fn lines(
 }
 
 async fn answer(state: &Arc<RouteState>, query: SimilarQuery) -> Result<SimilarAnswer, ErrorAnswer> {
-    let question = Question::Text { text: query.text, top: query.top.unwrap_or(TOP) };
+    let question = Query::Text { text: query.text, top: query.top.unwrap_or(TOP) };
     let answer = ask(state, question).await?;
     let (output_epoch, clusters): (Option<u64>, Vec<Option<String>>) = match state.view() {
         Err(_) => (None, vec![None; answer.similar.len()]),
@@ -277,7 +277,7 @@ async fn answer(state: &Arc<RouteState>, query: SimilarQuery) -> Result<SimilarA
             state.read_view(view, cluster).await?
         }
     };
-    let documents = answer.similar.iter().zip(clusters).map(|(similar, cluster)| SimilarDocument {
+    let documents = answer.similar.iter().zip(clusters).map(|(similar, cluster)| SimilarEntry {
         id: similar.id.to_string(),
         similarity: similar.similarity.get(),
         cluster,
@@ -294,7 +294,7 @@ async fn answer(state: &Arc<RouteState>, query: SimilarQuery) -> Result<SimilarA
 }
 
 /// Sends a query to the workers.
-pub(super) async fn ask(state: &RouteState, question: Question) -> Result<Answer, ErrorAnswer> {
+pub(super) async fn ask(state: &RouteState, question: Query) -> Result<Answer, ErrorAnswer> {
     ask_after(state, 0, question).await
 }
 
@@ -302,11 +302,11 @@ pub(super) async fn ask(state: &RouteState, question: Question) -> Result<Answer
 pub(super) async fn ask_after(
     state: &RouteState,
     epoch: Epoch,
-    question: Question,
+    question: Query,
 ) -> Result<Answer, ErrorAnswer> {
     state.is_live()?;
-    let visitors = state.subject.visitors.as_ref();
-    let visitors = visitors.ok_or_else(|| ErrorAnswer::not_here("similar documents"))?;
+    let queries = state.subject.queries.as_ref();
+    let queries = queries.ok_or_else(|| ErrorAnswer::not_here("similar documents"))?;
     let status = &state.subject.status;
     let refuse = |why, failure| {
         state.refusals.add(why);
@@ -316,7 +316,7 @@ pub(super) async fn ask_after(
     let begun = state.subject.clock.now();
     status.count_query();
     // Fails if the client has disconnected.
-    visitors.ask_after(epoch, question, move |reply| drop(reply_to.send(reply)));
+    queries.ask_after(epoch, question, move |reply| drop(reply_to.send(reply)));
     let outcome = timeout(ANSWER, line).await;
     let took = state.subject.clock.now().saturating_sub(begun);
     match outcome {
