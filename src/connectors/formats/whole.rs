@@ -25,7 +25,7 @@ impl Rows for Whole {
             return Err(damage(BadRecord::TooLong, None));
         }
         if self.is_html {
-            text = dupflow_core::html::marked(&text, None).into_owned().into_bytes();
+            text = dupflow_core::html::with_doctype(&text, None).into_owned().into_bytes();
         }
         *row = Row { id: Some(self.id.clone().into_bytes()), text: Text::Is(text), ..Row::default() };
         Ok(Next::Row)
