@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dupflow::config::Plan;
-use dupflow::connectors::sink::{DocumentList, KeepList, Sink};
+use dupflow::connectors::sinks::{DocumentList, KeepList, Sink};
 use dupflow::core::cluster::{ClusterKind, Clusters, Keep, Report};
 use dupflow::core::doc::retention::{Retention, RetentionClock};
 use dupflow::core::doc::{DocId, Facts};

@@ -16,7 +16,7 @@ use std::time::Duration;
 use dupflow::config::Plan;
 use dupflow::connectors::intake::{BadRecords, EpochLimits, OnError};
 use dupflow::connectors::mark::{Mark, Standing};
-use dupflow::connectors::sink::{MemorySink, Sink};
+use dupflow::connectors::sinks::{MemorySink, Sink};
 use dupflow::connectors::state::{self, StoredState};
 use dupflow::core::doc::{DocChange, Letter, Position};
 use dupflow::core::hash::mix;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use dupflow::config::Plan;
 use dupflow::connectors::intake::{BadRecords, EpochLimits, OnError};
-use dupflow::connectors::sink::MemorySink;
+use dupflow::connectors::sinks::MemorySink;
 use dupflow::core::description::Description;
 use dupflow::core::hash;
 use dupflow::core::time::{Epoch, SystemClock};

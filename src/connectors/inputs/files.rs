@@ -14,12 +14,12 @@
 use std::sync::Arc;
 
 use super::input::Input;
-use super::reading::Reading;
-use super::texts::{FileTexts, Places};
-use crate::formats::{Format, IdRule, InputProgress, MAX_RECORD_BYTES, Shape};
+use super::reading::InputReading;
+use super::texts::{FileTexts, RecordIndex};
+use crate::formats::{IdRule, InputProgress, MAX_RECORD_BYTES, RecordShape, ValueFormat};
 use crate::intake::{
-    BadRecords, Cutter, Ended, EpochLimits, EpochRule, PARTITION, Queue, Reader, Share, Source, SourceError,
-    Speed, Texts,
+    BadRecords, Cutter, EpochLimits, EpochRule, PARTITION, Queue, ReadEnd, Share, Source, SourceError,
+    SourceReader, Speed, Texts,
 };
 use dupflow_core::run::origins::Origins;
 use dupflow_core::time::{Clock, Offsets};
@@ -40,7 +40,7 @@ pub struct Files {
     /// Names of further fields that are read with texts.
     pub fields: Vec<String>,
     /// The index of records, filled while they are read.
-    pub places: Arc<Places>,
+    pub places: Arc<RecordIndex>,
     /// Which input each record belongs to.
     pub origins: Arc<Origins>,
     /// How many bytes have been read.
@@ -49,7 +49,7 @@ pub struct Files {
 
 impl Files {
     /// Inputs that this process reads alone, at maximum speed, with further fields of these names.
-    pub fn of(inputs: Vec<Input>, epochs: EpochRule, fields: Vec<String>) -> Self {
+    pub fn new(inputs: Vec<Input>, epochs: EpochRule, fields: Vec<String>) -> Self {
         let sizes = inputs.iter().map(Input::bytes);
         let total = sizes.sum::<Option<u64>>().unwrap_or(0);
         let warn = warn_rule(&inputs);
@@ -62,7 +62,7 @@ impl Files {
             fields,
             places: Arc::default(),
             origins: Arc::new(Origins::new(warn, false)),
-            progress: Arc::new(InputProgress::of(total)),
+            progress: Arc::new(InputProgress::with_total(total)),
         }
     }
 
@@ -113,7 +113,7 @@ impl Source for Files {
         Some(Box::new(FileTexts::new(Arc::clone(&self.places), fields)))
     }
 
-    fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn Reader>> {
+    fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn SourceReader>> {
         if !self.share.reads_all && self.share.index > 0 {
             return Vec::new();
         }
@@ -130,12 +130,12 @@ struct FilesReader {
     longest: usize,
 }
 
-impl Reader for FilesReader {
+impl SourceReader for FilesReader {
     fn read(&mut self, queue: &Queue, bad: &BadRecords, clock: &dyn Clock) -> Result<(), SourceError> {
         let Files { inputs, epochs, speed, share, follow, fields, places, origins, progress } = &self.files;
         let cutter = Cutter::new(queue, clock, *epochs, *speed, *share, self.begin);
-        let row = Shape { format: Format::Row, headers: fields.clone(), ..Shape::default() };
-        let mut reading = Reading {
+        let row = RecordShape { format: ValueFormat::Row, headers: fields.clone(), ..RecordShape::default() };
+        let mut reading = InputReading {
             cutter,
             bad,
             longest: self.longest,
@@ -157,8 +157,8 @@ impl Reader for FilesReader {
         places.end();
         match read.and_then(|()| Ok(reading.cutter.finish()?)) {
             Ok(end) => self.ended(end, queue),
-            Err(Ended::Closed) => Ok(()),
-            Err(Ended::Failed(error)) => Err(error),
+            Err(ReadEnd::Closed) => Ok(()),
+            Err(ReadEnd::Failed(error)) => Err(error),
         }
     }
 }

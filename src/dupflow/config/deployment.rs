@@ -16,11 +16,11 @@ use super::read;
 use super::settled;
 use super::tables::{self, TablePlace};
 use super::value::Value;
-use dupflow_connectors::formats::Layout;
+use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::intake::{EpochLimits, EpochRule};
 use dupflow_connectors::kafka::Start;
 use dupflow_connectors::kafka::broker::Connection;
-use dupflow_connectors::sink::MarkedFile;
+use dupflow_connectors::sinks::MarkedFile;
 use dupflow_connectors::tables::database::Address;
 
 /// Worker threads of a process at most. Each has a channel to each other for every operator, and a stack.
@@ -314,10 +314,10 @@ impl Deployment {
 
 impl Deployment {
     /// How the records of files are to be understood.
-    pub fn layout(&self) -> Layout {
+    pub fn layout(&self) -> InputLayout {
         match &self.source {
             SourcePlace::Files { layout, .. } => layout.clone(),
-            SourcePlace::Kafka { .. } | SourcePlace::Table(_) => Layout::default(),
+            SourcePlace::Kafka { .. } | SourcePlace::Table(_) => InputLayout::default(),
         }
     }
 

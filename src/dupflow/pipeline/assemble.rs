@@ -18,16 +18,16 @@ use crate::config::{
 use dupflow_connectors::formats::BadRecord;
 use dupflow_connectors::formats::IdRule;
 #[cfg(feature = "kafka")]
-use dupflow_connectors::formats::Shape;
+use dupflow_connectors::formats::RecordShape;
 use dupflow_connectors::inputs::{Files, Input};
 use dupflow_connectors::intake::{BadRecords, DeadLetter, Share, Source, SourceError};
-use dupflow_connectors::sink::{
+use dupflow_connectors::sinks::{
     ClusterDeltaLines, ClusterLines, CsvRows, DeferredWriter, DeltaLines, Destination, DocumentList,
     JsonLines, KeepList, LetterFile, MarkedFile, PairLines, Publication, RowKind, RowWriter, Sink,
-    StandardError, TableOutput, TableSink,
+    StandardError,
 };
 use dupflow_connectors::state::{self, StateError, StoredState};
-use dupflow_connectors::tables::Table;
+use dupflow_connectors::tables::{TableOutput, TableSink, TableSource};
 use dupflow_core::cluster::Clusters;
 use dupflow_core::run::status::Status;
 use dupflow_core::run::visit::Visitors;
@@ -198,7 +198,7 @@ fn source(plan: &Plan, deployment: &Deployment, inputs: Vec<Input>, share: Share
     let fields = plan.scheme.text.field_names();
     match &deployment.source {
         SourcePlace::Files { epoch, speed, follow, .. } => {
-            let files = Files::of(inputs, *epoch, fields).shared(share);
+            let files = Files::new(inputs, *epoch, fields).shared(share);
             Box::new(Files { speed: *speed, follow: *follow, ..files })
         }
         #[cfg(feature = "kafka")]
@@ -209,7 +209,7 @@ fn source(plan: &Plan, deployment: &Deployment, inputs: Vec<Input>, share: Share
                 topic: topic.clone(),
                 start: start.clone(),
                 share: (part(share.index), part(share.count)),
-                shape: Arc::new(Shape { needs_time: plan.retention.needs_time(), ..shape.clone() }),
+                shape: Arc::new(RecordShape { needs_time: plan.retention.needs_time(), ..shape.clone() }),
                 limits: deployment.commit,
                 refresh: *refresh,
                 as_of: Arc::default(),
@@ -218,9 +218,11 @@ fn source(plan: &Plan, deployment: &Deployment, inputs: Vec<Input>, share: Share
         }
         #[cfg(not(feature = "kafka"))]
         SourcePlace::Kafka { .. } => unreachable!("a deployment without the feature names no topic"),
-        SourcePlace::Table(table) => {
-            Box::new(Table { limits: deployment.commit, is_here: share.index == 0, ..(**table).clone() })
-        }
+        SourcePlace::Table(table) => Box::new(TableSource {
+            limits: deployment.commit,
+            is_here: share.index == 0,
+            ..(**table).clone()
+        }),
     }
 }
 
@@ -258,7 +260,7 @@ fn sink(
         }
         #[cfg(feature = "kafka")]
         SinkPlace::Kafka { topic, progress_topic, transactional_id, transaction, envelope } => {
-            let output = dupflow_connectors::sink::KafkaOutput {
+            let output = dupflow_connectors::kafka::KafkaOutput {
                 connection: deployment.kafka.clone(),
                 topic: topic.clone(),
                 progress_topic: progress_topic.clone(),
@@ -274,14 +276,14 @@ fn sink(
             let sink = match deployment.emit {
                 EmitKind::ClusterDeltas => {
                     let clusters = Clusters::new(plan.clusters, plan.cluster_limit);
-                    dupflow_connectors::sink::KafkaSink::for_clusters(
+                    dupflow_connectors::kafka::KafkaSink::for_clusters(
                         output,
                         clusters,
                         Arc::clone(&stages.metrics),
                     )
                 }
                 _ => {
-                    dupflow_connectors::sink::KafkaSink::new(output, evidence).with_causes(deployment.causes)
+                    dupflow_connectors::kafka::KafkaSink::new(output, evidence).with_causes(deployment.causes)
                 }
             };
             return Ok((Box::new(sink), None));
@@ -327,7 +329,7 @@ fn sink(
         }
         #[cfg(feature = "parquet")]
         OutputFormat::Parquet => {
-            let rows = dupflow_connectors::sink::ParquetRows::new(stream()?, kind(deployment));
+            let rows = dupflow_connectors::sinks::ParquetRows::new(stream()?, kind(deployment));
             let rows = rows.map_err(|source| output(path.unwrap_or(Path::new("-")), source))?;
             of_rows(rows, plan, deployment, stages, evidence)
         }
