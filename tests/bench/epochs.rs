@@ -131,7 +131,7 @@ fn main() {
     let ((bell, written), (times, taken)) = (channel(), channel());
     let source = Paced {
         feed: Generator::new(params),
-        metrics: Arc::clone(&stages.metrics),
+        metrics: Arc::clone(&stages.observers.metrics),
         documents: documents as u64,
         events,
         epochs,

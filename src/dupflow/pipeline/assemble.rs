@@ -29,8 +29,8 @@ use dupflow_connectors::sinks::{
 use dupflow_connectors::state::{self, StateError, StoredState};
 use dupflow_connectors::tables::{TableOutput, TableSink, TableSource};
 use dupflow_core::cluster::Clusters;
+use dupflow_core::run::query::QueryQueue;
 use dupflow_core::run::status::Status;
-use dupflow_core::run::visit::Visitors;
 use dupflow_core::time::Clock;
 use dupflow_engine::dataflow::Stages;
 
@@ -92,7 +92,7 @@ impl Job {
     ) -> Result<Self, AssembleError> {
         let mut stages = stages(plan, deployment.evidence);
         if let Mode::Run { .. } = mode {
-            stages.visitors = Arc::new(Visitors::before_live());
+            stages.observers.queries = Arc::new(QueryQueue::before_live());
         }
         let (index, count) = together.as_ref().map_or((0, 1), |t| (t.index(), t.count()));
         // Another process of a run may have a monitor, which shows similarities; a replay by several has
@@ -255,7 +255,7 @@ fn sink(
                 patience: *patience,
                 run: run.to_owned(),
             };
-            let metrics = Arc::clone(&stages.metrics);
+            let metrics = Arc::clone(&stages.observers.metrics);
             return Ok((Box::new(TableSink::new(&output, evidence, plan.clusters, metrics)), None));
         }
         #[cfg(feature = "kafka")]
@@ -279,7 +279,7 @@ fn sink(
                     dupflow_connectors::kafka::KafkaSink::for_clusters(
                         output,
                         clusters,
-                        Arc::clone(&stages.metrics),
+                        Arc::clone(&stages.observers.metrics),
                     )
                 }
                 _ => {
@@ -348,7 +348,7 @@ fn of_rows(
     evidence: Option<StandardError>,
 ) -> Box<dyn Sink + Send> {
     let clusters = Clusters::new(plan.clusters, plan.cluster_limit);
-    let metrics = Arc::clone(&stages.metrics);
+    let metrics = Arc::clone(&stages.observers.metrics);
     match deployment.emit {
         EmitKind::Deltas => Box::new(DeltaLines::with_rows(rows, evidence).with_causes(deployment.causes)),
         EmitKind::ClusterDeltas => Box::new(ClusterDeltaLines::with_rows(rows, clusters, metrics)),

@@ -1,10 +1,10 @@
-//! Visitors: what a text is told is what it would be paired with, were it that of a new document whose id
-//! sorts after all others, at the end of the epoch that the answer names; what is told of a document is where
-//! it stands and the pairs that it is in.
+//! Queries: the answer to a text holds the pairs that a new document with this text would be in, if its id
+//! sorted after all others, at the end of the epoch that the answer names. The answer to an id holds the
+//! document's last event and the pairs that it is in.
 //!
-//! Bug classes: an answer that mixes two epochs; a visitor that leaves a trace in the deltas; one that a hot
-//! block, a star of copies or a new table of document frequencies treats in another way than a document; one
-//! that is never told, or twice.
+//! Bug classes: an answer that mixes two epochs; a query that changes the deltas; a query that a hot block, a
+//! star of copies or a new table of document frequencies treats differently from a document; a query with no
+//! reply, or with two.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -19,10 +19,10 @@ use dupflow::core::doc::{DocId, Position};
 use dupflow::core::hash::{SketchId, mix};
 use dupflow::core::oracle;
 use dupflow::core::pair::{DocPair, Evidence};
-use dupflow::core::run::visit::{Answer, Found, Question, Refusal, Similar, Visitors};
+use dupflow::core::run::query::{Answer, LastEvent, Query, QueryQueue, Refusal, SimilarDocument};
 use dupflow::core::sketch::{Scheme, Sketch, SketchMaker};
 use dupflow::core::time::Epoch;
-use dupflow::engine::dataflow::{Given, Intake, Pull, Stages, Taken};
+use dupflow::engine::dataflow::{BatchEnd, BatchRecord, Intake, Pull, Stages};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -34,30 +34,31 @@ use crate::pipelines::{CROWDED, each_admitted, plan, small};
 use crate::retention;
 use crate::script::{Run, Stamped, deltas, deltas_through};
 
-/// A question, and of which epoch the answer is to be at least: a share of all epochs, of 8.
-type Asked = (Question, Epoch);
+/// A query, and the least epoch of its answer: a share of all epochs, of 8.
+type Asked = (Query, Epoch);
 
 fn questions() -> impl Strategy<Value = Vec<Asked>> {
     let top = || prop_oneof![3 => Just(usize::MAX), 1 => 0usize..4];
     let question = prop_oneof![
-        (text(), top()).prop_map(|(text, top)| Question::Text { text, top }),
-        (ids(), top()).prop_map(|(id, top)| Question::Document { id, top }),
+        (text(), top()).prop_map(|(text, top)| Query::Text { text, top }),
+        (ids(), top()).prop_map(|(id, top)| Query::Document { id, top }),
     ];
     let after = prop_oneof![6 => Just(0), 1 => 0..8_u64, 1 => Just(8)];
     vec((question, after), 1..32)
 }
 
-/// What has been told, by question.
+/// The replies so far, by query.
 #[derive(Default)]
 struct Told {
     answers: Mutex<BTreeMap<usize, Vec<Result<Answer, Refusal>>>>,
     wakers: Mutex<Vec<Box<dyn Fn() + Send>>>,
 }
 
-/// An intake that asks between its batches, and at its end all that is left; it ends when all has been told.
+/// An intake that asks between its batches, and asks the remaining queries at its end; it ends when all have
+/// a reply.
 struct Asking {
     events: Box<dyn Intake>,
-    visitors: Arc<Visitors>,
+    queries: Arc<QueryQueue>,
     questions: VecDeque<(usize, Asked)>,
     last: Epoch,
     told: Arc<Told>,
@@ -69,7 +70,7 @@ impl Asking {
         for (number, (question, share)) in self.questions.drain(..count) {
             let told = Arc::clone(&self.told);
             let after = self.last * share / 8;
-            self.visitors.ask_after(after, question, move |answer| {
+            self.queries.ask_after(after, question, move |answer| {
                 told.answers.lock().unwrap().entry(number).or_default().push(answer);
                 told.wakers.lock().unwrap().iter().for_each(|wake| wake());
             });
@@ -85,7 +86,7 @@ impl Intake for Asking {
         match pulled {
             Pull::Done => {
                 self.ask(self.questions.len());
-                if self.visitors.present() == 0 { Pull::Done } else { Pull::Idle(self.last + 1) }
+                if self.queries.present() == 0 { Pull::Done } else { Pull::Idle(self.last + 1) }
             }
             Pull::Batch(_) | Pull::Idle(_) => {
                 self.ask(some.min(self.questions.len()));
@@ -94,7 +95,7 @@ impl Intake for Asking {
         }
     }
 
-    fn read(&mut self, each: &mut dyn FnMut(Given<'_>)) -> Taken {
+    fn read(&mut self, each: &mut dyn FnMut(BatchRecord<'_>)) -> BatchEnd {
         self.events.read(each)
     }
 
@@ -103,12 +104,12 @@ impl Intake for Asking {
     }
 }
 
-/// The documents alive after an epoch, and the scheme in force.
+/// The live documents after an epoch, and the scheme in force.
 struct After {
     scheme: Scheme,
     alive: BTreeMap<DocId, (SketchId, Sketch)>,
-    /// Where documents stand, those without a token too.
-    found: BTreeMap<DocId, Found>,
+    /// The last events of documents, also of those without a token.
+    found: BTreeMap<DocId, LastEvent>,
 }
 
 /// After each epoch, from 0 on.
@@ -119,7 +120,7 @@ fn states(stages: &Stages, epochs: &[Vec<Event>]) -> Vec<After> {
     let mut after = |epoch: Epoch, events: &[Event]| {
         for (id, text) in events {
             let position = Position { partition: 0, offset: so_far.len() as u64 };
-            last.insert(id.clone(), Found { position, ts: None, changed: Some(epoch) });
+            last.insert(id.clone(), LastEvent { position, ts: None, changed: Some(epoch) });
             so_far.push((position, Stamped { id: id.clone(), text: text.clone(), ts: None, written: None }));
         }
         let texts = retention::alive(&so_far, None, &stages.retention);
@@ -143,16 +144,16 @@ fn new_one() -> DocId {
     DocId::new("\u{10ffff}").unwrap()
 }
 
-/// What is to be told, by brute force.
-fn expected(stages: &Stages, after: &After, question: &Question, epoch: Epoch) -> Answer {
+/// The expected answer, by brute force.
+fn expected(stages: &Stages, after: &After, question: &Query, epoch: Epoch) -> Answer {
     let mut corpus = after.alive.clone();
     let (id, top, document) = match question {
-        Question::Text { text, top } => {
+        Query::Text { text, top } => {
             let new = SketchMaker::new(&after.scheme).sketch(text);
             corpus.extend(new.map(|new| (new_one(), new)));
             (new_one(), *top, None)
         }
-        Question::Document { id, top } => (id.clone(), *top, after.found.get(id).copied()),
+        Query::Document { id, top } => (id.clone(), *top, after.found.get(id).copied()),
     };
     let Some(its) = corpus.get(&id) else {
         return Answer { epoch, sketched: false, document, similar: Vec::new(), more: 0 };
@@ -166,7 +167,7 @@ fn expected(stages: &Stages, after: &After, question: &Question, epoch: Epoch) -
     let mut similar: Vec<_> = (pairs.into_iter().filter_map(other))
         .map(|(other, similarity)| {
             let evidence = evidence(stages, its, &corpus[&other]);
-            Similar { id: other, similarity, evidence }
+            SimilarDocument { id: other, similarity, evidence }
         })
         .collect();
     similar.sort_by(|a, b| b.similarity.cmp(&a.similarity).then_with(|| a.id.cmp(&b.id)));
@@ -187,7 +188,7 @@ fn evidence(stages: &Stages, (id, a): &(SketchId, Sketch), (other, b): &(SketchI
     Evidence { blocks: u16::try_from(blocks).unwrap(), look: verdict.look, components: verdict.components }
 }
 
-/// What answers were about, counted.
+/// Counts of the kinds of answers.
 #[derive(Default, Debug)]
 struct Seen {
     paired: AtomicUsize,
@@ -199,8 +200,8 @@ struct Seen {
     not_alive: AtomicUsize,
 }
 
-/// Runs a history with questions, and compares answers with brute force and deltas with those of a run that
-/// nobody asks.
+/// Runs a history with queries. Compares answers with brute force, and deltas with those of a run without
+/// queries.
 fn answers_are_right(
     plan: &Plan,
     epochs: &[Vec<Event>],
@@ -217,11 +218,12 @@ fn answers_are_right(
         shares[usize::try_from(worker).unwrap()].push_back((number, asked.clone()));
     }
     let shares = Mutex::new(shares);
-    let (visitors, hears, last) = (Arc::clone(&stages.visitors), Arc::clone(&told), epochs.len() as Epoch);
+    let (queries, hears, last) =
+        (Arc::clone(&stages.observers.queries), Arc::clone(&told), epochs.len() as Epoch);
     let found = deltas_through(&stages, epochs, run, move |worker, events| {
         Box::new(Asking {
             events,
-            visitors: Arc::clone(&visitors),
+            queries: Arc::clone(&queries),
             questions: std::mem::take(&mut shares.lock().unwrap()[worker]),
             last,
             told: Arc::clone(&hears),
@@ -232,7 +234,7 @@ fn answers_are_right(
         assert_eq!(
             found,
             deltas(&dupflow::pipeline::stages(plan, false), epochs, run),
-            "visitors leave no trace"
+            "queries leave no trace"
         );
     }
     let states = states(&stages, epochs);
@@ -253,7 +255,7 @@ fn answers_are_right(
         count(&seen.left_out, answer.more > 0);
         count(&seen.empty, !answer.sketched);
         count(&seen.documents, answer.document.is_some() && !answer.similar.is_empty());
-        count(&seen.not_alive, matches!(question, Question::Document { .. }) && answer.document.is_none());
+        count(&seen.not_alive, matches!(question, Query::Document { .. }) && answer.document.is_none());
     }
 }
 
@@ -296,7 +298,7 @@ fn live_weights_with_exact_verification() {
     right(60, &plan(&format!("{LIVE}\nfilter = {{ verify = \"exact\" }}")));
 }
 
-/// Histories and questions are worth something.
+/// Histories and queries contain the interesting cases.
 #[test]
 fn crowded_blocks() {
     let seen = right(150, &plan(CROWDED));
@@ -313,7 +315,7 @@ fn every_sketch_with_every_blocking() {
     });
 }
 
-/// The pipelines that come with the program, with small caps.
+/// The shipped pipelines, with small caps.
 #[test]
 fn every_shipped_pipeline() {
     for (name, _) in dupflow::config::BUILT_IN {
@@ -325,7 +327,7 @@ fn every_shipped_pipeline() {
     }
 }
 
-/// How a run ends, in the tests of what becomes of those who ask.
+/// How a run ends, in the tests of pending queries.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Input,
@@ -334,22 +336,23 @@ enum End {
     Sink,
 }
 
-/// Many ask all the time, more than there is room for, each again once it has been told; then the run ends.
-/// Each question is replied to once, and whoever is not answered by then is refused.
+/// Several threads ask continuously, more than the queue has room for, each again once it has a reply; then
+/// the run ends. Each query gets one reply, and a query that is not answered by then is refused.
 #[test]
 fn each_who_asks_is_told_once_however_the_run_ends() {
     for end in [End::Input, End::Reader, End::Panic, End::Sink] {
-        let stages = Stages { visitors: Arc::new(Visitors::new(3)), ..flow::stages() };
-        let visitors = Arc::clone(&stages.visitors);
+        let mut stages = flow::stages();
+        stages.observers.queries = Arc::new(QueryQueue::new(3));
+        let queries = Arc::clone(&stages.observers.queries);
         let (answered, answers) = channel();
         let askers: Vec<_> = (0..6_u64)
             .map(|asker| {
-                let (visitors, answered) = (Arc::clone(&visitors), answered.clone());
-                thread::spawn(move || ask_until_the_end(asker, &visitors, &answered))
+                let (queries, answered) = (Arc::clone(&queries), answered.clone());
+                thread::spawn(move || ask_until_the_end(asker, &queries, &answered))
             })
             .collect();
         drop(answered);
-        // One document for each answer, so that questions and documents go on together.
+        // One document for each answer, so that queries and documents alternate.
         let reader: flow::Script = Box::new(move |queue| {
             for offset in 0..200 {
                 answers.recv().unwrap();
@@ -370,24 +373,24 @@ fn each_who_asks_is_told_once_however_the_run_ends() {
         });
         assert_eq!(ended.is_ok(), matches!(end, End::Input), "{end:?}");
         let told: Vec<_> = askers.into_iter().map(|asker| asker.join().unwrap()).collect();
-        assert_eq!(visitors.present(), 0);
+        assert_eq!(queries.present(), 0);
         let all: usize = told.iter().map(|(times, _)| times).sum();
         let full: usize = told.iter().map(|(_, full)| full).sum();
         assert!(all >= 100 && full > 0, "{end:?}: {all} answers, {full} times no room");
     }
 }
 
-/// Asks until it is refused for good; how often it was answered, and how often there was no room.
-fn ask_until_the_end(asker: u64, visitors: &Visitors, answered: &Sender<()>) -> (usize, usize) {
+/// Asks until the queue is closed; returns how often it was answered, and how often the queue was full.
+fn ask_until_the_end(asker: u64, queries: &QueryQueue, answered: &Sender<()>) -> (usize, usize) {
     let (mut answers, mut full) = (0, 0);
     loop {
         let (reply, replied) = channel();
         let question = if asker.is_multiple_of(2) {
-            Question::Text { text: "the same text for all of them".to_owned(), top: 5 }
+            Query::Text { text: "the same text for all of them".to_owned(), top: 5 }
         } else {
-            Question::Document { id: DocId::new("0").unwrap(), top: 5 }
+            Query::Document { id: DocId::new("0").unwrap(), top: 5 }
         };
-        visitors.ask(question, move |answer| reply.send(answer).unwrap());
+        queries.ask(question, move |answer| reply.send(answer).unwrap());
         let told: Vec<_> = replied.into_iter().collect();
         match &told[..] {
             [Ok(answer)] => {

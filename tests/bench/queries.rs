@@ -1,10 +1,10 @@
-//! How long a question takes while documents come in, and what questions cost the documents.
+//! How long a query takes while documents arrive, and how much queries slow the documents.
 //!
-//! `cargo bench --bench visitors -- [DOCUMENTS] [EVENTS] [QUESTIONS] [SECONDS] [WORKERS]`, by default 100,000
-//! documents of the generator, then 1,000 events and 200 questions a second for 20 seconds, as many workers
-//! as cores. Epochs are cut every 100 ms. A question is a text of the corpus; it is timed from when it is
-//! due, whether the one before has been answered or not. Then come as many events as can be taken, by turns
-//! with and without as many questions.
+//! `cargo bench --bench queries -- [DOCUMENTS] [EVENTS] [QUESTIONS] [SECONDS] [WORKERS]`, by default 100,000
+//! documents of the generator, then 1,000 events and 200 queries a second for 20 seconds, as many workers as
+//! cores. Epochs are cut every 100 ms. A query is a text of the corpus; it is timed from when it is due,
+//! whether the one before has been answered or not. Then events are sent as fast as they are taken, in rounds
+//! with and without as many queries.
 
 #![expect(
     clippy::unwrap_used,
@@ -30,36 +30,36 @@ use dupflow::connectors::sinks::Sink;
 use dupflow::core::description::Description;
 use dupflow::core::doc::Letter;
 use dupflow::core::pair::Delta;
-use dupflow::core::run::visit::{Question, Visitors};
+use dupflow::core::run::query::{Query, QueryQueue};
 use dupflow::core::time::{Clock, Offsets, Progress, SystemClock};
 use dupflow::lab::generate::{Generator, Params};
 use dupflow::pipeline::{self, Continuity, Demands, Job};
 
-/// Events of a round in which as many are taken as can be, and rounds of either kind.
+/// Events of a round at full speed, and rounds of either kind.
 const ROUND: u64 = 40_000;
 const ROUNDS: usize = 4;
 
-/// Texts that are asked about, by turns.
+/// Texts of the queries, in turn.
 const TEXTS: usize = 10_000;
 
 #[derive(Debug, Clone, Copy)]
 struct Load {
     documents: u64,
-    /// A second.
+    /// Per second.
     events: u64,
-    /// A second.
+    /// Per second.
     questions: u64,
     seconds: u64,
 }
 
-/// Loads the corpus, then goes on as the load says.
+/// Loads the corpus, then follows the load.
 #[derive(Debug)]
 struct Feed {
     generator: Generator,
     load: Load,
     next: u64,
     written: Receiver<u64>,
-    visitors: Arc<Visitors>,
+    queries: Arc<QueryQueue>,
     texts: Arc<Mutex<Vec<String>>>,
 }
 
@@ -144,7 +144,7 @@ impl Feed {
         Batch { input: "generated".into(), partition: 0, records: n, next: self.next, payload, letters, seen }
     }
 
-    /// Until all that has been pushed is committed.
+    /// Waits until everything pushed is committed.
     fn wait(&self, queue: &Queue) {
         queue.cut();
         while self.written.recv().unwrap() < self.next {}
@@ -160,7 +160,7 @@ struct Asking {
 
 impl Asking {
     fn start(feed: &Feed) -> Self {
-        let (visitors, texts) = (Arc::clone(&feed.visitors), Arc::clone(&feed.texts));
+        let (queries, texts) = (Arc::clone(&feed.queries), Arc::clone(&feed.texts));
         let rate = feed.load.questions as f64;
         let ((end, ended), (time, times)) = (channel(), channel());
         let number = AtomicU64::new(0);
@@ -177,7 +177,7 @@ impl Asking {
                 let text = texts[usize::try_from(number).unwrap() * 7919 % texts.len()].clone();
                 drop(texts);
                 let time = time.clone();
-                visitors.ask(Question::Text { text, top: 20 }, move |answer| {
+                queries.ask(Query::Text { text, top: 20 }, move |answer| {
                     time.send(answer.ok().map(|_| due.elapsed())).unwrap_or(());
                 });
             }
@@ -205,12 +205,12 @@ impl Asking {
     }
 }
 
-/// Says up to which offset all has been committed.
+/// Publishes the offset up to which everything has been committed.
 struct Bell(Sender<u64>);
 
 impl Sink for Bell {
     fn epoch(&mut self, progress: &Progress, _: &[Delta], _: &[Letter]) -> io::Result<()> {
-        // After the last round nobody listens.
+        // After the last round the receiver is dropped.
         self.0.send(progress.next.get(&0).copied().unwrap_or(0)).unwrap_or(());
         Ok(())
     }
@@ -246,7 +246,7 @@ fn main() {
         load,
         next: 0,
         written,
-        visitors: Arc::clone(&stages.visitors),
+        queries: Arc::clone(&stages.observers.queries),
         texts: Arc::default(),
     };
     let job = Job {
