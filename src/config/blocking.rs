@@ -1,4 +1,4 @@
-//! The tables `[blocking]` and `[blocking.also]` to plans, and a plan to the blocking.
+//! Reads the tables `[blocking]` and `[blocking.also]` into plans, and makes the blocking of a plan.
 
 use std::sync::Arc;
 
@@ -19,21 +19,21 @@ use crate::text::measures::Measure;
 pub enum BlockingPlan {
     /// Bands of rows.
     Banding {
-        /// How many, and why.
+        /// The number of bands and rows, and the curve and recall that they were chosen by.
         design: Bands,
-        /// Which blocks are hot, and who meets in them.
+        /// When a block is hot, and which pairs are candidates in a hot block.
         rule: HotRule,
     },
-    /// Everybody within a Hamming distance.
+    /// Every pair within a Hamming distance.
     Hamming {
-        /// Which bits lead which table.
+        /// Which bits are the leading bits of which table.
         design: Design,
-        /// Which blocks are hot, and who meets in them.
+        /// When a block is hot, and which pairs are candidates in a hot block.
         rule: HotRule,
     },
-    /// A block for each shingle.
+    /// One block per shingle.
     Shingles {
-        /// Which blocks are hot, and who meets in them.
+        /// When a block is hot, and which pairs are candidates in a hot block.
         rule: HotRule,
     },
     /// Every pair.
@@ -41,7 +41,7 @@ pub enum BlockingPlan {
 }
 
 impl BlockingPlan {
-    /// Makes the blocking of sketches of this scheme.
+    /// Makes the blocking for sketches of `scheme`.
     pub(super) fn make(&self, scheme: &Scheme) -> Arc<dyn Blocking> {
         match self {
             Self::Banding { design, rule } => {
@@ -58,13 +58,13 @@ impl BlockingPlan {
     }
 }
 
-/// The keys that only bands read, of whichever blocking they are.
+/// The keys that only banding reads, as the first or as the second kind.
 const OF_BANDS: [&str; 3] = ["blocking.sketch", "blocking.size", "blocking.bits"];
 
 /// The keys of hot blocks.
 const HOT_KEYS: [&str; 3] = ["blocking.cap", "blocking.hot", "blocking.leaders"];
 
-/// Which blockings there are.
+/// The first kind of blocking, and the second if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kinds {
     pub(super) first: BlockingKind,
@@ -72,20 +72,20 @@ pub(super) struct Kinds {
 }
 
 impl Kinds {
-    /// Whether one of them is of this kind.
+    /// Whether the first or the second kind is `kind`.
     pub(super) fn any(self, kind: BlockingKind) -> bool {
         self.first == kind || self.second == Some(kind)
     }
 }
 
 impl BlockingKeys {
-    /// The names, but for that of the kind.
+    /// The names of all keys except `kind`.
     fn names(&self) -> [&'static str; 6] {
         let Self { kind: _, bands, rows, recall, distance, tables, common } = self;
         [bands.name(), rows.name(), recall.name(), distance.name(), tables.name(), common.name()]
     }
 
-    /// Those that a kind reads.
+    /// The names of the keys that `kind` reads.
     fn of(&self, kind: BlockingKind) -> Vec<&'static str> {
         let Self { bands, rows, recall, distance, tables, common, .. } = self;
         match kind {
@@ -97,9 +97,11 @@ impl BlockingKeys {
     }
 }
 
-/// The kinds; notes keys that they have no use for. Where components of two widths were asked for in place of
-/// the file's one bit, what the file says of Hamming distances falls to bands of the bits that all components
-/// have, and a second kind of blocks by distance falls away.
+/// The kinds of blocking. Reports every key that they do not read as a problem.
+///
+/// An override may ask for components of two widths where the file says one bit. Then a Hamming kind of the
+/// file's first blocking falls back to banding over the bits that all components have, and a Hamming kind of
+/// its second blocking is dropped.
 pub(super) fn kinds(settings: &mut Settings, sketch: &SketchParams, filter: FilterKind) -> Kinds {
     if sketch.wide > 0
         && settings.get(&keys::BLOCKING).is_some_and(is_hamming)
@@ -116,7 +118,7 @@ pub(super) fn kinds(settings: &mut Settings, sketch: &SketchParams, filter: Filt
     let first = settings.get(&keys::BLOCKING).unwrap_or_default();
     let named = keys::BLOCKING.name_of(&first);
     let mut useless = keys::FIRST.names().to_vec();
-    // The filter by distance reads it too.
+    // The filter by distance reads this key too.
     useless.retain(|key| {
         !keys::FIRST.of(first).contains(key) && (filter != FilterKind::Hamming || *key != "blocking.distance")
     });
@@ -128,7 +130,7 @@ pub(super) fn kinds(settings: &mut Settings, sketch: &SketchParams, filter: Filt
     let second = settings.get(&keys::ALSO).filter(|_| first != BlockingKind::Scan);
     let kinds = Kinds { first, second };
     useless.extend(OF_BANDS.iter().filter(|_| !kinds.any(BlockingKind::Banding)));
-    // Where all promise a distance, no block is hot unless it is said.
+    // If all kinds promise a distance, no block is hot unless `blocking.hot` is set.
     let is_never = |kind, key| is_hamming(kind) && !settings.is_set_beside(keys::HOT.name(), key);
     if is_never(first, keys::BLOCKING.name()) && second.is_none_or(|kind| is_never(kind, keys::ALSO.name())) {
         for key in ["blocking.cap", "blocking.leaders"] {
@@ -160,12 +162,12 @@ pub(super) fn kinds(settings: &mut Settings, sketch: &SketchParams, filter: Filt
     kinds
 }
 
-/// Whether a kind promises a distance.
+/// Whether a kind promises a Hamming distance.
 fn is_hamming(kind: BlockingKind) -> bool {
     keys::FIRST.of(kind).contains(&keys::FIRST.distance.name())
 }
 
-/// The plans of the kinds.
+/// Plans both blockings; `None` for one with a problem, or for a second one that is not set.
 pub(super) fn plan(
     settings: &mut Settings,
     kinds: Kinds,
@@ -194,7 +196,7 @@ pub(super) fn plan(
     (first, kinds.second.and_then(|kind| of(kind, keys::SECOND)))
 }
 
-/// What the configuration has of all kinds in common.
+/// The settings that all kinds of blocking share.
 struct Said {
     cap: Option<usize>,
     hot: Option<HotPolicy>,
@@ -203,9 +205,9 @@ struct Said {
 }
 
 impl Said {
-    /// Which blocks of a kind are hot and what meets in them, and for how many documents they are planned.
-    /// Where a kind promises a distance none is hot, unless the user says so of that kind: what a file says
-    /// of another kind does not count.
+    /// The hot-block rule of one kind, and the number of documents that it is planned for. A kind that
+    /// promises a distance has no hot blocks unless the user sets `blocking.hot` together with that kind: a
+    /// `blocking.hot` that the file sets for another kind does not count.
     fn params(&self, settings: &mut Settings, kind: BlockingKind, kind_key: &str) -> BlockingParams {
         let default = BlockingParams { documents: self.documents, ..BlockingParams::default() };
         let cap = self.cap.unwrap_or(default.cap);

@@ -1,4 +1,4 @@
-//! A deployment file: what differs between places.
+//! A deployment file: inputs, outputs, workers and logging, which differ from one installation to another.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -21,13 +21,14 @@ use crate::database::Address;
 use crate::sink::MarkedFile;
 use crate::source::{EpochLimits, EpochRule, Layout, Start};
 
-/// Worker threads of a process at most. Each has a channel to each other for every operator, and a stack.
+/// Most worker threads of one process, inclusive. Each has a stack, and a channel to each other worker for
+/// every operator.
 pub const MOST_WORKERS: usize = 1024;
 
-/// Every key of a deployment file.
+/// Every key of a deployment file, by module.
 pub(super) const KEYS: &[&[Key]] = &[OWN_KEYS, &tables::SOURCE_KEYS, &tables::SINK_KEYS, &monitor::KEYS];
 
-/// Those that no other module knows.
+/// The keys that this module reads.
 const OWN_KEYS: &[Key] = &[
     Key { name: "workers", expected: "a whole number from 1 to 1024, or \"cores\"" },
     Key { name: "shutdown_seconds", expected: "a whole number from 0 to 3600" },
@@ -90,51 +91,52 @@ const OWN_KEYS: &[Key] = &[
     Key { name: "logging.format", expected: "\"text\" or \"json\"" },
 ];
 
-/// Keys, and tables of keys, whose values nobody is shown.
+/// Keys, and tables of keys, whose values are secret: they are never printed or served.
 const HIDDEN: [&str; 5] = ["monitor.token", "processes.secret", "kafka.settings", "source.url", "sink.url"];
 
 /// Where a pipeline runs, validated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Deployment {
-    /// Worker threads; `None` = as many as cores.
+    /// Worker threads; `None` = one per core.
     pub workers: Option<NonZeroUsize>,
-    /// How long the epochs that have been begun may take after a signal has stopped reading.
+    /// How long a run may take after a stop signal to finish the epochs that have begun.
     pub shutdown: Duration,
     /// What is read.
     pub source: SourcePlace,
-    /// When the epochs of a topic end: by whichever comes first.
+    /// When the epochs of a topic or table end: at the first limit that is reached.
     pub commit: EpochLimits,
-    /// Where bad records are kept, if they are.
+    /// Where bad records are kept; `None` = nowhere.
     pub dead_letter: Option<LetterPlace>,
-    /// The greatest share of records that may be bad, from 0 to 1; `None`: any, but of lists none.
+    /// The greatest share of bad records, from 0 to 1, inclusive. `None`: any share, but no bad record if the
+    /// output is a list of documents to keep or remove.
     pub max_bad: Option<f64>,
     /// Where results go.
     pub sink: SinkPlace,
-    /// What results are.
+    /// What the results are: deltas, pairs, clusters or lists.
     pub emit: EmitKind,
-    /// How they are written, where they do not go to a topic.
+    /// The file format of the results; a topic has its own.
     pub output_format: OutputFormat,
-    /// Whether pairs carry their evidence.
+    /// Whether each pair carries its evidence.
     pub evidence: bool,
-    /// Whether deltas say why they are.
+    /// Whether each delta carries its cause.
     pub causes: bool,
     /// How brokers are reached.
     pub kafka: Connection,
-    /// Where documents are kept for a restart, if they are.
+    /// Where documents are kept for a restart; `None` = nowhere.
     pub state: Option<StatePlace>,
-    /// Where the run shows itself, if it does.
+    /// Where the run's page and metrics are served; `None` = nowhere.
     pub monitor: Option<MonitorPlace>,
-    /// How processes that run together find each other.
+    /// How the processes of one run find each other.
     pub processes: ProcessSettings,
-    /// What is logged.
+    /// The least severe messages that are logged.
     pub level: LogLevel,
-    /// How.
+    /// How log messages are written.
     pub format: LogFormat,
-    /// What the file says, by key: variables by their names, secrets masked.
+    /// The settings of the file by key: variables by name, secrets masked.
     pub shown: BTreeMap<String, Json>,
 }
 
-/// What leaves.
+/// What the results are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum EmitKind {
     /// The changes of every epoch.
@@ -148,19 +150,19 @@ pub enum EmitKind {
     ClusterDeltas,
     /// At the end of the input, one document of each cluster and all that are in none.
     Keep,
-    /// At the end of the input, all other documents, each with the one that is kept for it.
+    /// At the end of the input, all other documents, each with the kept document of its cluster.
     Remove,
 }
 
-/// How rows are written.
+/// The file format of the results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum OutputFormat {
     /// JSON Lines.
     #[default]
     Jsonl,
-    /// Comma-separated values, with a header.
+    /// Comma-separated values with a header line.
     Csv,
-    /// A Parquet file, which is whole at the end only.
+    /// A Parquet file. It is complete only at the end of the run.
     Parquet,
 }
 
@@ -169,29 +171,29 @@ pub enum OutputFormat {
 pub enum LogLevel {
     /// Failures.
     Error,
-    /// And what may need attention.
+    /// Also what may need attention.
     Warn,
-    /// And what is done.
+    /// Also what the run does.
     #[default]
     Info,
-    /// And how.
+    /// Also how it does it.
     Debug,
-    /// And every step.
+    /// Also every single step.
     Trace,
 }
 
 /// How messages are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum LogFormat {
-    /// Lines for people.
+    /// Lines of text.
     #[default]
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
 impl LogLevel {
-    /// As it is written.
+    /// The name in a deployment file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -204,7 +206,7 @@ impl LogLevel {
 }
 
 impl OutputFormat {
-    /// As it is written.
+    /// The name in a deployment file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Jsonl => "jsonl",
@@ -213,13 +215,13 @@ impl OutputFormat {
         }
     }
 
-    /// By the ending of a file's name; JSON Lines if that says nothing.
+    /// The format by the extension of a file name; JSON Lines if the extension is unknown.
     pub fn of_name(path: Option<&Path>) -> Self {
         let ending = path.and_then(Path::extension).unwrap_or_default().to_ascii_lowercase();
         [Self::Csv, Self::Parquet].into_iter().find(|format| ending == *format.name()).unwrap_or_default()
     }
 
-    /// Why this program cannot write it, if it cannot.
+    /// Why this build cannot write the format; `None` if it can.
     pub fn is_missing(self) -> Option<&'static str> {
         let missing = "this dupflow was built without Parquet files: build it with the feature `parquet`";
         (self == Self::Parquet && !cfg!(feature = "parquet")).then_some(missing)
@@ -227,35 +229,35 @@ impl OutputFormat {
 }
 
 impl EmitKind {
-    /// Whether it is written epoch by epoch, and not at the end.
+    /// Whether the results are written epoch by epoch, and not at the end.
     pub fn is_of_changes(self) -> bool {
         matches!(self, Self::Deltas | Self::ClusterDeltas)
     }
 
-    /// Whether it says of each document whether it stays.
+    /// Whether the result is a list of documents to keep or to remove.
     pub fn is_list(self) -> bool {
         matches!(self, Self::Keep | Self::Remove)
     }
 
-    /// Whether lines are about pairs, which may carry evidence.
+    /// Whether rows are about pairs, which may carry evidence.
     pub fn is_of_pairs(self) -> bool {
         matches!(self, Self::Deltas | Self::Pairs)
     }
 }
 
 impl Deployment {
-    /// Loads a file; `environment` gives the values of variables.
+    /// Loads a file; `environment` looks up environment variables.
     ///
     /// # Errors
-    /// If the file cannot be read, and everything that is wrong with it.
+    /// If the file cannot be read; otherwise all problems of the file at once.
     pub fn load(path: &Path, environment: &dyn Fn(&str) -> Option<String>) -> Result<Self, PlanError> {
         Self::parse(&path.to_string_lossy(), &read(path)?, environment)
     }
 
-    /// Reads a file's text.
+    /// Parses the text of a file.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All problems of the file at once.
     pub fn parse(
         name: &str,
         text: &str,
@@ -280,7 +282,7 @@ impl Deployment {
         let formats = [("text", LogFormat::Text), ("json", LogFormat::Json)];
         let source = places::source(&mut settings);
         let sink = places::sink(&mut settings);
-        // A database keeps what is, and what was only if it is asked to.
+        // A database keeps current pairs by default; the history of changes only on request.
         let usual = if matches!(sink, SinkPlace::Tables(_)) { EmitKind::Pairs } else { EmitKind::Deltas };
         let emit = settings.choose("sink.emit", &emit, &[]).unwrap_or(usual);
         check_emit(&mut settings, &sink, emit);
@@ -311,7 +313,7 @@ impl Deployment {
 }
 
 impl Deployment {
-    /// How the records of files are to be understood.
+    /// How records of files are mapped to documents.
     pub fn layout(&self) -> Layout {
         match &self.source {
             SourcePlace::Files { layout, .. } => layout.clone(),
@@ -319,7 +321,7 @@ impl Deployment {
         }
     }
 
-    /// The inputs that are read, as they were named; none if a topic is.
+    /// The inputs as the user named them; empty if a topic or a table is read.
     pub fn inputs(&self) -> &[PathBuf] {
         match &self.source {
             SourcePlace::Files { inputs, .. } => inputs,
@@ -327,7 +329,7 @@ impl Deployment {
         }
     }
 
-    /// The file that is written to, if it is one.
+    /// The output file; `None` if the output is no file.
     pub fn output(&self) -> Option<&Path> {
         match &self.sink {
             SinkPlace::Lines { path } => path.as_deref(),
@@ -336,7 +338,7 @@ impl Deployment {
         }
     }
 
-    /// What stands behind the name of the output in the names of the files that are written beside it.
+    /// Suffixes of the files that the sink writes beside the output file.
     pub fn beside_output(&self) -> &'static [&'static str] {
         match &self.sink {
             SinkPlace::Lines { .. } if self.emit.is_of_changes() => &MarkedFile::BESIDE,
@@ -345,7 +347,7 @@ impl Deployment {
         }
     }
 
-    /// The database that is read, if it is a file.
+    /// The database file that is read; `None` if the source is no SQLite database.
     pub fn database_file(&self) -> Option<&Path> {
         match &self.source {
             SourcePlace::Table(table) => match &table.address {
@@ -356,7 +358,7 @@ impl Deployment {
         }
     }
 
-    /// The list that names inputs, if there is one.
+    /// The file that lists inputs, if there is one.
     pub fn files_from(&self) -> Option<&Path> {
         match &self.source {
             SourcePlace::Files { files_from, .. } => files_from.as_deref(),
@@ -364,7 +366,7 @@ impl Deployment {
         }
     }
 
-    /// From now on results are printed, and nothing is kept.
+    /// Replaces the output by standard output, and drops state, monitor and dead letters.
     pub fn prints_only(&mut self) {
         self.sink = SinkPlace::Lines { path: None };
         self.output_format = OutputFormat::Jsonl;
@@ -373,12 +375,12 @@ impl Deployment {
         self.monitor = None;
     }
 
-    /// Whether it needs a broker.
+    /// Whether the run needs a broker.
     pub fn has_broker(&self) -> bool {
         matches!(self.source, SourcePlace::Kafka { .. }) || matches!(self.sink, SinkPlace::Kafka { .. })
     }
 
-    /// The file that keeps bad records, if it is one.
+    /// The dead-letter file; `None` if bad records are not kept in a file.
     pub fn letter_file(&self) -> Option<&Path> {
         match &self.dead_letter {
             Some(LetterPlace::File(path)) => Some(path),
@@ -387,7 +389,7 @@ impl Deployment {
     }
 }
 
-/// Notes a result that does not fit its place.
+/// Reports a kind of result that the sink cannot take.
 fn check_emit(settings: &mut Settings, sink: &SinkPlace, emit: EmitKind) {
     if matches!(sink, SinkPlace::Kafka { .. }) && !emit.is_of_changes() && settings.sound(&["sink.emit"]) {
         let what = "a topic takes deltas: set it to \"deltas\" or \"cluster-deltas\", and sink.envelope to \"upsert\" for the pairs or the clusters as they are";
@@ -399,7 +401,7 @@ fn check_emit(settings: &mut Settings, sink: &SinkPlace, emit: EmitKind) {
     }
 }
 
-/// In which form results are written, as it is set, or else as the name of the file ends.
+/// The file format: as set, or else by the extension of the file name.
 fn output_format(
     settings: &mut Settings,
     source: &SourcePlace,
@@ -414,7 +416,7 @@ fn output_format(
     let key = if set.is_some() { "sink.format" } else { "sink.path" };
     let is_stream = format == OutputFormat::Parquet && emit.is_of_changes();
     let stream = "a Parquet file is whole at its end only, and changes are written as they come: take \"jsonl\" or \"csv\", or another sink.emit";
-    // A pipe and a device keep no marks: nothing is gone on with.
+    // A pipe or a device keeps no marks, so a run cannot continue there.
     let is_kept = path.as_deref().is_some_and(|path| path.metadata().map_or(true, |found| found.is_file()));
     let is_read_back = matches!(source, SourcePlace::Table(_))
         && format == OutputFormat::Csv
@@ -430,7 +432,7 @@ fn output_format(
     format
 }
 
-/// A number, or as many as cores.
+/// A number of workers, or `None` for as many as cores; the outer `None` if the value is neither.
 #[expect(clippy::option_option, reason = "the outer one says whether the value is understood")]
 fn workers(value: &Value) -> Option<Option<NonZeroUsize>> {
     match value.text() {

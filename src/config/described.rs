@@ -1,41 +1,41 @@
-//! Keys of a file, as messages and documentation tell of them.
+//! What messages and the documentation tests need to know of the keys of a file.
 
 /// A key that a file may have.
 pub(super) trait Described: Sync {
-    /// The dotted name, as in `sketch.size`; `text.fields.*` stands for all keys of that table, whatever
-    /// their names, `kafka.settings.**` for those in tables below it too.
+    /// The dotted name, as in `sketch.size`. `text.fields.*` stands for all keys of that table,
+    /// `kafka.settings.**` also for those in nested tables.
     fn name(&self) -> &'static str;
 
-    /// What may stand there, with its range: completes "expected …".
+    /// The accepted values with their range; completes "expected …".
     fn expected(&self) -> String;
 
-    /// The ends of the range, or the choices, that its documentation names.
+    /// The ends of the range, or the choices: each must be named in the documentation of the key.
     fn bounds(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// The table in which this key has any name.
+    /// The table in which this key may have any name; `None` for a key with one name.
     fn table(&self) -> Option<&'static str> {
         self.name().strip_suffix(".*").or_else(|| self.name().strip_suffix(".**"))
     }
 
-    /// Whether its name may have points in it, so that `a.b` and a table `a` with `b` are the same.
+    /// Whether the name may contain dots, so that `a.b` is the same as a table `a` with a key `b`.
     fn is_deep(&self) -> bool {
         self.name().ends_with(".**")
     }
 
-    /// The dotted name, where any name may follow that of the table alone.
+    /// The dotted name without `.*` or `.**`.
     fn named(&self) -> &'static str {
         self.table().unwrap_or(self.name())
     }
 
-    /// Whether a setting of this name is this key's.
+    /// Whether `name` is a setting of this key.
     fn has(&self, name: &str) -> bool {
         self.table().map_or(name == self.name(), |table| within(name, table).is_some())
     }
 }
 
-/// A key whose value is read by hand.
+/// A key whose value the code reads by hand, with a fixed text for what is expected.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Key {
     /// See [`Described::name`].
@@ -68,7 +68,7 @@ impl Described for &dyn Described {
     }
 }
 
-/// The name of a key in its table.
+/// The part of `name` after `table` and a dot; `None` if `name` is not in that table.
 pub(super) fn within<'n>(name: &'n str, table: &str) -> Option<&'n str> {
     name.strip_prefix(table)?.strip_prefix('.')
 }

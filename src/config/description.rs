@@ -1,4 +1,5 @@
-//! What a pipeline decides, as named values: what results of two runs are comparable by.
+//! The description of a plan: everything that decides its result, as named values. Results of two runs are
+//! comparable if their descriptions are equal.
 
 use super::blocking::BlockingPlan;
 use super::filter::FilterPlan;
@@ -11,9 +12,9 @@ use crate::filter::FilterKind;
 use crate::retention::Retention;
 
 impl Plan {
-    /// All that decides the result by name, the [scheme](crate::sketch::Scheme::description) included. What
-    /// was derived stands here as it was derived (bands and rows, the bounds of each look), so that a program
-    /// that derives otherwise is told apart. What a bad record does to the run has no part in it.
+    /// Everything that decides the result, by name, with the [scheme](crate::sketch::Scheme::description).
+    /// Derived values are stored as derived (bands and rows, the bounds of each look), so that a program that
+    /// derives other values has another description. What a bad record does to the run is not part of it.
     pub fn description(&self) -> Description {
         self.scheme
             .description()
@@ -27,14 +28,14 @@ impl Plan {
             .and(retention(&self.retention))
     }
 
-    /// Stable 64-bit hash of the [description](Self::description): of equal corpora, plans of equal
-    /// fingerprints have equal results.
+    /// Stable 64-bit hash of the [description](Self::description). Plans with equal fingerprints have equal
+    /// results on equal corpora.
     pub fn fingerprint(&self) -> u64 {
         self.description().fingerprint()
     }
 }
 
-/// Which documents stay alive: of all that do not leave, nothing.
+/// Which documents stay alive; empty if all do.
 fn retention(Retention { max_age, max_documents, clock }: &Retention) -> Description {
     let mut described = Description::new();
     if let Some(age) = max_age {
@@ -44,12 +45,12 @@ fn retention(Retention { max_age, max_documents, clock }: &Retention) -> Descrip
     max_documents.iter().fold(described, |all, most| all.with("retention.max_documents", *most))
 }
 
-/// How pairs become candidates, under names of this table. No `..` stands here, so that a field that is added
-/// must be described too.
+/// How pairs become candidates, under names of this table. The patterns use no `..`, so that a new field must
+/// be described too.
 fn blocking(table: &str, plan: &BlockingPlan) -> Description {
     let name = |key: &str| format!("{table}.{key}");
     let kind = |kind| Description::new().with(name("kind"), BLOCKING.name_of(&kind));
-    // Which blocks are hot; where nobody meets in one, it has no leaders.
+    // When a block is hot. If hot blocks have no candidates, there is no number of leaders.
     let hot = |rule: HotRule| match rule {
         HotRule::NEVER => Description::new().with(name("hot"), HOT.name_of(&HotPolicy::Never)),
         HotRule { cap, leaders } => Description::new().with(name("cap"), cap).with(name("leaders"), leaders),
@@ -79,7 +80,8 @@ fn blocking(table: &str, plan: &BlockingPlan) -> Description {
     }
 }
 
-/// What decides about candidates: by each look, how few matches reject and how many accept.
+/// How candidates are decided: for each look, the greatest match count that rejects and the least that
+/// accepts.
 fn filter(plan: &FilterPlan) -> Description {
     let (kind, verify) = match plan {
         FilterPlan::Sketch(kind, _) => (*kind, "sketch"),

@@ -1,19 +1,19 @@
-//! The table `text.fields` to fields.
+//! Reads the table `text.fields` into fields.
 
 use super::keys;
 use super::problem::What;
 use super::raw::Settings;
 use crate::text::Field;
 
-/// Names that have their meaning in every record.
+/// Names that have a fixed meaning in every record.
 const KNOWN: [&str; 4] = ["id", "op", "ts", "text"];
 
-/// The key of a field's weight.
+/// The dotted key of a field's weight.
 pub(super) fn key(name: &str) -> String {
     format!("text.fields.{name}")
 }
 
-/// The further fields of a record, by name.
+/// The additional text fields of a record, sorted by name.
 pub(super) fn fields(settings: &mut Settings) -> Vec<Field> {
     let mut fields = Vec::new();
     for name in settings.names("text.fields") {
@@ -93,7 +93,7 @@ mod tests {
             plan(TITLE, &["sketch.kind=simhash", "text.weights=count"]).map(|fields| fields.len()),
             Ok(3)
         );
-        // Asked for in place of the file's weights.
+        // `text.weights` is overridden, so the file's field weights do not apply.
         assert_eq!(plan(TITLE, &["text.weights=unit"]).map(|fields| fields.len()), Ok(3));
     }
 

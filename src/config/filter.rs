@@ -1,4 +1,4 @@
-//! The table `[filter]` to a plan, and a plan to the filter.
+//! Reads the table `[filter]` into a plan, and makes the filter of a plan.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use crate::filter::{
 };
 use crate::sketch::{Scheme, SketchParams};
 
-/// What decides about candidates.
+/// What decides whether a candidate is a pair.
 #[derive(Clone, Debug)]
 pub enum FilterPlan {
-    /// The sketches alone.
+    /// The sketches alone, look by look.
     Sketch(FilterKind, Staged),
-    /// The exact similarity of the features.
+    /// The exact similarity of the features, after early looks at the sketches if there are any.
     Exact(FilterKind, Exact),
     /// The estimate from sketches that are compared as a whole.
     Whole(Whole),
@@ -31,7 +31,7 @@ impl FilterPlan {
         }
     }
 
-    /// Where the filter looks, and its bounds; `None` for one that compares sketches as a whole.
+    /// The looks of the filter with their bounds; `None` for a filter that compares sketches as a whole.
     pub(super) fn schedule(&self) -> Option<&Schedule> {
         match self {
             Self::Sketch(_, filter) => Some(filter.schedule()),
@@ -41,12 +41,12 @@ impl FilterPlan {
     }
 }
 
-/// What decides about the survivors.
+/// Whether the sketches or the features decide about candidates that no look rejects.
 pub(super) fn verify(settings: &mut Settings) -> Verify {
     settings.get(&keys::VERIFY).unwrap_or_default()
 }
 
-/// The parameters; a sketch that cannot be looked at in part is compared in full.
+/// The filter parameters. A sketch that cannot be compared in part is compared in full.
 pub(super) fn params(settings: &mut Settings, sketch: &SketchParams, verify: Verify) -> FilterParams {
     let mut kind = settings.get(&keys::FILTER).unwrap_or_default();
     let needs_full = match verify {
@@ -57,8 +57,8 @@ pub(super) fn params(settings: &mut Settings, sketch: &SketchParams, verify: Ver
         _ => None,
     };
     if let Some(reason) = needs_full.filter(|_| kind != FilterKind::Full) {
-        // What the file says of early looks does not bind the kind, or the two widths, that were asked for in
-        // place of its own.
+        // Early looks that the file sets do not apply if an override asks for another kind of sketch, or for
+        // two widths of bits.
         let (cause, named, subject) = match sketch.wide {
             0 => {
                 let name = sketch.kind.name();
@@ -79,7 +79,7 @@ pub(super) fn params(settings: &mut Settings, sketch: &SketchParams, verify: Ver
     FilterParams { kind, error: settings.get(&keys::ERROR), looks: settings.get(&keys::LOOKS), verify }
 }
 
-/// The plan of these parameters.
+/// The plan for these parameters; `None` if there is a problem.
 pub(super) fn plan(
     settings: &mut Settings,
     scheme: &Scheme,

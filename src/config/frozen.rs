@@ -1,5 +1,4 @@
-//! Frozen tables of document frequencies: the step that reads what a pipeline names, after it has been
-//! checked.
+//! Frozen tables of document frequencies: reads the table that a checked pipeline names.
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
@@ -13,21 +12,20 @@ use crate::doc::DocId;
 use crate::source::{self, BadRecords, Input, OnError};
 use crate::text::{Featurizer, IdfTable, TextRules, Weights};
 
-/// Where a pipeline says that its table is.
+/// The path of a table, and where the pipeline names it.
 #[derive(Clone, Debug)]
 pub(super) struct TableSource {
     pub(super) path: PathBuf,
-    /// Where it says so.
+    /// The setting that names the path.
     pub(super) at: Origin,
 }
 
-/// The tables that have been read so far, so that each is read once. A file that changes meanwhile is not
-/// read again.
+/// Cache of the tables that have been read. Each path is read once; later changes of the file are ignored.
 #[derive(Debug, Default)]
 pub struct FrozenTables(Vec<(PathBuf, TextRules, Arc<IdfTable>)>);
 
 impl FrozenTables {
-    /// The table of this source for features under `rules`.
+    /// The table of `source` for features under `rules`: from the cache, or read and cached.
     pub(super) fn read(
         &mut self,
         source: &TableSource,
@@ -48,7 +46,7 @@ impl FrozenTables {
     }
 }
 
-/// The table in a file, or that of the corpus there.
+/// Reads a table from a file, or counts one from the corpus at this path.
 fn table(path: &Path, rules: &TextRules) -> Result<IdfTable, String> {
     let folder = path.is_dir();
     if !folder {
@@ -63,8 +61,8 @@ fn table(path: &Path, rules: &TextRules) -> Result<IdfTable, String> {
     count(vec![Input::of_records(path)], rules)
 }
 
-/// Document frequencies of what the inputs leave alive. A record that is no event is a problem here: a file
-/// that is something else altogether would give a table of nothing.
+/// Counts document frequencies over the live documents of the inputs. A bad record is an error here: a file
+/// of another kind would silently give an empty table.
 fn count(inputs: Vec<Input>, rules: &TextRules) -> Result<IdfTable, String> {
     let mut featurizer = Featurizer::new(rules.clone());
     let mut alive: BTreeMap<DocId, Box<[u64]>> = BTreeMap::new();
@@ -132,7 +130,7 @@ mod tests {
         let growth = Plan::parse("p", &growth, folder.path(), &[]).unwrap_err().to_string();
         assert_eq!(growth, "p:4: text.idf_growth: has no effect with text.idf = \"pages\"");
 
-        // Checking reads nothing, and reading happens once for all plans.
+        // Parsing reads no table; one `FrozenTables` reads each table once for all plans.
         let draft = |path: &str| Draft::parse("p", &text(path), folder.path(), &[]).unwrap();
         let mut tables = FrozenTables::default();
         assert!(draft("absent").read(&mut tables).is_err());

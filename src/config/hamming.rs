@@ -1,4 +1,4 @@
-//! Blocking by Hamming distance: the keys `distance`, `tables` and `common` of a blocking to a design.
+//! Blocking by Hamming distance: reads `distance`, `tables` and `common` of a blocking into a design.
 
 use super::described::Described;
 use super::keys::{self, BlockingKeys};
@@ -11,11 +11,11 @@ use crate::filter::Target;
 use crate::sketch::SketchParams;
 use crate::sketch::agreement::Shape;
 
-/// Groups that must agree where `common` is not set, as in the experiments of Yuan et al. (2012).
+/// Default of `common`: groups that must agree, as in the experiments of Yuan et al. (2012).
 const COMMON: usize = 3;
 
-/// T of the filter by distance: the similarity at the greatest distance, inclusive. Without a distance it is
-/// the threshold.
+/// T of the filter by distance: the similarity at the greatest accepted distance, inclusive. Without a
+/// distance it is `threshold`.
 pub(super) fn threshold(settings: &mut Settings, sketch: &SketchParams) -> Option<f64> {
     let shape = one_bit(settings, "filter.kind", sketch);
     let Some(distance) = settings.get(&keys::DISTANCE) else {
@@ -26,7 +26,7 @@ pub(super) fn threshold(settings: &mut Settings, sketch: &SketchParams) -> Optio
     Some(shape.agreement.similarity(1.0 - distance as f64 / shape.size as f64))
 }
 
-/// The shape of sketches of one bit a place; notes a problem with `key` if they have more.
+/// The shape of one-bit sketches. For sketches with more bits it reports a problem with `key`.
 fn one_bit(settings: &mut Settings, key: &'static str, sketch: &SketchParams) -> Option<Shape> {
     let shape = sketch.shape().filter(|shape| shape.bits == 1);
     if shape.is_none() {
@@ -37,8 +37,8 @@ fn one_bit(settings: &mut Settings, key: &'static str, sketch: &SketchParams) ->
     shape
 }
 
-/// The design of a kind for one-bit sketches. Without a distance it is the greatest that a full comparison
-/// accepts.
+/// The design of one kind of blocking for one-bit sketches. Without a distance the radius is the greatest
+/// distance that a full comparison accepts.
 pub(super) fn design(
     settings: &mut Settings,
     kind: BlockingKind,
@@ -67,7 +67,7 @@ pub(super) fn design(
         (BlockingKind::Conjunctions, _) => Design::new(shape.size, radius, Kind::Conjunctions { surplus }),
         (kind, _) => cheapest(kind, shape.size, radius, params),
     };
-    // What a design of the stream may have is known when its keys are listed.
+    // `selections` fails for a design with too many keys.
     let made = made.and_then(|design| design.selections().map(|_| design));
     made.map_err(|error| {
         let key = match (&error, distance, tables, common) {
@@ -82,7 +82,7 @@ pub(super) fn design(
     .ok()
 }
 
-/// The cheapest design of a kind in a stream of the documents planned for.
+/// The cheapest design of a kind for a stream of the planned number of documents.
 fn cheapest(
     kind: BlockingKind,
     bits: usize,
@@ -96,6 +96,6 @@ fn cheapest(
         _ => false,
     };
     let found = workload.designs().into_iter().map(|ranked| ranked.design).find(is_kind);
-    // Where none is feasible, the simplest one says why.
+    // If none is feasible, the error of the simplest design says why.
     found.map_or_else(|| Design::new(bits, radius, Kind::OneLevel { blocks: radius + 1 }), Ok)
 }

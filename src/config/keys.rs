@@ -1,5 +1,6 @@
-//! Every key of a pipeline file, with what it takes. A range or a list of choices stands here once: the
-//! check, the message and the test of the comments in `pipelines/minhash.toml` are made of it.
+//! Every key of a pipeline file with its accepted values. Each range and list of choices is defined once
+//! here: the check, the error message and the test of the comments in `pipelines/minhash.toml` are derived
+//! from it.
 
 use std::fmt::Display;
 use std::ops::{Bound, RangeBounds};
@@ -18,18 +19,18 @@ use crate::source::OnError;
 use crate::text::measures::Measure;
 use crate::text::{Field, Growth, Html, IdfForm, Marks, Normalize, Shingle, Spaceless, Stem};
 
-/// A key whose values are of one type.
+/// A key with values of type `T`.
 pub(super) struct Key<T> {
     name: &'static str,
     expected: fn() -> String,
-    /// The ends of the range.
+    /// The ends of the range; empty if there is none.
     ends: fn() -> Vec<String>,
-    /// The choices, by name.
+    /// The choices by name; empty if there are none.
     choices: fn() -> Vec<(&'static str, T)>,
     take: fn(&Value) -> Option<T>,
 }
 
-/// A whole number, both ends inclusive.
+/// A whole number from `$from` to `$to`, both inclusive.
 macro_rules! whole {
     ($name:literal, $from:expr, $to:expr) => {
         Key {
@@ -55,7 +56,7 @@ macro_rules! number {
     };
 }
 
-/// One of a few, by name: pairs, or values that have names.
+/// One of a few choices: a list of `name => value`, or values with a `name()`.
 macro_rules! choice {
     ($name:literal, [$($choice:expr => $value:expr),* $(,)?]) => {
         choice!($name, of vec![$(($choice, $value)),*])
@@ -68,17 +69,17 @@ macro_rules! choice {
     };
 }
 
-/// Anything else.
+/// A value that `$take` reads; `$expected` describes it.
 macro_rules! other {
     ($name:literal, $expected:expr, $take:expr) => {
         Key { name: $name, expected: || $expected, ends: Vec::new, choices: Vec::new, take: $take }
     };
 }
 
-/// Most tokens or characters of a shingle.
+/// Most tokens or characters of a shingle, inclusive.
 const LONGEST_SHINGLE: usize = 100;
 
-/// Most components of a sketch.
+/// Most components of a sketch, inclusive.
 const MOST: usize = 32_768;
 
 pub(super) const THRESHOLD: Key<f64> = number!("threshold", Excluded(0.0), Included(1.0));
@@ -104,7 +105,7 @@ pub(super) const MARKS: Key<Marks> = choice!("text.marks", [Marks::Keep, Marks::
 pub(super) const NORMALIZE: Key<Normalize> =
     choice!("text.normalize", [Normalize::None, Normalize::Nfc, Normalize::Nfkc]);
 pub(super) const HTML: Key<Html> = choice!("text.html", [Html::None, Html::Text, Html::Article]);
-/// Words, or the path of a file.
+/// A list of words (`Ok`), or the path of a file (`Err`).
 pub(super) const STOP_WORDS: Key<Result<Vec<String>, String>> = other!(
     "text.stop_words",
     "a list of words, or the path of a file with one word a line".to_owned(),
@@ -115,7 +116,7 @@ pub(super) const STOP_WORDS: Key<Result<Vec<String>, String>> = other!(
 );
 pub(super) const STEM: Key<Stem> =
     choice!("text.stem", of Stem::ALL.iter().map(|stem| (stem.name(), *stem)).collect());
-/// The weight of each field.
+/// The weight of one field.
 pub(super) const FIELDS: Key<u32> = whole!("text.fields.*", 1, Field::MOST);
 pub(super) const WEIGHTS: Key<&str> =
     choice!("text.weights", ["unit" => "unit", "count" => "count", "tf" => "tf", "tf-idf" => "tf-idf"]);
@@ -136,7 +137,7 @@ pub(super) const BITS: Key<f64> = number!("sketch.bits", Included(1.0), Included
 pub(super) const SEED: Key<u64> = whole!("sketch.seed", 0, u64::MAX >> 1);
 pub(super) const RUN: Key<usize> = whole!("sketch.run", 2, 64);
 pub(super) const SECTIONS: Key<usize> = whole!("sketch.sections", 1, 1000);
-/// In thousandths.
+/// In thousandths of the typed number.
 pub(super) const BOUND: Key<u32> = Key {
     name: "sketch.bound",
     expected: || "a number from 0.001 to 1000000, of three decimals at most".to_owned(),
@@ -151,7 +152,7 @@ pub(super) const BLOCKING: Key<BlockingKind> = choice!("blocking.kind", of block
 pub(super) const BANDS: Key<usize> = whole!("blocking.bands", 1, MOST);
 pub(super) const ROWS: Key<usize> = whole!("blocking.rows", 1, design::MAX_ROWS);
 pub(super) const RECALL: Key<f64> = number!("blocking.recall", Excluded(0.0), Excluded(1.0));
-/// Documents that blocks are planned for.
+/// The number of documents that the blocks are planned for.
 pub(super) const DOCUMENTS: Key<u64> = whole!("blocking.documents", 1, 1_000_000_000_000_u64);
 pub(super) const BLOCK_SKETCH: Key<SketchKind> = choice!(
     "blocking.sketch",
@@ -165,10 +166,10 @@ pub(super) const BLOCK_BITS: Key<usize> =
 pub(super) const DISTANCE: Key<usize> = whole!("blocking.distance", 0, MOST - 1);
 pub(super) const TABLES: Key<usize> = whole!("blocking.tables", 1, 4096);
 pub(super) const COMMON: Key<usize> = whole!("blocking.common", 1, 255);
-/// The keys of a second blocking.
+/// The keys of a second blocking; see [`SECOND`].
 pub(super) const ALSO: Key<BlockingKind> = choice!(
     "blocking.also.kind",
-    // Nothing is left to be found beside every pair.
+    // A scan already makes every pair a candidate, so it cannot be the second kind.
     of blockings().into_iter().filter(|(_, kind)| *kind != BlockingKind::Scan).collect()
 );
 pub(super) const ALSO_BANDS: Key<usize> = whole!("blocking.also.bands", 1, MOST);
@@ -200,7 +201,7 @@ pub(super) const MAX_AGE: Key<Duration> = other!(
     "an age as in \"30d\", \"12h\", \"5m\" or \"90s\", up to \"36500d\"".to_owned(),
     |value| retention::age(value.text()?)
 );
-/// More than a worker can hold.
+/// The upper end is more than one worker can hold.
 pub(super) const MAX_DOCUMENTS: Key<u64> = whole!("retention.max_documents", 1, u64::from(u32::MAX));
 pub(super) const RETENTION_CLOCK: Key<RetentionClock> = choice!("retention.clock", RetentionClock::ALL);
 pub(super) const EXPAND_LIMIT: Key<usize> = whole!("output.expand_limit", 1, 1_000_000);
@@ -271,7 +272,7 @@ pub(super) const KEYS: &[&dyn Described] = &[
     &ON_ERROR,
 ];
 
-/// The blockings, by name.
+/// The kinds of blocking by name.
 fn blockings() -> Vec<(&'static str, BlockingKind)> {
     vec![
         ("banding", BlockingKind::Banding),
@@ -284,7 +285,7 @@ fn blockings() -> Vec<(&'static str, BlockingKind)> {
     ]
 }
 
-/// The keys of one blocking.
+/// The keys of one blocking table.
 pub(super) struct BlockingKeys {
     pub(super) kind: Key<BlockingKind>,
     pub(super) bands: Key<usize>,
@@ -295,7 +296,7 @@ pub(super) struct BlockingKeys {
     pub(super) common: Key<usize>,
 }
 
-/// Those of the table `[blocking]`.
+/// The keys of `[blocking]`.
 pub(super) const FIRST: &BlockingKeys = &BlockingKeys {
     kind: BLOCKING,
     bands: BANDS,
@@ -306,7 +307,7 @@ pub(super) const FIRST: &BlockingKeys = &BlockingKeys {
     common: COMMON,
 };
 
-/// Those of the table `[blocking.also]`.
+/// The keys of `[blocking.also]`.
 pub(super) const SECOND: &BlockingKeys = &BlockingKeys {
     kind: ALSO,
     bands: ALSO_BANDS,
@@ -317,11 +318,11 @@ pub(super) const SECOND: &BlockingKeys = &BlockingKeys {
     common: ALSO_COMMON,
 };
 
-/// Keys and tables that other versions have.
+/// Keys and tables that only other versions of the program have; none at present.
 pub(super) const LATER: &[&str] = &[];
 
 impl<T> Key<T> {
-    /// The value, if it is one that the key takes.
+    /// The typed value, or `None` if the key does not accept it.
     pub(super) fn take(&self, value: &Value) -> Option<T> {
         let chosen = |typed| (self.choices)().into_iter().find(|(name, _)| *name == typed);
         value.text().and_then(chosen).map_or_else(|| (self.take)(value), |(_, choice)| Some(choice))
@@ -329,7 +330,7 @@ impl<T> Key<T> {
 }
 
 impl<T: PartialEq> Key<T> {
-    /// The name of a choice.
+    /// The name of a choice; empty if it has none.
     pub(super) fn name_of(&self, choice: &T) -> &'static str {
         (self.choices)().into_iter().find(|(_, known)| known == choice).map_or("", |(name, _)| name)
     }
@@ -353,7 +354,7 @@ impl<T> Described for Key<T> {
     }
 }
 
-/// A number from 0.001 to 1,000,000, if it is a whole number of thousandths.
+/// A number from 0.001 to 1,000,000 in thousandths; `None` if it has more than three decimals.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the range")]
 fn thousandths(number: f64) -> Option<u32> {
     let exact = number * 1000.0;
@@ -361,7 +362,7 @@ fn thousandths(number: f64) -> Option<u32> {
     (is_whole && (1.0..=1e9).contains(&exact.round())).then(|| exact.round() as u32)
 }
 
-/// The end of a range, as people write it.
+/// The end of a range as text; 2^63 - 1 is not spelled out.
 fn end(number: impl Display) -> String {
     let digits = number.to_string();
     if digits == i64::MAX.to_string() { "2^63 - 1".to_owned() } else { digits }

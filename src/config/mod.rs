@@ -1,18 +1,20 @@
-//! Configuration: what the user typed, checked as a whole, and turned into a plan with nothing left open.
+//! Configuration: checks the pipeline and deployment files as a whole, and turns them into plans without open
+//! choices.
 //!
-//! Two kinds of files, both TOML. A **pipeline** says what is computed and becomes a [`Plan`]; it is built in
-//! and chosen by its bare name, or read from a path, and `key=value` overrides go on top. A **deployment**
-//! says where: inputs, outputs, workers, logging; only there the environment is looked at.
+//! There are two kinds of TOML files. A **pipeline** says what is computed and becomes a [`Plan`]. It is
+//! built in and chosen by its bare name, or read from a path; `key=value` overrides replace its settings. A
+//! **deployment** says where: inputs, outputs, workers, logging. Only deployment files use environment
+//! variables.
 //!
-//! Invariants: all problems of a configuration are reported together, each with its place and with what was
-//! expected; an unknown key is a problem, and so is a key without effect; a [`Plan`] that exists can be run.
+//! Invariants: all problems of a configuration are reported together, each with its place and the expected
+//! values. An unknown key is a problem, and so is a key without effect. Every [`Plan`] can be run.
 //!
-//! Keys and ranges of a pipeline stand in `keys`, once. They are explained to users in
-//! `pipelines/minhash.toml`, those of a deployment in `config/kafka.toml`; both name every key, and the first
-//! every range and choice (tested).
+//! Keys and ranges of a pipeline are defined once, in `keys`. `pipelines/minhash.toml` documents them for
+//! users, `config/kafka.toml` those of a deployment. A test checks that both files name every key, and the
+//! first every range and choice.
 //!
-//! Nothing but the configuration itself is read by parsing. A table of document frequencies that a pipeline
-//! names is read in a step of its own ([`Draft::read`]), and once however many plans are made
+//! Parsing a pipeline reads only its file and a list of stop words. A table of document frequencies that a
+//! pipeline names is read by a separate step ([`Draft::read`]), and once for any number of plans
 //! ([`FrozenTables`]).
 
 mod blocking;
@@ -52,7 +54,7 @@ pub use places::{LetterPlace, ProcessSettings, SinkPlace, SourcePlace, StatePlac
 pub use problem::{Origin, PlanError, Problem, What};
 pub use tables::TablePlace;
 
-/// The pipelines that come with the program, by name; the first one is the default.
+/// The built-in pipelines by name; the first one is the default.
 pub const BUILT_IN: &[(&str, &str)] = &[
     ("minhash", include_str!("../../pipelines/minhash.toml")),
     ("exact", include_str!("../../pipelines/exact.toml")),
@@ -65,7 +67,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("tour", include_str!("../../pipelines/tour.toml")),
 ];
 
-/// The text of a file.
+/// Reads a text file.
 ///
 /// # Errors
 /// If it cannot be read or is not UTF-8.

@@ -1,4 +1,5 @@
-//! The table `[monitor]` of a deployment file: where a run shows itself, to whom, and what that may cost.
+//! The table `[monitor]` of a deployment file: the address of the run's page and metrics, who has access, and
+//! limits.
 
 use super::described::Key;
 use std::net::SocketAddr;
@@ -10,7 +11,7 @@ use super::settled::{hidden, hidden_file, path, time};
 use super::value::Value;
 use crate::broker::Secret;
 
-/// Its keys.
+/// The keys of `[monitor]`.
 pub(super) const KEYS: [Key; 12] = [
     Key {
         name: "monitor.listen",
@@ -35,37 +36,36 @@ pub(super) const KEYS: [Key; 12] = [
 /// The least length of a token, in bytes, inclusive.
 const TOKEN_BYTES: usize = 16;
 
-/// Where a run shows itself.
+/// Address, access and limits of the monitor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MonitorPlace {
-    /// The address that is listened on.
+    /// The address that the monitor listens on.
     pub listen: SocketAddr,
-    /// Whether pairs and clusters are held in memory to be asked for.
+    /// Whether pairs and clusters are held in memory, so that clients can query them.
     pub pairs: bool,
-    /// What has to be shown; an address that is no loopback address has one.
+    /// The access token. An address outside the loopback always has one.
     pub token: Option<Secret>,
-    /// Names by which it may be called beside those of the loopback, where there is no token.
+    /// Host names that requests may use beside those of the loopback, if there is no token.
     pub hosts: Vec<String>,
-    /// The path below which a proxy shows it; empty for none.
+    /// The path prefix under which a proxy serves the monitor; empty for none.
     pub base_path: String,
-    /// How long ago the events of an epoch that is not durable may have been read while the run counts as
-    /// ready, inclusive.
+    /// The run is ready while the oldest events that are not durable yet were read at most this long ago
+    /// (inclusive).
     pub ready_lag: Duration,
-    /// How long the oldest record of a topic that has not been read may have waited while the run counts as
-    /// ready.
+    /// The run is ready while the oldest unread record of a topic has waited at most this long.
     pub ready_behind: Duration,
-    /// Connections at the same time.
+    /// Most connections at the same time.
     pub connections: usize,
-    /// Streams of deltas among them.
+    /// Most delta streams among the connections.
     pub streams: usize,
-    /// The most bytes of a body, inclusive.
+    /// Most bytes of a request body, inclusive.
     pub body_bytes: usize,
-    /// Questions that are answered in a second.
+    /// Most queries per second.
     pub questions_per_second: u32,
 }
 
 impl MonitorPlace {
-    /// At an address, all else as it is unless it is set.
+    /// The monitor at this address, with defaults for all other settings.
     pub fn at(listen: SocketAddr) -> Self {
         Self {
             listen,
@@ -83,7 +83,7 @@ impl MonitorPlace {
     }
 }
 
-/// Names of hosts, each as it stands in a URL.
+/// A list of host names, each as in a URL.
 fn hosts(value: &Value) -> Option<Vec<String>> {
     let is_name = |name: &&str| {
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
@@ -91,7 +91,7 @@ fn hosts(value: &Value) -> Option<Vec<String>> {
     value.list(|name| name.text().filter(is_name).map(str::to_owned))
 }
 
-/// A path of one part or several, in characters that need no escapes.
+/// A path of one or more parts, in characters that need no escapes.
 fn base_path(value: &Value) -> Option<String> {
     let path = value.text()?;
     let is_part = |part: &str| {
@@ -103,7 +103,7 @@ fn base_path(value: &Value) -> Option<String> {
     is_path.then(|| path.to_owned())
 }
 
-/// Where the run shows itself, if it does.
+/// The monitor, if `monitor.listen` is set.
 pub(super) fn monitor(settings: &mut Settings) -> Option<MonitorPlace> {
     let address = |value: &Value| match value.text()? {
         "" => Some(None),

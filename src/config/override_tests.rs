@@ -1,5 +1,5 @@
-//! What `--set` does to a pipeline's file: later values, kinds that drop what was said of another one, keys
-//! that are unset.
+//! What `--set` does to a pipeline file: later values win, a new kind drops the file's settings of the old
+//! kind, and an empty value unsets a key.
 
 use super::tests::{MINHASH, plan, said};
 use super::{BUILT_IN, BlockingPlan};
@@ -44,12 +44,12 @@ fn two_blockings_in_one_pipeline() {
     let both = plan(&format!("{simhash}[blocking.also]\nkind = \"permuted\"\ntables = 10"), &[]).unwrap();
     let BlockingPlan::Banding { design: bands, .. } = &both.blocking else { panic!("{both:?}") };
     let Some(BlockingPlan::Hamming { design, .. }) = &both.also else { panic!("{both:?}") };
-    // The distance of the filter, which is that of the first table.
+    // The distance of the filter is that of the first table.
     assert_eq!((design.radius(), design.keys()), (3, 10));
     assert_eq!(both.blocking().tables(), bands.curve.bands + 10);
     let firsts: Vec<_> = both.blockings().map(|(_, first)| first).collect();
     assert_eq!(firsts, [0, bands.curve.bands]);
-    // By --set, beside what a file says; and the other way round.
+    // The same by `--set` on top of a file, and with the two kinds exchanged.
     let set = plan(simhash, &["blocking.also.kind=permuted", "blocking.also.tables=10"]).unwrap();
     assert_eq!(set.description().encode(), both.description().encode());
     let other = ["blocking.kind=permuted", "blocking.also.kind=banding", "blocking.sketch=fss"];
@@ -97,7 +97,7 @@ fn bits_between_two_powers_of_two_need_nothing_else() {
     for (name, text) in BUILT_IN.iter().filter(|(name, _)| *name != "simhash") {
         let overrides = ["sketch.bits=1.5", "sketch.size=1024"];
         if ["exact", "tour"].contains(name) {
-            // The features decide.
+            // In these pipelines the exact features decide.
             assert!(plan(text, &overrides).unwrap().scheme.exact, "{name}");
         } else {
             let (agreement, recall) = whole(text, &overrides);
@@ -129,7 +129,7 @@ fn an_override_without_a_value_unsets_a_key_or_a_table() {
     same(&[" sketch.size = ", "sketch.size=64", "sketch.size="], &["sketch.size=448"]);
     same(&["sketch="], &["sketch.size=448"]);
     same(&["blocking.bands=", "blocking.distance="], &["blocking.recall=0.99", "blocking.bands="]);
-    // What the file says for another kind goes with the kind, as where another one is asked for.
+    // Unsetting the kind also drops the file's settings of that kind, as choosing another kind does.
     let wide = "sketch.kind = \"sectional\"\nsketch.sections = 3\nblocking.kind = \"scan\"";
     assert_eq!(plan(wide, &["sketch.kind="]).unwrap().scheme.sketch.kind, SketchKind::Fss);
     let fields = |overrides: &[&str]| {
@@ -144,6 +144,6 @@ fn an_override_without_a_value_unsets_a_key_or_a_table() {
         said("", &["sketch.sise="]),
         ["--set sketch.sise=: sketch.sise: unknown key; did you mean \"sketch.size\"?"]
     );
-    // An empty text is written with its quotes.
+    // An empty text needs its quotes; without them the key is unset.
     assert_eq!(said("", &["filter.kind=\"\""]).len(), 1);
 }

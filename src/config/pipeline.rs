@@ -1,4 +1,4 @@
-//! A pipeline file to a [`Plan`].
+//! Reads a pipeline file into a [`Plan`].
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::sketch::{Scheme, VERSION};
 use crate::source::OnError;
 use crate::text::{Idf, TextRules, Weights};
 
-/// What a pipeline does, validated.
+/// A validated pipeline: everything that decides what is computed.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The built-in pipeline's name, or the path as the user typed it.
@@ -28,21 +28,21 @@ pub struct Plan {
     pub scheme: Scheme,
     /// Sketch to blocks.
     pub blocking: BlockingPlan,
-    /// Sketch to further blocks: a pair that shares a block of either is a candidate.
+    /// Sketch to the blocks of a second blocking: a pair that shares a block of either one is a candidate.
     pub also: Option<BlockingPlan>,
-    /// Documents that blocks are planned for. No [description](Self::description) knows of it: bands, rows
-    /// and tables that follow from it stand there.
+    /// The number of documents that the blocks are planned for. It is not part of the
+    /// [description](Self::description), which holds the derived bands, rows and tables.
     pub documents: u64,
     /// Candidate to verdict.
     pub filter: FilterPlan,
     /// Most copies of one sketch that are expanded to pairs, inclusive; at least 1.
     pub expand_limit: usize,
-    /// What a cluster is.
+    /// Whether clusters are connected components or stars.
     pub clusters: ClusterKind,
-    /// Most members of a cluster that is told member by member, inclusive; at least 2.
+    /// Most members of a cluster that is listed member by member, inclusive; at least 2.
     pub cluster_limit: usize,
-    /// Which document of a cluster is kept where the others are to go. Lists are made anew by each run, so
-    /// that no output and no [description](Self::description) knows of it.
+    /// Which document of a cluster is kept when the others are removed. Each run writes its lists anew, so
+    /// this is part of no output and of no [description](Self::description).
     pub keep: Keep,
     /// Which documents stay alive.
     pub retention: Retention,
@@ -50,20 +50,19 @@ pub struct Plan {
     pub on_error: OnError,
 }
 
-/// A pipeline that has been checked as a whole, before the table of document frequencies that it may name has
-/// been read.
+/// A checked pipeline. The table of document frequencies that it may name has not been read yet.
 #[derive(Clone, Debug)]
 pub struct Draft {
-    /// With an empty table in place of the one that is to be read.
+    /// Holds an empty table in place of the one that `table` names.
     plan: Plan,
     table: Option<TableSource>,
 }
 
 impl Draft {
-    /// Loads a pipeline, by the bare name of a built-in one or from a path, with `key=value` overrides.
+    /// Loads a built-in pipeline by its bare name, or a file by its path, with `key=value` overrides.
     ///
     /// # Errors
-    /// If there is no such pipeline, and everything that is wrong with it.
+    /// If there is no such pipeline; otherwise all of its problems at once.
     pub fn load(pipeline: &str, overrides: &[String]) -> Result<Self, PlanError> {
         if let Some(path) = Plan::file(pipeline) {
             return Self::parse(pipeline, &read(path)?, path.parent().unwrap_or(Path::new("")), overrides);
@@ -77,11 +76,11 @@ impl Draft {
         Self::parse(name, text, Path::new(""), overrides)
     }
 
-    /// Reads a pipeline's text; relative paths in it start from `folder`. Of other files, none but a list of
-    /// stop words is read.
+    /// Parses the text of a pipeline; relative paths in it start from `folder`. The only other file that it
+    /// reads is a list of stop words.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All problems of the pipeline at once.
     pub fn parse(name: &str, text: &str, folder: &Path, overrides: &[String]) -> Result<Self, PlanError> {
         let mut settings = Settings::new(&[keys::KEYS], keys::LATER);
         settings.add_file(name, text, folder);
@@ -143,10 +142,11 @@ impl Draft {
         }
     }
 
-    /// The plan, with the table that it names: read, or counted, unless `tables` has it.
+    /// The plan with the table of document frequencies that it names. The table is taken from `tables`, or
+    /// read or counted.
     ///
     /// # Errors
-    /// If there is no such table, or one of other text rules.
+    /// If there is no such table, or it was counted under other text rules.
     pub fn read(self, tables: &mut FrozenTables) -> Result<Plan, PlanError> {
         let Self { mut plan, table } = self;
         if let Some(source) = table {
@@ -158,36 +158,36 @@ impl Draft {
         Ok(plan)
     }
 
-    /// How texts become features, whatever table they are weighed by.
+    /// How texts become features, before they are weighted.
     pub fn text(&self) -> &TextRules {
         &self.plan.scheme.text
     }
 
-    /// What decides about candidates: no table has a part in it.
+    /// What decides about candidates; it does not depend on the table.
     pub fn filter(&self) -> &FilterPlan {
         &self.plan.filter
     }
 }
 
 impl Plan {
-    /// The file that is meant, unless it is the name of a built-in pipeline.
+    /// The file that `pipeline` names; `None` for the name of a built-in pipeline.
     pub fn file(pipeline: &str) -> Option<&Path> {
         let is_path = pipeline.contains(['/', std::path::MAIN_SEPARATOR]) || pipeline.ends_with(".toml");
         is_path.then_some(Path::new(pipeline))
     }
 
-    /// [`Draft::load`], and reads the table that the pipeline names, if it names one.
+    /// [`Draft::load`], then [`Draft::read`].
     ///
     /// # Errors
-    /// If there is no such pipeline, everything that is wrong with it, or what is wrong with its table.
+    /// If there is no such pipeline; otherwise all of its problems at once, or the problem of its table.
     pub fn load(pipeline: &str, overrides: &[String]) -> Result<Self, PlanError> {
         Draft::load(pipeline, overrides)?.read(&mut FrozenTables::default())
     }
 
-    /// [`Draft::parse`], and reads the table that the pipeline names, if it names one.
+    /// [`Draft::parse`], then [`Draft::read`].
     ///
     /// # Errors
-    /// Everything that is wrong with it, or with its table.
+    /// All problems of the pipeline at once, or the problem of its table.
     pub fn parse(name: &str, text: &str, folder: &Path, overrides: &[String]) -> Result<Self, PlanError> {
         Draft::parse(name, text, folder, overrides)?.read(&mut FrozenTables::default())
     }
@@ -195,7 +195,7 @@ impl Plan {
     /// Makes the blocking.
     ///
     /// # Panics
-    /// If bands were designed for a sketch that has no planes, which [`parse`](Self::parse) does not do.
+    /// If bands were designed for a sketch without planes; [`parse`](Self::parse) never does that.
     pub fn blocking(&self) -> Arc<dyn Blocking> {
         let first = self.blocking.make(&self.scheme);
         match &self.also {
@@ -204,12 +204,13 @@ impl Plan {
         }
     }
 
-    /// Distinct sketches that blocks are planned for, where some may get hot: with more, they lose pairs.
+    /// The number of distinct sketches that the blocks are planned for; `None` if no block can be hot. With
+    /// more sketches, hot blocks lose pairs.
     pub fn planned_sketches(&self) -> Option<u64> {
         self.blocking().hot_rule().map(|_| self.documents)
     }
 
-    /// The blockings, each with the number of its first table.
+    /// Each blocking, with the number of its first table.
     pub fn blockings(&self) -> impl DoubleEndedIterator<Item = (&BlockingPlan, usize)> {
         let behind = self.also.as_ref().map(|also| (also, self.blocking.make(&self.scheme).tables()));
         std::iter::once((&self.blocking, 0)).chain(behind)
@@ -220,14 +221,14 @@ impl Plan {
         self.filter.make()
     }
 
-    /// The filter of a run that writes no similarity: the same pairs, without their estimates where these
-    /// cost something.
+    /// The filter for a run that writes no similarity: it accepts the same pairs, but skips estimates that
+    /// cost time.
     pub fn membership_filter(&self) -> Arc<dyn PairFilter> {
         let filter = self.filter();
         filter.for_membership().unwrap_or(filter)
     }
 
-    /// Where the filter looks, and its bounds; `None` for one that compares sketches as a whole.
+    /// The looks of the filter with their bounds; `None` for a filter that compares sketches as a whole.
     pub fn schedule(&self) -> Option<&Schedule> {
         self.filter.schedule()
     }

@@ -1,4 +1,4 @@
-//! The tables of a deployment file: where events come from, where results go, and what lies between.
+//! The tables of a deployment file for the source, the sink, dead letters, brokers, state and processes.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,33 +15,33 @@ use crate::source::{
     EpochLimits, EpochRule, FileFormat, Format, IdRule, Layout, Shape, Speed, Start, Table, WarcId, listed,
 };
 
-/// Where events come from.
+/// Where events are read from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SourcePlace {
-    /// Recorded feeds and folders.
+    /// Feeds, other files and folders.
     Files {
-        /// What is read, in this order; `-` is standard input. At least one.
+        /// The inputs in reading order, at least one; `-` is standard input.
         inputs: Vec<PathBuf>,
-        /// The list that names the last of them, if there is one.
+        /// The file that lists the last of the inputs, if there is one.
         files_from: Option<PathBuf>,
-        /// How records are to be understood.
+        /// How records are mapped to documents.
         layout: Layout,
-        /// Where the input is cut.
+        /// Where the input is cut into epochs.
         epoch: EpochRule,
-        /// How fast it is played.
+        /// How fast the input is played.
         speed: Speed,
-        /// Whether the last of them is read on as it grows.
+        /// Whether the last input is read on as it grows.
         follow: bool,
     },
-    /// A topic.
+    /// A Kafka topic.
     Kafka {
         /// Its name.
         topic: String,
-        /// Where reading begins if nothing is remembered.
+        /// Where reading begins if there is no mark.
         start: Start,
-        /// In which shape its values hold documents.
+        /// How a record's value is mapped to a document.
         shape: Shape,
-        /// How often new partitions are looked for.
+        /// How often the reader looks for new partitions.
         refresh: Duration,
     },
     /// A table of a database.
@@ -49,8 +49,8 @@ pub enum SourcePlace {
 }
 
 impl SourcePlace {
-    /// What of it decides which documents a record makes, where that is not the default; and that files are
-    /// read, as a topic names itself in the mark.
+    /// The settings of the source that decide which documents a record makes, where they differ from the
+    /// default. For files it always has `source.kind`; a topic is named in the mark.
     pub fn description(&self) -> Vec<(&'static str, String)> {
         let mut found = Vec::new();
         let mut put = |key, value: String, usual: &str| {
@@ -74,7 +74,7 @@ impl SourcePlace {
                 put("csv.delimiter", byte(layout.csv_delimiter), "");
                 put("csv.escape", byte(layout.csv_escape), "");
                 let ids = match layout.ids {
-                    // Both name documents alike.
+                    // Both rules give a document the same id.
                     IdRule::Once | IdRule::Last => "",
                     IdRule::File => "file",
                 };
@@ -93,33 +93,32 @@ impl SourcePlace {
                 put("source.ts_path", shape.ts.join("."), "ts");
                 put("source.id_path", shape.id.as_ref().map_or_else(String::new, |id| id.join(".")), "");
             }
-            // A table's names are settings of its own, and its rows are compared with the output at each
-            // start.
+            // The settings of a table are column names, and each start compares its rows with the output.
             Self::Table(_) => {}
         }
         found
     }
 }
 
-/// Where results go.
+/// Where results are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SinkPlace {
-    /// JSON Lines.
+    /// A file, or standard output.
     Lines {
         /// The file; `None` = standard output.
         path: Option<PathBuf>,
     },
-    /// A topic.
+    /// A Kafka topic.
     Kafka {
         /// Its name.
         topic: String,
         /// The topic of marks.
         progress_topic: String,
-        /// The name under which one run at a time writes.
+        /// The transactional id: one run at a time writes under it.
         transactional_id: String,
-        /// How long a transaction may take.
+        /// The transaction timeout.
         transaction: Duration,
-        /// What values are.
+        /// The format of the values.
         envelope: Envelope,
     },
     /// Tables of a database.
@@ -138,20 +137,20 @@ pub enum LetterPlace {
 /// Where documents are kept for a restart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatePlace {
-    /// A path or an address.
+    /// A path or a URL.
     pub location: String,
-    /// How often at most what has changed is written there.
+    /// The shortest time between two commits of the state.
     pub commit_every: Duration,
 }
 
-/// How processes that run together find each other.
+/// How the processes of one run find each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessSettings {
-    /// What each must know; `None`: whoever can connect takes part.
+    /// The shared secret; `None`: any process that can connect takes part.
     pub secret: Option<Secret>,
-    /// How long one waits for the others at the beginning.
+    /// How long a process waits for the others at the start.
     pub connect: Duration,
-    /// How long one may be silent until it counts as lost.
+    /// How long a process may be silent before it counts as lost.
     pub lost: Duration,
 }
 
@@ -161,7 +160,7 @@ impl Default for ProcessSettings {
     }
 }
 
-/// Notes what cannot be followed, or would be for nothing.
+/// Reports inputs that cannot be followed, and settings that make following useless.
 fn note_followed(settings: &mut Settings, inputs: &[PathBuf], epoch: EpochRule) {
     if let Some(last) = inputs.last()
         && !last.is_file()
@@ -186,7 +185,7 @@ const FILES_KEYS: &[&str] = &[
     "csv.escape",
     "warc.id",
 ];
-/// A table is followed too.
+/// Also a key of tables, which are followed too.
 const FOLLOW_KEY: &str = "source.follow";
 const TOPIC_KEYS: &[&str] = &["source.topic", "source.start", "source.headers", "source.refresh_seconds"];
 const RECORD_KEYS: &[&str] = &["source.format", "source.text_path", "source.id_path", "source.ts_path"];
@@ -208,7 +207,7 @@ enum Kind {
     Tables(Database),
 }
 
-/// Which kind a place is of; a kind that was not built in is noted.
+/// The kind that `key` chooses; reports a kind that this build lacks.
 fn kind(settings: &mut Settings, key: &'static str, here: &'static str) -> Kind {
     let kinds = [
         (here, Kind::Here),
@@ -234,7 +233,7 @@ fn names_of<const N: usize>(keys: &[Key; N]) -> [&'static str; N] {
     keys.map(|key| key.name)
 }
 
-/// Where events come from.
+/// Reads the tables `[source]`, `[csv]` and `[warc]`.
 pub(super) fn source(settings: &mut Settings) -> SourcePlace {
     let kind = kind(settings, "source.kind", "files");
     if let Kind::Tables(database) = kind {
@@ -309,7 +308,7 @@ pub(super) fn source(settings: &mut Settings) -> SourcePlace {
         ts: settings.read("source.ts_path", |v| names(v.text()?)).unwrap_or_else(|| vec!["ts".to_owned()]),
         id: id.flatten(),
         headers: settings.read("source.headers", |v| v.list(name)).unwrap_or_default(),
-        // The pipeline says so.
+        // Set later, from the retention of the pipeline.
         needs_time: false,
     };
     SourcePlace::Kafka {
@@ -320,7 +319,7 @@ pub(super) fn source(settings: &mut Settings) -> SourcePlace {
     }
 }
 
-/// How the records of files are to be understood.
+/// How records of files are mapped to documents.
 fn layout(settings: &mut Settings) -> Layout {
     let default = Layout::default();
     let of_files = [
@@ -351,7 +350,7 @@ fn layout(settings: &mut Settings) -> Layout {
     }
 }
 
-/// A byte that stands between columns, or escapes a quote.
+/// A column separator or an escape character: one byte, or `None` for an empty text.
 fn separator(value: &Value) -> Option<Option<u8>> {
     match value.text()? {
         "" => Some(None),
@@ -359,7 +358,7 @@ fn separator(value: &Value) -> Option<Option<u8>> {
     }
 }
 
-/// What it means that one id is in several files.
+/// What an id that occurs in several files means.
 fn ids(settings: &mut Settings) -> IdRule {
     let rules = [("once", IdRule::Once), ("file", IdRule::File), ("last", IdRule::Last)];
     let ids = settings.choose("source.ids", &rules, &[]).unwrap_or_default();
@@ -369,7 +368,7 @@ fn ids(settings: &mut Settings) -> IdRule {
     ids
 }
 
-/// The greatest share of records that may be bad.
+/// The greatest share of bad records, from 0 to 1, inclusive; `None` for any.
 pub(super) fn max_bad(settings: &mut Settings) -> Option<f64> {
     let share = |value: &Value| match value.text() {
         Some("") => Some(None),
@@ -378,7 +377,7 @@ pub(super) fn max_bad(settings: &mut Settings) -> Option<f64> {
     settings.read("source.max_bad", share).flatten()
 }
 
-/// Where results go.
+/// Reads the table `[sink]`.
 pub(super) fn sink(settings: &mut Settings) -> SinkPlace {
     let kind = kind(settings, "sink.kind", "lines");
     if let Kind::Tables(database) = kind {
@@ -415,7 +414,7 @@ pub(super) fn sink(settings: &mut Settings) -> SinkPlace {
     }
 }
 
-/// When the epochs of a topic end.
+/// Reads the table `[commit]`: when the epochs of a topic or table end.
 pub(super) fn commit(settings: &mut Settings, source: &SourcePlace) -> EpochLimits {
     if matches!(source, SourcePlace::Files { .. }) {
         return EpochLimits::default();
@@ -429,7 +428,7 @@ pub(super) fn commit(settings: &mut Settings, source: &SourcePlace) -> EpochLimi
     }
 }
 
-/// Where bad records are kept.
+/// Reads the table `[dead_letter]`: where bad records are kept.
 pub(super) fn dead_letter(settings: &mut Settings, sink: &SinkPlace) -> Option<LetterPlace> {
     let path = settings.read("dead_letter.path", path).filter(|path| !path.as_os_str().is_empty());
     let topic = settings.read("dead_letter.topic", |v| match v.text()? {
@@ -455,7 +454,7 @@ pub(super) fn dead_letter(settings: &mut Settings, sink: &SinkPlace) -> Option<L
     }
 }
 
-/// How brokers are reached.
+/// Reads the table `[kafka]`: how brokers are reached.
 pub(super) fn connection(settings: &mut Settings, source: &SourcePlace, sink: &SinkPlace) -> Connection {
     let default = Connection::default();
     let brokers = settings.read("kafka.brokers", |v| {
@@ -509,7 +508,7 @@ pub(super) fn connection(settings: &mut Settings, source: &SourcePlace, sink: &S
     connection
 }
 
-/// Where documents are kept.
+/// Reads the table `[state]`: where documents are kept.
 pub(super) fn state(settings: &mut Settings) -> Option<StatePlace> {
     let location = settings.read("state.path", |v| v.text().map(str::to_owned));
     let every = time(settings, "state.commit_every", Duration::from_secs(3600));
@@ -517,7 +516,7 @@ pub(super) fn state(settings: &mut Settings) -> Option<StatePlace> {
     Some(StatePlace { location, commit_every: every.unwrap_or(Duration::from_secs(5)) })
 }
 
-/// How processes find each other.
+/// Reads the table `[processes]`: how processes find each other.
 pub(super) fn processes(settings: &mut Settings) -> ProcessSettings {
     let default = ProcessSettings::default();
     let file = settings.read("processes.secret_file", path).filter(|path| !path.as_os_str().is_empty());
@@ -533,12 +532,12 @@ pub(super) fn processes(settings: &mut Settings) -> ProcessSettings {
     }
 }
 
-/// The names of a path, each with something in it.
+/// The names of a dotted path; `None` if one of them is empty.
 fn names(path: &str) -> Option<Vec<String>> {
     path.split('.').map(|name| Some(name.to_owned()).filter(|name| !name.is_empty())).collect()
 }
 
-/// The name of a topic that has to be set.
+/// The name of a topic; reports a problem if it is not set.
 fn topic(settings: &mut Settings, key: &'static str) -> Option<String> {
     let kind = if key.starts_with("source") { "source.kind" } else { "sink.kind" };
     let name = settings.read(key, topic_name);
@@ -548,8 +547,7 @@ fn topic(settings: &mut Settings, key: &'static str) -> Option<String> {
     name
 }
 
-/// What a broker takes as the name of a topic: 1 to 249 of the characters a-z, A-Z, 0-9, `.`, `_` and `-`,
-/// and not only points.
+/// A valid topic name: 1 to 249 of the characters a-z, A-Z, 0-9, `.`, `_` and `-`, and neither `.` nor `..`.
 fn topic_name(value: &Value) -> Option<String> {
     let name = value.text()?;
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');

@@ -1,4 +1,4 @@
-//! The tables of a deployment file: what they mean, and all that is wrong with them.
+//! The source, sink and broker tables of a deployment file: accepted values and reported problems.
 
 use super::*;
 use crate::config::Deployment;
@@ -10,7 +10,7 @@ fn parse(text: &str) -> Result<Deployment, String> {
     Deployment::parse("d.toml", text, &environment).map_err(|error| error.to_string())
 }
 
-/// The problems of a file, each without its place.
+/// The problems of a file, each without its file and line.
 fn problems(text: &str) -> Vec<String> {
     let told = parse(text).unwrap_err();
     told.lines().map(|line| line.split_once(": ").unwrap().1.to_owned()).collect()
@@ -31,9 +31,9 @@ mod with_kafka {
             .replace("\"in\"", "\"documents\"")
             .replace("\"out\"", "\"pairs\"")
             .replace("b:1", "127.0.0.1:9092");
-        // Beside the defaults it keeps a state: topics expire.
+        // The commented file also keeps a state, since records of topics expire.
         let least = format!("{least}state.path = \"dupflow-state\"\n");
-        // What is shown is what was written.
+        // `shown` holds the settings as typed, so it differs.
         let least = Deployment { shown: written.shown.clone(), ..parse(&least).unwrap() };
         assert_eq!(written, least);
         assert_eq!(written.commit.interval, Some(Duration::from_millis(100)));

@@ -1,4 +1,4 @@
-//! What can be wrong with a configuration, and where.
+//! The problems that a configuration can have, each with its place.
 
 use std::fmt;
 use std::io;
@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-/// Where a setting was found.
+/// Where a setting is defined.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Origin {
-    /// Its place in the order of reading: the file is 0, the overrides follow. A later layer replaces an
-    /// earlier one.
+    /// Rank in the order of reading: 0 is the file, the overrides follow. A later layer replaces an earlier
+    /// one.
     pub(super) layer: usize,
-    /// The line, from 1, where the source has lines and the problem has one.
+    /// The line number, from 1; `None` for an override, or for a problem of the whole file.
     pub line: Option<usize>,
     /// The file as the user named it, or the override as it was typed.
     pub source: Arc<str>,
@@ -26,15 +26,15 @@ impl fmt::Display for Origin {
     }
 }
 
-/// One thing that is wrong.
+/// One problem of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{at}: {}{what}", if key.is_empty() { String::new() } else { format!("{key}: ") })]
 pub struct Problem {
-    /// Where.
+    /// Where it is.
     pub at: Origin,
-    /// The dotted key, empty if there is none.
+    /// The dotted key; empty if the problem has none.
     pub key: String,
-    /// What.
+    /// What is wrong.
     pub what: What,
 }
 
@@ -47,23 +47,23 @@ pub enum What {
     /// There is no such key.
     #[error("unknown key{}", nearest.as_ref().map_or_else(String::new, |key| format!("; did you mean \"{key}\"?")))]
     UnknownKey {
-        /// The known key that looks most like it, if one does.
+        /// The most similar known key, if one is similar enough.
         nearest: Option<String>,
     },
     /// A value of the wrong type or outside its range.
     #[error("found {found}, expected {expected}")]
     Unexpected {
-        /// As it was typed: never what a variable of the environment holds.
+        /// The value as typed, never the content of an environment variable.
         found: String,
-        /// What may stand here.
+        /// The accepted values.
         expected: String,
     },
-    /// Something that the design knows and this version does not have.
+    /// A key or value that only other versions of the program have.
     #[error("{thing} is not available in this version{}", if available.is_empty() { String::new() } else { format!("; available: {}", available.join(", ")) })]
     NotAvailable {
-        /// The value as it was typed, or "this key".
+        /// The value as typed, or "this key".
         thing: String,
-        /// What may stand here instead, if anything.
+        /// The accepted values, if any.
         available: Vec<&'static str>,
     },
     /// A value that contradicts another one.
@@ -71,19 +71,19 @@ pub enum What {
     Contradiction(String),
 }
 
-/// Why there is no plan.
+/// Why a configuration cannot be used.
 #[derive(Debug, Error)]
 pub enum PlanError {
-    /// Neither a built-in pipeline nor a path.
+    /// Neither the name of a built-in pipeline nor a path.
     #[error(
         "no pipeline \"{name}\"{}; built in: {}; a file is named with a \"/\" or ends in \".toml\"",
         nearest.map_or_else(String::new, |like| format!(", did you mean \"{like}\"?")),
         available.join(", ")
     )]
     UnknownPipeline {
-        /// As it was typed.
+        /// The name as typed.
         name: String,
-        /// The built-in pipeline that looks most like it, if one does.
+        /// The most similar built-in pipeline, if one is similar enough.
         nearest: Option<&'static str>,
         /// The built-in pipelines.
         available: Vec<&'static str>,
@@ -91,12 +91,12 @@ pub enum PlanError {
     /// A file that cannot be read.
     #[error("cannot read \"{}\"", path.display())]
     Unreadable {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// Everything that is wrong, in the order of the sources.
+    /// All problems, in the order of their places.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Problems(Vec<Problem>),
 }

@@ -1,10 +1,10 @@
-//! What the TOML says: settings by dotted key, each with the place where it was found.
+//! The settings of a TOML file by dotted key, each with its place.
 //!
-//! In: a file and any number of `key=value` overrides, later ones replacing earlier ones. Out: values of the
-//! wanted types, and every [`Problem`] there is: a value that cannot be read is noted and the default stands
-//! in, so that one pass finds them all.
+//! Input: a file and any number of `key=value` overrides; a later one replaces an earlier one. Output: typed
+//! values, and every [`Problem`]. A value that cannot be read is recorded as a problem and replaced by the
+//! default, so that one pass finds all problems.
 //!
-//! Not a `serde` derive, since that stops at the first problem.
+//! It does not use a `serde` derive, which stops at the first problem.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -19,29 +19,29 @@ use super::keys;
 use super::problem::{Origin, Problem, What};
 use super::value::Value;
 
-/// A setting.
+/// One setting.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) value: Value,
-    /// The value as it was typed.
+    /// The text of the value as typed.
     typed: String,
     pub(super) at: Origin,
 }
 
-/// The settings of one kind of file, and what is wrong with them.
+/// The settings of one file with its overrides, and the problems found so far.
 pub(super) struct Settings {
     keys: Vec<&'static dyn Described>,
-    /// Keys of the design that this version does not have; a table stands for all its keys.
+    /// Keys and tables that only other versions have; a table stands for all its keys.
     later: &'static [&'static str],
     entries: BTreeMap<String, Entry>,
     problems: Vec<Problem>,
-    /// Keys with a problem: what depends on them is not examined.
+    /// Keys with a problem. Settings that depend on them are not checked.
     unsound: BTreeSet<String>,
-    /// Keys and tables that an override has unset.
+    /// Keys and tables that an override unsets.
     unset: BTreeSet<String>,
-    /// For each layer the folder that its relative paths start from.
+    /// For each layer, the folder that its relative paths start from.
     folders: Vec<PathBuf>,
-    /// The first file's name, for what is missing there.
+    /// The name of the first file, for problems with keys that are not set.
     name: Arc<str>,
 }
 
@@ -50,7 +50,7 @@ struct Source<'t> {
     text: &'t str,
     name: Arc<str>,
     layer: usize,
-    /// Whether its lines count.
+    /// Whether problems report line numbers.
     lines: bool,
 }
 
@@ -60,7 +60,7 @@ impl Source<'_> {
         Origin { layer: self.layer, line, source: Arc::clone(&self.name) }
     }
 
-    /// The first line of what was typed there.
+    /// The first line of the text at `span`.
     fn typed(&self, span: Range<usize>) -> String {
         self.text[span].lines().next().unwrap_or_default().to_owned()
     }
@@ -80,7 +80,7 @@ impl Settings {
         }
     }
 
-    /// Reads a TOML document; relative paths in it start from `folder`.
+    /// Adds a TOML document; relative paths in it start from `folder`.
     pub(super) fn add_file(&mut self, name: &str, text: &str, folder: &Path) {
         self.name = name.into();
         let source = Source { text, name: Arc::clone(&self.name), layer: self.layer(folder), lines: true };
@@ -94,8 +94,8 @@ impl Settings {
         }
     }
 
-    /// Reads a `key=value` override: the value is TOML, or text without quotes; no value unsets the key, or
-    /// all keys of a table.
+    /// Adds a `key=value` override. The value is TOML, or text without quotes. An empty value unsets the key,
+    /// or all keys of a table.
     pub(super) fn add_override(&mut self, typed: &str) {
         let name = format!("--set {typed}").into();
         let layer = self.layer(Path::new(""));
@@ -111,8 +111,8 @@ impl Settings {
         self.insert(key, 0..0, &DeValue::parse(source.text).unwrap_or_else(|_| text()), &source);
     }
 
-    /// Takes away a known key, or all keys of a table, as if they had never been set. False if there is no
-    /// such key.
+    /// Removes a known key, or all keys of a table, as if they had never been set. False if there is no such
+    /// key.
     pub(super) fn unset(&mut self, key: &str) -> bool {
         if !self.keys.iter().any(|known| known.has(key)) && self.below(key).next().is_none() {
             return false;
@@ -127,7 +127,7 @@ impl Settings {
         self.folders.len() - 1
     }
 
-    /// Puts a value in its place: a table as the keys that it has.
+    /// Stores a value under its key; a table is stored as its keys.
     fn insert(&mut self, key: &str, span: Range<usize>, value: &Spanned<DeValue<'_>>, source: &Source<'_>) {
         match value.get_ref() {
             DeValue::Table(table) if self.is_table(key, table.is_empty()) => {
@@ -143,7 +143,8 @@ impl Settings {
         }
     }
 
-    /// Whether a table there stands for the keys in it: not in place of the value of a key of any name.
+    /// Whether a table at `key` is stored as its keys. It is not where `key` itself belongs to a table of
+    /// free names.
     fn is_table(&self, key: &str, is_empty: bool) -> bool {
         let is_value =
             self.keys.iter().any(|known| known.table().is_some() && !known.is_deep() && known.has(key));
@@ -155,13 +156,13 @@ impl Settings {
         self.keys.iter().filter_map(move |key| within(key.name(), table))
     }
 
-    /// The names that are set in a table of keys of any name, in their order.
+    /// The names that are set in a table of free names, sorted.
     pub(super) fn names(&self, table: &str) -> Vec<String> {
         self.entries.keys().filter_map(|key| within(key, table)).map(str::to_owned).collect()
     }
 
-    /// Replaces `${VAR}` and `${VAR:-default}` in all texts by what `environment` holds; the default also
-    /// stands for an empty variable.
+    /// Replaces `${VAR}` and `${VAR:-default}` in all texts by the values of `environment`. The default also
+    /// replaces an empty variable.
     pub(super) fn interpolate(&mut self, environment: &dyn Fn(&str) -> Option<String>) {
         let mut problems = Vec::new();
         for (key, entry) in &mut self.entries {
@@ -174,7 +175,7 @@ impl Settings {
         }
     }
 
-    /// What is set, by key; of the hidden ones, and of those in hidden tables, no more than that they are.
+    /// All settings by key. Values of hidden keys, and of keys in hidden tables, are masked.
     pub(super) fn shown(&self, hidden: &[&str]) -> BTreeMap<String, serde_json::Value> {
         let is_hidden = |key: &str| hidden.iter().any(|name| key == *name || within(key, name).is_some());
         let shown = |(key, entry): (&String, &Entry)| {
@@ -184,7 +185,7 @@ impl Settings {
         self.entries.iter().map(shown).collect()
     }
 
-    /// Notes every key that is not known.
+    /// Reports every unknown key.
     pub(super) fn reject_unknown(&mut self) {
         let mut found = Vec::new();
         for (name, entry) in &self.entries {
@@ -217,8 +218,7 @@ impl Settings {
         }
     }
 
-    /// The known key that looks most like `name`: as a whole, or in its last part if that stands in the wrong
-    /// table.
+    /// The most similar known key: by the whole name, or by the last part in another table.
     fn nearest(&self, name: &str) -> Option<String> {
         let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
         let distance = |key: &dyn Described| {
@@ -230,13 +230,12 @@ impl Settings {
         (distance <= 1 + last(name).len() / 4).then(|| key.to_owned())
     }
 
-    /// The value of a key, if it is set and the key takes it. If it is set to something else, that is noted.
+    /// The value of a key if it is set and accepted. A value that is not accepted is reported.
     pub(super) fn get<T>(&mut self, key: &keys::Key<T>) -> Option<T> {
         self.read(key.name(), |value| key.take(value))
     }
 
-    /// The value of a known key, if it is set and `read` takes it. If it is set to something else, that is
-    /// noted.
+    /// The value of a known key if it is set and `read` accepts it. A value that is not accepted is reported.
     pub(super) fn read<T>(&mut self, key: &str, read: impl FnOnce(&Value) -> Option<T>) -> Option<T> {
         let entry = self.entries.get(key)?;
         let found = read(&entry.value);
@@ -247,7 +246,7 @@ impl Settings {
         found
     }
 
-    /// The value of a key that takes one of a few names; `later` are those that this version does not have.
+    /// The value of a key with a few choices; `later` are choices that only other versions have.
     pub(super) fn choose<T: Copy>(
         &mut self,
         key: &'static str,
@@ -265,7 +264,7 @@ impl Settings {
         self.read(key, |value| choice(value.text()?))
     }
 
-    /// Notes a problem with a key; where the key is not set, with the file as a whole.
+    /// Records a problem with a key; if the key is not set, with the file as a whole.
     pub(super) fn problem(&mut self, key: &str, what: What) {
         let known = self.keys.iter().find(|known| known.has(key));
         self.unsound.insert(known.map_or(key, |known| known.name()).to_owned());
@@ -274,7 +273,7 @@ impl Settings {
         self.problem_at(at.unwrap_or_else(whole), key, what);
     }
 
-    /// Notes that a key must be set and is not.
+    /// Reports that a required key is not set.
     pub(super) fn missing(&mut self, key: &'static str) {
         let expected = self.expected(key);
         self.problem(key, What::Unexpected { found: "nothing".to_owned(), expected });
@@ -288,7 +287,7 @@ impl Settings {
         self.problems.push(Problem { at, key: key.to_owned(), what });
     }
 
-    /// Whether no problem is known of these keys.
+    /// Whether none of these keys has a problem.
     pub(super) fn sound(&self, keys: &[&str]) -> bool {
         keys.iter().all(|key| !self.unsound.contains(*key))
     }
@@ -298,14 +297,15 @@ impl Settings {
         self.entries.contains_key(key)
     }
 
-    /// Whether a key is set, and not in the file while `other` is overridden or unset.
+    /// Whether a key is set and applies together with `other`: not if only the file sets it while an override
+    /// sets or unsets `other`.
     pub(super) fn is_set_beside(&self, key: &str, other: &str) -> bool {
         let overridden = |name: &str| self.entries.get(name).map(|entry| entry.at.layer > 0);
         let other_is = || overridden(other).unwrap_or_else(|| self.unset.contains(other));
         overridden(key).is_some_and(|key_is| key_is || !other_is())
     }
 
-    /// The value of a key whose value is never told.
+    /// The value of a key whose value is secret; problems do not quote it.
     pub(super) fn hidden<T>(
         &self,
         key: &str,
@@ -314,17 +314,17 @@ impl Settings {
         self.entries.get(key).map(|entry| read(&entry.value).ok_or(()))
     }
 
-    /// Takes a setting away, as if it had never been typed.
+    /// Removes a setting as if it had never been set.
     pub(super) fn forget(&mut self, key: &str) {
         self.entries.remove(key);
     }
 
-    /// Where a key is set.
+    /// Where a key is set; `None` if it is not.
     pub(super) fn origin(&self, key: &str) -> Option<Origin> {
         self.entries.get(key).map(|entry| entry.at.clone())
     }
 
-    /// The folder from which a relative path in this key starts.
+    /// The folder that a relative path in this key starts from.
     pub(super) fn folder(&self, key: &str) -> PathBuf {
         self.entries.get(key).map(|entry| self.folders[entry.at.layer].clone()).unwrap_or_default()
     }
@@ -336,8 +336,8 @@ impl Settings {
     }
 }
 
-/// Notes keys that a kind has no use for. Where only the kind was overridden, the file's keys for the other
-/// kind are dropped.
+/// Reports the keys that a kind does not read. If only the kind was overridden, the file's values of those
+/// keys are dropped without a problem.
 pub(super) fn without_effect(
     settings: &mut Settings,
     kind: &'static str,

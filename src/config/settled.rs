@@ -1,4 +1,4 @@
-//! Values that several tables of a deployment have: secrets, paths, times.
+//! Values that several tables of a deployment have: secrets, paths, durations.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::value::Value;
 use crate::broker::{Secret, from_file};
 use crate::source::interval;
 
-/// A value that no message shows.
+/// A secret; no message shows it.
 pub(super) fn hidden(settings: &mut Settings, key: &str) -> Option<Secret> {
     match settings.hidden(key, Value::scalar)? {
         Ok(text) => Some(Secret::new(text)),
@@ -21,7 +21,7 @@ pub(super) fn hidden(settings: &mut Settings, key: &str) -> Option<Secret> {
     }
 }
 
-/// A value that stands in a file of its own; an empty path is none.
+/// A secret that a file holds; `None` for an empty path.
 pub(super) fn hidden_file(settings: &mut Settings, key: &str) -> Option<Secret> {
     let path = settings.read(key, path).filter(|path| !path.as_os_str().is_empty())?;
     from_file(&path).map_err(|what| settings.problem(key, What::Contradiction(what))).ok()
@@ -31,12 +31,12 @@ pub(super) fn path(value: &Value) -> Option<PathBuf> {
     value.text().map(PathBuf::from)
 }
 
-/// A whole number of seconds up to an hour, from `least` on.
+/// A whole number of seconds from `least` to 3600, both inclusive.
 pub(super) fn seconds(settings: &mut Settings, key: &str, least: u64, default: u64) -> Duration {
     Duration::from_secs(settings.read(key, |v| v.integer(least..=3600)).unwrap_or(default))
 }
 
-/// A time as it is written, up to `most`, inclusive.
+/// A duration with its unit, as in "100ms"; at most `most`, inclusive.
 pub(super) fn time(settings: &mut Settings, key: &str, most: Duration) -> Option<Duration> {
     settings.read(key, |v| interval(v.text()?).filter(|time| *time <= most))
 }

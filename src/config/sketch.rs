@@ -1,14 +1,14 @@
-//! The table `[sketch]`, and the second sketch of `[blocking]`, to parameters.
+//! Reads the table `[sketch]`, and the second sketch of `[blocking]`, into parameters.
 
 use super::keys;
 use super::problem::What;
 use super::raw::{Settings, without_effect};
 use crate::sketch::{SketchKind, SketchParams};
 
-/// The keys that decide what a sketch looks like.
+/// The keys that decide the size and layout of a sketch.
 pub(super) const SHAPE: &[&str] = &["sketch.kind", "sketch.size", "sketch.bits", "sketch.run"];
 
-/// The table `[sketch]`.
+/// Reads the table `[sketch]`.
 pub(super) fn sketch(settings: &mut Settings) -> SketchParams {
     let kind = settings.get(&keys::KIND).unwrap_or(SketchKind::Fss);
     let own = match kind {
@@ -45,8 +45,8 @@ pub(super) fn sketch(settings: &mut Settings) -> SketchParams {
     sketch
 }
 
-/// Bits of most components, a power of two, and how many components have twice as many: as near to `bits` on
-/// average as whole words of components allow.
+/// Splits an average number of bits into the bits of most components (a power of two) and the number of
+/// components with twice as many. The average is as near to `bits` as whole words of components allow.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1 to 64, and at most the size")]
 fn widths(bits: f64, size: usize) -> (usize, usize) {
     let narrow = 1 << bits.log2().floor() as usize;
@@ -58,7 +58,7 @@ fn widths(bits: f64, size: usize) -> (usize, usize) {
     (narrow, 64 * words.clamp(1, (size - 1).max(64) / 64))
 }
 
-/// Notes what does not fit together in a sketch.
+/// Reports settings of the sketch that do not fit together.
 fn misfit(settings: &mut Settings, sketch: &SketchParams) {
     let SketchParams { kind, size, bits, wide, .. } = *sketch;
     let mut contradiction = |key, what| settings.problem(key, What::Contradiction(what));
@@ -87,7 +87,7 @@ fn misfit(settings: &mut Settings, sketch: &SketchParams) {
     }
 }
 
-/// The sketch that only blocks are made of, if one is named.
+/// The sketch that only the blocks are made of; `None` if `blocking.sketch` is not set.
 pub(super) fn companion(settings: &mut Settings, seed: u64) -> Option<SketchParams> {
     let kind = settings.get(&keys::BLOCK_SKETCH);
     let (size, bits) = (settings.get(&keys::BLOCK_SIZE), settings.get(&keys::BLOCK_BITS));
@@ -100,18 +100,19 @@ pub(super) fn companion(settings: &mut Settings, seed: u64) -> Option<SketchPara
         }
         return None;
     };
-    // Other hash functions than the sketch's own, so that the filter sees what the blocks did not select.
+    // Another seed than the sketch's own, so that the filter sees components that the blocks did not select
+    // by.
     Some(SketchParams { kind, size: size.unwrap_or(256), bits: bits.unwrap_or(4), wide: 0, seed: seed + 1 })
 }
 
-/// The default size and bits of simhash; notes a size and bits that it cannot have.
+/// The size and bits of simhash; reports values that it cannot have.
 fn simhash(settings: &mut Settings) -> (usize, f64) {
     let only = [
         ("sketch.size", &[32, 64, 128][..], "32, 64 or 128 places"),
         ("sketch.bits", &[1], "places of 1 bit"),
     ];
     for (key, values, has) in only {
-        // A file's value for another kind does not bind the one that was asked for in its place.
+        // A value that the file sets for another kind does not apply.
         if settings.is_set_beside(key, "sketch.kind") {
             match settings.read(key, |v| v.integer(1..=32_768_usize)) {
                 Some(value) if values.contains(&value) => continue,

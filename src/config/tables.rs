@@ -1,4 +1,4 @@
-//! Databases in a deployment file: a table that is read, tables that are written.
+//! Databases in a deployment file: the table that is read, and the tables that are written.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::broker::Secret;
 use crate::database::Address;
 use crate::source::{EpochLimits, Overlap, Relation, Table};
 
-/// Keys of a table that is read.
+/// Keys of the table that is read.
 pub(super) const SOURCE_KEYS: [Key; 15] = [
     Key { name: "source.path", expected: "the path of a database" },
     Key { name: "source.url", expected: URL },
@@ -33,7 +33,7 @@ pub(super) const SOURCE_KEYS: [Key; 15] = [
     Key { name: "source.follow", expected: "true or false" },
 ];
 
-/// Keys of tables that are written.
+/// Keys of the tables that are written.
 pub(super) const SINK_KEYS: [Key; 4] = [
     Key { name: "sink.url", expected: URL },
     Key { name: "sink.url_file", expected: "a path, or \"\" for none" },
@@ -44,14 +44,14 @@ pub(super) const SINK_KEYS: [Key; 4] = [
 const URL: &str = "an address, as in \"postgres://user@host:5432/database\"";
 const COLUMN: &str = "the name of a column";
 
-/// Which database.
+/// The kind of database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Database {
     Sqlite,
     Postgres,
 }
 
-/// How long a server may take to answer at the beginning, unless its address says otherwise.
+/// Default time limit for connecting to a server, unless its address sets another one.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Database {
@@ -62,7 +62,7 @@ impl Database {
         }
     }
 
-    /// What is wrong if it was not built in.
+    /// The problem if this build lacks the database.
     pub(super) fn missing(self) -> Option<String> {
         let (is_there, what) = match self {
             Self::Sqlite => (cfg!(feature = "sqlite"), "SQLite"),
@@ -74,7 +74,7 @@ impl Database {
     }
 }
 
-/// The keys of an address.
+/// The keys that hold the address of a database.
 struct Keys {
     kind: &'static str,
     path: &'static str,
@@ -86,7 +86,7 @@ const FROM: Keys =
     Keys { kind: "source.kind", path: "source.path", url: "source.url", url_file: "source.url_file" };
 const INTO: Keys = Keys { kind: "sink.kind", path: "sink.path", url: "sink.url", url_file: "sink.url_file" };
 
-/// Where a database is.
+/// The address of a database.
 fn address(settings: &mut Settings, keys: &Keys, database: Database) -> Address {
     match database {
         Database::Sqlite => {
@@ -118,7 +118,7 @@ fn address(settings: &mut Settings, keys: &Keys, database: Database) -> Address 
     }
 }
 
-/// A table that is read.
+/// Reads `[source]` for a table that is read.
 pub(super) fn source(settings: &mut Settings, database: Database) -> Table {
     let address = address(settings, &FROM, database);
     let text = |value: &Value| value.text().filter(|text| !text.trim().is_empty()).map(str::to_owned);
@@ -169,20 +169,20 @@ pub(super) fn source(settings: &mut Settings, database: Database) -> Table {
     }
 }
 
-/// Tables that are written.
+/// Tables that a run writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TablePlace {
-    /// In which database.
+    /// The address of the database.
     pub address: Address,
-    /// In which schema of a server.
+    /// The schema of a server; without meaning for a file.
     pub schema: String,
-    /// What stands before their names.
+    /// The prefix of the table names.
     pub prefix: String,
-    /// How long a server may take to answer at the beginning.
+    /// Time limit for connecting to a server.
     pub patience: Duration,
 }
 
-/// Tables that are written.
+/// Reads `[sink]` for tables that are written.
 pub(super) fn sink(settings: &mut Settings, database: Database) -> TablePlace {
     let address = address(settings, &INTO, database);
     if database == Database::Sqlite {

@@ -1,4 +1,4 @@
-//! Databases in a deployment file: what they mean, and all that is wrong with them.
+//! Databases in a deployment file: accepted values and reported problems.
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
@@ -10,7 +10,7 @@ fn parse(text: &str) -> Result<Deployment, String> {
     Deployment::parse("d.toml", text, &environment).map_err(|error| error.to_string())
 }
 
-/// The problems of a file, each without its place.
+/// The problems of a file, each without its file and line.
 fn problems(text: &str) -> Vec<String> {
     let told = parse(text).unwrap_err();
     told.lines().map(|line| line.split_once(": ").unwrap().1.to_owned()).collect()
@@ -169,7 +169,7 @@ fn what_sqlite_refuses_is_refused_before() {
     assert_eq!(told, ["sink.path: tables in memory are gone with the run: name a file"]);
 }
 
-/// A run on a table reads back what the one before has written.
+/// A run that reads a table reads back what the previous run has written.
 #[test]
 fn changes_of_a_table_are_not_written_as_csv() {
     let source = SQLITE.split("sink").next().unwrap();

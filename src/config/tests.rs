@@ -1,5 +1,4 @@
-//! A table of bad inputs and what is said about them; the shipped files; what is documented against what is
-//! accepted.
+//! Rejected inputs with their messages; the shipped files; documented keys and ranges against accepted ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -24,7 +23,7 @@ pub(super) fn plan(text: &str, overrides: &[&str]) -> Result<Plan, PlanError> {
     Plan::parse("p.toml", text, Path::new(""), &overrides)
 }
 
-/// What is said about a pipeline, line by line.
+/// The problems of a pipeline, one per line.
 pub(super) fn said(text: &str, overrides: &[&str]) -> Vec<String> {
     match plan(text, overrides) {
         Ok(plan) => panic!("accepted: {plan:?}"),
@@ -264,7 +263,7 @@ fn simhash_has_its_own_sizes() {
     };
     assert_eq!(simhash("sketch.kind = \"simhash\"", &[]), (64, 1));
     assert_eq!(simhash("sketch.kind = \"simhash\"\nsketch.size = 128\nsketch.bits = 1", &[]), (128, 1));
-    // What the file has for the sketch that was its own is dropped, what was typed beside the kind is not.
+    // The file's values for its own sketch are dropped; values typed together with the kind are not.
     assert_eq!(simhash("sketch.size = 448\nsketch.bits = 4", &["sketch.kind=simhash"]), (64, 1));
     assert_eq!(simhash("sketch.size = 448", &["sketch.kind=simhash", "sketch.size=32"]), (32, 1));
     assert_eq!(
@@ -308,8 +307,7 @@ fn broken_toml_has_a_line_too() {
 fn sketches_and_what_goes_with_them() {
     let plan =
         |text: &str, overrides: &[&str]| plan(text, overrides).unwrap_or_else(|error| panic!("{error}"));
-    // Bands of a second sketch, under other hash functions; without early looks, whatever the file said of
-    // them.
+    // Bands of a second sketch under other hash functions; the file's early looks are dropped.
     let odd = plan(MINHASH, &["sketch.kind=odd", "blocking.sketch=oph", "sketch.seed=3"]);
     let blocks = odd.scheme.blocks.unwrap();
     assert_eq!((blocks.kind, blocks.size, blocks.bits, blocks.seed), (SketchKind::Oph, 256, 4, 4));
@@ -319,7 +317,7 @@ fn sketches_and_what_goes_with_them() {
     assert!(matches!(bottom.filter, FilterPlan::Whole(_)) && bottom.schedule().is_none());
     let exact = plan(MINHASH, &["sketch.kind=bottom-k", "blocking.sketch=fss", "filter.verify=exact"]);
     assert!(exact.scheme.exact && exact.schedule().is_some_and(|schedule| schedule.count() == 0));
-    // Half of the components have two bits, in whole words; bands are cut from the first bit.
+    // About half of the components have two bits, in whole words; bands are cut from the first bit.
     let mixed = plan("sketch.bits = 1.5\nsketch.size = 400", &[]);
     let sketch = mixed.scheme.sketch;
     assert_eq!((sketch.bits, sketch.wide, sketch.words()), (1, 192, 7 + 3));
@@ -360,7 +358,7 @@ fn pipelines_by_name_and_by_path() {
     assert_eq!(unreadable.to_string(), "cannot read \"no/such.toml\"");
 }
 
-/// Where a kind promises a distance, no block is hot unless the user says so of that kind.
+/// A kind that promises a distance has no hot blocks unless `blocking.hot` is set together with it.
 #[test]
 fn kinds_by_distance_have_no_hot_block_unless_it_is_said() {
     let rules = |text: &str, overrides: &[&str]| {
@@ -378,7 +376,7 @@ fn kinds_by_distance_have_no_hot_block_unless_it_is_said() {
         assert_eq!(rules(&text, &[]).0, HotRule::NEVER, "{kind}");
         assert_eq!(rules(&text, &["blocking.hot=leaders"]).0, led);
         assert_eq!(rules(&format!("{text}\nblocking.hot = \"skip\""), &[]).0, HotRule { leaders: 0, ..led });
-        // What a file says of its own kind is not said of another.
+        // `blocking.hot` that the file sets for its own kind does not apply to another kind.
         let banding =
             format!("{bit}blocking.kind = \"banding\"\nblocking.hot = \"leaders\"\nblocking.cap = 9");
         let kind = format!("blocking.kind={kind}");
@@ -403,7 +401,7 @@ fn the_default_pipeline_keeps_its_promises() {
     assert_eq!(*rule, HotRule { cap: 96, leaders: 2 });
     assert!(design.recall >= 0.99);
     assert!(standard_error(plan.threshold, plan.scheme.sketch.size, plan.scheme.sketch.bits) <= 0.02);
-    // No shipped pipeline fixes what the rule gives.
+    // No shipped pipeline sets bands or rows itself.
     for (name, text) in BUILT_IN {
         let lines = text.lines().filter(|line| line.starts_with("bands =") || line.starts_with("rows ="));
         assert_eq!(lines.count(), 0, "{name}");
@@ -417,11 +415,11 @@ fn the_default_pipeline_keeps_its_promises() {
     let shipped =
         ["minhash", "exact", "sectional", "weighted", "paper", "tour"].map(|name| banding(name, &[]));
     assert_eq!(shipped, [(18, 7), (26, 7), (32, 6), (18, 7), (16, 6), (16, 2)]);
-    // At another threshold, or for more documents, they are others.
+    // At another threshold, or for more documents, bands and rows differ.
     assert_eq!(banding("minhash", &["threshold=0.5"]), (57, 4));
     assert_eq!(banding("exact", &["threshold=0.6"]), (70, 5));
     assert_eq!(banding("minhash", &["blocking.documents=10000"]), (14, 6));
-    // `exact` differs in what decides, and in more bands: it misses less of what it then decides exactly.
+    // `exact` has another filter and more bands: it misses fewer of the pairs that it then decides exactly.
     let exact = Plan::load("exact", &[]).unwrap();
     assert_eq!(crate::sketch::Scheme { exact: false, ..exact.scheme }, plan.scheme);
     let BlockingPlan::Banding { design: of_exact, .. } = &exact.blocking else {
@@ -442,10 +440,10 @@ fn hamming_blocking_and_what_it_needs() {
         assert_eq!((design(&text, &[]).keys(), design(&text, &[]).radius()), (keys, 3));
     }
     assert_eq!(design(simhash, &["blocking.kind=multi-index", "blocking.tables=2"]).keys(), 64);
-    // T is the cosine at the distance.
+    // T is the cosine at the given distance.
     let hamming = plan(simhash, &["blocking.kind=scan"]).unwrap();
     assert!((hamming.threshold - (3.0 * std::f64::consts::PI / 64.0).cos()).abs() < 1e-12);
-    // Without a distance: as many bits as the filter lets differ, 1024 (1 - 0.9) / 2.
+    // Without a distance the radius is the number of bits that the filter lets differ: 1024 (1 - 0.9) / 2.
     let onebit = "threshold = 0.9\nsketch.bits = 1\nsketch.size = 1024\nblocking.kind = \"groups\"";
     assert_eq!(design(onebit, &[]).radius(), 51);
     assert_eq!(
@@ -454,8 +452,8 @@ fn hamming_blocking_and_what_it_needs() {
             "p.toml:1: blocking.kind: is for sketches of one bit a component; set sketch.bits = 1, or sketch.kind = \"simhash\""
         ]
     );
-    // The filter by distance too: at most 4 of 64 bits differ at a cosine of 0.98, and the blocks serve as
-    // many.
+    // The filter by distance works without a distance too: at a cosine of 0.98 at most 4 of 64 bits differ,
+    // and the blocks have the same radius.
     let unset = ["blocking.distance=", "blocking.tables=", "threshold=0.98"];
     let near = plan(&format!("{simhash}blocking.kind = \"permuted\"\nblocking.tables = 10"), &unset).unwrap();
     assert_eq!((near.threshold, near.schedule().unwrap().looks().last().unwrap().accept_from), (0.98, 60));
@@ -501,13 +499,13 @@ fn documented_keys_are_the_accepted_keys() {
     }
     assert_eq!(named_in(MINHASH), accepted(&[keys::KEYS]));
     let all = accepted(deployment::KEYS);
-    // What stands in the table of librdkafka's settings are examples.
+    // The keys in `[kafka.settings]` are examples.
     let named = named_in(KAFKA).into_iter().filter(|key| !key.starts_with("kafka.settings."));
     assert_eq!(named.chain(["kafka.settings".to_owned()]).collect::<BTreeSet<_>>(), all);
     assert!(named_in(LOCAL).is_subset(&all));
 }
 
-/// For each key that a commented file names, the comment above it; keys that follow each other share theirs.
+/// For each key of a commented file, the comment above it; consecutive keys share one comment.
 fn comments_in(text: &str) -> BTreeMap<String, String> {
     let (mut table, mut comment, mut after_key) = (String::new(), String::new(), false);
     let mut comments = BTreeMap::new();
@@ -601,8 +599,8 @@ fn what_a_variable_holds_is_never_said() {
     );
 }
 
-/// What was sketched before there was a choice of base keeps its scheme; another base is another one, and of
-/// sectional sketches only.
+/// Schemes from before `sketch.base` existed keep their fingerprint; another base has another one, and only
+/// sectional sketches have a base.
 #[test]
 fn the_base_of_sectional_sketches() {
     let scheme = |base: &[&str]| plan("sketch.kind = \"sectional\"", base).unwrap().scheme.fingerprint();

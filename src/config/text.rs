@@ -1,4 +1,4 @@
-//! The table `[text]` to rules.
+//! Reads the table `[text]` into text rules.
 
 use super::described::Described;
 use super::frozen::TableSource;
@@ -7,7 +7,7 @@ use super::raw::Settings;
 use super::{fields, keys, read, weights};
 use crate::text::{self, Html, Shingle, Spaceless, Stem, TextRules, Weights};
 
-/// The rules of `[text]`, and where the table of document frequencies is that they are to be frozen at.
+/// The text rules, and the source of a frozen table of document frequencies if the pipeline names one.
 pub(super) fn rules(settings: &mut Settings) -> (TextRules, Option<TableSource>) {
     let default = TextRules::default();
     let spaceless = settings.get(&keys::SPACELESS);
@@ -24,14 +24,14 @@ pub(super) fn rules(settings: &mut Settings) -> (TextRules, Option<TableSource>)
     rules.stem = stem(settings, rules.shingle);
     let (weights, table) = weights::weights(settings);
     rules.weights = weights;
-    // Where single words are counted, a part of one says less than where sets of several are compared.
+    // Where single words are counted, a part of a word says less than it does in a shingle of several words.
     if spaceless.is_none() && rules.weights != Weights::Unit && rules.shingle == Shingle::Words(1) {
         rules.spaceless = Spaceless::Bag;
     }
     (rules, table)
 }
 
-/// What is read of pages, if this program can.
+/// What is extracted from HTML pages; reports an extraction that this build lacks.
 fn html(settings: &mut Settings) -> Html {
     let html = settings.get(&keys::HTML).unwrap_or_default();
     if html == Html::Article && !cfg!(feature = "article") {
@@ -42,7 +42,7 @@ fn html(settings: &mut Settings) -> Html {
     html
 }
 
-/// The stems, which stop words are not compared by.
+/// The stemmer. Stop words are compared before stemming.
 fn stem(settings: &mut Settings, shingle: Shingle) -> Stem {
     let stem = settings.get(&keys::STEM).unwrap_or_default();
     if stem != Stem::None && matches!(shingle, Shingle::Chars(_)) {
@@ -53,8 +53,8 @@ fn stem(settings: &mut Settings, shingle: Shingle) -> Stem {
     stem
 }
 
-/// The stop words as tokens, sorted and distinct. A word that is not one token could never be met, so it is a
-/// problem.
+/// The stop words as tokens, sorted and distinct. A word that is not exactly one token would never match, so
+/// it is a problem.
 fn stop_words(settings: &mut Settings, rules: &TextRules) -> Vec<String> {
     let key = keys::STOP_WORDS.name();
     let words = match settings.get(&keys::STOP_WORDS) {

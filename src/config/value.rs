@@ -1,7 +1,7 @@
-//! A value as it stands in a file, read as what a key wants.
+//! The value of a setting, and its conversion to the type that a key wants.
 //!
-//! A text that came out of the environment stands for a value of any type, since TOML has no place for a
-//! variable outside of quotes: `workers = "${WORKERS:-2}"` is a number.
+//! A text with an environment variable may stand for a value of any type, since TOML allows variables only
+//! inside quotes: `workers = "${WORKERS:-2}"` is a number.
 
 use std::ops::RangeInclusive;
 
@@ -10,13 +10,13 @@ use toml::de::DeValue;
 /// The value of a setting.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
-    /// Text, and whether it came out of the environment: then it stands for a value of any type.
+    /// Text; true if an environment variable was replaced in it, so that it may stand for any type.
     Text(String, bool),
     Integer(i128),
     Float(f64),
     Boolean(bool),
     List(Vec<Value>),
-    /// A date, or a table where none has keys.
+    /// A date or a table: values that no key accepts.
     Other,
 }
 
@@ -40,7 +40,7 @@ impl Value {
         if let Self::Text(text, _) = self { Some(text) } else { None }
     }
 
-    /// A value from the environment as the TOML that it holds.
+    /// The value; a text with an environment variable is parsed as TOML.
     fn parsed(&self) -> Option<Self> {
         match self {
             Self::Text(text, true) => DeValue::parse(text).ok().map(|value| Self::of(value.get_ref())),
@@ -55,11 +55,12 @@ impl Value {
         T::try_from(number).ok().filter(|number| range.contains(number))
     }
 
-    /// A number; a whole one need not have a point.
+    /// A number with or without a decimal point.
     pub(super) fn number(&self) -> Option<f64> {
         match self.parsed()? {
             Self::Float(number) => Some(number),
-            // Digits as typed: an integer that a number cannot hold exactly is out of every range here.
+            // An integer beyond 32 bits is out of the range of every number key, and might not fit a float
+            // exactly.
             Self::Integer(number) => i32::try_from(number).ok().map(f64::from),
             _ => None,
         }
@@ -69,12 +70,12 @@ impl Value {
         if let Self::Boolean(value) = self.parsed()? { Some(value) } else { None }
     }
 
-    /// A list whose elements are all taken by `read`.
+    /// A list, if `read` accepts all its elements.
     pub(super) fn list<T>(&self, read: impl Fn(&Self) -> Option<T>) -> Option<Vec<T>> {
         if let Self::List(values) = self { values.iter().map(read).collect() } else { None }
     }
 
-    /// Text, a number or a truth value, as the text that a program with settings of text takes.
+    /// Text, a number or a boolean as text, for programs whose settings are all text.
     pub(super) fn scalar(&self) -> Option<String> {
         match self {
             Self::Text(text, _) => Some(text.clone()),
@@ -85,7 +86,7 @@ impl Value {
         }
     }
 
-    /// As it stands there.
+    /// The value as JSON.
     pub(super) fn json(&self) -> serde_json::Value {
         match self {
             Self::Text(text, _) => text.as_str().into(),
@@ -112,7 +113,7 @@ impl Value {
     }
 }
 
-/// A text with its variables replaced.
+/// The text with its variables replaced.
 fn interpolated(mut rest: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
     let mut out = String::new();
     while let Some((before, after)) = rest.split_once("${") {

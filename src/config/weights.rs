@@ -1,4 +1,4 @@
-//! The weights of features: what `[text]` says about them, and whether sketch and measure agree with it.
+//! Feature weights: what `[text]` says about them, and whether sketch and measure fit them.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::sketch::Scheme;
 use crate::text::measures::Measure;
 use crate::text::{Field, Idf, IdfTable, Weights};
 
-/// What features weigh, and where the table is that weights are frozen at; until that is read, an empty one
-/// stands for it.
+/// The weights, and the source of the table that they are frozen at. Until that table is read, an empty one
+/// takes its place.
 pub(super) fn weights(settings: &mut Settings) -> (Weights, Option<TableSource>) {
     let name = settings.get(&keys::WEIGHTS).unwrap_or("unit");
     let weights = match name {
@@ -40,7 +40,7 @@ fn tf_idf(settings: &mut Settings) -> (Weights, Option<TableSource>) {
     (Weights::TfIdf(Idf::Frozen(Arc::new(IdfTable::new(0, []))), form), Some(source))
 }
 
-/// Notes what of sketch, weights and measure does not go together.
+/// Reports a sketch, weights and measure that do not fit together.
 pub(super) fn agree(settings: &mut Settings, scheme: &Scheme) {
     let typed = settings.get(&keys::MEASURE);
     if !settings.sound(&["sketch.kind", "text.weights"]) {
@@ -54,7 +54,7 @@ pub(super) fn agree(settings: &mut Settings, scheme: &Scheme) {
     if scheme.text.weights == Weights::Unit {
         for Field { name, .. } in scheme.text.fields.iter().filter(|field| field.weight != 1) {
             let key = fields::key(name);
-            // A file's weight does not bind the weights that were asked for in place of its own.
+            // A weight that the file sets does not apply if an override sets `text.weights`.
             if settings.is_set_beside(&key, "text.weights") {
                 let what = "has no effect on a set, where nothing has a weight; set it to 1, or text.weights other than \"unit\"";
                 settings.problem(&key, What::Contradiction(what.to_owned()));
@@ -62,7 +62,7 @@ pub(super) fn agree(settings: &mut Settings, scheme: &Scheme) {
         }
     }
     let measure = scheme.measure();
-    // A file's measure does not bind the sketch or the weights that were asked for in place of its own.
+    // A measure that the file sets does not apply if an override sets the sketch or the weights.
     let binds = ["sketch.kind", "text.weights"].iter().all(|key| settings.is_set_beside("measure", key));
     if let Some(typed) = typed.filter(|typed| binds && *typed != measure) {
         let fits = match typed {
@@ -87,7 +87,7 @@ mod tests {
     use crate::config::Plan;
     use crate::text::{Growth, IdfForm};
 
-    /// The weights that a pipeline asks for, and what is wrong with it.
+    /// The weights of a pipeline text, and its problems.
     fn read(text: &str) -> (Weights, Vec<String>) {
         let mut settings = Settings::new(&[keys::KEYS], &[]);
         settings.add_file("p", text, Path::new(""));
