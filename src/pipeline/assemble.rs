@@ -1,4 +1,4 @@
-//! A plan and a deployment to a job: the stages of the dataflow, the source, the sink, what is kept.
+//! Makes a job of a plan and a deployment: the stages of the dataflow, the source, the sink, the state.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -30,54 +30,54 @@ use crate::state::{self, State, StateError};
 use crate::time::Clock;
 use crate::visit::Visitors;
 
-/// Bytes of output that are gathered before they are written.
+/// Size of the output buffer, in bytes.
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// What a job cannot be made of.
+/// Why a job cannot be assembled.
 #[derive(Debug, Error)]
 pub enum AssembleError {
-    /// The dead letters.
+    /// The dead-letter file of a replay cannot be created.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The file of dead letters.
+    /// The dead-letter file of a run cannot be opened.
     #[error("the dead-letter file {path:?}")]
     Letters {
-        /// The file.
+        /// Its path.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The output.
+    /// The output file cannot be opened or created.
     #[error("the output file {path:?}")]
     Output {
-        /// The file.
+        /// Its path.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// What was kept.
+    /// The state cannot be opened.
     #[error(transparent)]
     State(#[from] StateError),
 }
 
-/// What a run is, beside what it computes and where.
+/// Whether a job replays a recorded input or continues earlier runs.
 #[derive(Debug)]
 pub enum Mode {
-    /// A recorded input, once: output and dead letters begin anew, nothing is kept.
+    /// Reads a recorded input once. Output and dead letters start empty, and no state is kept.
     Replay,
-    /// The next one of those before it.
+    /// Continues after earlier runs on the same output.
     Run {
-        /// Whether what the output holds of another pipeline is corrected.
+        /// Whether to correct an output that another pipeline has written.
         reconcile: bool,
     },
 }
 
 impl Job {
-    /// The job of a plan at a place, alone or with other processes. Opens its files; where it is a replay,
-    /// what they held is gone. `inputs` are those of the deployment, resolved.
+    /// The job of a plan and a deployment, alone or with other processes. Opens the files of the job; a
+    /// replay truncates them. `inputs` are the resolved inputs of the deployment.
     ///
     /// # Errors
-    /// A file that cannot be opened for writing; a state that cannot be opened.
+    /// If a file cannot be opened for writing, or the state cannot be opened.
     pub fn assemble(
         plan: &Plan,
         deployment: &Deployment,
@@ -91,29 +91,29 @@ impl Job {
             stages.visitors = Arc::new(Visitors::before_live());
         }
         let (index, count) = together.as_ref().map_or((0, 1), |t| (t.index(), t.count()));
-        // Another process of a run may have a monitor, which shows similarities; a replay by several has
-        // none.
+        // Similarities are needed if any process has a monitor. In a run another process may have one; in a
+        // replay by several processes none has.
         let is_watched = deployment.monitor.is_some() || (count > 1 && matches!(mode, Mode::Run { .. }));
         if !deployment.emit.is_of_pairs() && !is_watched {
             stages.filter = plan.membership_filter();
         }
         let mut described = plan.description();
         if deployment.emit == EmitKind::ClusterDeltas {
-            // An output holds changes of pairs or of clusters, not both.
+            // One output holds changes of pairs or of clusters, not both.
             described = described.with("sink.emit", "cluster-deltas");
         }
         if deployment.output_format != OutputFormat::Jsonl {
             described = described.with("sink.format", deployment.output_format.name());
         }
         if deployment.output_format == OutputFormat::Csv && deployment.emit == EmitKind::Deltas {
-            // One file has rows of one width.
+            // All rows of one CSV file have the same columns.
             for (key, is_told) in [("sink.evidence", deployment.evidence), ("sink.causes", deployment.causes)]
             {
                 described = if is_told { described.with(key, "true") } else { described };
             }
         }
         if matches!(deployment.sink, SinkPlace::Tables(_)) && deployment.emit == EmitKind::Deltas {
-            // The table of changes holds all of them, or none.
+            // The table of changes holds all changes or none.
             let (key, value) = TableOutput::WITH_DELTAS;
             described = described.with(key, value);
         }
@@ -127,7 +127,7 @@ impl Job {
                 let dead_letter = deployment.letter_file().map(ToOwned::to_owned).map(DeadLetter::create);
                 BadRecords::new(plan.on_error, dead_letter.transpose()?)
             }
-            // With their epochs to the process that writes.
+            // Bad records travel with their epochs to process 0, which writes them.
             _ if deployment.dead_letter.is_some() => BadRecords::with_epochs(plan.on_error),
             _ => BadRecords::new(plan.on_error, None),
         };
@@ -146,7 +146,7 @@ impl Job {
                 continuity.state = Some((State::open(state::at(location)?)?, *commit_every));
             }
         }
-        // Two clocks do not cut at the same record.
+        // The clocks of two processes would cut epochs at different records.
         let by_clock =
             matches!(&deployment.source, SourcePlace::Files { epoch, .. } if epoch.interval().is_some());
         let share = Share { index, count, reads_all: matches!(mode, Mode::Replay) && !by_clock };
@@ -179,7 +179,7 @@ impl Job {
 }
 
 impl Stages {
-    /// The stages of a plan, counted from zero; with or without evidence for each pair.
+    /// The stages of a plan with counters at zero, with or without evidence for each pair.
     pub fn of(plan: &Plan, evidence: bool) -> Self {
         let stages = Self::new(plan.scheme.clone(), plan.blocking(), plan.filter(), plan.expand_limit);
         Self {
@@ -191,7 +191,7 @@ impl Stages {
     }
 }
 
-/// What is read.
+/// The source of a deployment.
 fn source(plan: &Plan, deployment: &Deployment, inputs: Vec<Input>, share: Share) -> Box<dyn Source> {
     let fields = plan.scheme.text.field_names();
     match &deployment.source {
@@ -222,12 +222,12 @@ fn source(plan: &Plan, deployment: &Deployment, inputs: Vec<Input>, share: Share
     }
 }
 
-/// The sink of a process that writes nothing, and of a run that is only asked.
+/// A sink that discards everything: for processes other than 0, and for runs that only answer queries.
 pub fn nowhere() -> Box<dyn Sink + Send> {
     Box::new(DeltaLines::new(BufWriter::new(io::sink()), None))
 }
 
-/// Where the result goes, and in which form.
+/// The sink of a deployment. If its output appears only at the end, also the step that publishes it.
 fn sink(
     plan: &Plan,
     deployment: &Deployment,
@@ -284,7 +284,7 @@ fn sink(
     let mut publication = None;
     let mut file = || -> Result<Box<dyn Write + Send>, AssembleError> {
         let emit = deployment.emit;
-        // What is written at the end is there as a whole, or not at all.
+        // An output that is written at the end appears complete or not at all.
         if let Some(path) = path.filter(|path| !emit.is_of_changes() && is_file(path)) {
             let (held, published) = Held::of_file(path, run).map_err(|source| output(path, source))?;
             publication = Some(published);
@@ -301,7 +301,7 @@ fn sink(
         publication = Some(published);
         Ok(Box::new(held))
     };
-    // What is written at the end, and what is written anew, keeps no marks.
+    // An output that is written at the end, or by a replay, has no mark.
     let mut stream = || Ok::<_, AssembleError>(BufWriter::with_capacity(BUFFER_BYTES, file()?));
     let mut destination = || -> Result<Box<dyn Destination + Send>, AssembleError> {
         match (mode, path.filter(|path| deployment.emit.is_of_changes() && is_file(path))) {
@@ -328,7 +328,7 @@ fn sink(
     Ok((sink, publication))
 }
 
-/// A sink of what is emitted, in a form.
+/// The sink for the kind of result that the deployment emits, over rows in one format.
 fn of_rows(
     rows: impl Rows + Send + 'static,
     plan: &Plan,
@@ -348,7 +348,7 @@ fn of_rows(
     }
 }
 
-/// What its rows are.
+/// The kind of the rows, which decides their columns.
 fn kind(deployment: &Deployment) -> RowKind {
     let Deployment { evidence, causes, .. } = *deployment;
     match deployment.emit {
@@ -365,7 +365,7 @@ fn output(path: &Path, source: io::Error) -> AssembleError {
     AssembleError::Output { path: path.to_owned(), source }
 }
 
-/// Whether there is a plain file, or may be one: no pipe, no device.
+/// Whether `path` is a regular file or does not exist yet; false for a pipe or a device.
 fn is_file(path: &Path) -> bool {
     path.metadata().map_or(true, |found| found.is_file())
 }

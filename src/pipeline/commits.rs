@@ -1,14 +1,14 @@
-//! Closed epochs on their way from worker 0 to the committer.
+//! The queue of closed epochs between worker 0 and the committer.
 //!
 //! ```text
 //!  worker 0 ── close ──▶ Commits ── next ──▶ committer ──▶ Sink
 //!                           └── admits: which epochs the workers may begin
 //! ```
 //!
-//! An epoch is *closed* when all workers have computed it, and *durable* when the sink has taken it. Worker 0
-//! never waits for the sink; instead the distance between the two is bounded by what may be begun: no worker
-//! takes events of an epoch more than [`EPOCHS_AHEAD`] beyond the last durable one, and none takes any while
-//! [`DELTAS_AHEAD`] deltas or more wait.
+//! An epoch is *closed* when all workers have computed it, and *durable* when the sink has committed it.
+//! Worker 0 never waits for the sink. The distance between the two is bounded instead: no worker takes events
+//! of an epoch more than [`EPOCHS_AHEAD`] beyond the last durable one, and no worker takes any events while
+//! at least [`DELTAS_AHEAD`] deltas wait.
 
 use std::collections::VecDeque;
 
@@ -17,52 +17,53 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use crate::dataflow::ClosedEpoch;
 use crate::time::Epoch;
 
-/// How far beyond the last durable epoch, inclusive, workers may take events: so much of a sink's hesitation
-/// is not felt.
+/// How many epochs beyond the last durable one, inclusive, workers may take events of. A sink that pauses for
+/// less than that does not delay them.
 pub(super) const EPOCHS_AHEAD: Epoch = 64;
 
-/// Deltas that wait for the sink from which on, inclusive, workers take no more events; about 100 bytes each.
+/// Number of waiting deltas from which on, inclusive, workers take no more events; a delta has about 100
+/// bytes.
 const DELTAS_AHEAD: usize = 1 << 20;
 
-/// Closed epochs on their way to the sink.
+/// See the [module](self).
 pub(super) struct Commits {
     state: Mutex<State>,
-    /// Signalled when the committer has something to do.
+    /// Signalled when `next` has something to return.
     arrived: Condvar,
 }
 
 struct State {
     waiting: VecDeque<ClosedEpoch>,
-    /// Deltas in `waiting` and with the committer.
+    /// Deltas in `waiting` and in the committer.
     deltas: usize,
     durable: Epoch,
     end: End,
-    /// The committer waits.
+    /// Whether the committer waits in `next`.
     is_idle: bool,
-    /// A worker has been held back, and waits for the sink.
+    /// Whether a worker was refused an epoch and waits for the sink.
     is_holding_back: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// More epochs may come.
+    /// More epochs may be closed.
     No,
-    /// All epochs have come.
+    /// All epochs have been closed.
     Ended,
-    /// What waits is not to be written.
+    /// The run has failed; waiting epochs are discarded.
     Cancelled,
 }
 
-/// What the committer does next.
+/// The next task of the committer.
 pub(super) enum Next {
-    /// These epochs, one or more, all that wait.
+    /// Write these epochs: all that wait, at least one.
     Write(VecDeque<ClosedEpoch>),
     Finish,
     Leave,
 }
 
 impl Commits {
-    /// Epoch `first` is the first that will be closed.
+    /// An empty queue; `first` is the first epoch that will be closed.
     pub(super) fn new(first: Epoch) -> Self {
         let state = State {
             waiting: VecDeque::new(),
@@ -75,7 +76,7 @@ impl Commits {
         Self { state: Mutex::new(state), arrived: Condvar::new() }
     }
 
-    /// Worker 0: an epoch is closed. Never waits for the sink.
+    /// Called by worker 0: adds a closed epoch. Never waits for the sink.
     pub(super) fn close(&self, epoch: ClosedEpoch) {
         let mut state = self.state.lock();
         state.deltas += epoch.deltas.len();
@@ -83,7 +84,7 @@ impl Commits {
         self.wake(state);
     }
 
-    /// Worker 0: all epochs have been closed.
+    /// Called by worker 0: all epochs have been closed.
     pub(super) fn end(&self) {
         let mut state = self.state.lock();
         if state.end == End::No {
@@ -92,7 +93,7 @@ impl Commits {
         self.wake(state);
     }
 
-    /// Anyone: nothing more is to be written.
+    /// Called by any thread: nothing more may be written.
     pub(super) fn cancel(&self) {
         let mut state = self.state.lock();
         state.end = End::Cancelled;
@@ -106,8 +107,8 @@ impl Commits {
         }
     }
 
-    /// Worker: the last epoch, `wanted` or an earlier one, that may be begun now. Who gets an earlier one is
-    /// woken when the sink has taken another epoch.
+    /// Called by a worker: the last epoch that may begin now, at most `wanted`. A worker that gets an earlier
+    /// epoch is woken after the next commit.
     pub(super) fn admits(&self, wanted: Epoch) -> Epoch {
         let mut state = self.state.lock();
         let last = if state.deltas >= DELTAS_AHEAD { 0 } else { state.durable + EPOCHS_AHEAD };
@@ -115,12 +116,12 @@ impl Commits {
         wanted.min(last)
     }
 
-    /// Deltas that are closed and not durable.
+    /// Number of deltas that are closed and not durable.
     pub(super) fn deltas(&self) -> usize {
         self.state.lock().deltas
     }
 
-    /// Committer: waits for something to do.
+    /// Called by the committer: waits for the next task.
     pub(super) fn next(&self) -> Next {
         let mut state = self.state.lock();
         loop {
@@ -136,7 +137,8 @@ impl Commits {
         }
     }
 
-    /// Committer: epochs up to this one are durable, of so many deltas. Whether workers wait for it.
+    /// Called by the committer: epochs up to `epoch` are durable, with `deltas` deltas. Returns whether a
+    /// worker waits for this.
     pub(super) fn written(&self, epoch: Epoch, deltas: usize) -> bool {
         let mut state = self.state.lock();
         state.deltas -= deltas;

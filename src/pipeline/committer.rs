@@ -1,17 +1,22 @@
-//! The committer: closed epochs to the sink, on a thread of its own.
+//! The committer: writes closed epochs to the sink, on its own thread.
 //!
-//! What was closed since the last commit goes into the next one together. A commit is, in this order: the bad
-//! records of its epochs, kept where they are kept; tables of document frequencies that they made, stored;
-//! their deltas and the mark, in one step of the sink. After it, and only then, what they change of the
-//! documents goes to the [keeper](super::keeper). So whatever ends the process between two of these steps,
-//! the mark in the output tells what the output stands for, and all else is at or behind it.
+//! All epochs closed since the last commit are written by the next one. A commit has these steps, in this
+//! order:
 //!
-//! Epochs before the run is live repeat what the output holds already: they are taken for written. If the
-//! output is to be corrected (by another pipeline, or because what was kept is lost), their deltas are added
-//! up instead, and what the sum differs by from the pairs in the output is written as corrections before the
-//! first live epoch: in pieces, each of them a commit. Its mark says that there are more. What is kept
-//! meanwhile says so too: a run that finds it corrects the output, although the mark there is that of the run
-//! before.
+//! 1. The dead letters of its epochs are written.
+//! 2. New tables of document frequencies are stored in the state.
+//! 3. The deltas and the mark are committed by the sink, in one step.
+//! 4. The document changes are handed to the [keeper](super::keeper).
+//!
+//! So after a crash between two steps, the mark in the output says what the output contains, and everything
+//! else is at or behind it.
+//!
+//! Epochs before the run is live repeat what the output already holds, so their deltas are not written. If
+//! the output is to be corrected (another pipeline wrote it, or the state is lost), the committer adds up
+//! these deltas. Before the first live epoch it writes the difference between their sum and the pairs in the
+//! output as corrections. They are written in pieces, each with a commit; the marks of all but the last say
+//! that more follow. The state that is stored meanwhile has the same flag: a later run that finds it corrects
+//! the output, even if the output still has the mark of an older run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,34 +35,33 @@ use crate::sink::{LetterFile, Sink};
 use crate::source::{Announce, AsOf, BadRecords};
 use crate::time::{Clock, Epoch, LiveFrom, Progress};
 
-/// Corrections in one commit, at most and about: a transaction of a broker must not take long.
+/// Approximate limit of corrections in one commit: a broker limits the duration of a transaction.
 const CORRECTIONS: usize = 20_000;
 
-/// Writes what is closed.
+/// See the [module](self).
 pub(super) struct Committer {
     pub(super) sink: Box<dyn Sink + Send>,
     pub(super) letters: Option<LetterFile>,
     pub(super) keeper: Option<Keeper>,
     pub(super) bad: Arc<BadRecords>,
     pub(super) live: Arc<LiveFrom>,
-    /// What the marks of this run have in common.
+    /// The fields that all marks of this run share.
     pub(super) mark: Mark,
-    /// As of when the input has been read, if that is noted.
+    /// Times at which positions of the input were read, if the source records them.
     pub(super) as_of: Option<Arc<AsOf>>,
-    /// The pairs that the output holds, and those that epochs before the first live one add up to, if it is
-    /// to be corrected.
+    /// If the output is to be corrected: its pairs, and the sum of the deltas before the first live epoch.
     pub(super) corrected: Option<Corrected>,
-    /// Where the output stands, for what is kept before the run is live.
+    /// The epoch of the output when the run began, for the state that is stored before the run is live.
     pub(super) past: Epoch,
-    /// Shows others how far the output stands.
+    /// Publishes the committed positions of the input.
     pub(super) announce: Option<Announce>,
-    /// The last epoch that was repeated, or the one before the first.
+    /// The last repeated epoch, or the epoch before the first.
     pub(super) repeated: Progress,
-    /// The sink knows that the run is live.
+    /// Whether the sink has been notified that the run is live.
     pub(super) told_live: bool,
 }
 
-/// Two results to be told apart.
+/// Two results to compare: the pairs in the output, and the summed deltas of this run.
 #[derive(Debug, Default)]
 pub(super) struct Corrected {
     pub(super) there: BTreeSet<DocPair>,
@@ -65,7 +69,7 @@ pub(super) struct Corrected {
 }
 
 impl Committer {
-    /// Takes over what an earlier run has left.
+    /// A committer that continues from `past`.
     pub(super) fn new(
         sink: Box<dyn Sink + Send>,
         letters: Option<LetterFile>,
@@ -89,12 +93,12 @@ impl Committer {
         }
     }
 
-    /// Writes every epoch that is closed, and finishes the sink after the last one; ends early, without
-    /// finishing, if the run is cancelled. `durable` is told each group of epochs by its first and last, how
-    /// long its commit took, and whether workers wait for it.
+    /// Writes every closed epoch, and finishes the sink after the last one. If the run is cancelled it
+    /// returns without finishing the sink. After each commit it calls `durable` with the first and the last
+    /// epoch, the duration of the commit, and whether workers wait for it.
     ///
     /// # Errors
-    /// Those of the sink, of the dead letters, and of the keeper.
+    /// Errors of the sink, the dead letters or the keeper.
     pub(super) fn run(
         mut self,
         commits: &Commits,
@@ -102,7 +106,7 @@ impl Committer {
         mut durable: impl FnMut(Epoch, Epoch, Duration, bool),
     ) -> Result<(), RunError> {
         if self.live.holds(self.repeated.epoch + 1) {
-            // Nothing has to be read before.
+            // The run is live from its first epoch on.
             self.live()?;
         }
         loop {
@@ -122,7 +126,7 @@ impl Committer {
                 Next::Finish => {
                     self.bad.flush()?;
                     if self.live.get().is_some() {
-                        // The past may have ended with an epoch in which nothing was read.
+                        // The last epoch before the run is live may have had no records.
                         self.live()?;
                     }
                     self.sink.finish().map_err(RunError::Sink)?;
@@ -132,7 +136,7 @@ impl Committer {
         }
     }
 
-    /// Makes epochs durable.
+    /// Makes a group of epochs durable.
     fn commit(&mut self, mut group: Vec<ClosedEpoch>) -> Result<(), RunError> {
         self.bad.flush()?;
         let live = group.partition_point(|epoch| !self.live.holds(epoch.progress.epoch));
@@ -143,7 +147,7 @@ impl Committer {
         let Some(last) = of_live.last().map(|epoch| epoch.progress.clone()) else { return Ok(()) };
         self.live()?;
         for ClosedEpoch { progress, deltas, documents, letters, .. } in &of_live {
-            // A partition that is new is first named by the epoch in which its reading began.
+            // The first epoch that reads from a new partition sets its start.
             for (partition, next) in &progress.next {
                 self.mark.start.entry(*partition).or_insert(*next);
             }
@@ -160,7 +164,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Tells of an epoch's documents.
+    /// Hands the documents of an epoch to the sink.
     fn tell(&mut self, documents: &[DocChange], restored: bool) -> Result<(), RunError> {
         if documents.is_empty() {
             return Ok(());
@@ -192,11 +196,11 @@ impl Committer {
         Ok(())
     }
 
-    /// An epoch before the first live one.
+    /// Handles an epoch before the first live one.
     fn repeated(&mut self, epoch: ClosedEpoch) -> Result<(), RunError> {
         let ClosedEpoch { progress, deltas, documents, kept, .. } = epoch;
         if let Some(keeper) = &self.keeper {
-            // At its own offsets, and not beyond the output.
+            // The mark has this epoch's offsets, and an epoch not beyond the output's.
             let at_most = Progress { epoch: self.past, ..progress.clone() };
             let in_correction = self.corrected.is_some();
             keeper.keep(&Mark { progress: at_most, in_correction, ..self.mark.clone() }, kept);
@@ -215,7 +219,7 @@ impl Committer {
         if is_last { self.live() } else { Ok(()) }
     }
 
-    /// The run is live: what is written from here on is news, once the output is as it should be.
+    /// Corrects the output if necessary, and notifies the sink that the run is live.
     fn live(&mut self) -> Result<(), RunError> {
         self.correct()?;
         if !std::mem::replace(&mut self.told_live, true) {
@@ -224,7 +228,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Writes what differs, if anything is to be corrected that has not been.
+    /// Writes the corrections, if the output is to be corrected and has not been yet.
     fn correct(&mut self) -> Result<(), RunError> {
         let Some(Corrected { there, here }) = self.corrected.take() else { return Ok(()) };
         let progress = self.repeated.clone();
@@ -238,7 +242,7 @@ impl Committer {
         tracing::info!(corrections = deltas.len(), pairs = here.len(), "the output is corrected");
         let mut rest = &*deltas;
         while !rest.is_empty() {
-            // The changes of a pair stay together.
+            // The changes of one pair stay in one piece.
             let last = &rest[rest.len().min(CORRECTIONS) - 1].pair.pair;
             let (piece, left) = rest.split_at(rest.partition_point(|next| next.pair.pair <= *last));
             rest = left;

@@ -38,7 +38,7 @@ fn mark(epoch: Epoch) -> Mark {
     }
 }
 
-/// A committer of a run that goes on behind `past`, live from an epoch on.
+/// A committer of a run that continues after `past` and is live from an epoch on.
 fn committer(sink: impl Sink + Send + 'static, past: Epoch, live: Epoch) -> Committer {
     let live_from = Arc::new(LiveFrom::default());
     live_from.set(live);
@@ -58,7 +58,7 @@ fn committer(sink: impl Sink + Send + 'static, past: Epoch, live: Epoch) -> Comm
     }
 }
 
-/// A sink that others can look into.
+/// A sink whose content the test can read.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Memory>>, Arc<Mutex<Vec<Mark>>>, Arc<Mutex<Vec<DocPair>>>);
 
@@ -91,7 +91,7 @@ impl Sink for Shared {
     }
 }
 
-/// Tells what it is given, and waits to be allowed to commit it.
+/// A sink that reports each epoch, and waits for the test before it commits.
 struct Gate {
     told: Sender<Result<Epoch, ()>>,
     allowed: Receiver<io::Result<()>>,
@@ -113,7 +113,7 @@ impl Sink for Gate {
     }
 }
 
-/// A sink with its gate.
+/// A [`Gate`] with the test's two ends of its channels.
 fn gate() -> (Gate, Receiver<Result<Epoch, ()>>, Sender<io::Result<()>>) {
     let ((told, seen), (allow, allowed)) = (channel(), channel());
     (Gate { told, allowed }, seen, allow)
@@ -185,7 +185,7 @@ fn an_epoch_whose_bad_records_cannot_be_kept_is_not_written() {
         place: Place::Line(1),
         cause: None,
     };
-    // The record stays in the buffer, whether it fails now or later.
+    // The record may stay in the buffer. The error is returned here or by the next flush.
     drop(bad.report(at, b"kept nowhere", &mut io::empty()));
     let commits = Commits::new(1);
     commits.close(closed(1, &[]));
@@ -219,7 +219,7 @@ fn an_output_is_corrected_by_what_differs_in_pieces_that_keep_pairs_whole() {
     let there: BTreeSet<_> = (0..many).map(|n| pair("a", &id(n), 0.5)).chain([pair("x", "y", 1.0)]).collect();
     let mut committer = committer(sink.clone(), 4, 7);
     committer.corrected = Some(Corrected { there: there.clone(), here: BTreeMap::new() });
-    // All but "x", "y" have another similarity now; one came and went on the way.
+    // All pairs but "x", "y" have another similarity now; one pair was added and removed again.
     let here: Vec<_> = (0..many).map(|n| Delta::by_block(pair("a", &id(n), 0.75), 1)).collect();
     let (passing, gone) = (Delta::by_block(pair("p", "q", 1.0), 1), Delta::by_block(pair("p", "q", 1.0), -1));
     let commits = Commits::new(5);
@@ -254,7 +254,7 @@ fn an_output_that_needs_no_correction_has_its_mark_all_the_same() {
     assert_eq!(marks.iter().map(|m| (m.progress.epoch, m.in_correction)).collect::<Vec<_>>(), [(5, false)]);
 }
 
-/// Notes what it is called for.
+/// Records which of its methods are called.
 #[derive(Clone, Default)]
 struct Order(Arc<Mutex<Vec<String>>>);
 
@@ -288,7 +288,7 @@ impl Sink for Order {
     }
 }
 
-/// Once, after all that the output holds and its corrections, before the first epoch of this run.
+/// The sink is notified once: after the repeated epochs and the corrections, before the first live epoch.
 #[test]
 fn the_sink_learns_when_the_run_is_live() {
     let run = |live, corrected, epochs: std::ops::Range<Epoch>| {

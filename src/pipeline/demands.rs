@@ -1,5 +1,5 @@
-//! What is demanded of a run that has read all: without it, it fails, and what is written at the end is not
-//! there.
+//! Conditions that a run must meet after it has read all input. If it does not, it fails, and an output that
+//! is written at the end is not published.
 
 use std::fmt::Write as _;
 
@@ -7,21 +7,21 @@ use super::Measures;
 use crate::metrics::Counter;
 use crate::origins::Origins;
 
-/// The demands.
+/// The conditions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Demands {
     /// The greatest share of records that may be bad, from 0 to 1, inclusive; `None`: any.
     pub max_bad: Option<f64>,
-    /// Whether what is written says for each document whether it stays. Then no record may be bad, unless a
-    /// share is allowed.
+    /// Whether the output is a list of documents to keep or remove. Then no record may be bad unless
+    /// `max_bad` is set.
     pub is_list: bool,
-    /// Whether an id that is in several files is meant to be: the last one counts. A list takes it for a
-    /// mistake otherwise.
+    /// Whether an id may be in several files, and its last document counts. If false, a list fails for such
+    /// an id.
     pub last_of_id: bool,
 }
 
 impl Demands {
-    /// What is not met, a line each.
+    /// The conditions that are not met, one line each.
     pub(super) fn unmet(&self, measures: &Measures, origins: Option<&Origins>) -> Vec<String> {
         let mut unmet: Vec<String> =
             measures.inputs.iter().filter_map(|(name, tally)| tally.no_document(name)).collect();

@@ -1,4 +1,4 @@
-//! The one way in which a run fails: whoever fails first says why, and everything ends.
+//! The first failure of a run: it is stored, and all threads of the run end.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -12,21 +12,21 @@ use crate::dataflow::Cancellation;
 use crate::monitor::{Phase, Status};
 use crate::source::Queue;
 
-/// Takes a failure to other processes.
+/// Sends a failure to the other processes.
 pub(super) type Tell = Box<dyn Fn(&RunError) + Send + Sync>;
 
-/// What reader, workers and committer tell when they fail.
+/// Shared by readers, workers and committer, which report their failures here.
 ///
-/// A failure ends them all where they are. Workers keep the epochs that they hold: what was read of an open
-/// epoch is not all of it, so it must not close; and of epochs that are closed, none is written any more, and
-/// the sink is not finished.
+/// A failure ends all of them at once. Workers keep the records of open epochs: not all records of such an
+/// epoch were read, so it must not close. Closed epochs that wait are not written, and the sink is not
+/// finished.
 pub(super) struct Failure {
     first: Mutex<Option<RunError>>,
     queue: Arc<Queue>,
     commits: Arc<Commits>,
     workers: Arc<Cancellation>,
     keeper: OnceLock<KeeperStop>,
-    /// Tells the other processes, if there are any.
+    /// Sends a failure to the other processes, if there are any.
     tell: Option<Tell>,
     status: Arc<Status>,
 }
@@ -50,22 +50,23 @@ impl Failure {
         }
     }
 
-    /// A failure ends this keeper too.
+    /// A failure cancels this keeper too.
     pub(super) fn stops(&self, keeper: KeeperStop) {
         self.keeper.get_or_init(|| keeper);
     }
 
-    /// Ends the run with an error, unless it already has one.
+    /// Fails the run with `error`, unless it has failed before.
     pub(super) fn fail(&self, error: RunError) {
         self.status.enter(Phase::Failed(error.to_string()));
         let mut first = self.first.lock();
         if let Some(tell) = &self.tell {
-            // Who waits for a good end is woken by this, and asks for the outcome: it must not find none.
+            // This wakes the thread that waits for the end of the run in `Others::finish`. It then calls
+            // `outcome`, which waits for the lock and so finds the error.
             tell(&error);
         }
         first.get_or_insert(error);
         drop(first);
-        // The queue first: no worker may take what follows a gap for what comes next.
+        // The queue first: no worker may take records after a gap as if they were the next ones.
         self.queue.fail();
         self.commits.cancel();
         self.workers.cancel();
@@ -74,12 +75,12 @@ impl Failure {
         }
     }
 
-    /// Whether anybody has failed.
+    /// Whether the run has failed.
     pub(super) fn has_failed(&self) -> bool {
         self.first.lock().is_some()
     }
 
-    /// How the run went, once all have ended. An output that nobody reads on is no failure.
+    /// The result of the run, after all threads have ended. A closed pipe at the output is no failure.
     pub(super) fn outcome(&self) -> Result<(), RunError> {
         match self.first.lock().take() {
             Some(RunError::Sink(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -1,12 +1,12 @@
-//! The keeper: what changes of the documents to the state, on a thread of its own, behind what is durable.
+//! The keeper: writes document changes to the state, on its own thread, after they are durable in the output.
 //!
-//! The committer hands over the changes of epochs once they are durable, or have been before, and does not
-//! wait for the state; but for tables of document frequencies, which have to be stored before the commit that
-//! names them, and when [`BEHIND_BYTES`] wait. What waits is published together, at most so often as the
-//! deployment says, and at the end of the run.
+//! The committer hands over the changes of durable and of repeated epochs, and normally does not wait for the
+//! state. It waits in two cases: for a table of document frequencies, which must be stored before the commit
+//! that names it, and while [`BEHIND_BYTES`] or more wait. Waiting changes are published together, at most as
+//! often as the deployment says, and at the end of the run.
 //!
-//! A place that is full or cannot be reached is tried again: nothing is lost meanwhile, since the input is
-//! read again from where the state ends.
+//! If the location is full or cannot be reached, the keeper retries. Nothing is lost meanwhile: a restart
+//! reads the input again from the position of the state.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,13 +26,13 @@ use crate::monitor::Status;
 use crate::state::{Saved, State, StateError};
 use crate::text::{IdfTable, TextRules};
 
-/// Bytes of changes that may wait, exclusive; then the committer does.
+/// Bytes of waiting changes from which on the committer waits.
 const BEHIND_BYTES: usize = 256 << 20;
 
-/// The first pause after something could not be stored, doubled each time.
+/// First pause before a retry; it doubles with each failure.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
-/// The longest one.
+/// Longest pause before a retry.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// See the [module](self).
@@ -44,12 +44,12 @@ pub(super) struct Keeper {
 struct Shared {
     state: Mutex<State>,
     pending: Mutex<Pending>,
-    /// Signalled when something waits, or no longer does, or the end has come.
+    /// Signalled when changes arrive, when they have been published, and at the end.
     changed: Condvar,
     tables: Arc<Mutex<BTreeMap<u64, Arc<IdfTable>>>>,
     rules: TextRules,
     scheme: Vec<u8>,
-    /// Whether the state has all that is remembered of ended documents.
+    /// Whether the state has a complete record of deleted ids.
     ended: bool,
     metrics: Arc<Metrics>,
     status: Arc<Status>,
@@ -58,7 +58,7 @@ struct Shared {
 
 #[derive(Default)]
 struct Pending {
-    /// What the changes lead to.
+    /// The mark that the waiting changes lead to.
     mark: Option<Mark>,
     changes: Vec<Changes>,
     bytes: usize,
@@ -70,20 +70,20 @@ struct Pending {
 enum End {
     #[default]
     No,
-    /// What waits is still published.
+    /// Waiting changes are still published.
     Finish,
-    /// It is not.
+    /// Waiting changes are discarded.
     Cancel,
 }
 
-/// Ends a keeper whose run has failed.
+/// Cancels the keeper of a failed run.
 #[derive(Clone)]
 pub(super) struct KeeperStop(Arc<Shared>);
 
 impl Keeper {
-    /// Starts the thread; it publishes no more often than `every`. `ended` says whether the state has what is
-    /// remembered of ended documents: not where it goes on from one that has not. `fail` is told when it
-    /// cannot go on.
+    /// Starts the keeper; it publishes at most once per `every`. `ended` says whether the state has a
+    /// complete record of deleted ids, which states of older versions lack. `fail` receives the error if the
+    /// keeper cannot continue.
     pub(super) fn start(
         state: State,
         every: Duration,
@@ -123,12 +123,12 @@ impl Keeper {
         Ok(Self { shared, thread })
     }
 
-    /// What ends it.
+    /// A handle that cancels the keeper.
     pub(super) fn stop(&self) -> KeeperStop {
         KeeperStop(Arc::clone(&self.shared))
     }
 
-    /// Takes changes that lead to a mark. Waits while too much waits.
+    /// Adds changes that lead to `mark`. Waits while too many bytes wait.
     pub(super) fn keep(&self, mark: &Mark, changes: impl IntoIterator<Item = Changes>) {
         let full = |pending: &mut Pending| pending.bytes >= BEHIND_BYTES && pending.end == End::No;
         let mut pending = self.shared.pending.lock();
@@ -142,7 +142,7 @@ impl Keeper {
         self.shared.changed.notify_all();
     }
 
-    /// Stores a table that has been made, before a commit names it.
+    /// Stores a table of document frequencies, before a commit names it.
     pub(super) fn put_table(&self, fingerprint: u64) -> Result<(), RunError> {
         let Some(table) = self.shared.tables.lock().remove(&fingerprint) else { return Ok(()) };
         let mut bytes = Vec::new();
@@ -150,17 +150,17 @@ impl Keeper {
         self.shared.persist(|state| state.put_table(fingerprint, &bytes))
     }
 
-    /// Publishes what waits, and ends.
+    /// Publishes the waiting changes, and ends.
     pub(super) fn finish(self) -> Result<(), RunError> {
         self.shared.end(End::Finish);
-        // It ends with what `start` makes of a panic.
+        // `start` stores a panic of the thread as an error, so this result needs no check.
         drop(self.thread.join());
         self.shared.pending.lock().error.take().map_or(Ok(()), Err)
     }
 }
 
 impl KeeperStop {
-    /// Ends it where it is.
+    /// Ends the keeper without publishing.
     pub(super) fn cancel(&self) {
         self.0.end(End::Cancel);
     }
@@ -176,13 +176,13 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// Publishes what comes, until the end.
+    /// Publishes changes until the end.
     fn publish_all(&self) -> Result<(), RunError> {
         loop {
             let idle = |pending: &mut Pending| pending.end == End::No && pending.mark.is_none();
             let mut pending = self.pending.lock();
             self.changed.wait_while(&mut pending, idle);
-            // More may come until the time is up.
+            // More changes may arrive until the interval has passed.
             let early = |more: &mut Pending| more.end == End::No && more.bytes < BEHIND_BYTES / 2;
             self.changed.wait_while_for(&mut pending, early, self.every);
             if pending.end == End::Cancel {
@@ -202,7 +202,7 @@ impl Shared {
         }
     }
 
-    /// Does something to the state until it succeeds, or until there is no hope.
+    /// Retries an operation on the state until it succeeds or fails for good.
     fn persist(&self, mut what: impl FnMut(&mut State) -> Result<(), StateError>) -> Result<(), RunError> {
         let mut pause = FIRST_PAUSE;
         loop {

@@ -1,4 +1,4 @@
-//! What a process measures during a run, as values: those of several processes add up to the run's.
+//! Measurements of one process during a run. Those of several processes add up to the run's.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,61 +13,61 @@ use crate::dataflow::Stages;
 use crate::metrics::Counts;
 use crate::source::{BadRecords, Tally};
 
-/// The longest time that is told apart.
+/// Longest time that the histogram distinguishes, in microseconds.
 const DAY_MICROS: u64 = 24 * 3600 * 1_000_000;
 
-/// What one process has measured.
+/// The measurements of one process.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Measures {
-    /// Its counters.
+    /// The counters.
     pub counts: Counts,
-    /// Records that are no event, by reason.
+    /// Invalid records by reason.
     pub bad_records: BTreeMap<String, u64>,
-    /// Sound records that hold no document, by why.
+    /// Valid records without a document, by reason.
     pub skipped: BTreeMap<String, u64>,
-    /// What has become of the records of each input that is read from its beginning.
+    /// For each input that is read from its beginning, the counts of its records.
     #[serde(default)]
     pub inputs: BTreeMap<Arc<str>, Tally>,
-    /// The blocks above the cap that it holds; each block is held by one process.
+    /// The blocks above the cap in this process; each block is in one process only.
     pub hot_blocks: Vec<HotBlock>,
-    /// How long epochs took; of the process that writes.
+    /// Times from the first event of an epoch to its commit; only in the process that writes.
     #[serde(skip)]
     pub latencies: Latencies,
-    /// The most memory that it has held; of several processes, the most that one of them has.
+    /// Peak resident memory in bytes. For several processes, the largest of their peaks.
     pub peak_rss_bytes: u64,
 }
 
-/// A block above the cap.
+/// A block with more sketches than the cap.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct HotBlock {
-    /// Distinct sketches in it.
+    /// Number of distinct sketches.
     pub sketches: usize,
     /// Its band or table, from 0.
     pub table: u16,
-    /// Its hash, 8 hexadecimal digits.
+    /// Its hash as 8 hexadecimal digits.
     pub hash: String,
-    /// A document in it.
+    /// The id of a document in it.
     pub example: String,
 }
 
-/// Times up to a day, counted in a histogram of a fixed size, 230 KB, however many they are. They are kept to
-/// a microsecond or to one part in a thousand, whichever is coarser; a longer time counts as a day.
+/// Histogram of times up to one day, with a fixed size of 230 KB. The resolution is one microsecond or one
+/// part in a thousand, whichever is coarser; a longer time counts as one day.
 #[derive(Clone)]
 pub struct Latencies(Histogram<u64>);
 
-/// Three points of a distribution.
+/// Three quantiles of a distribution, in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Quantiles {
     /// The median.
     pub p50: f64,
     /// The 99th percentile.
     pub p99: f64,
-    /// The greatest.
+    /// The maximum.
     pub max: f64,
 }
 
 impl Measures {
-    /// What this process has measured of a run so far.
+    /// The measurements of this process so far.
     pub(super) fn collect(stages: &Stages, bad: &BadRecords, latencies: Latencies) -> Self {
         let hot_blocks = stages.hot_blocks.lock();
         let hot_blocks = hot_blocks.iter().map(|(key, block)| HotBlock {
@@ -89,7 +89,7 @@ impl Measures {
 }
 
 impl AddAssign<&Self> for Measures {
-    /// Adds what another process of the same run has measured.
+    /// Adds the measurements of another process of the same run.
     fn add_assign(&mut self, other: &Self) {
         self.counts += &other.counts;
         for (reason, n) in &other.bad_records {
@@ -114,14 +114,14 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// Counts one time.
+    /// Records one time.
     pub fn record(&mut self, time: Duration) {
         let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         self.0.saturating_record(micros);
     }
 
-    /// In milliseconds; zeros if there are none. A quantile is the least time that at least this part of all
-    /// does not exceed.
+    /// The quantiles in milliseconds; zeros for an empty histogram. A quantile q is the smallest time that is
+    /// at least as long as a share q of all times.
     pub fn quantiles(&self) -> Quantiles {
         let milliseconds = |micros: u64| micros as f64 / 1e3;
         let at = |quantile| milliseconds(self.0.lowest_equivalent(self.0.value_at_quantile(quantile)));
@@ -141,7 +141,7 @@ impl fmt::Debug for Latencies {
     }
 }
 
-/// The high-water mark of resident memory, from `/proc`; 0 where there is none.
+/// Peak resident memory in bytes, from `/proc`; 0 where there is none.
 fn peak_rss_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let kib =
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_nearest_ranks() {
-        // Up to 2,047 microseconds every one is told apart.
+        // Up to 2,047 microseconds the histogram is exact.
         assert_eq!(of((1..=200).rev()).quantiles(), Quantiles { p50: 0.1, p99: 0.198, max: 0.2 });
         assert_eq!(of([7]).quantiles(), Quantiles { p50: 0.007, p99: 0.007, max: 0.007 });
         assert_eq!(of([]).quantiles(), Quantiles::default());

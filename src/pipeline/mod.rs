@@ -1,16 +1,17 @@
-//! A run: source, dataflow and sink put together. The only place where dataflow meets I/O.
+//! A run: source, dataflow and sink put together. This is the only place where dataflow meets I/O.
 //!
 //! ```text
 //!  readers ── Queue ──┬─▶ worker 0: decode ─ dataflow ── Commits ──▶ committer ── Sink
 //!                     └─▶ worker n: decode ─ dataflow
 //! ```
 //!
-//! Each reader cuts its input into batches, workers take them as they can, worker 0 gathers the closed
-//! epochs, the committer writes them. Nobody on this way waits for the next one but the readers, who wait for
-//! room in the queue.
+//! Each reader cuts its input into batches, and workers take the batches as they can. Worker 0 collects the
+//! closed epochs, and the committer writes them. No stage waits for the next one, except the readers, which
+//! wait for room in the queue.
 //!
-//! Three ends. The input ends: all is written, the sink is finished. The run is [stopped](Stopper): the same,
-//! of what has been read. The run fails (`failure`): everything ends where it is.
+//! A run ends in one of three ways. At the end of the input everything is written and the sink is finished. A
+//! [stop](Stopper) does the same with what has been read so far. A failure (`failure`) ends all threads at
+//! once.
 
 mod assemble;
 mod commits;
@@ -65,54 +66,54 @@ use together::{Others, ToOthers};
 use watched::Watched;
 use worker::Shared;
 
-/// What a run takes.
+/// Everything that a run needs.
 pub struct Job {
-    /// What to compute.
+    /// The stages of the dataflow.
     pub stages: Stages,
-    /// What to read.
+    /// The input.
     pub source: Box<dyn Source>,
     /// The number of the first epoch, 1 or more.
     pub first_epoch: Epoch,
-    /// Where bad records go.
+    /// Counts and keeps bad records.
     pub bad: Arc<BadRecords>,
-    /// Where the deltas go.
+    /// The output of the deltas.
     pub sink: Box<dyn Sink + Send>,
-    /// What is demanded of the run once all is read.
+    /// Conditions that the run must meet after all input is read.
     pub demands: Demands,
-    /// Puts the output in its place once they are met; an output that is written epoch by epoch has none.
+    /// Publishes the output once the conditions are met; `None` if the output is written epoch by epoch.
     pub publication: Option<Publication>,
-    /// How it goes on where another run ended.
+    /// What the run needs to continue after an earlier one.
     pub continuity: Continuity,
-    /// Worker threads of this process, 1 or more.
+    /// Worker threads of this process, at least 1.
     pub workers: usize,
-    /// Records after which the run ends, or a few more; `None` = with its input.
+    /// Number of records after which the run ends, or a few more; `None` = at the end of the input.
     pub most_records: Option<NonZeroU64>,
-    /// The other processes of the run, if it has several.
+    /// The connections to the other processes of the run, if it has several.
     pub together: Option<Together>,
-    /// Where it stands, for whoever watches.
+    /// The state of the run, for the monitor.
     pub status: Arc<Status>,
-    /// The clock of the run, started with it.
+    /// The clock of the run; it starts with the run.
     pub clock: Arc<dyn Clock>,
 }
 
-/// What makes a run the next one of those before it.
+/// What a run needs to continue after an earlier one.
 #[derive(Debug)]
 pub struct Continuity {
-    /// The name of the run, which no other one has.
+    /// The unique name of this run.
     pub run: String,
-    /// All that decides the result: the encoded [description](crate::description::Description) of the plan.
+    /// The encoded [description](crate::description::Description) of everything that decides the result.
     pub pipeline: String,
-    /// Whether an output that is of another pipeline, or whose input or state is lost, is corrected; it is
-    /// refused otherwise.
+    /// Whether to correct an output that another pipeline has written, or whose input or state is lost.
+    /// Otherwise such a run is refused.
     pub reconcile: bool,
-    /// The file of dead letters, if there is one.
+    /// The dead-letter file, if there is one.
     pub letters: Option<LetterFile>,
-    /// Where documents are kept, if they are, and how often at most.
+    /// Where documents are stored, and the shortest time between two commits there; `None` = nowhere.
     pub state: Option<(State, Duration)>,
 }
 
 impl Continuity {
-    /// Of a run of this pipeline that keeps nothing.
+    /// For a run of this pipeline without a state.
     pub fn new(pipeline: &Description) -> Self {
         let pipeline = String::from_utf8_lossy(&pipeline.encode()).into_owned();
         Self {
@@ -128,51 +129,48 @@ impl Continuity {
 /// Why a run failed.
 #[derive(Debug, Error)]
 pub enum RunError {
-    /// Reading.
+    /// Reading failed.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// Writing.
+    /// Writing failed.
     #[error("the output cannot be written")]
     Sink(#[source] io::Error),
-    /// Keeping bad records.
+    /// A dead letter cannot be written.
     #[error("the dead letters cannot be written")]
     Letters(#[source] io::Error),
-    /// Keeping documents.
+    /// The state cannot be read or written.
     #[error(transparent)]
     State(#[from] StateError),
-    /// Going on where another run ended.
+    /// The run does not fit the output or the state of an earlier one.
     #[error(transparent)]
     Past(#[from] PastError),
-    /// Another process of the run, or the way to it.
+    /// Another process of the run, or the connection to it, failed.
     #[error("{0}")]
     Process(String),
-    /// A broken promise inside.
+    /// A worker or another thread panicked.
     #[error("a worker failed: {0}")]
     Worker(String),
 }
 
-/// Bytes of documents that are restored as one batch, about.
+/// Approximate bytes of restored documents in one batch.
 const SLICE_BYTES: usize = 256 << 10;
 
-/// Bytes of documents that are restored in one epoch, about: so that memory does not grow with what is
-/// restored.
+/// Approximate bytes of restored documents in one epoch; bounds the memory of a restart.
 const RESTORED_BYTES: u64 = 16 << 20;
 
-/// How often a run tells how far it is.
+/// How often the log reports the progress of the run.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
-/// How long an input may be idle before an epoch without records is begun, where documents expire by the time
-/// of day.
+/// How long an input may be idle before an empty epoch begins, if documents expire by wall-clock time.
 const TICK: Duration = Duration::from_secs(1);
 
-/// How often workers are woken, whether there is anything to do or not: so that whoever watches sees that
-/// they step.
+/// How often idle workers are woken, so that the monitor sees that they still run.
 const PULSE: Duration = Duration::from_secs(5);
 
-/// What may wait between the readers and the workers: enough that neither waits for the other.
+/// Capacity of the queue between readers and workers: enough that neither waits for the other.
 const ROOM: Room = Room { bytes: 2 << 20, batches: 256 };
 
-/// Runs a job to the end of its input. An output that nobody reads on ends it early, and well.
+/// Runs a job to the end of its input. A closed pipe at the output ends it early, without an error.
 ///
 /// # Errors
 /// If reading or writing fails; the counts up to there are lost.
@@ -180,15 +178,14 @@ pub fn run(job: Job) -> Result<Summary, RunError> {
     start(job)?.join()
 }
 
-/// A run under way.
+/// A run in progress.
 #[must_use = "a run is waited for when it is joined"]
 pub struct Running {
     stages: Stages,
     shared: Arc<Shared>,
     workers: Workers,
     threads: usize,
-    /// The committer ends with how long epochs took; none if it could not be started, or is in another
-    /// process.
+    /// Returns how long epochs took; `None` if the committer could not start or is in another process.
     committer: Option<JoinHandle<Latencies>>,
     others: Option<Arc<Others>>,
     demands: Demands,
@@ -202,7 +199,7 @@ pub struct Stopper(Arc<Queue>, Option<Arc<Others>>, Arc<Status>);
 /// Starts a job.
 ///
 /// # Errors
-/// If its workers cannot be started. All that fails later is told when it is joined.
+/// If the workers cannot be started. Later failures are returned by [`Running::join`].
 pub fn start(job: Job) -> Result<Running, RunError> {
     let visitors = Arc::clone(&job.stages.visitors);
     launch(job).inspect_err(|_| visitors.close())
@@ -223,12 +220,12 @@ fn launch(mut job: Job) -> Result<Running, RunError> {
     begin(job, past, Some(together))
 }
 
-/// Finds out where the run begins.
+/// Determines where the run begins.
 fn find(job: &mut Job) -> Result<Past, RunError> {
     Past::find(&job.stages, &mut *job.source, &mut *job.sink, &mut job.continuity, job.first_epoch)
 }
 
-/// Starts a job that begins there.
+/// Starts a job that begins at `past`.
 fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running, RunError> {
     let Job {
         mut stages,
@@ -262,7 +259,7 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
     if let Some(backlog) = source.backlog() {
         status.watch_input(backlog);
     }
-    // What is only looked at is not shown as read.
+    // A dry run does not publish its positions as read.
     let announce = if index == 0 && most_records.is_none() { source.announcer() } else { None };
     let readers = source.readers(&past.begin);
     let ahead =
@@ -288,7 +285,7 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
         begun: Mutex::default(),
     });
 
-    // The workers first: without them, nothing else has been started.
+    // Workers start first: if that fails, no other thread has started.
     let data = data.zip(others.clone()).map(|(sockets, others)| Data {
         index,
         sockets,
@@ -320,7 +317,7 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
              between partitions; if partitions were added to the topic, take another place for the state and start with --reconcile once"
         );
     }
-    // What it goes on from may lack them.
+    // The state that the run continues from may lack deleted ids.
     let ended = stages.ids_move && snapshot.as_ref().is_none_or(|snapshot| snapshot.saved().ended);
     let committer = if writes {
         let keeper = continuity.state.map(|(state, every)| {
@@ -367,7 +364,7 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
     Ok(Running { stages, shared, workers, threads, committer, others, demands, publication })
 }
 
-/// One line on how far the run is.
+/// Logs one line on the progress of the run.
 fn tell(epoch: Epoch, counts: &Counts, unread: u64) {
     tracing::info!(
         epoch,
@@ -380,12 +377,12 @@ fn tell(epoch: Epoch, counts: &Counts, unread: u64) {
     );
 }
 
-/// Bad records by reason.
+/// The number of bad records by reason.
 fn counted(bad: &BadRecords) -> BTreeMap<String, u64> {
     bad.counts().into_iter().map(|(reason, n)| (reason.to_owned(), n)).collect()
 }
 
-/// Writes what is closed, and measures how long epochs take.
+/// Runs the committer, and measures how long epochs take.
 fn commit(
     committer: Committer,
     metrics: &Metrics,
@@ -406,7 +403,7 @@ fn commit(
             told = now;
             tell(last, &metrics.counts(), shared.status.unread());
         }
-        // Sketches are spread evenly over the processes, by their hashes.
+        // The hashes of sketches spread them evenly over the processes.
         let own = metrics.counts().balance(Counter::SketchesBorn, Counter::SketchesDied);
         outgrown.look(own * shared.process.1 as u64);
         let mut begun = shared.begun.lock();
@@ -431,7 +428,7 @@ fn read(mut reader: Box<dyn Reader>, shared: &Shared) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Why not all that was kept is handed over.
+/// Why the restore ended before the end of the snapshot.
 enum Unread {
     Closed,
     State(StateError),
@@ -443,7 +440,8 @@ impl From<StateError> for Unread {
     }
 }
 
-/// Hands over what was kept, and lets the readers go beyond it: the first of those that the queue waits for.
+/// Pushes the documents of the state into the queue, then lets the readers begin. It runs as the first of the
+/// readers that the queue waits for.
 fn restore(snapshot: Option<Snapshot>, live: &LiveFrom, shared: &Shared) -> Result<(), RunError> {
     shared.status.enter(Phase::Restoring);
     if let Some(snapshot) = snapshot {
@@ -478,8 +476,8 @@ fn restore(snapshot: Option<Snapshot>, live: &LiveFrom, shared: &Shared) -> Resu
     Ok(())
 }
 
-/// Starts a thread whose failure is the run's, a panic too; its result is the default then. None if it cannot
-/// be started.
+/// Starts a thread whose error or panic fails the run; its result is then the default. `None` if the thread
+/// cannot be started.
 fn spawn<T: Default + Send + 'static>(
     name: &str,
     shared: &Arc<Shared>,
@@ -499,22 +497,22 @@ fn spawn<T: Default + Send + 'static>(
 }
 
 impl Running {
-    /// What ends the run before its input does.
+    /// A handle that ends the run before its input does.
     pub fn stopper(&self) -> Stopper {
         Stopper(Arc::clone(&self.shared.queue), self.others.clone(), Arc::clone(&self.shared.status))
     }
 
-    /// Waits for the end. Not for a reader that waits for its input after the run has been stopped or has
-    /// failed: it ends when there is some, or with the process.
+    /// Waits for the end of the run. After a stop or a failure it does not wait for a reader that is blocked
+    /// on its input: that reader ends with its next record, or with the process.
     ///
     /// # Errors
-    /// What failed first.
+    /// The first failure.
     pub fn join(self) -> Result<Summary, RunError> {
         let Self { stages, shared, workers, threads, committer, others, demands, publication } = self;
         if let Err(error) = workers.join() {
             shared.failure.fail(RunError::Worker(error));
         }
-        // Those under way have been answered or refused by the workers.
+        // The workers have answered or refused all open queries.
         stages.visitors.close();
         let latencies = committer.and_then(|thread| thread.join().ok()).unwrap_or_default();
         let mut measures = Measures::collect(&stages, &shared.bad, latencies);
@@ -529,7 +527,7 @@ impl Running {
             others.end();
         }
         outcome?;
-        // The first process has the counts of all.
+        // Process 0 has the counts of all processes.
         let unmet = if shared.process.0 == 0 {
             demands.unmet(&measures, stages.origins.as_deref())
         } else {
@@ -548,8 +546,8 @@ impl Running {
 }
 
 impl Stopper {
-    /// Ends reading now. The epochs that have been begun are finished and written, the last one with what had
-    /// been read of it; then the run ends as if its input had.
+    /// Stops reading. Open epochs are finished and written, the last one with the records read so far. Then
+    /// the run ends as at the end of its input.
     pub fn stop(&self) {
         self.2.enter(Phase::Stopping);
         self.0.stop();
@@ -560,7 +558,8 @@ impl Stopper {
 }
 
 impl Job {
-    /// Has commits told to a view: after they are durable, and after what the output held before.
+    /// Feeds a view with each commit after it is durable; the pairs that the output held before are fed
+    /// first.
     pub fn watch(&mut self, feeder: Feeder) {
         let sink = std::mem::replace(&mut self.sink, assemble::nowhere());
         self.sink = Box::new(Watched::new(sink, feeder));

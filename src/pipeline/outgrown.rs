@@ -1,21 +1,20 @@
-//! A corpus that has outgrown what its blocks are planned for says so: once, and again each time that it has
-//! doubled since.
+//! Warns when the corpus has more sketches than its blocks are planned for: once, and again at each doubling.
 
-/// When it is next said.
+/// The number of sketches at which the next warning is due.
 #[derive(Debug)]
 pub(super) struct Outgrown {
     planned: u64,
-    /// More distinct sketches than this are news.
+    /// No warning up to this number of distinct sketches, inclusive.
     quiet_up_to: u64,
 }
 
 impl Outgrown {
-    /// Of blocks that are planned for so many distinct sketches.
+    /// For blocks that are planned for `planned` distinct sketches.
     pub(super) fn new(planned: u64) -> Self {
         Self { planned, quiet_up_to: planned }
     }
 
-    /// Logs that there are more, if that has not been said yet. Whether it did.
+    /// Logs a warning if it is due. Returns whether it did.
     pub(super) fn look(&mut self, sketches: u64) -> bool {
         let is_news = sketches > self.quiet_up_to;
         if is_news {
@@ -40,7 +39,7 @@ mod tests {
         let mut outgrown = Outgrown::new(100);
         let said: Vec<u64> = (0..1000).filter(|sketches| outgrown.look(*sketches)).collect();
         assert_eq!(said, [101, 203, 407, 815]);
-        // It is not said again where documents go and come back.
+        // Documents that are deleted and inserted again cause no second warning.
         assert!(![900, 50, 900, 1600].into_iter().any(|sketches| outgrown.look(sketches)));
         assert!(outgrown.look(1631) && !Outgrown::new(u64::MAX).look(u64::MAX));
     }

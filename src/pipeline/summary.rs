@@ -1,4 +1,4 @@
-//! What a run amounts to: the numbers of `--stats` and of the summary on standard error.
+//! The counts of a run, for `--stats` and for the summary on standard error.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,87 +12,87 @@ use crate::metrics::Counter;
 /// The counts of one run. Times are wall-clock.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// Records that are events.
+    /// Valid records.
     pub events: u64,
-    /// Documents alive at the end, those without a token included.
+    /// Live documents at the end, including those without a token.
     pub documents: u64,
-    /// Distinct sketches alive at the end.
+    /// Distinct live sketches at the end.
     pub sketches: u64,
     /// Bytes of text read.
     pub bytes: u64,
     /// Upserts whose text has no token.
     pub empty: u64,
-    /// Upserts that repeat what is in force.
+    /// Upserts that repeat the document in force.
     pub unchanged: u64,
-    /// Deletes of ids that are not alive.
+    /// Deletes of ids without a live document.
     pub unknown_deletes: u64,
-    /// Documents that ended by the retention.
+    /// Documents that expired by retention.
     pub expired: u64,
-    /// Upserts that were too old for it when they came.
+    /// Upserts that were already expired when they were read.
     pub late: u64,
     /// Upserts without a time, where documents expire by age.
     pub undated: u64,
     /// Events that moved an id to another partition.
     pub moved_ids: u64,
-    /// Events that changed nothing, since their id has a newer one in another partition.
+    /// Events without effect, since their id has a newer event in another partition.
     pub overruled: u64,
     /// Documents replaced by another file's document of the same id.
     pub replaced_across_files: u64,
-    /// Records that are no event, by reason.
+    /// Invalid records by reason.
     pub bad_records: BTreeMap<String, u64>,
-    /// Sound records that hold no document, by why.
+    /// Valid records without a document, by reason.
     pub skipped: BTreeMap<String, u64>,
     /// Epochs closed.
     pub epochs: u64,
-    /// Epochs that are where the results go; fewer only if nobody reads them on.
+    /// Durable epochs; fewer than `epochs` only if the pipe at the output was closed.
     pub durable_epochs: u64,
     /// Deltas of all epochs closed.
     pub deltas: u64,
     /// Deltas by what caused them.
     pub deltas_by_cause: BTreeMap<&'static str, u64>,
-    /// Pairs alive at the end.
+    /// Live pairs at the end.
     pub pairs: u64,
-    /// Tables of document frequencies made, under live weights.
+    /// Tables of document frequencies made under live weights.
     pub idf_tables: u64,
     /// Documents sketched again under a new table.
     pub resketched: u64,
     /// Pairs of sketches that share a block, once for each block.
     pub candidates: u64,
-    /// Candidates that the first word ruled out, then comparisons decided at look 1, 2, and so on.
+    /// Number of candidates rejected by the first word, then of comparisons decided at look 1, 2, and so on.
     pub compared_by_stage: Vec<u64>,
-    /// Components that the filter read of the pairs that it compared, before it decided.
+    /// Components that the filter read before it decided, over all comparisons.
     pub components_compared: u64,
-    /// Pairs of sketches accepted, whenever they came.
+    /// Pairs of sketches accepted during the run.
     pub accepted: u64,
-    /// Groups of copies that grew beyond the expand limit, each time that one did.
+    /// How often a group of copies grew beyond the expand limit.
     pub starred_groups: u64,
-    /// Clusters alive, giants included, where clusters are what is emitted.
+    /// Live clusters, giants included, if clusters are emitted.
     pub clusters: u64,
-    /// Clusters that are beyond the limit at the end.
+    /// Clusters beyond the cluster limit at the end.
     pub giant_clusters: u64,
-    /// The blocks that are hot at the end, the largest first.
+    /// Hot blocks at the end, the largest first.
     pub hot_blocks: Vec<HotBlock>,
-    /// Leaders of a hot block; 0 if nobody meets in one.
+    /// Leaders of a hot block; 0 if its sketches are no candidates of each other.
     #[serde(skip)]
     pub leaders: usize,
     /// From the start of the run to its end.
     pub seconds: f64,
     /// From the first event of an epoch taken by a worker to its deltas written, over all epochs.
     pub epoch_milliseconds: Quantiles,
-    /// The most memory that the process has held.
+    /// Peak resident memory of the process, in bytes.
     pub peak_rss_bytes: u64,
     /// The fingerprint of the scheme, 16 hexadecimal digits.
     pub scheme: String,
     /// Worker threads.
     pub workers: usize,
-    /// What was demanded of the run and is not met: then it has failed, and what is written at its end is
-    /// not there.
+    /// The demands that are not met. If there are any, the run has failed and an output that is written at
+    /// the end was not published.
     #[serde(skip)]
     pub unmet: Vec<String>,
 }
 
 impl Summary {
-    /// What measures come to, of a run that took `elapsed` with so many worker threads.
+    /// The summary of `measures`, for a run of duration `elapsed` with `workers` threads.
     pub(super) fn of(measures: &Measures, stages: &Stages, workers: usize, elapsed: Duration) -> Self {
         let counts = &measures.counts;
         let count = |counter| counts.get(counter);

@@ -1,4 +1,4 @@
-//! A run of several processes: what this one tells the others, and what it does when they tell it something.
+//! A run of several processes: the messages that this process sends to the others, and how it handles theirs.
 //!
 //! ```text
 //!            Go: where the run begins                   Opened, Reached, Stop, Measures, Done
@@ -6,15 +6,17 @@
 //!            Opened, Crossed, Durable, Stop, Done       anyone ──── Failed ────▶ all
 //! ```
 //!
-//! Process 0 has the output, what is kept, and the committer; it finds out where the run begins and tells the
-//! others. What one process does to the open epoch all follow. A line is crossed by all at one epoch, once
-//! all have reached it. A process that fails tells why, and keeps its share of the open epochs, so that none
-//! of them closes anywhere; a process that is gone is told of by those that notice.
+//! Process 0 has the output, the state and the committer. It determines where the run begins, and sends that
+//! to the others. When one process opens an epoch, all others open it too. Once all processes have reached a
+//! line, all cross it at the same epoch.
 //!
-//! At the end every process sends what it has measured, and process 0 ends the run once all have: so it ends
-//! well everywhere, or nowhere. Then each ends its connections, which waits until the other side has heard
-//! all. Where nobody reads the output of process 0 on, it says `Done` before that, and all end well where
-//! they are.
+//! A process that fails sends the reason, and keeps its share of the open epochs, so that none of them closes
+//! anywhere. If a process is lost, the processes that notice report it.
+//!
+//! At the end every process sends its measurements. Process 0 ends the run once it has all of them, so the
+//! run succeeds everywhere or nowhere. Each process then closes its connections, after the other side has
+//! received all messages. If the pipe at the output of process 0 is closed, it sends `Done` earlier, and all
+//! end without an error.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -36,7 +38,7 @@ use crate::source::{Line, Peers};
 use crate::text::{IdfTable, TextRules};
 use crate::time::{Epoch, LiveFrom, Offsets};
 
-/// The other processes of a run, connected.
+/// The connected other processes of a run.
 #[derive(Debug)]
 pub struct Together {
     control: Arc<Control>,
@@ -44,25 +46,25 @@ pub struct Together {
     notes: (Sender<Note>, Receiver<Note>),
 }
 
-/// Tells the other processes of a failure from outside of the run, before it has begun or while it does not
+/// Sends a failure to the other processes from outside the run: before it has begun, or while it does not
 /// end.
 #[derive(Clone, Debug)]
 pub struct Teller(Arc<Control>);
 
-/// What there is to do.
+/// A task of the thread that handles messages.
 #[derive(Debug)]
 enum Note {
     Heard(usize, Event),
-    /// This process has reached a line.
+    /// This process has reached a line, at this epoch.
     Reached(u32, Epoch),
-    /// Nothing more.
+    /// No more tasks.
     Ended,
 }
 
-/// By process, the socket for records.
+/// The data sockets by process; `None` for this process itself.
 type Sockets = Vec<Option<TcpStream>>;
 
-/// Where a run begins, as process 0 tells it.
+/// Where a run begins, as process 0 sends it.
 #[derive(Serialize, Deserialize)]
 struct Go {
     mark: Mark,
@@ -73,7 +75,7 @@ struct Go {
     tells_documents: bool,
 }
 
-/// The others, while the run is under way.
+/// The other processes during the run.
 pub(super) struct Others {
     control: Arc<Control>,
     tell: Sender<Note>,
@@ -83,18 +85,18 @@ pub(super) struct Others {
 
 #[derive(Default)]
 struct TheEnd {
-    /// What the others have measured, at process 0.
+    /// At process 0, the measurements of the others.
     measures: Vec<Measures>,
-    /// This process has done its share.
+    /// Whether this process has finished its share.
     at_end: bool,
-    /// Process 0 has ended the run.
+    /// Whether process 0 has ended the run.
     done: bool,
-    /// There will be no good end.
+    /// Whether the run has failed.
     failed: bool,
 }
 
 impl Together {
-    /// Of processes that have found each other.
+    /// For processes that are connected.
     ///
     /// # Errors
     /// If the system has no more threads.
@@ -102,32 +104,32 @@ impl Together {
         let Connected { control, data } = connected;
         let notes = channel();
         let tell = notes.0.clone();
-        // Nobody listens any more once the run has ended.
+        // After the end of the run there is no receiver.
         control.listen(move |from, event| drop(tell.send(Note::Heard(from, event))))?;
         Ok(Self { control: Arc::new(control), data, notes })
     }
 
-    /// This process, from 0.
+    /// The number of this process, from 0.
     pub fn index(&self) -> usize {
         self.control.processes().index()
     }
 
-    /// Processes.
+    /// The number of processes.
     pub fn count(&self) -> usize {
         self.control.processes().hosts().len()
     }
 
-    /// What tells them of a failure outside of the run.
+    /// A handle that sends a failure from outside the run.
     pub fn teller(&self) -> Teller {
         Teller(Arc::clone(&self.control))
     }
 
-    /// Tells the others that there is no run.
+    /// Sends the others the reason why there is no run.
     pub(super) fn fail(&self, why: &RunError) {
         self.control.fail(&chain(why));
     }
 
-    /// Process 0: tells where the run begins.
+    /// Process 0: sends where the run begins.
     pub(super) fn go(&self, past: &Past, rules: &TextRules) -> Result<(), RunError> {
         let mut table = Vec::new();
         if let Some(in_force) = &past.table {
@@ -141,7 +143,7 @@ impl Together {
         Ok(())
     }
 
-    /// Another process: waits to be told where the run begins.
+    /// Every other process: waits for the message that says where the run begins.
     pub(super) fn wait_for_go(&self, rules: &TextRules) -> Result<Past, RunError> {
         let unread = |what: String| {
             RunError::Process(format!("what process 0 says of the run cannot be read: {what}"))
@@ -178,7 +180,7 @@ impl Together {
         }
     }
 
-    /// The run is under way: from now on it does what the others say.
+    /// Starts the run: from here on messages are handled by the returned closure.
     pub(super) fn begin(self) -> (Arc<Others>, Sockets, impl FnOnce(Arc<Shared>)) {
         let Self { control, data, notes: (tell, notes) } = self;
         let others = Arc::new(Others { control, tell, end: Mutex::default(), changed: Condvar::new() });
@@ -195,15 +197,15 @@ impl Together {
 }
 
 impl Teller {
-    /// This process has failed, and why. Returns once the others have been told, or cannot be. After an end,
-    /// good or not, it says nothing.
+    /// Sends the reason of a failure. Returns once the others have received it or cannot be reached. After
+    /// the run has ended it sends nothing.
     pub fn fail(&self, why: &str) {
         self.0.fail(why);
         self.0.end();
     }
 }
 
-/// The error that an event is.
+/// The error that an event stands for, if it is a failure.
 fn failure(control: &Control, event: Event) -> Option<RunError> {
     match event {
         Event::Message(Message::Failed(text)) => Some(RunError::Process(text)),
@@ -215,7 +217,7 @@ fn failure(control: &Control, event: Event) -> Option<RunError> {
     }
 }
 
-/// An error with all its causes.
+/// The text of an error with all its causes.
 fn chain(error: &RunError) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
@@ -235,7 +237,7 @@ impl Others {
         self.control.processes().hosts().len()
     }
 
-    /// Does what is told, until nobody tells anything any more.
+    /// Handles tasks until `Ended`.
     fn listen(&self, notes: &Receiver<Note>, shared: &Shared) {
         let mut reached: BTreeMap<u32, Vec<Epoch>> = BTreeMap::new();
         for note in notes {
@@ -273,7 +275,7 @@ impl Others {
                         if self.end.lock().at_end {
                             self.change(|end| end.done = true);
                         } else {
-                            // Process 0 waits for nobody: its output is not read on.
+                            // Process 0 ends early, because the pipe at its output is closed.
                             shared.failure.fail(RunError::Sink(ErrorKind::BrokenPipe.into()));
                         }
                     }
@@ -289,7 +291,7 @@ impl Others {
         }
     }
 
-    /// One process has reached a line: once all have, all cross it.
+    /// Counts that one process has reached a line; once all have, all cross it.
     fn reach(&self, reached: &mut BTreeMap<u32, Vec<Epoch>>, line: u32, epoch: Epoch, shared: &Shared) {
         if !self.is_hub() {
             self.control.send(Message::Reached { line, epoch });
@@ -311,46 +313,47 @@ impl Others {
         self.changed.notify_all();
     }
 
-    /// Epochs up to this one are durable; process 0 tells the others how far they may go on.
+    /// Process 0 sends that epochs up to `epoch` are durable, so that the others may begin later ones.
     pub(super) fn durable(&self, epoch: Epoch) {
         if self.is_hub() {
             self.control.send(Message::Durable(epoch));
         }
     }
 
-    /// The way of records to another process has ended.
+    /// The data connection to another process has ended.
     pub(super) fn suspect(&self, process: usize, why: &str) {
         self.control.suspect(process, why);
     }
 
-    /// The run is to end everywhere.
+    /// Stops the run in all processes.
     pub(super) fn stop(&self) {
         self.control.send(Message::Stop);
     }
 
-    /// This process has failed: all others are told, and nobody waits for a good end. If its output is not
-    /// read on, they end as it does: well.
+    /// Sends the failure of this process, and wakes `finish`. A closed pipe at the output is sent as `Done`,
+    /// so that the others end without an error.
     pub(super) fn failed(&self, error: &RunError) {
         match error {
             RunError::Sink(error) if self.is_hub() && error.kind() == ErrorKind::BrokenPipe => {
                 self.control.send(Message::Done);
             }
-            // What has come from another process is told already, and then no more is.
+            // A failure that another process has sent is known to all; `Control::fail` sends only the first
+            // one.
             error => self.control.fail(&chain(error)),
         }
         self.change(|end| end.failed = true);
     }
 
-    /// Ends the connections, once all that was said has got there: before the process ends, which would cut
-    /// it off.
+    /// Closes the connections after the other sides have received all messages. The process must not end
+    /// before, which would cut them off.
     pub(super) fn end(&self) {
         self.control.end();
-        // Nobody listens if the run could not begin.
+        // There is no receiver if the run could not begin.
         self.tell.send(Note::Ended).unwrap_or(());
     }
 
-    /// The end of a run that has done all here. At process 0 what the others have measured; elsewhere once
-    /// process 0 has ended the run. Nothing if it fails meanwhile.
+    /// Waits for the end of the run, after this process has finished its share. Returns the measurements of
+    /// the others at process 0, and an empty list elsewhere; `None` if the run fails meanwhile.
     pub(super) fn finish(&self, measures: &Measures) -> Option<Vec<Measures>> {
         if !self.is_hub() {
             self.change(|end| end.at_end = true);
@@ -373,7 +376,7 @@ impl Others {
     }
 }
 
-/// What the queue of this process tells.
+/// Sends what the queue of this process reports.
 pub(super) struct ToOthers(pub(super) Arc<Others>);
 
 impl Peers for ToOthers {
@@ -382,7 +385,7 @@ impl Peers for ToOthers {
     }
 
     fn reached(&self, line: u32, epoch: Epoch) {
-        // The thread that is told holds no lock of the queue.
+        // The receiving thread holds no lock of the queue.
         self.0.tell.send(Note::Reached(line, epoch)).unwrap_or(());
     }
 }

@@ -1,5 +1,4 @@
-//! A sink whose commits are watched: what becomes durable in it is told to the view of the monitor, after it
-//! has.
+//! A sink that feeds the view of the monitor with each commit after it is durable.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -15,7 +14,7 @@ use crate::time::{Epoch, Progress};
 pub(super) struct Watched {
     sink: Box<dyn Sink + Send>,
     feeder: Feeder,
-    /// Epochs that are not durable yet.
+    /// Epochs that are written and not durable yet.
     given: Vec<(Epoch, Vec<Delta>)>,
 }
 
@@ -67,7 +66,7 @@ impl Sink for Watched {
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], letters: &[Letter]) -> io::Result<()> {
         self.sink.epoch(progress, deltas, letters)?;
         match self.given.last_mut() {
-            // Corrections come in pieces.
+            // Corrections are written in pieces of one epoch.
             Some((epoch, given)) if *epoch == progress.epoch => given.extend_from_slice(deltas),
             _ => self.given.push((progress.epoch, deltas.to_vec())),
         }
@@ -76,7 +75,7 @@ impl Sink for Watched {
 
     fn commit(&mut self, mark: &Mark) -> io::Result<()> {
         self.sink.commit(mark)?;
-        // Corrections are one epoch, which a reader must not take for whole before it is.
+        // All pieces of the corrections form one epoch, which the view must get as a whole.
         if mark.in_correction {
             return Ok(());
         }
@@ -106,7 +105,7 @@ mod tests {
     use crate::monitor::View;
     use crate::sink::Memory;
 
-    /// A sink of which nothing becomes durable.
+    /// A sink whose commits fail.
     struct Fails;
 
     impl Sink for Fails {

@@ -1,4 +1,4 @@
-//! A worker's two ends: events from the queue, closed epochs to the committer.
+//! The two ends of a worker: takes events from the queue, and hands closed epochs to the committer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::retention::RetentionClock;
 use crate::source::{BadRecords, Batch, Decoder, Payload, Queue, Taken};
 use crate::time::{Clock, Epoch, LiveFrom, RetentionTime};
 
-/// What the workers of a run share.
+/// Shared by all threads of a run.
 pub(super) struct Shared {
     pub(super) queue: Arc<Queue>,
     pub(super) commits: Arc<Commits>,
@@ -23,9 +23,9 @@ pub(super) struct Shared {
     pub(super) bad: Arc<BadRecords>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) status: Arc<Status>,
-    /// The process, from 0, and how many there are. The first one has the output.
+    /// The index of this process, from 0, and the number of processes. Process 0 has the output.
     pub(super) process: (usize, usize),
-    /// When the first events of an epoch were taken, until it is durable.
+    /// For each epoch that is not durable, when its first events were taken.
     pub(super) begun: Mutex<BTreeMap<Epoch, Duration>>,
 }
 
@@ -40,7 +40,7 @@ pub(super) fn start(
 ) -> Result<Workers, String> {
     let (shared, fields) = (Arc::clone(shared), stages.scheme.text.field_names());
     let live = Arc::clone(&stages.live);
-    // One process tells the time, so that all have the same.
+    // One worker of one process attaches the clock time, so that all workers see the same.
     let tells_time = shared.process.0 == 0 && stages.retention.follows(RetentionClock::Wall);
     let first_here = shared.process.0 * workers;
     let parts = move |index: usize| -> (Box<dyn Intake>, Box<dyn Emit>) {
@@ -55,14 +55,14 @@ pub(super) fn start(
     }
 }
 
-/// This worker's events, from the queue.
+/// The events of one worker, from the queue.
 struct Events {
     shared: Arc<Shared>,
-    /// Of this process, from 0.
+    /// The number of this worker in its process, from 0.
     worker: usize,
     decoder: Decoder,
     batch: Option<Batch>,
-    /// Whether it says when batches are read.
+    /// Whether this worker attaches the time at which batches are read.
     tells_time: bool,
 }
 
@@ -76,7 +76,7 @@ impl Intake for Events {
             }
             Taken::Nothing { low } => Pull::Idle(low),
             Taken::Batch(epoch, batch) => {
-                // Where nothing is committed, nothing takes them out again.
+                // Other processes commit nothing, so nothing would remove entries there.
                 if self.shared.process.0 == 0 {
                     let now = self.shared.clock.now();
                     self.shared.begun.lock().entry(epoch).or_insert(now);
@@ -113,7 +113,7 @@ impl Intake for Events {
     }
 }
 
-/// Closed epochs, to the committer.
+/// Hands closed epochs to the committer.
 struct ToCommitter(Arc<Shared>, Arc<LiveFrom>);
 
 impl Emit for ToCommitter {
